@@ -1,0 +1,208 @@
+//! Durations as they stand in manifests, such as `1m30s`.
+
+use std::fmt;
+use std::time::Duration;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Serialize};
+
+/// The schema's pattern of a duration.
+pub const PATTERN: &str = r"^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$";
+
+/// The schema's pattern of a duration in a field that does not take hours.
+pub const PATTERN_WITHOUT_HOURS: &str = r"^([0-9]+(\.[0-9]+)?(ms|s|m))+$";
+
+/// The units, longest text first so that `ms` is not read as `m`, with their length in nanoseconds.
+const UNITS: [(&str, u128); 4] =
+    [("ms", 1_000_000), ("s", 1_000_000_000), ("m", 60_000_000_000), ("h", 3_600_000_000_000)];
+
+/// The longest duration in nanoseconds that Go, and so Flux, can hold: about 292 years.
+const LONGEST: u128 = i64::MAX as u128;
+
+/// A duration in Go's notation, kept as it was written.
+///
+/// Any text can be read into it; [`GoDuration::to_duration`] says whether it is a duration. So one bad value costs
+/// its own object only, not the list that the object came in.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct GoDuration(String);
+
+/// Why a text is not a duration.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DurationError {
+    /// The text does not consist of numbers with units.
+    #[error("`{text}` is not a duration: expected numbers, each with a unit of ms, s, m or h, such as 1m30s")]
+    Malformed {
+        /// The text as it was written.
+        text: String,
+    },
+    /// The text has hours in a field that does not take them.
+    #[error("`{text}` counts hours, which this field does not take: write it in minutes")]
+    Hours {
+        /// The text as it was written.
+        text: String,
+    },
+    /// The duration is longer than Flux can hold.
+    #[error("`{text}` is longer than the longest possible duration, 292 years")]
+    TooLong {
+        /// The text as it was written.
+        text: String,
+    },
+}
+
+impl GoDuration {
+    /// Wraps a text without a look at it.
+    #[must_use]
+    pub fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+
+    /// The text as it was written.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The length of time that the text stands for.
+    ///
+    /// Takes exactly the texts that the schema's [`PATTERN`] takes.
+    pub fn to_duration(&self) -> Result<Duration, DurationError> {
+        let text = self.0.as_str();
+        let malformed = || DurationError::Malformed { text: text.to_owned() };
+        let mut nanoseconds: u128 = 0;
+        let mut rest = text;
+        loop {
+            let (value, after) = leading_term(rest).ok_or_else(malformed)?;
+            nanoseconds = nanoseconds.saturating_add(value);
+            rest = after;
+            if rest.is_empty() {
+                break;
+            }
+        }
+        if nanoseconds > LONGEST {
+            return Err(DurationError::TooLong { text: text.to_owned() });
+        }
+        let nanoseconds = u64::try_from(nanoseconds).expect("the longest duration fits 63 bits");
+        Ok(Duration::from_nanos(nanoseconds))
+    }
+
+    /// The length of time that the text stands for, in a field whose pattern is [`PATTERN_WITHOUT_HOURS`].
+    pub fn to_duration_without_hours(&self) -> Result<Duration, DurationError> {
+        let duration = self.to_duration()?;
+        if self.0.contains('h') {
+            return Err(DurationError::Hours { text: self.0.clone() });
+        }
+        Ok(duration)
+    }
+}
+
+impl fmt::Display for GoDuration {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+impl JsonSchema for GoDuration {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "GoDuration".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "pattern": PATTERN })
+    }
+}
+
+/// The schema of a duration field that does not take hours.
+pub(crate) fn schema_without_hours(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "string", "pattern": PATTERN_WITHOUT_HOURS })
+}
+
+/// Reads one number with its unit; gives nanoseconds (parts of one are cut off) and the text behind it.
+fn leading_term(text: &str) -> Option<(u128, &str)> {
+    let (whole, rest) = leading_digits(text)?;
+    let (fraction, rest) = match rest.strip_prefix('.') {
+        Some(rest) => leading_digits(rest)?,
+        None => ("", rest),
+    };
+    let (unit, rest) =
+        UNITS.iter().find_map(|(name, unit)| rest.strip_prefix(name).map(|rest| (*unit, rest)))?;
+    // A number too long for the integer is too long for a duration, too: saturating keeps it so.
+    let whole = whole.parse().unwrap_or(u128::MAX).saturating_mul(unit);
+    Some((whole.saturating_add(fraction_of(fraction, unit)), rest))
+}
+
+/// The part of a unit that the digits behind the point stand for, cut off at whole nanoseconds.
+fn fraction_of(digits: &str, unit: u128) -> u128 {
+    // 18 digits reach far below a nanosecond of any unit, and their product with an hour still fits.
+    let mut numerator: u128 = 0;
+    let mut scale: u128 = 1;
+    for digit in digits.bytes().take(18) {
+        numerator = numerator * 10 + u128::from(digit - b'0');
+        scale *= 10;
+    }
+    numerator * unit / scale
+}
+
+/// Splits the text behind its leading digits, of which there has to be one.
+fn leading_digits(text: &str) -> Option<(&str, &str)> {
+    let end = text.bytes().position(|byte| !byte.is_ascii_digit()).unwrap_or(text.len());
+    (end > 0).then(|| text.split_at(end))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::{DurationError, GoDuration};
+
+    #[test]
+    fn reads_what_the_pattern_takes() {
+        for (text, milliseconds) in [
+            ("0s", 0),
+            ("1ms", 1),
+            ("60s", 60_000),
+            ("1m30s", 90_000),
+            ("1h", 3_600_000),
+            ("1.5h", 5_400_000),
+            ("0.25s", 250),
+            ("2m2m", 240_000),
+            ("1h2m3s4ms", 3_723_004),
+        ] {
+            assert_eq!(
+                GoDuration::new(text).to_duration(),
+                Ok(Duration::from_millis(milliseconds)),
+                "{text}"
+            );
+        }
+        assert_eq!(GoDuration::new("0.0000019ms").to_duration(), Ok(Duration::from_nanos(1)));
+        let digits = "0.3333333333333333333333333s";
+        assert_eq!(GoDuration::new(digits).to_duration(), Ok(Duration::from_nanos(333_333_333)));
+    }
+
+    #[test]
+    fn refuses_what_the_pattern_refuses() {
+        for text in
+            ["", "0", "5", "s", "-1s", "+1s", "1.s", ".5s", "1 s", "1d", "1us", "1s ", "1s1", "１s", "1S"]
+        {
+            let error = GoDuration::new(text).to_duration();
+            assert_eq!(error, Err(DurationError::Malformed { text: text.to_owned() }), "{text}");
+        }
+    }
+
+    #[test]
+    fn refuses_what_go_cannot_hold() {
+        assert!(GoDuration::new("2562047h").to_duration().is_ok());
+        for text in ["2562048h", "99999999999999999999999999999999999999999999h"] {
+            let error = GoDuration::new(text).to_duration();
+            assert_eq!(error, Err(DurationError::TooLong { text: text.to_owned() }), "{text}");
+        }
+    }
+
+    #[test]
+    fn refuses_hours_where_the_schema_does() {
+        let hours = GoDuration::new("1h1m").to_duration_without_hours();
+        assert_eq!(hours, Err(DurationError::Hours { text: "1h1m".to_owned() }));
+        let minutes = GoDuration::new("61m").to_duration_without_hours();
+        assert_eq!(minutes, Ok(Duration::from_secs(3660)));
+    }
+}

@@ -1,0 +1,52 @@
+//! The files below `deploy/crds` are the ones that the types give.
+//!
+//! With the environment variable `TAGBOAT_REGENERATE=1` the test writes them instead.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use tagboat_api::crds;
+
+const STALE: &str = "run: cargo run -q -- crds --write deploy/crds";
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/crds")
+}
+
+#[test]
+fn are_up_to_date() {
+    if std::env::var_os("TAGBOAT_REGENERATE").is_some_and(|value| value == "1") {
+        regenerate();
+    }
+    for file in crds::files() {
+        let committed = std::fs::read_to_string(folder().join(&file.path)).unwrap_or_default();
+        assert!(committed == file.text, "deploy/crds/{} is stale; {STALE}", file.path);
+    }
+}
+
+#[test]
+fn are_all_generated() {
+    let generated: BTreeSet<String> = crds::files().into_iter().map(|file| file.path).collect();
+    let mut committed = BTreeSet::new();
+    for below in ["", "source/"] {
+        for entry in std::fs::read_dir(folder().join(below)).expect("the folder of the CRDs exists") {
+            let name = entry.expect("the folder of the CRDs can be read").file_name();
+            let name = name.into_string().expect("the files of the CRDs have plain names");
+            if Path::new(&name).extension().is_some_and(|extension| extension == "yaml") {
+                committed.insert(format!("{below}{name}"));
+            }
+        }
+    }
+    // Other files, such as a kustomization, may stand there; CRDs that no type stands for may not.
+    committed.retain(|path| path.contains("toolkit.fluxcd.io_"));
+    assert_eq!(committed, generated, "{STALE}");
+}
+
+fn regenerate() {
+    for file in crds::files() {
+        let path = folder().join(&file.path);
+        let parent = path.parent().expect("the path ends in a file name");
+        std::fs::create_dir_all(parent).expect("the folder of the CRDs can be made");
+        std::fs::write(path, file.text).expect("the file can be written");
+    }
+}

@@ -1,0 +1,54 @@
+//! How a command ends when it does not succeed.
+
+use std::io;
+use std::process::ExitCode;
+
+use super::terminal;
+
+/// Why a command did not succeed.
+#[derive(Debug)]
+pub(super) enum Failure {
+    /// The arguments make no sense together: exit status 2.
+    Usage(String),
+    /// Something failed, one sentence each: exit status 1.
+    Failed(Vec<String>),
+    /// All has been said already: exit status 1.
+    Said,
+    /// Nobody reads the output any more.
+    OutputClosed,
+}
+
+impl Failure {
+    /// A failure with one sentence.
+    pub(super) fn new(sentence: impl Into<String>) -> Self {
+        Self::Failed(vec![sentence.into()])
+    }
+
+    /// Says what went wrong on standard error and gives the exit status.
+    pub(super) fn report(self) -> ExitCode {
+        match self {
+            Self::Usage(sentence) => {
+                terminal::say(&format!("error: {sentence}"));
+                ExitCode::from(2)
+            }
+            Self::Failed(sentences) => {
+                for sentence in sentences {
+                    terminal::say(&format!("error: {sentence}"));
+                }
+                ExitCode::FAILURE
+            }
+            Self::Said => ExitCode::FAILURE,
+            Self::OutputClosed => ExitCode::SUCCESS,
+        }
+    }
+}
+
+/// A failure to write to standard output.
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::BrokenPipe => Self::OutputClosed,
+            _ => Self::new(format!("cannot write to standard output: {error}")),
+        }
+    }
+}

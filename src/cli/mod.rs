@@ -1,0 +1,70 @@
+//! The command line: one file a subcommand, and what they share in showing results.
+
+mod completions;
+mod crds;
+mod demo;
+mod diff;
+mod failure;
+mod outcome;
+mod progress;
+mod report;
+mod schema;
+mod terminal;
+mod update;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use failure::Failure;
+
+/// Keeps the image references in a git repository of Kubernetes manifests up to date.
+///
+/// Values with a marker comment, such as `image: ghcr.io/org/app:1.0 # {"$imagepolicy": "default:app"}`, follow
+/// the latest image of the ImagePolicy that the marker names. Nothing else in a file is touched.
+#[derive(Debug, Parser)]
+#[command(name = "tagboat", version, max_term_width = 110)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Update(update::UpdateArguments),
+    Demo(demo::DemoArguments),
+    Crds(crds::CrdsArguments),
+    Schema(schema::SchemaArguments),
+    Completions(completions::CompletionsArguments),
+}
+
+/// Runs the program with these arguments, the first being its own name.
+///
+/// Exit status: 0 when the work is done, 1 when something failed, 2 when the arguments are wrong.
+pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let arguments = match Arguments::try_parse_from(arguments) {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            // Nothing can be done when even this cannot be printed.
+            let _ = error.print();
+            return if error.use_stderr() { ExitCode::from(2) } else { ExitCode::SUCCESS };
+        }
+    };
+    let result = match arguments.command {
+        Command::Update(arguments) => update::run(&arguments),
+        Command::Demo(arguments) => demo::run(&arguments),
+        Command::Crds(arguments) => crds::run(&arguments),
+        Command::Schema(arguments) => schema::run(&arguments),
+        Command::Completions(arguments) => completions::run(&arguments),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(),
+    }
+}
+
+/// The command line's grammar, for completions and tests.
+pub fn command() -> clap::Command {
+    <Arguments as clap::CommandFactory>::command()
+}

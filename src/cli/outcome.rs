@@ -1,0 +1,276 @@
+//! The outcome of a run as JSON: the members that other programs rely on.
+//!
+//! The names are fixed; members may be added. `docs/outcome.schema.json` is made from these types.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::reconcile::automation::request::Request;
+use crate::update::{ResultV2, Severity, UpdatePlan};
+use crate::yaml::Cause;
+
+/// The version of the shape below.
+pub(super) const SCHEMA: &str = "tagboat.dev/outcome/v1";
+
+/// What one automation's run came to, or a run for policies alone.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Outcome {
+    /// The shape of this document: `tagboat.dev/outcome/v1`.
+    pub(super) schema: String,
+    /// The automation; absent where policies alone were given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) automation: Option<AutomationName>,
+    /// What the run came to.
+    pub(super) outcome: OutcomeKind,
+    /// The same in words; absent where policies alone were given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) message: Option<String>,
+    /// The selected policies that have an image, by name.
+    pub(super) policies: BTreeMap<String, Image>,
+    /// `messageTemplateValues` of the automation; absent where policies alone were given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) values: Option<BTreeMap<String, String>>,
+    /// What changed, by file relative to `update.path`.
+    pub(super) changes: BTreeMap<String, FileChanges>,
+    /// Every comment that holds a marker object, by file and line.
+    pub(super) markers: Vec<Marker>,
+    /// Files that hold the token and cannot be read.
+    pub(super) unparsable: Vec<Unparsable>,
+    /// Comments that mention the token and are no markers.
+    pub(super) near_misses: Vec<NearMiss>,
+    /// Links that were left alone.
+    pub(super) skipped_links: Vec<SkippedLink>,
+    /// How many files were looked into.
+    pub(super) files_read: usize,
+    /// What failed, one sentence each.
+    pub(super) errors: Vec<String>,
+    /// What would change as a unified diff; only of a dry run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) diff: Option<String>,
+}
+
+/// An automation's namespace and name.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub(super) struct AutomationName {
+    /// The namespace.
+    pub(super) namespace: String,
+    /// The name.
+    pub(super) name: String,
+}
+
+/// What a run came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum OutcomeKind {
+    /// Files were written; there is no git involved.
+    Updated,
+    /// There was nothing to do.
+    Unchanged,
+    /// Something would change, and nothing was written.
+    DryRun,
+    /// Something failed.
+    Failed,
+}
+
+/// A policy's image.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub(super) struct Image {
+    /// The name without tag and digest.
+    name: String,
+    /// The tag.
+    tag: String,
+    /// The digest; empty if there is none.
+    digest: String,
+}
+
+/// What changed in one file.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub(super) struct FileChanges {
+    /// By object, sorted by apiVersion, kind, name, namespace.
+    objects: Vec<ObjectChanges>,
+}
+
+/// What changed in one object; missing parts of its identity are empty.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ObjectChanges {
+    /// `apiVersion`.
+    api_version: String,
+    /// `kind`.
+    kind: String,
+    /// `metadata.namespace`.
+    namespace: String,
+    /// `metadata.name`.
+    name: String,
+    /// The changes in the order of the document.
+    changes: Vec<Change>,
+}
+
+/// One value replaced.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Change {
+    /// What the value read before.
+    old_value: String,
+    /// What it reads now.
+    new_value: String,
+    /// The marker's setter, such as `default:app:tag`.
+    setter: String,
+    /// The line of the value, counted from 1.
+    line: usize,
+}
+
+/// One marker and what became of it.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Marker {
+    /// The file, relative to `update.path`.
+    file: String,
+    /// The line of the comment, counted from 1.
+    line: usize,
+    /// The setter as written.
+    setter: String,
+    /// One of changed, current, other-namespace, policy-not-selected, unknown-policy, policy-without-image,
+    /// unknown-field, not-on-scalar.
+    outcome: &'static str,
+    /// Whether a person should look at it.
+    pub(super) worth_saying: bool,
+    /// The object around it, as kind/namespace/name.
+    object: String,
+}
+
+/// A file that holds the token and cannot be read.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub(super) struct Unparsable {
+    /// The file, relative to `update.path`.
+    file: String,
+    /// The line, counted from 1.
+    line: usize,
+    /// The column in characters, counted from 1.
+    column: usize,
+    /// What is wrong there.
+    cause: String,
+}
+
+/// A comment that mentions the token and is no marker.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub(super) struct NearMiss {
+    /// The file, relative to `update.path`.
+    file: String,
+    /// The line of the comment, counted from 1.
+    line: usize,
+    /// Why it is no marker.
+    cause: String,
+}
+
+/// A link that was left alone.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub(super) struct SkippedLink {
+    /// The link, relative to `update.path`.
+    file: String,
+    /// Why.
+    cause: String,
+}
+
+impl Outcome {
+    /// The outcome of a run that has not begun.
+    pub(super) fn new(automation: Option<AutomationName>) -> Self {
+        Self {
+            schema: SCHEMA.to_owned(),
+            automation,
+            outcome: OutcomeKind::Failed,
+            message: None,
+            policies: BTreeMap::new(),
+            values: None,
+            changes: BTreeMap::new(),
+            markers: Vec::new(),
+            unparsable: Vec::new(),
+            near_misses: Vec::new(),
+            skipped_links: Vec::new(),
+            files_read: 0,
+            errors: Vec::new(),
+            diff: None,
+        }
+    }
+
+    /// Takes over what was asked for.
+    pub(super) fn set_request(&mut self, request: &Request) {
+        let images: Vec<_> = request.update.setters.images().collect();
+        let is_repeated = |name: &str| images.iter().filter(|(policy, _)| policy.name == name).count() > 1;
+        self.policies = images
+            .iter()
+            .map(|(policy, image)| {
+                // Two policies of one name stand in two namespaces, which happens without an automation only.
+                let key = if is_repeated(&policy.name) { policy.to_string() } else { policy.name.clone() };
+                let digest = image.digest.as_ref().map(ToString::to_string).unwrap_or_default();
+                (key, Image { name: image.name.to_string(), tag: image.tag.to_string(), digest })
+            })
+            .collect();
+        self.values = self.automation.is_some().then(|| request.values.clone());
+    }
+
+    /// Takes over what was found and planned.
+    pub(super) fn set_plan(&mut self, plan: &UpdatePlan) {
+        self.changes = changes(&plan.result);
+        self.markers = plan.markers.iter().map(marker).collect();
+        self.unparsable = plan.unparsable.iter().map(unparsable).collect();
+        self.near_misses = plan
+            .near_misses
+            .iter()
+            .map(|miss| NearMiss { file: miss.file.clone(), line: miss.line, cause: miss.cause.to_string() })
+            .collect();
+        self.skipped_links = plan
+            .skipped_links
+            .iter()
+            .map(|link| SkippedLink { file: link.file.clone(), cause: link.cause.to_string() })
+            .collect();
+        self.files_read = plan.files;
+    }
+}
+
+fn changes(result: &ResultV2) -> BTreeMap<String, FileChanges> {
+    let file_changes = |objects: &crate::update::result::ObjectChanges| FileChanges {
+        objects: objects
+            .iter()
+            .map(|(object, changes)| ObjectChanges {
+                api_version: object.api_version.clone(),
+                kind: object.kind.clone(),
+                namespace: object.namespace.clone(),
+                name: object.name.clone(),
+                changes: changes.iter().map(change).collect(),
+            })
+            .collect(),
+    };
+    result.file_changes.iter().map(|(file, objects)| (file.clone(), file_changes(objects))).collect()
+}
+
+fn change(change: &crate::update::Change) -> Change {
+    Change {
+        old_value: change.old_value.clone(),
+        new_value: change.new_value.clone(),
+        setter: change.setter.clone(),
+        line: change.line,
+    }
+}
+
+fn marker(report: &crate::update::MarkerReport) -> Marker {
+    Marker {
+        file: report.file.clone(),
+        line: report.line,
+        setter: report.setter.clone(),
+        outcome: report.outcome.name(),
+        worth_saying: report.outcome.severity() == Severity::WorthSaying,
+        object: report.object.to_string(),
+    }
+}
+
+fn unparsable(found: &crate::update::Unparsable) -> Unparsable {
+    let cause = match &found.error.cause {
+        Cause::Syntax(words) => words.clone(),
+        other => other.to_string(),
+    };
+    Unparsable { file: found.file.clone(), line: found.error.line, column: found.error.column, cause }
+}

@@ -1,0 +1,131 @@
+//! The report of an update as text.
+
+use std::fmt::Write;
+
+use super::terminal::{Palette, printable};
+use crate::reconcile::automation::request::Request;
+use crate::update::{MarkerOutcome, ResultV2, UpdatePlan};
+
+/// What a report is about.
+pub(super) struct Report<'a> {
+    /// The automation's namespace and name, if there is one.
+    pub(super) automation: Option<String>,
+    pub(super) request: &'a Request,
+    pub(super) plan: &'a UpdatePlan,
+    /// What changed, or would.
+    pub(super) result: &'a ResultV2,
+    pub(super) is_dry_run: bool,
+}
+
+/// Renders the report: what was selected, what changed file by file, and everything worth saying.
+pub(super) fn render(report: &Report<'_>, palette: Palette) -> String {
+    let mut text = String::new();
+    write_report(report, palette, &mut text).expect("writing to a string cannot fail");
+    text
+}
+
+fn write_report(report: &Report<'_>, palette: Palette, text: &mut String) -> std::fmt::Result {
+    write_policies(report, palette, text)?;
+    if let Some(automation) = &report.automation {
+        writeln!(text, "\n{}Automation: {}{}", palette.heading, printable(automation), palette.reset)?;
+    }
+    write_changes(report.result, palette, text)?;
+    write_worth_saying(report.plan, palette, text)?;
+    write_summary(report, text)
+}
+
+fn write_policies(report: &Report<'_>, palette: Palette, text: &mut String) -> std::fmt::Result {
+    writeln!(text, "{}Policies:{}", palette.heading, palette.reset)?;
+    let mut is_empty = true;
+    for (policy, image) in report.request.update.setters.images() {
+        is_empty = false;
+        let name = if report.automation.is_some() { policy.name.clone() } else { policy.to_string() };
+        writeln!(text, "- {}: {image}", printable(&name))?;
+    }
+    if is_empty {
+        writeln!(text, "- none that is selected and has an image")?;
+    }
+    Ok(())
+}
+
+fn write_changes(result: &ResultV2, palette: Palette, text: &mut String) -> std::fmt::Result {
+    for (file, objects) in &result.file_changes {
+        writeln!(text, "\n- File: {}{}{}", palette.place, printable(file), palette.reset)?;
+        for (object, changes) in objects {
+            writeln!(text, "  - Object: {}\n    Changes:", printable(&object.to_string()))?;
+            for change in changes {
+                let (old, new) = (value(&change.old_value), value(&change.new_value));
+                let Palette { added, removed, reset, .. } = palette;
+                writeln!(text, "    - {removed}{old}{reset} -> {added}{new}{reset}")?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A value on one line; one that is empty or has line breaks in quotes.
+fn value(text: &str) -> String {
+    if text.is_empty() || text.chars().any(char::is_control) { format!("{text:?}") } else { text.to_owned() }
+}
+
+fn write_worth_saying(plan: &UpdatePlan, palette: Palette, text: &mut String) -> std::fmt::Result {
+    let mut lines: Vec<(&str, usize, String)> = Vec::new();
+    for marker in plan.unresolved() {
+        let complaint = marker.outcome.complaint().unwrap_or_default();
+        lines.push((&marker.file, marker.line, format!("{}: {complaint}", marker.setter)));
+    }
+    for miss in &plan.near_misses {
+        lines.push((&miss.file, miss.line, format!("not a marker: {}", miss.cause)));
+    }
+    for found in &plan.unparsable {
+        let sentence = format!(
+            "left as it is, for it cannot be read: {} (column {})",
+            found.error.cause, found.error.column
+        );
+        lines.push((&found.file, found.error.line, sentence));
+    }
+    for link in &plan.skipped_links {
+        lines.push((&link.file, 0, link.cause.to_string()));
+    }
+    if lines.is_empty() {
+        return Ok(());
+    }
+    lines.sort();
+    writeln!(text, "\n{}Worth saying:{}", palette.heading, palette.reset)?;
+    for (file, line, sentence) in lines {
+        let place = if line == 0 { file.to_owned() } else { format!("{file}:{line}") };
+        writeln!(
+            text,
+            "- {}{}{}: {}",
+            palette.place,
+            printable(&place),
+            palette.reset,
+            printable(&sentence)
+        )?;
+    }
+    Ok(())
+}
+
+fn write_summary(report: &Report<'_>, text: &mut String) -> std::fmt::Result {
+    let count = |number: usize, noun: &str| format!("{number} {noun}{}", if number == 1 { "" } else { "s" });
+    let files = report.result.file_changes.len();
+    let what = match (files, report.is_dry_run) {
+        (0, _) => "Nothing to change".to_owned(),
+        (files, true) => {
+            format!("Would change {} in {}", count(report.result.edits(), "value"), count(files, "file"))
+        }
+        (files, false) => {
+            format!("Changed {} in {}", count(report.result.edits(), "value"), count(files, "file"))
+        }
+    };
+    let markers = &report.plan.markers;
+    let current = markers.iter().filter(|marker| marker.outcome == MarkerOutcome::Current).count();
+    writeln!(
+        text,
+        "\n{what}; {} read, {} met, {current} already current, {} unresolved, {} unreadable.",
+        count(report.plan.files, "file"),
+        count(markers.len(), "marker"),
+        report.plan.unresolved().count(),
+        count(report.plan.unparsable.len(), "file"),
+    )
+}

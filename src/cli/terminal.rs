@@ -1,0 +1,56 @@
+//! Standard output and standard error, with colour where a person looks at them.
+
+use std::io::{self, IsTerminal, Write};
+
+/// Colours for one stream; all empty where colour is not wanted.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Palette {
+    pub(super) added: &'static str,
+    pub(super) removed: &'static str,
+    pub(super) place: &'static str,
+    pub(super) heading: &'static str,
+    pub(super) reset: &'static str,
+}
+
+const PLAIN: Palette = Palette { added: "", removed: "", place: "", heading: "", reset: "" };
+
+const COLOURS: Palette = Palette {
+    added: "\u{1b}[32m",
+    removed: "\u{1b}[31m",
+    place: "\u{1b}[36m",
+    heading: "\u{1b}[1m",
+    reset: "\u{1b}[0m",
+};
+
+impl Palette {
+    /// Colours for standard output: on a terminal, unless `NO_COLOR` is set to anything (no-color.org).
+    pub(super) fn for_output() -> Self {
+        let unwanted = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        if io::stdout().is_terminal() && !unwanted { COLOURS } else { PLAIN }
+    }
+}
+
+/// Writes to standard output.
+pub(super) fn print(text: &str) -> io::Result<()> {
+    let mut output = io::stdout().lock();
+    output.write_all(text.as_bytes())?;
+    output.flush()
+}
+
+/// Writes one line to standard error.
+pub(super) fn say(line: &str) {
+    // Nothing can be done when even this cannot be written.
+    let _ = writeln!(io::stderr().lock(), "{}", printable(line));
+}
+
+/// Text with its control characters escaped, so that a file's content cannot command a terminal.
+pub(super) fn printable(text: &str) -> String {
+    text.chars().fold(String::with_capacity(text.len()), |mut result, c| {
+        if c.is_control() {
+            result.extend(c.escape_default());
+        } else {
+            result.push(c);
+        }
+        result
+    })
+}

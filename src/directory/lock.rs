@@ -1,0 +1,47 @@
+//! One writer at a time in a directory.
+
+use std::fs::{File, TryLockError};
+use std::path::{Path, PathBuf};
+
+/// Holds a directory for one writing process; gives it back on drop or when the process ends.
+#[derive(Debug)]
+pub struct Lock {
+    _directory: File,
+}
+
+/// Why a directory could not be locked.
+#[derive(Debug, thiserror::Error)]
+pub enum LockError {
+    /// Another process holds it.
+    #[error("another tagboat is writing in {}; run again when it is done", path.display())]
+    Held {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// The directory cannot be opened or locked.
+    #[error("cannot lock {}", path.display())]
+    Failed {
+        /// The directory.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        cause: std::io::Error,
+    },
+}
+
+impl Lock {
+    /// Locks the directory at `path`, without waiting.
+    ///
+    /// # Errors
+    ///
+    /// When another process holds it.
+    pub fn take(path: &Path) -> Result<Self, LockError> {
+        let failed = |cause| LockError::Failed { path: path.to_owned(), cause };
+        let directory = File::open(path).map_err(failed)?;
+        match directory.try_lock() {
+            Ok(()) => Ok(Self { _directory: directory }),
+            Err(TryLockError::WouldBlock) => Err(LockError::Held { path: path.to_owned() }),
+            Err(TryLockError::Error(cause)) => Err(failed(cause)),
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! Listing and reading a directory.
+
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+use crate::update::{Entry, EntryKind, FileTree, TreeError, TreePath};
+
+/// A directory of the file system as a [`FileTree`].
+///
+/// Links are never followed on the way to a file, so nothing outside the directory is read.
+#[derive(Debug, Clone)]
+pub struct Directory {
+    root: PathBuf,
+}
+
+impl Directory {
+    /// The directory at `root`, which may itself be reached through links.
+    ///
+    /// # Errors
+    ///
+    /// When `root` does not exist, is no directory or cannot be listed.
+    pub fn open(root: &Path) -> io::Result<Self> {
+        fs::read_dir(root)?;
+        Ok(Self { root: root.to_owned() })
+    }
+
+    /// Where a path of the tree stands in the file system.
+    pub fn locate(&self, path: &TreePath) -> PathBuf {
+        if path.is_root() {
+            return self.root.clone();
+        }
+        self.root.join(std::ffi::OsStr::from_bytes(path.as_bytes()))
+    }
+
+    /// Refuses a path on which a directory is a link.
+    fn check_way(&self, path: &TreePath) -> Result<(), TreeError> {
+        let parts: Vec<&[u8]> = path.parts().collect();
+        for length in 1..parts.len() {
+            let at = TreePath::from_bytes(parts[..length].join(&b'/'));
+            match fs::symlink_metadata(self.locate(&at)) {
+                Ok(metadata) if metadata.is_symlink() => return Err(TreeError::ThroughLink { at }),
+                Ok(metadata) if metadata.is_dir() => {}
+                Ok(_) => return Err(TreeError::NotFound { path: path.clone() }),
+                Err(error) => return Err(read_error(at, error)),
+            }
+        }
+        Ok(())
+    }
+}
+
+impl FileTree for Directory {
+    fn entries(&self, under: &TreePath) -> Result<Vec<Entry>, TreeError> {
+        self.check_way(under)?;
+        let metadata =
+            fs::symlink_metadata(self.locate(under)).map_err(|error| read_error(under.clone(), error))?;
+        if let Some(kind) = entry_kind(metadata.file_type())
+            && !under.is_root()
+        {
+            return Ok(vec![Entry { path: under.clone(), kind, content: None }]);
+        }
+        let mut entries = Vec::new();
+        let mut directories = vec![under.clone()];
+        while let Some(directory) = directories.pop() {
+            let listing = fs::read_dir(self.locate(&directory));
+            let listing = listing.map_err(|error| read_error(directory.clone(), error))?;
+            for item in listing {
+                let item = item.map_err(|error| read_error(directory.clone(), error))?;
+                let name = item.file_name().into_vec();
+                let kind = item.file_type().map_err(|error| read_error(directory.clone(), error))?;
+                let path = join(&directory, &name);
+                if kind.is_dir() {
+                    if name != b".git" {
+                        directories.push(path);
+                    }
+                } else if let Some(kind) = entry_kind(kind) {
+                    entries.push(Entry { path, kind, content: None });
+                }
+            }
+        }
+        entries.sort_unstable_by(|left, right| left.path.cmp(&right.path));
+        Ok(entries)
+    }
+
+    fn read(&self, entry: &Entry, limit: usize, content: &mut Vec<u8>) -> Result<(), TreeError> {
+        let path = self.locate(&entry.path);
+        content.clear();
+        let mut read = || -> io::Result<Option<u64>> {
+            if entry.kind == EntryKind::Link {
+                content.extend(fs::read_link(&path)?.into_os_string().into_vec());
+                return Ok(None);
+            }
+            let file = File::open(&path)?;
+            // One byte more than allowed tells a file at the limit from one beyond it.
+            let allowed = u64::try_from(limit).unwrap_or(u64::MAX).saturating_add(1);
+            (&file).take(allowed).read_to_end(content)?;
+            if content.len() > limit { Ok(Some(file.metadata()?.len())) } else { Ok(None) }
+        };
+        match read() {
+            Ok(None) => Ok(()),
+            Ok(Some(size)) => Err(TreeError::TooLarge { path: entry.path.clone(), size }),
+            Err(error) => Err(read_error(entry.path.clone(), error)),
+        }
+    }
+}
+
+fn join(directory: &TreePath, name: &[u8]) -> TreePath {
+    let mut path = directory.as_bytes().to_vec();
+    if !path.is_empty() {
+        path.push(b'/');
+    }
+    path.extend_from_slice(name);
+    TreePath::from_bytes(path)
+}
+
+/// Files and links; directories, sockets, devices and pipes are `None`.
+fn entry_kind(kind: fs::FileType) -> Option<EntryKind> {
+    if kind.is_file() {
+        Some(EntryKind::File)
+    } else if kind.is_symlink() {
+        Some(EntryKind::Link)
+    } else {
+        None
+    }
+}
+
+fn read_error(path: TreePath, error: io::Error) -> TreeError {
+    match error.kind() {
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => TreeError::NotFound { path },
+        _ => TreeError::Read { path, cause: Box::new(error) },
+    }
+}

@@ -1,0 +1,101 @@
+//! Writing an edit so that a file is either wholly old or wholly new.
+//!
+//! The new bytes go to a file beside the old one, get the old one's mode and owner, and take its place in one
+//! rename. There is no flush to the disk, as git makes none when it checks files out: it would cost more than all
+//! the rest, and file systems order a rename behind the bytes it publishes. What a killed process leaves is a file
+//! with a name of ours, which the next run that writes there [sweeps](sweep).
+
+use std::collections::BTreeSet;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{MetadataExt, fchown};
+use std::path::Path;
+
+use super::tree::Directory;
+use crate::update::{FileEdit, TreePath};
+
+const PREFIX: &str = ".tagboat-";
+const SUFFIX: &str = ".part";
+
+/// Why a file could not be written; it is as it was before.
+#[derive(Debug, thiserror::Error)]
+pub enum WriteError {
+    /// Somebody else changed the file since it was read.
+    #[error("{file} was changed by somebody else meanwhile; it was left alone, run again")]
+    ChangedMeanwhile {
+        /// The file.
+        file: String,
+    },
+    /// The file system refused.
+    #[error("cannot write {file}; it is as it was")]
+    Refused {
+        /// The file.
+        file: String,
+        /// Why.
+        #[source]
+        cause: io::Error,
+    },
+}
+
+impl WriteError {
+    /// Whether the disk is full, so that further files would fare no better.
+    pub fn is_disk_full(&self) -> bool {
+        matches!(self, Self::Refused { cause, .. } if matches!(cause.kind(),
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded))
+    }
+}
+
+/// Writes one edit into `directory`.
+///
+/// # Errors
+///
+/// When the file changed since it was read, or when the file system refuses; the file is untouched then.
+pub fn write_edit(directory: &Directory, edit: &FileEdit) -> Result<(), WriteError> {
+    let file = edit.entry.path.to_string();
+    let refused = |cause| WriteError::Refused { file: file.clone(), cause };
+    let path = directory.locate(&edit.entry.path);
+    // A rename would replace a file that nobody may write; opening it asks for that permission.
+    let old = OpenOptions::new().read(true).write(true).open(&path).map_err(refused)?;
+    if fs::read(&path).map_err(refused)? != edit.before {
+        return Err(WriteError::ChangedMeanwhile { file });
+    }
+    replace(&path, &old, &edit.after).map_err(refused)
+}
+
+fn replace(path: &Path, old: &File, content: &[u8]) -> io::Result<()> {
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut new = tempfile::Builder::new().prefix(PREFIX).suffix(SUFFIX).tempfile_in(parent)?;
+    new.write_all(content)?;
+    let (old, mine) = (old.metadata()?, new.as_file().metadata()?);
+    if (old.uid(), old.gid()) != (mine.uid(), mine.gid()) {
+        // Only a privileged process may give a file away; for others the file becomes theirs, as with sed -i.
+        match fchown(new.as_file(), Some(old.uid()), Some(old.gid())) {
+            Err(error) if error.kind() != io::ErrorKind::PermissionDenied => return Err(error),
+            _ => {}
+        }
+    }
+    new.as_file().set_permissions(old.permissions())?;
+    new.persist(path).map_err(|error| error.error)?;
+    Ok(())
+}
+
+/// Removes what killed runs left in the directories of `edits`; gives the number of files removed.
+///
+/// To be called under the directory's [`Lock`](super::Lock), so that no running process loses a file.
+pub fn sweep(directory: &Directory, edits: &[FileEdit]) -> usize {
+    let parents: BTreeSet<TreePath> = edits.iter().map(|edit| edit.entry.path.parent()).collect();
+    let mut removed = 0;
+    for parent in &parents {
+        let Ok(listing) = fs::read_dir(directory.locate(parent)) else { continue };
+        for item in listing.flatten().filter(|item| is_left_over(item.file_name().as_bytes())) {
+            removed += usize::from(fs::remove_file(item.path()).is_ok());
+        }
+    }
+    removed
+}
+
+fn is_left_over(name: &[u8]) -> bool {
+    let middle = name.strip_prefix(PREFIX.as_bytes()).and_then(|rest| rest.strip_suffix(SUFFIX.as_bytes()));
+    middle.is_some_and(|middle| middle.len() == 6 && middle.iter().all(u8::is_ascii_alphanumeric))
+}

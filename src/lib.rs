@@ -1,0 +1,11 @@
+//! Tagboat tows image tags into git.
+
+pub mod cli;
+pub mod directory;
+pub mod git;
+pub mod objects;
+pub mod reconcile;
+pub mod reference;
+pub mod sentence;
+pub mod update;
+pub mod yaml;

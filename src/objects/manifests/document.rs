@@ -1,0 +1,64 @@
+//! From a file's content to its documents, lists taken apart.
+
+use memchr::memmem;
+use serde_json::Value;
+
+use super::ManifestError;
+use super::source::Source;
+
+/// One document, or one item of a list.
+pub(super) struct Document {
+    pub(super) value: Value,
+}
+
+impl Document {
+    /// The member `key` of the document as text, or nothing.
+    pub(super) fn text(&self, key: &str) -> &str {
+        self.value.get(key).and_then(Value::as_str).unwrap_or_default()
+    }
+}
+
+/// Whether a file names a group of ours at all; others need not be parsed, and need not be YAML.
+pub(super) fn may_hold_objects(content: &[u8]) -> bool {
+    [tagboat_api::IMAGE_GROUP, tagboat_api::SOURCE_GROUP]
+        .iter()
+        .any(|group| memmem::find(content, group.as_bytes()).is_some())
+}
+
+/// Splits a file into its documents; empty ones are dropped, the items of a `List` stand for themselves.
+pub(super) fn split(source: &Source) -> Result<Vec<Document>, ManifestError> {
+    let not_yaml =
+        |line, column, cause| ManifestError::NotYaml { file: source.file.clone(), line, column, cause };
+    let text = std::str::from_utf8(&source.content)
+        .map_err(|error| not_yaml(1, 1, format!("it is not UTF-8 at byte {}", error.valid_up_to())))?;
+    let values: Vec<Value> = serde_saphyr::from_multiple(text).map_err(|error| {
+        let error = error.without_snippet();
+        let (line, column) = error.location().map_or((1, 1), |location| (location.line(), location.column()));
+        let cause = error.to_string();
+        not_yaml(line, column, cause.lines().next().unwrap_or_default().to_owned())
+    })?;
+    let mut documents = Vec::new();
+    for value in values {
+        flatten(value, &mut documents);
+    }
+    Ok(documents)
+}
+
+fn flatten(mut value: Value, documents: &mut Vec<Document>) {
+    let is_list = value.get("kind").and_then(Value::as_str).is_some_and(|kind| kind.ends_with("List"));
+    if is_list && let Some(Value::Array(items)) = value.get_mut("items").map(Value::take) {
+        let item_kind = value["kind"].as_str().and_then(|kind| kind.strip_suffix("List")).unwrap_or_default();
+        for mut item in items {
+            // The items of a typed list leave out what the list says.
+            if !item_kind.is_empty()
+                && let Value::Object(object) = &mut item
+            {
+                object.entry("kind").or_insert_with(|| item_kind.into());
+                object.entry("apiVersion").or_insert_with(|| value["apiVersion"].clone());
+            }
+            flatten(item, documents);
+        }
+    } else if !value.is_null() {
+        documents.push(Document { value });
+    }
+}

@@ -1,0 +1,167 @@
+//! What can be wrong with a manifest, and what is worth a word.
+
+use std::fmt;
+use std::path::PathBuf;
+
+/// Why a manifest could not be read.
+#[derive(Debug, thiserror::Error)]
+pub enum ManifestError {
+    /// The path does not exist or cannot be read.
+    #[error("{}: cannot read the manifests there", file.display())]
+    Unreadable {
+        /// The path as given.
+        file: PathBuf,
+        /// Why.
+        #[source]
+        cause: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// The file is not YAML.
+    #[error("{}:{line}:{column}: the manifest is not YAML: {cause}", file.display())]
+    NotYaml {
+        /// The file.
+        file: PathBuf,
+        /// The line, counted from 1.
+        line: u64,
+        /// The column, counted from 1.
+        column: u64,
+        /// The parser's words.
+        cause: String,
+    },
+    /// A kind of Flux's image group that does not exist.
+    #[error(
+        "{}: {api_version} has no kind {kind:?}; tagboat reads ImageUpdateAutomation, ImagePolicy and ImageRepository there",
+        file.display()
+    )]
+    UnknownKind {
+        /// The file.
+        file: PathBuf,
+        /// The document's apiVersion.
+        api_version: String,
+        /// The document's kind.
+        kind: String,
+    },
+    /// A version that is not read.
+    #[error("{}: {kind} of {api_version} is not read; use {group}/v1 or {group}/v1beta2", file.display())]
+    UnknownVersion {
+        /// The file.
+        file: PathBuf,
+        /// The document's apiVersion.
+        api_version: String,
+        /// The version's group.
+        group: String,
+        /// The document's kind.
+        kind: String,
+    },
+    /// The object has no name.
+    #[error("{}: a {kind} has no metadata.name", file.display())]
+    NoName {
+        /// The file.
+        file: PathBuf,
+        /// The document's kind.
+        kind: String,
+    },
+    /// A field that the kind does not have.
+    #[error("{}: {object} has an unknown field {field}{hint}", file.display())]
+    UnknownField {
+        /// The file.
+        file: PathBuf,
+        /// Kind, namespace and name.
+        object: String,
+        /// The field with its path.
+        field: String,
+        /// What may have been meant.
+        hint: String,
+    },
+    /// A field of the wrong type or value.
+    #[error("{}: {object} is not valid at {field}: {cause}", file.display())]
+    Invalid {
+        /// The file.
+        file: PathBuf,
+        /// Kind, namespace and name.
+        object: String,
+        /// The field with its path.
+        field: String,
+        /// What is wrong.
+        cause: String,
+    },
+    /// An explicitly named file without anything to read.
+    #[error("{}: there is no object of image.toolkit.fluxcd.io or source.toolkit.fluxcd.io in it", file.display())]
+    NothingToRead {
+        /// The file.
+        file: PathBuf,
+    },
+    /// An object that is given twice.
+    #[error("{object} is given twice, in {} and in {}; keep one", first.display(), second.display())]
+    Repeated {
+        /// Kind, namespace and name.
+        object: String,
+        /// The first file.
+        first: PathBuf,
+        /// The second file.
+        second: PathBuf,
+    },
+}
+
+/// Something about the manifests that a person should know.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Note {
+    /// A document of a kind that is not ours to read.
+    ForeignDocument {
+        /// The file.
+        file: PathBuf,
+        /// Its kind and apiVersion, or what it is instead of an object.
+        what: String,
+    },
+    /// Files of a directory without any object of Flux's.
+    FilesPassedOver {
+        /// The files.
+        files: Vec<PathBuf>,
+    },
+    /// A field that a cluster would insist on.
+    MissingField {
+        /// The file.
+        file: PathBuf,
+        /// Kind, namespace and name.
+        object: String,
+        /// The field with its path.
+        field: &'static str,
+    },
+    /// A status that cannot be understood, wholly or in part; what cannot is left out.
+    StatusNotUnderstood {
+        /// The file.
+        file: PathBuf,
+        /// Kind, namespace and name.
+        object: String,
+        /// What is wrong.
+        cause: String,
+    },
+}
+
+impl fmt::Display for Note {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::ForeignDocument { file, what } => {
+                write!(formatter, "{}: passed over {what}, which tagboat does not read", file.display())
+            }
+            Self::FilesPassedOver { files } => {
+                let names: Vec<String> =
+                    files.iter().take(3).map(|file| file.display().to_string()).collect();
+                let more = if files.len() > names.len() { ", …" } else { "" };
+                write!(
+                    formatter,
+                    "passed over {} without an object of image.toolkit.fluxcd.io or source.toolkit.fluxcd.io: {}{more}",
+                    if files.len() == 1 { "a file".to_owned() } else { format!("{} files", files.len()) },
+                    names.join(", ")
+                )
+            }
+            Self::MissingField { file, object, field } => write!(
+                formatter,
+                "{}: {object} has no {field}, on which a cluster would insist; it is not needed here",
+                file.display()
+            ),
+            Self::StatusNotUnderstood { file, object, cause } => {
+                write!(formatter, "{}: the status of {object} is not understood: {cause}", file.display())
+            }
+        }
+    }
+}

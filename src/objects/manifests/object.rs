@@ -1,0 +1,191 @@
+//! From a document to a typed object.
+
+use std::path::Path;
+
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use tagboat_api::unknown_fields::Misfit;
+use tagboat_api::{DEPRECATED_VERSION, IMAGE_GROUP, SOURCE_GROUP, VERSION, v1beta2};
+
+use super::document::Document;
+use super::{ManifestError, Note, Object};
+
+/// Where an object without a namespace belongs, as `kubectl` has it.
+const DEFAULT_NAMESPACE: &str = "default";
+
+/// A document understood; `None` where it is of a kind that others read.
+pub(super) struct Parsed {
+    pub(super) object: Option<Object>,
+    pub(super) notes: Vec<Note>,
+}
+
+/// Understands one document.
+pub(super) fn parse(file: &Path, document: Document) -> Result<Parsed, ManifestError> {
+    let (api_version, kind) = (document.text("apiVersion").to_owned(), document.text("kind").to_owned());
+    let (group, version) = api_version.split_once('/').unwrap_or(("", &api_version));
+    let is_known = match group {
+        IMAGE_GROUP => matches!(kind.as_str(), "ImageUpdateAutomation" | "ImagePolicy" | "ImageRepository"),
+        SOURCE_GROUP => kind == "GitRepository",
+        _ => false,
+    };
+    if !is_known {
+        return match group {
+            IMAGE_GROUP => Err(ManifestError::UnknownKind { file: file.to_owned(), api_version, kind }),
+            _ => Ok(foreign(file, &api_version, &kind)),
+        };
+    }
+    if ![VERSION, DEPRECATED_VERSION].contains(&version) {
+        let group = group.to_owned();
+        return Err(ManifestError::UnknownVersion { file: file.to_owned(), api_version, group, kind });
+    }
+    let mut reading = Reading { file, version, kind: &kind, name: String::new(), notes: Vec::new() };
+    let mut value = document.value;
+    reading.settle_name(&mut value)?;
+    reading.check_fields(group, &value)?;
+    reading.complete(&mut value);
+    let object = reading.typed(value)?;
+    Ok(Parsed { object: Some(object), notes: reading.notes })
+}
+
+fn foreign(file: &Path, api_version: &str, kind: &str) -> Parsed {
+    let what = if kind.is_empty() || api_version.is_empty() {
+        "a document without apiVersion and kind".to_owned()
+    } else {
+        format!("a {kind} of {api_version}")
+    };
+    Parsed { object: None, notes: vec![Note::ForeignDocument { file: file.to_owned(), what }] }
+}
+
+/// A document on its way to an object.
+struct Reading<'a> {
+    file: &'a Path,
+    version: &'a str,
+    kind: &'a str,
+    /// Kind, namespace and name, for messages.
+    name: String,
+    notes: Vec<Note>,
+}
+
+impl Reading<'_> {
+    /// Sees to it that the object has a name and a namespace.
+    fn settle_name(&mut self, value: &mut Value) -> Result<(), ManifestError> {
+        let no_name = || ManifestError::NoName { file: self.file.to_owned(), kind: self.kind.to_owned() };
+        let metadata = value.get_mut("metadata").and_then(Value::as_object_mut).ok_or_else(no_name)?;
+        let name = metadata.get("name").and_then(Value::as_str).filter(|name| !name.is_empty());
+        let name = name.ok_or_else(no_name)?.to_owned();
+        let namespace = metadata.get("namespace").and_then(Value::as_str).filter(|text| !text.is_empty());
+        let namespace = namespace.unwrap_or(DEFAULT_NAMESPACE).to_owned();
+        self.name = format!("{} {namespace}/{name}", self.kind);
+        metadata.insert("namespace".to_owned(), namespace.into());
+        Ok(())
+    }
+
+    /// A misspelled field must not pass for one that was left out; a status is a machine's, and only noted.
+    fn check_fields(&mut self, group: &str, value: &Value) -> Result<(), ManifestError> {
+        let misfits = tagboat_api::unknown_fields(group, self.version, self.kind, value).unwrap_or_default();
+        for misfit in misfits {
+            match misfit {
+                Misfit::UnknownField { path, .. } if is_written_by_machines(&path) => {
+                    self.note_status(format!("it has the unknown field {path}"));
+                }
+                Misfit::UnknownField { path, nearest } => {
+                    let hint =
+                        nearest.map(|nearest| format!("; did you mean {nearest}?")).unwrap_or_default();
+                    return Err(ManifestError::UnknownField {
+                        file: self.file.to_owned(),
+                        object: self.name.clone(),
+                        field: path,
+                        hint,
+                    });
+                }
+                Misfit::NotAnObject { path } => {
+                    return Err(self.invalid(path, "it must be a mapping".to_owned()));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Fills in what a cluster would insist on and an update does not need.
+    fn complete(&mut self, value: &mut Value) {
+        let wanted: &[(&str, &str, Value)] = match self.kind {
+            "ImagePolicy" => &[
+                ("", "spec", json!({})),
+                ("/spec", "imageRepositoryRef", json!({"name": ""})),
+                ("/spec", "policy", json!({})),
+            ],
+            "ImageUpdateAutomation" => &[
+                ("", "spec", json!({})),
+                ("/spec", "sourceRef", json!({"kind": "GitRepository", "name": ""})),
+                ("/spec", "interval", json!("0s")),
+            ],
+            _ => &[],
+        };
+        const FIELDS: [(&str, &str); 5] = [
+            ("spec", "spec"),
+            ("imageRepositoryRef", "spec.imageRepositoryRef"),
+            ("policy", "spec.policy"),
+            ("sourceRef", "spec.sourceRef"),
+            ("interval", "spec.interval"),
+        ];
+        for (parent, key, placeholder) in wanted {
+            let Some(Value::Object(object)) = value.pointer_mut(parent) else { continue };
+            if object.get(*key).is_none_or(Value::is_null) {
+                object.insert((*key).to_owned(), placeholder.clone());
+                let field = FIELDS.iter().find(|(name, _)| name == key).map_or("spec", |(_, field)| field);
+                let (file, object) = (self.file.to_owned(), self.name.clone());
+                self.notes.push(Note::MissingField { file, object, field });
+            }
+        }
+    }
+
+    fn typed(&mut self, value: Value) -> Result<Object, ManifestError> {
+        Ok(match self.kind {
+            "ImageUpdateAutomation" => Object::Automation(Box::new(self.deserialize(value)?)),
+            "ImagePolicy" if self.version == DEPRECATED_VERSION => {
+                let old: v1beta2::ImagePolicy = self.deserialize(value)?;
+                let without_status = v1beta2::ImagePolicy { status: None, ..old.clone() };
+                let policy = old.into_v1().or_else(|error| {
+                    self.note_status(format!("{error}: {}", error.reason));
+                    without_status.into_v1()
+                });
+                Object::Policy(Box::new(policy.expect("without a status there is no image to split")))
+            }
+            "ImagePolicy" => Object::Policy(Box::new(self.deserialize(value)?)),
+            "ImageRepository" => Object::Repository(Box::new(self.deserialize(value)?)),
+            _ => Object::GitRepository(Box::new(self.deserialize(value)?)),
+        })
+    }
+
+    /// Makes the typed object; a status that cannot be understood is left out with a note, for it is no
+    /// person's wish and must not keep the rest from being read.
+    fn deserialize<T: DeserializeOwned>(&mut self, mut value: Value) -> Result<T, ManifestError> {
+        let error = match serde_path_to_error::deserialize(&value) {
+            Ok(object) => return Ok(object),
+            Err(error) => error,
+        };
+        let (path, cause) = (error.path().to_string(), error.inner().to_string());
+        if is_written_by_machines(&path)
+            && let Some(object) = value.as_object_mut()
+        {
+            object.remove("status");
+            self.note_status(format!("{path}: {cause}"));
+            return serde_path_to_error::deserialize(value)
+                .map_err(|error| self.invalid(error.path().to_string(), error.inner().to_string()));
+        }
+        Err(self.invalid(path, cause))
+    }
+
+    fn note_status(&mut self, cause: String) {
+        let (file, object) = (self.file.to_owned(), self.name.clone());
+        self.notes.push(Note::StatusNotUnderstood { file, object, cause });
+    }
+
+    fn invalid(&self, field: String, cause: String) -> ManifestError {
+        ManifestError::Invalid { file: self.file.to_owned(), object: self.name.clone(), field, cause }
+    }
+}
+
+fn is_written_by_machines(path: &str) -> bool {
+    path == "status" || path.starts_with("status.")
+}

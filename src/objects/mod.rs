@@ -1,0 +1,3 @@
+//! Kubernetes objects, wherever they come from.
+
+pub mod manifests;

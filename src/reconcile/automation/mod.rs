@@ -1,0 +1,3 @@
+//! An ImageUpdateAutomation, once.
+
+pub mod request;

@@ -1,0 +1,3 @@
+//! What an object asks for, and doing it once. The same code serves the cluster and the command line.
+
+pub mod automation;

@@ -1,0 +1,233 @@
+//! Image names, and names with a tag and perhaps a digest.
+
+use std::fmt;
+
+use super::{Digest, DigestError, Tag, TagError};
+
+/// The name of an image repository, as written: `podinfo`, `ghcr.io/stefanprodan/podinfo`,
+/// `localhost:5000/app`.
+///
+/// The rules are go-containerregistry's lenient ones, because that is what Flux accepts (spec §2.3 of
+/// ImageRepository): what stands before the first `/` is a registry only if it holds a `.` or a `:`; the rest
+/// has 2 to 255 characters of `a-z 0-9 _ . - /`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ImageName(String);
+
+impl ImageName {
+    /// Parses a name without tag and digest.
+    ///
+    /// # Errors
+    ///
+    /// When the text breaks the rules above.
+    pub fn parse(text: &str) -> Result<Self, ReferenceError> {
+        let error = |cause: NameError| ReferenceError::Name { name: text.to_owned(), cause };
+        if text.contains("://") {
+            return Err(error(NameError::Scheme));
+        }
+        let (registry, repository) = match text.split_once('/') {
+            Some((registry, rest)) if registry.contains(['.', ':']) => (Some(registry), rest),
+            _ => (None, text),
+        };
+        if let Some(registry) = registry {
+            check_registry(registry).map_err(error)?;
+        }
+        check_repository(repository).map_err(error)?;
+        Ok(Self(text.to_owned()))
+    }
+
+    /// The name as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+fn check_registry(registry: &str) -> Result<(), NameError> {
+    let (host, port) = match registry.rsplit_once(':') {
+        Some((host, port)) if !port.ends_with(']') => (host, Some(port)),
+        _ => (registry, None),
+    };
+    let is_host = !host.is_empty() && host.chars().all(|c| c.is_ascii_alphanumeric() || "-._:[]".contains(c));
+    let is_port = port.is_none_or(|port| port.len() <= 5 && port.bytes().all(|byte| byte.is_ascii_digit()));
+    if is_host && is_port { Ok(()) } else { Err(NameError::Registry { registry: registry.to_owned() }) }
+}
+
+fn check_repository(repository: &str) -> Result<(), NameError> {
+    let is_allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "_.-/".contains(c);
+    if let Some(character) = repository.chars().find(|&c| !is_allowed(c)) {
+        return Err(NameError::Character { character });
+    }
+    if (2..=255).contains(&repository.len()) { Ok(()) } else { Err(NameError::Length) }
+}
+
+impl fmt::Display for ImageName {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+/// An image that a policy has chosen: name, tag and perhaps a digest.
+///
+/// Prints as `name:tag` or `name:tag@digest`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ImageReference {
+    /// The repository's name as written.
+    pub name: ImageName,
+    /// The tag.
+    pub tag: Tag,
+    /// The digest, where the policy reflects it.
+    pub digest: Option<Digest>,
+}
+
+impl ImageReference {
+    /// Parses `name:tag` or `name:tag@digest`.
+    ///
+    /// # Errors
+    ///
+    /// When a part is missing or malformed; the tag must be there.
+    pub fn parse(text: &str) -> Result<Self, ReferenceError> {
+        let (rest, digest) = match text.split_once('@') {
+            Some((rest, digest)) => (rest, Some(digest)),
+            None => (text, None),
+        };
+        let (name, tag) = match rest.rsplit_once(':') {
+            Some((name, tag)) if !tag.contains('/') => (name, tag),
+            _ => return Err(ReferenceError::NoTag { text: text.to_owned() }),
+        };
+        Self::from_parts(name, tag, digest)
+    }
+
+    /// Puts a reference together from its parts; an empty digest is none.
+    ///
+    /// # Errors
+    ///
+    /// When a part is malformed.
+    pub fn from_parts(name: &str, tag: &str, digest: Option<&str>) -> Result<Self, ReferenceError> {
+        Ok(Self {
+            name: ImageName::parse(name)?,
+            tag: Tag::parse(tag).map_err(|cause| ReferenceError::Tag { tag: tag.to_owned(), cause })?,
+            digest: digest.filter(|digest| !digest.is_empty()).map(parse_digest).transpose()?,
+        })
+    }
+}
+
+fn parse_digest(text: &str) -> Result<Digest, ReferenceError> {
+    Digest::parse(text).map_err(|cause| ReferenceError::Digest { digest: text.to_owned(), cause })
+}
+
+impl fmt::Display for ImageReference {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}:{}", self.name, self.tag)?;
+        match &self.digest {
+            Some(digest) => write!(formatter, "@{digest}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Why a text is no image reference.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ReferenceError {
+    /// The name is malformed.
+    #[error("{name:?} is no image name")]
+    Name {
+        /// The name as given.
+        name: String,
+        /// What is wrong with it.
+        #[source]
+        cause: NameError,
+    },
+    /// There is no tag.
+    #[error("{text:?} has no tag: NAME:TAG or NAME:TAG@DIGEST is wanted")]
+    NoTag {
+        /// The reference as given.
+        text: String,
+    },
+    /// The tag is malformed.
+    #[error("{tag:?} is no tag")]
+    Tag {
+        /// The tag as given.
+        tag: String,
+        /// What is wrong with it.
+        #[source]
+        cause: TagError,
+    },
+    /// The digest is malformed.
+    #[error("{digest:?} is no digest")]
+    Digest {
+        /// The digest as given.
+        digest: String,
+        /// What is wrong with it.
+        #[source]
+        cause: DigestError,
+    },
+}
+
+/// What is wrong with an image name.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NameError {
+    /// It begins with `https://` or the like.
+    #[error("a name has no URL scheme")]
+    Scheme,
+    /// The part before the first `/` is no host and port.
+    #[error("{registry:?} is no registry host")]
+    Registry {
+        /// That part.
+        registry: String,
+    },
+    /// A character that no repository has.
+    #[error(
+        "it has the character {character:?}; only a-z, 0-9, '_', '.', '-' and '/' are allowed behind the registry"
+    )]
+    Character {
+        /// The first such character.
+        character: char,
+    },
+    /// Too short or too long.
+    #[error("a repository has 2 to 255 characters")]
+    Length,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn references_print_as_they_were_written() {
+        let digest = format!("sha256:{}", "0a".repeat(32));
+        for text in ["podinfo:1", "ghcr.io/a/b:v1.0", "localhost:5000/app:b", "10.0.0.1:5000/a/b:1.0_x-y"] {
+            assert_eq!(ImageReference::parse(text).unwrap().to_string(), text);
+            let full = format!("{text}@{digest}");
+            assert_eq!(ImageReference::parse(&full).unwrap().to_string(), full);
+        }
+    }
+
+    #[test]
+    fn what_is_no_reference_is_refused() {
+        for text in [
+            "",
+            "podinfo",
+            "a:1",
+            "ghcr.io/a/b",
+            "ghcr.io/a/b:",
+            "ghcr.io/A/b:1",
+            "img/UPPER CASE:1",
+            "a b:1",
+            "https://ghcr.io/a/b:1",
+            "localhost:5000/app",
+            "app:1@sha512:00",
+            "app:1@sha256:00",
+            "ap p:1",
+            "ab:t@g",
+            "re g.io/app:1",
+            "reg.io:port/app:1",
+        ] {
+            assert!(ImageReference::parse(text).is_err(), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn an_empty_digest_is_none() {
+        let reference = ImageReference::from_parts("podinfo", "1.0", Some("")).unwrap();
+        assert_eq!(reference.digest, None);
+    }
+}

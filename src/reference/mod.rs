@@ -1,0 +1,9 @@
+//! Image references as types: text that was parsed once and need not be doubted again.
+
+pub mod digest;
+pub mod image;
+pub mod tag;
+
+pub use digest::{Digest, DigestError};
+pub use image::{ImageName, ImageReference, ReferenceError};
+pub use tag::{Tag, TagError};

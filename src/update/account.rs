@@ -1,0 +1,111 @@
+//! What became of every marker, and which files could not be read.
+
+use super::result::ObjectIdentifier;
+use super::setter::PolicyName;
+use crate::yaml::YamlError;
+
+/// What became of a marker.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum MarkerOutcome {
+    /// Its value was replaced.
+    Changed,
+    /// Its value is already the wanted one.
+    Current,
+    /// It names a policy of another namespace than the automation's.
+    OtherNamespace,
+    /// It names a policy that the automation's selector leaves out.
+    PolicyNotSelected,
+    /// It names a policy that does not exist.
+    UnknownPolicy,
+    /// Its policy has chosen no image.
+    PolicyWithoutImage,
+    /// It asks for a part that images do not have.
+    UnknownField,
+    /// It cannot take effect where it stands, because it belongs to no scalar value.
+    NotOnScalar,
+}
+
+impl MarkerOutcome {
+    /// The outcome's name in reports, fixed for other programs.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Changed => "changed",
+            Self::Current => "current",
+            Self::OtherNamespace => "other-namespace",
+            Self::PolicyNotSelected => "policy-not-selected",
+            Self::UnknownPolicy => "unknown-policy",
+            Self::PolicyWithoutImage => "policy-without-image",
+            Self::UnknownField => "unknown-field",
+            Self::NotOnScalar => "not-on-scalar",
+        }
+    }
+
+    /// Whether a person should hear of it.
+    pub fn severity(self) -> Severity {
+        match self {
+            Self::Changed | Self::Current | Self::OtherNamespace | Self::PolicyNotSelected => Severity::Quiet,
+            Self::UnknownPolicy | Self::PolicyWithoutImage | Self::UnknownField | Self::NotOnScalar => {
+                Severity::WorthSaying
+            }
+        }
+    }
+
+    /// What is wrong, in words that fit behind a marker's place; `None` when nothing is.
+    pub fn complaint(self) -> Option<&'static str> {
+        match self {
+            Self::UnknownPolicy => Some("there is no such ImagePolicy"),
+            Self::PolicyWithoutImage => Some("the ImagePolicy has no latest image"),
+            Self::UnknownField => {
+                Some("images have no such part; it must be one of tag, name, digest, tag@digest, or left out")
+            }
+            Self::NotOnScalar => Some("the marker does not stand behind a value, so it has no effect"),
+            _ => None,
+        }
+    }
+}
+
+/// Whether something should be brought before a person's eyes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Severity {
+    /// Only for those who ask.
+    Quiet,
+    /// For the condition, the event and the log.
+    WorthSaying,
+}
+
+/// One marker and what became of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MarkerReport {
+    /// The file, relative to `update.path`.
+    pub file: String,
+    /// The line of the comment, counted from 1.
+    pub line: usize,
+    /// The object around it.
+    pub object: ObjectIdentifier,
+    /// The setter as written, such as `default:podinfo:tag`.
+    pub setter: String,
+    /// The policy that the setter names.
+    pub policy: PolicyName,
+    /// What became of it.
+    pub outcome: MarkerOutcome,
+}
+
+/// A comment that mentions the token but is no marker.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NearMiss {
+    /// The file, relative to `update.path`.
+    pub file: String,
+    /// The line of the comment, counted from 1.
+    pub line: usize,
+    /// Why it is no marker.
+    pub cause: super::marker::NoMarker,
+}
+
+/// A file that holds the token and could not be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unparsable {
+    /// The file, relative to `update.path`.
+    pub file: String,
+    /// Where and why.
+    pub error: YamlError,
+}

@@ -1,0 +1,146 @@
+//! Markers: comments that name the policy whose image a value should follow.
+//!
+//! A marker is a comment that holds one JSON object and nothing else (spec §3.1):
+//! `# {"$imagepolicy": "namespace:name"}`, with `:tag`, `:name` or `:digest` behind the name for a part of the
+//! reference. Ours besides: `:tag@digest`, for fields that take both but not the name. The long form is
+//! kustomize's `{"$ref": "#/definitions/io.k8s.cli.setters.namespace:name"}`.
+
+use super::setter::PolicyName;
+
+/// The member that makes a JSON object a marker.
+pub const TOKEN: &str = "$imagepolicy";
+
+/// What a file must contain to be looked into: the token with its double quotes.
+pub const QUOTED_TOKEN: &[u8] = b"\"$imagepolicy\"";
+
+const LONG_FORM: &str = "#/definitions/io.k8s.cli.setters.";
+
+/// A marker's content.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Marker {
+    /// The whole setter, such as `default:podinfo:tag`.
+    pub setter: String,
+    /// The policy it names.
+    pub policy: PolicyName,
+    /// Which part of the image goes here.
+    pub field: Field,
+}
+
+/// A part of an image reference.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Field {
+    /// `name:tag`, with `@digest` if there is one.
+    Reference,
+    /// The tag.
+    Tag,
+    /// The name.
+    Name,
+    /// The digest, empty if there is none.
+    Digest,
+    /// `tag@digest`, or the tag alone if there is no digest.
+    TagAndDigest,
+    /// Something else, which no setter knows.
+    Unknown,
+}
+
+/// Why a comment that mentions the token is no marker.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum NoMarker {
+    /// The comment is not one JSON object.
+    #[error("the comment is not one JSON object with nothing around it")]
+    NotJson,
+    /// A member that is no string.
+    #[error("a marker's members must all be strings")]
+    NotStrings,
+    /// The token is not a member, or is empty.
+    #[error("the object has no text under \"$imagepolicy\"")]
+    NoToken,
+}
+
+/// Reads a comment (from its `#` on) as a marker.
+///
+/// # Errors
+///
+/// [`NoMarker`] for every comment that is none; it is worth a word only if the comment mentions the token.
+pub fn parse(comment: &str) -> Result<Marker, NoMarker> {
+    let text = comment.trim_start_matches('#');
+    if !text.contains('{') {
+        return Err(NoMarker::NotJson);
+    }
+    let object: serde_json::Map<String, serde_json::Value> =
+        serde_json::from_str(text).map_err(|_| NoMarker::NotJson)?;
+    if let Some(target) = object.get("$ref").and_then(serde_json::Value::as_str)
+        && let Some(setter) = target.strip_prefix(LONG_FORM)
+        && !object.contains_key(TOKEN)
+    {
+        return Ok(parse_setter(setter));
+    }
+    // A null counts as an empty string, as in the JSON library of the original.
+    if object.values().any(|value| !(value.is_string() || value.is_null())) {
+        return Err(NoMarker::NotStrings);
+    }
+    match object.get(TOKEN).and_then(serde_json::Value::as_str) {
+        Some(setter) if !setter.is_empty() => Ok(parse_setter(setter)),
+        _ => Err(NoMarker::NoToken),
+    }
+}
+
+fn parse_setter(setter: &str) -> Marker {
+    let mut parts = setter.splitn(3, ':');
+    let namespace = parts.next().unwrap_or_default().to_owned();
+    let name = parts.next().unwrap_or_default().to_owned();
+    let field = match parts.next() {
+        None => Field::Reference,
+        Some("tag") => Field::Tag,
+        Some("name") => Field::Name,
+        Some("digest") => Field::Digest,
+        Some("tag@digest") => Field::TagAndDigest,
+        Some(_) => Field::Unknown,
+    };
+    Marker { setter: setter.to_owned(), policy: PolicyName { namespace, name }, field }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn field(comment: &str) -> Option<(String, Field)> {
+        parse(comment).ok().map(|marker| (marker.setter, marker.field))
+    }
+
+    #[test]
+    fn comments_that_are_markers() {
+        for (comment, setter, expected) in [
+            (r#"# {"$imagepolicy": "a:b"}"#, "a:b", Field::Reference),
+            (r#"#{"$imagepolicy":"a:b:tag"}"#, "a:b:tag", Field::Tag),
+            (r#"### {"$imagepolicy": "a:b:name"}  "#, "a:b:name", Field::Name),
+            (r#"# {"$imagepolicy" : "a:b:digest" , "note": "x"}"#, "a:b:digest", Field::Digest),
+            (r#"# {"$imagepolicy": "a:b:tag@digest", "note": null}"#, "a:b:tag@digest", Field::TagAndDigest),
+            (r#"# {"$imagepolicy": "a:b:version"}"#, "a:b:version", Field::Unknown),
+            (r#"# {"$imagepolicy": "a:b:tag:x"}"#, "a:b:tag:x", Field::Unknown),
+            (r##"# {"$ref": "#/definitions/io.k8s.cli.setters.a:b:tag"}"##, "a:b:tag", Field::Tag),
+            (r#"# {"$imagepolicy": "x:y", "$imagepolicy": "a:b"}"#, "a:b", Field::Reference),
+            (r#"# {"$imagepolicy": "\u0061:b"}"#, "a:b", Field::Reference),
+        ] {
+            assert_eq!(field(comment), Some((setter.to_owned(), expected)), "{comment}");
+        }
+    }
+
+    #[test]
+    fn comments_that_are_not() {
+        for (comment, expected) in [
+            ("# image", NoMarker::NotJson),
+            (r#"# see {"$imagepolicy": "a:b"}"#, NoMarker::NotJson),
+            (r#"# {"$imagepolicy": "a:b"} # keep"#, NoMarker::NotJson),
+            (r#"# {$imagepolicy: "a:b"}"#, NoMarker::NotJson),
+            (r#"# ["$imagepolicy"]"#, NoMarker::NotJson),
+            (r#"# {"$imagepolicy": "a:b", "n": 1}"#, NoMarker::NotStrings),
+            (r#"# {"$imagepolicy": 1}"#, NoMarker::NotStrings),
+            (r#"# {"$imagepolicy": ""}"#, NoMarker::NoToken),
+            (r#"# {"$openapi": "a:b"}"#, NoMarker::NoToken),
+            (r##"# {"$ref": "#/definitions/other"}"##, NoMarker::NoToken),
+        ] {
+            assert_eq!(parse(comment), Err(expected), "{comment}");
+        }
+    }
+}

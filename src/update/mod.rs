@@ -1,0 +1,25 @@
+//! From a tree of files and the images that policies have chosen to the edits, with an account of every marker.
+//!
+//! [`plan`] walks a [`tree::FileTree`], looks for markers in each YAML file ([`scope`], [`marker`]), asks the
+//! [`setter::Setters`] what each should say, and gives an [`UpdatePlan`]: the edits, what they change
+//! ([`result`]), what became of every marker ([`account`]), and which files could not be read. Nothing is
+//! written here.
+
+pub mod account;
+pub mod file;
+pub mod marker;
+pub mod object;
+pub mod plan;
+pub mod result;
+pub mod scope;
+pub mod setter;
+pub mod tree;
+
+pub use account::{MarkerOutcome, MarkerReport, NearMiss, Severity, Unparsable};
+pub use marker::{Field, Marker};
+pub use plan::{FileEdit, Progress, UpdateError, UpdatePlan, UpdateRequest, plan};
+pub use scope::SkippedLink;
+
+pub use result::{Change, ObjectIdentifier, ResultV2};
+pub use setter::{Policy, PolicyName, Setters};
+pub use tree::{Entry, EntryKind, FileTree, TreeError, TreePath};

@@ -1,0 +1,150 @@
+//! The plan of an update: which files get which bytes, and an account of all that was met.
+
+use memchr::memmem;
+
+use super::account::{MarkerReport, NearMiss, Severity, Unparsable};
+use super::file::{FileOutcome, update_file};
+use super::marker::QUOTED_TOKEN;
+use super::result::ResultV2;
+use super::scope::{ScopeError, SkippedLink, scope};
+use super::setter::Setters;
+use super::tree::{Entry, FileTree, TreeError};
+use crate::yaml::{Cause, Limits, YamlError};
+
+/// What to update.
+#[derive(Debug, Clone, Default)]
+pub struct UpdateRequest {
+    /// `update.path`: the directory or file to look into; `None` or empty: the whole tree.
+    pub path: Option<String>,
+    /// The policies and their images.
+    pub setters: Setters,
+    /// The bounds for each file.
+    pub limits: Limits,
+}
+
+/// What an update would do, and everything it met on the way.
+#[derive(Debug, Default)]
+pub struct UpdatePlan {
+    /// The files to write, in rising order of their paths.
+    pub edits: Vec<FileEdit>,
+    /// What the edits change.
+    pub result: ResultV2,
+    /// Every marker, by file and line.
+    pub markers: Vec<MarkerReport>,
+    /// Every file that holds the token and could not be read.
+    pub unparsable: Vec<Unparsable>,
+    /// Comments that mention the token and are no markers.
+    pub near_misses: Vec<NearMiss>,
+    /// Links that were left alone.
+    pub skipped_links: Vec<SkippedLink>,
+    /// How many files were looked into.
+    pub files: usize,
+}
+
+impl UpdatePlan {
+    /// The markers that a person should hear of.
+    pub fn unresolved(&self) -> impl Iterator<Item = &MarkerReport> {
+        self.markers.iter().filter(|marker| marker.outcome.severity() == Severity::WorthSaying)
+    }
+}
+
+/// A file that is to change.
+#[derive(Debug)]
+pub struct FileEdit {
+    /// The file, never a link.
+    pub entry: Entry,
+    /// Its name in results, relative to `update.path`.
+    pub key: String,
+    /// Its bytes as they were read.
+    pub before: Vec<u8>,
+    /// Its bytes as they should be.
+    pub after: Vec<u8>,
+}
+
+/// How far a plan has come.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Progress {
+    /// Files looked into so far.
+    pub files: usize,
+    /// Files there are.
+    pub of: usize,
+    /// Values to replace so far.
+    pub edits: usize,
+}
+
+/// Why no plan could be made.
+#[derive(Debug, thiserror::Error)]
+pub enum UpdateError {
+    /// `update.path` is no good.
+    #[error(transparent)]
+    Scope(#[from] ScopeError),
+}
+
+/// Plans an update of `tree`.
+///
+/// A file that cannot be read, or not as YAML, never stops the others; it is listed in
+/// [`unparsable`](UpdatePlan::unparsable).
+///
+/// # Errors
+///
+/// When `update.path` does not exist or leads out of the tree, or when the tree cannot be listed.
+pub fn plan(
+    tree: &dyn FileTree,
+    request: &UpdateRequest,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<UpdatePlan, UpdateError> {
+    let scope = scope(tree, request.path.as_deref())?;
+    let mut plan = UpdatePlan { skipped_links: scope.skipped, ..UpdatePlan::default() };
+    let token = memmem::Finder::new(QUOTED_TOKEN);
+    let of = scope.files.len();
+    let mut edits = 0;
+    let mut content = Vec::new();
+    for file in scope.files.into_values() {
+        plan.files += 1;
+        if let Err(error) = tree.read(&file.entry, request.limits.file_size, &mut content) {
+            plan.unparsable.push(Unparsable { file: file.key, error: unreadable(error, &request.limits) });
+            continue;
+        }
+        if token.find(&content).is_some() {
+            match update_file(&content, &request.setters, &request.limits) {
+                Err(error) => plan.unparsable.push(Unparsable { file: file.key, error }),
+                Ok(outcome) => {
+                    edits += outcome.changes.values().map(Vec::len).sum::<usize>();
+                    plan.take(file.entry, file.key, &content, outcome);
+                }
+            }
+        }
+        progress(Progress { files: plan.files, of, edits });
+    }
+    Ok(plan)
+}
+
+impl UpdatePlan {
+    fn take(&mut self, entry: Entry, key: String, before: &[u8], outcome: FileOutcome) {
+        self.markers.extend(outcome.markers.into_iter().map(|found| MarkerReport {
+            file: key.clone(),
+            line: found.line,
+            object: found.object,
+            setter: found.marker.setter,
+            policy: found.marker.policy,
+            outcome: found.outcome,
+        }));
+        let misses = outcome.near_misses.into_iter();
+        self.near_misses.extend(misses.map(|(line, cause)| NearMiss { file: key.clone(), line, cause }));
+        if !outcome.changes.is_empty() {
+            self.result.file_changes.insert(key.clone(), outcome.changes);
+        }
+        if let Some(text) = outcome.text {
+            self.edits.push(FileEdit { entry, key, before: before.to_vec(), after: text.into_bytes() });
+        }
+    }
+}
+
+fn unreadable(error: TreeError, limits: &Limits) -> YamlError {
+    let cause = match error {
+        TreeError::TooLarge { size, .. } => Cause::FileTooLarge { size, limit: limits.file_size },
+        TreeError::Read { cause, .. } => Cause::Unreadable(cause.to_string()),
+        other => Cause::Unreadable(other.to_string()),
+    };
+    YamlError { line: 1, column: 1, cause }
+}

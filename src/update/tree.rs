@@ -1,0 +1,194 @@
+//! A tree of files as the update sees it, be it a directory or a commit.
+
+use std::fmt;
+
+/// A path below the root of a tree: bytes, parts separated by `/`, no `/` in front; the root itself is empty.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TreePath(Vec<u8>);
+
+impl TreePath {
+    /// The root of the tree.
+    pub fn root() -> Self {
+        Self::default()
+    }
+
+    /// A path from bytes that are already in the form above.
+    pub fn from_bytes(bytes: impl Into<Vec<u8>>) -> Self {
+        Self(bytes.into())
+    }
+
+    /// Resolves `path` as seen from the directory `self`, with `.` and `..` taken out.
+    ///
+    /// `None` when it leads out of the root. A `/` in front means nothing here.
+    pub fn resolve(&self, path: &[u8]) -> Option<Self> {
+        let mut parts: Vec<&[u8]> = self.parts().collect();
+        for part in path.split(|&byte| byte == b'/') {
+            match part {
+                b"" | b"." => {}
+                b".." => {
+                    parts.pop()?;
+                }
+                part => parts.push(part),
+            }
+        }
+        Some(Self(parts.join(&b'/')))
+    }
+
+    /// The path's bytes.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// Whether this is the root.
+    pub fn is_root(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The parts between the slashes.
+    pub fn parts(&self) -> impl DoubleEndedIterator<Item = &[u8]> {
+        self.0.split(|&byte| byte == b'/').filter(|part| !part.is_empty())
+    }
+
+    /// The last part; empty for the root.
+    pub fn file_name(&self) -> &[u8] {
+        self.parts().next_back().unwrap_or_default()
+    }
+
+    /// The directory that holds this path.
+    pub fn parent(&self) -> Self {
+        let end = self.0.iter().rposition(|&byte| byte == b'/').unwrap_or(0);
+        Self(self.0[..end].to_vec())
+    }
+
+    /// The path as seen from `directory`, or `None` when it is not below it.
+    pub fn relative_to(&self, directory: &Self) -> Option<Self> {
+        if directory.is_root() {
+            return Some(self.clone());
+        }
+        let rest = self.0.strip_prefix(directory.as_bytes())?.strip_prefix(b"/")?;
+        Some(Self(rest.to_vec()))
+    }
+}
+
+/// Prints the path; bytes that are not UTF-8 as `\xNN`.
+impl fmt::Display for TreePath {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for chunk in self.0.utf8_chunks() {
+            formatter.write_str(chunk.valid())?;
+            for byte in chunk.invalid() {
+                write!(formatter, "\\x{byte:02x}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What an entry of a tree is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EntryKind {
+    /// A regular file, executable or not.
+    File,
+    /// A symbolic link; its content is the target.
+    Link,
+}
+
+/// Identifies an entry's content, where the tree knows it without reading: a git blob's id, for instance.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct ContentId(pub Box<[u8]>);
+
+/// One file or link of a tree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// Where it stands, from the root.
+    pub path: TreePath,
+    /// What it is.
+    pub kind: EntryKind,
+    /// What it holds, if that is known.
+    pub content: Option<ContentId>,
+}
+
+/// A tree of files that can be listed and read.
+pub trait FileTree {
+    /// The files and links at or below `under`, in rising order of their paths' bytes.
+    ///
+    /// A file or link given as `under` is the only entry then. Directories are not listed, links are not
+    /// followed, and `.git` is not entered.
+    ///
+    /// # Errors
+    ///
+    /// [`TreeError::NotFound`] when there is nothing at `under`, [`TreeError::ThroughLink`] when the way to it
+    /// leads through a link.
+    fn entries(&self, under: &TreePath) -> Result<Vec<Entry>, TreeError>;
+
+    /// Reads an entry into `content`, replacing what is there: a file's bytes, or a link's target.
+    ///
+    /// # Errors
+    ///
+    /// [`TreeError::TooLarge`] when the file has more than `limit` bytes; `content` is undefined then.
+    fn read(&self, entry: &Entry, limit: usize, content: &mut Vec<u8>) -> Result<(), TreeError>;
+}
+
+/// Why a tree could not be listed or read.
+#[derive(Debug, thiserror::Error)]
+pub enum TreeError {
+    /// There is nothing at this path.
+    #[error("there is no file or directory {path}")]
+    NotFound {
+        /// The path.
+        path: TreePath,
+    },
+    /// A directory on the way is a link.
+    #[error("{at} is a link")]
+    ThroughLink {
+        /// The link.
+        at: TreePath,
+    },
+    /// The file is larger than asked for.
+    #[error("{path} has {size} bytes")]
+    TooLarge {
+        /// The file.
+        path: TreePath,
+        /// Its size in bytes.
+        size: u64,
+    },
+    /// Reading failed.
+    #[error("cannot read {path}")]
+    Read {
+        /// The file or directory.
+        path: TreePath,
+        /// Why.
+        #[source]
+        cause: Box<dyn std::error::Error + Send + Sync>,
+    },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn path(text: &str) -> TreePath {
+        TreePath::from_bytes(text)
+    }
+
+    #[test]
+    fn paths_resolve_within_the_root() {
+        let base = path("a/b");
+        assert_eq!(base.resolve(b"./c//d.yaml"), Some(path("a/b/c/d.yaml")));
+        assert_eq!(base.resolve(b"../x"), Some(path("a/x")));
+        assert_eq!(base.resolve(b"../.."), Some(TreePath::root()));
+        assert_eq!(base.resolve(b"../../.."), None);
+        assert_eq!(TreePath::root().resolve(b"/clusters/"), Some(path("clusters")));
+    }
+
+    #[test]
+    fn relative_paths_end_at_whole_parts() {
+        assert_eq!(path("a/bc").relative_to(&path("a")), Some(path("bc")));
+        assert_eq!(path("ab/c").relative_to(&path("a")), None);
+        assert_eq!(path("a/b").relative_to(&TreePath::root()), Some(path("a/b")));
+    }
+
+    #[test]
+    fn foreign_bytes_print_as_escapes() {
+        assert_eq!(TreePath::from_bytes(b"a\xff/\xc3\xa9.yaml".to_vec()).to_string(), "a\\xff/\u{e9}.yaml");
+    }
+}

@@ -1,0 +1,59 @@
+//! Why a file could not be read as YAML.
+
+/// A place in a file and what is wrong there.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("line {line}, column {column}: {cause}")]
+pub struct YamlError {
+    /// The line, counted from 1.
+    pub line: usize,
+    /// The column in characters, counted from 1.
+    pub column: usize,
+    /// What is wrong.
+    pub cause: Cause,
+}
+
+/// What can be wrong with a file.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Cause {
+    /// The bytes could not be had at all.
+    #[error("the file cannot be read: {0}")]
+    Unreadable(String),
+    /// The bytes are not UTF-8.
+    #[error("the file is not valid UTF-8 here")]
+    NotUtf8,
+    /// The parser's own words.
+    #[error("{0}")]
+    Syntax(String),
+    /// A file beyond [`Limits::file_size`](super::Limits::file_size).
+    #[error("the file has {size} bytes, more than the limit of {limit}")]
+    FileTooLarge {
+        /// The file's size in bytes.
+        size: u64,
+        /// The limit in bytes.
+        limit: usize,
+    },
+    /// Nesting beyond [`Limits::depth`](super::Limits::depth).
+    #[error("nested more than {limit} levels deep")]
+    TooDeep {
+        /// The limit in levels.
+        limit: usize,
+    },
+    /// Aliases that multiply beyond [`Limits::alias_nodes`](super::Limits::alias_nodes).
+    #[error("its aliases stand for more than {limit} values")]
+    TooManyAliases {
+        /// The limit in nodes.
+        limit: u64,
+    },
+    /// An alias inside the very node it names.
+    #[error("the alias refers to a value that contains it")]
+    AliasLoop,
+    /// A comment beyond [`Limits::comment_length`](super::Limits::comment_length).
+    #[error("a comment of more than {limit} bytes")]
+    CommentTooLong {
+        /// The limit in bytes.
+        limit: usize,
+    },
+    /// The bytes after an edit did not read as intended; the edit is given up.
+    #[error("after the edit the file would not read as intended, so it was left as it is")]
+    EditNotFaithful,
+}

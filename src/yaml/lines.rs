@@ -1,0 +1,80 @@
+//! Questions about the lines around a place in a text.
+//!
+//! YAML ends a line at LF, CR or CR LF; so do these functions.
+
+fn is_break(byte: u8) -> bool {
+    byte == b'\n' || byte == b'\r'
+}
+
+/// The offset at which the line that holds `offset` begins.
+pub fn line_start(source: &str, offset: usize) -> usize {
+    source.as_bytes()[..offset].iter().rposition(|&byte| is_break(byte)).map_or(0, |at| at + 1)
+}
+
+/// The text of the line that holds `offset`, up to `offset`.
+pub fn text_before(source: &str, offset: usize) -> &str {
+    let text = &source[line_start(source, offset)..offset];
+    if text.len() == offset { text.trim_start_matches('\u{feff}') } else { text }
+}
+
+/// The line above the one that holds `offset`, without its line break; `None` on the first line.
+pub fn line_above(source: &str, offset: usize) -> Option<&str> {
+    let start = line_start(source, offset);
+    if start == 0 {
+        return None;
+    }
+    let bytes = source.as_bytes();
+    let end = if bytes[start - 1] == b'\n' && start >= 2 && bytes[start - 2] == b'\r' {
+        start - 2
+    } else {
+        start - 1
+    };
+    Some(&source[line_start(source, end)..end])
+}
+
+/// The offset just behind the line that holds `offset`, its line break included.
+pub fn next_line(source: &str, offset: usize) -> usize {
+    let bytes = source.as_bytes();
+    let Some(at) = bytes[offset..].iter().position(|&byte| is_break(byte)).map(|at| offset + at) else {
+        return bytes.len();
+    };
+    if bytes[at] == b'\r' && bytes.get(at + 1) == Some(&b'\n') { at + 2 } else { at + 1 }
+}
+
+/// The line that begins at `start`, without its line break.
+pub fn line_at(source: &str, start: usize) -> &str {
+    let rest = &source[start..];
+    let end = rest.bytes().position(is_break).unwrap_or(rest.len());
+    &rest[..end]
+}
+
+/// Whether a line has nothing on it.
+pub fn is_blank(line: &str) -> bool {
+    line.bytes().all(|byte| byte == b' ' || byte == b'\t')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_end_at_every_kind_of_break() {
+        let source = "one\r\ntwo\rthree\nfour";
+        let at = |word: &str| source.find(word).unwrap();
+        assert_eq!(line_start(source, at("wo")), at("two"));
+        assert_eq!(line_above(source, at("two")), Some("one"));
+        assert_eq!(line_above(source, at("three")), Some("two"));
+        assert_eq!(line_above(source, at("four")), Some("three"));
+        assert_eq!(line_above(source, 1), None);
+        assert_eq!(next_line(source, 0), at("two"));
+        assert_eq!(next_line(source, at("two")), at("three"));
+        assert_eq!(next_line(source, at("four")), source.len());
+        assert_eq!(line_at(source, at("three")), "three");
+    }
+
+    #[test]
+    fn a_byte_order_mark_is_no_text() {
+        assert_eq!(text_before("\u{feff}# c", 3), "");
+        assert_eq!(text_before("x\n# c", 2), "");
+    }
+}

@@ -1,0 +1,140 @@
+//! The parser behind its bounds.
+
+use std::collections::VecDeque;
+
+use granit_parser::{Event, Parser, ScanError, Span, StrInput};
+
+use super::{Cause, Limits, YamlError};
+
+/// One event of the parser and where it stands.
+pub(crate) type Spanned<'s> = (Event<'s>, Span);
+
+/// A stream of YAML events that ends with an error rather than with an unreasonable effort.
+pub(crate) struct Reader<'s> {
+    parser: Parser<'s, StrInput<'s>>,
+    limits: Limits,
+    ahead: VecDeque<Spanned<'s>>,
+    /// Open collections: the anchor's number (or 0) and the nodes so far, aliases expanded.
+    open: Vec<(usize, u64)>,
+    /// By the anchor's number: how many nodes it stands for; 0 while the node is still open.
+    anchors: Vec<u64>,
+    alias_nodes: u64,
+}
+
+impl<'s> Reader<'s> {
+    pub(crate) fn new(source: &'s str, limits: &Limits) -> Self {
+        let options = granit_parser::options! {
+            max_buffered_comment_events: limits.comment_run,
+            // Our own count comes first and has the better sentence.
+            flow_nesting_limit: limits.depth + 1,
+            block_nesting_limit: limits.depth + 1,
+        };
+        Self {
+            parser: Parser::new_from_str_with_options(source, options),
+            limits: limits.clone(),
+            ahead: VecDeque::new(),
+            open: Vec::new(),
+            anchors: Vec::new(),
+            alias_nodes: 0,
+        }
+    }
+
+    /// The next event, or `None` behind the end of the stream.
+    pub(crate) fn next(&mut self) -> Result<Option<Spanned<'s>>, YamlError> {
+        match self.ahead.pop_front() {
+            Some(event) => Ok(Some(event)),
+            None => self.pull(),
+        }
+    }
+
+    /// The next event without taking it.
+    pub(crate) fn peek(&mut self) -> Result<Option<&Spanned<'s>>, YamlError> {
+        if self.ahead.is_empty()
+            && let Some(event) = self.pull()?
+        {
+            self.ahead.push_back(event);
+        }
+        Ok(self.ahead.front())
+    }
+
+    fn pull(&mut self) -> Result<Option<Spanned<'s>>, YamlError> {
+        match self.parser.next_event() {
+            None => Ok(None),
+            Some(Err(error)) => Err(syntax_error(&error)),
+            Some(Ok((event, span))) => {
+                self.check(&event, &span)?;
+                Ok(Some((event, span)))
+            }
+        }
+    }
+
+    fn check(&mut self, event: &Event<'_>, span: &Span) -> Result<(), YamlError> {
+        match event {
+            Event::DocumentStart(..) => {
+                self.open.clear();
+                self.alias_nodes = 0;
+            }
+            Event::Scalar(_, _, anchor, _) => self.finish(*anchor, 1),
+            Event::SequenceStart(_, anchor, _) | Event::MappingStart(_, anchor, _) => {
+                if self.open.len() >= self.limits.depth {
+                    return Err(error_at(span, Cause::TooDeep { limit: self.limits.depth }));
+                }
+                self.remember(*anchor, 0);
+                self.open.push((*anchor, 1));
+            }
+            Event::SequenceEnd | Event::MappingEnd => {
+                if let Some((anchor, nodes)) = self.open.pop() {
+                    self.finish(anchor, nodes);
+                }
+            }
+            Event::Alias(anchor) => self.expand(*anchor, span)?,
+            Event::Comment(text, _) if text.len() >= self.limits.comment_length => {
+                return Err(error_at(span, Cause::CommentTooLong { limit: self.limits.comment_length }));
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn expand(&mut self, anchor: usize, span: &Span) -> Result<(), YamlError> {
+        let nodes = self.anchors.get(anchor).copied().unwrap_or(0);
+        if nodes == 0 {
+            return Err(error_at(span, Cause::AliasLoop));
+        }
+        self.alias_nodes = self.alias_nodes.saturating_add(nodes);
+        if self.alias_nodes > self.limits.alias_nodes {
+            return Err(error_at(span, Cause::TooManyAliases { limit: self.limits.alias_nodes }));
+        }
+        self.add(nodes);
+        Ok(())
+    }
+
+    fn finish(&mut self, anchor: usize, nodes: u64) {
+        self.remember(anchor, nodes);
+        self.add(nodes);
+    }
+
+    fn add(&mut self, nodes: u64) {
+        if let Some((_, count)) = self.open.last_mut() {
+            *count = count.saturating_add(nodes);
+        }
+    }
+
+    fn remember(&mut self, anchor: usize, nodes: u64) {
+        if anchor != 0 {
+            if self.anchors.len() <= anchor {
+                self.anchors.resize(anchor + 1, 0);
+            }
+            self.anchors[anchor] = nodes;
+        }
+    }
+}
+
+fn error_at(span: &Span, cause: Cause) -> YamlError {
+    YamlError { line: span.start.line(), column: span.start.col() + 1, cause }
+}
+
+fn syntax_error(error: &ScanError) -> YamlError {
+    let marker = error.marker();
+    YamlError { line: marker.line(), column: marker.col() + 1, cause: Cause::Syntax(error.info()) }
+}

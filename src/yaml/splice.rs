@@ -1,0 +1,215 @@
+//! Replacing a scalar: which bytes go, which come.
+
+use std::ops::Range;
+
+use super::comment::Comment;
+use super::lines;
+use super::plain;
+use super::scalar::{Scalar, Style, TagMeaning};
+
+/// One replacement of a range of bytes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Splice {
+    /// The bytes that go.
+    pub range: Range<usize>,
+    /// The text that comes in their place.
+    pub text: String,
+}
+
+/// What to do to make a scalar read as a wanted text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Replacement {
+    /// The bytes to exchange, in rising order, not touching one another.
+    pub splices: Vec<Splice>,
+    /// How the new scalar is written.
+    pub style: Style,
+}
+
+/// Applies splices to a text; they must be in rising order and must not overlap.
+pub fn apply(source: &str, splices: &[Splice]) -> String {
+    let added: usize = splices.iter().map(|splice| splice.text.len()).sum();
+    let mut result = String::with_capacity(source.len() + added);
+    let mut from = 0;
+    for splice in splices {
+        result.push_str(&source[from..splice.range.start]);
+        result.push_str(&splice.text);
+        from = splice.range.end;
+    }
+    result.push_str(&source[from..]);
+    result
+}
+
+/// The splices that make `scalar` read as `value`, or `None` where no value can stand.
+///
+/// The quotes that are there stay. A plain scalar stays plain if `value` reads as that very string without
+/// quotes (see [`plain`]), otherwise it becomes double-quoted. A block keeps its `|` or `>` with the
+/// indicator `-`, so that it reads as `value` without a line break behind it. `comment` is the comment that
+/// stands behind the scalar: for an absent scalar it tells the place.
+///
+/// An explicit tag that would make the text something else than a string (`!!float 1.0`) goes with the old
+/// value; `!!str` and an application's own tags stay.
+pub fn replace(source: &str, scalar: &Scalar<'_>, comment: &Comment, value: &str) -> Option<Replacement> {
+    let is_text = scalar.tag.as_ref().is_some_and(|tag| tag.meaning == TagMeaning::Text);
+    let plain_or_quoted = || {
+        let stays_plain = if is_text { plain::is_plain_syntax(value) } else { plain::reads_as_string(value) };
+        if stays_plain {
+            (value.to_owned(), Style::Plain)
+        } else {
+            (double_quoted(value), Style::DoubleQuoted)
+        }
+    };
+    let mut splices: Vec<Splice> = removed_tag(source, scalar).into_iter().collect();
+    let style = match scalar.style {
+        Style::SingleQuoted if can_be_single_quoted(value) => {
+            splices.push(Splice {
+                range: scalar.span.clone(),
+                text: format!("'{}'", value.replace('\'', "''")),
+            });
+            Style::SingleQuoted
+        }
+        Style::SingleQuoted | Style::DoubleQuoted => {
+            splices.push(Splice { range: scalar.span.clone(), text: double_quoted(value) });
+            Style::DoubleQuoted
+        }
+        Style::Plain => {
+            let (text, style) = plain_or_quoted();
+            splices.push(Splice { range: scalar.span.clone(), text });
+            style
+        }
+        Style::Absent => {
+            let (text, style) = plain_or_quoted();
+            let at = absent_place(source, comment)?;
+            if let Some(tag) = splices.pop() {
+                // The tag was the last thing before the comment: the value takes its place.
+                let range = tag.range.start..at;
+                splices.push(Splice { range, text });
+            } else {
+                splices.push(Splice { range: at..at, text: format!(" {text}") });
+            }
+            style
+        }
+        Style::Literal | Style::Folded => {
+            let block = Block::find(source, scalar, comment)?;
+            if value.is_empty() || block.content.is_empty() || value.contains(['\n', '\r']) {
+                let (text, style) = plain_or_quoted();
+                splices.push(Splice { range: block.header, text });
+                if !block.lines.is_empty() {
+                    splices.push(Splice { range: block.lines, text: String::new() });
+                }
+                style
+            } else {
+                let indicator = source[block.header.clone()].trim_end_matches(['-', '+']);
+                let (kind, digit) = indicator.split_at(1);
+                let digit = digit.trim_start_matches(['-', '+']);
+                splices.push(Splice { range: block.header, text: format!("{kind}{digit}-") });
+                let text = format!("{}{value}", block.indentation);
+                splices.push(Splice { range: block.content, text });
+                scalar.style
+            }
+        }
+    };
+    Some(Replacement { splices, style })
+}
+
+/// The parts of a block scalar in the source.
+struct Block {
+    /// The `|` or `>` with its indicators.
+    header: Range<usize>,
+    /// From the first line below the header to the end of the last line that is not blank, that line's break
+    /// excluded.
+    content: Range<usize>,
+    /// The same, to the end of that line's break.
+    lines: Range<usize>,
+    /// The white space that stands before the text.
+    indentation: String,
+}
+
+impl Block {
+    fn find(source: &str, scalar: &Scalar<'_>, comment: &Comment) -> Option<Self> {
+        let before_comment = source[..comment.span.start].trim_end_matches([' ', '\t']);
+        let header_end = before_comment.len();
+        let header_start =
+            before_comment.trim_end_matches(|c: char| c.is_ascii_digit() || "+-".contains(c)).len();
+        let header_start = header_start.checked_sub(1)?;
+        if !matches!(source.as_bytes()[header_start], b'|' | b'>') {
+            return None;
+        }
+        let first = lines::next_line(source, comment.span.start);
+        let mut end = first;
+        let mut lines_end = first;
+        let mut indentation = None;
+        let mut at = first;
+        while at < scalar.span.end.max(first) && at < source.len() {
+            let line = lines::line_at(source, at);
+            let next = lines::next_line(source, at);
+            if !lines::is_blank(line) {
+                if indentation.is_none() {
+                    let width = line.len() - line.trim_start_matches(' ').len();
+                    let value_line =
+                        scalar.value.split('\n').find(|line| !lines::is_blank(line)).unwrap_or("");
+                    let own = value_line.len() - value_line.trim_start_matches(' ').len();
+                    indentation = Some(line[..width.saturating_sub(own)].to_owned());
+                }
+                end = at + line.len();
+                lines_end = next;
+            }
+            at = next;
+        }
+        Some(Self {
+            header: header_start..header_end,
+            content: first..end,
+            lines: first..lines_end,
+            indentation: indentation.unwrap_or_default(),
+        })
+    }
+}
+
+/// The place of an absent value: behind the last thing before the comment that is not a comma.
+fn absent_place(source: &str, comment: &Comment) -> Option<usize> {
+    let before = lines::text_before(source, comment.span.start);
+    let line_start = comment.span.start - before.len();
+    let trimmed = before.trim_end_matches([' ', '\t']);
+    let trimmed = trimmed.strip_suffix(',').map_or(trimmed, |rest| rest.trim_end_matches([' ', '\t']));
+    if trimmed.is_empty() {
+        return None;
+    }
+    // Behind an indicator or behind a property of the node (`&anchor`, `!tag`): anything else means that the
+    // comment stands behind something that is no value, such as a lone key in a flow mapping.
+    let last_word = trimmed.rsplit([' ', '\t']).next().unwrap_or(trimmed);
+    let fits = trimmed.ends_with(':') || last_word == "-" || last_word.starts_with(['&', '!']);
+    fits.then(|| line_start + trimmed.len())
+}
+
+/// The removal of a tag under which no text is a string, with the blanks behind it.
+fn removed_tag(source: &str, scalar: &Scalar<'_>) -> Option<Splice> {
+    let tag = scalar.tag.as_ref().filter(|tag| tag.meaning == TagMeaning::OtherCoreType)?;
+    let rest = &source[tag.span.end..];
+    let blanks = rest.len() - rest.trim_start_matches([' ', '\t']).len();
+    Some(Splice { range: tag.span.start..tag.span.end + blanks, text: String::new() })
+}
+
+fn can_be_single_quoted(value: &str) -> bool {
+    value.chars().all(|c| !c.is_control() && !matches!(c, '\u{feff}' | '\u{2028}' | '\u{2029}' | '\u{85}'))
+}
+
+/// `value` in double quotes, escaped as YAML 1.2.2 §5.7 says.
+fn double_quoted(value: &str) -> String {
+    let mut text = String::with_capacity(value.len() + 2);
+    text.push('"');
+    for c in value.chars() {
+        match c {
+            '"' => text.push_str("\\\""),
+            '\\' => text.push_str("\\\\"),
+            '\n' => text.push_str("\\n"),
+            '\r' => text.push_str("\\r"),
+            '\t' => text.push_str("\\t"),
+            '\u{85}' | '\u{2028}' | '\u{2029}' | '\u{feff}' => {
+                text.push_str(&format!("\\u{:04X}", u32::from(c)))
+            }
+            c if c.is_control() => text.push_str(&format!("\\x{:02X}", u32::from(c))),
+            c => text.push(c),
+        }
+    }
+    text.push('"');
+    text
+}
