@@ -3,16 +3,26 @@
 use similar::TextDiff;
 
 use super::terminal::{Palette, printable};
-use crate::update::FileEdit;
+use crate::update::{FileEdit, FileTree, TreeError, TreePath};
 
-/// The unified diff of some edits, as `git apply` takes it.
-pub(super) fn unified(edits: &[FileEdit]) -> String {
-    edits.iter().map(unified_file).collect()
+/// The unified diff of some edits of a tree, as `git apply` takes it.
+///
+/// A file that changed since the edits were planned is left out.
+pub(super) fn unified(tree: &dyn FileTree, edits: &[FileEdit]) -> Result<String, TreeError> {
+    let mut diff = String::new();
+    let mut before = Vec::new();
+    for edit in edits {
+        tree.read(&edit.entry, usize::MAX, &mut before)?;
+        if let Some(after) = edit.apply(&before) {
+            diff.push_str(&unified_file(&edit.entry.path, &before, &after));
+        }
+    }
+    Ok(diff)
 }
 
-fn unified_file(edit: &FileEdit) -> String {
-    let (before, after) = (String::from_utf8_lossy(&edit.before), String::from_utf8_lossy(&edit.after));
-    let path = printable(&edit.entry.path.to_string());
+fn unified_file(path: &TreePath, before: &[u8], after: &[u8]) -> String {
+    let (before, after) = (String::from_utf8_lossy(before), String::from_utf8_lossy(after));
+    let path = printable(&path.to_string());
     TextDiff::from_lines(before.as_ref(), after.as_ref())
         .unified_diff()
         .header(&format!("a/{path}"), &format!("b/{path}"))

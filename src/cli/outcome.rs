@@ -41,8 +41,8 @@ pub(super) struct Outcome {
     pub(super) unparsable: Vec<Unparsable>,
     /// Comments that mention the token and are no markers.
     pub(super) near_misses: Vec<NearMiss>,
-    /// Links that were left alone.
-    pub(super) skipped_links: Vec<SkippedLink>,
+    /// Links and directories that were left alone.
+    pub(super) skipped: Vec<Skipped>,
     /// How many files were looked into.
     pub(super) files_read: usize,
     /// What failed, one sentence each.
@@ -166,10 +166,10 @@ pub(super) struct NearMiss {
     cause: String,
 }
 
-/// A link that was left alone.
+/// A link or directory that was left alone.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-pub(super) struct SkippedLink {
-    /// The link, relative to `update.path`.
+pub(super) struct Skipped {
+    /// Its path, relative to `update.path`.
     file: String,
     /// Why.
     cause: String,
@@ -189,7 +189,7 @@ impl Outcome {
             markers: Vec::new(),
             unparsable: Vec::new(),
             near_misses: Vec::new(),
-            skipped_links: Vec::new(),
+            skipped: Vec::new(),
             files_read: 0,
             errors: Vec::new(),
             diff: None,
@@ -222,10 +222,10 @@ impl Outcome {
             .iter()
             .map(|miss| NearMiss { file: miss.file.clone(), line: miss.line, cause: miss.cause.to_string() })
             .collect();
-        self.skipped_links = plan
-            .skipped_links
+        self.skipped = plan
+            .skipped
             .iter()
-            .map(|link| SkippedLink { file: link.file.clone(), cause: link.cause.to_string() })
+            .map(|link| Skipped { file: link.file.clone(), cause: link.cause.to_string() })
             .collect();
         self.files_read = plan.files;
     }

@@ -84,8 +84,8 @@ fn write_worth_saying(plan: &UpdatePlan, palette: Palette, text: &mut String) ->
         );
         lines.push((&found.file, found.error.line, sentence));
     }
-    for link in &plan.skipped_links {
-        lines.push((&link.file, 0, link.cause.to_string()));
+    for skipped in &plan.skipped {
+        lines.push((&skipped.file, 0, format!("not looked into: {}", skipped.cause)));
     }
     if lines.is_empty() {
         return Ok(());

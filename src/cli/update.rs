@@ -102,8 +102,9 @@ fn finish(arguments: &UpdateArguments, outcome: &Outcome) -> Result<(), Failure>
     let unresolved = outcome.markers.iter().filter(|marker| marker.worth_saying).count();
     let unreadable = outcome.unparsable.len();
     if arguments.strict && unresolved + unreadable > 0 {
-        let sentence =
-            format!("{unresolved} unresolved markers and {unreadable} unreadable files, and --strict");
+        let sentence = format!(
+            "--strict does not allow for unresolved markers ({unresolved}) and unreadable files ({unreadable})"
+        );
         return Err(Failure::new(prefixed(outcome, &sentence)));
     }
     Ok(())
@@ -144,7 +145,7 @@ fn update(arguments: &UpdateArguments, outcome: &mut Outcome) -> Result<String, 
     let mut text = String::new();
     let mut result = plan.result.clone();
     if arguments.dry_run {
-        let diff = diff::unified(&plan.edits);
+        let diff = diff::unified(&directory, &plan.edits).map_err(|error| Failure::new(chain(&error)))?;
         text.push_str(&diff::coloured(&diff, palette));
         if !diff.is_empty() {
             text.push('\n');

@@ -41,6 +41,10 @@ impl Lock {
         match directory.try_lock() {
             Ok(()) => Ok(Self { _directory: directory }),
             Err(TryLockError::WouldBlock) => Err(LockError::Held { path: path.to_owned() }),
+            // Some network file systems have no locks; then two writers can at worst redo each other's work.
+            Err(TryLockError::Error(cause)) if cause.kind() == std::io::ErrorKind::Unsupported => {
+                Ok(Self { _directory: directory })
+            }
             Err(TryLockError::Error(cause)) => Err(failed(cause)),
         }
     }

@@ -5,7 +5,12 @@ use std::io::{self, Read};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
+use memchr::memmem;
+
 use crate::update::{Entry, EntryKind, FileTree, TreeError, TreePath};
+
+/// How much of a large file is searched at a time.
+const WINDOW: usize = 256 * 1024;
 
 /// A directory of the file system as a [`FileTree`].
 ///
@@ -63,8 +68,16 @@ impl FileTree for Directory {
         let mut entries = Vec::new();
         let mut directories = vec![under.clone()];
         while let Some(directory) = directories.pop() {
-            let listing = fs::read_dir(self.locate(&directory));
-            let listing = listing.map_err(|error| read_error(directory.clone(), error))?;
+            let listing = match fs::read_dir(self.locate(&directory)) {
+                Ok(listing) => listing,
+                Err(error) if directory == *under => return Err(read_error(directory, error)),
+                // One closed directory must not keep the others from being looked into.
+                Err(_) => {
+                    let kind = EntryKind::ClosedDirectory;
+                    entries.push(Entry { path: directory, kind, content: None });
+                    continue;
+                }
+            };
             for item in listing {
                 let item = item.map_err(|error| read_error(directory.clone(), error))?;
                 let name = item.file_name().into_vec();
@@ -102,6 +115,29 @@ impl FileTree for Directory {
             Ok(Some(size)) => Err(TreeError::TooLarge { path: entry.path.clone(), size }),
             Err(error) => Err(read_error(entry.path.clone(), error)),
         }
+    }
+
+    fn contains(&self, entry: &Entry, token: &[u8]) -> Result<bool, TreeError> {
+        let search = || -> io::Result<bool> {
+            let mut file = File::open(self.locate(&entry.path))?;
+            let mut window = vec![0; WINDOW];
+            let mut kept = 0;
+            loop {
+                let read = file.read(&mut window[kept..])?;
+                if read == 0 {
+                    return Ok(false);
+                }
+                let filled = kept + read;
+                if memmem::find(&window[..filled], token).is_some() {
+                    return Ok(true);
+                }
+                // A token may begin in one window and end in the next.
+                let tail = filled.min(token.len().saturating_sub(1));
+                window.copy_within(filled - tail..filled, 0);
+                kept = tail;
+            }
+        };
+        search().map_err(|error| read_error(entry.path.clone(), error))
     }
 }
 

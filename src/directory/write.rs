@@ -57,10 +57,9 @@ pub fn write_edit(directory: &Directory, edit: &FileEdit) -> Result<(), WriteErr
     let path = directory.locate(&edit.entry.path);
     // A rename would replace a file that nobody may write; opening it asks for that permission.
     let old = OpenOptions::new().read(true).write(true).open(&path).map_err(refused)?;
-    if fs::read(&path).map_err(refused)? != edit.before {
-        return Err(WriteError::ChangedMeanwhile { file });
-    }
-    replace(&path, &old, &edit.after).map_err(refused)
+    let before = fs::read(&path).map_err(refused)?;
+    let after = edit.apply(&before).ok_or_else(|| WriteError::ChangedMeanwhile { file: file.clone() })?;
+    replace(&path, &old, &after).map_err(refused)
 }
 
 fn replace(path: &Path, old: &File, content: &[u8]) -> io::Result<()> {

@@ -14,6 +14,8 @@ use crate::yaml::{
 pub struct FileOutcome {
     /// The file's new text, if it is to change.
     pub text: Option<String>,
+    /// The splices that make it.
+    pub splices: Vec<Splice>,
     /// What changes in it.
     pub changes: ObjectChanges,
     /// Every marker in it, in the order of lines.
@@ -76,10 +78,9 @@ pub fn update_file(content: &[u8], setters: &Setters, limits: &Limits) -> Result
     let line = replaced.first().map_or(1, |replaced| replaced.scalar.line);
     let unfaithful = YamlError { line, column: 1, cause: Cause::EditNotFaithful };
     match fingerprint_of(&text, limits) {
-        Ok(found) if found == expected => outcome.text = Some(text),
-        _ => return Err(unfaithful),
+        Ok(found) if found == expected => Ok(FileOutcome { text: Some(text), splices, ..outcome }),
+        _ => Err(unfaithful),
     }
-    Ok(outcome)
 }
 
 struct Replaced<'s> {
@@ -106,7 +107,9 @@ impl<'s> FileUpdate<'s, '_> {
         let Some(marker) = self.marker(&comment) else { return };
         let (outcome, change) = match self.setters.value(&marker) {
             Err(outcome) => (outcome, None),
-            Ok(wanted) if wanted == scalar.value => (MarkerOutcome::Current, None),
+            Ok(wanted) if wanted == scalar.value && scalar.style != yaml::Style::Absent => {
+                (MarkerOutcome::Current, None)
+            }
             Ok(wanted) => match splice::replace(self.source, &scalar, &comment, &wanted) {
                 None => (MarkerOutcome::NotOnScalar, None),
                 Some(replacement) => {
@@ -179,4 +182,149 @@ fn not_utf8(content: &[u8], at: usize) -> YamlError {
     let start = before.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
     let column = 1 + String::from_utf8_lossy(&before[start..]).chars().count();
     YamlError { line, column, cause: Cause::NotUtf8 }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::reference::ImageReference;
+    use crate::update::{Policy, PolicyName};
+
+    const M: &str = r#"# {"$imagepolicy": "n:p:tag"}"#;
+
+    fn setters(image: &str) -> Setters {
+        let name = PolicyName { namespace: "n".to_owned(), name: "p".to_owned() };
+        let image = Policy::Image(ImageReference::parse(image).unwrap());
+        Setters::new(BTreeMap::from([(name, image)]))
+    }
+
+    fn update(source: &str, tag: &str) -> FileOutcome {
+        let image = format!("app:{tag}");
+        update_file(source.as_bytes(), &setters(&image), &Limits::default()).unwrap()
+    }
+
+    /// Each row: the text before, the wanted tag, the text after; `@` stands for a tag marker.
+    #[test]
+    fn values_are_replaced_and_nothing_else() {
+        let table = [
+            ("a: v1 @\n", "v2", "a: v2 @\n"),
+            ("a: v1   @\n", "1.10", "a: \"1.10\"   @\n"),
+            ("a: 'v1' @", "1.10", "a: '1.10' @"),
+            ("a: \"v1\" @\r\nb: c\r\n", "v2", "a: \"v2\" @\r\nb: c\r\n"),
+            ("\u{feff}a: v1 @\n", "v2", "\u{feff}a: v2 @\n"),
+            ("a: 1.0 @\n", "v2", "a: v2 @\n"),
+            ("a: v1\n  v2 @\n", "v2", "a: v2 @\n"),
+            ("a: \"v1\n  v2\" @\n", "v2", "a: \"v2\" @\n"),
+            ("a: @\n", "v2", "a: v2 @\n"),
+            ("a: @\nb: c\n", "on", "a: \"on\" @\nb: c\n"),
+            ("a: &x @\nb: *x\n", "v2", "a: &x v2 @\nb: *x\n"),
+            ("- @\n- v1\n", "v2", "- v2 @\n- v1\n"),
+            ("a: {b: , @\n  c: d}\n", "v2", "a: {b: v2 , @\n  c: d}\n"),
+            ("a: &x v1 @\nb: *x\n", "v2", "a: &x v2 @\nb: *x\n"),
+            ("a: !!str 1.0 @\n", "1.1", "a: !!str 1.1 @\n"),
+            ("a: !!float v1 @\n", "v2", "a: v2 @\n"),
+            ("a: !!float &x 1.0 @\n", "1.1", "a: &x \"1.1\" @\n"),
+            ("a: &x !!int 1 @\n", "2", "a: &x \"2\" @\n"),
+            ("a: !!null @\n", "v2", "a: v2 @\n"),
+            ("a: !mine v1 @\n", "v2", "a: !mine v2 @\n"),
+            ("a: | @\n  v1\nb: c\n", "v2", "a: |- @\n  v2\nb: c\n"),
+            ("a: |- @\n  v1\n", "v2", "a: |- @\n  v2\n"),
+            ("a: |+ @\n  v1\n\n\nb: c\n", "v2", "a: |- @\n  v2\n\n\nb: c\n"),
+            ("a: >2+ @\n    v1\n", "v2", "a: >2- @\n  v2\n"),
+            ("a: >- @\n  v1\n  and\n\n  more\nb: c\n", "v2", "a: >- @\n  v2\nb: c\n"),
+            ("a: | @\n\n\n  v1", "v2", "a: |- @\n  v2"),
+            ("a: | @\nb: c\n", "v2", "a: v2 @\nb: c\n"),
+            ("a: |\t@\r\n  v1\r\nb: c\r\n", "v2", "a: |-\t@\r\n  v2\r\nb: c\r\n"),
+            ("a: [x,\n  v1, @\n  y]\n", "v2", "a: [x,\n  v2, @\n  y]\n"),
+            ("a:\n  @\n  - v1\n", "v2", "a:\n  @\n  - v2\n"),
+            ("{\"a\": \"v1\", @\n \"b\": 1}\n", "v2", "{\"a\": \"v2\", @\n \"b\": 1}\n"),
+            ("# \u{1f680}\na: \u{e9}\nb: v1 @\n", "v2", "# \u{1f680}\na: \u{e9}\nb: v2 @\n"),
+            ("---\n# c\n---\na: v1 @\n...\n", "v2", "---\n# c\n---\na: v2 @\n...\n"),
+            ("%YAML 1.2\n---\na: v1 @\n", "v2", "%YAML 1.2\n---\na: v2 @\n"),
+            ("- v1 @\n---\nv1 @\n", "v2", "- v2 @\n---\nv2 @\n"),
+            ("a: v1 @\na: v1 @\n", "v2", "a: v2 @\na: v2 @\n"),
+            ("a: null @\n", "~", "a: null @\n"),
+        ];
+        for (before, tag, after) in table.into_iter().filter(|(_, tag, _)| *tag != "~") {
+            let (before, after) = (before.replace('@', M), after.replace('@', M));
+            assert_eq!(update(&before, tag).text.as_deref(), Some(after.as_str()), "{before:?}");
+        }
+    }
+
+    #[test]
+    fn markers_that_belong_to_no_scalar_are_reported() {
+        for source in [
+            "@\na: v1\n",
+            "a: [v1] @\n",
+            "a: {b: v1} @\n",
+            "a: @\n  b: c\n",
+            "a: @\n  v1\n",
+            "b: &x 1\na: *x @\n",
+            "a: v1\n@\n",
+            "a: {b, @\n  c: d}\n",
+            "- @\n  a: b\n",
+            "[ @\n a]\n",
+            "? a @\n: b\n",
+            "--- @\na: b\n",
+            "a:\n  # other\n  @\n  - v1\n",
+        ] {
+            let outcome = update(&source.replace('@', M), "v2");
+            let outcomes: Vec<_> = outcome.markers.iter().map(|marker| marker.outcome).collect();
+            assert_eq!(outcomes, [MarkerOutcome::NotOnScalar], "{source:?}");
+            assert_eq!(outcome.text, None, "{source:?}");
+        }
+    }
+
+    #[test]
+    fn a_current_value_is_left_alone_whatever_its_style() {
+        for source in ["a: 1.10 @\n", "a: '1.10' @\n", "a: |-  @\n  1.10\n", "a: \"1\\u002e10\" @\n"] {
+            let outcome = update(&source.replace('@', M), "1.10");
+            assert_eq!(outcome.markers[0].outcome, MarkerOutcome::Current, "{source:?}");
+            assert_eq!(outcome.text, None, "{source:?}");
+        }
+    }
+
+    #[test]
+    fn an_empty_digest_is_written_as_an_empty_string() {
+        let marker = r#"# {"$imagepolicy": "n:p:digest"}"#;
+        for (before, after) in [
+            ("a: b @\n", "a: \"\" @\n"),
+            ("a: 'b' @\n", "a: '' @\n"),
+            ("a: @\n", "a: \"\" @\n"),
+            ("a: | @\n  b\nc: d\n", "a: \"\" @\nc: d\n"),
+        ] {
+            let outcome =
+                update_file(before.replace('@', marker).as_bytes(), &setters("app:1"), &Limits::default())
+                    .unwrap();
+            assert_eq!(outcome.text, Some(after.replace('@', marker)), "{before:?}");
+        }
+    }
+
+    #[test]
+    fn objects_are_known_at_the_end_of_their_document() {
+        let source = format!(
+            "apiVersion: v1\nitems:\n- metadata: {{name: a}}\n  image: v1 {M}\n  kind: Pod\n- x: v1 {M}\nkind: List\n---\n\
+             image: v1 {M}\nmetadata:\n  name: b\n  namespace: c\nkind: Job\napiVersion: batch/v1\n"
+        );
+        let objects: Vec<String> =
+            update(&source, "v2").markers.iter().map(|marker| marker.object.to_string()).collect();
+        assert_eq!(objects, ["Pod//a", "//", "Job/c/b"]);
+    }
+
+    #[test]
+    fn hostile_files_end_in_an_error() {
+        let deep = format!("a: {}", "[".repeat(5000));
+        let bomb: String = (1..12).fold("a0: &a0 [x,x,x,x,x,x,x,x,x,x]\n".to_owned(), |text, level| {
+            let alias = format!("*a{},", level - 1).repeat(10);
+            format!("{text}a{level}: &a{level} [{alias}]\n")
+        });
+        let comment = format!("a: b # {}\n", "x".repeat(70_000));
+        for source in [deep, bomb, comment, "a: &a [*a]\n".to_owned(), "a: \"b\n".to_owned()] {
+            update_file(source.as_bytes(), &setters("app:1"), &Limits::default()).unwrap_err();
+        }
+        let error = update_file(b"a: b\nc: \xff", &setters("app:1"), &Limits::default()).unwrap_err();
+        assert_eq!((error.line, error.column, error.cause), (2, 4, Cause::NotUtf8));
+    }
 }

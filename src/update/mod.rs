@@ -1,11 +1,12 @@
 //! From a tree of files and the images that policies have chosen to the edits, with an account of every marker.
 //!
 //! [`plan`] walks a [`tree::FileTree`], looks for markers in each YAML file ([`scope`], [`marker`]), asks the
-//! [`setter::Setters`] what each should say, and gives an [`UpdatePlan`]: the edits, what they change
+//! [`setter::Setters`] what each should say, and gives an [`UpdatePlan`]: the edits ([`edit`]), what they change
 //! ([`result`]), what became of every marker ([`account`]), and which files could not be read. Nothing is
 //! written here.
 
 pub mod account;
+pub mod edit;
 pub mod file;
 pub mod marker;
 pub mod object;
@@ -16,9 +17,10 @@ pub mod setter;
 pub mod tree;
 
 pub use account::{MarkerOutcome, MarkerReport, NearMiss, Severity, Unparsable};
+pub use edit::FileEdit;
 pub use marker::{Field, Marker};
-pub use plan::{FileEdit, Progress, UpdateError, UpdatePlan, UpdateRequest, plan};
-pub use scope::SkippedLink;
+pub use plan::{Progress, UpdateError, UpdatePlan, UpdateRequest, plan};
+pub use scope::Skipped;
 
 pub use result::{Change, ObjectIdentifier, ResultV2};
 pub use setter::{Policy, PolicyName, Setters};

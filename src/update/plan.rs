@@ -3,10 +3,11 @@
 use memchr::memmem;
 
 use super::account::{MarkerReport, NearMiss, Severity, Unparsable};
+use super::edit::FileEdit;
 use super::file::{FileOutcome, update_file};
 use super::marker::QUOTED_TOKEN;
 use super::result::ResultV2;
-use super::scope::{ScopeError, SkippedLink, scope};
+use super::scope::{ScopeError, Skipped, scope};
 use super::setter::Setters;
 use super::tree::{Entry, FileTree, TreeError};
 use crate::yaml::{Cause, Limits, YamlError};
@@ -36,7 +37,7 @@ pub struct UpdatePlan {
     /// Comments that mention the token and are no markers.
     pub near_misses: Vec<NearMiss>,
     /// Links that were left alone.
-    pub skipped_links: Vec<SkippedLink>,
+    pub skipped: Vec<Skipped>,
     /// How many files were looked into.
     pub files: usize,
 }
@@ -46,19 +47,6 @@ impl UpdatePlan {
     pub fn unresolved(&self) -> impl Iterator<Item = &MarkerReport> {
         self.markers.iter().filter(|marker| marker.outcome.severity() == Severity::WorthSaying)
     }
-}
-
-/// A file that is to change.
-#[derive(Debug)]
-pub struct FileEdit {
-    /// The file, never a link.
-    pub entry: Entry,
-    /// Its name in results, relative to `update.path`.
-    pub key: String,
-    /// Its bytes as they were read.
-    pub before: Vec<u8>,
-    /// Its bytes as they should be.
-    pub after: Vec<u8>,
 }
 
 /// How far a plan has come.
@@ -93,24 +81,32 @@ pub fn plan(
     request: &UpdateRequest,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<UpdatePlan, UpdateError> {
-    let scope = scope(tree, request.path.as_deref())?;
-    let mut plan = UpdatePlan { skipped_links: scope.skipped, ..UpdatePlan::default() };
+    let mut scope = scope(tree, request.path.as_deref())?;
+    let skipped = std::mem::take(&mut scope.skipped);
+    let mut plan = UpdatePlan { skipped, ..UpdatePlan::default() };
     let token = memmem::Finder::new(QUOTED_TOKEN);
     let of = scope.files.len();
     let mut edits = 0;
     let mut content = Vec::new();
-    for file in scope.files.into_values() {
+    for file in &scope.files {
         plan.files += 1;
         if let Err(error) = tree.read(&file.entry, request.limits.file_size, &mut content) {
-            plan.unparsable.push(Unparsable { file: file.key, error: unreadable(error, &request.limits) });
+            if matches!(error, TreeError::TooLarge { .. })
+                && !tree.contains(&file.entry, QUOTED_TOKEN).unwrap_or(true)
+            {
+                continue;
+            }
+            let error = unreadable(error, &request.limits);
+            plan.unparsable.push(Unparsable { file: scope.key(file), error });
             continue;
         }
         if token.find(&content).is_some() {
+            let key = scope.key(file);
             match update_file(&content, &request.setters, &request.limits) {
-                Err(error) => plan.unparsable.push(Unparsable { file: file.key, error }),
+                Err(error) => plan.unparsable.push(Unparsable { file: key, error }),
                 Ok(outcome) => {
                     edits += outcome.changes.values().map(Vec::len).sum::<usize>();
-                    plan.take(file.entry, file.key, &content, outcome);
+                    plan.take(file.entry.clone(), key, &content, outcome);
                 }
             }
         }
@@ -134,8 +130,8 @@ impl UpdatePlan {
         if !outcome.changes.is_empty() {
             self.result.file_changes.insert(key.clone(), outcome.changes);
         }
-        if let Some(text) = outcome.text {
-            self.edits.push(FileEdit { entry, key, before: before.to_vec(), after: text.into_bytes() });
+        if !outcome.splices.is_empty() {
+            self.edits.push(FileEdit::new(entry, key, before, outcome.splices));
         }
     }
 }

@@ -4,8 +4,6 @@
 //! `Kustomization`. A link is read through and its target edited once, under the target's own path; a link
 //! that leaves the tree, dangles or turns in a circle is listed and left alone.
 
-use std::collections::BTreeMap;
-
 use super::tree::{Entry, EntryKind, FileTree, TreeError, TreePath};
 
 /// How many links may follow one another, as on Linux.
@@ -17,10 +15,12 @@ const LINK_TARGET: usize = 4096;
 /// The files to look into.
 #[derive(Debug, Default)]
 pub struct Scope {
-    /// Each file once, by its path.
-    pub files: BTreeMap<TreePath, ScopedFile>,
-    /// The links that were left alone, in rising order.
-    pub skipped: Vec<SkippedLink>,
+    /// Each file once, in rising order of paths.
+    pub files: Vec<ScopedFile>,
+    /// The links and directories that were left alone, in rising order.
+    pub skipped: Vec<Skipped>,
+    /// The directory that results name files from.
+    base: TreePath,
 }
 
 /// A file to look into.
@@ -28,22 +28,22 @@ pub struct Scope {
 pub struct ScopedFile {
     /// The file itself, never a link.
     pub entry: Entry,
-    /// Its name in results: relative to `update.path`, or the base name where that is a file.
-    pub key: String,
+    /// The link that led to it.
+    link: Option<TreePath>,
 }
 
-/// A link that was left alone.
+/// A link or directory that was left alone.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SkippedLink {
-    /// The link, relative to `update.path`.
+pub struct Skipped {
+    /// Its path, relative to `update.path`.
     pub file: String,
     /// Why.
-    pub cause: LinkProblem,
+    pub cause: SkipCause,
 }
 
-/// Why a link was left alone.
+/// Why a link or directory was left alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum LinkProblem {
+pub enum SkipCause {
     /// Its target is outside the tree.
     #[error("the link leads out of the directory")]
     Leaves,
@@ -53,8 +53,11 @@ pub enum LinkProblem {
     /// Too many links in a row.
     #[error("the link leads back to itself")]
     Loops,
+    /// A directory that cannot be listed.
+    #[error("the directory cannot be listed")]
+    Closed,
     /// It leads into `.git`.
-    #[error("the link leads into .git")]
+    #[error("it leads into .git")]
     IntoGit,
     /// Its target is a directory, which is looked into at its own place if at all.
     #[error("the link's target is a directory")]
@@ -77,7 +80,7 @@ pub enum ScopeError {
         path: String,
         /// Why.
         #[source]
-        cause: LinkProblem,
+        cause: SkipCause,
     },
     /// There is nothing at `update.path`.
     #[error("there is no file or directory {path:?}")]
@@ -103,32 +106,58 @@ pub fn scope(tree: &dyn FileTree, path: Option<&str>) -> Result<Scope, ScopeErro
     let (base, entries) = match follow(tree, start)? {
         Ok(Found::File(entry)) => (entry.path.parent(), vec![entry]),
         Ok(Found::Directory(directory, entries)) => (directory, entries),
-        Err(LinkProblem::Dangles) => return Err(ScopeError::NotFound { path: text.to_owned() }),
+        Err(SkipCause::Dangles) => return Err(ScopeError::NotFound { path: text.to_owned() }),
         Err(cause) => return Err(ScopeError::Link { path: text.to_owned(), cause }),
     };
-    let mut scope = Scope::default();
-    for entry in entries.into_iter().filter(|entry| is_yaml_name(entry.path.file_name())) {
-        let key = entry.path.relative_to(&base).unwrap_or_else(|| entry.path.clone()).to_string();
-        match entry.kind {
-            EntryKind::File => scope.insert(entry, key),
-            EntryKind::Link => match follow(tree, entry.path)? {
-                Ok(Found::File(target)) => {
-                    let key = target.path.relative_to(&base).map_or(key, |path| path.to_string());
-                    scope.insert(target, key);
-                }
-                Ok(Found::Directory(..)) => {
-                    scope.skipped.push(SkippedLink { file: key, cause: LinkProblem::ToDirectory });
-                }
-                Err(cause) => scope.skipped.push(SkippedLink { file: key, cause }),
-            },
+    let mut scope = Scope { files: Vec::with_capacity(entries.len()), skipped: Vec::new(), base };
+    let mut has_links = false;
+    for entry in entries {
+        if entry.kind == EntryKind::ClosedDirectory {
+            scope.skipped.push(Skipped { file: scope.name(&entry.path), cause: SkipCause::Closed });
+            continue;
         }
+        if !is_yaml_name(entry.path.file_name()) {
+            continue;
+        }
+        if entry.kind == EntryKind::File {
+            scope.files.push(ScopedFile { entry, link: None });
+            continue;
+        }
+        has_links = true;
+        let link = entry.path.clone();
+        let cause = match follow(tree, entry.path)? {
+            Ok(Found::File(entry)) => {
+                scope.files.push(ScopedFile { entry, link: Some(link) });
+                continue;
+            }
+            Ok(Found::Directory(..)) => SkipCause::ToDirectory,
+            Err(cause) => cause,
+        };
+        scope.skipped.push(Skipped { file: scope.name(&link), cause });
+    }
+    if has_links {
+        // A file that is in scope itself comes before the links that lead to it, and they before one another.
+        scope
+            .files
+            .sort_by(|left, right| (&left.entry.path, &left.link).cmp(&(&right.entry.path, &right.link)));
+        scope.files.dedup_by(|right, left| right.entry.path == left.entry.path);
     }
     Ok(scope)
 }
 
 impl Scope {
-    fn insert(&mut self, entry: Entry, key: String) {
-        self.files.entry(entry.path.clone()).or_insert(ScopedFile { entry, key });
+    /// A file's name in results: relative to `update.path`, or the base name where that is a file. A file
+    /// outside `update.path` goes by the link that led to it.
+    pub fn key(&self, file: &ScopedFile) -> String {
+        let path = &file.entry.path;
+        match &file.link {
+            Some(link) if path.relative_to(&self.base).is_none() => self.name(link),
+            _ => self.name(path),
+        }
+    }
+
+    fn name(&self, path: &TreePath) -> String {
+        path.relative_to(&self.base).unwrap_or_else(|| path.clone()).to_string()
     }
 }
 
@@ -144,13 +173,13 @@ enum Found {
 }
 
 /// Follows all links on the way to `path` and at its end.
-fn follow(tree: &dyn FileTree, mut path: TreePath) -> Result<Result<Found, LinkProblem>, TreeError> {
+fn follow(tree: &dyn FileTree, mut path: TreePath) -> Result<Result<Found, SkipCause>, TreeError> {
     for _ in 0..=LINKS_IN_A_ROW {
         if path.parts().any(|part| part == b".git") {
-            return Ok(Err(LinkProblem::IntoGit));
+            return Ok(Err(SkipCause::IntoGit));
         }
         let link = match tree.entries(&path) {
-            Err(TreeError::NotFound { .. }) => return Ok(Err(LinkProblem::Dangles)),
+            Err(TreeError::NotFound { .. }) => return Ok(Err(SkipCause::Dangles)),
             Err(TreeError::ThroughLink { at }) => Entry { path: at, kind: EntryKind::Link, content: None },
             Err(error) => return Err(error),
             Ok(mut entries) => match entries.pop() {
@@ -167,16 +196,16 @@ fn follow(tree: &dyn FileTree, mut path: TreePath) -> Result<Result<Found, LinkP
         let mut target = Vec::new();
         tree.read(&link, LINK_TARGET, &mut target)?;
         if target.starts_with(b"/") {
-            return Ok(Err(LinkProblem::Leaves));
+            return Ok(Err(SkipCause::Leaves));
         }
         let Some(mut next) = link.path.parent().resolve(&target) else {
-            return Ok(Err(LinkProblem::Leaves));
+            return Ok(Err(SkipCause::Leaves));
         };
         if let Some(rest) = path.relative_to(&link.path) {
-            let Some(whole) = next.resolve(rest.as_bytes()) else { return Ok(Err(LinkProblem::Leaves)) };
+            let Some(whole) = next.resolve(rest.as_bytes()) else { return Ok(Err(SkipCause::Leaves)) };
             next = whole;
         }
         path = next;
     }
-    Ok(Err(LinkProblem::Loops))
+    Ok(Err(SkipCause::Loops))
 }

@@ -90,6 +90,8 @@ pub enum EntryKind {
     File,
     /// A symbolic link; its content is the target.
     Link,
+    /// A directory that cannot be listed, and so cannot be looked into.
+    ClosedDirectory,
 }
 
 /// Identifies an entry's content, where the tree knows it without reading: a git blob's id, for instance.
@@ -126,6 +128,13 @@ pub trait FileTree {
     ///
     /// [`TreeError::TooLarge`] when the file has more than `limit` bytes; `content` is undefined then.
     fn read(&self, entry: &Entry, limit: usize, content: &mut Vec<u8>) -> Result<(), TreeError>;
+
+    /// Whether a file of any size contains `token`.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read.
+    fn contains(&self, entry: &Entry, token: &[u8]) -> Result<bool, TreeError>;
 }
 
 /// Why a tree could not be listed or read.

@@ -16,7 +16,7 @@ pub struct YamlError {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Cause {
     /// The bytes could not be had at all.
-    #[error("the file cannot be read: {0}")]
+    #[error("{0}")]
     Unreadable(String),
     /// The bytes are not UTF-8.
     #[error("the file is not valid UTF-8 here")]

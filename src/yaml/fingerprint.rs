@@ -6,8 +6,9 @@
 //! Comments and spans do not count: what is outside the edited spans is the same bytes anyway, and a byte
 //! that changed its role from text to comment shows in the nodes.
 
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::hash::{BuildHasher, Hash, Hasher};
 
+use foldhash::quality::FixedState;
 use granit_parser::{Event, Span, StructureStyle, Tag};
 
 use super::scalar::{Scalar, Style, TagMeaning};
@@ -27,7 +28,7 @@ impl Fingerprint {
 
     /// Counts one event of the parser.
     pub(crate) fn add(&mut self, event: &Event<'_>, span: &Span) {
-        let mut hasher = DefaultHasher::new();
+        let mut hasher = FixedState::default().build_hasher();
         self.nodes.hash(&mut hasher);
         match event {
             Event::Scalar(value, style, anchor, tag) => {
@@ -60,7 +61,7 @@ impl Fingerprint {
     /// ([`TagMeaning::OtherCoreType`]).
     pub fn exchange(&mut self, scalar: &Scalar<'_>, value: &str, style: Style) {
         let term = |value: &str, style: Style, tag: Option<&str>| {
-            let mut hasher = DefaultHasher::new();
+            let mut hasher = FixedState::default().build_hasher();
             scalar.node.hash(&mut hasher);
             (value, style, scalar.anchor).hash(&mut hasher);
             hash_tag(&mut hasher, tag);
@@ -79,6 +80,6 @@ pub(crate) fn tag_name(tag: &Tag) -> String {
     format!("{}{}", tag.handle(), tag.suffix())
 }
 
-fn hash_tag(hasher: &mut DefaultHasher, tag: Option<&str>) {
+fn hash_tag(hasher: &mut impl Hasher, tag: Option<&str>) {
     tag.hash(hasher);
 }

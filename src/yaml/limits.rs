@@ -14,7 +14,7 @@ pub struct Limits {
     pub alias_nodes: u64,
     /// The length of one comment, in bytes.
     pub comment_length: usize,
-    /// How many comments may follow one another without a value between them.
+    /// How many comments may stand between a key and its value, where the parser has to look ahead.
     pub comment_run: usize,
 }
 

@@ -204,7 +204,7 @@ fn double_quoted(value: &str) -> String {
             '\r' => text.push_str("\\r"),
             '\t' => text.push_str("\\t"),
             '\u{85}' | '\u{2028}' | '\u{2029}' | '\u{feff}' => {
-                text.push_str(&format!("\\u{:04X}", u32::from(c)))
+                text.push_str(&format!("\\u{:04X}", u32::from(c)));
             }
             c if c.is_control() => text.push_str(&format!("\\x{:02X}", u32::from(c))),
             c => text.push(c),

@@ -211,7 +211,7 @@ impl<'s> Walk<'s> {
         self.frames.push(Frame {
             is_mapping,
             is_flow,
-            column: self.block_column(is_mapping, span),
+            column: if is_mapping || is_flow { span.start.col() } else { self.dash_column(span) },
             expects_key: is_mapping,
             entries: 0,
             in_key,
@@ -224,12 +224,12 @@ impl<'s> Walk<'s> {
         self.queue.push_back(Visit::Enter);
     }
 
-    /// The column of a collection: of a block sequence, the column of its dashes.
+    /// The column of a block sequence's dashes.
     ///
     /// The parser lets a sequence begin behind its first dash when it is indented like its mapping's key.
-    fn block_column(&self, is_mapping: bool, span: &Span) -> usize {
+    fn dash_column(&self, span: &Span) -> usize {
         let start = bytes(span).start;
-        if is_mapping || self.source.as_bytes().get(start) == Some(&b'-') {
+        if self.source.as_bytes().get(start) == Some(&b'-') {
             return span.start.col();
         }
         let before = lines::text_before(self.source, start).trim_end_matches([' ', '\t']);
@@ -254,6 +254,9 @@ impl<'s> Walk<'s> {
         let ended_column = self.ended_column.take();
         let own_column = self.frames.last().map_or(0, |frame| frame.column);
         self.remember(LastNode::Value, span);
+        if scalar.style.is_block() {
+            self.remember_block();
+        }
         let behind = self.comment_behind(&mut scalar)?;
         let Attachment { deciding, strays } = attachment::attach(Surroundings {
             source: self.source,
@@ -313,8 +316,7 @@ impl<'s> Walk<'s> {
             Some(last) => (last.comment.span.end, last.after_dash),
             None => (self.last_end, false),
         };
-        let between = self.source.get(from..comment.span.start).unwrap_or_default();
-        known || between.split(['\n', '\r']).any(|line| leading_dashes(line) > 0)
+        known || dashes_between(self.source, from, comment.span.start) > 0
     }
 
     fn place_behind(&self, comment: &Comment, before: &str) -> Place {
@@ -360,27 +362,34 @@ impl<'s> Walk<'s> {
     /// Gives up the comments that belong to a sequence as a whole rather than to its first entry: those with
     /// the dash of an outer sequence between them and the sequence that begins.
     fn strand_before_dash(&mut self, span: &Span) {
-        let source = self.source;
         let start = bytes(span).start;
         // The sequence begins at its own dash, or behind it when it is indented like its mapping's key.
-        let own_dash = usize::from(source.as_bytes().get(start) != Some(&b'-'));
-        let has_dash = |waiting: &Waiting| {
-            let between = source.get(waiting.comment.span.end..start).unwrap_or_default();
-            between.split(['\n', '\r']).map(leading_dashes).sum::<usize>() > own_dash
-        };
-        let strays = self.waiting.extract_if(.., |waiting| has_dash(waiting));
-        self.queue.extend(strays.map(|waiting| Visit::Stray(waiting.comment)));
+        let own_dash = usize::from(self.source.as_bytes().get(start) != Some(&b'-'));
+        let (mut dashes, mut end, mut kept) = (0, start, self.waiting.len());
+        for waiting in self.waiting.iter().rev() {
+            dashes += dashes_between(self.source, waiting.comment.span.end, end);
+            if dashes > own_dash {
+                break;
+            }
+            end = waiting.comment.span.start;
+            kept -= 1;
+        }
+        let strays = self.waiting.drain(..kept).map(|waiting| Visit::Stray(waiting.comment));
+        self.queue.extend(strays);
     }
 
     fn remember(&mut self, node: LastNode, span: &Span) {
         self.last = node;
         self.last_end = bytes(span).end;
+        self.last_column = span.start.col();
+    }
+
+    /// A block scalar ends where the next line's text begins; what counts is the end of the line before.
+    fn remember_block(&mut self) {
         let before = lines::text_before(self.source, self.last_end);
         if lines::is_blank(before) {
-            // A block scalar ends where the next line's text begins.
             self.last_end -= before.len();
         }
-        self.last_column = span.start.col();
     }
 }
 
@@ -390,7 +399,7 @@ impl<'s> Walk<'s> {
 ///
 /// When the file is not YAML or exceeds the limits.
 pub fn fingerprint_of(source: &str, limits: &Limits) -> Result<Fingerprint, YamlError> {
-    let mut reader = Reader::new(source, limits);
+    let mut reader = Reader::without_comments(source, limits);
     let mut fingerprint = Fingerprint::default();
     while let Some((event, span)) = reader.next()? {
         fingerprint.add(&event, &span);
@@ -408,6 +417,11 @@ fn opening_place(before: &str) -> Place {
     } else {
         Place::Elsewhere
     }
+}
+
+/// How many sequence entries the lines between two places open.
+fn dashes_between(source: &str, from: usize, to: usize) -> usize {
+    source.get(from..to).unwrap_or_default().split(['\n', '\r']).map(leading_dashes).sum()
 }
 
 /// How many sequence entries a line opens before anything else stands on it.

@@ -37,7 +37,7 @@ var policies = []policy{
 	{name: "reports", image: "team-data/reports", tag: "main-e41d7bc-1763611111", formerTags: []string{"main-5c5c5c5-1762222222", "latest"}},
 	{name: "auth", image: "platform/auth", tag: "26.0.7", formerTags: []string{"26.0.5", "25.0.6", "24.0"}},
 	{name: "metrics", image: "platform/metrics", tag: "v3.0.1", formerTags: []string{"v3.0.0", "v2.55.1"}},
-	{name: "logs", image: "platform/logs", tag: "3.3.1+build.12", formerTags: []string{"3.3.0", "3.2.1", "true"}},
+	{name: "logs", image: "platform/logs", tag: "3.3.1_build.12", formerTags: []string{"3.3.0", "3.2.1", "true"}},
 	{name: "frontend", image: "shop/frontend", tag: "release_2026.11.2", formerTags: []string{"release_2026.11.1", "release_2026.10.9"}},
 	{name: "jobs", image: "batch/jobs", tag: "0.58.0", formerTags: []string{"0.57.2", "0.51.0", "null"}},
 }

@@ -31,7 +31,9 @@ pub(super) fn split(source: &Source) -> Result<Vec<Document>, ManifestError> {
         |line, column, cause| ManifestError::NotYaml { file: source.file.clone(), line, column, cause };
     let text = std::str::from_utf8(&source.content)
         .map_err(|error| not_yaml(1, 1, format!("it is not UTF-8 at byte {}", error.valid_up_to())))?;
-    let values: Vec<Value> = serde_saphyr::from_multiple(text).map_err(|error| {
+    // Kubernetes' own YAML library takes y, n, on and off for the strings that they mostly are.
+    let options = serde_saphyr::options! { strict_booleans: true };
+    let values: Vec<Value> = serde_saphyr::from_multiple_with_options(text, options).map_err(|error| {
         let error = error.without_snippet();
         let (line, column) = error.location().map_or((1, 1), |location| (location.line(), location.column()));
         let cause = error.to_string();

@@ -53,7 +53,7 @@ pub enum ManifestError {
         kind: String,
     },
     /// The object has no name.
-    #[error("{}: a {kind} has no metadata.name", file.display())]
+    #[error("{}: {kind} without a metadata.name that is a string", file.display())]
     NoName {
         /// The file.
         file: PathBuf,

@@ -146,7 +146,7 @@ impl Reading<'_> {
                 let old: v1beta2::ImagePolicy = self.deserialize(value)?;
                 let without_status = v1beta2::ImagePolicy { status: None, ..old.clone() };
                 let policy = old.into_v1().or_else(|error| {
-                    self.note_status(format!("{error}: {}", error.reason));
+                    self.note_status(error.to_string());
                     without_status.into_v1()
                 });
                 Object::Policy(Box::new(policy.expect("without a status there is no image to split")))

@@ -36,7 +36,7 @@ pub(super) fn collect(path: &Path) -> Result<Vec<Source>, ManifestError> {
     let directory = Directory::open(path).map_err(|error| unreadable(error.into()))?;
     let scope = scope(&directory, None).map_err(|error| unreadable(error.into()))?;
     let mut sources = Vec::new();
-    for file in scope.files.into_values() {
+    for file in scope.files {
         let mut content = Vec::new();
         directory.read(&file.entry, FILE_SIZE, &mut content).map_err(|error| unreadable(error.into()))?;
         let file = directory.locate(&file.entry.path);

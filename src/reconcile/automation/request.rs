@@ -163,9 +163,10 @@ fn selector(automation: &ImageUpdateAutomation) -> Result<Option<Selector>, Requ
         match (requirement.operator.as_str(), values.is_empty()) {
             ("In" | "NotIn", false) | ("Exists" | "DoesNotExist", true) => {}
             ("In" | "NotIn", true) => {
-                return Err(invalid(format!(
+                return Err(invalid(
                     "values: Invalid value: []: for 'in', 'notin' operators, values set can't be empty"
-                )));
+                        .to_owned(),
+                ));
             }
             ("Exists" | "DoesNotExist", false) => {
                 return Err(invalid(

@@ -1,0 +1,63 @@
+# make help lists what there is. Everything installs through hack/setup only.
+
+SHELL := /usr/bin/env bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+# How long `make fuzz` runs, and which target of fuzz/ it runs.
+FUZZ_SECONDS ?= 1200
+FUZZ_TARGET ?= rewrite
+
+GO := GOTOOLCHAIN=local GOWORK=off go
+
+.PHONY: demo
+demo: ## Run the main job on an embedded sample
+	@hack/setup build
+	@cargo run --quiet --locked -- demo
+
+.PHONY: test
+test: ## Run every test, of Rust and of the programs in hack/
+	@hack/setup
+	cargo test --workspace --locked
+	cd hack/yardstick && $(GO) test ./...
+	cd hack/oracle && $(GO) vet ./...
+
+.PHONY: lint
+lint: ## Check formatting and run clippy, warnings as errors
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --locked -- -D warnings
+
+.PHONY: deny
+deny: ## Check licences, duplicates, sources and advisories of all dependencies
+	@command -v cargo-deny >/dev/null || { echo "cargo-deny is missing; run: cargo install cargo-deny --locked" >&2; exit 1; }
+	cargo deny check licenses bans sources
+	@if timeout 120 cargo deny fetch db 2>/dev/null; then cargo deny check advisories; \
+	else echo "the database of advisories cannot be reached: advisories were not checked"; fi
+
+.PHONY: bench
+bench: ## Measure `tagboat update` on a fleet of 20,000 files, beside other ways to do it
+	@hack/setup
+	hack/bench
+
+.PHONY: fuzz
+fuzz: ## Fuzz one target for FUZZ_SECONDS (default 1200; FUZZ_TARGET=rewrite)
+	@hack/setup fuzz
+	mkdir -p fuzz/corpus/$(FUZZ_TARGET)
+	cargo +nightly fuzz run $(FUZZ_TARGET) "$(CURDIR)/fuzz/corpus/$(FUZZ_TARGET)" "$(CURDIR)/fuzz/seeds/$(FUZZ_TARGET)" \
+		-- -dict="$(CURDIR)/fuzz/yaml.dict" -max_total_time=$(FUZZ_SECONDS)
+
+.PHONY: oracle
+oracle: ## Make the table of comments anew with the YAML library that Flux uses
+	@hack/setup
+	cd hack/oracle && $(GO) run ./comments >"$(CURDIR)/testdata/comments/attachment.json.new"
+	mv testdata/comments/attachment.json.new testdata/comments/attachment.json
+
+.PHONY: crds
+crds: ## Write deploy/crds and docs/outcome.schema.json from the types
+	cargo run --quiet --locked -- crds --write deploy/crds
+	cargo run --quiet --locked -- schema >docs/outcome.schema.json.new
+	mv docs/outcome.schema.json.new docs/outcome.schema.json
+
+.PHONY: help
+help: ## List the targets
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):[^#]*## /\1\t/' | while IFS=$$'\t' read -r name what; do printf '  make %-8s %s\n' "$$name" "$$what"; done

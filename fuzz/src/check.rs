@@ -1,0 +1,113 @@
+//! The checks of one update of one file; each failure is a panic.
+
+use tagboat::update::MarkerOutcome;
+use tagboat::update::file::{FileOutcome, update_file};
+use tagboat::update::marker;
+use tagboat::yaml::{Cause, YamlError};
+
+use crate::mask;
+use crate::parsed::{self, Parsed};
+use crate::scalars::{self, Difference};
+use crate::setup::Setup;
+
+/// Set in the environment, it makes a failure of edits that Tagboat itself gave up because the new text would
+/// not read as intended: safe, but each is an update that does not happen.
+const REFUSALS: &str = "TAGBOAT_FUZZ_REFUSALS";
+
+/// Updates a file and checks everything about the outcome.
+pub fn check_update(content: &[u8], setup: &Setup) {
+    let outcome = match update_file(content, &setup.setters, &setup.limits) {
+        Ok(outcome) => outcome,
+        Err(error) => return check_refusal(&error),
+    };
+    let source = std::str::from_utf8(content).expect("only UTF-8 is read");
+    let old = Parsed::of(source);
+    check_account(&outcome, &old);
+    let Some(text) = &outcome.text else {
+        assert!(outcome.changes.is_empty(), "changes without a new text");
+        let has_changed = outcome.markers.iter().any(|marker| marker.outcome == MarkerOutcome::Changed);
+        assert!(!has_changed, "a changed marker without a new text");
+        return;
+    };
+    let new = Parsed::of(text);
+    let differences = scalars::differences(&old, &new);
+    check_changes(&outcome, &differences, &old, setup);
+    mask::assert_same_outside(&old, &new, &differences);
+    let again = update_file(text.as_bytes(), &setup.setters, &setup.limits);
+    let again = again.unwrap_or_else(|error| panic!("the second update fails: {error}\n{text:?}"));
+    check_second(&outcome, &again, &old, &new);
+}
+
+fn check_refusal(error: &YamlError) {
+    let is_refusal = error.cause == Cause::EditNotFaithful;
+    assert!(!is_refusal || std::env::var_os(REFUSALS).is_none(), "{error}");
+}
+
+/// Every comment that is a marker is accounted for, once and with its line.
+fn check_account(outcome: &FileOutcome, old: &Parsed<'_>) {
+    let markers = old.comments.iter().filter(|comment| marker::parse(comment.text).is_ok());
+    let lines: Vec<usize> = markers.map(|comment| comment.line).collect();
+    let accounted: Vec<usize> = outcome.markers.iter().map(|marker| marker.line).collect();
+    assert_eq!(lines, accounted, "not every marker is accounted for");
+}
+
+/// The changes are those between the texts, and each is to what its marker wants.
+fn check_changes(
+    outcome: &FileOutcome,
+    differences: &[Difference<'_, '_>],
+    old: &Parsed<'_>,
+    setup: &Setup,
+) {
+    let changes: Vec<_> = outcome.changes.values().flatten().collect();
+    for change in &changes {
+        let wanted = setup.wanted(&change.setter);
+        assert_eq!(wanted.as_deref(), Some(change.new_value.as_str()), "not what {} wants", change.setter);
+    }
+    let mut reported: Vec<_> = changes
+        .iter()
+        .map(|change| (change.line, change.old_value.as_str(), change.new_value.as_str()))
+        .collect();
+    let mut found: Vec<_> = differences
+        .iter()
+        .map(|difference| (line_of(difference, old), difference.old_value, difference.new_value))
+        .collect();
+    reported.sort_unstable();
+    found.sort_unstable();
+    assert_eq!(reported, found, "the changes reported are not the changes made");
+    let changed = outcome.markers.iter().filter(|marker| marker.outcome == MarkerOutcome::Changed);
+    assert_eq!(changed.count(), changes.len(), "not one change for each changed marker");
+}
+
+/// The line of a scalar in the old text; of a block that of its header, where its comment stands as well.
+fn line_of(difference: &Difference<'_, '_>, old: &Parsed<'_>) -> usize {
+    let span = &difference.old.1;
+    if !parsed::is_block(difference.old_style) {
+        return span.start.line();
+    }
+    let before = parsed::bytes(span).start;
+    old.comments.iter().rev().find(|comment| comment.start < before).map_or(0, |comment| comment.line)
+}
+
+/// A second update changes nothing, and says of every marker what the first one said.
+fn check_second(first: &FileOutcome, second: &FileOutcome, old: &Parsed<'_>, new: &Parsed<'_>) {
+    let text = new.source;
+    assert_eq!(second.text, None, "a second update changes something in {text:?}");
+    let old_comments: Vec<&str> = old.comments.iter().map(|comment| comment.text).collect();
+    let new_comments: Vec<&str> = new.comments.iter().map(|comment| comment.text).collect();
+    assert_eq!(old_comments, new_comments, "the comments changed in {text:?}");
+    assert_eq!(first.markers.len(), second.markers.len(), "the number of markers changed in {text:?}");
+    for (before, after) in first.markers.iter().zip(&second.markers) {
+        assert_eq!(before.marker, after.marker, "a marker changed in {text:?}");
+        let expected = match before.outcome {
+            MarkerOutcome::Changed => MarkerOutcome::Current,
+            outcome => outcome,
+        };
+        assert_eq!(after.outcome, expected, "a marker's outcome changed in {text:?}");
+        let comment = |text: &Parsed<'_>, line| text.comment_on(line).map(|comment| comment.text.to_owned());
+        assert_eq!(comment(old, before.line), comment(new, after.line), "a marker's line lost it in {text:?}");
+    }
+    let causes = |outcome: &FileOutcome| -> Vec<_> {
+        outcome.near_misses.iter().map(|(_, cause)| *cause).collect()
+    };
+    assert_eq!(causes(first), causes(second), "the near misses changed in {text:?}");
+}

@@ -1,0 +1,105 @@
+//! The bytes of a text without those of some scalars, so that the rest can be compared.
+
+use std::ops::Range;
+
+use granit_parser::ScalarStyle;
+
+use crate::parsed::{self, Parsed};
+use crate::scalars::Difference;
+
+/// Stands for the bytes of a scalar; YAML allows it nowhere.
+const MASK: &str = "\0";
+
+type Masks = Vec<(Range<usize>, &'static str)>;
+
+/// Fails unless the two texts are the same outside of the scalars that differ.
+pub fn assert_same_outside(old: &Parsed<'_>, new: &Parsed<'_>, differences: &[Difference<'_, '_>]) {
+    let old_masks = differences.iter().flat_map(|difference| old_masks(old, difference)).collect();
+    let new_masks = differences.iter().flat_map(|difference| new_masks(new, difference)).collect();
+    let (old_rest, new_rest) = (masked(old.source, old_masks), masked(new.source, new_masks));
+    assert_eq!(old_rest, new_rest, "bytes outside of the changed values changed");
+}
+
+fn old_masks(text: &Parsed<'_>, difference: &Difference<'_, '_>) -> Masks {
+    let span = &difference.old.1;
+    let is_absent = parsed::is_absent(difference.old_style, span);
+    let mut masks = Masks::new();
+    if difference.lost_tag {
+        let tag = parsed::bytes(&span.tag_span().expect("a scalar with a tag has the tag's place"));
+        let rest = &text.source[tag.end..];
+        let blanks = if is_absent { 0 } else { rest.len() - rest.trim_start_matches([' ', '\t']).len() };
+        masks.push((tag.start..tag.end + blanks, ""));
+    }
+    if parsed::is_block(difference.old_style) {
+        let stays_block = parsed::is_block(difference.new_style);
+        masks.extend(block_masks(text, parsed::bytes(span), stays_block));
+    } else if !is_absent {
+        masks.push((parsed::bytes(span), MASK));
+    }
+    masks
+}
+
+fn new_masks(text: &Parsed<'_>, difference: &Difference<'_, '_>) -> Masks {
+    let span = parsed::bytes(&difference.new.1);
+    if parsed::is_absent(difference.old_style, &difference.old.1) {
+        let blank = usize::from(!difference.lost_tag);
+        assert!(blank == 0 || text.source[..span.start].ends_with(' '), "no blank before a value that came");
+        vec![(span.start - blank..span.end, "")]
+    } else if parsed::is_block(difference.new_style) {
+        assert_ne!(difference.old_style, ScalarStyle::Plain, "a block came");
+        block_masks(text, span, true)
+    } else {
+        vec![(span, MASK)]
+    }
+}
+
+/// The `|` or `>` with its indicators, and the lines below it: without the last one's line break if the block
+/// stays a block, with it otherwise.
+fn block_masks(text: &Parsed<'_>, span: Range<usize>, stays_block: bool) -> Masks {
+    let source = text.source;
+    let is_break = |byte: u8| byte == b'\n' || byte == b'\r';
+    let header_line_end = trimmed(&source[..span.start]).len();
+    let line_start = source[..header_line_end].bytes().rposition(is_break).map_or(0, |at| at + 1);
+    let in_line = |start: usize| (line_start..header_line_end).contains(&start);
+    let comment = text.comments.iter().map(|comment| comment.start).find(|&start| in_line(start));
+    let before = trimmed(&source[..comment.unwrap_or(header_line_end)]);
+    let header = before.rsplit([' ', '\t', '\n', '\r']).next().unwrap_or_default();
+    assert!(header.starts_with(['|', '>']), "the block at {span:?} has no header in {source:?}");
+    let first = next_line(source, header_line_end);
+    let mut masks = vec![(before.len() - header.len()..before.len(), MASK)];
+    let last = trimmed(&source[..span.end]).len();
+    if last > first {
+        let line_end = source[last..].bytes().position(is_break).map_or(source.len(), |at| last + at);
+        masks.push(if stays_block {
+            (first..line_end, MASK)
+        } else {
+            (first..next_line(source, line_end), "")
+        });
+    }
+    masks
+}
+
+fn trimmed(text: &str) -> &str {
+    text.trim_end_matches([' ', '\t', '\n', '\r'])
+}
+
+fn next_line(source: &str, offset: usize) -> usize {
+    match source[offset..].find(['\n', '\r']).map(|at| offset + at) {
+        None => source.len(),
+        Some(at) if source[at..].starts_with("\r\n") => at + 2,
+        Some(at) => at + 1,
+    }
+}
+
+fn masked(source: &str, mut masks: Masks) -> String {
+    masks.sort_by_key(|(range, _)| range.start);
+    let mut rest = String::with_capacity(source.len());
+    let mut from = 0;
+    for (range, text) in masks {
+        assert!(from <= range.start, "two changed values overlap");
+        rest.push_str(&source[from..range.start]);
+        rest.push_str(text);
+        from = range.end;
+    }
+    rest + &source[from..]
+}

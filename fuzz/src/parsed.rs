@@ -1,0 +1,73 @@
+//! A text as `granit-parser` sees it, with Tagboat's own reader left out.
+
+use std::ops::Range;
+
+use granit_parser::{Event, Parser, ScalarStyle, Span};
+
+/// An event that is no comment, and its place.
+pub type Node<'s> = (Event<'s>, Span);
+
+/// A comment and its place.
+#[derive(Debug)]
+pub struct Comment<'s> {
+    /// The line, counted from 1.
+    pub line: usize,
+    /// The offset of its `#`.
+    pub start: usize,
+    /// The whole comment, `#` included.
+    pub text: &'s str,
+}
+
+/// A whole text in events.
+#[derive(Debug)]
+pub struct Parsed<'s> {
+    /// The text.
+    pub source: &'s str,
+    /// Every event that is no comment.
+    pub nodes: Vec<Node<'s>>,
+    /// Every comment.
+    pub comments: Vec<Comment<'s>>,
+}
+
+impl<'s> Parsed<'s> {
+    /// Parses a text that must be YAML.
+    pub fn of(source: &'s str) -> Self {
+        let options = granit_parser::options! {
+            max_buffered_comment_events: 100_000,
+            flow_nesting_limit: 1000,
+            block_nesting_limit: 1000,
+        };
+        let mut parsed = Self { source, nodes: Vec::new(), comments: Vec::new() };
+        for event in Parser::new_from_str_with_options(source, options) {
+            let (event, span) = event.unwrap_or_else(|error| panic!("not YAML: {error}\n{source:?}"));
+            if let Event::Comment(..) = event {
+                let bytes = bytes(&span);
+                let (line, start) = (span.start.line(), bytes.start);
+                parsed.comments.push(Comment { line, start, text: &source[bytes] });
+            } else {
+                parsed.nodes.push((event, span));
+            }
+        }
+        parsed
+    }
+
+    /// The comment on a line.
+    pub fn comment_on(&self, line: usize) -> Option<&Comment<'s>> {
+        self.comments.iter().find(|comment| comment.line == line)
+    }
+}
+
+/// The bytes of a span.
+pub fn bytes(span: &Span) -> Range<usize> {
+    span.byte_range().expect("a parser over a string knows its byte offsets")
+}
+
+/// Whether a scalar is not written at all.
+pub fn is_absent(style: ScalarStyle, span: &Span) -> bool {
+    style == ScalarStyle::Plain && span.is_empty()
+}
+
+/// Whether a scalar is a block behind `|` or `>`.
+pub fn is_block(style: ScalarStyle) -> bool {
+    matches!(style, ScalarStyle::Literal | ScalarStyle::Folded)
+}

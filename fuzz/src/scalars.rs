@@ -1,0 +1,72 @@
+//! The scalars that differ between the old and the new text.
+
+use granit_parser::{Event, ScalarStyle, Tag};
+
+use crate::parsed::{self, Node, Parsed};
+use crate::setup;
+
+/// A scalar that reads or is written differently now.
+#[derive(Debug)]
+pub struct Difference<'a, 's> {
+    /// The scalar in the old text.
+    pub old: &'a Node<'s>,
+    /// The scalar in the new text.
+    pub new: &'a Node<'s>,
+    /// What it read.
+    pub old_value: &'a str,
+    /// What it reads.
+    pub new_value: &'a str,
+    /// How it was written.
+    pub old_style: ScalarStyle,
+    /// How it is written.
+    pub new_style: ScalarStyle,
+    /// Whether its tag was removed.
+    pub lost_tag: bool,
+}
+
+/// Compares two texts event by event: only untagged parts of scalars may differ.
+pub fn differences<'a, 's>(old: &'a Parsed<'s>, new: &'a Parsed<'s>) -> Vec<Difference<'a, 's>> {
+    assert_eq!(old.nodes.len(), new.nodes.len(), "the number of nodes changed");
+    old.nodes.iter().zip(&new.nodes).filter_map(|(old, new)| difference(old, new)).collect()
+}
+
+fn difference<'a, 's>(old: &'a Node<'s>, new: &'a Node<'s>) -> Option<Difference<'a, 's>> {
+    let (Event::Scalar(_, old_style, old_anchor, old_tag), Event::Scalar(_, new_style, new_anchor, new_tag)) =
+        (&old.0, &new.0)
+    else {
+        assert_eq!(old.0, new.0, "a node that is no scalar changed");
+        return None;
+    };
+    let was_absent = parsed::is_absent(*old_style, &old.1);
+    if old.0 == new.0 && was_absent == parsed::is_absent(*new_style, &new.1) {
+        return None;
+    }
+    assert_eq!(old_anchor, new_anchor, "an anchor changed");
+    let lost_tag = old_tag.is_some() && new_tag.is_none();
+    if lost_tag {
+        assert!(old_tag.as_deref().is_some_and(is_other_core_type), "the tag {old_tag:?} was removed");
+    } else {
+        assert_eq!(old_tag, new_tag, "a tag changed");
+    }
+    let (old_value, new_value) = (value_of(old), value_of(new));
+    if !new_tag.as_deref().is_some_and(is_text) && *new_style == ScalarStyle::Plain {
+        assert!(!setup::must_be_quoted(new_value), "{new_value:?} stands without quotes");
+    }
+    let (old_style, new_style) = (*old_style, *new_style);
+    Some(Difference { old, new, old_value, new_value, old_style, new_style, lost_tag })
+}
+
+fn value_of<'a>((event, span): &'a Node<'_>) -> &'a str {
+    match event {
+        Event::Scalar(value, style, ..) if !parsed::is_absent(*style, span) => value,
+        _ => "",
+    }
+}
+
+fn is_text(tag: &Tag) -> bool {
+    tag.core_suffix() == Some("str") || format!("{}{}", tag.handle(), tag.suffix()) == "!"
+}
+
+fn is_other_core_type(tag: &Tag) -> bool {
+    tag.core_suffix().is_some_and(|suffix| suffix != "str")
+}

@@ -1,0 +1,151 @@
+//! The policies of a fuzzed update and, worked out apart from Tagboat's own code, what each marker should say.
+
+use tagboat::reference::ImageReference;
+use tagboat::update::{Policy, PolicyName, Setters};
+use tagboat::yaml::Limits;
+
+/// How many bytes of an input choose the setup; the file begins behind them.
+pub const LENGTH: usize = 3;
+
+const DIGEST: &str = "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
+
+/// Every image that a policy may choose: name, tag, and whether there is a digest.
+///
+/// A seed's first bytes are letters, so the order matters to the seeds.
+const IMAGES: [(&str, &str, bool); 40] = [
+    ("podinfo", "6.5.0", false),
+    ("ghcr.io/stefanprodan/podinfo", "v6.5.0", true),
+    ("localhost:5000/app", "1.10", false),
+    ("localhost:5000/app", "1e3", true),
+    ("registry.example.com:443/team/app", "0x1F", false),
+    ("10.0.0.1:5000/a/b", "on", true),
+    ("podinfo", "2024-01-31", false),
+    ("ghcr.io/stefanprodan/podinfo", "main-abc1234-1700000000", true),
+    ("55", "30", false),
+    ("12", "30.5", true),
+    ("on", "y", false),
+    (".inf", ".nan", false),
+    ("...", "...", false),
+    ("---", "---", true),
+    ("--", "-", false),
+    ("[::1]:5000/app", "-x", true),
+    ("a.b:/xx", "TRUE", false),
+    ("-.x/aa", "null", true),
+    ("aa", "NO", false),
+    ("bb", "01", true),
+    ("cc", "0777", false),
+    ("dd", "0o17", false),
+    ("ee", "0b101", true),
+    ("ff", "1_000", false),
+    ("gg", "685_230.15", false),
+    ("hh", "-1", true),
+    ("ii", ".5", false),
+    ("jj", "1.", false),
+    ("kk", "1E-3", true),
+    ("ll", "12e4567", false),
+    ("ghcr.io/a/b", "1.2.3-rc.1", false),
+    ("ghcr.io/a/b", "_1", true),
+    ("ghcr.io/a/b", "Off", false),
+    ("ghcr.io/a/b", "N", true),
+    ("2024-01-31", "1", false),
+    ("0x1", "1.0", false),
+    ("null", "latest", true),
+    ("1:60/aa", "2024-1-3", false),
+    ("1.2:3/45", "1.2.3", true),
+    ("very/long/name/of/an/image/that/makes/the/line/much/longer/than/it/was/before", "a", false),
+];
+
+/// The texts among the wanted ones that some reader takes for a null, a boolean, a number or a date.
+const NOT_STRINGS: [&str; 37] = [
+    "", "1.10", "1e3", "0x1F", "on", "2024-01-31", "55", "30", "55:30", "12", "30.5", "12:30.5", "y", ".inf",
+    ".nan", "TRUE", "null", "NO", "01", "0777", "0o17", "0b101", "1_000", "685_230.15", "-1", ".5", "1.",
+    "1E-3", "12e4567", "Off", "N", "1", "0x1", "1.0", "2024-1-3", "---", "-",
+];
+
+/// A policy's image as text.
+#[derive(Debug, Clone, Copy)]
+pub struct Image {
+    name: &'static str,
+    tag: &'static str,
+    digest: Option<&'static str>,
+}
+
+impl Image {
+    fn chosen_by(byte: u8) -> Self {
+        let (name, tag, has_digest) = IMAGES[usize::from(byte) % IMAGES.len()];
+        Self { name, tag, digest: has_digest.then_some(DIGEST) }
+    }
+
+    fn policy(self) -> Policy {
+        let reference = ImageReference::from_parts(self.name, self.tag, self.digest);
+        Policy::Image(reference.expect("every image of the table is well-formed"))
+    }
+
+    fn wanted(self, field: Option<&str>) -> Option<String> {
+        let Self { name, tag, digest } = self;
+        let at_digest = digest.map(|digest| format!("@{digest}")).unwrap_or_default();
+        match field {
+            None => Some(format!("{name}:{tag}{at_digest}")),
+            Some("tag") => Some(tag.to_owned()),
+            Some("name") => Some(name.to_owned()),
+            Some("digest") => Some(digest.unwrap_or_default().to_owned()),
+            Some("tag@digest") => Some(format!("{tag}{at_digest}")),
+            Some(_) => None,
+        }
+    }
+}
+
+/// The setters and limits of one run.
+#[derive(Debug)]
+pub struct Setup {
+    /// The images of the policies `a:b` and `c:d`.
+    pub images: [Image; 2],
+    /// Whether only markers of the namespace `a` count.
+    pub is_restricted: bool,
+    /// What is given to `update_file`.
+    pub setters: Setters,
+    /// What is given to `update_file`.
+    pub limits: Limits,
+}
+
+impl Setup {
+    /// The setup that the first bytes of an input choose, and the bytes behind them.
+    pub fn split(input: &[u8]) -> Option<(Self, &[u8])> {
+        let (&[first, second, mode], rest) = input.split_first_chunk::<LENGTH>()?;
+        let images = [Image::chosen_by(first), Image::chosen_by(second)];
+        let policies = [
+            ("a", "b", images[0].policy()),
+            ("c", "d", images[1].policy()),
+            ("a", "none", Policy::WithoutImage),
+            ("a", "out", Policy::NotSelected),
+        ];
+        let named = policies.map(|(namespace, name, policy)| {
+            (PolicyName { namespace: namespace.to_owned(), name: name.to_owned() }, policy)
+        });
+        let setters = Setters::new(named.into());
+        let is_restricted = mode & 1 != 0;
+        let setters = if is_restricted { setters.only_for("a".to_owned()) } else { setters };
+        let limits = if mode & 4 != 0 { tight_limits() } else { Limits::default() };
+        Some((Self { images, is_restricted, setters, limits }, rest))
+    }
+
+    /// What a value with the marker `setter` should read; `None` if it should stay.
+    pub fn wanted(&self, setter: &str) -> Option<String> {
+        let mut parts = setter.splitn(3, ':');
+        let image = match (parts.next()?, parts.next()?) {
+            ("a", "b") => self.images[0],
+            ("c", "d") if !self.is_restricted => self.images[1],
+            _ => return None,
+        };
+        image.wanted(parts.next())
+    }
+}
+
+/// Whether `text` must have quotes to be read as a string by everyone.
+pub fn must_be_quoted(text: &str) -> bool {
+    NOT_STRINGS.contains(&text)
+}
+
+fn tight_limits() -> Limits {
+    Limits { depth: 6, alias_nodes: 20, comment_length: 200, comment_run: 4, ..Limits::default() }
+}

@@ -1,0 +1,68 @@
+//! The edit of one file, small enough to keep thousands of them.
+
+use std::hash::{BuildHasher, Hasher};
+
+use foldhash::quality::FixedState;
+
+use super::tree::Entry;
+use crate::yaml::{self, Splice};
+
+/// A file that is to change.
+///
+/// It holds the bytes to exchange and knows the content they are meant for, so that it does nothing to a file that
+/// somebody else has changed meanwhile.
+#[derive(Debug, Clone)]
+pub struct FileEdit {
+    /// The file, never a link.
+    pub entry: Entry,
+    /// Its name in results, relative to `update.path`.
+    pub key: String,
+    splices: Vec<Splice>,
+    content: ContentMark,
+}
+
+/// Enough of a content to know it again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct ContentMark {
+    length: usize,
+    hash: u64,
+}
+
+impl ContentMark {
+    fn of(content: &[u8]) -> Self {
+        let mut hasher = FixedState::default().build_hasher();
+        hasher.write(content);
+        Self { length: content.len(), hash: hasher.finish() }
+    }
+}
+
+impl FileEdit {
+    /// The edit of a file that holds `content`; the splices are in rising order.
+    pub(super) fn new(entry: Entry, key: String, content: &[u8], splices: Vec<Splice>) -> Self {
+        Self { entry, key, splices, content: ContentMark::of(content) }
+    }
+
+    /// The file's new content, or `None` if `content` is not what the edit was made for.
+    pub fn apply(&self, content: &[u8]) -> Option<Vec<u8>> {
+        if ContentMark::of(content) != self.content {
+            return None;
+        }
+        let text = std::str::from_utf8(content).ok()?;
+        Some(yaml::apply(text, &self.splices).into_bytes())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::update::tree::{EntryKind, TreePath};
+
+    #[test]
+    fn an_edit_fits_only_the_content_it_was_made_for() {
+        let entry = Entry { path: TreePath::from_bytes("a.yaml"), kind: EntryKind::File, content: None };
+        let splices = vec![Splice { range: 3..4, text: "22".to_owned() }];
+        let edit = FileEdit::new(entry, "a.yaml".to_owned(), b"a: 1\n", splices);
+        assert_eq!(edit.apply(b"a: 1\n"), Some(b"a: 22\n".to_vec()));
+        assert_eq!(edit.apply(b"a: 2\n"), None);
+    }
+}

@@ -1,0 +1,183 @@
+//! Manifests that are broken, missing, foreign or incomplete: one clear sentence, and nothing is written.
+
+use crate::support::fleet::{Fleet, IMAGE, podinfo, tag_line};
+use crate::support::manifests::{automation, marker, policy, policy_with_status};
+use crate::support::program::{run, run_with_input, tagboat, update};
+
+/// The update must fail with this status and one sentence that holds all of `words`, and write nothing.
+#[track_caller]
+fn refused(manifests: &str, status: i32, words: &[&str]) {
+    let fleet = Fleet::new([("app.yaml", &tag_line("4.0.6"))], manifests);
+    let run = fleet.update(["--output", "text"]).with_status(status);
+    let error = run.only_error();
+    assert!(error.starts_with("error: "), "{error}");
+    for word in words {
+        assert!(error.contains(word), "no {word:?} in {error:?}");
+    }
+    assert_eq!(run.output, "");
+    assert_eq!(fleet.text("app.yaml"), tag_line("4.0.6"));
+}
+
+#[test]
+fn broken_yaml_is_named_with_its_place() {
+    refused("apiVersion: image.toolkit.fluxcd.io/v1\nkind: [unclosed\n", 1, &["manifests.yaml:", "not YAML"]);
+    let tab = "apiVersion: image.toolkit.fluxcd.io/v1\nkind: ImagePolicy\nmetadata:\n\tname: x\n";
+    refused(tab, 1, &["manifests.yaml:4:", "not YAML"]);
+}
+
+#[test]
+fn one_broken_document_spoils_the_manifests() {
+    refused(&format!("{}---\na: b: c\n", podinfo()), 1, &["manifests.yaml:", "not YAML"]);
+}
+
+#[test]
+fn a_missing_manifest_is_named() {
+    let fleet = Fleet::small();
+    let missing = fleet.root().join("nowhere.yaml");
+    let run = update(&fleet.directory(), &missing, [""; 0]).with_status(1);
+    assert!(run.only_error().contains("nowhere.yaml"), "{run:?}");
+    assert!(run.only_error().contains("No such file"), "{run:?}");
+    assert_eq!(fleet.text("app.yaml"), tag_line("4.0.6"));
+}
+
+#[test]
+fn a_missing_directory_is_named() {
+    let fleet = Fleet::small();
+    let run = update(&fleet.root().join("nowhere"), &fleet.manifests(), [""; 0]).with_status(1);
+    assert!(run.only_error().contains("nowhere"), "{run:?}");
+    let file = fleet.directory().join("app.yaml");
+    let run = update(&file, &fleet.manifests(), [""; 0]).with_status(1);
+    assert!(run.only_error().contains("app.yaml"), "{run:?}");
+}
+
+#[test]
+fn an_unknown_kind_of_our_group_is_an_error() {
+    let manifest = "apiVersion: image.toolkit.fluxcd.io/v1\nkind: ImagePolcy\nmetadata: {name: x}\n";
+    refused(manifest, 1, &["image.toolkit.fluxcd.io/v1 has no kind \"ImagePolcy\"", "ImagePolicy"]);
+}
+
+#[test]
+fn an_unknown_version_of_our_group_is_an_error() {
+    let manifest = "apiVersion: image.toolkit.fluxcd.io/v7\nkind: ImagePolicy\nmetadata: {name: x}\n";
+    refused(manifest, 1, &["image.toolkit.fluxcd.io/v7", "image.toolkit.fluxcd.io/v1"]);
+}
+
+#[test]
+fn an_unknown_field_gets_a_hint() {
+    let misspelled = automation("default", "fleet", "  policySelektor: {matchLabels: {a: b}}\n");
+    let words =
+        ["ImageUpdateAutomation default/fleet", "spec.policySelektor", "did you mean policySelector?"];
+    refused(&format!("{}{misspelled}", podinfo()), 1, &words);
+    let nested = automation("default", "fleet", "  update: {pth: ./apps}\n");
+    refused(&format!("{}{nested}", podinfo()), 1, &["spec.update.pth", "did you mean path?"]);
+}
+
+#[test]
+fn a_field_of_the_wrong_type_is_an_error() {
+    let wrong = automation("default", "fleet", "  suspend: maybe\n");
+    refused(&format!("{}{wrong}", podinfo()), 1, &["ImageUpdateAutomation default/fleet", "spec.suspend"]);
+}
+
+#[test]
+fn a_foreign_kind_is_passed_over_with_a_word() {
+    let foreign = "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\n";
+    let fleet = Fleet::new([("app.yaml", &tag_line("4.0.6"))], &format!("{}{foreign}", podinfo()));
+    let run = fleet.update([""; 0]).with_status(0);
+    assert!(run.only_error().starts_with("warning: "), "{run:?}");
+    assert!(run.only_error().contains("a ConfigMap of v1"), "{run:?}");
+    assert_eq!(fleet.text("app.yaml"), tag_line("5.0.3"));
+}
+
+#[test]
+fn an_object_given_twice_is_an_error() {
+    refused(&format!("{}{}", podinfo(), podinfo()), 1, &["ImagePolicy default/podinfo is given twice"]);
+}
+
+#[test]
+fn every_error_is_one_line() {
+    let bad = "---\napiVersion: image.toolkit.fluxcd.io/v1\nkind: Nope\nmetadata: {name: x}\n";
+    let fleet = Fleet::new([("app.yaml", &tag_line("4.0.6"))], &format!("{bad}{bad}{bad}"));
+    let run = fleet.update([""; 0]).with_status(1);
+    assert_eq!(run.errors.lines().count(), 3, "{run:?}");
+    assert!(run.errors.lines().all(|line| line.starts_with("error: ")), "{run:?}");
+}
+
+#[test]
+fn manifests_may_come_from_standard_input_several_paths_and_lists() {
+    let fleet = Fleet::small();
+    let mut command = tagboat();
+    command.arg("update").arg(fleet.directory()).args(["--policies", "-"]);
+    run_with_input(&mut command, &podinfo()).with_status(0);
+    assert_eq!(fleet.text("app.yaml"), tag_line("5.0.3"));
+
+    let list = "apiVersion: v1\nkind: List\nitems:\n- apiVersion: image.toolkit.fluxcd.io/v1\n  kind: ImagePolicy\n  \
+                metadata: {name: other, namespace: default}\n  spec: {imageRepositoryRef: {name: x}, policy: \
+                {semver: {range: '*'}}}\n  status: {latestRef: {name: ab, tag: v7}}\n";
+    let second = fleet.root().join("second.yaml");
+    std::fs::write(&second, list).unwrap();
+    let marked = format!("{}other: x {}\n", tag_line("4"), marker("default:other:tag"));
+    std::fs::write(fleet.directory().join("app.yaml"), &marked).unwrap();
+    let mut command = tagboat();
+    command.arg("update").arg(fleet.directory()).arg("--policies").arg(fleet.manifests()).arg(&second);
+    run(&mut command).with_status(0);
+    assert_eq!(
+        fleet.text("app.yaml"),
+        format!("{}other: v7 {}\n", tag_line("5.0.3"), marker("default:other:tag"))
+    );
+}
+
+#[test]
+fn the_old_version_and_its_latest_image_are_read() {
+    let old = podinfo().replace("fluxcd.io/v1\n", "fluxcd.io/v1beta2\n");
+    let old = old.replace(
+        "latestRef: {name: \"ghcr.io/stefanprodan/podinfo\", tag: \"5.0.3\"}",
+        "latestImage: 'ghcr.io/stefanprodan/podinfo:5.0.3'",
+    );
+    assert!(old.contains("latestImage"));
+    let fleet = Fleet::new([("app.yaml", &tag_line("4.0.6"))], &old);
+    fleet.update([""; 0]).with_status(0);
+    assert_eq!(fleet.text("app.yaml"), tag_line("5.0.3"));
+}
+
+#[test]
+fn an_invalid_reference_spoils_its_own_policy_only() {
+    for (image, tag) in [("img/UPPER CASE", "1"), (IMAGE, "a b"), ("https://ghcr.io/x/y", "1"), ("x", "1")] {
+        let bad = policy("default", "bad", image, tag);
+        let text = format!("{}bad: old {}\n", tag_line("4.0.6"), marker("default:bad:tag"));
+        let fleet = Fleet::new([("app.yaml", &text)], &format!("{}{bad}", podinfo()));
+        let run = fleet.update(["--output", "json"]).with_status(0);
+        assert!(run.only_error().starts_with("warning: "), "{run:?}");
+        assert!(run.only_error().contains("ImagePolicy default/bad"), "{run:?}");
+        assert_eq!(fleet.text("app.yaml"), text.replace("4.0.6", "5.0.3"));
+        assert_eq!(run.json()["markers"][1]["outcome"], "policy-without-image");
+        assert_eq!(
+            fleet.update(["--strict"]).with_status(1).output.matches("has no latest image").count(),
+            1
+        );
+    }
+}
+
+#[test]
+fn a_digest_that_is_none_spoils_its_own_policy_only() {
+    let bad = policy_with_status("default", "bad", "", "latestRef: {name: ab, tag: v1, digest: 'sha512:00'}");
+    let fleet = Fleet::new([("app.yaml", &tag_line("4.0.6"))], &format!("{}{bad}", podinfo()));
+    assert!(fleet.update([""; 0]).with_status(0).only_error().contains("sha512:00"));
+    assert_eq!(fleet.text("app.yaml"), tag_line("5.0.3"));
+}
+
+#[test]
+fn a_selector_that_cannot_be_understood_is_an_error() {
+    let fields = "  policySelector: {matchExpressions: [{key: a, operator: Bogus}]}\n";
+    let words = ["error: default/fleet: failed to parse policy selector: \"Bogus\""];
+    refused(&format!("{}{}", podinfo(), automation("default", "fleet", fields)), 1, &words);
+    let fields = "  policySelector: {matchExpressions: [{key: a, operator: In}]}\n";
+    let words = ["error: default/fleet: failed to parse policy selector: "];
+    refused(&format!("{}{}", podinfo(), automation("default", "fleet", fields)), 1, &words);
+}
+
+#[test]
+fn a_strategy_that_does_not_exist_is_an_error() {
+    let fields = "  update: {strategy: Magic}\n";
+    let words = ["error: default/fleet: ", "strategy", "Magic"];
+    refused(&format!("{}{}", podinfo(), automation("default", "fleet", fields)), 1, &words);
+}

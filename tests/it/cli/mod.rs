@@ -1,0 +1,8 @@
+//! The command `tagboat update` as its callers meet it: good and bad input, what is written, what is said.
+
+mod choices;
+mod given_manifests;
+mod interruptions;
+mod outcome_members;
+mod speech;
+mod writing;

@@ -1,0 +1,182 @@
+//! What is said where: reports on standard output, errors on standard error, colour on a terminal only.
+
+use std::fs::OpenOptions;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use crate::support::fleet::{Fleet, podinfo, tag_line};
+use crate::support::manifests::{automation, marker};
+use crate::support::program::{Run, run, tagboat};
+
+#[test]
+fn the_text_has_the_shape_of_the_founding_document() {
+    let case = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/update/seed-example");
+    let mut command = tagboat();
+    command.current_dir(case).args(["update", "in", "--policies", "manifests", "--dry-run"]);
+    let block = "Automation: default/test-update-auto
+
+- File: foo-deployment.yaml
+  - Object: Deployment/default/foo
+    Changes:
+    - 2.2.2 -> 5.0.3
+
+- File: podinfo-deployment.yaml
+  - Object: Deployment/default/infopod
+    Changes:
+    - v1.0 -> 5.0.3
+  - Object: Deployment/default/podinfo
+    Changes:
+    - ghcr.io/stefanprodan/podinfo:4.0.6 -> ghcr.io/stefanprodan/podinfo:5.0.3
+    - bar -> ghcr.io/stefanprodan/podinfo
+    - 4.0.6 -> 5.0.3
+";
+    let run = run(&mut command).with_status(0);
+    assert!(run.output.contains(block), "{}", run.output);
+    assert_eq!(run.errors, "");
+}
+
+/// One marker of each kind that is worth saying, a near miss, a broken file and a link that leads nowhere.
+fn troubled(manifests: &str) -> Fleet {
+    let lines = [
+        tag_line("4.0.6"),
+        format!("a: 1 {}\n", marker("default:nope")),
+        format!("b: 1 {}\n", marker("default:podinfo:version")),
+        format!("c: {{}} {}\n", marker("default:podinfo")),
+        "d: 1 # see {\"$imagepolicy\": \"default:podinfo\"}\n".to_owned(),
+    ];
+    let broken = format!("a: [ {}\n", marker("default:podinfo"));
+    let fleet = Fleet::new([("app.yaml", &lines.concat()), ("broken.yaml", &broken)], manifests);
+    std::os::unix::fs::symlink("nowhere.yaml", fleet.directory().join("link.yaml")).unwrap();
+    fleet
+}
+
+#[test]
+fn everything_worth_saying_is_said_with_its_place() {
+    let run = troubled(&podinfo()).update([""; 0]).with_status(0);
+    let (_, said) = run.output.split_once("\nWorth saying:\n").unwrap();
+    let places: Vec<&str> = said.lines().take_while(|line| !line.is_empty()).collect();
+    assert_eq!(places.len(), 6, "{said}");
+    for (line, place) in places.iter().zip([
+        "app.yaml:2: ",
+        "app.yaml:3: ",
+        "app.yaml:4: ",
+        "app.yaml:5: ",
+        "broken.yaml:",
+        "link.yaml: ",
+    ]) {
+        assert!(line.starts_with(&format!("- {place}")), "{line}");
+    }
+    assert_eq!(run.errors, "");
+}
+
+#[test]
+fn strict_turns_what_is_worth_saying_into_a_failure() {
+    for manifests in [podinfo(), format!("{}{}", podinfo(), automation("default", "fleet", ""))] {
+        let fleet = troubled(&manifests);
+        let run = fleet.update(["--strict"]).with_status(1);
+        let prefix =
+            if manifests.contains("ImageUpdateAutomation") { "error: default/fleet: " } else { "error: " };
+        assert!(run.only_error().starts_with(prefix), "{run:?}");
+        assert!(run.only_error().contains("3 unresolved markers and 1 unreadable file"), "{run:?}");
+        assert!(
+            fleet.text("app.yaml").starts_with(&tag_line("5.0.3")),
+            "what can be done is done all the same"
+        );
+    }
+    Fleet::small().update(["--strict"]).with_status(0);
+}
+
+#[test]
+fn strict_leaves_quiet_markers_alone() {
+    let text = format!("{}a: 1 {}\n", tag_line("4.0.6"), marker("elsewhere:nope"));
+    let manifests = format!("{}{}", podinfo(), automation("default", "fleet", ""));
+    Fleet::new([("app.yaml", &text)], &manifests).update(["--strict"]).with_status(0);
+}
+
+#[test]
+fn an_unreadable_file_alone_fails_a_strict_run() {
+    let broken = format!("a: [ {}\n", marker("default:podinfo"));
+    let fleet = Fleet::new([("broken.yaml", &broken)], &podinfo());
+    fleet.update([""; 0]).with_status(0);
+    fleet.update(["--strict"]).with_status(1);
+}
+
+#[test]
+fn nobody_reading_the_output_is_no_failure() {
+    for output in ["text", "json"] {
+        let fleet = Fleet::small();
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let mut command = tagboat();
+        command.arg("update").arg(fleet.directory()).arg("--policies").arg(fleet.manifests());
+        let child = command.args(["--output", output]).stdout(writer).stderr(Stdio::piped()).spawn().unwrap();
+        let ended = child.wait_with_output().unwrap();
+        assert_eq!(ended.status.code(), Some(0), "{output}");
+        assert_eq!(String::from_utf8_lossy(&ended.stderr), "");
+        assert_eq!(fleet.text("app.yaml"), tag_line("5.0.3"));
+    }
+}
+
+#[test]
+fn output_that_cannot_be_written_is_a_failure() {
+    let fleet = Fleet::small();
+    let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let mut command = tagboat();
+    command.arg("update").arg(fleet.directory()).arg("--policies").arg(fleet.manifests());
+    let ended = command.stdout(full).stderr(Stdio::piped()).spawn().unwrap().wait_with_output().unwrap();
+    assert_eq!(ended.status.code(), Some(1));
+    let errors = String::from_utf8(ended.stderr).unwrap();
+    assert!(errors.starts_with("error: cannot write to standard output: "), "{errors}");
+    assert_eq!(errors.lines().count(), 1);
+}
+
+#[test]
+fn there_are_no_escape_codes_in_a_pipe() {
+    let fleet = troubled(&podinfo());
+    for arguments in [vec!["--dry-run"], vec!["--dry-run", "--output", "json"], vec!["--dry-run", "--strict"]]
+    {
+        let run = fleet.update(arguments);
+        assert!(!run.output.contains('\u{1b}') && !run.errors.contains('\u{1b}'), "{run:?}");
+    }
+}
+
+/// Runs the program on a terminal that `script` makes.
+fn on_a_terminal(fleet: &Fleet, no_color: Option<&str>) -> Run {
+    let line = format!(
+        "'{}' update '{}' --policies '{}' --dry-run",
+        env!("CARGO_BIN_EXE_tagboat"),
+        fleet.directory().display(),
+        fleet.manifests().display()
+    );
+    let mut command = Command::new("script");
+    command
+        .args(["--quiet", "--return", "--command", &line, "/dev/null"])
+        .env_remove("NO_COLOR")
+        .stdin(Stdio::null());
+    if let Some(value) = no_color {
+        command.env("NO_COLOR", value);
+    }
+    run(&mut command).with_status(0)
+}
+
+#[test]
+fn there_is_colour_on_a_terminal_unless_it_is_unwanted() {
+    let fleet = troubled(&podinfo());
+    assert!(on_a_terminal(&fleet, None).output.contains("\u{1b}[32m+tag: 5.0.3"));
+    assert!(on_a_terminal(&fleet, Some("")).output.contains('\u{1b}'));
+    assert!(!on_a_terminal(&fleet, Some("1")).output.contains('\u{1b}'));
+}
+
+/// A file's content and name must not command the terminal of whoever reads the report.
+#[test]
+fn control_characters_of_files_are_escaped() {
+    let marker = marker("default:podinfo:tag");
+    let text =
+        format!("kind: \"\\e[31mKind\"\nmetadata: {{name: \"a\\nb\"}}\ntag: \"\\e[2J\\r4\" {marker}\n");
+    let unknown = "a: 1 # {\"$imagepolicy\": \"default:\\u001b[2Jx\"}\n";
+    let fleet = Fleet::new([("a\u{1b}[2J.yaml", &text), ("b.yaml", unknown)], &podinfo());
+    let run = fleet.update([""; 0]).with_status(0);
+    let is_tame = |c: char| c == '\n' || !c.is_control();
+    assert!(run.output.chars().all(is_tame), "{:?}", run.output);
+    assert!(run.output.contains("\"\\u{1b}[2J\\r4\" -> 5.0.3"), "{}", run.output);
+}

@@ -1,0 +1,8 @@
+//! The integration tests: the real program on real files, and the library under generated input.
+
+#![cfg(test)]
+
+mod cli;
+mod golden;
+mod properties;
+mod support;

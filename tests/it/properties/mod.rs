@@ -1,0 +1,188 @@
+//! What must hold for every file: only marked values change, they read as wanted, and nothing makes the rewriter
+//! panic.
+
+mod documents;
+mod shapes;
+
+use std::collections::BTreeMap;
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use serde_json::Value;
+use tagboat::reference::ImageReference;
+use tagboat::update::file::{FileOutcome, update_file};
+use tagboat::update::{MarkerOutcome, Policy, PolicyName, Setters};
+use tagboat::yaml::{Limits, YamlError};
+
+use crate::support::manifests::marker;
+use documents::{Document, Piece};
+
+fn setters<'a>(images: impl Iterator<Item = (String, &'a str)>) -> Setters {
+    let policy = |(name, tag): (String, &str)| {
+        let image = ImageReference::from_parts("ghcr.io/acme/app", tag, None).unwrap();
+        (PolicyName { namespace: "default".to_owned(), name }, Policy::Image(image))
+    };
+    Setters::new(images.map(policy).collect::<BTreeMap<_, _>>())
+}
+
+fn update(text: &str, setters: &Setters) -> Result<FileOutcome, YamlError> {
+    update_file(text.as_bytes(), setters, &Limits::default())
+}
+
+/// Reads a file by a reader that has no part in the rewriting.
+fn read(text: &str) -> Vec<Value> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    serde_saphyr::from_multiple(text).unwrap_or_else(|error| panic!("{error}\n{text}"))
+}
+
+/// Checks that `found` is made of the same fixed pieces with other values between them, each on one line.
+fn check_fixed_pieces(document: &Document, found: &str) -> Result<(), TestCaseError> {
+    let mut rest = found;
+    let mut is_open = false;
+    for piece in &document.pieces {
+        let Piece::Fixed(text) = piece else {
+            is_open = true;
+            continue;
+        };
+        let at = rest.find(text.as_str());
+        prop_assert!(at.is_some(), "{text:?} is missing in {rest:?}");
+        let value = &rest[..at.unwrap()];
+        prop_assert!(is_open || value.is_empty(), "{value:?} was inserted before {text:?}");
+        rest = &rest[at.unwrap() + text.len()..];
+        is_open = false;
+    }
+    prop_assert!(is_open || rest.is_empty(), "{rest:?} was added at the end");
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn only_marked_values_change_and_they_read_as_wanted(shape in shapes::files()) {
+        let document = Document::render(&shape);
+        let source = document.text();
+        let setters = setters(document.marked.iter().map(|marked| (marked.policy.clone(), marked.tag.as_str())));
+        let outcome = update(&source, &setters);
+        prop_assert!(outcome.is_ok(), "{outcome:?}\n{source}");
+        let outcome = outcome.unwrap();
+        let found = outcome.text.clone().unwrap_or_else(|| source.clone());
+        check_fixed_pieces(&document, &found)?;
+
+        let mut wanted = read(&source);
+        for marked in &document.marked {
+            let value = wanted[marked.document].pointer_mut(&marked.pointer);
+            *value.expect("a path of the generator") = Value::String(marked.wanted());
+        }
+        prop_assert_eq!(read(&found), wanted, "{}\n=====\n{}", source, found);
+
+        let resolved = |outcome: &MarkerOutcome| matches!(outcome, MarkerOutcome::Changed | MarkerOutcome::Current);
+        prop_assert!(outcome.markers.iter().all(|marker| resolved(&marker.outcome)), "{:?}", outcome.markers);
+        prop_assert_eq!(outcome.markers.len(), document.marked.len());
+        let changes: usize = outcome.changes.values().map(Vec::len).sum();
+        let changed = outcome.markers.iter().filter(|marker| marker.outcome == MarkerOutcome::Changed).count();
+        prop_assert_eq!(changes, changed);
+
+        let again = update(&found, &setters).unwrap();
+        prop_assert_eq!(again.text, None);
+        prop_assert!(again.markers.iter().all(|marker| marker.outcome == MarkerOutcome::Current));
+    }
+
+    #[test]
+    fn no_bytes_make_it_panic(content in vec(any::<u8>(), 0..200)) {
+        let _ = update_file(&content, &setters([("p".to_owned(), "1.10")].into_iter()), &Limits::default());
+    }
+}
+
+/// What YAML is made of, to be thrown together.
+fn scraps() -> impl Strategy<Value = String> {
+    let (tag, name) = (marker("default:p:tag"), marker("default:p:name"));
+    let scraps: Vec<String> = [
+        "\n",
+        "\n",
+        "\n  ",
+        "\n    ",
+        "\n\n",
+        "\r\n",
+        "\r",
+        " ",
+        "  ",
+        "\t",
+        "- ",
+        "-",
+        "? ",
+        ": ",
+        ":",
+        "a",
+        "b:",
+        "k: ",
+        "k: v",
+        "\nk: ",
+        "\n- ",
+        "\n  k: ",
+        "\n  - ",
+        "'",
+        "\"",
+        "''",
+        "\\",
+        "|",
+        ">",
+        "|-",
+        ">+",
+        "|2",
+        "|1-",
+        "&a ",
+        "*a",
+        "!!str ",
+        "!!int ",
+        "!x ",
+        "! ",
+        "{",
+        "}",
+        "[",
+        "]",
+        ",",
+        ", ",
+        "#",
+        " # c\n",
+        "\n---\n",
+        "\n...\n",
+        "--- ",
+        "%YAML 1.2\n",
+        "\u{feff}",
+        "🚀",
+        "\u{85}",
+        "\u{2028}",
+        "1.0",
+        "null",
+        "<<: ",
+        "\u{7}",
+        "\"a\n  b\"",
+        "kind: List\n",
+        "items:\n",
+    ]
+    .map(str::to_owned)
+    .to_vec();
+    let markers =
+        vec![format!(" {tag}\n"), format!(" {tag}"), format!("\n{tag}\n"), format!(" {name}\n"), tag];
+    let scrap = prop_oneof![3 => prop::sample::select(scraps), 1 => prop::sample::select(markers)];
+    vec(scrap, 0..24).prop_map(|scraps| scraps.concat())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 20_000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn scraps_of_yaml_are_settled_by_one_run(text in scraps()) {
+        let setters = setters([("p".to_owned(), "1.10")].into_iter());
+        let Ok(outcome) = update(&text, &setters) else { return Ok(()) };
+        let Some(found) = outcome.text else { return Ok(()) };
+        let again = update(&found, &setters);
+        prop_assert!(again.is_ok(), "{again:?}\n{text:?}\n{found:?}");
+        let again = again.unwrap();
+        prop_assert_eq!(&again.text, &None, "{:?}\n{:?}", text, found);
+        prop_assert_eq!(again.markers.len(), outcome.markers.len());
+        let comments = |text: &str| text.matches("\"$imagepolicy\"").count();
+        prop_assert_eq!(comments(&text), comments(&found));
+    }
+}

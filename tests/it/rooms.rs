@@ -1,0 +1,136 @@
+//! The import rule of the design: the folders of `src/` are rooms in an order, no room uses one below it, there
+//! are no circles, and the pure rooms touch no file system, clock, process, network or async runtime.
+//!
+//! The rule is read from the sources as text: every `crate::ROOM`, and every `super::` that climbs out of a room.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The rooms from top to bottom; a room may use those above it.
+const ORDER: [&str; 9] = [
+    "sentence", "reference", "yaml", "update", "directory", "git", "objects", "reconcile", "cli",
+];
+
+/// Rooms that take values and give values.
+const PURE: [&str; 5] = ["sentence", "reference", "yaml", "update", "reconcile"];
+
+/// What no pure room may name.
+const IMPURE: [&str; 16] = [
+    "std::fs", "std::net", "std::process", "std::env", "std::thread", "std::os", "std::time::Instant", "Instant::now",
+    "SystemTime", "std::io::stdin", "std::io::stdout", "tokio", "reqwest", "kube::Client", "kube::Api", "git2",
+];
+
+fn sources(directory: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for item in fs::read_dir(directory).unwrap() {
+        let path = item.unwrap().path();
+        if path.is_dir() {
+            found.extend(sources(&path));
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            found.push(path);
+        }
+    }
+    found.sort();
+    found
+}
+
+/// A source's room, how deep below the room's own module it stands, and its code without comments and tests.
+fn parse(root: &Path, path: &Path) -> (String, usize, String) {
+    let relative = path.strip_prefix(root).unwrap();
+    let mut parts: Vec<String> = relative.iter().map(|part| part.to_str().unwrap().to_owned()).collect();
+    let last = parts.pop().unwrap();
+    if last != "mod.rs" {
+        parts.push(last.trim_end_matches(".rs").to_owned());
+    }
+    let text = fs::read_to_string(path).unwrap();
+    let code = text.split("#[cfg(test)]").next().unwrap();
+    let lines: Vec<&str> = code.lines().filter(|line| !line.trim_start().starts_with("//")).collect();
+    (parts[0].clone(), parts.len() - 1, lines.join("\n"))
+}
+
+fn is_word(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
+}
+
+/// The rooms that a piece of code names.
+fn named_rooms(code: &str, depth: usize) -> Vec<String> {
+    let mut rooms = Vec::new();
+    let climb = "super::".repeat(depth + 1);
+    for prefix in ["crate::", climb.as_str()] {
+        for (at, _) in code.match_indices(prefix) {
+            if code[..at].ends_with(|c: char| is_word(c) || c == ':') {
+                continue;
+            }
+            let rest = &code[at + prefix.len()..];
+            if let Some(group) = rest.strip_prefix('{') {
+                // `use crate::{a::b, c}`: the names at the group's own level.
+                let mut level = 0;
+                let mut name = String::new();
+                for c in group.chars() {
+                    match c {
+                        '{' => level += 1,
+                        '}' if level == 0 => break,
+                        '}' => level -= 1,
+                        ',' if level == 0 => rooms.push(std::mem::take(&mut name)),
+                        c if level == 0 => name.push(c),
+                        _ => {}
+                    }
+                }
+                rooms.push(name);
+            } else {
+                rooms.push(rest.to_owned());
+            }
+        }
+    }
+    let first_word = |name: &String| name.trim_start().chars().take_while(|&c| is_word(c)).collect::<String>();
+    rooms.iter().map(first_word).filter(|room| !room.is_empty()).collect()
+}
+
+#[test]
+fn no_room_uses_one_below_it() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut wrong = Vec::new();
+    for path in sources(&root) {
+        let (room, depth, code) = parse(&root, &path);
+        if ["lib", "main"].contains(&room.as_str()) {
+            continue;
+        }
+        let place = |name: &str| ORDER.iter().position(|room| *room == name);
+        let Some(own) = place(&room) else {
+            wrong.push(format!("{}: the room {room} has no place in the order", path.display()));
+            continue;
+        };
+        for used in named_rooms(&code, depth) {
+            match place(&used) {
+                None => wrong.push(format!("{} uses {used}, which has no place in the order", path.display())),
+                Some(other) if other > own => wrong.push(format!("{} uses {used} below it", path.display())),
+                Some(_) => {}
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn pure_rooms_touch_nothing_outside() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut wrong = Vec::new();
+    for path in sources(&root) {
+        let (room, _, code) = parse(&root, &path);
+        if PURE.contains(&room.as_str()) {
+            let named = IMPURE.iter().filter(|name| code.contains(**name));
+            wrong.extend(named.map(|name| format!("{} names {name}", path.display())));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn the_reading_of_imports_sees_what_it_should() {
+    let code = "use crate::{cli::x, update::{plan, tree}};\nlet a = crate::yaml::b;\nuse super::super::git::Git;";
+    let mut rooms = named_rooms(code, 1);
+    rooms.sort();
+    assert_eq!(rooms, ["cli", "git", "update", "yaml"]);
+    assert_eq!(named_rooms("use super::git::Git;", 0), ["git"]);
+    assert_eq!(named_rooms("mycrate::cli::x; tagboat_api::crds::y", 0), Vec::<String>::new());
+}

@@ -1,0 +1,77 @@
+//! The real program, run as its users run it.
+
+use std::ffi::OsStr;
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+/// What a run of the program left behind.
+#[derive(Debug)]
+pub(crate) struct Run {
+    /// The exit status; `None` when a signal ended it.
+    pub(crate) status: Option<i32>,
+    pub(crate) output: String,
+    pub(crate) errors: String,
+}
+
+impl Run {
+    /// Standard output as JSON.
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.output).unwrap_or_else(|error| panic!("no JSON ({error}): {self:?}"))
+    }
+
+    /// Insists on an exit status.
+    #[track_caller]
+    pub(crate) fn with_status(self, status: i32) -> Self {
+        assert_eq!(self.status, Some(status), "{self:?}");
+        self
+    }
+
+    /// The one line on standard error.
+    #[track_caller]
+    pub(crate) fn only_error(&self) -> &str {
+        let line = self.errors.strip_suffix('\n').unwrap_or_else(|| panic!("no line of errors: {self:?}"));
+        assert!(!line.contains('\n'), "more than one line: {self:?}");
+        line
+    }
+}
+
+/// The program, with nothing of the caller's environment that could change what it says.
+pub(crate) fn tagboat() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tagboat"));
+    command.env_remove("NO_COLOR").env_remove("COLUMNS").env("LC_ALL", "C").stdin(Stdio::null());
+    command
+}
+
+/// Runs a command to its end.
+pub(crate) fn run(command: &mut Command) -> Run {
+    let output = command.output().unwrap_or_else(|error| panic!("cannot run {command:?}: {error}"));
+    finished(&output)
+}
+
+/// Runs a command that reads `input` on standard input.
+pub(crate) fn run_with_input(command: &mut Command, input: &str) -> Run {
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().expect("the program starts");
+    child.stdin.take().expect("a pipe").write_all(input.as_bytes()).expect("the program reads its input");
+    finished(&child.wait_with_output().expect("the program ends"))
+}
+
+fn finished(output: &std::process::Output) -> Run {
+    Run {
+        status: output.status.code(),
+        output: String::from_utf8(output.stdout.clone()).expect("output is UTF-8"),
+        errors: String::from_utf8(output.stderr.clone()).expect("errors are UTF-8"),
+    }
+}
+
+/// Runs `tagboat update DIR --policies MANIFESTS MORE…`.
+pub(crate) fn update<I>(directory: &Path, manifests: &Path, more: I) -> Run
+where
+    I: IntoIterator,
+    I::Item: AsRef<OsStr>,
+{
+    run(tagboat().arg("update").arg(directory).arg("--policies").arg(manifests).args(more))
+}
