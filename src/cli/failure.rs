@@ -12,8 +12,8 @@ pub(super) enum Failure {
     Usage(String),
     /// Something failed, one sentence each: exit status 1.
     Failed(Vec<String>),
-    /// All has been said already: exit status 1.
-    Said,
+    /// Something failed for an automation, whose name begins each sentence: exit status 1.
+    FailedFor(Vec<String>),
     /// Nobody reads the output any more.
     OutputClosed,
 }
@@ -37,7 +37,12 @@ impl Failure {
                 }
                 ExitCode::FAILURE
             }
-            Self::Said => ExitCode::FAILURE,
+            Self::FailedFor(sentences) => {
+                for sentence in sentences {
+                    terminal::say(&sentence);
+                }
+                ExitCode::FAILURE
+            }
             Self::OutputClosed => ExitCode::SUCCESS,
         }
     }

@@ -84,7 +84,7 @@ pub(super) fn run(arguments: &UpdateArguments) -> Result<(), Failure> {
                 outcome.message = outcome.automation.is_some().then(|| sentences.join("; "));
                 print(&to_json(&outcome))?;
             }
-            return Err(Failure::Failed(sentences));
+            return Err(failed(&outcome, sentences));
         }
         Err(other) => return Err(other),
     }
@@ -93,11 +93,8 @@ pub(super) fn run(arguments: &UpdateArguments) -> Result<(), Failure> {
 
 /// Turns what was said into an exit status.
 fn finish(arguments: &UpdateArguments, outcome: &Outcome) -> Result<(), Failure> {
-    for error in &outcome.errors {
-        say(&format!("error: {error}"));
-    }
     if !outcome.errors.is_empty() {
-        return Err(Failure::Said);
+        return Err(failed(outcome, outcome.errors.clone()));
     }
     let unresolved = outcome.markers.iter().filter(|marker| marker.worth_saying).count();
     let unreadable = outcome.unparsable.len();
@@ -105,9 +102,14 @@ fn finish(arguments: &UpdateArguments, outcome: &Outcome) -> Result<(), Failure>
         let sentence = format!(
             "--strict does not allow for unresolved markers ({unresolved}) and unreadable files ({unreadable})"
         );
-        return Err(Failure::new(prefixed(outcome, &sentence)));
+        return Err(failed(outcome, vec![prefixed(outcome, &sentence)]));
     }
     Ok(())
+}
+
+/// A failure with sentences that [`prefixed`] made.
+fn failed(outcome: &Outcome, sentences: Vec<String>) -> Failure {
+    if outcome.automation.is_some() { Failure::FailedFor(sentences) } else { Failure::Failed(sentences) }
 }
 
 /// Puts the automation's name in front of a sentence.
@@ -133,6 +135,7 @@ fn update(arguments: &UpdateArguments, outcome: &mut Outcome) -> Result<String, 
     for unusable in &request.unusable {
         say(&format!("warning: {}", prefixed(outcome, &unusable.to_string())));
     }
+    warn_of_idle_images(&request, &given);
     outcome.set_request(&request);
     let directory = open(&arguments.directory)?;
     let lock = if arguments.dry_run { None } else { Some(lock(&arguments.directory)?) };
@@ -233,6 +236,17 @@ fn given_images(texts: &[String], manifests: &Manifests) -> Result<GivenImages, 
         }
     }
     Ok(given)
+}
+
+/// Says which of the given images nobody asks for.
+fn warn_of_idle_images(request: &Request, given: &GivenImages) {
+    for policy in given.keys() {
+        if !request.update.setters.images().any(|(selected, _)| selected == policy) {
+            say(&format!(
+                "warning: --latest for {policy} has no effect: the automation does not select the policy"
+            ));
+        }
+    }
 }
 
 /// Splits `[NAMESPACE/]NAME`.

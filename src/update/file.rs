@@ -60,7 +60,6 @@ pub fn update_file(content: &[u8], setters: &Setters, limits: &Limits) -> Result
             Visit::Value(scalar, comment) => update.value(walk.path(), scalar, comment),
             Visit::Stray(comment) => update.stray(walk.path(), &comment),
             Visit::DocumentEnd => update.end_document(),
-            Visit::DocumentStart | Visit::Enter | Visit::Leave => {}
         }
     }
     update.end_document();

@@ -75,3 +75,42 @@ impl ResultV2 {
         self.file_changes.values().flat_map(BTreeMap::values).map(Vec::len).sum()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn change(old: &str, new: &str, line: usize) -> Change {
+        Change { old_value: old.to_owned(), new_value: new.to_owned(), setter: "n:p".to_owned(), line }
+    }
+
+    fn object(name: &str) -> ObjectIdentifier {
+        ObjectIdentifier { name: name.to_owned(), ..ObjectIdentifier::default() }
+    }
+
+    #[test]
+    fn changes_are_listed_once_and_objects_joined_over_files() {
+        let result = ResultV2 {
+            file_changes: BTreeMap::from([
+                (
+                    "a.yaml".to_owned(),
+                    BTreeMap::from([(object("x"), vec![change("1", "2", 3), change("1", "2", 9)])]),
+                ),
+                (
+                    "b.yaml".to_owned(),
+                    BTreeMap::from([
+                        (object("w"), vec![change("0", "2", 1)]),
+                        (object("x"), vec![change("1", "3", 1)]),
+                    ]),
+                ),
+            ]),
+        };
+        let changes: Vec<_> =
+            result.changes().iter().map(|change| (&*change.old_value, &*change.new_value)).collect();
+        assert_eq!(changes, [("1", "2"), ("0", "2"), ("1", "3")]);
+        let objects = result.objects();
+        let lines: Vec<_> = objects[&object("x")].iter().map(|change| change.line).collect();
+        assert_eq!(lines, [3, 9, 1]);
+        assert_eq!(result.edits(), 4);
+    }
+}

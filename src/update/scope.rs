@@ -209,3 +209,116 @@ fn follow(tree: &dyn FileTree, mut path: TreePath) -> Result<Result<Found, SkipC
     }
     Ok(Err(SkipCause::Loops))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    /// A tree in memory: files have the content `file`, links their target.
+    struct Tree(BTreeMap<TreePath, Option<&'static str>>);
+
+    fn path(text: &str) -> TreePath {
+        TreePath::from_bytes(text)
+    }
+
+    fn tree(entries: &[(&str, Option<&'static str>)]) -> Tree {
+        Tree(entries.iter().map(|(name, target)| (path(name), *target)).collect())
+    }
+
+    impl FileTree for Tree {
+        fn entries(&self, under: &TreePath) -> Result<Vec<Entry>, TreeError> {
+            let is_link = |path: &TreePath| self.0.get(path).is_some_and(Option::is_some);
+            let mut at = under.parent();
+            while !at.is_root() {
+                if is_link(&at) {
+                    return Err(TreeError::ThroughLink { at });
+                }
+                at = at.parent();
+            }
+            let found = self.0.iter().filter(|(path, _)| *path == under || path.relative_to(under).is_some());
+            let entries: Vec<Entry> = found
+                .map(|(path, target)| {
+                    let kind = if target.is_some() { EntryKind::Link } else { EntryKind::File };
+                    Entry { path: path.clone(), kind, content: None }
+                })
+                .collect();
+            if entries.is_empty() { Err(TreeError::NotFound { path: under.clone() }) } else { Ok(entries) }
+        }
+
+        fn read(&self, entry: &Entry, _: usize, content: &mut Vec<u8>) -> Result<(), TreeError> {
+            *content = self.0[&entry.path].unwrap_or("file").as_bytes().to_vec();
+            Ok(())
+        }
+
+        fn contains(&self, _: &Entry, _: &[u8]) -> Result<bool, TreeError> {
+            Ok(false)
+        }
+    }
+
+    fn keys(tree: &Tree, under: Option<&str>) -> (Vec<String>, Vec<String>) {
+        let scope = scope(tree, under).unwrap();
+        let skipped = scope.skipped.iter().map(|skipped| format!("{}: {:?}", skipped.file, skipped.cause));
+        (scope.files.iter().map(|file| scope.key(file)).collect(), skipped.collect())
+    }
+
+    #[test]
+    fn files_are_named_from_the_path_on() {
+        let tree = tree(&[
+            ("a/b.yaml", None),
+            ("a/c.yml", None),
+            ("a/d.YAML", None),
+            ("a/e/Kustomization", None),
+            ("a/kustomization", None),
+            ("z..y.yaml", None),
+        ]);
+        assert_eq!(keys(&tree, None).0, ["a/b.yaml", "a/c.yml", "a/e/Kustomization", "z..y.yaml"]);
+        for under in ["a", "./a/", "/a", "a/e/.."] {
+            assert_eq!(keys(&tree, Some(under)).0, ["b.yaml", "c.yml", "e/Kustomization"], "{under}");
+        }
+        assert_eq!(keys(&tree, Some("a/b.yaml")).0, ["b.yaml"]);
+        assert!(matches!(scope(&tree, Some("nope")), Err(ScopeError::NotFound { .. })));
+        assert!(matches!(scope(&tree, Some("a/../..")), Err(ScopeError::Escapes { .. })));
+    }
+
+    #[test]
+    fn a_link_is_followed_within_the_tree_and_its_target_taken_once() {
+        let tree = tree(&[
+            ("a/one.yaml", Some("../b/real.yaml")),
+            ("a/two.yaml", Some("one.yaml")),
+            ("a/three.yaml", Some("../ways/real.yaml")),
+            ("b/real.yaml", None),
+            ("ways", Some("b")),
+        ]);
+        assert_eq!(keys(&tree, None), (vec!["b/real.yaml".to_owned()], vec![]));
+        assert_eq!(keys(&tree, Some("a")), (vec!["one.yaml".to_owned()], vec![]));
+        assert_eq!(keys(&tree, Some("ways")).0, ["real.yaml"]);
+    }
+
+    #[test]
+    fn links_that_lead_nowhere_are_listed() {
+        let tree = tree(&[
+            ("a.yaml", Some("../outside.yaml")),
+            ("b.yaml", Some("/etc/b.yaml")),
+            ("c.yaml", Some("missing.yaml")),
+            ("d.yaml", Some("e.yaml")),
+            ("e.yaml", Some("d.yaml")),
+            ("f.yaml", Some("dir")),
+            ("g.yaml", Some(".git/config")),
+            ("dir/x.txt", None),
+        ]);
+        let (files, skipped) = keys(&tree, None);
+        assert_eq!(files, Vec::<String>::new());
+        let expected = [
+            "a.yaml: Leaves",
+            "b.yaml: Leaves",
+            "c.yaml: Dangles",
+            "d.yaml: Loops",
+            "e.yaml: Loops",
+            "f.yaml: ToDirectory",
+            "g.yaml: IntoGit",
+        ];
+        assert_eq!(skipped, expected);
+    }
+}

@@ -5,8 +5,10 @@ use std::collections::VecDeque;
 
 use granit_parser::{Event, Span, StructureStyle};
 
-use super::attachment::{self, Above, Attachment, Place, Surroundings, Waiting};
+use super::attachment::{self, Attachment, Surroundings, Waiting};
 use super::fingerprint::tag_name;
+use super::path::{Collection, PathTracker, Step};
+use super::place::{self, Context, LastNode, NodeKind};
 use super::reader::Reader;
 use super::scalar::{Scalar, Style, Tag, TagMeaning};
 use super::{Comment, Fingerprint, Limits, YamlError, lines};
@@ -14,69 +16,26 @@ use super::{Comment, Fingerprint, Limits, YamlError, lines};
 /// What the walk meets.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Visit<'s> {
-    /// A document begins.
-    DocumentStart,
-    /// A document ends.
-    DocumentEnd,
-    /// A mapping or a sequence begins; [`Walk::path`] names it.
-    Enter,
-    /// The mapping or sequence that [`Walk::path`] names has ended.
-    Leave,
-    /// A scalar value, and the comment that decides about it.
+    /// A scalar value, and the comment that decides about it; [`Walk::path`] leads to it.
     Value(Scalar<'s>, Option<Comment>),
     /// A comment that belongs to no scalar value.
     Stray(Comment),
+    /// A document ends.
+    DocumentEnd,
 }
 
-/// One step of the way from a document's root to a node.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Step<'s> {
-    /// Into a mapping, by a scalar key.
-    Key(Cow<'s, str>),
-    /// Into a sequence, by the entry's number, counted from 0.
-    Index(usize),
-    /// Into a mapping, as a key or by a key that is no scalar.
-    NoName,
-}
-
-/// A collection that is open.
-struct Frame<'s> {
-    is_mapping: bool,
-    is_flow: bool,
-    /// The column where a block collection began.
-    column: usize,
-    /// Whether a mapping expects a key next.
-    expects_key: bool,
-    /// How many entries of a sequence have begun.
-    entries: usize,
-    /// Whether everything in it is part of some mapping's key.
-    in_key: bool,
-    path_length: usize,
-    step: Option<Step<'s>>,
-}
-
-/// What the last node was, for the comment behind it.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum LastNode {
-    None,
-    Value,
-    Key,
-    /// An alias, or the start or the end of a collection.
-    Other,
-}
-
-/// An iterator over the values and comments of one file.
+/// A walk over the values and comments of one file.
 pub struct Walk<'s> {
     source: &'s str,
     reader: Reader<'s>,
     fingerprint: Fingerprint,
-    frames: Vec<Frame<'s>>,
-    path: Vec<Step<'s>>,
+    tracker: PathTracker<'s>,
+    /// The last node of the document.
+    last: Option<LastNode>,
+    /// The comments that wait for the next node.
     waiting: Vec<Waiting>,
+    /// The smallest column of the block collections that ended since the last node.
     ended_column: Option<usize>,
-    last: LastNode,
-    last_end: usize,
-    last_column: usize,
     queue: VecDeque<Visit<'s>>,
 }
 
@@ -87,20 +46,17 @@ impl<'s> Walk<'s> {
             source,
             reader: Reader::new(source, limits),
             fingerprint: Fingerprint::default(),
-            frames: Vec::new(),
-            path: Vec::new(),
+            tracker: PathTracker::default(),
+            last: None,
             waiting: Vec::new(),
             ended_column: None,
-            last: LastNode::None,
-            last_end: 0,
-            last_column: 0,
             queue: VecDeque::new(),
         }
     }
 
-    /// The way to the node of the visit at hand.
+    /// The way to the value of the visit at hand.
     pub fn path(&self) -> &[Step<'s>] {
-        &self.path
+        self.tracker.path()
     }
 
     /// The fingerprint of what has been walked so far.
@@ -119,144 +75,76 @@ impl<'s> Walk<'s> {
                 return Ok(Some(visit));
             }
             let Some((event, span)) = self.reader.next()? else { return Ok(None) };
-            self.step(event, span)?;
+            self.step(event, &span)?;
         }
     }
 
-    fn step(&mut self, event: Event<'s>, span: Span) -> Result<(), YamlError> {
+    fn step(&mut self, event: Event<'s>, span: &Span) -> Result<(), YamlError> {
         let node = self.fingerprint.nodes();
-        self.fingerprint.add(&event, &span);
+        self.fingerprint.add(&event, span);
         match event {
-            Event::Comment(..) => self.hold(comment(&span)),
+            Event::Comment(..) => self.hold(comment(span)),
             Event::Scalar(value, style, anchor, tag) => {
-                let style = Style::of(style, &span);
-                let is_key = self.enter_node(|| match style {
-                    Style::Absent => Cow::Borrowed(""),
-                    _ => value.clone(),
-                });
-                if is_key {
+                let style = Style::of(style, span);
+                let value = if style == Style::Absent { Cow::Borrowed("") } else { value };
+                if self.tracker.begin_node(Step::Key(value.clone())) {
                     self.strand();
-                    self.remember(LastNode::Key, &span);
+                    self.remember(NodeKind::Key, span);
                 } else {
-                    let tag = tag.as_deref().and_then(|tag| explicit_tag(tag, &span));
-                    let value = if style == Style::Absent { Cow::Borrowed("") } else { value };
-                    let line = span.start.line();
-                    let span_bytes = bytes(&span);
-                    let scalar = Scalar { value, style, span: span_bytes, line, tag, node, anchor };
-                    self.value(scalar, &span)?;
+                    let tag = tag.as_deref().and_then(|tag| explicit_tag(tag, span));
+                    let (bytes, line) = (bytes(span), span.start.line());
+                    self.value(Scalar { value, style, span: bytes, line, tag, node, anchor }, span)?;
                 }
             }
             Event::Alias(_) => {
-                self.enter_node(|| Cow::Borrowed(""));
+                self.tracker.begin_node(Step::NoName);
                 self.strand();
-                self.remember(LastNode::Other, &span);
+                self.remember(NodeKind::Other, span);
             }
-            Event::SequenceStart(style, ..) => self.open(style, false, &span),
-            Event::MappingStart(style, ..) => self.open(style, true, &span),
-            Event::SequenceEnd | Event::MappingEnd => self.close(&span),
-            Event::DocumentStart(..) => {
-                self.strand();
-                self.last = LastNode::None;
-                self.queue.push_back(Visit::DocumentStart);
-            }
+            Event::SequenceStart(style, ..) => self.begin(style, false, span),
+            Event::MappingStart(style, ..) => self.begin(style, true, span),
+            Event::SequenceEnd | Event::MappingEnd => self.end(span),
             Event::DocumentEnd => {
                 self.strand();
-                self.last = LastNode::None;
+                self.tracker.end_document();
+                self.last = None;
                 self.queue.push_back(Visit::DocumentEnd);
             }
-            Event::StreamEnd => self.strand(),
+            Event::DocumentStart(..) | Event::StreamEnd => self.strand(),
             _ => {}
         }
         Ok(())
     }
 
-    /// Moves the path to the node that begins; true if that node is a mapping's key (or within one).
-    fn enter_node(&mut self, name: impl FnOnce() -> Cow<'s, str>) -> bool {
-        let Some(frame) = self.frames.last_mut() else {
-            self.path.clear();
-            return false;
-        };
-        self.path.truncate(frame.path_length);
-        let is_key = frame.is_mapping && frame.expects_key;
-        if frame.is_mapping {
-            if is_key {
-                frame.step = Some(Step::Key(name()));
-                self.path.push(Step::NoName);
-            } else {
-                self.path.push(frame.step.take().unwrap_or(Step::NoName));
-            }
-            frame.expects_key = !frame.expects_key;
-        } else {
-            self.path.push(Step::Index(frame.entries));
-            frame.entries += 1;
-        }
-        is_key || frame.in_key
-    }
-
-    fn open(&mut self, style: StructureStyle, is_mapping: bool, span: &Span) {
-        let in_key = self.enter_node(|| Cow::Borrowed(""));
-        if let Some(frame) = self.frames.last_mut()
-            && frame.is_mapping
-            && !frame.expects_key
-        {
-            // The collection is a key: what it names has no name.
-            frame.step = Some(Step::NoName);
-        }
+    fn begin(&mut self, style: StructureStyle, is_mapping: bool, span: &Span) {
         let is_flow = style == StructureStyle::Flow;
-        if is_mapping || is_flow {
-            self.strand();
-        } else {
+        let is_block_sequence = !is_mapping && !is_flow;
+        if is_block_sequence {
             self.strand_before_dash(span);
+        } else {
+            self.strand();
         }
-        self.frames.push(Frame {
-            is_mapping,
-            is_flow,
-            column: if is_mapping || is_flow { span.start.col() } else { self.dash_column(span) },
-            expects_key: is_mapping,
-            entries: 0,
-            in_key,
-            path_length: self.path.len(),
-            step: None,
-        });
+        let column = if is_block_sequence { self.dash_column(span) } else { span.start.col() };
+        self.tracker.begin(Collection { is_mapping, is_flow, column });
         if is_flow {
-            self.remember(LastNode::Other, span);
+            self.remember(NodeKind::Other, span);
         }
-        self.queue.push_back(Visit::Enter);
     }
 
-    /// The column of a block sequence's dashes.
-    ///
-    /// The parser lets a sequence begin behind its first dash when it is indented like its mapping's key.
-    fn dash_column(&self, span: &Span) -> usize {
-        let start = bytes(span).start;
-        if self.source.as_bytes().get(start) == Some(&b'-') {
-            return span.start.col();
+    fn end(&mut self, span: &Span) {
+        let Some(collection) = self.tracker.end() else { return };
+        if collection.is_flow {
+            self.strand();
+            self.remember(NodeKind::Other, span);
+        } else {
+            let column = self.ended_column.unwrap_or(usize::MAX).min(collection.column);
+            self.ended_column = Some(column);
         }
-        let before = lines::text_before(self.source, start).trim_end_matches([' ', '\t']);
-        before.strip_suffix('-').map_or(0, |before| before.chars().count())
-    }
-
-    fn close(&mut self, span: &Span) {
-        if let Some(frame) = self.frames.pop() {
-            self.path.truncate(frame.path_length);
-            if frame.is_flow {
-                self.strand();
-                self.remember(LastNode::Other, span);
-            } else {
-                let column = self.ended_column.map_or(frame.column, |column| column.min(frame.column));
-                self.ended_column = Some(column);
-            }
-        }
-        self.queue.push_back(Visit::Leave);
     }
 
     fn value(&mut self, mut scalar: Scalar<'s>, span: &Span) -> Result<(), YamlError> {
         let ended_column = self.ended_column.take();
-        let own_column = self.frames.last().map_or(0, |frame| frame.column);
-        self.remember(LastNode::Value, span);
-        if scalar.style.is_block() {
-            self.remember_block();
-        }
+        self.remember(NodeKind::Value, span);
         let behind = self.comment_behind(&mut scalar)?;
         let Attachment { deciding, strays } = attachment::attach(Surroundings {
             source: self.source,
@@ -264,93 +152,43 @@ impl<'s> Walk<'s> {
             behind,
             waiting: std::mem::take(&mut self.waiting),
             ended_column,
-            own_column,
+            own_column: self.tracker.innermost().map_or(0, |collection| collection.column),
         });
         self.queue.extend(strays.into_iter().map(Visit::Stray));
         self.queue.push_back(Visit::Value(scalar, deciding));
         Ok(())
     }
 
-    /// Takes the comment that stands behind the scalar just met.
+    /// Takes the comment that stands behind the scalar just met; the parser gives it next.
     fn comment_behind(&mut self, scalar: &mut Scalar<'_>) -> Result<Option<Comment>, YamlError> {
         let Some((Event::Comment(..), span)) = self.reader.peek()? else { return Ok(None) };
         let comment = comment(span);
-        let is_behind = if scalar.style.is_block() {
-            comment.span.start < scalar.span.start && comment.line < scalar.line.max(comment.line + 1)
-        } else {
-            self.stands_behind_value(&comment)
-        };
-        if !is_behind {
-            return Ok(None);
-        }
         if scalar.style.is_block() {
+            // It stands behind the `|` or `>`, so before the lines that are the scalar's span.
+            if comment.span.start >= scalar.span.start {
+                return Ok(None);
+            }
             scalar.line = comment.line;
+        } else {
+            let end = self.last.map_or(0, |last| last.end);
+            if !place::stands_behind_value(self.source, end, &comment) {
+                return Ok(None);
+            }
         }
         self.reader.next()?;
         Ok(Some(comment))
     }
 
-    /// Whether nothing but blanks and a comma is between the last node and a comment on the same line.
-    fn stands_behind_value(&self, comment: &Comment) -> bool {
-        let Some(between) = self.source.get(self.last_end..comment.span.start) else { return false };
-        let between = between.trim_matches([' ', '\t']);
-        // An absent value's place is given before its colon.
-        let between = between.strip_prefix(':').unwrap_or(between).trim_matches([' ', '\t']);
-        between.is_empty() || between == ","
-    }
-
     /// Keeps a comment until the node behind it is known.
     fn hold(&mut self, comment: Comment) {
-        let before = lines::text_before(self.source, comment.span.start);
-        let after_dash = self.follows_dash(&comment);
-        let (place, above) = if lines::is_blank(before) {
-            (Place::OwnLine, self.what_is_above(&comment, after_dash))
-        } else {
-            (self.place_behind(&comment, before), Above::Blank)
+        let context = Context {
+            source: self.source,
+            last: self.last,
+            is_flow: self.tracker.innermost().is_some_and(|collection| collection.is_flow),
+            previous: self.waiting.last(),
         };
-        self.waiting.push(Waiting { comment, place, above, after_dash });
-    }
-
-    fn follows_dash(&self, comment: &Comment) -> bool {
-        let (from, known) = match self.waiting.last() {
-            Some(last) => (last.comment.span.end, last.after_dash),
-            None => (self.last_end, false),
-        };
-        known || dashes_between(self.source, from, comment.span.start) > 0
-    }
-
-    fn place_behind(&self, comment: &Comment, before: &str) -> Place {
-        let line_start = comment.span.start - before.len();
-        if self.last == LastNode::None || self.last_end <= line_start {
-            return opening_place(before);
-        }
-        let between = self.source[self.last_end..comment.span.start].trim_matches([' ', '\t']);
-        let is_flow = self.frames.last().is_some_and(|frame| frame.is_flow);
-        match self.last {
-            LastNode::Key => match between.strip_prefix(':').map(|rest| rest.trim_matches([' ', '\t'])) {
-                Some("") if is_flow => Place::Opening,
-                Some(rest) if rest.starts_with(['&', '!']) => Place::Property,
-                _ => Place::Elsewhere,
-            },
-            _ if between.ends_with(|c: char| !",]}[{:?".contains(c)) && has_property(between) => {
-                Place::Property
-            }
-            _ => Place::Elsewhere,
-        }
-    }
-
-    fn what_is_above(&self, comment: &Comment, after_dash: bool) -> Above {
-        let Some(line) = lines::line_above(self.source, comment.span.start) else { return Above::Blank };
-        if lines::is_blank(line) || line.trim_start_matches([' ', '\t']).starts_with('#') {
-            return Above::Blank;
-        }
-        let ends_before = comment.line - 1;
-        let opens = |last: &Waiting| last.place == Place::Opening && last.comment.line == ends_before;
-        if self.waiting.last().is_some_and(opens) {
-            return Above::Blank;
-        }
-        let is_inside = comment.column >= self.last_column;
-        if self.last == LastNode::Key && is_inside && !after_dash { Above::Key } else { Above::Content }
+        let waiting = place::locate(&context, comment);
+        self.waiting.push(waiting);
     }
 
     /// Gives up the waiting comments: no scalar value follows them.
@@ -367,7 +205,7 @@ impl<'s> Walk<'s> {
         let own_dash = usize::from(self.source.as_bytes().get(start) != Some(&b'-'));
         let (mut dashes, mut end, mut kept) = (0, start, self.waiting.len());
         for waiting in self.waiting.iter().rev() {
-            dashes += dashes_between(self.source, waiting.comment.span.end, end);
+            dashes += place::dashes_between(self.source, waiting.comment.span.end, end);
             if dashes > own_dash {
                 break;
             }
@@ -378,18 +216,26 @@ impl<'s> Walk<'s> {
         self.queue.extend(strays);
     }
 
-    fn remember(&mut self, node: LastNode, span: &Span) {
-        self.last = node;
-        self.last_end = bytes(span).end;
-        self.last_column = span.start.col();
+    /// The column of a block sequence's dashes.
+    ///
+    /// The parser lets a sequence begin behind its first dash when it is indented like its mapping's key.
+    fn dash_column(&self, span: &Span) -> usize {
+        let start = bytes(span).start;
+        if self.source.as_bytes().get(start) == Some(&b'-') {
+            return span.start.col();
+        }
+        let before = lines::text_before(self.source, start).trim_end_matches([' ', '\t']);
+        before.strip_suffix('-').map_or(0, |before| before.chars().count())
     }
 
-    /// A block scalar ends where the next line's text begins; what counts is the end of the line before.
-    fn remember_block(&mut self) {
-        let before = lines::text_before(self.source, self.last_end);
-        if lines::is_blank(before) {
-            self.last_end -= before.len();
+    fn remember(&mut self, kind: NodeKind, span: &Span) {
+        let mut end = bytes(span).end;
+        if kind == NodeKind::Value && span.end.line() > span.start.line() {
+            // A block scalar ends where the next line's text begins; what counts is the end of the line before.
+            let before = lines::text_before(self.source, end);
+            end -= if lines::is_blank(before) { before.len() } else { 0 };
         }
+        self.last = Some(LastNode { kind, end, column: span.start.col() });
     }
 }
 
@@ -407,32 +253,6 @@ pub fn fingerprint_of(source: &str, limits: &Limits) -> Result<Fingerprint, Yaml
     Ok(fingerprint)
 }
 
-/// The place of a comment on a line that begins with indicators and holds no node before it.
-fn opening_place(before: &str) -> Place {
-    let before = before.trim_matches([' ', '\t']);
-    if has_property(before) {
-        Place::Property
-    } else if before.split([' ', '\t']).all(|word| word == "-" || word.is_empty()) {
-        Place::Opening
-    } else {
-        Place::Elsewhere
-    }
-}
-
-/// How many sequence entries the lines between two places open.
-fn dashes_between(source: &str, from: usize, to: usize) -> usize {
-    source.get(from..to).unwrap_or_default().split(['\n', '\r']).map(leading_dashes).sum()
-}
-
-/// How many sequence entries a line opens before anything else stands on it.
-fn leading_dashes(line: &str) -> usize {
-    line.split([' ', '\t']).filter(|word| !word.is_empty()).take_while(|word| *word == "-").count()
-}
-
-fn has_property(text: &str) -> bool {
-    text.rsplit([' ', '\t']).next().is_some_and(|word| word.starts_with(['&', '!']))
-}
-
 fn bytes(span: &Span) -> std::ops::Range<usize> {
     span.byte_range().expect("a parser over a string knows its byte offsets")
 }
@@ -442,13 +262,13 @@ fn comment(span: &Span) -> Comment {
 }
 
 fn explicit_tag(tag: &granit_parser::Tag, span: &Span) -> Option<Tag> {
+    let name = tag_name(tag);
     let meaning = match tag.core_suffix() {
         Some("str") => TagMeaning::Text,
         Some(_) => TagMeaning::OtherCoreType,
-        None if tag_name(tag) == "!" => TagMeaning::Text,
+        None if name == "!" => TagMeaning::Text,
         None => TagMeaning::Custom,
     };
-    let name = tag_name(tag);
     span.tag_span().map(|span| Tag { span: bytes(&span), name, meaning })
 }
 

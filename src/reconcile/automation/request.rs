@@ -181,3 +181,107 @@ fn selector(automation: &ImageUpdateAutomation) -> Result<Option<Selector>, Requ
     }
     Selector::try_from(selector).map(Some).map_err(|error| invalid(error.to_string()))
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn policy(
+        namespace: &str,
+        name: &str,
+        labels: &serde_json::Value,
+        latest: &serde_json::Value,
+    ) -> ImagePolicy {
+        serde_json::from_value(json!({
+            "apiVersion": "image.toolkit.fluxcd.io/v1",
+            "kind": "ImagePolicy",
+            "metadata": {"namespace": namespace, "name": name, "labels": labels},
+            "spec": {"imageRepositoryRef": {"name": "r"}, "policy": {}},
+            "status": {"latestRef": latest},
+        }))
+        .unwrap()
+    }
+
+    fn automation(spec: &serde_json::Value) -> ImageUpdateAutomation {
+        let mut whole = json!({"interval": "1m", "sourceRef": {"kind": "GitRepository", "name": "r"}});
+        whole.as_object_mut().unwrap().extend(spec.as_object().unwrap().clone());
+        serde_json::from_value(json!({
+            "apiVersion": "image.toolkit.fluxcd.io/v1",
+            "kind": "ImageUpdateAutomation",
+            "metadata": {"namespace": "n", "name": "a"},
+            "spec": whole,
+        }))
+        .unwrap()
+    }
+
+    fn policies() -> Vec<ImagePolicy> {
+        let image = json!({"name": "reg.io/app", "tag": "1.0"});
+        vec![
+            policy("n", "one", &json!({"team": "x"}), &image),
+            policy("n", "two", &json!({"team": "y"}), &image),
+            policy("n", "none", &json!({"team": "x"}), &json!(null)),
+            policy("n", "bad", &json!({"team": "x"}), &json!({"name": "img/UPPER CASE", "tag": "1"})),
+            policy("other", "one", &json!({"team": "x"}), &image),
+        ]
+    }
+
+    fn images(request: &Request) -> Vec<String> {
+        request.update.setters.images().map(|(policy, image)| format!("{policy}={image}")).collect()
+    }
+
+    #[test]
+    fn an_automation_selects_by_namespace_and_label() {
+        let policies = policies();
+        for (selector, expected) in [
+            (json!({}), vec!["n/one=reg.io/app:1.0", "n/two=reg.io/app:1.0"]),
+            (json!({"policySelector": {"matchLabels": {"team": "x"}}}), vec!["n/one=reg.io/app:1.0"]),
+            (
+                json!({"policySelector": {"matchExpressions": [{"key": "team", "operator": "NotIn", "values": ["x"]}]}}),
+                vec!["n/two=reg.io/app:1.0"],
+            ),
+            (json!({"policySelector": {"matchLabels": {"team": "z"}}}), vec![]),
+        ] {
+            let request =
+                of_automation(&automation(&selector), policies.iter(), &GivenImages::new()).unwrap();
+            assert_eq!(images(&request), expected, "{selector}");
+        }
+    }
+
+    #[test]
+    fn one_unusable_image_leaves_the_others() {
+        let policies = policies();
+        let request = of_automation(&automation(&json!({})), policies.iter(), &GivenImages::new()).unwrap();
+        let sentences: Vec<String> = request.unusable.iter().map(ToString::to_string).collect();
+        assert_eq!(sentences.len(), 1);
+        assert!(
+            sentences[0].starts_with("ImagePolicy n/bad has the latest image \"img/UPPER CASE:1\""),
+            "{sentences:?}"
+        );
+    }
+
+    #[test]
+    fn a_given_image_counts_more_than_the_status() {
+        let policies = policies();
+        let name = PolicyName { namespace: "n".to_owned(), name: "none".to_owned() };
+        let given = GivenImages::from([(name, ImageReference::parse("reg.io/app:9").unwrap())]);
+        let request = of_policies_alone(policies.iter(), &given);
+        assert!(images(&request).contains(&"n/none=reg.io/app:9".to_owned()));
+        assert!(images(&request).contains(&"other/one=reg.io/app:1.0".to_owned()));
+    }
+
+    #[test]
+    fn what_cannot_be_carried_out_is_refused_in_the_words_of_flux() {
+        for (spec, words) in [
+            (json!({"update": {"strategy": "Magic"}}), "unsupported update strategy: Magic"),
+            (
+                json!({"policySelector": {"matchExpressions": [{"key": "a", "operator": "Bogus"}]}}),
+                "failed to parse policy selector: \"Bogus\" is not a valid label selector operator",
+            ),
+        ] {
+            let error = of_automation(&automation(&spec), [].iter(), &GivenImages::new()).unwrap_err();
+            assert_eq!(error.to_string(), words);
+        }
+    }
+}
