@@ -58,7 +58,7 @@ impl Fingerprint {
     /// Exchanges `scalar` for one that reads as `value` and is written in `style`.
     ///
     /// Its anchor stays, and so does its tag, unless it is one that a splice removes
-    /// ([`TagMeaning::OtherCoreType`]).
+    /// ([`TagMeaning::OtherYamlType`]).
     pub fn exchange(&mut self, scalar: &Scalar<'_>, value: &str, style: Style) {
         let term = |value: &str, style: Style, tag: Option<&str>| {
             let mut hasher = FixedState::default().build_hasher();
@@ -68,7 +68,7 @@ impl Fingerprint {
             hasher.finish()
         };
         let old_tag = scalar.tag.as_ref();
-        let new_tag = old_tag.filter(|tag| tag.meaning != TagMeaning::OtherCoreType);
+        let new_tag = old_tag.filter(|tag| tag.meaning != TagMeaning::OtherYamlType);
         let old = term(&scalar.value, scalar.style, old_tag.map(|tag| tag.name.as_str()));
         let new = term(value, style, new_tag.map(|tag| tag.name.as_str()));
         self.sum = self.sum.wrapping_sub(old).wrapping_add(new);

@@ -57,14 +57,20 @@ impl<'s> Reader<'s> {
         }
     }
 
-    /// The next event without taking it.
-    pub(crate) fn peek(&mut self) -> Result<Option<&Spanned<'s>>, YamlError> {
-        if self.ahead.is_empty()
-            && let Some(event) = self.pull()?
-        {
-            self.ahead.push_back(event);
+    /// The event `ahead` places behind the next one, without taking it.
+    pub(crate) fn peek(&mut self, ahead: usize) -> Result<Option<&Spanned<'s>>, YamlError> {
+        while self.ahead.len() <= ahead {
+            match self.pull()? {
+                Some(event) => self.ahead.push_back(event),
+                None => return Ok(None),
+            }
         }
-        Ok(self.ahead.front())
+        Ok(self.ahead.get(ahead))
+    }
+
+    /// Takes out the event that [`peek`](Self::peek) showed at `ahead`.
+    pub(crate) fn take(&mut self, ahead: usize) {
+        self.ahead.remove(ahead);
     }
 
     fn pull(&mut self) -> Result<Option<Spanned<'s>>, YamlError> {

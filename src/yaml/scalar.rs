@@ -54,11 +54,11 @@ pub struct Tag {
 /// What a tag means for a text that is put behind it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TagMeaning {
-    /// `!!str` or `!`: whatever follows is a string.
+    /// `!!str`: whatever follows is a string.
     Text,
-    /// `!!int`, `!!null` and the like: what follows would not be a string.
-    OtherCoreType,
-    /// A tag of the application's own.
+    /// `!!int`, `!!null`, `!!timestamp` and the like: what follows would not be a string.
+    OtherYamlType,
+    /// A tag of the application's own, or `!`, which not every reader takes for a string.
     Custom,
 }
 

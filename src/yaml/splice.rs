@@ -98,10 +98,7 @@ pub fn replace(source: &str, scalar: &Scalar<'_>, comment: &Comment, value: &str
                 }
                 style
             } else {
-                let indicator = source[block.header.clone()].trim_end_matches(['-', '+']);
-                let (kind, digit) = indicator.split_at(1);
-                let digit = digit.trim_start_matches(['-', '+']);
-                splices.push(Splice { range: block.header, text: format!("{kind}{digit}-") });
+                splices.extend(strip_line_break(source, block.header));
                 let text = format!("{}{value}", block.indentation);
                 splices.push(Splice { range: block.content, text });
                 scalar.style
@@ -139,7 +136,8 @@ impl Block {
         let mut lines_end = first;
         let mut indentation = None;
         let mut at = first;
-        while at < scalar.span.end.max(first) && at < source.len() {
+        let end_of_lines = lines_end_of(source, scalar.span.end);
+        while at < end_of_lines {
             let line = lines::line_at(source, at);
             let next = lines::next_line(source, at);
             if !lines::is_blank(line) {
@@ -164,6 +162,23 @@ impl Block {
     }
 }
 
+/// Gives a block's header the indicator `-`, in place of `+` if that is there.
+fn strip_line_break(source: &str, header: Range<usize>) -> Option<Splice> {
+    let indicators = &source[header.clone()];
+    let splice = |range| Some(Splice { range, text: "-".to_owned() });
+    match indicators.find(['-', '+']) {
+        Some(at) if indicators[at..].starts_with('-') => None,
+        Some(at) => splice(header.start + at..header.start + at + 1),
+        None => splice(header.end..header.end),
+    }
+}
+
+/// Where a block's lines end: the parser counts the indentation of the next line as part of the block.
+fn lines_end_of(source: &str, end: usize) -> usize {
+    let before = lines::text_before(source, end);
+    if lines::is_blank(before) { end - before.len() } else { end }
+}
+
 /// The place of an absent value: behind the last thing before the comment that is not a comma.
 fn absent_place(source: &str, comment: &Comment) -> Option<usize> {
     let before = lines::text_before(source, comment.span.start);
@@ -182,7 +197,7 @@ fn absent_place(source: &str, comment: &Comment) -> Option<usize> {
 
 /// The removal of a tag under which no text is a string, with the blanks behind it.
 fn removed_tag(source: &str, scalar: &Scalar<'_>) -> Option<Splice> {
-    let tag = scalar.tag.as_ref().filter(|tag| tag.meaning == TagMeaning::OtherCoreType)?;
+    let tag = scalar.tag.as_ref().filter(|tag| tag.meaning == TagMeaning::OtherYamlType)?;
     let rest = &source[tag.span.end..];
     let blanks = rest.len() - rest.trim_start_matches([' ', '\t']).len();
     Some(Splice { range: tag.span.start..tag.span.end + blanks, text: String::new() })

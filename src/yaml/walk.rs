@@ -110,7 +110,8 @@ impl<'s> Walk<'s> {
                 self.last = None;
                 self.queue.push_back(Visit::DocumentEnd);
             }
-            Event::DocumentStart(..) | Event::StreamEnd => self.strand(),
+            // Comments may come before a document that begins without `---`, and belong to it all the same.
+            Event::DocumentStart(true, _) | Event::StreamEnd => self.strand(),
             _ => {}
         }
         Ok(())
@@ -135,7 +136,9 @@ impl<'s> Walk<'s> {
         let Some(collection) = self.tracker.end() else { return };
         if collection.is_flow {
             self.strand();
-            self.remember(NodeKind::Other, span);
+            if !span.is_empty() {
+                self.remember(NodeKind::Other, span);
+            }
         } else {
             let column = self.ended_column.unwrap_or(usize::MAX).min(collection.column);
             self.ended_column = Some(column);
@@ -161,11 +164,15 @@ impl<'s> Walk<'s> {
 
     /// Takes the comment that stands behind the scalar just met; the parser gives it next.
     fn comment_behind(&mut self, scalar: &mut Scalar<'_>) -> Result<Option<Comment>, YamlError> {
-        let Some((Event::Comment(..), span)) = self.reader.peek()? else { return Ok(None) };
+        // Behind the value of `[key: value, # comment` the mapping ends before the comment comes.
+        let is_single_pair = matches!(self.reader.peek(0)?, Some((Event::MappingEnd, span)) if span.is_empty())
+            && self.tracker.innermost().is_some_and(|collection| collection.is_flow);
+        let ahead = usize::from(is_single_pair);
+        let Some((Event::Comment(..), span)) = self.reader.peek(ahead)? else { return Ok(None) };
         let comment = comment(span);
         if scalar.style.is_block() {
-            // It stands behind the `|` or `>`, so before the lines that are the scalar's span.
-            if comment.span.start >= scalar.span.start {
+            // It stands behind the `|` or `>`, and what follows them is the scalar's own.
+            if comment.span.start >= scalar.span.end {
                 return Ok(None);
             }
             scalar.line = comment.line;
@@ -175,7 +182,7 @@ impl<'s> Walk<'s> {
                 return Ok(None);
             }
         }
-        self.reader.next()?;
+        self.reader.take(ahead);
         Ok(Some(comment))
     }
 
@@ -265,8 +272,8 @@ fn explicit_tag(tag: &granit_parser::Tag, span: &Span) -> Option<Tag> {
     let name = tag_name(tag);
     let meaning = match tag.core_suffix() {
         Some("str") => TagMeaning::Text,
-        Some(_) => TagMeaning::OtherCoreType,
-        None if name == "!" => TagMeaning::Text,
+        Some(_) => TagMeaning::OtherYamlType,
+        None if name.starts_with("tag:yaml.org,2002:") => TagMeaning::OtherYamlType,
         None => TagMeaning::Custom,
     };
     span.tag_span().map(|span| Tag { span: bytes(&span), name, meaning })

@@ -4,5 +4,8 @@
 
 mod cli;
 mod golden;
+mod help;
+mod links;
+mod paths;
 mod properties;
 mod support;

@@ -116,7 +116,7 @@ fn an_update_path_that_is_missing_or_climbs_out_fails() {
         std::fs::create_dir(fleet.root().join("outside")).unwrap();
         std::fs::write(fleet.root().join("outside/a.yaml"), tag_line("4.0.6")).unwrap();
         let run = fleet.update([""; 0]).with_status(1);
-        assert!(run.only_error().starts_with("error: default/fleet: failed to apply policies: "), "{run:?}");
+        assert!(run.only_error().starts_with("default/fleet: failed to apply policies: "), "{run:?}");
         assert!(run.only_error().contains(words), "{path}: {run:?}");
         assert_eq!(fleet.text("app.yaml"), tag_line("4.0.6"));
         assert_eq!(fleet.text("../outside/a.yaml"), tag_line("4.0.6"));

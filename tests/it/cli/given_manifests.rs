@@ -10,7 +10,7 @@ fn refused(manifests: &str, status: i32, words: &[&str]) {
     let fleet = Fleet::new([("app.yaml", &tag_line("4.0.6"))], manifests);
     let run = fleet.update(["--output", "text"]).with_status(status);
     let error = run.only_error();
-    assert!(error.starts_with("error: "), "{error}");
+    assert!(error.starts_with("error: ") || error.starts_with("default/fleet: "), "{error}");
     for word in words {
         assert!(error.contains(word), "no {word:?} in {error:?}");
     }
@@ -168,16 +168,16 @@ fn a_digest_that_is_none_spoils_its_own_policy_only() {
 #[test]
 fn a_selector_that_cannot_be_understood_is_an_error() {
     let fields = "  policySelector: {matchExpressions: [{key: a, operator: Bogus}]}\n";
-    let words = ["error: default/fleet: failed to parse policy selector: \"Bogus\""];
+    let words = ["default/fleet: failed to parse policy selector: \"Bogus\""];
     refused(&format!("{}{}", podinfo(), automation("default", "fleet", fields)), 1, &words);
     let fields = "  policySelector: {matchExpressions: [{key: a, operator: In}]}\n";
-    let words = ["error: default/fleet: failed to parse policy selector: "];
+    let words = ["default/fleet: failed to parse policy selector: "];
     refused(&format!("{}{}", podinfo(), automation("default", "fleet", fields)), 1, &words);
 }
 
 #[test]
 fn a_strategy_that_does_not_exist_is_an_error() {
     let fields = "  update: {strategy: Magic}\n";
-    let words = ["error: default/fleet: ", "strategy", "Magic"];
+    let words = ["default/fleet: ", "strategy", "Magic"];
     refused(&format!("{}{}", podinfo(), automation("default", "fleet", fields)), 1, &words);
 }

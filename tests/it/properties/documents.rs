@@ -12,6 +12,14 @@ pub(crate) enum Piece {
     Value(String),
 }
 
+impl Piece {
+    fn text(&self) -> &str {
+        match self {
+            Self::Fixed(text) | Self::Value(text) => text,
+        }
+    }
+}
+
 /// A marked value and what it should read as.
 #[derive(Debug, Clone)]
 pub(crate) struct Marked {
@@ -60,7 +68,7 @@ impl Document {
     }
 
     pub(crate) fn text(&self) -> String {
-        self.pieces.iter().map(|(Piece::Fixed(text) | Piece::Value(text))| text.as_str()).collect()
+        self.pieces.iter().map(Piece::text).collect()
     }
 
     /// Joins fixed pieces that follow one another, and settles the line ends.
@@ -78,7 +86,8 @@ impl Document {
             text.pop();
         }
         if shape.has_crlf {
-            for (Piece::Fixed(text) | Piece::Value(text)) in &mut pieces {
+            for piece in &mut pieces {
+                let (Piece::Fixed(text) | Piece::Value(text)) = piece;
                 *text = text.replace('\n', "\r\n");
             }
         }

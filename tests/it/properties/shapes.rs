@@ -122,7 +122,7 @@ fn flow_scalar() -> impl Strategy<Value = Scalar> {
 }
 
 fn entries(node: impl Strategy<Value = Node>) -> impl Strategy<Value = Vec<Entry>> {
-    let above = prop_oneof![5 => Just(""), 1 => Just("\n"), 1 => Just("# note\n"), 1 => Just("\n# note\n\n"), 1 => Just("  # in\n")];
+    let above = prop_oneof![5 => Just(""), 1 => Just("\n"), 1 => Just("# note\n"), 1 => Just("\n# note\n\n")];
     vec((above, node).prop_map(|(above, node)| Entry { above, node }), 1..4)
 }
 

@@ -1,0 +1,49 @@
+//! The words of the command line and the schema of its output, as committed files that a change must touch.
+//!
+//! `TAGBOAT_REGENERATE=1` writes them anew.
+
+use std::fs;
+use std::path::Path;
+
+use crate::support::program::{run, tagboat};
+
+/// Compares a text with a committed file.
+fn check(path: &str, found: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
+    if std::env::var_os("TAGBOAT_REGENERATE").is_some() {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, found).unwrap();
+    }
+    let wanted = fs::read_to_string(&path).unwrap_or_default();
+    assert!(wanted == found, "{} is stale; TAGBOAT_REGENERATE=1 writes it anew\n{found}", path.display());
+}
+
+#[test]
+fn every_help_text_is_the_committed_one() {
+    let command = tagboat::cli::command();
+    let subcommands = command.get_subcommands().map(|command| command.get_name().to_owned());
+    let mut pages = vec![("tagboat".to_owned(), vec!["--help".to_owned()])];
+    pages.extend(subcommands.map(|name| (format!("tagboat-{name}"), vec![name, "--help".to_owned()])));
+    assert!(pages.iter().any(|(page, _)| page == "tagboat-update"));
+    for (page, arguments) in pages {
+        let run = run(tagboat().args(arguments)).with_status(0);
+        assert_eq!(run.errors, "");
+        check(&format!("testdata/cli/{page}.txt"), &run.output);
+    }
+}
+
+#[test]
+fn the_schema_of_the_outcome_is_the_committed_one() {
+    let run = run(tagboat().arg("schema")).with_status(0);
+    check("docs/outcome.schema.json", &run.output);
+}
+
+#[test]
+fn completions_know_every_subcommand() {
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let run = run(tagboat().args(["completions", shell])).with_status(0);
+        for command in tagboat::cli::command().get_subcommands() {
+            assert!(run.output.contains(command.get_name()), "{shell}: {}", command.get_name());
+        }
+    }
+}
