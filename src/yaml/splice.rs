@@ -79,12 +79,10 @@ pub fn replace(source: &str, scalar: &Scalar<'_>, comment: &Comment, value: &str
         Style::Absent => {
             let (text, style) = plain_or_quoted();
             let at = absent_place(source, comment)?;
-            if let Some(tag) = splices.pop() {
-                // The tag was the last thing before the comment: the value takes its place.
-                let range = tag.range.start..at;
-                splices.push(Splice { range, text });
-            } else {
-                splices.push(Splice { range: at..at, text: format!(" {text}") });
+            match splices.pop_if(|tag| tag.range.end >= at) {
+                // The tag is the last thing before the comment: the value takes its place.
+                Some(tag) => splices.push(Splice { range: tag.range.start..at, text }),
+                None => splices.push(Splice { range: at..at, text: format!(" {text}") }),
             }
             style
         }

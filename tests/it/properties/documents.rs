@@ -85,6 +85,7 @@ impl Document {
         {
             text.pop();
         }
+        pieces.retain(|piece| !matches!(piece, Piece::Fixed(text) if text.is_empty()));
         if shape.has_crlf {
             for piece in &mut pieces {
                 let (Piece::Fixed(text) | Piece::Value(text)) = piece;
