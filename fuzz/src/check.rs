@@ -2,7 +2,7 @@
 
 use tagboat::update::MarkerOutcome;
 use tagboat::update::file::{FileOutcome, update_file};
-use tagboat::update::marker;
+use tagboat::update::marker::{self, NoMarker};
 use tagboat::yaml::{Cause, YamlError};
 
 use crate::mask;
@@ -52,12 +52,7 @@ fn check_account(outcome: &FileOutcome, old: &Parsed<'_>) {
 }
 
 /// The changes are those between the texts, and each is to what its marker wants.
-fn check_changes(
-    outcome: &FileOutcome,
-    differences: &[Difference<'_, '_>],
-    old: &Parsed<'_>,
-    setup: &Setup,
-) {
+fn check_changes(outcome: &FileOutcome, differences: &[Difference<'_, '_>], old: &Parsed<'_>, setup: &Setup) {
     let changes: Vec<_> = outcome.changes.values().flatten().collect();
     for change in &changes {
         let wanted = setup.wanted(&change.setter);
@@ -103,11 +98,13 @@ fn check_second(first: &FileOutcome, second: &FileOutcome, old: &Parsed<'_>, new
             outcome => outcome,
         };
         assert_eq!(after.outcome, expected, "a marker's outcome changed in {text:?}");
-        let comment = |text: &Parsed<'_>, line| text.comment_on(line).map(|comment| comment.text.to_owned());
-        assert_eq!(comment(old, before.line), comment(new, after.line), "a marker's line lost it in {text:?}");
+        let comments = [old.comment_on(before.line), new.comment_on(after.line)];
+        let [was, is] = comments.map(|comment| comment.map(|comment| comment.text));
+        assert_eq!(was, is, "a marker's line lost it in {text:?}");
     }
-    let causes = |outcome: &FileOutcome| -> Vec<_> {
-        outcome.near_misses.iter().map(|(_, cause)| *cause).collect()
-    };
-    assert_eq!(causes(first), causes(second), "the near misses changed in {text:?}");
+    assert_eq!(near_misses(first), near_misses(second), "the near misses changed in {text:?}");
+}
+
+fn near_misses(outcome: &FileOutcome) -> Vec<NoMarker> {
+    outcome.near_misses.iter().map(|(_, cause)| *cause).collect()
 }

@@ -36,7 +36,8 @@ impl Generator<'_> {
             self.text.push('\u{feff}');
         }
         loop {
-            let start = self.choices.one_of(&["", "---", "%YAML 1.1\n---", "%TAG !e! tag:e,2000:\n---", "--- "]);
+            let start =
+                self.choices.one_of(&["", "---", "%YAML 1.1\n---", "%TAG !e! tag:e,2000:\n---", "--- "]);
             self.text.push_str(&start.replace('\n', self.line_break));
             match start {
                 "" => self.block(0, 0),
@@ -196,7 +197,8 @@ impl Generator<'_> {
                 self.text.push_str(quote);
             }
             10 => {
-                let (start, end) = self.choices.one_of(&[("\"a", "b\""), ("'a", "b'"), ("a", "b"), ("'", "'")]);
+                let (start, end) =
+                    self.choices.one_of(&[("\"a", "b\""), ("'a", "b'"), ("a", "b"), ("'", "'")]);
                 self.text.push_str(start);
                 for _ in 0..1 + self.choices.below(2) {
                     self.text.push_str(self.line_break);

@@ -22,11 +22,41 @@ pub(super) fn unified(tree: &dyn FileTree, edits: &[FileEdit]) -> Result<String,
 
 fn unified_file(path: &TreePath, before: &[u8], after: &[u8]) -> String {
     let (before, after) = (String::from_utf8_lossy(before), String::from_utf8_lossy(after));
-    let path = printable(&path.to_string());
-    TextDiff::from_lines(before.as_ref(), after.as_ref())
-        .unified_diff()
-        .header(&format!("a/{path}"), &format!("b/{path}"))
-        .to_string()
+    // A line ends at LF alone, as git sees it; a lone CR is part of its line.
+    let before: Vec<&str> = before.split_inclusive('\n').collect();
+    let after: Vec<&str> = after.split_inclusive('\n').collect();
+    let mut text = format!("--- {}\n+++ {}\n", quoted_path(b"a/", path), quoted_path(b"b/", path));
+    for hunk in TextDiff::from_slices(&before, &after).unified_diff().iter_hunks() {
+        text.push_str(&format!("{}\n", hunk.header()));
+        for change in hunk.iter_changes() {
+            text.push_str(&format!("{}{}", change.tag(), change.value()));
+            if !change.value().ends_with('\n') {
+                text.push_str("\n\\ No newline at end of file\n");
+            }
+        }
+    }
+    text
+}
+
+/// A path as git writes it in a diff: in double quotes, with escapes, where its bytes would be taken otherwise.
+fn quoted_path(prefix: &[u8], path: &TreePath) -> String {
+    let is_plain = |text: &str| !text.chars().any(|c| c.is_control() || c == '"' || c == '\\');
+    let bytes = [prefix, path.as_bytes()].concat();
+    if let Ok(text) = std::str::from_utf8(&bytes)
+        && is_plain(text)
+    {
+        return text.to_owned();
+    }
+    let mut quoted = String::from("\"");
+    for byte in bytes {
+        match byte {
+            b'"' | b'\\' => quoted.extend(['\\', char::from(byte)]),
+            b' '..=b'~' => quoted.push(char::from(byte)),
+            byte => quoted.push_str(&format!("\\{byte:03o}")),
+        }
+    }
+    quoted.push('"');
+    quoted
 }
 
 /// A diff for a person's eyes: with colours, if the palette has any.

@@ -19,8 +19,8 @@ pub mod tree;
 pub use account::{MarkerOutcome, MarkerReport, NearMiss, Severity, Unparsable};
 pub use edit::FileEdit;
 pub use marker::{Field, Marker};
-pub use plan::{Progress, UpdateError, UpdatePlan, UpdateRequest, plan};
-pub use scope::Skipped;
+pub use plan::{Progress, UpdatePlan, UpdateRequest, plan};
+pub use scope::{ScopeError, Skipped};
 
 pub use result::{Change, ObjectIdentifier, ResultV2};
 pub use setter::{Policy, PolicyName, Setters};

@@ -60,14 +60,6 @@ pub struct Progress {
     pub edits: usize,
 }
 
-/// Why no plan could be made.
-#[derive(Debug, thiserror::Error)]
-pub enum UpdateError {
-    /// `update.path` is no good.
-    #[error(transparent)]
-    Scope(#[from] ScopeError),
-}
-
 /// Plans an update of `tree`.
 ///
 /// A file that cannot be read, or not as YAML, never stops the others; it is listed in
@@ -80,7 +72,7 @@ pub fn plan(
     tree: &dyn FileTree,
     request: &UpdateRequest,
     progress: &mut dyn FnMut(Progress),
-) -> Result<UpdatePlan, UpdateError> {
+) -> Result<UpdatePlan, ScopeError> {
     let mut scope = scope(tree, request.path.as_deref())?;
     let skipped = std::mem::take(&mut scope.skipped);
     let mut plan = UpdatePlan { skipped, ..UpdatePlan::default() };

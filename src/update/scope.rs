@@ -93,6 +93,18 @@ pub enum ScopeError {
     Tree(#[from] TreeError),
 }
 
+impl ScopeError {
+    /// The condition reason that stands for the error (spec §2.8).
+    pub fn reason(&self) -> &'static str {
+        "UpdateFailed"
+    }
+
+    /// Whether trying again can help: the next commit may bring the missing path.
+    pub fn is_retryable(&self) -> bool {
+        true
+    }
+}
+
 /// Lists the files at or below `path` (`None`: the whole tree).
 ///
 /// # Errors

@@ -69,6 +69,9 @@ impl Setters {
     ///
     /// The outcome to report for the marker.
     pub fn value(&self, marker: &Marker) -> Result<String, MarkerOutcome> {
+        if marker.policy.name.is_empty() {
+            return Err(MarkerOutcome::UnknownPolicy);
+        }
         if self.namespace.as_ref().is_some_and(|own| *own != marker.policy.namespace) {
             return Err(MarkerOutcome::OtherNamespace);
         }

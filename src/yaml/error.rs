@@ -53,6 +53,18 @@ pub enum Cause {
         /// The limit in bytes.
         limit: usize,
     },
+    /// A run of comments beyond [`Limits::comment_run`](super::Limits::comment_run).
+    #[error("more than {limit} comments without a value between them")]
+    TooManyComments {
+        /// The limit in comments.
+        limit: usize,
+    },
+    /// More markers than [`Limits::markers`](super::Limits::markers).
+    #[error("more than {limit} markers")]
+    TooManyMarkers {
+        /// The limit in markers.
+        limit: usize,
+    },
     /// The bytes after an edit did not read as intended; the edit is given up.
     #[error("after the edit the file would not read as intended, so it was left as it is")]
     EditNotFaithful,

@@ -3,8 +3,8 @@
 //! After a rewrite the new bytes are parsed and their fingerprint is compared with the one that the old
 //! bytes should have after the exchange. It is a sum over the nodes, each hashed with its number, so an
 //! exchange subtracts one term and adds another, and the old file need be neither kept nor parsed again.
-//! Comments and spans do not count: what is outside the edited spans is the same bytes anyway, and a byte
-//! that changed its role from text to comment shows in the nodes.
+//! Comments are hashed in a sequence of their own, because an absent value comes before its comment and a value
+//! that took its place may come behind. Spans do not count.
 
 use std::hash::{BuildHasher, Hash, Hasher};
 
@@ -17,6 +17,7 @@ use super::scalar::{Scalar, Style, TagMeaning};
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Fingerprint {
     nodes: u64,
+    comments: u64,
     sum: u64,
 }
 
@@ -29,6 +30,12 @@ impl Fingerprint {
     /// Counts one event of the parser.
     pub(crate) fn add(&mut self, event: &Event<'_>, span: &Span) {
         let mut hasher = FixedState::default().build_hasher();
+        if let Event::Comment(text, _) = event {
+            ("comment", self.comments, text).hash(&mut hasher);
+            self.comments += 1;
+            self.sum = self.sum.wrapping_add(hasher.finish());
+            return;
+        }
         self.nodes.hash(&mut hasher);
         match event {
             Event::Scalar(value, style, anchor, tag) => {

@@ -14,8 +14,10 @@ pub struct Limits {
     pub alias_nodes: u64,
     /// The length of one comment, in bytes.
     pub comment_length: usize,
-    /// How many comments may stand between a key and its value, where the parser has to look ahead.
+    /// How many comments may follow one another without a value between them.
     pub comment_run: usize,
+    /// How many markers one file may have.
+    pub markers: usize,
 }
 
 impl Default for Limits {
@@ -25,7 +27,8 @@ impl Default for Limits {
             depth: 200,
             alias_nodes: 1_000_000,
             comment_length: 64 * 1024,
-            comment_run: 100_000,
+            comment_run: 20_000,
+            markers: 10_000,
         }
     }
 }

@@ -22,19 +22,8 @@ pub(crate) struct Reader<'s> {
 }
 
 impl<'s> Reader<'s> {
-    /// Events of nodes and comments.
     pub(crate) fn new(source: &'s str, limits: &Limits) -> Self {
-        Self::with_comments(source, limits, true)
-    }
-
-    /// Events of nodes alone, which is quicker.
-    pub(crate) fn without_comments(source: &'s str, limits: &Limits) -> Self {
-        Self::with_comments(source, limits, false)
-    }
-
-    fn with_comments(source: &'s str, limits: &Limits, emit_comments: bool) -> Self {
         let options = granit_parser::options! {
-            emit_comments: emit_comments,
             max_buffered_comment_events: limits.comment_run,
             flow_nesting_limit: limits.depth + 1,
             block_nesting_limit: limits.depth + 1,
@@ -69,8 +58,8 @@ impl<'s> Reader<'s> {
     }
 
     /// Takes out the event that [`peek`](Self::peek) showed at `ahead`.
-    pub(crate) fn take(&mut self, ahead: usize) {
-        self.ahead.remove(ahead);
+    pub(crate) fn take(&mut self, ahead: usize) -> Option<Spanned<'s>> {
+        self.ahead.remove(ahead)
     }
 
     fn pull(&mut self) -> Result<Option<Spanned<'s>>, YamlError> {

@@ -193,11 +193,15 @@ fn absent_place(source: &str, comment: &Comment) -> Option<usize> {
     fits.then(|| line_start + trimmed.len())
 }
 
-/// The removal of a tag under which no text is a string, with the blanks behind it.
+/// The removal of a tag under which no text is a string, with the blanks behind it, or before it at a line's end.
 fn removed_tag(source: &str, scalar: &Scalar<'_>) -> Option<Splice> {
     let tag = scalar.tag.as_ref().filter(|tag| tag.meaning == TagMeaning::OtherYamlType)?;
     let rest = &source[tag.span.end..];
     let blanks = rest.len() - rest.trim_start_matches([' ', '\t']).len();
+    if rest[blanks..].starts_with(['\n', '\r']) {
+        let start = source[..tag.span.start].trim_end_matches([' ', '\t']).len();
+        return Some(Splice { range: start..tag.span.end, text: String::new() });
+    }
     Some(Splice { range: tag.span.start..tag.span.end + blanks, text: String::new() })
 }
 

@@ -11,7 +11,7 @@ use super::path::{Collection, PathTracker, Step};
 use super::place::{self, Context, LastNode, NodeKind};
 use super::reader::Reader;
 use super::scalar::{Scalar, Style, Tag, TagMeaning};
-use super::{Comment, Fingerprint, Limits, YamlError, lines};
+use super::{Cause, Comment, Fingerprint, Limits, YamlError, lines};
 
 /// What the walk meets.
 #[derive(Debug, PartialEq, Eq)]
@@ -34,6 +34,8 @@ pub struct Walk<'s> {
     last: Option<LastNode>,
     /// The comments that wait for the next node.
     waiting: Vec<Waiting>,
+    /// How many may wait.
+    comment_run: usize,
     /// The smallest column of the block collections that ended since the last node.
     ended_column: Option<usize>,
     queue: VecDeque<Visit<'s>>,
@@ -49,6 +51,7 @@ impl<'s> Walk<'s> {
             tracker: PathTracker::default(),
             last: None,
             waiting: Vec::new(),
+            comment_run: limits.comment_run,
             ended_column: None,
             queue: VecDeque::new(),
         }
@@ -83,7 +86,7 @@ impl<'s> Walk<'s> {
         let node = self.fingerprint.nodes();
         self.fingerprint.add(&event, span);
         match event {
-            Event::Comment(..) => self.hold(comment(span)),
+            Event::Comment(..) => self.hold(comment(span))?,
             Event::Scalar(value, style, anchor, tag) => {
                 let style = Style::of(style, span);
                 let value = if style == Style::Absent { Cow::Borrowed("") } else { value };
@@ -182,12 +185,18 @@ impl<'s> Walk<'s> {
                 return Ok(None);
             }
         }
-        self.reader.take(ahead);
+        if let Some((event, span)) = self.reader.take(ahead) {
+            self.fingerprint.add(&event, &span);
+        }
         Ok(Some(comment))
     }
 
     /// Keeps a comment until the node behind it is known.
-    fn hold(&mut self, comment: Comment) {
+    fn hold(&mut self, comment: Comment) -> Result<(), YamlError> {
+        if self.waiting.len() >= self.comment_run {
+            let cause = Cause::TooManyComments { limit: self.comment_run };
+            return Err(YamlError { line: comment.line, column: comment.column + 1, cause });
+        }
         let context = Context {
             source: self.source,
             last: self.last,
@@ -196,6 +205,7 @@ impl<'s> Walk<'s> {
         };
         let waiting = place::locate(&context, comment);
         self.waiting.push(waiting);
+        Ok(())
     }
 
     /// Gives up the waiting comments: no scalar value follows them.
@@ -252,7 +262,7 @@ impl<'s> Walk<'s> {
 ///
 /// When the file is not YAML or exceeds the limits.
 pub fn fingerprint_of(source: &str, limits: &Limits) -> Result<Fingerprint, YamlError> {
-    let mut reader = Reader::without_comments(source, limits);
+    let mut reader = Reader::new(source, limits);
     let mut fingerprint = Fingerprint::default();
     while let Some((event, span)) = reader.next()? {
         fingerprint.add(&event, &span);

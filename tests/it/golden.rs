@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+use crate::support::patches;
 use crate::support::program::{Run, run, tagboat};
 use crate::support::trees::{self, Tree};
 
@@ -110,14 +111,7 @@ fn the_diff_of_a_dry_run_leads_to_the_same_tree() {
         let changes = found["changes"].as_object().unwrap();
         assert_eq!(diff.is_empty(), changes.is_empty(), "{name}: {diff}");
         if !diff.is_empty() {
-            let outside = tempfile::tempdir().unwrap();
-            let patch = outside.path().join("patch");
-            fs::write(&patch, diff).unwrap();
-            let mut git = std::process::Command::new("git");
-            git.current_dir(copy.path()).args(["apply", "--whitespace=nowarn"]).arg(&patch);
-            git.env("GIT_CEILING_DIRECTORIES", copy.path().parent().unwrap());
-            git.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_NOSYSTEM", "1");
-            let applied = run(&mut git);
+            let applied = patches::apply(copy.path(), diff);
             if applied.status != Some(0) {
                 wrong.push(format!("{name}: git does not take the diff: {}\n{diff}", applied.errors));
                 continue;

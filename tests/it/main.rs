@@ -8,4 +8,5 @@ mod help;
 mod links;
 mod paths;
 mod properties;
+mod rooms;
 mod support;

@@ -8,6 +8,7 @@ use serde_json::json;
 
 use crate::support::fleet::{Fleet, podinfo, tag_line};
 use crate::support::manifests::automation;
+use crate::support::patches;
 use crate::support::trees::{Node, Tree};
 
 fn marked(path: impl Into<PathBuf>) -> (PathBuf, Node) {
@@ -81,6 +82,31 @@ fn the_diff_of_a_dry_run_names_files_from_the_root() {
     let fleet = Fleet::of_tree(&[marked("apps/a.yaml")].into_iter().collect(), &manifests);
     let run = fleet.update(["--dry-run"]).with_status(0);
     assert!(run.output.starts_with("--- a/apps/a.yaml\n+++ b/apps/a.yaml\n"), "{}", run.output);
+}
+
+/// Git quotes such names in its own diffs, and reads them back so.
+#[test]
+fn the_diff_of_a_dry_run_can_be_applied_to_odd_names() {
+    let names: [&[u8]; 6] = [
+        b"caf\xe9.yaml",
+        b"a\nb.yaml",
+        b"quote\".yaml",
+        b"back\\slash.yaml",
+        "\u{e9}.yaml".as_bytes(),
+        b"a b.yaml",
+    ];
+    let mut wrong = Vec::new();
+    for name in names {
+        let path = OsString::from_vec(name.to_vec());
+        let fleet = Fleet::of_tree(&[marked(&path)].into_iter().collect(), &podinfo());
+        let outcome = fleet.update(["--dry-run", "--output", "json"]).with_status(0).json();
+        let applied = patches::apply(&fleet.directory(), outcome["diff"].as_str().unwrap());
+        let is_new = fleet.tree()[&PathBuf::from(&path)] == Node::File(tag_line("5.0.3").into_bytes());
+        if !is_new || applied.status != Some(0) {
+            wrong.push(format!("{path:?}: {}", applied.errors.trim()));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
 /// Pipes and sockets have no content to rewrite, and reading one would wait for ever.

@@ -7,17 +7,30 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The rooms from top to bottom; a room may use those above it.
-const ORDER: [&str; 9] = [
-    "sentence", "reference", "yaml", "update", "directory", "git", "objects", "reconcile", "cli",
-];
+const ORDER: [&str; 9] =
+    ["sentence", "reference", "yaml", "update", "directory", "git", "objects", "reconcile", "cli"];
 
 /// Rooms that take values and give values.
 const PURE: [&str; 5] = ["sentence", "reference", "yaml", "update", "reconcile"];
 
 /// What no pure room may name.
 const IMPURE: [&str; 16] = [
-    "std::fs", "std::net", "std::process", "std::env", "std::thread", "std::os", "std::time::Instant", "Instant::now",
-    "SystemTime", "std::io::stdin", "std::io::stdout", "tokio", "reqwest", "kube::Client", "kube::Api", "git2",
+    "std::fs",
+    "std::net",
+    "std::process",
+    "std::env",
+    "std::thread",
+    "std::os",
+    "std::time::Instant",
+    "Instant::now",
+    "SystemTime",
+    "std::io::stdin",
+    "std::io::stdout",
+    "tokio",
+    "reqwest",
+    "kube::Client",
+    "kube::Api",
+    "git2",
 ];
 
 fn sources(directory: &Path) -> Vec<PathBuf> {
@@ -82,7 +95,8 @@ fn named_rooms(code: &str, depth: usize) -> Vec<String> {
             }
         }
     }
-    let first_word = |name: &String| name.trim_start().chars().take_while(|&c| is_word(c)).collect::<String>();
+    let first_word =
+        |name: &String| name.trim_start().chars().take_while(|&c| is_word(c)).collect::<String>();
     rooms.iter().map(first_word).filter(|room| !room.is_empty()).collect()
 }
 
@@ -102,7 +116,9 @@ fn no_room_uses_one_below_it() {
         };
         for used in named_rooms(&code, depth) {
             match place(&used) {
-                None => wrong.push(format!("{} uses {used}, which has no place in the order", path.display())),
+                None => {
+                    wrong.push(format!("{} uses {used}, which has no place in the order", path.display()))
+                }
                 Some(other) if other > own => wrong.push(format!("{} uses {used} below it", path.display())),
                 Some(_) => {}
             }
@@ -127,7 +143,8 @@ fn pure_rooms_touch_nothing_outside() {
 
 #[test]
 fn the_reading_of_imports_sees_what_it_should() {
-    let code = "use crate::{cli::x, update::{plan, tree}};\nlet a = crate::yaml::b;\nuse super::super::git::Git;";
+    let code =
+        "use crate::{cli::x, update::{plan, tree}};\nlet a = crate::yaml::b;\nuse super::super::git::Git;";
     let mut rooms = named_rooms(code, 1);
     rooms.sort();
     assert_eq!(rooms, ["cli", "git", "update", "yaml"]);

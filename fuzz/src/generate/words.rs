@@ -37,26 +37,74 @@ pub(super) const KEYS: [&str; 10] =
     ["image", "tag", "kind", "metadata", "name", "apiVersion", "\"a: b\"", "'k'", "a#b", "é"];
 
 /// Keys in a flow mapping, most with their colon.
-pub(super) const FLOW_KEYS: [&str; 8] =
-    ["a: ", "b:", "\"c\":", "'d' : ", "? e : ", "f", "&k g: ", "\"h\""];
+pub(super) const FLOW_KEYS: [&str; 8] = ["a: ", "b:", "\"c\":", "'d' : ", "? e : ", "f", "&k g: ", "\"h\""];
 
 /// Anchors and tags in front of a node.
 pub(super) const PROPERTIES: [&str; 20] = [
-    "", "", "", "", "", "", "", "", "&a ", "&a ", "!!str ", "!!int ", "!!float ", "!!null ", "!own ", "! ",
-    "&a !!str ", "!!int &a ", "!<tag:yaml.org,2002:str> ", "!!binary ",
+    "",
+    "",
+    "",
+    "",
+    "",
+    "",
+    "",
+    "",
+    "&a ",
+    "&a ",
+    "!!str ",
+    "!!int ",
+    "!!float ",
+    "!!null ",
+    "!own ",
+    "! ",
+    "&a !!str ",
+    "!!int &a ",
+    "!<tag:yaml.org,2002:str> ",
+    "!!binary ",
 ];
 
 /// Plain scalars.
 pub(super) const PLAIN: [&str; 20] = [
-    "podinfo:1.0", "1.0", "v1", "5000", "a b", "~", "null", "http://x:80/y", "a#b", "-x", "é", "a,b", "?x",
-    "ghcr.io/stefanprodan/podinfo:6.4.0", "1:2", "on", "...x", "\u{10348}", "a'b", "\\",
+    "podinfo:1.0",
+    "1.0",
+    "v1",
+    "5000",
+    "a b",
+    "~",
+    "null",
+    "http://x:80/y",
+    "a#b",
+    "-x",
+    "é",
+    "a,b",
+    "?x",
+    "ghcr.io/stefanprodan/podinfo:6.4.0",
+    "1:2",
+    "on",
+    "...x",
+    "\u{10348}",
+    "a'b",
+    "\\",
 ];
 
 /// Quoted scalars and short plain ones, for flow collections as well.
 pub(super) const QUOTED: [&str; 14] = [
-    "'v'", "\"v\"", "''", "\"\"", "'it''s'", "'a # b'", "\"a\\\"b\"", "\"\\n\\u00e9\"", "\"# {}\"", "v", "1.0",
-    "'é'", "\"a: b\"", "'1.10'",
+    "'v'",
+    "\"v\"",
+    "''",
+    "\"\"",
+    "'it''s'",
+    "'a # b'",
+    "\"a\\\"b\"",
+    "\"\\n\\u00e9\"",
+    "\"# {}\"",
+    "v",
+    "1.0",
+    "'é'",
+    "\"a: b\"",
+    "'1.10'",
 ];
 
 /// Lines of a block scalar.
-pub(super) const BLOCK_LINES: [&str; 10] = ["", "v", "  v", "podinfo:1.0", "# c", "\tv", "é", "v  ", "- v", " "];
+pub(super) const BLOCK_LINES: [&str; 10] =
+    ["", "v", "  v", "podinfo:1.0", "# c", "\tv", "é", "v  ", "- v", " "];

@@ -2,5 +2,6 @@
 
 pub(crate) mod fleet;
 pub(crate) mod manifests;
+pub(crate) mod patches;
 pub(crate) mod program;
 pub(crate) mod trees;
