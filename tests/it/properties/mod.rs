@@ -74,8 +74,8 @@ proptest! {
         let mut wanted = read(&source);
         // A value already current is never touched, whatever its type: a plain `true` stays plain.
         let is_current = |policy: &str| {
-            let marker = outcome.markers.iter().find(|marker| marker.policy.name == policy);
-            marker.is_some_and(|marker| marker.outcome == MarkerOutcome::Current)
+            let marker = outcome.markers.iter().find(|found| found.marker.policy.name == policy);
+            marker.is_some_and(|found| found.outcome == MarkerOutcome::Current)
         };
         for marked in document.marked.iter().filter(|marked| !is_current(&marked.policy)) {
             let value = wanted[marked.document].pointer_mut(&marked.pointer);
