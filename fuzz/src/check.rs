@@ -3,7 +3,7 @@
 use tagboat::update::MarkerOutcome;
 use tagboat::update::file::{FileOutcome, update_file};
 use tagboat::update::marker::{self, NoMarker};
-use tagboat::yaml::{Cause, YamlError};
+use tagboat::yaml::{self, Cause, YamlError};
 
 use crate::mask;
 use crate::parsed::{self, Parsed};
@@ -29,6 +29,7 @@ pub fn check_update(content: &[u8], setup: &Setup) {
         assert!(!has_changed, "a changed marker without a new text");
         return;
     };
+    assert_eq!(*text, yaml::apply(source, &outcome.splices), "the splices make another text");
     let new = Parsed::of(text);
     let differences = scalars::differences(&old, &new);
     check_changes(&outcome, &differences, &old, setup);

@@ -15,42 +15,60 @@ type Masks = Vec<(Range<usize>, &'static str)>;
 /// Fails unless the two texts are the same outside of the scalars that differ.
 pub fn assert_same_outside(old: &Parsed<'_>, new: &Parsed<'_>, differences: &[Difference<'_, '_>]) {
     let old_masks = differences.iter().flat_map(|difference| old_masks(old, difference)).collect();
-    let new_masks = differences.iter().flat_map(|difference| new_masks(new, difference)).collect();
+    let new_masks = differences.iter().flat_map(|difference| new_masks(old, new, difference)).collect();
     let (old_rest, new_rest) = (masked(old.source, old_masks), masked(new.source, new_masks));
     assert_eq!(old_rest, new_rest, "bytes outside of the changed values changed");
 }
 
 fn old_masks(text: &Parsed<'_>, difference: &Difference<'_, '_>) -> Masks {
     let span = &difference.old.1;
-    let is_absent = parsed::is_absent(difference.old_style, span);
-    let mut masks = Masks::new();
-    if difference.lost_tag {
-        let tag = parsed::bytes(&span.tag_span().expect("a scalar with a tag has the tag's place"));
-        let rest = &text.source[tag.end..];
-        let blanks = if is_absent { 0 } else { rest.len() - rest.trim_start_matches([' ', '\t']).len() };
-        masks.push((tag.start..tag.end + blanks, ""));
-    }
+    let mut masks: Masks = lost_tag(text.source, difference).map(|range| (range, "")).into_iter().collect();
     if parsed::is_block(difference.old_style) {
         let stays_block = parsed::is_block(difference.new_style);
         masks.extend(block_masks(text, parsed::bytes(span), stays_block));
-    } else if !is_absent {
+    } else if !parsed::is_absent(difference.old_style, span) {
         masks.push((parsed::bytes(span), MASK));
     }
     masks
 }
 
-fn new_masks(text: &Parsed<'_>, difference: &Difference<'_, '_>) -> Masks {
+fn new_masks(old: &Parsed<'_>, new: &Parsed<'_>, difference: &Difference<'_, '_>) -> Masks {
     let span = parsed::bytes(&difference.new.1);
     if parsed::is_absent(difference.old_style, &difference.old.1) {
-        let blank = usize::from(!difference.lost_tag);
-        assert!(blank == 0 || text.source[..span.start].ends_with(' '), "no blank before a value that came");
+        let takes_place_of_tag =
+            lost_tag(old.source, difference).is_some_and(|range| ends_node(old.source, range.end));
+        let blank = usize::from(!takes_place_of_tag);
+        assert!(blank == 0 || new.source[..span.start].ends_with(' '), "no blank before a value that came");
         vec![(span.start - blank..span.end, "")]
     } else if parsed::is_block(difference.new_style) {
         assert_ne!(difference.old_style, ScalarStyle::Plain, "a block came");
-        block_masks(text, span, true)
+        block_masks(new, span, true)
     } else {
         vec![(span, MASK)]
     }
+}
+
+/// The bytes that go with a tag: the blanks behind it too, or those before it at a line's end. Where an absent
+/// value takes its place, the tag alone.
+fn lost_tag(source: &str, difference: &Difference<'_, '_>) -> Option<Range<usize>> {
+    let span = &difference.old.1;
+    if !difference.lost_tag {
+        return None;
+    }
+    let tag = parsed::bytes(&span.tag_span().expect("a scalar with a tag has the tag's place"));
+    let rest = source[tag.end..].trim_start_matches([' ', '\t']);
+    Some(if rest.starts_with(['\n', '\r']) {
+        source[..tag.start].trim_end_matches([' ', '\t']).len()..tag.end
+    } else if parsed::is_absent(difference.old_style, span) && ends_node(source, tag.end) {
+        tag
+    } else {
+        tag.start..source.len() - rest.len()
+    })
+}
+
+/// Whether nothing but blanks is between a place and a comma or a comment.
+fn ends_node(source: &str, at: usize) -> bool {
+    source[at..].trim_start_matches([' ', '\t']).starts_with(['#', ','])
 }
 
 /// The `|` or `>` with its indicators, and the lines below it: without the last one's line break if the block
