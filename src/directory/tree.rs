@@ -38,26 +38,10 @@ impl Directory {
         }
         self.root.join(std::ffi::OsStr::from_bytes(path.as_bytes()))
     }
-
-    /// Refuses a path on which a directory is a link.
-    fn check_way(&self, path: &TreePath) -> Result<(), TreeError> {
-        let parts: Vec<&[u8]> = path.parts().collect();
-        for length in 1..parts.len() {
-            let at = TreePath::from_bytes(parts[..length].join(&b'/'));
-            match fs::symlink_metadata(self.locate(&at)) {
-                Ok(metadata) if metadata.is_symlink() => return Err(TreeError::ThroughLink { at }),
-                Ok(metadata) if metadata.is_dir() => {}
-                Ok(_) => return Err(TreeError::NotFound { path: path.clone() }),
-                Err(error) => return Err(read_error(at, error)),
-            }
-        }
-        Ok(())
-    }
 }
 
 impl FileTree for Directory {
     fn entries(&self, under: &TreePath) -> Result<Vec<Entry>, TreeError> {
-        self.check_way(under)?;
         let metadata =
             fs::symlink_metadata(self.locate(under)).map_err(|error| read_error(under.clone(), error))?;
         if let Some(kind) = entry_kind(metadata.file_type())
@@ -82,7 +66,7 @@ impl FileTree for Directory {
                 let item = item.map_err(|error| read_error(directory.clone(), error))?;
                 let name = item.file_name().into_vec();
                 let kind = item.file_type().map_err(|error| read_error(directory.clone(), error))?;
-                let path = join(&directory, &name);
+                let path = directory.join(&name);
                 if kind.is_dir() {
                     if name != b".git" {
                         directories.push(path);
@@ -94,6 +78,17 @@ impl FileTree for Directory {
         }
         entries.sort_unstable_by(|left, right| left.path.cmp(&right.path));
         Ok(entries)
+    }
+
+    fn kind(&self, path: &TreePath) -> Result<EntryKind, TreeError> {
+        let metadata =
+            fs::symlink_metadata(self.locate(path)).map_err(|error| read_error(path.clone(), error))?;
+        match entry_kind(metadata.file_type()) {
+            Some(kind) => Ok(kind),
+            None if metadata.is_dir() => Ok(EntryKind::Directory),
+            // A device, a socket or a pipe holds no file of ours.
+            None => Err(TreeError::NotFound { path: path.clone() }),
+        }
     }
 
     fn read(&self, entry: &Entry, limit: usize, content: &mut Vec<u8>) -> Result<(), TreeError> {
@@ -139,15 +134,6 @@ impl FileTree for Directory {
         };
         search().map_err(|error| read_error(entry.path.clone(), error))
     }
-}
-
-fn join(directory: &TreePath, name: &[u8]) -> TreePath {
-    let mut path = directory.as_bytes().to_vec();
-    if !path.is_empty() {
-        path.push(b'/');
-    }
-    path.extend_from_slice(name);
-    TreePath::from_bytes(path)
 }
 
 /// Files and links; directories, sockets, devices and pipes are `None`.

@@ -53,9 +53,12 @@ pub enum SkipCause {
     /// Too many links in a row.
     #[error("the link leads back to itself")]
     Loops,
-    /// A directory that cannot be listed.
-    #[error("the directory cannot be listed")]
+    /// It, or something on the way, cannot be read.
+    #[error("it cannot be read")]
     Closed,
+    /// `update.path` is a file whose name is not that of a YAML file.
+    #[error("its name is not that of a YAML file: .yaml, .yml or Kustomization")]
+    NotYaml,
     /// It leads into `.git`.
     #[error("it leads into .git")]
     IntoGit,
@@ -112,15 +115,15 @@ impl ScopeError {
 /// When `path` does not exist or leads out of the tree, or when the tree cannot be listed.
 pub fn scope(tree: &dyn FileTree, path: Option<&str>) -> Result<Scope, ScopeError> {
     let text = path.unwrap_or_default();
-    let start = TreePath::root()
-        .resolve(text.as_bytes())
-        .ok_or_else(|| ScopeError::Escapes { path: text.to_owned() })?;
-    let (base, entries) = match follow(tree, start)? {
-        Ok(Found::File(entry)) => (entry.path.parent(), vec![entry]),
-        Ok(Found::Directory(directory, entries)) => (directory, entries),
+    let start = match follow(tree, &TreePath::root(), text.as_bytes()) {
+        Ok(start) => start,
+        Err(SkipCause::Leaves) => return Err(ScopeError::Escapes { path: text.to_owned() }),
         Err(SkipCause::Dangles) => return Err(ScopeError::NotFound { path: text.to_owned() }),
         Err(cause) => return Err(ScopeError::Link { path: text.to_owned(), cause }),
     };
+    let entries = tree.entries(&start)?;
+    let is_file = entries.first().is_some_and(|entry| entry.path == start);
+    let base = if is_file { start.parent() } else { start };
     let mut scope = Scope { files: Vec::with_capacity(entries.len()), skipped: Vec::new(), base };
     let mut has_links = false;
     for entry in entries {
@@ -129,6 +132,9 @@ pub fn scope(tree: &dyn FileTree, path: Option<&str>) -> Result<Scope, ScopeErro
             continue;
         }
         if !is_yaml_name(entry.path.file_name()) {
+            if is_file {
+                scope.skipped.push(Skipped { file: scope.name(&entry.path), cause: SkipCause::NotYaml });
+            }
             continue;
         }
         if entry.kind == EntryKind::File {
@@ -137,12 +143,14 @@ pub fn scope(tree: &dyn FileTree, path: Option<&str>) -> Result<Scope, ScopeErro
         }
         has_links = true;
         let link = entry.path.clone();
-        let cause = match follow(tree, entry.path)? {
-            Ok(Found::File(entry)) => {
+        let target = follow(tree, &link.parent(), link.file_name());
+        let cause = match target.and_then(|path| Ok((tree.kind(&path).map_err(closed)?, path))) {
+            Ok((EntryKind::File, path)) => {
+                let entry = Entry { path, kind: EntryKind::File, content: None };
                 scope.files.push(ScopedFile { entry, link: Some(link) });
                 continue;
             }
-            Ok(Found::Directory(..)) => SkipCause::ToDirectory,
+            Ok(_) => SkipCause::ToDirectory,
             Err(cause) => cause,
         };
         scope.skipped.push(Skipped { file: scope.name(&link), cause });
@@ -179,47 +187,56 @@ fn is_yaml_name(name: &[u8]) -> bool {
     has_extension(b".yaml") || has_extension(b".yml") || name == b"Kustomization"
 }
 
-enum Found {
-    File(Entry),
-    Directory(TreePath, Vec<Entry>),
+/// Resolves `path`, as seen from the directory `from`, to a path without links, `.` and `..`.
+///
+/// Part by part, as the kernel does it: `..` behind a link leads to the parent of the link's target.
+fn follow(tree: &dyn FileTree, from: &TreePath, path: &[u8]) -> Result<TreePath, SkipCause> {
+    let split = |path: &[u8]| -> Vec<Vec<u8>> {
+        path.split(|&byte| byte == b'/').rev().map(<[u8]>::to_vec).collect()
+    };
+    let mut links = 0;
+    let mut at = from.clone();
+    let mut rest = split(path);
+    while let Some(part) = rest.pop() {
+        match part.as_slice() {
+            b"" | b"." => continue,
+            b".." if at.is_root() => return Err(SkipCause::Leaves),
+            b".." => {
+                at = at.parent();
+                continue;
+            }
+            b".git" => return Err(SkipCause::IntoGit),
+            _ => {}
+        }
+        let next = at.join(&part);
+        match tree.kind(&next).map_err(closed)? {
+            EntryKind::Link => {
+                links += 1;
+                if links > LINKS_IN_A_ROW {
+                    return Err(SkipCause::Loops);
+                }
+                let mut target = Vec::new();
+                let entry = Entry { path: next, kind: EntryKind::Link, content: None };
+                tree.read(&entry, LINK_TARGET, &mut target).map_err(closed)?;
+                if target.starts_with(b"/") {
+                    return Err(SkipCause::Leaves);
+                }
+                rest.extend(split(&target));
+            }
+            EntryKind::File if rest.iter().any(|part| !part.is_empty() && part != b".") => {
+                return Err(SkipCause::Dangles);
+            }
+            _ => at = next,
+        }
+    }
+    Ok(at)
 }
 
-/// Follows all links on the way to `path` and at its end.
-fn follow(tree: &dyn FileTree, mut path: TreePath) -> Result<Result<Found, SkipCause>, TreeError> {
-    for _ in 0..=LINKS_IN_A_ROW {
-        if path.parts().any(|part| part == b".git") {
-            return Ok(Err(SkipCause::IntoGit));
-        }
-        let link = match tree.entries(&path) {
-            Err(TreeError::NotFound { .. }) => return Ok(Err(SkipCause::Dangles)),
-            Err(TreeError::ThroughLink { at }) => Entry { path: at, kind: EntryKind::Link, content: None },
-            Err(error) => return Err(error),
-            Ok(mut entries) => match entries.pop() {
-                Some(entry) if entry.path == path && entry.kind == EntryKind::File => {
-                    return Ok(Ok(Found::File(entry)));
-                }
-                Some(entry) if entry.path == path => entry,
-                last => {
-                    entries.extend(last);
-                    return Ok(Ok(Found::Directory(path, entries)));
-                }
-            },
-        };
-        let mut target = Vec::new();
-        tree.read(&link, LINK_TARGET, &mut target)?;
-        if target.starts_with(b"/") {
-            return Ok(Err(SkipCause::Leaves));
-        }
-        let Some(mut next) = link.path.parent().resolve(&target) else {
-            return Ok(Err(SkipCause::Leaves));
-        };
-        if let Some(rest) = path.relative_to(&link.path) {
-            let Some(whole) = next.resolve(rest.as_bytes()) else { return Ok(Err(SkipCause::Leaves)) };
-            next = whole;
-        }
-        path = next;
+fn closed(error: TreeError) -> SkipCause {
+    match error {
+        TreeError::NotFound { .. } => SkipCause::Dangles,
+        _ => SkipCause::Closed,
     }
-    Ok(Err(SkipCause::Loops))
 }
 
 #[cfg(test)]
@@ -241,14 +258,6 @@ mod tests {
 
     impl FileTree for Tree {
         fn entries(&self, under: &TreePath) -> Result<Vec<Entry>, TreeError> {
-            let is_link = |path: &TreePath| self.0.get(path).is_some_and(Option::is_some);
-            let mut at = under.parent();
-            while !at.is_root() {
-                if is_link(&at) {
-                    return Err(TreeError::ThroughLink { at });
-                }
-                at = at.parent();
-            }
             let found = self.0.iter().filter(|(path, _)| *path == under || path.relative_to(under).is_some());
             let entries: Vec<Entry> = found
                 .map(|(path, target)| {
@@ -257,6 +266,15 @@ mod tests {
                 })
                 .collect();
             if entries.is_empty() { Err(TreeError::NotFound { path: under.clone() }) } else { Ok(entries) }
+        }
+
+        fn kind(&self, path: &TreePath) -> Result<EntryKind, TreeError> {
+            match self.0.get(path) {
+                Some(Some(_)) => Ok(EntryKind::Link),
+                Some(None) => Ok(EntryKind::File),
+                None if self.0.keys().any(|key| key.relative_to(path).is_some()) => Ok(EntryKind::Directory),
+                None => Err(TreeError::NotFound { path: path.clone() }),
+            }
         }
 
         fn read(&self, entry: &Entry, _: usize, content: &mut Vec<u8>) -> Result<(), TreeError> {
@@ -306,6 +324,25 @@ mod tests {
         assert_eq!(keys(&tree, None), (vec!["b/real.yaml".to_owned()], vec![]));
         assert_eq!(keys(&tree, Some("a")), (vec!["one.yaml".to_owned()], vec![]));
         assert_eq!(keys(&tree, Some("ways")).0, ["real.yaml"]);
+    }
+
+    #[test]
+    fn a_step_up_behind_a_link_starts_from_its_target() {
+        let tree = tree(&[
+            ("w", Some("deep/inner")),
+            ("deep/inner/a.yaml", None),
+            ("deep/x.yaml", None),
+            ("x.yaml", None),
+            ("apps/l.yaml", Some("../w/../x.yaml")),
+        ]);
+        assert_eq!(keys(&tree, Some("w/..")).0, ["inner/a.yaml", "x.yaml"]);
+        let scope = scope(&tree, Some("apps")).unwrap();
+        assert_eq!(scope.files[0].entry.path, path("deep/x.yaml"));
+    }
+
+    #[test]
+    fn a_file_of_another_name_is_not_looked_into() {
+        assert_eq!(keys(&tree(&[("notes.txt", None)]), Some("notes.txt")).1, ["notes.txt: NotYaml"]);
     }
 
     #[test]

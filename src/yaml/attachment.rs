@@ -52,8 +52,8 @@ pub(crate) struct Surroundings<'a> {
     pub(crate) behind: Option<Comment>,
     /// The comments since the last node.
     pub(crate) waiting: Vec<Waiting>,
-    /// The smallest column of the block collections that ended since the last node.
-    pub(crate) ended_column: Option<usize>,
+    /// Whether block collections ended since the last node.
+    pub(crate) has_ended: bool,
     /// The column of the collection that holds the scalar.
     pub(crate) own_column: usize,
 }
@@ -82,8 +82,7 @@ pub(crate) fn attach(around: Surroundings<'_>) -> Attachment {
             Place::OwnLine => {
                 own_lines += 1;
                 let column = waiting.comment.column;
-                let ended = !waiting.after_dash
-                    && around.ended_column.is_some_and(|end| column >= end || column < around.own_column);
+                let ended = !waiting.after_dash && around.has_ended && column != around.own_column;
                 if around.is_absent || ended || own_lines <= feet {
                     attachment.strays.push(waiting.comment);
                 } else {

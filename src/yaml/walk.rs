@@ -36,8 +36,8 @@ pub struct Walk<'s> {
     waiting: Vec<Waiting>,
     /// How many may wait.
     comment_run: usize,
-    /// The smallest column of the block collections that ended since the last node.
-    ended_column: Option<usize>,
+    /// Whether block collections ended since the last node.
+    has_ended: bool,
     queue: VecDeque<Visit<'s>>,
 }
 
@@ -52,7 +52,7 @@ impl<'s> Walk<'s> {
             last: None,
             waiting: Vec::new(),
             comment_run: limits.comment_run,
-            ended_column: None,
+            has_ended: false,
             queue: VecDeque::new(),
         }
     }
@@ -143,13 +143,12 @@ impl<'s> Walk<'s> {
                 self.remember(NodeKind::Other, span);
             }
         } else {
-            let column = self.ended_column.unwrap_or(usize::MAX).min(collection.column);
-            self.ended_column = Some(column);
+            self.has_ended = true;
         }
     }
 
     fn value(&mut self, mut scalar: Scalar<'s>, span: &Span) -> Result<(), YamlError> {
-        let ended_column = self.ended_column.take();
+        let has_ended = std::mem::take(&mut self.has_ended);
         self.remember(NodeKind::Value, span);
         let behind = self.comment_behind(&mut scalar)?;
         let Attachment { deciding, strays } = attachment::attach(Surroundings {
@@ -157,7 +156,7 @@ impl<'s> Walk<'s> {
             is_absent: scalar.style == Style::Absent,
             behind,
             waiting: std::mem::take(&mut self.waiting),
-            ended_column,
+            has_ended,
             own_column: self.tracker.innermost().map_or(0, |collection| collection.column),
         });
         self.queue.extend(strays.into_iter().map(Visit::Stray));
@@ -210,7 +209,7 @@ impl<'s> Walk<'s> {
 
     /// Gives up the waiting comments: no scalar value follows them.
     fn strand(&mut self) {
-        self.ended_column = None;
+        self.has_ended = false;
         self.queue.extend(self.waiting.drain(..).map(|waiting| Visit::Stray(waiting.comment)));
     }
 
@@ -218,8 +217,7 @@ impl<'s> Walk<'s> {
     /// the dash of an outer sequence between them and the sequence that begins.
     fn strand_before_dash(&mut self, span: &Span) {
         let start = bytes(span).start;
-        // The sequence begins at its own dash, or behind it when it is indented like its mapping's key.
-        let own_dash = usize::from(self.source.as_bytes().get(start) != Some(&b'-'));
+        let own_dash = usize::from(self.begins_behind_dash(span));
         let (mut dashes, mut end, mut kept) = (0, start, self.waiting.len());
         for waiting in self.waiting.iter().rev() {
             dashes += place::dashes_between(self.source, waiting.comment.span.end, end);
@@ -233,16 +231,19 @@ impl<'s> Walk<'s> {
         self.queue.extend(strays);
     }
 
-    /// The column of a block sequence's dashes.
+    /// Whether the parser lets a block sequence begin behind its first dash rather than at it.
     ///
-    /// The parser lets a sequence begin behind its first dash when it is indented like its mapping's key.
+    /// It does so where the sequence is indented like its mapping's key; then that dash stands behind the key.
+    fn begins_behind_dash(&self, span: &Span) -> bool {
+        let is_in_mapping = self.tracker.innermost().is_some_and(|parent| parent.is_mapping);
+        let key = self.last.map_or(0, |last| last.end);
+        is_in_mapping && place::dashes_between(self.source, key, bytes(span).start) > 0
+    }
+
+    /// The column of a block sequence's dashes.
     fn dash_column(&self, span: &Span) -> usize {
-        let start = bytes(span).start;
-        if self.source.as_bytes().get(start) == Some(&b'-') {
-            return span.start.col();
-        }
-        let before = lines::text_before(self.source, start).trim_end_matches([' ', '\t']);
-        before.strip_suffix('-').map_or(0, |before| before.chars().count())
+        let parent = self.tracker.innermost().filter(|_| self.begins_behind_dash(span));
+        parent.map_or(span.start.col(), |mapping| mapping.column)
     }
 
     fn remember(&mut self, kind: NodeKind, span: &Span) {

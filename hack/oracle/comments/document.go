@@ -71,7 +71,7 @@ func (w *writer) mapping(indent, depth int, begun bool) {
 			w.mapping(indent+2, depth+1, false)
 		case depth < 3 && w.chance(35):
 			w.end()
-			w.sequence(indent+2*w.random.IntN(2), depth+1)
+			w.sequence(indent+2*w.random.IntN(2), depth+1, false)
 		case w.chance(10):
 			w.end()
 			w.between(indent + 2)
@@ -84,16 +84,23 @@ func (w *writer) mapping(indent, depth int, begun bool) {
 	}
 }
 
-func (w *writer) sequence(indent, depth int) {
+// sequence writes a block sequence; the first dash may stand on a line that has begun.
+func (w *writer) sequence(indent, depth int, begun bool) {
 	for range 1 + w.random.IntN(3) {
-		w.between(indent)
-		w.text.WriteString(strings.Repeat(" ", indent) + "- ")
+		if !begun {
+			w.between(indent)
+			w.text.WriteString(strings.Repeat(" ", indent))
+		}
+		begun = false
+		w.text.WriteString("- ")
 		switch {
 		case depth < 3 && w.chance(20):
 			w.mapping(indent+2, depth+1, true)
 		case depth < 3 && w.chance(8):
 			w.end()
-			w.sequence(indent+2, depth+1)
+			w.sequence(indent+2, depth+1, false)
+		case depth < 3 && w.chance(8):
+			w.sequence(indent+2, depth+1, true)
 		default:
 			w.value(indent)
 		}
