@@ -5,6 +5,7 @@ use tagboat::update::file::{FileOutcome, update_file};
 use tagboat::update::marker::{self, NoMarker};
 use tagboat::yaml::{self, Cause, YamlError};
 
+use crate::block::Block;
 use crate::mask;
 use crate::parsed::{self, Parsed};
 use crate::scalars::{self, Difference};
@@ -76,12 +77,11 @@ fn check_changes(outcome: &FileOutcome, differences: &[Difference<'_, '_>], old:
 
 /// The line of a scalar in the old text; of a block that of its header, where its comment stands as well.
 fn line_of(difference: &Difference<'_, '_>, old: &Parsed<'_>) -> usize {
-    let span = &difference.old.1;
     if !parsed::is_block(difference.old_style) {
-        return span.start.line();
+        return difference.old.1.start.line();
     }
-    let before = parsed::bytes(span).start;
-    old.comments.iter().rev().find(|comment| comment.start < before).map_or(0, |comment| comment.line)
+    let start = Block::of(old, difference.old).comment;
+    old.comments.iter().find(|comment| Some(comment.start) == start).map_or(0, |comment| comment.line)
 }
 
 /// A second update changes nothing, and says of every marker what the first one said.

@@ -4,7 +4,8 @@ use std::ops::Range;
 
 use granit_parser::ScalarStyle;
 
-use crate::parsed::{self, Parsed};
+use crate::block::{self, Block};
+use crate::parsed::{self, Node, Parsed};
 use crate::scalars::Difference;
 
 /// Stands for the bytes of a scalar; YAML allows it nowhere.
@@ -25,7 +26,7 @@ fn old_masks(text: &Parsed<'_>, difference: &Difference<'_, '_>) -> Masks {
     let mut masks: Masks = lost_tag(text.source, difference).map(|range| (range, "")).into_iter().collect();
     if parsed::is_block(difference.old_style) {
         let stays_block = parsed::is_block(difference.new_style);
-        masks.extend(block_masks(text, parsed::bytes(span), stays_block));
+        masks.extend(block_masks(text, difference.old, stays_block));
     } else if !parsed::is_absent(difference.old_style, span) {
         masks.push((parsed::bytes(span), MASK));
     }
@@ -42,7 +43,7 @@ fn new_masks(old: &Parsed<'_>, new: &Parsed<'_>, difference: &Difference<'_, '_>
         vec![(span.start - blank..span.end, "")]
     } else if parsed::is_block(difference.new_style) {
         assert_ne!(difference.old_style, ScalarStyle::Plain, "a block came");
-        block_masks(new, span, true)
+        block_masks(new, difference.new, true)
     } else {
         vec![(span, MASK)]
     }
@@ -73,40 +74,17 @@ fn ends_node(source: &str, at: usize) -> bool {
 
 /// The `|` or `>` with its indicators, and the lines below it: without the last one's line break if the block
 /// stays a block, with it otherwise.
-fn block_masks(text: &Parsed<'_>, span: Range<usize>, stays_block: bool) -> Masks {
-    let source = text.source;
-    let is_break = |byte: u8| byte == b'\n' || byte == b'\r';
-    let header_line_end = trimmed(&source[..span.start]).len();
-    let line_start = source[..header_line_end].bytes().rposition(is_break).map_or(0, |at| at + 1);
-    let in_line = |start: usize| (line_start..header_line_end).contains(&start);
-    let comment = text.comments.iter().map(|comment| comment.start).find(|&start| in_line(start));
-    let before = trimmed(&source[..comment.unwrap_or(header_line_end)]);
-    let header = before.rsplit([' ', '\t', '\n', '\r']).next().unwrap_or_default();
-    assert!(header.starts_with(['|', '>']), "the block at {span:?} has no header in {source:?}");
-    let first = next_line(source, header_line_end);
-    let mut masks = vec![(before.len() - header.len()..before.len(), MASK)];
-    let last = trimmed(&source[..span.end]).len();
-    if last > first {
-        let line_end = source[last..].bytes().position(is_break).map_or(source.len(), |at| last + at);
+fn block_masks(text: &Parsed<'_>, node: &Node<'_>, stays_block: bool) -> Masks {
+    let Block { header, lines, .. } = Block::of(text, node);
+    let mut masks = vec![(header, MASK)];
+    if !lines.is_empty() {
         masks.push(if stays_block {
-            (first..line_end, MASK)
+            (lines, MASK)
         } else {
-            (first..next_line(source, line_end), "")
+            (lines.start..block::next_line(text.source, lines.end), "")
         });
     }
     masks
-}
-
-fn trimmed(text: &str) -> &str {
-    text.trim_end_matches([' ', '\t', '\n', '\r'])
-}
-
-fn next_line(source: &str, offset: usize) -> usize {
-    match source[offset..].find(['\n', '\r']).map(|at| offset + at) {
-        None => source.len(),
-        Some(at) if source[at..].starts_with("\r\n") => at + 2,
-        Some(at) => at + 1,
-    }
 }
 
 fn masked(source: &str, mut masks: Masks) -> String {

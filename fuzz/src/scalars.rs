@@ -44,7 +44,7 @@ fn difference<'a, 's>(old: &'a Node<'s>, new: &'a Node<'s>) -> Option<Difference
     assert_eq!(old_anchor, new_anchor, "an anchor changed");
     let lost_tag = old_tag.is_some() && new_tag.is_none();
     if lost_tag {
-        assert!(old_tag.as_deref().is_some_and(is_other_core_type), "the tag {old_tag:?} was removed");
+        assert!(old_tag.as_deref().is_some_and(is_other_yaml_type), "the tag {old_tag:?} was removed");
     } else {
         assert_eq!(old_tag, new_tag, "a tag changed");
     }
@@ -64,9 +64,10 @@ fn value_of<'a>((event, span): &'a Node<'_>) -> &'a str {
 }
 
 fn is_text(tag: &Tag) -> bool {
-    tag.core_suffix() == Some("str") || format!("{}{}", tag.handle(), tag.suffix()) == "!"
+    tag.core_suffix() == Some("str")
 }
 
-fn is_other_core_type(tag: &Tag) -> bool {
-    tag.core_suffix().is_some_and(|suffix| suffix != "str")
+fn is_other_yaml_type(tag: &Tag) -> bool {
+    let name = format!("{}{}", tag.handle(), tag.suffix());
+    name.strip_prefix("tag:yaml.org,2002:").is_some_and(|suffix| suffix != "str")
 }

@@ -1,41 +1,139 @@
 //! Edits as a unified diff.
+//!
+//! What an edit changes is known, so nothing is searched for: the lines that hold its splices go, the same lines
+//! with the splices applied come.
 
-use similar::TextDiff;
+use std::ops::Range;
 
 use super::terminal::{Palette, printable};
 use crate::update::{FileEdit, FileTree, TreeError, TreePath};
+use crate::yaml::{self, Splice};
+
+/// Lines shown around a change.
+const CONTEXT: usize = 3;
 
 /// The unified diff of some edits of a tree, as `git apply` takes it.
 ///
-/// A file that changed since the edits were planned is left out.
+/// # Errors
+///
+/// When a file cannot be read any more.
 pub(super) fn unified(tree: &dyn FileTree, edits: &[FileEdit]) -> Result<String, TreeError> {
     let mut diff = String::new();
-    let mut before = Vec::new();
+    let mut content = Vec::new();
     for edit in edits {
-        tree.read(&edit.entry, usize::MAX, &mut before)?;
-        if let Some(after) = edit.apply(&before) {
-            diff.push_str(&unified_file(&edit.entry.path, &before, &after));
+        tree.read(&edit.entry, usize::MAX, &mut content)?;
+        // A file that changed since the edits were planned would be left alone by a run, too.
+        if let Some((text, splices)) = edit.splices_for(&content) {
+            let path = &edit.entry.path;
+            diff.push_str(&format!("--- {}\n+++ {}\n", quoted_path(b"a/", path), quoted_path(b"b/", path)));
+            write_hunks(text, splices, &mut diff);
         }
     }
     Ok(diff)
 }
 
-fn unified_file(path: &TreePath, before: &[u8], after: &[u8]) -> String {
-    let (before, after) = (String::from_utf8_lossy(before), String::from_utf8_lossy(after));
+/// Whole lines that are exchanged for others.
+struct Exchange<'t> {
+    /// The numbers of the lines that go, counted from 0.
+    lines: Range<usize>,
+    /// The lines that come.
+    new: Vec<String>,
+    old: &'t [&'t str],
+}
+
+fn write_hunks(text: &str, splices: &[Splice], diff: &mut String) {
     // A line ends at LF alone, as git sees it; a lone CR is part of its line.
-    let before: Vec<&str> = before.split_inclusive('\n').collect();
-    let after: Vec<&str> = after.split_inclusive('\n').collect();
-    let mut text = format!("--- {}\n+++ {}\n", quoted_path(b"a/", path), quoted_path(b"b/", path));
-    for hunk in TextDiff::from_slices(&before, &after).unified_diff().iter_hunks() {
-        text.push_str(&format!("{}\n", hunk.header()));
-        for change in hunk.iter_changes() {
-            text.push_str(&format!("{}{}", change.tag(), change.value()));
-            if !change.value().ends_with('\n') {
-                text.push_str("\n\\ No newline at end of file\n");
-            }
+    let lines: Vec<&str> = text.split_inclusive('\n').collect();
+    let exchanges = exchanges(text, &lines, splices);
+    let mut shift = 0_isize;
+    for hunk in exchanges.chunk_by(|left, right| right.lines.start <= left.lines.end + 2 * CONTEXT) {
+        let (Some(first), Some(last)) = (hunk.first(), hunk.last()) else { continue };
+        let start = first.lines.start.saturating_sub(CONTEXT);
+        let end = (last.lines.end + CONTEXT).min(lines.len());
+        let growth: isize =
+            hunk.iter().map(|exchange| signed(exchange.new.len()) - signed(exchange.old.len())).sum();
+        let (old_length, new_length) = (end - start, (signed(end - start) + growth).unsigned_abs());
+        let new_start = (signed(start) + shift).unsigned_abs();
+        diff.push_str(&format!("@@ -{} +{} @@\n", span(start, old_length), span(new_start, new_length)));
+        shift += growth;
+        let mut at = start;
+        for exchange in hunk {
+            write_lines(' ', &lines[at..exchange.lines.start], diff);
+            write_lines('-', exchange.old, diff);
+            write_lines('+', &exchange.new, diff);
+            at = exchange.lines.end;
+        }
+        write_lines(' ', &lines[at..end], diff);
+    }
+}
+
+/// Joins the splices that stand on the same lines.
+fn exchanges<'t>(text: &str, lines: &'t [&'t str], splices: &[Splice]) -> Vec<Exchange<'t>> {
+    let mut starts: Vec<usize> = Vec::with_capacity(lines.len() + 1);
+    let mut offset = 0;
+    for line in lines {
+        starts.push(offset);
+        offset += line.len();
+    }
+    starts.push(offset);
+    // The line that holds an offset; the end of the text belongs to the last line.
+    let line_of =
+        |offset: usize| starts.partition_point(|&start| start <= offset).min(lines.len()).saturating_sub(1);
+    let lines_of = |splice: &Splice| {
+        let last = if splice.range.is_empty() { splice.range.start } else { splice.range.end - 1 };
+        line_of(splice.range.start)..line_of(last) + 1
+    };
+    let mut exchanges: Vec<Exchange<'t>> = Vec::new();
+    let mut rest = splices;
+    while let Some(first) = rest.first() {
+        let mut range = lines_of(first);
+        let count = rest
+            .iter()
+            .take_while(|splice| {
+                let own = lines_of(splice);
+                let touches = own.start <= range.end;
+                range.end = if touches { range.end.max(own.end) } else { range.end };
+                touches
+            })
+            .count();
+        let (here, later) = rest.split_at(count);
+        let base = starts[range.start];
+        let moved: Vec<Splice> = here
+            .iter()
+            .map(|splice| Splice {
+                range: splice.range.start - base..splice.range.end - base,
+                text: splice.text.clone(),
+            })
+            .collect();
+        let new = yaml::apply(&text[base..starts[range.end]], &moved);
+        let new = new.split_inclusive('\n').map(str::to_owned).collect();
+        exchanges.push(Exchange { old: &lines[range.clone()], lines: range, new });
+        rest = later;
+    }
+    exchanges
+}
+
+fn write_lines<T: AsRef<str>>(sign: char, lines: &[T], diff: &mut String) {
+    for line in lines.iter().map(AsRef::as_ref) {
+        diff.push(sign);
+        diff.push_str(line);
+        if !line.ends_with('\n') {
+            diff.push_str("\n\\ No newline at end of file\n");
         }
     }
-    text
+}
+
+/// A hunk's place: lines count from 1, one line has no length, and no line stands behind the one before.
+fn span(start: usize, length: usize) -> String {
+    match length {
+        0 => format!("{start},0"),
+        1 => (start + 1).to_string(),
+        length => format!("{},{length}", start + 1),
+    }
+}
+
+fn signed(length: usize) -> isize {
+    isize::try_from(length).expect("no text has more lines than isize can count")
 }
 
 /// A path as git writes it in a diff: in double quotes, with escapes, where its bytes would be taken otherwise.
@@ -66,7 +164,7 @@ pub(super) fn coloured(diff: &str, palette: Palette) -> String {
     }
     let mut text = String::with_capacity(diff.len());
     for line in diff.split_inclusive('\n') {
-        let (content, end) = line.strip_suffix('\n').map_or((line, ""), |content| (content, "\n"));
+        let content = line.trim_end_matches(['\n', '\r']);
         let colour = match content.as_bytes() {
             [b'+', b'+', b'+', ..] | [b'-', b'-', b'-', ..] => palette.heading,
             [b'+', ..] => palette.added,
@@ -75,7 +173,7 @@ pub(super) fn coloured(diff: &str, palette: Palette) -> String {
             _ => "",
         };
         let reset = if colour.is_empty() { "" } else { palette.reset };
-        text.extend([colour, &printable(content), reset, end]);
+        text.extend([colour, &printable(content), reset, &line[content.len()..]]);
     }
     text
 }

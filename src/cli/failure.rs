@@ -46,6 +46,16 @@ impl Failure {
             Self::OutputClosed => ExitCode::SUCCESS,
         }
     }
+
+    /// This failure, or that of printing the result, whichever is worse.
+    ///
+    /// A closed output is no failure of its own, but must not hide one.
+    pub(super) fn after(printed: io::Result<()>, done: Result<(), Self>) -> Result<(), Self> {
+        match (printed.map_err(Self::from), done) {
+            (printed, Ok(())) => printed,
+            (_, Err(failure)) => Err(failure),
+        }
+    }
 }
 
 /// A failure to write to standard output.

@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::reconcile::automation::request::Request;
+use crate::sentence::chain;
 use crate::update::{ResultV2, Severity, UpdatePlan};
 use crate::yaml::Cause;
 
@@ -45,6 +46,10 @@ pub(super) struct Outcome {
     pub(super) skipped: Vec<Skipped>,
     /// How many files were looked into.
     pub(super) files_read: usize,
+    /// Selected policies whose latest image cannot be used; their markers are `policy-without-image`.
+    pub(super) unusable_images: Vec<UnusableImage>,
+    /// Files that could not be written; their markers are `changed`, but the files are as they were.
+    pub(super) not_written: Vec<String>,
     /// What failed, one sentence each.
     pub(super) errors: Vec<String>,
     /// What would change as a unified diff; only of a dry run.
@@ -135,11 +140,27 @@ pub(super) struct Marker {
     setter: String,
     /// One of changed, current, other-namespace, policy-not-selected, unknown-policy, policy-without-image,
     /// unknown-field, not-on-scalar.
+    #[schemars(with = "MarkerOutcomeName")]
     outcome: &'static str,
     /// Whether a person should look at it.
     pub(super) worth_saying: bool,
     /// The object around it, as kind/namespace/name.
     object: String,
+}
+
+/// The names of [`MarkerOutcome`](crate::update::MarkerOutcome), for the schema.
+#[derive(JsonSchema)]
+#[schemars(rename_all = "kebab-case", inline)]
+#[expect(dead_code, reason = "the schema is made from the type; the names come from the outcomes themselves")]
+enum MarkerOutcomeName {
+    Changed,
+    Current,
+    OtherNamespace,
+    PolicyNotSelected,
+    UnknownPolicy,
+    PolicyWithoutImage,
+    UnknownField,
+    NotOnScalar,
 }
 
 /// A file that holds the token and cannot be read.
@@ -163,6 +184,18 @@ pub(super) struct NearMiss {
     /// The line of the comment, counted from 1.
     line: usize,
     /// Why it is no marker.
+    cause: String,
+}
+
+/// A selected policy whose latest image cannot be used.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct UnusableImage {
+    /// The policy, as namespace/name.
+    policy: String,
+    /// The image as its status states it.
+    image: String,
+    /// What is wrong with it.
     cause: String,
 }
 
@@ -191,6 +224,8 @@ impl Outcome {
             near_misses: Vec::new(),
             skipped: Vec::new(),
             files_read: 0,
+            unusable_images: Vec::new(),
+            not_written: Vec::new(),
             errors: Vec::new(),
             diff: None,
         }
@@ -199,14 +234,30 @@ impl Outcome {
     /// Takes over what was asked for.
     pub(super) fn set_request(&mut self, request: &Request) {
         let images: Vec<_> = request.update.setters.images().collect();
-        let is_repeated = |name: &str| images.iter().filter(|(policy, _)| policy.name == name).count() > 1;
+        let mut namesakes: BTreeMap<&str, usize> = BTreeMap::new();
+        for (policy, _) in &images {
+            *namesakes.entry(&policy.name).or_default() += 1;
+        }
         self.policies = images
             .iter()
             .map(|(policy, image)| {
                 // Two policies of one name stand in two namespaces, which happens without an automation only.
-                let key = if is_repeated(&policy.name) { policy.to_string() } else { policy.name.clone() };
+                let key = if namesakes[policy.name.as_str()] > 1 {
+                    policy.to_string()
+                } else {
+                    policy.name.clone()
+                };
                 let digest = image.digest.as_ref().map(ToString::to_string).unwrap_or_default();
                 (key, Image { name: image.name.to_string(), tag: image.tag.to_string(), digest })
+            })
+            .collect();
+        self.unusable_images = request
+            .unusable
+            .iter()
+            .map(|unusable| UnusableImage {
+                policy: unusable.policy.to_string(),
+                image: unusable.image.clone(),
+                cause: chain(&unusable.cause),
             })
             .collect();
         self.values = self.automation.is_some().then(|| request.values.clone());

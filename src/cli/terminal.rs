@@ -46,7 +46,7 @@ pub(super) fn say(line: &str) {
 /// Text with its control characters escaped, so that a file's content cannot command a terminal.
 pub(super) fn printable(text: &str) -> String {
     text.chars().fold(String::with_capacity(text.len()), |mut result, c| {
-        if c.is_control() {
+        if c.is_control() && c != '\t' {
             result.extend(c.escape_default());
         } else {
             result.push(c);

@@ -1,5 +1,6 @@
 //! `tagboat update`: rewrite the marked values of a directory.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
@@ -70,25 +71,20 @@ pub(super) enum OutputFormat {
 
 pub(super) fn run(arguments: &UpdateArguments) -> Result<(), Failure> {
     let mut outcome = Outcome::new(None);
-    match update(arguments, &mut outcome) {
-        Ok(text) => match arguments.output {
-            OutputFormat::Text => print(&text)?,
-            OutputFormat::Json => print(&to_json(&outcome))?,
-        },
+    let (text, done) = match update(arguments, &mut outcome) {
+        Ok(text) => (text, finish(arguments, &outcome)),
         Err(Failure::Failed(sentences)) => {
             let sentences: Vec<String> =
                 sentences.into_iter().map(|sentence| prefixed(&outcome, &sentence)).collect();
-            if arguments.output == OutputFormat::Json {
-                outcome.outcome = OutcomeKind::Failed;
-                outcome.errors.clone_from(&sentences);
-                outcome.message = outcome.automation.is_some().then(|| sentences.join("; "));
-                print(&to_json(&outcome))?;
-            }
-            return Err(failed(&outcome, sentences));
+            outcome.outcome = OutcomeKind::Failed;
+            outcome.errors.clone_from(&sentences);
+            outcome.message = outcome.automation.is_some().then(|| sentences.join("; "));
+            (String::new(), Err(failed(&outcome, sentences)))
         }
         Err(other) => return Err(other),
-    }
-    finish(arguments, &outcome)
+    };
+    let text = if arguments.output == OutputFormat::Json { to_json(&outcome) } else { text };
+    Failure::after(print(&text), done)
 }
 
 /// Turns what was said into an exit status.
@@ -159,6 +155,7 @@ fn update(arguments: &UpdateArguments, outcome: &mut Outcome) -> Result<String, 
             outcome.errors.push(prefixed(outcome, &failure.sentence));
             for file in failure.files {
                 outcome.changes.remove(file);
+                outcome.not_written.push(file.to_owned());
                 result.file_changes.remove(file);
             }
         }
@@ -240,8 +237,9 @@ fn given_images(texts: &[String], manifests: &Manifests) -> Result<GivenImages, 
 
 /// Says which of the given images nobody asks for.
 fn warn_of_idle_images(request: &Request, given: &GivenImages) {
+    let selected: BTreeSet<&PolicyName> = request.update.setters.images().map(|(policy, _)| policy).collect();
     for policy in given.keys() {
-        if !request.update.setters.images().any(|(selected, _)| selected == policy) {
+        if !selected.contains(policy) {
             say(&format!(
                 "warning: --latest for {policy} has no effect: the automation does not select the policy"
             ));

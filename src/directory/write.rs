@@ -2,12 +2,12 @@
 //!
 //! The new bytes go to a file beside the old one, get the old one's mode and owner, and take its place in one
 //! rename. There is no flush to the disk, as git makes none when it checks files out: it would cost more than all
-//! the rest, and file systems order a rename behind the bytes it publishes. What a killed process leaves is a file
+//! the rest. So a killed process does no harm, and a power cut may. What a killed process leaves is a file
 //! with a name of ours, which the next run that writes there [sweeps](sweep).
 
 use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, fchown};
 use std::path::Path;
@@ -56,8 +56,9 @@ pub fn write_edit(directory: &Directory, edit: &FileEdit) -> Result<(), WriteErr
     let refused = |cause| WriteError::Refused { file: file.clone(), cause };
     let path = directory.locate(&edit.entry.path);
     // A rename would replace a file that nobody may write; opening it asks for that permission.
-    let old = OpenOptions::new().read(true).write(true).open(&path).map_err(refused)?;
-    let before = fs::read(&path).map_err(refused)?;
+    let mut old = OpenOptions::new().read(true).write(true).open(&path).map_err(refused)?;
+    let mut before = Vec::new();
+    old.read_to_end(&mut before).map_err(refused)?;
     let after = edit.apply(&before).ok_or_else(|| WriteError::ChangedMeanwhile { file: file.clone() })?;
     replace(&path, &old, &after).map_err(refused)
 }

@@ -66,8 +66,10 @@ impl Git {
         S: AsRef<OsStr>,
     {
         let arguments: Vec<S> = arguments.into_iter().collect();
-        let verb =
-            arguments.first().map_or_else(String::new, |verb| verb.as_ref().to_string_lossy().into_owned());
+        // Settings stand before the verb: `-c name=value commit`.
+        let settings = arguments.chunks(2).take_while(|pair| pair[0].as_ref() == "-c").count();
+        let verb = arguments.get(2 * settings).map(|verb| verb.as_ref().to_string_lossy().into_owned());
+        let verb = verb.unwrap_or_default();
         let output = self.command().args(&arguments).output().map_err(|cause| match cause.kind() {
             io::ErrorKind::NotFound if self.directory.is_dir() => GitError::Missing,
             _ => GitError::NotStarted { cause },

@@ -54,7 +54,7 @@ impl MarkerOutcome {
     pub fn complaint(self) -> Option<&'static str> {
         match self {
             Self::UnknownPolicy => Some("there is no such ImagePolicy"),
-            Self::PolicyWithoutImage => Some("the ImagePolicy has no latest image"),
+            Self::PolicyWithoutImage => Some("the ImagePolicy has no latest image that can be used"),
             Self::UnknownField => {
                 Some("images have no such part; it must be one of tag, name, digest, tag@digest, or left out")
             }

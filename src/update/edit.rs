@@ -44,11 +44,16 @@ impl FileEdit {
 
     /// The file's new content, or `None` if `content` is not what the edit was made for.
     pub fn apply(&self, content: &[u8]) -> Option<Vec<u8>> {
-        if ContentMark::of(content) != self.content {
-            return None;
-        }
-        let text = std::str::from_utf8(content).ok()?;
-        Some(yaml::apply(text, &self.splices).into_bytes())
+        let (text, splices) = self.splices_for(content)?;
+        Some(yaml::apply(text, splices).into_bytes())
+    }
+
+    /// The content as text and what is to be exchanged in it, or `None` if `content` is not what the edit was
+    /// made for.
+    pub fn splices_for<'c>(&self, content: &'c [u8]) -> Option<(&'c str, &[Splice])> {
+        let fits = ContentMark::of(content) == self.content;
+        let text = fits.then(|| std::str::from_utf8(content).ok()).flatten()?;
+        Some((text, &self.splices))
     }
 }
 

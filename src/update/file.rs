@@ -61,7 +61,9 @@ pub fn update_file(content: &[u8], setters: &Setters, limits: &Limits) -> Result
             Visit::Stray(comment) => update.stray(walk.path(), &comment),
             Visit::DocumentEnd => update.end_document(),
         }
-        if update.outcome.markers.len() + update.open.len() > limits.markers {
+        if update.outcome.markers.len() + update.open.len() + update.outcome.near_misses.len()
+            > limits.markers
+        {
             let line = update.open.last().map_or(1, |(marker, ..)| marker.line);
             let cause = Cause::TooManyMarkers { limit: limits.markers };
             return Err(YamlError { line, column: 1, cause });

@@ -9,6 +9,9 @@ use std::collections::BTreeMap;
 use super::result::ObjectIdentifier;
 use crate::yaml::Step;
 
+/// Longer values name no object: each marker of a file carries its object's name.
+const NAME_LENGTH: usize = 1024;
+
 /// A part of a document that may turn out to be an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Part {
@@ -53,7 +56,7 @@ impl ObjectTracker {
         };
         let is_naming =
             matches!((key, below), ("apiVersion" | "kind", None) | ("metadata", Some("name" | "namespace")));
-        if !is_naming {
+        if !is_naming || value.len() > NAME_LENGTH {
             return;
         }
         let identity = self.identities.entry(part).or_default();

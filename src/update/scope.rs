@@ -144,15 +144,16 @@ pub fn scope(tree: &dyn FileTree, path: Option<&str>) -> Result<Scope, ScopeErro
         has_links = true;
         let link = entry.path.clone();
         let target = follow(tree, &link.parent(), link.file_name());
-        let cause = match target.and_then(|path| Ok((tree.kind(&path).map_err(closed)?, path))) {
-            Ok((EntryKind::File, path)) => {
-                let entry = Entry { path, kind: EntryKind::File, content: None };
-                scope.files.push(ScopedFile { entry, link: Some(link) });
-                continue;
-            }
-            Ok(_) => SkipCause::ToDirectory,
-            Err(cause) => cause,
-        };
+        let cause =
+            match target.and_then(|path| Ok((tree.kind(&path).map_err(|error| cause_of(&error))?, path))) {
+                Ok((EntryKind::File, path)) => {
+                    let entry = Entry { path, kind: EntryKind::File, content: None };
+                    scope.files.push(ScopedFile { entry, link: Some(link) });
+                    continue;
+                }
+                Ok(_) => SkipCause::ToDirectory,
+                Err(cause) => cause,
+            };
         scope.skipped.push(Skipped { file: scope.name(&link), cause });
     }
     if has_links {
@@ -209,7 +210,7 @@ fn follow(tree: &dyn FileTree, from: &TreePath, path: &[u8]) -> Result<TreePath,
             _ => {}
         }
         let next = at.join(&part);
-        match tree.kind(&next).map_err(closed)? {
+        match tree.kind(&next).map_err(|error| cause_of(&error))? {
             EntryKind::Link => {
                 links += 1;
                 if links > LINKS_IN_A_ROW {
@@ -217,7 +218,7 @@ fn follow(tree: &dyn FileTree, from: &TreePath, path: &[u8]) -> Result<TreePath,
                 }
                 let mut target = Vec::new();
                 let entry = Entry { path: next, kind: EntryKind::Link, content: None };
-                tree.read(&entry, LINK_TARGET, &mut target).map_err(closed)?;
+                tree.read(&entry, LINK_TARGET, &mut target).map_err(|error| cause_of(&error))?;
                 if target.starts_with(b"/") {
                     return Err(SkipCause::Leaves);
                 }
@@ -232,7 +233,7 @@ fn follow(tree: &dyn FileTree, from: &TreePath, path: &[u8]) -> Result<TreePath,
     Ok(at)
 }
 
-fn closed(error: TreeError) -> SkipCause {
+fn cause_of(error: &TreeError) -> SkipCause {
     match error {
         TreeError::NotFound { .. } => SkipCause::Dangles,
         _ => SkipCause::Closed,

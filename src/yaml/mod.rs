@@ -6,7 +6,7 @@
 //! splices of a few bytes ([`splice`], [`plain`]), and afterwards proves on the new bytes that nothing but
 //! the wanted values changed ([`fingerprint`]).
 //!
-//! The parser underneath (`granit-parser`) is named in [`reader`], [`walk`] and [`fingerprint`] only.
+//! The parser underneath (`granit-parser`) is named in [`reader`], [`walk`], [`scalar`] and [`fingerprint`] only.
 
 pub mod attachment;
 pub mod comment;

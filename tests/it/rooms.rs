@@ -117,7 +117,7 @@ fn no_room_uses_one_below_it() {
         for used in named_rooms(&code, depth) {
             match place(&used) {
                 None => {
-                    wrong.push(format!("{} uses {used}, which has no place in the order", path.display()))
+                    wrong.push(format!("{} uses {used}, which has no place in the order", path.display()));
                 }
                 Some(other) if other > own => wrong.push(format!("{} uses {used} below it", path.display())),
                 Some(_) => {}

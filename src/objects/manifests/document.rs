@@ -6,6 +6,9 @@ use serde_json::Value;
 use super::ManifestError;
 use super::source::Source;
 
+/// The API groups that are read.
+pub(super) const GROUPS: [&str; 2] = [tagboat_api::IMAGE_GROUP, tagboat_api::SOURCE_GROUP];
+
 /// One document, or one item of a list.
 pub(super) struct Document {
     pub(super) value: Value,
@@ -20,9 +23,7 @@ impl Document {
 
 /// Whether a file names a group of ours at all; others need not be parsed, and need not be YAML.
 pub(super) fn may_hold_objects(content: &[u8]) -> bool {
-    [tagboat_api::IMAGE_GROUP, tagboat_api::SOURCE_GROUP]
-        .iter()
-        .any(|group| memmem::find(content, group.as_bytes()).is_some())
+    GROUPS.iter().any(|group| memmem::find(content, group.as_bytes()).is_some())
 }
 
 /// Splits a file into its documents; empty ones are dropped, the items of a `List` stand for themselves.
@@ -31,8 +32,9 @@ pub(super) fn split(source: &Source) -> Result<Vec<Document>, ManifestError> {
         |line, column, cause| ManifestError::NotYaml { file: source.file.clone(), line, column, cause };
     let text = std::str::from_utf8(&source.content)
         .map_err(|error| not_yaml(1, 1, format!("it is not UTF-8 at byte {}", error.valid_up_to())))?;
-    // Kubernetes' own YAML library takes y, n, on and off for the strings that they mostly are.
-    let options = serde_saphyr::options! { strict_booleans: true };
+    // The size of a file is bounded, and so are aliases by default; a budget for documents and values would refuse
+    // what kustomize builds. Kubernetes' own YAML library takes y, n, on and off for the strings that they mostly are.
+    let options = serde_saphyr::options! { strict_booleans: true, budget: None };
     let values: Vec<Value> = serde_saphyr::from_multiple_with_options(text, options).map_err(|error| {
         let error = error.without_snippet();
         let (line, column) = error.location().map_or((1, 1), |location| (location.line(), location.column()));

@@ -117,6 +117,13 @@ pub enum Note {
         /// The files.
         files: Vec<PathBuf>,
     },
+    /// A link or directory that could not be looked into.
+    Skipped {
+        /// Its path.
+        file: PathBuf,
+        /// Why.
+        cause: String,
+    },
     /// A field that a cluster would insist on.
     MissingField {
         /// The file.
@@ -153,6 +160,9 @@ impl fmt::Display for Note {
                     if files.len() == 1 { "a file".to_owned() } else { format!("{} files", files.len()) },
                     names.join(", ")
                 )
+            }
+            Self::Skipped { file, cause } => {
+                write!(formatter, "{}: no manifests were read there: {cause}", file.display())
             }
             Self::MissingField { file, object, field } => write!(
                 formatter,

@@ -68,31 +68,23 @@ impl Manifests {
 ///
 /// # Errors
 ///
-/// Every problem there is, not only the first; no objects are given then.
+/// The problems of all files and objects, not only the first; no objects are given then.
 pub fn read(paths: &[PathBuf]) -> Result<Manifests, Vec<ManifestError>> {
     let mut manifests = Manifests::default();
     let mut errors = Vec::new();
-    let mut sources = Vec::new();
+    let mut sources = source::Sources::default();
     for path in paths {
-        match source::collect(path) {
-            Ok(found) => sources.extend(found),
-            Err(error) => errors.push(error),
-        }
+        errors.extend(sources.collect(path).err());
     }
-    source::remove_repetitions(&mut sources);
-    let mut passed_over = Vec::new();
-    for source in sources {
-        if source.may_be_foreign && !document::may_hold_objects(&source.content) {
-            passed_over.push(source.file);
-            continue;
-        }
+    for source in sources.files {
         match document::split(&source) {
             Err(error) => errors.push(error),
             Ok(documents) => take(&source, documents, &mut manifests, &mut errors),
         }
     }
-    if !passed_over.is_empty() {
-        manifests.notes.push(Note::FilesPassedOver { files: passed_over });
+    manifests.notes.extend(sources.notes);
+    if !sources.passed_over.is_empty() {
+        manifests.notes.push(Note::FilesPassedOver { files: sources.passed_over });
     }
     errors.extend(repeated(&manifests.objects));
     if errors.is_empty() { Ok(manifests) } else { Err(errors) }

@@ -1,17 +1,17 @@
 //! From paths to the content of manifest files.
 
 use std::collections::HashSet;
-use std::fs;
-use std::io::Read;
+use std::fs::{self, File};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use super::ManifestError;
+use super::{ManifestError, Note, document};
 use crate::directory::Directory;
-use crate::update::FileTree;
 use crate::update::scope::scope;
+use crate::update::{FileTree, TreeError};
 
 /// A manifest file is no larger than this; etcd takes no object beyond 1.5 MiB, and a file holds many.
-const FILE_SIZE: usize = 64 * 1024 * 1024;
+const FILE_SIZE: usize = 32 * 1024 * 1024;
 
 /// One file's content.
 pub(super) struct Source {
@@ -21,35 +21,79 @@ pub(super) struct Source {
     pub(super) may_be_foreign: bool,
 }
 
-/// Reads what stands at `path`: a file, all YAML files of a directory, or standard input for `-`.
-pub(super) fn collect(path: &Path) -> Result<Vec<Source>, ManifestError> {
-    let unreadable = |cause| ManifestError::Unreadable { file: path.to_owned(), cause };
-    let only = |content| vec![Source { file: path.to_owned(), content, may_be_foreign: false }];
-    if path == Path::new("-") {
-        let mut content = Vec::new();
-        std::io::stdin().read_to_end(&mut content).map_err(|error| unreadable(error.into()))?;
-        return Ok(only(content));
-    }
-    if !path.is_dir() {
-        return fs::read(path).map(only).map_err(|error| unreadable(error.into()));
-    }
-    let directory = Directory::open(path).map_err(|error| unreadable(error.into()))?;
-    let scope = scope(&directory, None).map_err(|error| unreadable(error.into()))?;
-    let mut sources = Vec::new();
-    for file in scope.files {
-        let mut content = Vec::new();
-        directory.read(&file.entry, FILE_SIZE, &mut content).map_err(|error| unreadable(error.into()))?;
-        let file = directory.locate(&file.entry.path);
-        sources.push(Source { file, content, may_be_foreign: true });
-    }
-    Ok(sources)
+/// What stands at some paths.
+#[derive(Default)]
+pub(super) struct Sources {
+    /// The files that may hold objects, each once, however many of the given paths lead to it.
+    pub(super) files: Vec<Source>,
+    /// The files of directories that name no group of ours.
+    pub(super) passed_over: Vec<PathBuf>,
+    pub(super) notes: Vec<Note>,
+    seen: HashSet<PathBuf>,
 }
 
-/// Keeps one of each file, however many of the given paths lead to it.
-pub(super) fn remove_repetitions(sources: &mut Vec<Source>) {
-    let mut seen = HashSet::new();
-    sources.retain(|source| {
+impl Sources {
+    /// Reads what stands at `path`: a file, all YAML files of a directory, or standard input for `-`.
+    pub(super) fn collect(&mut self, path: &Path) -> Result<(), ManifestError> {
+        let unreadable =
+            |error: io::Error| ManifestError::Unreadable { file: path.to_owned(), cause: error.into() };
+        if path == Path::new("-") {
+            let content = read_bounded(io::stdin().lock()).map_err(unreadable)?;
+            self.add(Source { file: path.to_owned(), content, may_be_foreign: false });
+        } else if path.is_dir() {
+            self.collect_directory(path)?;
+        } else {
+            let content = File::open(path).and_then(read_bounded).map_err(unreadable)?;
+            self.add(Source { file: path.to_owned(), content, may_be_foreign: false });
+        }
+        Ok(())
+    }
+
+    fn collect_directory(&mut self, path: &Path) -> Result<(), ManifestError> {
+        let unreadable = |file: &Path, cause| ManifestError::Unreadable { file: file.to_owned(), cause };
+        let directory = Directory::open(path).map_err(|error| unreadable(path, error.into()))?;
+        let scope = scope(&directory, None).map_err(|error| unreadable(path, error.into()))?;
+        for skipped in scope.skipped {
+            self.notes
+                .push(Note::Skipped { file: path.join(skipped.file), cause: skipped.cause.to_string() });
+        }
+        let mut content = Vec::new();
+        for entry in scope.files.into_iter().map(|file| file.entry) {
+            let file = directory.locate(&entry.path);
+            match directory.read(&entry, FILE_SIZE, &mut content) {
+                Ok(()) if document::may_hold_objects(&content) => {
+                    self.add(Source { file, content: content.clone(), may_be_foreign: true });
+                }
+                Ok(()) => self.passed_over.push(file),
+                Err(error @ TreeError::TooLarge { .. }) => {
+                    let names_group = document::GROUPS
+                        .iter()
+                        .any(|group| directory.contains(&entry, group.as_bytes()).unwrap_or(true));
+                    if names_group {
+                        return Err(unreadable(&file, error.into()));
+                    }
+                    self.passed_over.push(file);
+                }
+                Err(error) => return Err(unreadable(&file, error.into())),
+            }
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, source: Source) {
         let identity = fs::canonicalize(&source.file).unwrap_or_else(|_| source.file.clone());
-        seen.insert(identity)
-    });
+        if self.seen.insert(identity) {
+            self.files.push(source);
+        }
+    }
+}
+
+fn read_bounded(input: impl Read) -> io::Result<Vec<u8>> {
+    let mut content = Vec::new();
+    input.take(FILE_SIZE as u64 + 1).read_to_end(&mut content)?;
+    if content.len() > FILE_SIZE {
+        let sentence = format!("it has more than {FILE_SIZE} bytes, the limit for a file of manifests");
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, sentence));
+    }
+    Ok(content)
 }

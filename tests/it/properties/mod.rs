@@ -33,7 +33,8 @@ fn update(text: &str, setters: &Setters) -> Result<FileOutcome, YamlError> {
 fn read(text: &str) -> Vec<Value> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     // A tag such as 1e310 reads as an infinite number, which is nothing to refuse here.
-    let options = serde_saphyr::options! { reject_non_finite_typeless_float: false };
+    let options =
+        serde_saphyr::options! { non_finite_float_policy: serde_saphyr::NonFiniteFloatPolicy::AsString };
     serde_saphyr::from_multiple_with_options(text, options).unwrap_or_else(|error| panic!("{error}\n{text}"))
 }
 

@@ -1,0 +1,58 @@
+//! Where a block scalar stands: its header, which is no part of the parser's span, and its lines.
+
+use std::ops::Range;
+
+use granit_parser::Event;
+
+use crate::parsed::{self, Node, Parsed};
+
+/// The parts of a block scalar.
+#[derive(Debug)]
+pub struct Block {
+    /// The `|` or `>` with its indicators.
+    pub header: Range<usize>,
+    /// The start of the comment behind the header.
+    pub comment: Option<usize>,
+    /// From the line below the header to the end of the last line that is not blank, its line break excluded.
+    pub lines: Range<usize>,
+}
+
+impl Block {
+    /// The parts of the block scalar `node`.
+    pub fn of(text: &Parsed<'_>, node: &Node<'_>) -> Self {
+        let source = text.source;
+        let span = parsed::bytes(&node.1);
+        let is_empty = matches!(&node.0, Event::Scalar(value, ..) if value.is_empty());
+        let header_line_end = if is_empty && source[span.start..].starts_with(['|', '>']) {
+            // An empty block at the end of the text: here the span covers the header.
+            line_end(source, span.start)
+        } else {
+            trim(&source[..span.start]).len()
+        };
+        let line_start = source[..header_line_end].rfind(['\n', '\r']).map_or(0, |at| at + 1);
+        let in_line = |start: &usize| (line_start..header_line_end).contains(start);
+        let comment = text.comments.iter().map(|comment| comment.start).find(in_line);
+        let before = trim(&source[..comment.unwrap_or(header_line_end)]);
+        let header = before.rsplit([' ', '\t', '\n', '\r']).next().unwrap_or_default();
+        assert!(header.starts_with(['|', '>']), "the block at {span:?} has no header in {source:?}");
+        let first = next_line(source, header_line_end);
+        let last = trim(&source[..span.end]).len();
+        let end = if last > first { line_end(source, last) } else { first };
+        Self { header: before.len() - header.len()..before.len(), comment, lines: first..end }
+    }
+}
+
+/// The offset behind the line that holds `offset`, its line break included.
+pub fn next_line(source: &str, offset: usize) -> usize {
+    let end = line_end(source, offset);
+    let rest = &source[end..];
+    end + if rest.starts_with("\r\n") { 2 } else { usize::from(!rest.is_empty()) }
+}
+
+fn line_end(source: &str, offset: usize) -> usize {
+    source[offset..].find(['\n', '\r']).map_or(source.len(), |at| offset + at)
+}
+
+fn trim(text: &str) -> &str {
+    text.trim_end_matches([' ', '\t', '\n', '\r'])
+}
