@@ -22,9 +22,9 @@ impl Block {
     pub fn of(text: &Parsed<'_>, node: &Node<'_>) -> Self {
         let source = text.source;
         let span = parsed::bytes(&node.1);
-        let is_empty = matches!(&node.0, Event::Scalar(value, ..) if value.is_empty());
-        let header_line_end = if is_empty && source[span.start..].starts_with(['|', '>']) {
-            // An empty block at the end of the text: here the span covers the header.
+        let is_blank = matches!(&node.0, Event::Scalar(value, ..) if value.trim_matches('\n').is_empty());
+        let header_line_end = if is_blank && source[span.start..].starts_with(['|', '>']) {
+            // A block without text at the end of the file: here the span covers the header.
             line_end(source, span.start)
         } else {
             trim(&source[..span.start]).len()

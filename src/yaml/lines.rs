@@ -17,19 +17,25 @@ pub fn text_before(source: &str, offset: usize) -> &str {
     if text.len() == offset { text.trim_start_matches('\u{feff}') } else { text }
 }
 
+/// The offset at which the line above begins, `start` being the beginning of a line; `None` on the first.
+pub fn start_of_line_above(source: &str, start: usize) -> Option<usize> {
+    let end = end_of_line_above(source, start)?;
+    Some(line_start(source, end))
+}
+
 /// The line above the one that holds `offset`, without its line break; `None` on the first line.
 pub fn line_above(source: &str, offset: usize) -> Option<&str> {
-    let start = line_start(source, offset);
-    if start == 0 {
-        return None;
-    }
-    let bytes = source.as_bytes();
-    let end = if bytes[start - 1] == b'\n' && start >= 2 && bytes[start - 2] == b'\r' {
-        start - 2
-    } else {
-        start - 1
-    };
+    let end = end_of_line_above(source, line_start(source, offset))?;
     Some(&source[line_start(source, end)..end])
+}
+
+fn end_of_line_above(source: &str, start: usize) -> Option<usize> {
+    let bytes = source.as_bytes();
+    match bytes[..start] {
+        [] => None,
+        [.., b'\r', b'\n'] => Some(start - 2),
+        _ => Some(start - 1),
+    }
 }
 
 /// The offset just behind the line that holds `offset`, its line break included.

@@ -74,6 +74,8 @@ pub struct Scalar<'s> {
     pub span: Range<usize>,
     /// The line on which it begins (of a block, the line of its `|` or `>`), counted from 1.
     pub line: usize,
+    /// Of a block: the offset behind the `|` or `>` and its indicators, blanks perhaps between. Else 0.
+    pub header_end: usize,
     /// The explicit tag, if there is one.
     pub tag: Option<Tag>,
     /// The node's number as the [`Fingerprint`](super::Fingerprint) counts.

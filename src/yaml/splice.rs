@@ -87,7 +87,7 @@ pub fn replace(source: &str, scalar: &Scalar<'_>, comment: &Comment, value: &str
             style
         }
         Style::Literal | Style::Folded => {
-            let block = Block::find(source, scalar, comment)?;
+            let block = Block::find(source, scalar)?;
             if value.is_empty() || block.content.is_empty() || value.contains(['\n', '\r']) {
                 let (text, style) = plain_or_quoted();
                 splices.push(Splice { range: block.header, text });
@@ -120,16 +120,15 @@ struct Block {
 }
 
 impl Block {
-    fn find(source: &str, scalar: &Scalar<'_>, comment: &Comment) -> Option<Self> {
-        let before_comment = source[..comment.span.start].trim_end_matches([' ', '\t']);
-        let header_end = before_comment.len();
-        let header_start =
-            before_comment.trim_end_matches(|c: char| c.is_ascii_digit() || "+-".contains(c)).len();
+    fn find(source: &str, scalar: &Scalar<'_>) -> Option<Self> {
+        let before = source[..scalar.header_end].trim_end_matches([' ', '\t']);
+        let header_end = before.len();
+        let header_start = before.trim_end_matches(|c: char| c.is_ascii_digit() || "+-".contains(c)).len();
         let header_start = header_start.checked_sub(1)?;
         if !matches!(source.as_bytes()[header_start], b'|' | b'>') {
             return None;
         }
-        let first = lines::next_line(source, comment.span.start);
+        let first = lines::next_line(source, header_end);
         let mut end = first;
         let mut lines_end = first;
         let mut indentation = None;

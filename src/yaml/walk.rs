@@ -96,7 +96,11 @@ impl<'s> Walk<'s> {
                 } else {
                     let tag = tag.as_deref().and_then(|tag| explicit_tag(tag, span));
                     let (bytes, line) = (bytes(span), span.start.line());
-                    self.value(Scalar { value, style, span: bytes, line, tag, node, anchor }, span)?;
+                    let header_end = 0;
+                    self.value(
+                        Scalar { value, style, span: bytes, line, header_end, tag, node, anchor },
+                        span,
+                    )?;
                 }
             }
             Event::Alias(_) => {
@@ -150,7 +154,10 @@ impl<'s> Walk<'s> {
     fn value(&mut self, mut scalar: Scalar<'s>, span: &Span) -> Result<(), YamlError> {
         let has_ended = std::mem::take(&mut self.has_ended);
         self.remember(NodeKind::Value, span);
-        let behind = self.comment_behind(&mut scalar)?;
+        let behind = self.comment_behind(&scalar)?;
+        if scalar.style.is_block() {
+            self.find_header(&mut scalar, behind.as_ref());
+        }
         let Attachment { deciding, strays } = attachment::attach(Surroundings {
             source: self.source,
             is_absent: scalar.style == Style::Absent,
@@ -165,7 +172,7 @@ impl<'s> Walk<'s> {
     }
 
     /// Takes the comment that stands behind the scalar just met; the parser gives it next.
-    fn comment_behind(&mut self, scalar: &mut Scalar<'_>) -> Result<Option<Comment>, YamlError> {
+    fn comment_behind(&mut self, scalar: &Scalar<'_>) -> Result<Option<Comment>, YamlError> {
         // Behind the value of `[key: value, # comment` the mapping ends before the comment comes.
         let is_single_pair = matches!(self.reader.peek(0)?, Some((Event::MappingEnd, span)) if span.is_empty())
             && self.tracker.innermost().is_some_and(|collection| collection.is_flow);
@@ -177,7 +184,6 @@ impl<'s> Walk<'s> {
             if comment.span.start >= scalar.span.end {
                 return Ok(None);
             }
-            scalar.line = comment.line;
         } else {
             let end = self.last.map_or(0, |last| last.end);
             if !place::stands_behind_value(self.source, end, &comment) {
@@ -188,6 +194,27 @@ impl<'s> Walk<'s> {
             self.fingerprint.add(&event, &span);
         }
         Ok(Some(comment))
+    }
+
+    /// Finds the line of a block's `|` or `>`: the comment behind it tells, else it is the first line above the
+    /// block's text that is not blank.
+    fn find_header(&self, scalar: &mut Scalar<'_>, behind: Option<&Comment>) {
+        if let Some(comment) = behind {
+            (scalar.line, scalar.header_end) = (comment.line, comment.span.start);
+            return;
+        }
+        let mut start = lines::line_start(self.source, scalar.span.start);
+        // The parser lets a block without lines begin at its indicator.
+        let begins_at_header =
+            scalar.value.is_empty() && self.source[scalar.span.start..].starts_with(['|', '>']);
+        while let Some(above) = lines::start_of_line_above(self.source, start).filter(|_| !begins_at_header) {
+            start = above;
+            scalar.line -= 1;
+            if !lines::is_blank(lines::line_at(self.source, start)) {
+                break;
+            }
+        }
+        scalar.header_end = start + lines::line_at(self.source, start).len();
     }
 
     /// Keeps a comment until the node behind it is known.
