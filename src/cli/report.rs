@@ -15,6 +15,8 @@ pub(super) struct Report<'a> {
     /// What changed, or would.
     pub(super) result: &'a ResultV2,
     pub(super) is_dry_run: bool,
+    /// How many files could not be written.
+    pub(super) not_written: usize,
 }
 
 /// Renders the report: what was selected, what changed file by file, and everything worth saying.
@@ -109,7 +111,12 @@ fn write_worth_saying(plan: &UpdatePlan, palette: Palette, text: &mut String) ->
 fn write_summary(report: &Report<'_>, text: &mut String) -> std::fmt::Result {
     let count = |number: usize, noun: &str| format!("{number} {noun}{}", if number == 1 { "" } else { "s" });
     let files = report.result.file_changes.len();
+    let failed = match report.not_written {
+        0 => String::new(),
+        number => format!("; {} could not be written", count(number, "file")),
+    };
     let what = match (files, report.is_dry_run) {
+        (0, _) if report.not_written > 0 => "Changed nothing".to_owned(),
         (0, _) => "Nothing to change".to_owned(),
         (files, true) => {
             format!("Would change {} in {}", count(report.result.edits(), "value"), count(files, "file"))
@@ -122,7 +129,7 @@ fn write_summary(report: &Report<'_>, text: &mut String) -> std::fmt::Result {
     let current = markers.iter().filter(|marker| marker.outcome == MarkerOutcome::Current).count();
     writeln!(
         text,
-        "\n{what}; {} read, {} met, {current} already current, {} unresolved, {} unreadable.",
+        "\n{what}{failed}; {} read, {} met, {current} already current, {} unresolved, {} unreadable.",
         count(report.plan.files, "file"),
         count(markers.len(), "marker"),
         report.plan.unresolved().count(),

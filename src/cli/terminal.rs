@@ -26,7 +26,8 @@ impl Palette {
     /// Colours for standard output: on a terminal, unless `NO_COLOR` is set to anything (no-color.org).
     pub(super) fn for_output() -> Self {
         let unwanted = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-        if io::stdout().is_terminal() && !unwanted { COLOURS } else { PLAIN }
+        let is_dumb = std::env::var_os("TERM").is_some_and(|terminal| terminal == "dumb");
+        if io::stdout().is_terminal() && !unwanted && !is_dumb { COLOURS } else { PLAIN }
     }
 }
 

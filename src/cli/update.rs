@@ -30,6 +30,7 @@ use crate::update::{FileEdit, PolicyName, ResultV2, UpdatePlan, plan};
 /// do not count as failures unless --strict is given), 1 something failed or a manifest could not be read,
 /// 2 wrong usage.
 #[derive(Debug, Args)]
+#[command(override_usage = "tagboat update <DIR> --policies <PATH>... [OPTIONS]")]
 pub(super) struct UpdateArguments {
     /// The directory whose files to rewrite
     #[arg(value_name = "DIR")]
@@ -96,7 +97,7 @@ fn finish(arguments: &UpdateArguments, outcome: &Outcome) -> Result<(), Failure>
     let unreadable = outcome.unparsable.len();
     if arguments.strict && unresolved + unreadable > 0 {
         let sentence = format!(
-            "--strict does not allow for unresolved markers ({unresolved}) and unreadable files ({unreadable})"
+            "--strict allows neither unresolved markers ({unresolved}) nor unreadable files ({unreadable})"
         );
         return Err(failed(outcome, vec![prefixed(outcome, &sentence)]));
     }
@@ -132,6 +133,7 @@ fn update(arguments: &UpdateArguments, outcome: &mut Outcome) -> Result<String, 
         say(&format!("warning: {}", prefixed(outcome, &unusable.to_string())));
     }
     warn_of_idle_images(&request, &given);
+    warn_of_empty_selection(automation, &manifests, &request, outcome);
     outcome.set_request(&request);
     let directory = open(&arguments.directory)?;
     let lock = if arguments.dry_run { None } else { Some(lock(&arguments.directory)?) };
@@ -163,8 +165,14 @@ fn update(arguments: &UpdateArguments, outcome: &mut Outcome) -> Result<String, 
     drop(lock);
     conclude(arguments, outcome, &plan, &result);
     let automation = outcome.automation.as_ref().map(|name| format!("{}/{}", name.namespace, name.name));
-    let report =
-        Report { automation, request: &request, plan: &plan, result: &result, is_dry_run: arguments.dry_run };
+    let report = Report {
+        automation,
+        request: &request,
+        plan: &plan,
+        result: &result,
+        is_dry_run: arguments.dry_run,
+        not_written: outcome.not_written.len(),
+    };
     text.push_str(&report::render(&report, palette));
     Ok(text)
 }
@@ -233,6 +241,24 @@ fn given_images(texts: &[String], manifests: &Manifests) -> Result<GivenImages, 
         }
     }
     Ok(given)
+}
+
+/// Says so when an automation selects no policy although there are some in its namespace.
+fn warn_of_empty_selection(
+    automation: Option<&ImageUpdateAutomation>,
+    manifests: &Manifests,
+    request: &Request,
+    outcome: &Outcome,
+) {
+    let Some(automation) = automation.filter(|automation| automation.spec.policy_selector.is_some()) else {
+        return;
+    };
+    let own = manifests.policies().filter(|policy| policy.namespace() == automation.namespace()).count();
+    if own > 0 && request.update.setters.selected() == 0 {
+        let sentence =
+            format!("spec.policySelector selects none of the {own} ImagePolicies of its namespace");
+        say(&format!("warning: {}", prefixed(outcome, &sentence)));
+    }
 }
 
 /// Says which of the given images nobody asks for.

@@ -65,7 +65,8 @@ pub fn write_edit(directory: &Directory, edit: &FileEdit) -> Result<(), WriteErr
 
 fn replace(path: &Path, old: &File, content: &[u8]) -> io::Result<()> {
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut new = tempfile::Builder::new().prefix(PREFIX).suffix(SUFFIX).tempfile_in(parent)?;
+    let prefix = format!("{PREFIX}{}-", std::process::id());
+    let mut new = tempfile::Builder::new().prefix(&prefix).suffix(SUFFIX).tempfile_in(parent)?;
     new.write_all(content)?;
     let (old, mine) = (old.metadata()?, new.as_file().metadata()?);
     if (old.uid(), old.gid()) != (mine.uid(), mine.gid()) {
@@ -95,7 +96,18 @@ pub fn sweep(directory: &Directory, edits: &[FileEdit]) -> usize {
     removed
 }
 
+/// Whether a process runs; a run in a directory above or below may be writing right now.
+fn is_alive(process: &str) -> bool {
+    process != std::process::id().to_string() && Path::new("/proc").join(process).exists()
+}
+
 fn is_left_over(name: &[u8]) -> bool {
     let middle = name.strip_prefix(PREFIX.as_bytes()).and_then(|rest| rest.strip_suffix(SUFFIX.as_bytes()));
-    middle.is_some_and(|middle| middle.len() == 6 && middle.iter().all(u8::is_ascii_alphanumeric))
+    let Some((process, random)) = middle.and_then(|middle| std::str::from_utf8(middle).ok()?.split_once('-'))
+    else {
+        return false;
+    };
+    let is_ours = random.len() == 6 && random.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    let is_number = !process.is_empty() && process.bytes().all(|byte| byte.is_ascii_digit());
+    is_ours && is_number && !is_alive(process)
 }

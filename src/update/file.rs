@@ -241,6 +241,7 @@ mod tests {
             ("@\n- v1\n", "v2", "@\n- v2\n"),
             ("a:\n  b: |+ @\n    v1\n  c: d\n", "v2", "a:\n  b: |- @\n    v2\n  c: d\n"),
             ("a: | @", "v2", "a: v2 @"),
+            ("k:\n  - |- @\n  - @\n  -\n", "v2", "k:\n  - v2 @\n  - v2 @\n  -\n"),
             ("k:\n@\n- |\n  v1\n", "v2", "k:\n@\n- |-\n  v2\n"),
             ("k:\n- x\n@\n- >+\n\n  | v1\n- y\n", "v2", "k:\n- x\n@\n- >-\n  v2\n- y\n"),
             ("k:\n@\n- |\n- y\n", "v2", "k:\n@\n- v2\n- y\n"),

@@ -5,13 +5,18 @@
 //! reference. Ours besides: `:tag@digest`, for fields that take both but not the name. The long form is
 //! kustomize's `{"$ref": "#/definitions/io.k8s.cli.setters.namespace:name"}`.
 
+use memchr::memmem;
+
 use super::setter::PolicyName;
 
 /// The member that makes a JSON object a marker.
 pub const TOKEN: &str = "$imagepolicy";
 
-/// What a file must contain to be looked into: the token with its double quotes.
+/// What a file must contain to be parsed: the token with its double quotes.
 pub const QUOTED_TOKEN: &[u8] = b"\"$imagepolicy\"";
+
+/// So many mentions of one file are listed.
+const MENTIONS: usize = 20;
 
 const LONG_FORM: &str = "#/definitions/io.k8s.cli.setters.";
 
@@ -49,6 +54,9 @@ pub enum NoMarker {
     /// The comment is not one JSON object.
     #[error("the comment is not one JSON object with nothing around it")]
     NotJson,
+    /// The token without double quotes, in a file that is not parsed for want of them.
+    #[error("\"$imagepolicy\" must stand in double quotes")]
+    NoQuotes,
     /// A member that is no string.
     #[error("a marker's members must all be strings")]
     NotStrings,
@@ -83,6 +91,18 @@ pub fn parse(comment: &str) -> Result<Marker, NoMarker> {
         Some(setter) if !setter.is_empty() => Ok(parse_setter(setter)),
         _ => Err(NoMarker::NoToken),
     }
+}
+
+/// The lines of a file that is not parsed on which a comment seems to mention the token.
+///
+/// A guess from the text alone: the `#` may be within a value.
+pub fn lines_without_quotes(content: &[u8]) -> Vec<usize> {
+    let is_mention = |line: &[u8]| {
+        let hash = memchr::memchr(b'#', line);
+        hash.is_some_and(|at| memmem::find(&line[at..], TOKEN.as_bytes()).is_some())
+    };
+    let lines = content.split(|&byte| byte == b'\n').enumerate();
+    lines.filter(|(_, line)| is_mention(line)).map(|(index, _)| index + 1).take(MENTIONS).collect()
 }
 
 fn parse_setter(setter: &str) -> Marker {

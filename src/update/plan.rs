@@ -5,7 +5,7 @@ use memchr::memmem;
 use super::account::{MarkerReport, NearMiss, Severity, Unparsable};
 use super::edit::FileEdit;
 use super::file::{FileOutcome, update_file};
-use super::marker::QUOTED_TOKEN;
+use super::marker::{self, NoMarker, QUOTED_TOKEN};
 use super::result::ResultV2;
 use super::scope::{ScopeError, Skipped, scope};
 use super::setter::Setters;
@@ -76,7 +76,7 @@ pub fn plan(
     let mut scope = scope(tree, request.path.as_deref())?;
     let skipped = std::mem::take(&mut scope.skipped);
     let mut plan = UpdatePlan { skipped, ..UpdatePlan::default() };
-    let token = memmem::Finder::new(QUOTED_TOKEN);
+    let token = memmem::Finder::new(marker::TOKEN);
     let of = scope.files.len();
     let mut edits = 0;
     let mut content = Vec::new();
@@ -92,7 +92,13 @@ pub fn plan(
             plan.unparsable.push(Unparsable { file: scope.key(file), error });
             continue;
         }
-        if token.find(&content).is_some() {
+        if token.find(&content).is_none() {
+            // Most files end here.
+        } else if memmem::find(&content, QUOTED_TOKEN).is_none() {
+            let (key, cause) = (scope.key(file), NoMarker::NoQuotes);
+            let lines = marker::lines_without_quotes(&content).into_iter();
+            plan.near_misses.extend(lines.map(|line| NearMiss { file: key.clone(), line, cause }));
+        } else {
             let key = scope.key(file);
             match update_file(&content, &request.setters, &request.limits) {
                 Err(error) => plan.unparsable.push(Unparsable { file: key, error }),

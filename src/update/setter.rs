@@ -63,6 +63,11 @@ impl Setters {
         })
     }
 
+    /// How many policies are selected, with an image or without.
+    pub fn selected(&self) -> usize {
+        self.policies.values().filter(|policy| **policy != Policy::NotSelected).count()
+    }
+
     /// The text that a marker's value should have, or why it has none.
     ///
     /// # Errors

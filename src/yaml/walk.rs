@@ -275,7 +275,7 @@ impl<'s> Walk<'s> {
 
     fn remember(&mut self, kind: NodeKind, span: &Span) {
         let mut end = bytes(span).end;
-        if kind == NodeKind::Value && span.end.line() > span.start.line() {
+        if kind == NodeKind::Value && (span.is_empty() || span.end.line() > span.start.line()) {
             // A block scalar ends where the next line's text begins; what counts is the end of the line before.
             let before = lines::text_before(self.source, end);
             end -= if lines::is_blank(before) { before.len() } else { 0 };

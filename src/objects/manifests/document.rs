@@ -39,7 +39,11 @@ pub(super) fn split(source: &Source) -> Result<Vec<Document>, ManifestError> {
         let error = error.without_snippet();
         let (line, column) = error.location().map_or((1, 1), |location| (location.line(), location.column()));
         let cause = error.to_string();
-        not_yaml(line, column, cause.lines().next().unwrap_or_default().to_owned())
+        // The place stands in front already, and the library's options are nothing to the user.
+        let cause = cause.lines().next().unwrap_or_default();
+        let cause = cause.split(", set DuplicateKeyPolicy").next().unwrap_or_default();
+        let cause = cause.split(" at line ").next().unwrap_or_default();
+        not_yaml(line, column, cause.to_owned())
     })?;
     let mut documents = Vec::new();
     for value in values {

@@ -170,7 +170,11 @@ impl fmt::Display for Note {
                 file.display()
             ),
             Self::StatusNotUnderstood { file, object, cause } => {
-                write!(formatter, "{}: the status of {object} is not understood: {cause}", file.display())
+                write!(
+                    formatter,
+                    "{}: of the status of {object} a part was passed over: {cause}",
+                    file.display()
+                )
             }
         }
     }

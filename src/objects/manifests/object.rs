@@ -181,7 +181,10 @@ impl Reading<'_> {
         self.notes.push(Note::StatusNotUnderstood { file, object, cause });
     }
 
-    fn invalid(&self, field: String, cause: String) -> ManifestError {
+    fn invalid(&self, field: String, mut cause: String) -> ManifestError {
+        if cause.starts_with("invalid type") && cause.ends_with("expected a string") {
+            cause.push_str("; put it in quotes");
+        }
         ManifestError::Invalid { file: self.file.to_owned(), object: self.name.clone(), field, cause }
     }
 }

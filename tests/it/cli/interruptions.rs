@@ -103,18 +103,25 @@ fn a_signal_in_the_middle_of_a_write_leaves_whole_files_and_the_next_run_cleans_
     assert_eq!(trees::differences(&new, &fleet.tree()), "");
 }
 
-/// Files with a name like ours are not ours.
+/// Files with a name like ours are not ours, and a process that runs may still need its own.
 #[test]
 fn only_our_own_left_overs_are_removed() {
-    let names =
-        [".tagboat-abc123.part", ".tagboat-notes.part", ".tagboat-abc123.partial", "tagboat-abc123.part"];
+    let alive = format!(".tagboat-{}-abc123.part", std::process::id());
+    // No process has so high a number.
+    let names = [
+        ".tagboat-4194305-abc123.part",
+        ".tagboat-notes.part",
+        ".tagboat-4194305-abc123.partial",
+        "tagboat-4194305-abc123.part",
+        &alive,
+    ];
     let fleet = Fleet::small();
     for name in names {
         fs::write(fleet.directory().join(name), "x").unwrap();
     }
     fleet.update([""; 0]).with_status(0);
     let there: Vec<bool> = names.iter().map(|name| fleet.directory().join(name).exists()).collect();
-    assert_eq!(there, [false, true, true, true]);
+    assert_eq!(there, [false, true, true, true, true]);
 }
 
 #[test]
