@@ -37,6 +37,13 @@ pub struct FileMarker {
     pub outcome: MarkerOutcome,
 }
 
+impl FileMarker {
+    /// A marker whose object is not known before the end of its document.
+    fn new(line: usize, marker: Marker, outcome: MarkerOutcome) -> Self {
+        Self { line, marker, object: ObjectIdentifier::default(), outcome }
+    }
+}
+
 /// Resolves the markers of a file and replaces their values.
 ///
 /// # Errors
@@ -131,7 +138,7 @@ impl<'s> FileUpdate<'s, '_> {
                 }
             },
         };
-        self.record(path, &comment, marker, outcome, change);
+        self.record(path, FileMarker::new(comment.line, marker, outcome), change);
     }
 
     fn stray(&mut self, path: &[Step<'_>], comment: &Comment) {
@@ -140,7 +147,7 @@ impl<'s> FileUpdate<'s, '_> {
                 Err(MarkerOutcome::OtherNamespace) => MarkerOutcome::OtherNamespace,
                 _ => MarkerOutcome::NotOnScalar,
             };
-            self.record(path, comment, marker, outcome, None);
+            self.record(path, FileMarker::new(comment.line, marker, outcome), None);
         }
     }
 
@@ -157,17 +164,9 @@ impl<'s> FileUpdate<'s, '_> {
         }
     }
 
-    fn record(
-        &mut self,
-        path: &[Step<'_>],
-        comment: &Comment,
-        marker: Marker,
-        outcome: MarkerOutcome,
-        change: Option<Change>,
-    ) {
+    fn record(&mut self, path: &[Step<'_>], marker: FileMarker, change: Option<Change>) {
         let (part, _) = object::split(path);
-        let object = ObjectIdentifier::default();
-        self.open.push((FileMarker { line: comment.line, marker, object, outcome }, part, change));
+        self.open.push((marker, part, change));
     }
 
     fn end_document(&mut self) {
