@@ -6,7 +6,8 @@ use super::object::{self, ObjectTracker, Part};
 use super::result::{Change, ObjectChanges, ObjectIdentifier};
 use super::setter::Setters;
 use crate::yaml::{
-    self, Cause, Comment, Limits, Scalar, Splice, Step, Visit, Walk, YamlError, fingerprint_of, splice,
+    self, Cause, Comment, Limits, Scalar, Splice, Step, Visit, Walk, YamlError, fingerprint_of,
+    splice::{self, Replacement},
 };
 
 /// What became of one file.
@@ -85,8 +86,8 @@ pub fn update_file(content: &[u8], setters: &Setters, limits: &Limits) -> Result
     splices.sort_by_key(|splice| splice.range.start);
     let text = yaml::apply(source, &splices);
     let mut expected = walk.fingerprint().clone();
-    for Replaced { scalar, value, style } in &replaced {
-        expected.exchange(scalar, value, *style);
+    for Replaced { scalar, value, replacement } in &replaced {
+        expected.exchange(scalar, value, replacement);
     }
     let line = replaced.first().map_or(1, |replaced| replaced.scalar.line);
     let unfaithful = YamlError { line, column: 1, cause: Cause::EditNotFaithful };
@@ -99,7 +100,7 @@ pub fn update_file(content: &[u8], setters: &Setters, limits: &Limits) -> Result
 struct Replaced<'s> {
     scalar: Scalar<'s>,
     value: String,
-    style: yaml::Style,
+    replacement: Replacement,
 }
 
 struct FileUpdate<'s, 'a> {
@@ -132,8 +133,8 @@ impl<'s> FileUpdate<'s, '_> {
                         setter: marker.setter.clone(),
                         line: scalar.line,
                     };
-                    self.splices.extend(replacement.splices);
-                    self.replaced.push(Replaced { scalar, value: wanted, style: replacement.style });
+                    self.splices.extend(replacement.splices.iter().cloned());
+                    self.replaced.push(Replaced { scalar, value: wanted, replacement });
                     (MarkerOutcome::Changed, Some(change))
                 }
             },
@@ -240,6 +241,7 @@ mod tests {
             ("@\n- v1\n", "v2", "@\n- v2\n"),
             ("a:\n  b: |+ @\n    v1\n  c: d\n", "v2", "a:\n  b: |- @\n    v2\n  c: d\n"),
             ("a: | @", "v2", "a: v2 @"),
+            ("a: !!float @\n  &x v1\nb: *x\n", "v2", "a: !!str @\n  &x v2\nb: *x\n"),
             ("k:\n  - |- @\n  - @\n  -\n", "v2", "k:\n  - v2 @\n  - v2 @\n  -\n"),
             ("k:\n@\n- |\n  v1\n", "v2", "k:\n@\n- |-\n  v2\n"),
             ("k:\n- x\n@\n- >+\n\n  | v1\n- y\n", "v2", "k:\n- x\n@\n- >-\n  v2\n- y\n"),

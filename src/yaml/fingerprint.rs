@@ -11,7 +11,8 @@ use std::hash::{BuildHasher, Hash, Hasher};
 use foldhash::quality::FixedState;
 use granit_parser::{Event, Span, StructureStyle, Tag};
 
-use super::scalar::{Scalar, Style, TagMeaning};
+use super::scalar::{Scalar, Style};
+use super::splice::Replacement;
 
 /// The digest of a stream of nodes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -62,11 +63,8 @@ impl Fingerprint {
         self.nodes += 1;
     }
 
-    /// Exchanges `scalar` for one that reads as `value` and is written in `style`.
-    ///
-    /// Its anchor stays, and so does its tag, unless it is one that a splice removes
-    /// ([`TagMeaning::OtherYamlType`]).
-    pub fn exchange(&mut self, scalar: &Scalar<'_>, value: &str, style: Style) {
+    /// Exchanges `scalar` for one that reads as `value`, is written as `replacement` says and has the same anchor.
+    pub fn exchange(&mut self, scalar: &Scalar<'_>, value: &str, replacement: &Replacement) {
         let term = |value: &str, style: Style, tag: Option<&str>| {
             let mut hasher = FixedState::default().build_hasher();
             scalar.node.hash(&mut hasher);
@@ -74,10 +72,8 @@ impl Fingerprint {
             hash_tag(&mut hasher, tag);
             hasher.finish()
         };
-        let old_tag = scalar.tag.as_ref();
-        let new_tag = old_tag.filter(|tag| tag.meaning != TagMeaning::OtherYamlType);
-        let old = term(&scalar.value, scalar.style, old_tag.map(|tag| tag.name.as_str()));
-        let new = term(value, style, new_tag.map(|tag| tag.name.as_str()));
+        let old = term(&scalar.value, scalar.style, scalar.tag.as_ref().map(|tag| tag.name.as_str()));
+        let new = term(value, replacement.style, replacement.tag.as_deref());
         self.sum = self.sum.wrapping_sub(old).wrapping_add(new);
     }
 }

@@ -7,6 +7,9 @@ use super::lines;
 use super::plain;
 use super::scalar::{Scalar, Style, TagMeaning};
 
+/// What `!!str` stands for.
+const STRING_TAG: &str = "tag:yaml.org,2002:str";
+
 /// One replacement of a range of bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Splice {
@@ -23,6 +26,8 @@ pub struct Replacement {
     pub splices: Vec<Splice>,
     /// How the new scalar is written.
     pub style: Style,
+    /// Its resolved tag, if it has one.
+    pub tag: Option<String>,
 }
 
 /// Applies splices to a text; they must be in rising order and must not overlap.
@@ -47,9 +52,11 @@ pub fn apply(source: &str, splices: &[Splice]) -> String {
 /// stands behind the scalar: for an absent scalar it tells the place.
 ///
 /// An explicit tag that would make the text something else than a string (`!!float 1.0`) goes with the old
-/// value; `!!str` and an application's own tags stay.
+/// value; `!!str` and an application's own tags stay. Where the comment stands between such a tag and the scalar,
+/// it belongs to the scalar by the tag alone, so there `!!str` takes the tag's place.
 pub fn replace(source: &str, scalar: &Scalar<'_>, comment: &Comment, value: &str) -> Option<Replacement> {
-    let is_text = scalar.tag.as_ref().is_some_and(|tag| tag.meaning == TagMeaning::Text);
+    let (tag_splice, tag) = new_tag(source, scalar, comment);
+    let is_text = tag.as_deref() == Some(STRING_TAG);
     let plain_or_quoted = || {
         let stays_plain = if is_text { plain::is_plain_syntax(value) } else { plain::reads_as_string(value) };
         if stays_plain {
@@ -58,7 +65,7 @@ pub fn replace(source: &str, scalar: &Scalar<'_>, comment: &Comment, value: &str
             (double_quoted(value), Style::DoubleQuoted)
         }
     };
-    let mut splices: Vec<Splice> = removed_tag(source, scalar).into_iter().collect();
+    let mut splices: Vec<Splice> = tag_splice.into_iter().collect();
     let style = match scalar.style {
         Style::SingleQuoted if can_be_single_quoted(value) => {
             splices.push(Splice {
@@ -103,7 +110,7 @@ pub fn replace(source: &str, scalar: &Scalar<'_>, comment: &Comment, value: &str
             }
         }
     };
-    Some(Replacement { splices, style })
+    Some(Replacement { splices, style, tag })
 }
 
 /// The parts of a block scalar in the source.
@@ -190,6 +197,20 @@ fn absent_place(source: &str, comment: &Comment) -> Option<usize> {
     let last_word = trimmed.rsplit([' ', '\t']).next().unwrap_or(trimmed);
     let fits = trimmed.ends_with(':') || last_word == "-" || last_word.starts_with(['&', '!']);
     fits.then(|| line_start + trimmed.len())
+}
+
+/// What becomes of the scalar's tag: the splice, and the resolved tag that is there afterwards.
+fn new_tag(source: &str, scalar: &Scalar<'_>, comment: &Comment) -> (Option<Splice>, Option<String>) {
+    let Some(tag) = &scalar.tag else { return (None, None) };
+    if tag.meaning != TagMeaning::OtherYamlType {
+        return (None, Some(tag.name.clone()));
+    }
+    let is_held_by_tag = tag.span.end <= comment.span.start && comment.span.end <= scalar.span.start;
+    if is_held_by_tag && scalar.style != Style::Absent && !scalar.style.is_block() {
+        let splice = Splice { range: tag.span.clone(), text: "!!str".to_owned() };
+        return (Some(splice), Some(STRING_TAG.to_owned()));
+    }
+    (removed_tag(source, scalar), None)
 }
 
 /// The removal of a tag under which no text is a string, with the blanks behind it, or before it at a line's end.
