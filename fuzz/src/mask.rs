@@ -24,6 +24,7 @@ pub fn assert_same_outside(old: &Parsed<'_>, new: &Parsed<'_>, differences: &[Di
 fn old_masks(text: &Parsed<'_>, difference: &Difference<'_, '_>) -> Masks {
     let span = &difference.old.1;
     let mut masks: Masks = lost_tag(text.source, difference).map(|range| (range, "")).into_iter().collect();
+    masks.extend(tag_mask(&difference.old.1, difference));
     if parsed::is_block(difference.old_style) {
         let stays_block = parsed::is_block(difference.new_style);
         masks.extend(block_masks(text, difference.old, stays_block));
@@ -45,8 +46,16 @@ fn new_masks(old: &Parsed<'_>, new: &Parsed<'_>, difference: &Difference<'_, '_>
         assert_ne!(difference.old_style, ScalarStyle::Plain, "a block came");
         block_masks(new, difference.new, true)
     } else {
-        vec![(span, MASK)]
+        let mut masks: Masks = tag_mask(&difference.new.1, difference).into_iter().collect();
+        masks.push((span, MASK));
+        masks
     }
+}
+
+/// The tag of a scalar whose tag became another.
+fn tag_mask(span: &granit_parser::Span, difference: &Difference<'_, '_>) -> Option<(Range<usize>, &'static str)> {
+    let tag = difference.is_retagged.then(|| span.tag_span()).flatten()?;
+    Some((parsed::bytes(&tag), MASK))
 }
 
 /// The bytes that go with a tag: the blanks behind it too, or those before it at a line's end. Where an absent

@@ -22,6 +22,8 @@ pub struct Difference<'a, 's> {
     pub new_style: ScalarStyle,
     /// Whether its tag was removed.
     pub lost_tag: bool,
+    /// Whether its tag became `!!str`.
+    pub is_retagged: bool,
 }
 
 /// Compares two texts event by event: only untagged parts of scalars may differ.
@@ -45,15 +47,19 @@ fn difference<'a, 's>(old: &'a Node<'s>, new: &'a Node<'s>) -> Option<Difference
     let lost_tag = old_tag.is_some() && new_tag.is_none();
     if lost_tag {
         assert!(old_tag.as_deref().is_some_and(is_other_yaml_type), "the tag {old_tag:?} was removed");
-    } else {
-        assert_eq!(old_tag, new_tag, "a tag changed");
+    }
+    // Where the comment stands between tag and value, `!!str` takes the place of another type.
+    let is_retagged = !lost_tag && old_tag != new_tag;
+    if is_retagged {
+        let fits = old_tag.as_deref().is_some_and(is_other_yaml_type) && new_tag.as_deref().is_some_and(is_text);
+        assert!(fits, "the tag {old_tag:?} became {new_tag:?}");
     }
     let (old_value, new_value) = (value_of(old), value_of(new));
     if !new_tag.as_deref().is_some_and(is_text) && *new_style == ScalarStyle::Plain {
         assert!(!setup::must_be_quoted(new_value), "{new_value:?} stands without quotes");
     }
     let (old_style, new_style) = (*old_style, *new_style);
-    Some(Difference { old, new, old_value, new_value, old_style, new_style, lost_tag })
+    Some(Difference { old, new, old_value, new_value, old_style, new_style, lost_tag, is_retagged })
 }
 
 fn value_of<'a>((event, span): &'a Node<'_>) -> &'a str {
