@@ -241,6 +241,8 @@ mod tests {
             ("@\n- v1\n", "v2", "@\n- v2\n"),
             ("a:\n  b: |+ @\n    v1\n  c: d\n", "v2", "a:\n  b: |- @\n    v2\n  c: d\n"),
             ("a: | @", "v2", "a: v2 @"),
+            ("- ! @\n# note\n\n@\n- v1\n", "v2", "- ! v2 @\n# note\n\n@\n- v2\n"),
+            ("k:\n  - ! @\n @\n  - v1\n", "v2", "k:\n  - ! v2 @\n @\n  - v2\n"),
             ("a: !!float @\n  &x v1\nb: *x\n", "v2", "a: !!str @\n  &x v2\nb: *x\n"),
             ("k:\n  - |- @\n  - @\n  -\n", "v2", "k:\n  - v2 @\n  - v2 @\n  -\n"),
             ("k:\n@\n- |\n  v1\n", "v2", "k:\n@\n- |-\n  v2\n"),

@@ -46,8 +46,8 @@ pub(crate) enum Above {
 /// The surroundings of a scalar that is about to take its comment.
 pub(crate) struct Surroundings<'a> {
     pub(crate) source: &'a str,
-    /// Whether the scalar is written at all.
-    pub(crate) is_absent: bool,
+    /// The place of a scalar that is not written at all.
+    pub(crate) absent_at: Option<usize>,
     /// The comment behind the scalar, on its last line (of a block: on the line of its indicator).
     pub(crate) behind: Option<Comment>,
     /// The comments since the last node.
@@ -63,6 +63,8 @@ pub(crate) struct Surroundings<'a> {
 pub(crate) struct Attachment {
     pub(crate) deciding: Option<Comment>,
     pub(crate) strays: Vec<Comment>,
+    /// The comments that go on waiting: they stand below an absent scalar.
+    pub(crate) kept: Vec<Waiting>,
 }
 
 /// Decides which of the comments around a scalar is its own.
@@ -77,13 +79,15 @@ pub(crate) fn attach(around: Surroundings<'_>) -> Attachment {
     for waiting in around.waiting {
         match waiting.place {
             Place::Property => line_comments.push(waiting.comment),
-            Place::Opening if around.is_absent => line_comments.push(waiting.comment),
+            Place::Opening if around.absent_at.is_some() => line_comments.push(waiting.comment),
             Place::Opening => head_comments.push(waiting.comment),
             Place::OwnLine => {
                 own_lines += 1;
                 let column = waiting.comment.column;
                 let ended = !waiting.after_dash && around.has_ended && column != around.own_column;
-                if around.is_absent || ended || own_lines <= feet {
+                if around.absent_at.is_some_and(|place| waiting.comment.span.start >= place) {
+                    attachment.kept.push(waiting);
+                } else if around.absent_at.is_some() || ended || own_lines <= feet {
                     attachment.strays.push(waiting.comment);
                 } else {
                     head_comments.push(waiting.comment);

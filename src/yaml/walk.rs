@@ -158,14 +158,15 @@ impl<'s> Walk<'s> {
         if scalar.style.is_block() {
             self.find_header(&mut scalar, behind.as_ref());
         }
-        let Attachment { deciding, strays } = attachment::attach(Surroundings {
+        let Attachment { deciding, strays, kept } = attachment::attach(Surroundings {
             source: self.source,
-            is_absent: scalar.style == Style::Absent,
+            absent_at: (scalar.style == Style::Absent).then_some(scalar.span.start),
             behind,
             waiting: std::mem::take(&mut self.waiting),
             has_ended,
             own_column: self.tracker.innermost().map_or(0, |collection| collection.column),
         });
+        self.waiting = kept;
         self.queue.extend(strays.into_iter().map(Visit::Stray));
         self.queue.push_back(Visit::Value(scalar, deciding));
         Ok(())
