@@ -11,8 +11,8 @@ use crate::parsed::{self, Node, Parsed};
 pub struct Block {
     /// The `|` or `>` with its indicators.
     pub header: Range<usize>,
-    /// The start of the comment behind the header.
-    pub comment: Option<usize>,
+    /// The header's line, counted from 1.
+    pub line: usize,
     /// From the line below the header to the end of the last line that is not blank, its line break excluded.
     pub lines: Range<usize>,
 }
@@ -38,7 +38,9 @@ impl Block {
         let first = next_line(source, header_line_end);
         let last = trim(&source[..span.end]).len();
         let end = if last > first { line_end(source, last) } else { first };
-        Self { header: before.len() - header.len()..before.len(), comment, lines: first..end }
+        let header = before.len() - header.len()..before.len();
+        let line = 1 + source[..header.start].replace("\r\n", "\n").matches(['\n', '\r']).count();
+        Self { header, line, lines: first..end }
     }
 }
 

@@ -75,28 +75,13 @@ fn check_changes(outcome: &FileOutcome, differences: &[Difference<'_, '_>], old:
     assert_eq!(changed.count(), changes.len(), "not one change for each changed marker");
 }
 
-/// The line of a scalar in the old text; of a block that of its header, where its comment stands as well.
+/// The line of a scalar in the old text; of a block that of its header.
 fn line_of(difference: &Difference<'_, '_>, old: &Parsed<'_>) -> usize {
-    if !parsed::is_block(difference.old_style) {
-        return difference.old.1.start.line();
+    if parsed::is_block(difference.old_style) {
+        Block::of(old, difference.old).line
+    } else {
+        difference.old.1.start.line()
     }
-    let start = Block::of(old, difference.old).comment;
-    let comment = old.comments.iter().find(|comment| Some(comment.start) == start);
-    comment.map_or_else(|| header_line(difference, old), |comment| comment.line)
-}
-
-/// The line of a block's header where no comment stands behind it: the first one above its text that is not blank.
-fn header_line(difference: &Difference<'_, '_>, old: &Parsed<'_>) -> usize {
-    let marker = difference.old.1.start;
-    let start = marker.byte_offset().expect("a parser over a string knows its byte offsets");
-    if difference.old_value.is_empty() && old.source[start..].starts_with(['|', '>']) {
-        return marker.line();
-    }
-    let above = &old.source[..start];
-    let above = &above[..above.rfind(['\n', '\r']).map_or(0, |at| at + 1)];
-    let above = above.replace("\r\n", "\n").replace('\r', "\n");
-    let blank = above.split_terminator('\n').rev().take_while(|line| line.trim_matches([' ', '\t']).is_empty());
-    marker.line() - 1 - blank.count()
 }
 
 /// A second update changes nothing, and says of every marker what the first one said.

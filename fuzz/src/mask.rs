@@ -53,7 +53,10 @@ fn new_masks(old: &Parsed<'_>, new: &Parsed<'_>, difference: &Difference<'_, '_>
 }
 
 /// The tag of a scalar whose tag became another.
-fn tag_mask(span: &granit_parser::Span, difference: &Difference<'_, '_>) -> Option<(Range<usize>, &'static str)> {
+fn tag_mask(
+    span: &granit_parser::Span,
+    difference: &Difference<'_, '_>,
+) -> Option<(Range<usize>, &'static str)> {
     let tag = difference.is_retagged.then(|| span.tag_span()).flatten()?;
     Some((parsed::bytes(&tag), MASK))
 }

@@ -51,7 +51,8 @@ fn difference<'a, 's>(old: &'a Node<'s>, new: &'a Node<'s>) -> Option<Difference
     // Where the comment stands between tag and value, `!!str` takes the place of another type.
     let is_retagged = !lost_tag && old_tag != new_tag;
     if is_retagged {
-        let fits = old_tag.as_deref().is_some_and(is_other_yaml_type) && new_tag.as_deref().is_some_and(is_text);
+        let fits =
+            old_tag.as_deref().is_some_and(is_other_yaml_type) && new_tag.as_deref().is_some_and(is_text);
         assert!(fits, "the tag {old_tag:?} became {new_tag:?}");
     }
     let (old_value, new_value) = (value_of(old), value_of(new));
