@@ -6,6 +6,7 @@ pub mod git;
 pub mod objects;
 pub mod reconcile;
 pub mod reference;
+pub mod secret;
 pub mod sentence;
 pub mod update;
 pub mod yaml;

@@ -1,0 +1,40 @@
+//! The type of everything that must not be seen: passwords, tokens, private keys.
+
+use std::fmt;
+
+use zeroize::Zeroizing;
+
+/// Bytes that print as dots and are wiped from memory when dropped.
+#[derive(Clone)]
+pub struct Secret(Zeroizing<Vec<u8>>);
+
+impl Secret {
+    /// Takes bytes into keeping.
+    pub fn new(bytes: impl Into<Vec<u8>>) -> Self {
+        Self(Zeroizing::new(bytes.into()))
+    }
+
+    /// The bytes themselves, for the one place that needs them.
+    pub fn expose(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+/// Prints dots.
+impl fmt::Debug for Secret {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("\"••••\"")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_secret_prints_as_dots() {
+        let secret = Secret::new("hunter2");
+        assert_eq!(format!("{secret:?} {:?}", Some(&secret)), "\"••••\" Some(\"••••\")");
+        assert_eq!(secret.expose(), b"hunter2");
+    }
+}
