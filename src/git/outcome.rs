@@ -1,0 +1,50 @@
+//! What came of a proposal.
+
+use super::checkout::{CheckoutReference, Revision};
+use super::name::{BranchName, CommitId};
+use super::refspec::Refspec;
+
+/// Where a proposal starts from and where its commit goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Target {
+    /// What to start from.
+    pub checkout: CheckoutReference,
+    /// The branch that gets the commit. Where it exists, the commit is made on top of it; otherwise it is made from
+    /// the checkout.
+    pub push: BranchName,
+    /// A further push of the same run.
+    pub refspec: Option<Refspec>,
+    /// Push options, sent as `key=value` to servers that take them.
+    pub options: Vec<(String, String)>,
+}
+
+/// What came of a proposal that did not fail.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The remote is as the last run of the same proposal left it, so nothing was fetched or looked at.
+    NothingNew,
+    /// The files were looked at and are as they should be.
+    NothingToCommit {
+        /// What was checked out.
+        source: Revision,
+    },
+    /// A commit arrived on the remote.
+    Pushed(Push),
+}
+
+/// A commit that arrived on the remote.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Push {
+    /// What was checked out.
+    pub source: Revision,
+    /// The branch that has the commit now.
+    pub branch: BranchName,
+    /// The commit.
+    pub commit: CommitId,
+    /// The refspec that was pushed too.
+    pub refspec: Option<String>,
+    /// The commit's message.
+    pub message: String,
+    /// Whether an earlier run pushed it and ended before it could say so.
+    pub is_from_earlier_run: bool,
+}
