@@ -1,5 +1,7 @@
 //! Listing and reading a directory.
 
+use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -7,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use memchr::memmem;
 
+use super::write::is_left_over;
 use crate::update::{Entry, EntryKind, FileTree, TreeError, TreePath};
 
 /// How much of a large file is searched at a time.
@@ -18,6 +21,8 @@ const WINDOW: usize = 256 * 1024;
 #[derive(Debug, Clone)]
 pub struct Directory {
     root: PathBuf,
+    /// Where a listing met what a killed run left: noted in passing, so that nobody has to list again for it.
+    littered: RefCell<BTreeSet<TreePath>>,
 }
 
 impl Directory {
@@ -28,7 +33,12 @@ impl Directory {
     /// When `root` does not exist, is no directory or cannot be listed.
     pub fn open(root: &Path) -> io::Result<Self> {
         fs::read_dir(root)?;
-        Ok(Self { root: root.to_owned() })
+        Ok(Self { root: root.to_owned(), littered: RefCell::default() })
+    }
+
+    /// The directories listed so far in which a killed run left a file.
+    pub(super) fn littered(&self) -> BTreeSet<TreePath> {
+        self.littered.borrow().clone()
     }
 
     /// Where a path of the tree stands in the file system.
@@ -72,6 +82,9 @@ impl FileTree for Directory {
                         directories.push(path);
                     }
                 } else if let Some(kind) = entry_kind(kind) {
+                    if is_left_over(&name) {
+                        self.littered.borrow_mut().insert(directory.clone());
+                    }
                     entries.push(Entry { path, kind, content: None });
                 }
             }

@@ -3,9 +3,8 @@
 //! The new bytes go to a file beside the old one, get the old one's mode and owner, and take its place in one
 //! rename. There is no flush to the disk, as git makes none when it checks files out: it would cost more than all
 //! the rest. So a killed process does no harm, and a power cut may. What a killed process leaves is a file
-//! with a name of ours, which the next run that writes there [sweeps](sweep).
+//! with a name of ours, which the next run that comes there [sweeps](sweep).
 
-use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::ffi::OsStrExt;
@@ -13,7 +12,7 @@ use std::os::unix::fs::{MetadataExt, fchown};
 use std::path::Path;
 
 use super::tree::Directory;
-use crate::update::{FileEdit, TreePath};
+use crate::update::FileEdit;
 
 const PREFIX: &str = ".tagboat-";
 const SUFFIX: &str = ".part";
@@ -81,11 +80,13 @@ fn replace(path: &Path, old: &File, content: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// Removes what killed runs left in the directories of `edits`; gives the number of files removed.
+/// Removes what killed runs left in the directories of `edits`, and wherever else a listing of `directory` met it;
+/// gives the number of files removed.
 ///
 /// To be called under the directory's [`Lock`](super::Lock), so that no running process loses a file.
 pub fn sweep(directory: &Directory, edits: &[FileEdit]) -> usize {
-    let parents: BTreeSet<TreePath> = edits.iter().map(|edit| edit.entry.path.parent()).collect();
+    let mut parents = directory.littered();
+    parents.extend(edits.iter().map(|edit| edit.entry.path.parent()));
     let mut removed = 0;
     for parent in &parents {
         let Ok(listing) = fs::read_dir(directory.locate(parent)) else { continue };
@@ -101,7 +102,8 @@ fn is_alive(process: &str) -> bool {
     process != std::process::id().to_string() && Path::new("/proc").join(process).exists()
 }
 
-fn is_left_over(name: &[u8]) -> bool {
+/// Whether a file of this name was left by a run that is over.
+pub(super) fn is_left_over(name: &[u8]) -> bool {
     let middle = name.strip_prefix(PREFIX.as_bytes()).and_then(|rest| rest.strip_suffix(SUFFIX.as_bytes()));
     let Some((process, random)) = middle.and_then(|middle| std::str::from_utf8(middle).ok()?.split_once('-'))
     else {

@@ -124,6 +124,26 @@ fn only_our_own_left_overs_are_removed() {
     assert_eq!(there, [false, true, true, true, true]);
 }
 
+/// The run that was killed may have been the last one with something to write there.
+#[test]
+fn left_overs_are_removed_where_nothing_is_to_be_written() {
+    let left_over = ".tagboat-4194305-abc123.part";
+    for current in ["5.0.3", "4.0.6"] {
+        let files = [("app.yaml", tag_line(current)), ("deep/er/other.yaml", "a: 1\n".into())];
+        let fleet = Fleet::new(files.each_ref().map(|(path, text)| (*path, text.as_str())), &podinfo());
+        let at = |directory: &str| fleet.directory().join(directory).join(left_over);
+        for directory in ["", "deep", "deep/er", ".git"] {
+            fs::create_dir_all(fleet.directory().join(directory)).unwrap();
+            fs::write(at(directory), "x").unwrap();
+        }
+        let there = || ["", "deep", "deep/er", ".git"].map(|directory| at(directory).exists());
+        fleet.update(["--dry-run"]).with_status(0);
+        assert_eq!(there(), [true; 4], "a dry run writes nothing");
+        fleet.update([""; 0]).with_status(0);
+        assert_eq!(there(), [false, false, false, true], "{current}");
+    }
+}
+
 #[test]
 fn a_write_that_is_refused_half_way_leaves_the_file_and_goes_on() {
     let (old, new) = (three_files("4.0.6"), three_files("5.0.3"));
