@@ -40,6 +40,8 @@ const SAMPLE: &[(&str, &[u8])] = sample![
 ];
 
 pub(super) fn run(arguments: &DemoArguments) -> Result<(), Failure> {
+    // Without git nothing is to be unpacked: a second try would find the directory full.
+    Git::new(Path::new(".")).run(["--version"]).map_err(|error| Failure::new(chain(&error)))?;
     let directory = prepare(arguments.directory.as_deref())?;
     unpack(&directory)?;
     let git = Git::new(&directory);
