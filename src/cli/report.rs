@@ -39,13 +39,14 @@ fn write_report(report: &Report<'_>, palette: Palette, text: &mut String) -> std
 fn write_policies(report: &Report<'_>, palette: Palette, text: &mut String) -> std::fmt::Result {
     writeln!(text, "{}Policies:{}", palette.heading, palette.reset)?;
     let mut is_empty = true;
-    for (policy, image) in report.request.update.setters.images() {
+    for (policy, image) in report.request.update.setters.selected() {
         is_empty = false;
         let name = if report.automation.is_some() { policy.name.clone() } else { policy.to_string() };
+        let image = image.map_or_else(|| "no latest image that can be used".to_owned(), ToString::to_string);
         writeln!(text, "- {}: {image}", printable(&name))?;
     }
     if is_empty {
-        writeln!(text, "- none that is selected and has an image")?;
+        writeln!(text, "- none is selected")?;
     }
     Ok(())
 }

@@ -125,8 +125,8 @@ fn to_json(outcome: &Outcome) -> String {
 /// Carries out the update, fills in the outcome and gives the report as text.
 fn update(arguments: &UpdateArguments, outcome: &mut Outcome) -> Result<String, Failure> {
     let manifests = read_manifests(&arguments.policies)?;
-    let given = given_images(&arguments.latest, &manifests)?;
     let automation = choose_automation(&manifests, arguments.automation.as_deref())?;
+    let given = given_images(&arguments.latest, &manifests, automation)?;
     outcome.automation = automation.map(name_of);
     let request = make_request(automation, &manifests, &given)?;
     for unusable in &request.unusable {
@@ -215,7 +215,16 @@ fn policy_name(policy: &tagboat_api::ImagePolicy) -> PolicyName {
 }
 
 /// Understands `--latest`.
-fn given_images(texts: &[String], manifests: &Manifests) -> Result<GivenImages, Failure> {
+///
+/// Where policies of several namespaces have the name, the one in the automation's namespace is meant: no other
+/// could have an effect.
+fn given_images(
+    texts: &[String],
+    manifests: &Manifests,
+    automation: Option<&ImageUpdateAutomation>,
+) -> Result<GivenImages, Failure> {
+    let own_namespace = automation.and_then(ResourceExt::namespace);
+    let is_own = |policy: &PolicyName| own_namespace.as_ref() == Some(&policy.namespace);
     let mut given = GivenImages::new();
     for text in texts {
         let (name, image) = text.split_once('=').ok_or_else(|| {
@@ -227,15 +236,22 @@ fn given_images(texts: &[String], manifests: &Manifests) -> Result<GivenImages, 
         let fits = |policy: &PolicyName| {
             policy.name == name && namespace.is_none_or(|namespace| policy.namespace == namespace)
         };
-        let mut found = manifests.policies().map(policy_name).filter(fits);
-        let policy = found.next().ok_or_else(|| {
-            Failure::Usage(format!("--latest {text:?}: no ImagePolicy of that name is among the manifests"))
-        })?;
-        if let Some(other) = found.next() {
-            return Err(Failure::Usage(format!(
-                "--latest {text:?}: both {policy} and {other} have that name; say which by NAMESPACE/NAME"
-            )));
+        let mut found: Vec<PolicyName> = manifests.policies().map(policy_name).filter(fits).collect();
+        if found.iter().any(is_own) {
+            found.retain(is_own);
         }
+        let policy = match found.as_slice() {
+            [policy] => policy,
+            [] => {
+                let sentence = "no ImagePolicy of that name is among the manifests";
+                return Err(Failure::Usage(format!("--latest {text:?}: {sentence}")));
+            }
+            [policy, other, ..] => {
+                return Err(Failure::Usage(format!(
+                    "--latest {text:?}: both {policy} and {other} have that name; say which by NAMESPACE/NAME"
+                )));
+            }
+        };
         if given.insert(policy.clone(), image).is_some() {
             return Err(Failure::Usage(format!("--latest gives two images for {policy}; keep one")));
         }
@@ -254,7 +270,7 @@ fn warn_of_empty_selection(
         return;
     };
     let own = manifests.policies().filter(|policy| policy.namespace() == automation.namespace()).count();
-    if own > 0 && request.update.setters.selected() == 0 {
+    if own > 0 && request.update.setters.selected().next().is_none() {
         let sentence =
             format!("spec.policySelector selects none of the {own} ImagePolicies of its namespace");
         say(&format!("warning: {}", prefixed(outcome, &sentence)));

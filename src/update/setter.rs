@@ -63,9 +63,13 @@ impl Setters {
         })
     }
 
-    /// How many policies are selected, with an image or without.
-    pub fn selected(&self) -> usize {
-        self.policies.values().filter(|policy| **policy != Policy::NotSelected).count()
+    /// The selected policies in rising order, each with the image it has chosen, if any.
+    pub fn selected(&self) -> impl Iterator<Item = (&PolicyName, Option<&ImageReference>)> {
+        self.policies.iter().filter_map(|(name, policy)| match policy {
+            Policy::Image(image) => Some((name, Some(image))),
+            Policy::WithoutImage => Some((name, None)),
+            Policy::NotSelected => None,
+        })
     }
 
     /// The text that a marker's value should have, or why it has none.

@@ -81,12 +81,39 @@ fn a_given_image_that_makes_no_sense_is_wrong_usage() {
 
 #[test]
 fn a_given_image_must_name_one_policy() {
-    let fleet = two_namespaces();
-    let run = fleet.update(["--automation", "one", "--latest", "podinfo=ab:v1"]).with_status(2);
+    let both = format!("{}{}", podinfo(), policy("other", "podinfo", "ab", "v9"));
+    let fleet = Fleet::new([("app.yaml", &tag_line("4.0.6"))], &both);
+    let run = fleet.update(["--latest", "podinfo=ab:v1"]).with_status(2);
     assert!(run.only_error().contains("both default/podinfo and other/podinfo"), "{run:?}");
     let twice = ["--latest", "podinfo=ab:v1", "--latest", "default/podinfo=ab:v2"];
     let run = Fleet::small().update(twice).with_status(2);
     assert!(run.only_error().contains("two images for default/podinfo"), "{run:?}");
+}
+
+/// Only the policy in the automation's namespace can have an effect, so no other can be meant.
+#[test]
+fn the_automation_s_namespace_decides_between_policies_of_one_name() {
+    for (choice, old) in [("one", "4.0.6"), ("two", "old")] {
+        let fleet = two_namespaces();
+        let before = fleet.text("app.yaml");
+        let run = fleet.update(["--automation", choice, "--latest", "podinfo=ab:v1"]).with_status(0);
+        assert_eq!(run.errors, "", "{choice}");
+        assert_eq!(fleet.text("app.yaml"), before.replace(old, "v1"), "{choice}");
+    }
+}
+
+#[test]
+fn a_given_image_for_another_namespace_has_no_effect_and_a_word_says_so() {
+    let fleet = two_namespaces();
+    let before = fleet.text("app.yaml");
+    let run = fleet.update(["--automation", "one", "--latest", "other/podinfo=ab:v1"]).with_status(0);
+    assert!(run.only_error().starts_with("warning: --latest for other/podinfo has no effect"), "{run:?}");
+    assert_eq!(fleet.text("app.yaml"), before.replace("4.0.6", "5.0.3"));
+
+    let elsewhere = format!("{}{}", podinfo(), automation("other", "two", ""));
+    let fleet = Fleet::new([("app.yaml", &tag_line("4.0.6"))], &elsewhere);
+    let run = fleet.update(["--latest", "podinfo=ab:v1"]).with_status(0);
+    assert!(run.errors.contains("warning: --latest for default/podinfo has no effect"), "{run:?}");
 }
 
 #[test]

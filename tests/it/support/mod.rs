@@ -5,3 +5,4 @@ pub(crate) mod manifests;
 pub(crate) mod patches;
 pub(crate) mod program;
 pub(crate) mod trees;
+pub(crate) mod unwritable;
