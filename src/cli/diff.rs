@@ -177,3 +177,54 @@ pub(super) fn coloured(diff: &str, palette: Palette) -> String {
     }
     text
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Work that grows with the square of this would not end within a day.
+    const MANY: usize = 200_000;
+
+    /// Lines of a diff by their first character: removed, added, around, hunks.
+    fn counts(text: &str, splices: &[Splice]) -> [usize; 4] {
+        let mut diff = String::new();
+        write_hunks(text, splices, &mut diff);
+        ['-', '+', ' ', '@'].map(|sign| diff.lines().filter(|line| line.starts_with(sign)).count())
+    }
+
+    /// Text of lines `v`, and splices that make `new` of every one whose number is a multiple of `step`.
+    fn lines(step: usize) -> (String, Vec<Splice>) {
+        let at = (0..MANY).step_by(step).map(|line| 2 * line);
+        let splices = at.map(|at| Splice { range: at..at + 1, text: "new".to_owned() }).collect();
+        ("v\n".repeat(MANY), splices)
+    }
+
+    #[test]
+    fn a_diff_of_very_many_lines_is_no_more_work_than_its_lines() {
+        let (text, every_line) = lines(1);
+        assert_eq!(counts(&text, &every_line), [MANY, MANY, 0, 1]);
+        // Changes that share their context are one hunk.
+        let (text, near) = lines(7);
+        let changed = MANY.div_ceil(7);
+        assert_eq!(counts(&text, &near), [changed, changed, MANY - changed, 1]);
+        let (text, far) = lines(10);
+        let changed = MANY / 10;
+        assert_eq!(counts(&text, &far), [changed, changed, 6 * changed - 3, changed]);
+    }
+
+    #[test]
+    fn very_many_changes_of_one_line_are_one_line() {
+        let text = "v ".repeat(MANY);
+        let splices: Vec<Splice> =
+            (0..MANY).map(|at| Splice { range: 2 * at..2 * at + 1, text: "new".to_owned() }).collect();
+        // What is missing at the end of the line is said behind both.
+        assert_eq!(counts(&text, &splices), [1, 1, 0, 1]);
+    }
+
+    #[test]
+    fn very_many_lines_that_become_one_are_one_hunk() {
+        let text = format!("a\n{}b\n", "v\n".repeat(MANY));
+        let splice = Splice { range: 2..2 + 2 * MANY, text: "new\n".to_owned() };
+        assert_eq!(counts(&text, &[splice]), [MANY, 1, 2, 1]);
+    }
+}

@@ -72,7 +72,9 @@ pub fn update_file(content: &[u8], setters: &Setters, limits: &Limits) -> Result
         if update.outcome.markers.len() + update.open.len() + update.outcome.near_misses.len()
             > limits.markers
         {
-            let line = update.open.last().map_or(1, |(marker, ..)| marker.line);
+            let marker = update.open.last().map(|(marker, ..)| marker.line);
+            let near_miss = update.outcome.near_misses.last().map(|(line, _)| *line);
+            let line = marker.max(near_miss).unwrap_or(1);
             let cause = Cause::TooManyMarkers { limit: limits.markers };
             return Err(YamlError { line, column: 1, cause });
         }

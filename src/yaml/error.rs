@@ -60,7 +60,7 @@ pub enum Cause {
         limit: usize,
     },
     /// More markers than [`Limits::markers`](super::Limits::markers).
-    #[error("more than {limit} markers")]
+    #[error("more than {limit} markers and near misses")]
     TooManyMarkers {
         /// The limit in markers.
         limit: usize,

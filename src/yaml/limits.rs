@@ -16,7 +16,7 @@ pub struct Limits {
     pub comment_length: usize,
     /// How many comments may follow one another without a value between them.
     pub comment_run: usize,
-    /// How many markers one file may have.
+    /// How many markers and near misses one file may have.
     pub markers: usize,
 }
 
