@@ -41,10 +41,10 @@ const SAMPLE: &[(&str, &[u8])] = sample![
 
 pub(super) fn run(arguments: &DemoArguments) -> Result<(), Failure> {
     // Without git nothing is to be unpacked: a second try would find the directory full.
-    Git::new(Path::new(".")).run(["--version"]).map_err(|error| Failure::new(chain(&error)))?;
+    Git::in_directory(Path::new(".")).call("version").run().map_err(|error| Failure::new(chain(&error)))?;
     let directory = prepare(arguments.directory.as_deref())?;
     unpack(&directory)?;
-    let git = Git::new(&directory);
+    let git = Git::in_directory(&directory);
     make_repository(&git).map_err(|error| Failure::new(chain(&error)))?;
     let manifests = directory.join("automation");
     print(&format!(
@@ -63,7 +63,8 @@ pub(super) fn run(arguments: &DemoArguments) -> Result<(), Failure> {
         output: OutputFormat::Text,
     })?;
     print(&format!("\n$ git -C {} diff --unified=0\n\n", directory.display()))?;
-    let changes = git.run(["diff", "--unified=0"]).map_err(|error| Failure::new(chain(&error)))?;
+    let changes =
+        git.call("diff").argument("--unified=0").run().map_err(|error| Failure::new(chain(&error)))?;
     print(&diff::coloured(&String::from_utf8_lossy(&changes), Palette::for_output()))?;
     print(
         "\nOnly marked values changed. Try it on your own: tagboat update DIR --policies PATH --dry-run\n",
@@ -103,9 +104,12 @@ fn unpack(directory: &Path) -> Result<(), Failure> {
 }
 
 fn make_repository(git: &Git) -> Result<(), GitError> {
-    git.run(["init", "--quiet", "--initial-branch=main"])?;
-    git.run(["add", "--all"])?;
-    let author = ["-c", "user.name=demo", "-c", "user.email=demo@example.com"];
-    git.run(author.into_iter().chain(["commit", "--quiet", "--message", "A sample fleet"]))?;
+    git.call("init").arguments(["--quiet", "--initial-branch=main"]).run()?;
+    git.call("add").argument("--all").run()?;
+    git.call("commit")
+        .setting("user.name", "demo")
+        .setting("user.email", "demo@example.com")
+        .arguments(["--quiet", "--message", "A sample fleet"])
+        .run()?;
     Ok(())
 }

@@ -18,7 +18,7 @@ use crate::objects::manifests::{self, Manifests};
 use crate::reconcile::automation::request::{self, GivenImages, Request};
 use crate::reference::ImageReference;
 use crate::sentence::chain;
-use crate::update::{FileEdit, PolicyName, ResultV2, UpdatePlan, plan};
+use crate::update::{FileEdit, MarkerIndex, PolicyName, ResultV2, UpdatePlan, plan};
 
 /// Rewrite the marked values in a directory of YAML files
 ///
@@ -138,7 +138,7 @@ fn update(arguments: &UpdateArguments, outcome: &mut Outcome) -> Result<String, 
     let directory = open(&arguments.directory)?;
     let lock = if arguments.dry_run { None } else { Some(lock(&arguments.directory)?) };
     let mut progress = ProgressLine::new();
-    let plan = plan(&directory, &request.update, &mut |at| progress.show(at))
+    let plan = plan(&directory, &request.update, &mut MarkerIndex::default(), &mut |at| progress.show(at))
         .map_err(|error| Failure::new(format!("failed to apply policies: {}", chain(&error))))?;
     drop(progress);
     outcome.set_plan(&plan);

@@ -1,40 +1,69 @@
 //! The one builder for git processes.
 //!
 //! Neither the user's configuration nor hooks nor prompts nor a locale may change what a run does, so a process
-//! gets an environment of our own making.
+//! gets an environment of our own making. It is the head of a process group that ends with it, it has a
+//! deadline, and no more of its output is kept than fits the bounds here.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
-/// Variables that a git process inherits; all others are left out.
+use super::access::Access;
+use super::process::{self, Ended, Running};
+
+/// Variables that every git process inherits; what else it needs to reach a remote comes with the [`Access`].
 const INHERITED: [&str; 2] = ["PATH", "TMPDIR"];
 
-/// Settings that hold for every process, over whatever a repository says.
-const SETTINGS: [(&str, &str); 5] = [
+/// Settings that hold for every process, over whatever a repository or a person says.
+const SETTINGS: [(&str, &str); 14] = [
     ("core.hooksPath", "/dev/null"),
+    ("core.attributesFile", "/dev/null"),
+    ("core.excludesFile", "/dev/null"),
     ("core.autocrlf", "false"),
     ("core.safecrlf", "false"),
-    ("gc.auto", "0"),
+    ("core.fsmonitor", "false"),
     ("commit.gpgSign", "false"),
+    ("fetch.recurseSubmodules", "false"),
+    ("gc.auto", "0"),
+    ("http.followRedirects", "false"),
+    ("maintenance.auto", "false"),
+    ("protocol.allow", "never"),
+    ("push.recurseSubmodules", "no"),
+    ("submodule.recurse", "false"),
 ];
 
-/// Runs git in one directory.
+/// The oldest git that knows all that is asked of it: `GIT_CONFIG_GLOBAL` and `push.negotiate` came with it.
+const OLDEST: (u32, u32) = (2, 32);
+
+/// Time for work that needs no network.
+const LOCAL_WORK: Duration = Duration::from_secs(600);
+
+/// Runs git in one place.
 #[derive(Debug, Clone)]
 pub struct Git {
-    directory: PathBuf,
+    place: PathBuf,
+    is_repository: bool,
 }
 
 /// Why a git process did not do its work.
 #[derive(Debug, thiserror::Error)]
 pub enum GitError {
     /// The program is not there.
-    #[error("git is not installed, or not in PATH")]
+    #[error("git is not installed, or not in PATH; tagboat needs git {}.{} or newer", OLDEST.0, OLDEST.1)]
     Missing,
-    /// The program could not be started.
-    #[error("cannot start git")]
+    /// The program is too old.
+    #[error("git {found} is too old; tagboat needs git {}.{} or newer", OLDEST.0, OLDEST.1)]
+    TooOld {
+        /// Its version.
+        found: String,
+    },
+    /// The program could not be started, or not be waited for.
+    #[error("cannot run git {verb}")]
     NotStarted {
+        /// The subcommand.
+        verb: &'static str,
         /// Why.
         #[source]
         cause: io::Error,
@@ -43,48 +72,169 @@ pub enum GitError {
     #[error("git {verb} failed: {words}")]
     Refused {
         /// The subcommand.
-        verb: String,
-        /// What git said.
+        verb: &'static str,
+        /// What git said, without secrets, on one line.
         words: String,
+    },
+    /// The time was up.
+    #[error("git {verb} was ended after {} s without a result", after.as_secs().max(1))]
+    TimedOut {
+        /// The subcommand.
+        verb: &'static str,
+        /// How long it ran.
+        after: Duration,
+    },
+    /// The watch that was kept over it ended it.
+    #[error("git {verb} was ended before it was done")]
+    Stopped {
+        /// The subcommand.
+        verb: &'static str,
     },
 }
 
 impl Git {
-    /// Git in `directory`.
-    pub fn new(directory: &Path) -> Self {
-        Self { directory: directory.to_owned() }
+    /// Git in `directory`, as if called there.
+    pub fn in_directory(directory: &Path) -> Self {
+        Self { place: directory.to_owned(), is_repository: false }
     }
 
-    /// Runs `git ARGUMENTS…` and gives what it prints.
+    /// Git on the bare repository at `place`.
+    pub fn on_repository(place: &Path) -> Self {
+        Self { place: place.to_owned(), is_repository: true }
+    }
+
+    /// Begins a call of `git VERB`.
+    pub fn call<'a>(&self, verb: &'static str) -> Call<'a> {
+        Call {
+            git: self.clone(),
+            verb,
+            settings: Vec::new(),
+            arguments: Vec::new(),
+            access: None,
+            deadline: None,
+            watch: None,
+            environment: Vec::new(),
+        }
+    }
+}
+
+/// A call of git on its way to be made.
+pub struct Call<'a> {
+    git: Git,
+    verb: &'static str,
+    settings: Vec<String>,
+    arguments: Vec<OsString>,
+    access: Option<&'a Access>,
+    deadline: Option<Instant>,
+    watch: Option<&'a mut dyn FnMut() -> bool>,
+    environment: Vec<(&'static str, &'static str)>,
+}
+
+/// What a process printed, and whether it was content.
+#[derive(Debug)]
+pub struct Printed {
+    /// Whether it ended with status 0.
+    pub is_success: bool,
+    /// Its standard output.
+    pub output: Vec<u8>,
+    /// What it said on standard error, without secrets.
+    pub words: String,
+}
+
+impl<'a> Call<'a> {
+    /// Adds an argument.
+    #[must_use]
+    pub fn argument(mut self, argument: impl AsRef<OsStr>) -> Self {
+        self.arguments.push(argument.as_ref().to_owned());
+        self
+    }
+
+    /// Adds arguments.
+    #[must_use]
+    pub fn arguments<S: AsRef<OsStr>>(mut self, arguments: impl IntoIterator<Item = S>) -> Self {
+        self.arguments.extend(arguments.into_iter().map(|argument| argument.as_ref().to_owned()));
+        self
+    }
+
+    /// Sets a setting of git for this call.
+    #[must_use]
+    pub fn setting(mut self, name: &str, value: &str) -> Self {
+        self.settings.push(format!("{name}={value}"));
+        self
+    }
+
+    /// Sets a variable of git's environment for this call.
+    #[must_use]
+    pub fn environment(mut self, name: &'static str, value: &'static str) -> Self {
+        self.environment.push((name, value));
+        self
+    }
+
+    /// Lets the call reach a remote.
+    #[must_use]
+    pub fn access(mut self, access: &'a Access) -> Self {
+        self.access = Some(access);
+        self
+    }
+
+    /// Ends the call, and all processes that it started, at `deadline`.
+    #[must_use]
+    pub fn deadline(mut self, deadline: Instant) -> Self {
+        self.deadline = Some(deadline);
+        self
+    }
+
+    /// Asks `watch` several times a second whether the call may go on.
+    #[must_use]
+    pub fn watch(mut self, watch: &'a mut dyn FnMut() -> bool) -> Self {
+        self.watch = Some(watch);
+        self
+    }
+
+    /// Makes the call and gives what it prints.
     ///
     /// # Errors
     ///
-    /// When git is missing or ends with another status than 0.
-    pub fn run<I, S>(&self, arguments: I) -> Result<Vec<u8>, GitError>
-    where
-        I: IntoIterator<Item = S>,
-        S: AsRef<OsStr>,
-    {
-        let arguments: Vec<S> = arguments.into_iter().collect();
-        // Settings stand before the verb: `-c name=value commit`.
-        let settings = arguments.chunks(2).take_while(|pair| pair[0].as_ref() == "-c").count();
-        let verb = arguments.get(2 * settings).map(|verb| verb.as_ref().to_string_lossy().into_owned());
-        let verb = verb.unwrap_or_default();
-        let output = self.command().args(&arguments).output().map_err(|cause| match cause.kind() {
-            io::ErrorKind::NotFound if self.directory.is_dir() => GitError::Missing,
-            _ => GitError::NotStarted { cause },
-        })?;
-        let Output { status, stdout, stderr } = output;
-        if status.success() {
-            return Ok(stdout);
+    /// When git is missing, too old, too slow, or ends with another status than 0.
+    pub fn run(self) -> Result<Vec<u8>, GitError> {
+        let (git, verb) = (self.git.clone(), self.verb);
+        let printed = self.run_whatever()?;
+        if printed.is_success {
+            return Ok(printed.output);
         }
-        let words = String::from_utf8_lossy(&stderr).trim().replace('\n', "; ");
-        Err(GitError::Refused { verb, words })
+        git.check_age()?;
+        Err(GitError::Refused { verb, words: one_line(&printed.words) })
+    }
+
+    /// Makes the call and gives what it prints, even where git is not content.
+    ///
+    /// # Errors
+    ///
+    /// When git is missing or too slow.
+    pub fn run_whatever(mut self) -> Result<Printed, GitError> {
+        let begin = Instant::now();
+        let verb = self.verb;
+        let deadline = self.deadline.unwrap_or(begin + LOCAL_WORK);
+        let not_started = |cause: io::Error| match cause.kind() {
+            io::ErrorKind::NotFound if self.git.place.is_dir() => GitError::Missing,
+            _ => GitError::NotStarted { verb, cause },
+        };
+        let running = Running::start(self.command()).map_err(not_started)?;
+        match running.wait(deadline, self.watch.take()) {
+            Err(cause) => Err(GitError::NotStarted { verb, cause }),
+            Ok(Ended::TimedOut) => Err(GitError::TimedOut { verb, after: begin.elapsed() }),
+            Ok(Ended::Stopped) => Err(GitError::Stopped { verb }),
+            Ok(Ended::Itself { is_success, output, words }) => {
+                let words = String::from_utf8_lossy(&words);
+                let words = self.access.map_or_else(|| words.to_string(), |access| access.scrub(&words));
+                Ok(Printed { is_success, output, words })
+            }
+        }
     }
 
     fn command(&self) -> Command {
         let mut command = Command::new("git");
-        command.current_dir(&self.directory).stdin(Stdio::null()).env_clear();
+        command.current_dir(&self.git.place).stdin(Stdio::null()).env_clear();
         for name in INHERITED {
             if let Some(value) = std::env::var_os(name) {
                 command.env(name, value);
@@ -96,9 +246,41 @@ impl Git {
             .env("GIT_CONFIG_NOSYSTEM", "1")
             .env("GIT_CONFIG_GLOBAL", "/dev/null")
             .env("GIT_TERMINAL_PROMPT", "0");
+        if let Some(access) = self.access {
+            command.envs(access.environment().iter().map(|(name, value)| (name, value)));
+        }
+        if self.git.is_repository {
+            command.env("GIT_DIR", &self.git.place);
+        }
         for (name, value) in SETTINGS {
             command.arg("-c").arg(format!("{name}={value}"));
         }
+        command.envs(self.environment.iter().copied());
+        for setting in &self.settings {
+            command.arg("-c").arg(setting);
+        }
+        command.arg(self.verb).args(&self.arguments);
+        process::lead_a_group(&mut command);
         command
     }
+}
+
+impl Git {
+    /// A failure of an old git is blamed on its age, whatever it says.
+    fn check_age(&self) -> Result<(), GitError> {
+        let Ok(printed) = self.call("version").run_whatever() else { return Ok(()) };
+        let text = String::from_utf8_lossy(&printed.output);
+        let found = text.split_whitespace().nth(2).unwrap_or_default();
+        let mut numbers = found.split('.').map(|number| number.parse::<u32>().unwrap_or(0));
+        let version = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
+        if version < OLDEST { Err(GitError::TooOld { found: found.to_owned() }) } else { Ok(()) }
+    }
+}
+
+/// What git said, on one line, without the words that git puts in front.
+pub(super) fn one_line(words: &str) -> String {
+    let lines = words.lines().map(str::trim).filter(|line| !line.is_empty());
+    let lines =
+        lines.map(|line| line.strip_prefix("fatal: ").or(line.strip_prefix("error: ")).unwrap_or(line));
+    lines.collect::<Vec<_>>().join("; ")
 }

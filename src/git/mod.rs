@@ -1,10 +1,62 @@
-//! Git: names, the one builder of git processes, and what is kept of remote repositories.
+//! Git: mirrors of remote repositories, commits made without a work tree, and pushes that lose nothing.
+//!
+//! A [`Writer`] takes proposals for remotes. For each remote it opens a [`mirror`] and carries out one [`transaction`]
+//! a branch: an [`attempt`] lists the [`remote`], finds what is checked out ([`source`]), fetches it, lets each proposer
+//! look at the [`tree`], makes the [`commit`]s and makes one [`push`]. What has to be known of a remote beyond its objects stands in the
+//! [`ledger`]. Objects are read and written through libgit2; everything that goes over the network is done by the git
+//! program ([`command`], [`process`]), which reaches a remote by an [`access`] made of [`credentials`].
 
+mod access;
+mod attempt;
 pub mod checkout;
 mod command;
+mod commit;
+mod configuration;
+mod credentials;
+mod diagnosis;
+mod error;
+mod ledger;
+mod listing;
+mod mirror;
 pub mod name;
 pub mod outcome;
+mod percent;
+mod private;
+mod process;
+mod proxy;
+mod push;
 pub mod refspec;
+mod remote;
+mod scrub;
+mod secret_data;
+mod source;
+mod ssh;
+mod surroundings;
+mod transaction;
+mod tree;
+mod url;
+mod writer;
 
-pub use command::{Git, GitError};
+pub use access::{Access, AccessError, AccessOptions, Login};
+pub use command::{Call, Git, GitError, Printed};
+pub use commit::{Author, CommitDraft, CommitError, CommitTime};
+pub use configuration::Configuration;
+pub use credentials::{
+    ClientCertificate, Credentials, CredentialsError, HttpCredentials, HttpLogin, SshCredentials,
+    require_app_data,
+};
+pub use diagnosis::Trouble;
+pub use error::SyncError;
+pub use listing::ListingError;
+pub use mirror::{MirrorError, MirrorKey};
 pub use name::{BranchName, CommitId, RefName};
+pub use private::{PrivateDirectory, PrivateError, Swept};
+pub use proxy::Proxy;
+pub use remote::{Remote, RemoteError};
+pub use secret_data::SecretData;
+pub use ssh::SshAlgorithms;
+pub use surroundings::Surroundings;
+pub use transaction::{Answer, Failure, Known, Proposal, Proposer};
+pub use tree::GitTree;
+pub use url::{LocalPaths, RemoteUrl, RemoteUrlError, Transport};
+pub use writer::{Request, Writer, WriterOptions};

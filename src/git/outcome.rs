@@ -28,6 +28,11 @@ pub enum Outcome {
         /// What was checked out.
         source: Revision,
     },
+    /// A commit would have been made; this run only shows what would happen.
+    Rehearsed {
+        /// What was checked out.
+        source: Revision,
+    },
     /// A commit arrived on the remote.
     Pushed(Push),
 }

@@ -40,6 +40,14 @@ impl MarkerOutcome {
         }
     }
 
+    /// What becomes of a marker that belongs to no scalar, given the value that it wants.
+    pub(super) fn of_stray(wanted: &Result<String, Self>) -> Self {
+        match wanted {
+            Err(Self::OtherNamespace) => Self::OtherNamespace,
+            _ => Self::NotOnScalar,
+        }
+    }
+
     /// Whether a person should hear of it.
     pub fn severity(self) -> Severity {
         match self {

@@ -36,12 +36,25 @@ pub struct FileMarker {
     pub object: ObjectIdentifier,
     /// What became of it.
     pub outcome: MarkerOutcome,
+    /// What it stood on.
+    pub standing: Standing,
+}
+
+/// What a marker stands on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Standing {
+    /// A scalar that reads so.
+    Value(String),
+    /// The place of a scalar that was left out.
+    Absent,
+    /// No scalar.
+    Nowhere,
 }
 
 impl FileMarker {
     /// A marker whose object is not known before the end of its document.
-    fn new(line: usize, marker: Marker, outcome: MarkerOutcome) -> Self {
-        Self { line, marker, object: ObjectIdentifier::default(), outcome }
+    fn new(line: usize, marker: Marker, outcome: MarkerOutcome, standing: Standing) -> Self {
+        Self { line, marker, object: ObjectIdentifier::default(), outcome, standing }
     }
 }
 
@@ -121,6 +134,10 @@ impl<'s> FileUpdate<'s, '_> {
         self.objects.see(path, &scalar.value);
         let Some(comment) = comment else { return };
         let Some(marker) = self.marker(&comment) else { return };
+        let standing = match scalar.style {
+            yaml::Style::Absent => Standing::Absent,
+            _ => Standing::Value(scalar.value.to_string()),
+        };
         let (outcome, change) = match self.setters.value(&marker) {
             Err(outcome) => (outcome, None),
             Ok(wanted) if wanted == scalar.value && scalar.style != yaml::Style::Absent => {
@@ -141,16 +158,13 @@ impl<'s> FileUpdate<'s, '_> {
                 }
             },
         };
-        self.record(path, FileMarker::new(comment.line, marker, outcome), change);
+        self.record(path, FileMarker::new(comment.line, marker, outcome, standing), change);
     }
 
     fn stray(&mut self, path: &[Step<'_>], comment: &Comment) {
         if let Some(marker) = self.marker(comment) {
-            let outcome = match self.setters.value(&marker) {
-                Err(MarkerOutcome::OtherNamespace) => MarkerOutcome::OtherNamespace,
-                _ => MarkerOutcome::NotOnScalar,
-            };
-            self.record(path, FileMarker::new(comment.line, marker, outcome), None);
+            let outcome = MarkerOutcome::of_stray(&self.setters.value(&marker));
+            self.record(path, FileMarker::new(comment.line, marker, outcome, Standing::Nowhere), None);
         }
     }
 

@@ -105,6 +105,13 @@ pub fn lines_without_quotes(content: &[u8]) -> Vec<usize> {
     lines.filter(|(_, line)| is_mention(line)).map(|(index, _)| index + 1).take(MENTIONS).collect()
 }
 
+impl Marker {
+    /// The marker with a setter such as `default:podinfo:tag`.
+    pub(super) fn of_setter(setter: &str) -> Self {
+        parse_setter(setter)
+    }
+}
+
 fn parse_setter(setter: &str) -> Marker {
     let mut parts = setter.splitn(3, ':');
     let namespace = parts.next().unwrap_or_default().to_owned();

@@ -2,12 +2,13 @@
 //!
 //! [`plan`] walks a [`tree::FileTree`], looks for markers in each YAML file ([`scope`], [`marker`]), asks the
 //! [`setter::Setters`] what each should say, and gives an [`UpdatePlan`]: the edits ([`edit`]), what they change
-//! ([`result`]), what became of every marker ([`account`]), and which files could not be read. Nothing is
-//! written here.
+//! ([`result`]), what became of every marker ([`account`]), and which files could not be read. What is known of contents
+//! from earlier runs stands in an [`index`]. Nothing is written here.
 
 pub mod account;
 pub mod edit;
 pub mod file;
+pub mod index;
 pub mod marker;
 pub mod object;
 pub mod plan;
@@ -18,10 +19,11 @@ pub mod tree;
 
 pub use account::{MarkerOutcome, MarkerReport, NearMiss, Severity, Unparsable};
 pub use edit::FileEdit;
+pub use index::MarkerIndex;
 pub use marker::{Field, Marker};
 pub use plan::{Progress, UpdatePlan, UpdateRequest, plan};
 pub use scope::{ScopeError, Skipped};
 
 pub use result::{Change, ObjectIdentifier, ResultV2};
 pub use setter::{Policy, PolicyName, Setters};
-pub use tree::{Entry, EntryKind, FileTree, TreeError, TreePath};
+pub use tree::{ContentId, Entry, EntryKind, FileTree, TreeError, TreePath};

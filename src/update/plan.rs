@@ -4,7 +4,8 @@ use memchr::memmem;
 
 use super::account::{MarkerReport, NearMiss, Severity, Unparsable};
 use super::edit::FileEdit;
-use super::file::{FileOutcome, update_file};
+use super::file::{FileMarker, FileOutcome, update_file};
+use super::index::MarkerIndex;
 use super::marker::{self, NoMarker, QUOTED_TOKEN};
 use super::result::ResultV2;
 use super::scope::{ScopeError, Skipped, scope};
@@ -63,7 +64,8 @@ pub struct Progress {
 /// Plans an update of `tree`.
 ///
 /// A file that cannot be read, or not as YAML, never stops the others; it is listed in
-/// [`unparsable`](UpdatePlan::unparsable).
+/// [`unparsable`](UpdatePlan::unparsable). A file of which `index` knows enough is not read at all; `index` learns
+/// from those that are.
 ///
 /// # Errors
 ///
@@ -71,6 +73,7 @@ pub struct Progress {
 pub fn plan(
     tree: &dyn FileTree,
     request: &UpdateRequest,
+    index: &mut MarkerIndex,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<UpdatePlan, ScopeError> {
     let mut scope = scope(tree, request.path.as_deref())?;
@@ -82,10 +85,23 @@ pub fn plan(
     let mut content = Vec::new();
     for file in &scope.files {
         plan.files += 1;
+        let id = file.entry.content;
+        if let Some(markers) = id.and_then(|id| index.recall(&id, &request.setters)) {
+            if !markers.is_empty() {
+                plan.take_markers(&scope.key(file), markers);
+            }
+            continue;
+        }
+        let mut remember = |markers: &[FileMarker]| {
+            if let Some(id) = id {
+                index.remember(id, markers);
+            }
+        };
         if let Err(error) = tree.read(&file.entry, request.limits.file_size, &mut content) {
             if matches!(error, TreeError::TooLarge { .. })
                 && !tree.contains(&file.entry, QUOTED_TOKEN).unwrap_or(true)
             {
+                remember(&[]);
                 continue;
             }
             let error = unreadable(error, &request.limits);
@@ -94,6 +110,7 @@ pub fn plan(
         }
         if token.find(&content).is_none() {
             // Most files end here.
+            remember(&[]);
         } else if memmem::find(&content, QUOTED_TOKEN).is_none() {
             let (key, cause) = (scope.key(file), NoMarker::NoQuotes);
             let lines = marker::lines_without_quotes(&content).into_iter();
@@ -103,6 +120,9 @@ pub fn plan(
             match update_file(&content, &request.setters, &request.limits) {
                 Err(error) => plan.unparsable.push(Unparsable { file: key, error }),
                 Ok(outcome) => {
+                    if outcome.near_misses.is_empty() {
+                        remember(&outcome.markers);
+                    }
                     edits += outcome.changes.values().map(Vec::len).sum::<usize>();
                     plan.take(file.entry.clone(), key, &content, outcome);
                 }
@@ -114,15 +134,19 @@ pub fn plan(
 }
 
 impl UpdatePlan {
-    fn take(&mut self, entry: Entry, key: String, before: &[u8], outcome: FileOutcome) {
-        self.markers.extend(outcome.markers.into_iter().map(|found| MarkerReport {
-            file: key.clone(),
+    fn take_markers(&mut self, key: &str, markers: Vec<FileMarker>) {
+        self.markers.extend(markers.into_iter().map(|found| MarkerReport {
+            file: key.to_owned(),
             line: found.line,
             object: found.object,
             setter: found.marker.setter,
             policy: found.marker.policy,
             outcome: found.outcome,
         }));
+    }
+
+    fn take(&mut self, entry: Entry, key: String, before: &[u8], outcome: FileOutcome) {
+        self.take_markers(&key, outcome.markers);
         let misses = outcome.near_misses.into_iter();
         self.near_misses.extend(misses.map(|(line, cause)| NearMiss { file: key.clone(), line, cause }));
         if !outcome.changes.is_empty() {

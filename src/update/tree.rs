@@ -90,9 +90,9 @@ pub enum EntryKind {
     ClosedDirectory,
 }
 
-/// Identifies an entry's content, where the tree knows it without reading: a git blob's id, for instance.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct ContentId(pub Box<[u8]>);
+/// Identifies an entry's content, where the tree knows it without reading: a git blob's id.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct ContentId(pub [u8; 20]);
 
 /// One file or link of a tree.
 #[derive(Debug, Clone, PartialEq, Eq)]

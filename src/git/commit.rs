@@ -1,0 +1,139 @@
+//! From edits to a commit, without a work tree.
+
+use std::fmt::Write;
+
+use git2::{ObjectType, Oid, Repository, build::TreeUpdateBuilder};
+
+use super::name::CommitId;
+use crate::update::FileEdit;
+
+/// A commit that somebody wants to make on top of a tree.
+#[derive(Debug)]
+pub struct CommitDraft {
+    /// What it changes.
+    pub edits: Vec<FileEdit>,
+    /// Its message, taken as it is.
+    pub message: String,
+    /// Who makes it; author and committer are the same.
+    pub author: Author,
+    /// When it is made.
+    pub time: CommitTime,
+}
+
+/// The author of a commit.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Author {
+    name: String,
+    email: String,
+}
+
+impl Author {
+    /// An author; what would end a name or an address in a commit is left out, as in Flux (spec §4.4).
+    pub fn new(name: &str, email: &str) -> Self {
+        let clean = |text: &str| text.chars().filter(|c| !matches!(c, '<' | '>' | '\n' | '\0')).collect();
+        Self { name: clean(name), email: clean(email) }
+    }
+}
+
+/// A point in time as a commit states it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CommitTime {
+    /// Seconds since 1970.
+    pub seconds: i64,
+    /// Minutes that the local time is ahead of UTC.
+    pub offset: i32,
+}
+
+/// Why a commit could not be made.
+#[derive(Debug, thiserror::Error)]
+pub enum CommitError {
+    /// An object could not be read or written.
+    #[error("cannot make the commit in the mirror")]
+    Objects(#[from] git2::Error),
+    /// The edit was made for another content.
+    #[error("the edit of {file} does not fit its content")]
+    DoesNotFit {
+        /// The file.
+        file: String,
+    },
+    /// The message cannot stand in a commit.
+    #[error("the commit message has a NUL character, which git cannot store")]
+    Message,
+}
+
+/// Makes a commit on top of `parent`, or none where the edits leave the tree as it is.
+///
+/// # Errors
+///
+/// When an object is missing, or cannot be written.
+pub(super) fn write_commit(
+    repository: &Repository,
+    parent: CommitId,
+    draft: &CommitDraft,
+) -> Result<Option<CommitId>, CommitError> {
+    if draft.message.contains('\0') {
+        return Err(CommitError::Message);
+    }
+    let base = repository.find_commit(parent.oid())?.tree()?;
+    let mut update = TreeUpdateBuilder::new();
+    for edit in &draft.edits {
+        let path = edit.entry.path.as_bytes();
+        let entry = base.get_path(bytes_as_path(path))?;
+        let before = repository.find_blob(entry.id())?;
+        let after = edit.apply(before.content());
+        let after = after.ok_or_else(|| CommitError::DoesNotFit { file: edit.entry.path.to_string() })?;
+        let mode =
+            if entry.filemode() & 0o100 == 0 { git2::FileMode::Blob } else { git2::FileMode::BlobExecutable };
+        update.upsert(path, repository.blob(&after)?, mode);
+    }
+    let tree = update.create_updated(repository, &base)?;
+    if tree == base.id() {
+        return Ok(None);
+    }
+    let content = encode(tree, parent, draft);
+    let commit = repository.odb()?.write(ObjectType::Commit, content.as_bytes())?;
+    Ok(Some(commit.into()))
+}
+
+/// The commit as git stores it.
+fn encode(tree: Oid, parent: CommitId, draft: &CommitDraft) -> String {
+    let Author { name, email } = &draft.author;
+    let CommitTime { seconds, offset } = draft.time;
+    let sign = if offset < 0 { '-' } else { '+' };
+    let (hours, minutes) = (offset.abs() / 60, offset.abs() % 60);
+    let person = format!("{name} <{email}> {seconds} {sign}{hours:02}{minutes:02}");
+    let mut text = String::new();
+    write!(text, "tree {tree}\nparent {parent}\nauthor {person}\ncommitter {person}\n\n{}", draft.message)
+        .expect("writing to a string cannot fail");
+    text
+}
+
+fn bytes_as_path(bytes: &[u8]) -> &std::path::Path {
+    use std::os::unix::ffi::OsStrExt;
+    std::path::Path::new(std::ffi::OsStr::from_bytes(bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_commit_is_written_as_git_has_it() {
+        let id: CommitId = "00112233445566778899aabbccddeeff00112233".parse().unwrap();
+        for (name, offset, expected) in [
+            ("Fl<u>x\n", 0, "Flux <a@b> 5 +0000"),
+            ("x", -210, "x <a@b> 5 -0330"),
+            ("", 120, " <a@b> 5 +0200"),
+        ] {
+            let draft = CommitDraft {
+                edits: Vec::new(),
+                message: " as it is\n\n".to_owned(),
+                author: Author::new(name, "a@b"),
+                time: CommitTime { seconds: 5, offset },
+            };
+            let text = encode(id.oid(), id, &draft);
+            let person = format!("author {expected}\ncommitter {expected}\n\n as it is\n\n");
+            assert_eq!(text, format!("tree {id}\nparent {id}\n{person}"));
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! What git's words about a remote mean.
+//!
+//! Git has one exit status for everything that can go wrong on the way to a remote. Its words, in the locale `C`,
+//! have been the same for years; where none of those here are found, they are passed on as they are.
+
+/// What is the matter between here and a remote.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trouble {
+    /// The server wants to know who we are, or does not believe it.
+    Authentication,
+    /// The server knows who we are and says no.
+    Forbidden,
+    /// There is no such repository, or none for us.
+    NoRepository,
+    /// The server's certificate is not signed by anybody we trust.
+    Certificate,
+    /// The server's host key is another than the one known.
+    HostKeyChanged,
+    /// The server's host key is not known.
+    HostKeyUnknown,
+    /// The server does not accept the SSH key.
+    KeyRefused,
+    /// The SSH key cannot be opened.
+    KeyLocked,
+    /// The name of the server cannot be resolved.
+    UnknownHost,
+    /// The server cannot be reached.
+    Unreachable,
+    /// The server broke off, or is broken.
+    BrokenOff,
+    /// The server sends us elsewhere.
+    Redirected,
+    /// The server no longer has what it listed.
+    Gone,
+    /// There is no room on the disk.
+    DiskFull,
+    /// The mirror's own objects cannot be read.
+    MirrorDamaged,
+    /// The server takes no push options.
+    NoPushOptions,
+}
+
+/// Words and what they mean; the first that are found count, so the telling ones stand in front.
+const TABLE: [(&str, Trouble); 58] = [
+    ("No space left on device", Trouble::DiskFull),
+    ("Disk quota exceeded", Trouble::DiskFull),
+    ("out of disk space", Trouble::DiskFull),
+    ("File too large", Trouble::DiskFull),
+    ("does not support push options", Trouble::NoPushOptions),
+    ("REMOTE HOST IDENTIFICATION HAS CHANGED", Trouble::HostKeyChanged),
+    ("Host key verification failed", Trouble::HostKeyUnknown),
+    ("incorrect passphrase", Trouble::KeyLocked),
+    ("bad decrypt", Trouble::KeyLocked),
+    ("error in libcrypto", Trouble::KeyLocked),
+    ("invalid format", Trouble::KeyLocked),
+    ("Permission denied (", Trouble::KeyRefused),
+    ("Too many authentication failures", Trouble::KeyRefused),
+    ("Could not resolve host", Trouble::UnknownHost),
+    ("Couldn't resolve host", Trouble::UnknownHost),
+    ("Name or service not known", Trouble::UnknownHost),
+    ("Temporary failure in name resolution", Trouble::UnknownHost),
+    ("could not read Username", Trouble::Authentication),
+    ("could not read Password", Trouble::Authentication),
+    ("Authentication failed", Trouble::Authentication),
+    ("returned error: 401", Trouble::Authentication),
+    ("returned error: 403", Trouble::Forbidden),
+    ("returned error: 404", Trouble::NoRepository),
+    ("returned error: 30", Trouble::Redirected),
+    ("unable to update url base from redirection", Trouble::Redirected),
+    ("returned error:", Trouble::BrokenOff),
+    ("certificate", Trouble::Certificate),
+    ("SSL routines", Trouble::Certificate),
+    ("gnutls_handshake() failed", Trouble::Certificate),
+    ("Failed to connect to", Trouble::Unreachable),
+    ("Could not connect to", Trouble::Unreachable),
+    ("Couldn't connect to", Trouble::Unreachable),
+    ("Connection refused", Trouble::Unreachable),
+    ("Connection timed out", Trouble::Unreachable),
+    ("Network is unreachable", Trouble::Unreachable),
+    ("No route to host", Trouble::Unreachable),
+    ("not our ref", Trouble::Gone),
+    ("unadvertised object", Trouble::Gone),
+    ("couldn't find remote ref", Trouble::Gone),
+    ("is corrupt", Trouble::MirrorDamaged),
+    ("corrupt loose object", Trouble::MirrorDamaged),
+    ("is empty", Trouble::MirrorDamaged),
+    ("data stream error", Trouble::MirrorDamaged),
+    ("bad object", Trouble::MirrorDamaged),
+    ("missing blob", Trouble::MirrorDamaged),
+    ("unable to read", Trouble::MirrorDamaged),
+    ("unable to parse object", Trouble::MirrorDamaged),
+    ("did not send all necessary objects", Trouble::MirrorDamaged),
+    ("not a git repository: '", Trouble::MirrorDamaged),
+    ("does not appear to be a git repository", Trouble::NoRepository),
+    ("' not found", Trouble::NoRepository),
+    ("Repository not found", Trouble::NoRepository),
+    ("hung up unexpectedly", Trouble::BrokenOff),
+    ("Empty reply from server", Trouble::BrokenOff),
+    ("Connection reset", Trouble::BrokenOff),
+    ("RPC failed", Trouble::BrokenOff),
+    ("early EOF", Trouble::BrokenOff),
+    ("Could not read from remote repository", Trouble::BrokenOff),
+];
+
+/// What git's words mean, where they are known.
+pub(super) fn diagnose(words: &str) -> Option<Trouble> {
+    TABLE.iter().find(|(known, _)| words.contains(known)).map(|(_, trouble)| *trouble)
+}
+
+impl Trouble {
+    /// What to tell the user, and what to do about it.
+    pub fn advice(self) -> &'static str {
+        match self {
+            Self::Authentication => {
+                "the server does not accept the credentials, or wants some; check the Secret that spec.secretRef of the GitRepository names"
+            }
+            Self::Forbidden => {
+                "the server forbids it (403); give the user or token the right to read and to push"
+            }
+            Self::NoRepository => "there is no such repository, or the credentials may not see it",
+            Self::Certificate => {
+                "the server's certificate is not trusted; put its authority's certificate into ca.crt of the Secret"
+            }
+            Self::HostKeyChanged => {
+                "the server's host key is another than the one in known_hosts; if the server really has a new key, put it there"
+            }
+            Self::HostKeyUnknown => {
+                "the server's host key is not in known_hosts of the Secret, or is another one there"
+            }
+            Self::KeyRefused => "the server does not accept the SSH key in identity of the Secret",
+            Self::KeyLocked => {
+                "the SSH key in identity of the Secret cannot be opened; check the passphrase in its key password"
+            }
+            Self::UnknownHost => "the name of the server cannot be resolved",
+            Self::Unreachable => "the server cannot be reached",
+            Self::BrokenOff => "the server broke off or failed; it will be tried again",
+            Self::Redirected => "the server redirects to another address",
+            Self::Gone => "the server no longer has what it listed a moment ago",
+            Self::DiskFull => "there is no room left on the disk of the mirror",
+            Self::MirrorDamaged => "the mirror is damaged",
+            Self::NoPushOptions => "the server takes no push options",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn known_words_have_a_meaning() {
+        for (words, trouble) in [
+            ("could not read Username for 'http://h': terminal prompts disabled", Trouble::Authentication),
+            ("unable to access 'https://h/r/': The requested URL returned error: 403", Trouble::Forbidden),
+            ("unable to access 'https://h/r/': The requested URL returned error: 301", Trouble::Redirected),
+            ("unable to access 'https://h/r/': The requested URL returned error: 502", Trouble::BrokenOff),
+            ("repository 'http://127.0.0.1:1/x.git/' not found", Trouble::NoRepository),
+            ("server certificate verification failed. CAfile: none CRLfile: none", Trouble::Certificate),
+            (
+                "unable to access 'http://127.0.0.1:1/': Failed to connect to 127.0.0.1 port 1: Connection refused",
+                Trouble::Unreachable,
+            ),
+            (
+                "No ED25519 host key is known for [127.0.0.1]:2222 and you have requested strict checking.; Host key verification failed.",
+                Trouble::HostKeyChanged,
+            ),
+            ("upload-pack: not our ref 1111111111111111111111111111111111111111", Trouble::Gone),
+        ] {
+            if words.contains("is known for") {
+                assert_eq!(diagnose(words), Some(Trouble::HostKeyUnknown), "{words}");
+            } else {
+                assert_eq!(diagnose(words), Some(trouble), "{words}");
+            }
+        }
+        assert_eq!(diagnose("something else"), None);
+    }
+
+    #[test]
+    fn every_meaning_has_words() {
+        for (words, trouble) in TABLE {
+            assert!(!trouble.advice().is_empty(), "{words}");
+        }
+    }
+}

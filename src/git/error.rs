@@ -1,0 +1,153 @@
+//! Why a run against a remote did not succeed.
+
+use std::io;
+
+use super::command::GitError;
+use super::commit::CommitError;
+use super::diagnosis::Trouble;
+use super::mirror::MirrorError;
+use super::name::RefName;
+use super::remote::RemoteError;
+use super::tree;
+use super::url::RemoteUrl;
+
+/// Why a run against a remote did not succeed.
+#[derive(Debug, thiserror::Error)]
+pub enum SyncError {
+    /// The mirror cannot be used.
+    #[error(transparent)]
+    Mirror(#[from] MirrorError),
+    /// The remote cannot be used.
+    #[error(transparent)]
+    Remote(#[from] RemoteError),
+    /// The remote has nothing at all.
+    #[error("unable to clone '{url}': the repository is empty; push a first commit to it")]
+    Empty {
+        /// The remote.
+        url: RemoteUrl,
+    },
+    /// The remote does not have the reference that is to be checked out.
+    #[error("unable to clone '{url}': couldn't find remote ref {:?}{}", name.as_str(), known(branches))]
+    NoReference {
+        /// The remote.
+        url: RemoteUrl,
+        /// The reference.
+        name: RefName,
+        /// The branches that there are, if that was asked.
+        branches: Vec<String>,
+    },
+    /// The remote has no tag within the range.
+    #[error("unable to clone '{url}': no match found for semver: {range}")]
+    NoVersion {
+        /// The remote.
+        url: RemoteUrl,
+        /// The range of versions.
+        range: String,
+    },
+    /// The range of versions cannot be understood.
+    #[error("semver {range:?} is no range of versions")]
+    Range {
+        /// The range.
+        range: String,
+        /// Why.
+        #[source]
+        cause: crate::policy::ConstraintError,
+    },
+    /// What is checked out is no commit.
+    #[error("{name} of '{url}' does not lead to a commit")]
+    NoCommit {
+        /// The remote.
+        url: RemoteUrl,
+        /// The reference, or the id.
+        name: String,
+        /// Why.
+        #[source]
+        cause: git2::Error,
+    },
+    /// Objects of the mirror cannot be read.
+    #[error("the mirror's objects cannot be read")]
+    Objects(#[from] git2::Error),
+    /// Objects of the mirror are missing or broken.
+    #[error("the mirror is damaged, and fetching it anew did not help")]
+    Damaged,
+    /// The commit cannot be made.
+    #[error(transparent)]
+    Commit(#[from] CommitError),
+    /// The notes on the remote cannot be written, and without them no push is safe.
+    #[error("cannot write the notes on what is about to be pushed")]
+    Ledger(#[source] io::Error),
+    /// The remote refuses the push.
+    #[error("failed to push to remote '{url}': {reference} was refused: {words}")]
+    Refused {
+        /// The remote.
+        url: RemoteUrl,
+        /// The reference.
+        reference: RefName,
+        /// The server's words.
+        words: String,
+    },
+    /// Others pushed between each listing and the push after it.
+    #[error(
+        "failed to push to remote '{url}': others pushed to the branch during each of {tries} tries; it will be tried again"
+    )]
+    Overtaken {
+        /// The remote.
+        url: RemoteUrl,
+        /// How often it was tried.
+        tries: u32,
+    },
+}
+
+fn known(branches: &[String]) -> String {
+    if branches.is_empty() {
+        return String::new();
+    }
+    let more = if branches.len() > 5 { ", …" } else { "" };
+    let first = branches.iter().take(5).map(String::as_str).collect::<Vec<_>>().join(", ");
+    format!("; its branches are {first}{more}")
+}
+
+impl SyncError {
+    /// What is the matter with the remote, where it is known.
+    pub fn trouble(&self) -> Option<Trouble> {
+        match self {
+            Self::Remote(error) => error.trouble(),
+            _ => None,
+        }
+    }
+
+    /// Whether objects of the mirror are missing or broken.
+    pub(super) fn is_damage(&self) -> bool {
+        match self {
+            Self::Damaged => true,
+            Self::Objects(error) | Self::Commit(CommitError::Objects(error)) => tree::is_damage(error),
+            _ => false,
+        }
+    }
+
+    /// Whether it happened before anything was to be pushed: a commit that cannot be made belongs to the push.
+    pub fn is_checkout(&self) -> bool {
+        match self {
+            Self::Commit(_) | Self::Ledger(_) | Self::Refused { .. } | Self::Overtaken { .. } => false,
+            Self::Remote(
+                RemoteError::Troubled { doing, .. }
+                | RemoteError::Failed { doing, .. }
+                | RemoteError::Redirected { doing, .. },
+            ) => *doing != "push to",
+            _ => true,
+        }
+    }
+
+    /// The condition reason that stands for the error (spec §2.8).
+    pub fn reason(&self) -> &'static str {
+        "GitOperationFailed"
+    }
+
+    /// Whether trying again can help; a program that is missing is not going to come by itself.
+    pub fn is_retryable(&self) -> bool {
+        !matches!(
+            self,
+            Self::Remote(RemoteError::Failed { cause: GitError::Missing | GitError::TooOld { .. }, .. })
+        )
+    }
+}

@@ -1,0 +1,94 @@
+//! What is known of a remote beyond its objects, kept beside a mirror.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::name::{CommitId, RefName};
+
+/// The notes on one remote.
+///
+/// A loss of them costs one look more, never a commit; the one thing that they must survive is the end of a process
+/// between a push and the report of it.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(super) struct Ledger {
+    /// Where the server sends those who ask at the configured address.
+    pub(super) redirect: Option<String>,
+    /// Pushes whose end has not been reported, by the proposer's name.
+    pub(super) pending: BTreeMap<String, PendingPush>,
+    /// The remote as each proposer's last run left it.
+    pub(super) seen: BTreeMap<String, Seen>,
+}
+
+/// A push that was about to be made.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct PendingPush {
+    /// The push branch.
+    pub(super) reference: RefName,
+    /// What was checked out: the reference, and the commit.
+    pub(super) source: (Option<RefName>, CommitId),
+    /// The tip that the push replaces, if the branch existed.
+    pub(super) old: Option<CommitId>,
+    /// The tip that it makes.
+    pub(super) new: CommitId,
+    /// The proposer's own commit, which is the tip or below it.
+    pub(super) commit: CommitId,
+    /// The message of the proposer's commit.
+    pub(super) message: String,
+    /// The refspec that is pushed with it, and has not yet arrived.
+    pub(super) refspec: Option<String>,
+    /// Whether the branch is known to have arrived, so that only the refspec is owed.
+    pub(super) has_arrived: bool,
+}
+
+/// What a run found or left on the remote.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Seen {
+    /// The commit of the checkout.
+    pub(super) checkout: CommitId,
+    /// The tip of the push branch, if it exists.
+    pub(super) push: Option<CommitId>,
+    /// What was pushed to the refspec's destination, or is listed there.
+    pub(super) destination: Option<CommitId>,
+    /// The refspec, so that another one counts as something new.
+    pub(super) refspec: Option<String>,
+}
+
+impl Seen {
+    /// Whether nothing has moved since `before`. A destination that is not listed says nothing: servers such as Gerrit
+    /// take a push there and never show it.
+    pub(super) fn is_like(&self, before: &Self) -> bool {
+        let destination = self.destination.or(before.destination);
+        Self { destination, ..self.clone() } == *before
+    }
+}
+
+impl Ledger {
+    const FILE: &'static str = "ledger.json";
+
+    fn place(folder: &Path) -> PathBuf {
+        folder.join(Self::FILE)
+    }
+
+    /// Reads the notes; what cannot be read counts as none.
+    pub(super) fn load(folder: &Path) -> Self {
+        let content = fs::read(Self::place(folder)).unwrap_or_default();
+        serde_json::from_slice(&content).unwrap_or_default()
+    }
+
+    /// Writes the notes so that they are there whole, whatever happens.
+    pub(super) fn store(&self, folder: &Path) -> io::Result<()> {
+        let content = serde_json::to_vec_pretty(self).expect("the ledger is plain JSON");
+        let mut new = tempfile::Builder::new().prefix("tmp_").tempfile_in(folder)?;
+        io::Write::write_all(&mut new, &content)?;
+        new.as_file().sync_data()?;
+        new.persist(Self::place(folder)).map_err(|error| error.error)?;
+        Ok(())
+    }
+}

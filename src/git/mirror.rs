@@ -1,0 +1,287 @@
+//! A bare repository that keeps what was fetched from one remote.
+//!
+//! It is a cache: everything in it can be fetched again, and is, once, when something in it is found damaged. Each
+//! fetch brings single commits without their history. One process works on a mirror at a time; whoever takes the
+//! lock finds out what a process that was killed left behind, and removes it.
+
+use std::fs::{self, DirBuilder, File, TryLockError};
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use git2::{Oid, Repository, RepositoryInitOptions};
+
+use super::command::{Git, GitError};
+use super::name::CommitId;
+
+/// References that keep fetched commits from being pruned stand below this.
+const KEPT: &str = "refs/tagboat/";
+
+/// More lines than this in git's list of cut-off commits make every fetch slow.
+const SHALLOW_LINES: usize = 64;
+
+/// More loose objects than this make looking for one slow.
+const LOOSE_OBJECTS: usize = 2_000;
+
+/// How often a lock that another process holds is tried again.
+const PACE: Duration = Duration::from_millis(50);
+
+/// What a mirror mirrors: one GitRepository's remote. Two namespaces never share one, for they may not have the same
+/// rights.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct MirrorKey {
+    /// The namespace of the GitRepository.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+    /// Its URL, without credentials.
+    pub url: String,
+}
+
+impl MirrorKey {
+    /// The name of the mirror's folder: readable, and different for different keys.
+    fn folder(&self) -> String {
+        let Self { namespace, name, url } = self;
+        let whole = format!("{namespace}\0{name}\0{url}");
+        let hash = Oid::hash_object(git2::ObjectType::Blob, whole.as_bytes()).map(|id| id.to_string());
+        let hash = hash.expect("hashing needs no repository");
+        let readable = |text: &str| -> String {
+            let kept = text.chars().take(40);
+            kept.map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' }).collect()
+        };
+        format!("{}.{}.{}", readable(namespace), readable(name), &hash[..16])
+    }
+}
+
+/// A mirror, held by this process.
+pub(super) struct Mirror {
+    folder: PathBuf,
+    repository: Repository,
+    _lock: File,
+}
+
+/// Why a mirror cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum MirrorError {
+    /// Another process has held it for too long.
+    #[error("another process is working in {}; run again when it is done", folder.display())]
+    Held {
+        /// The mirror's folder.
+        folder: PathBuf,
+    },
+    /// The file system refuses.
+    #[error("cannot keep a mirror in {}", folder.display())]
+    Refused {
+        /// The mirror's folder.
+        folder: PathBuf,
+        /// Why.
+        #[source]
+        cause: io::Error,
+    },
+    /// The repository cannot be opened or changed.
+    #[error("the mirror in {} cannot be used", folder.display())]
+    Unusable {
+        /// The mirror's folder.
+        folder: PathBuf,
+        /// Why.
+        #[source]
+        cause: git2::Error,
+    },
+}
+
+impl Mirror {
+    /// Takes the mirror of `key` below `root`, made anew where there is none.
+    ///
+    /// # Errors
+    ///
+    /// When another process holds it until `deadline`, or the file system refuses.
+    pub(super) fn open(root: &Path, key: &MirrorKey, deadline: Instant) -> Result<Self, MirrorError> {
+        let folder = root.join(key.folder());
+        let refused = |cause| MirrorError::Refused { folder: folder.clone(), cause };
+        DirBuilder::new().recursive(true).mode(0o700).create(&folder).map_err(refused)?;
+        let lock = File::create(folder.join("lock")).map_err(refused)?;
+        loop {
+            match lock.try_lock() {
+                Ok(()) => break,
+                Err(TryLockError::WouldBlock) if Instant::now() < deadline => std::thread::sleep(PACE),
+                Err(TryLockError::WouldBlock) => return Err(MirrorError::Held { folder }),
+                Err(TryLockError::Error(cause)) => return Err(refused(cause)),
+            }
+        }
+        remove_left_overs(&folder, &folder.join(REPOSITORY)).map_err(refused)?;
+        let repository = match Repository::open_bare(folder.join(REPOSITORY)) {
+            Ok(repository) => repository,
+            Err(_) => create(&folder)?,
+        };
+        Ok(Self { folder, repository, _lock: lock })
+    }
+
+    /// Throws the repository away and begins an empty one.
+    ///
+    /// # Errors
+    ///
+    /// When the file system refuses.
+    pub(super) fn begin_anew(&mut self) -> Result<(), MirrorError> {
+        self.repository = create(&self.folder)?;
+        Ok(())
+    }
+
+    /// The folder, for what is kept beside the repository.
+    pub(super) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// The repository as libgit2 has it.
+    pub(super) fn repository(&self) -> &Repository {
+        &self.repository
+    }
+
+    /// Git on the repository.
+    pub(super) fn git(&self) -> Git {
+        Git::on_repository(&self.folder.join(REPOSITORY))
+    }
+
+    /// Whether the mirror has a commit.
+    pub(super) fn has(&self, commit: CommitId) -> bool {
+        self.repository.find_commit(commit.oid()).is_ok_and(|commit| commit.tree().is_ok())
+    }
+
+    /// The commit behind an object that may be a tag.
+    pub(super) fn peel(&self, object: CommitId) -> Result<CommitId, git2::Error> {
+        let object = self.repository.find_object(object.oid(), None)?;
+        Ok(object.peel_to_commit()?.id().into())
+    }
+
+    /// The name under which a fetched commit is kept.
+    pub(super) fn kept_name(commit: CommitId) -> String {
+        format!("{KEPT}{commit}")
+    }
+
+    /// Keeps `commits`, and lets go of all others.
+    pub(super) fn keep(&self, commits: &[CommitId]) -> Result<(), git2::Error> {
+        for commit in commits {
+            if self.repository.find_commit(commit.oid()).is_ok() {
+                self.repository.reference(&Self::kept_name(*commit), commit.oid(), true, "")?;
+            }
+        }
+        let wanted: Vec<String> = commits.iter().map(|commit| Self::kept_name(*commit)).collect();
+        for reference in self.repository.references_glob(&format!("{KEPT}*"))? {
+            let mut reference = reference?;
+            let is_wanted = wanted.iter().any(|wanted| wanted.as_bytes() == reference.name_bytes());
+            if !is_wanted {
+                reference.delete()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Packs the mirror and prunes what nothing refers to any more, where it has become slow.
+    ///
+    /// # Errors
+    ///
+    /// When git fails; the mirror is as good as before then.
+    pub(super) fn tidy(&self, deadline: Instant) -> Result<(), GitError> {
+        let repository = self.folder.join(REPOSITORY);
+        let shallow = fs::read(repository.join("shallow")).unwrap_or_default();
+        let lines = shallow.iter().filter(|&&byte| byte == b'\n').count();
+        if lines <= SHALLOW_LINES && loose_objects(&repository) <= LOOSE_OBJECTS {
+            return Ok(());
+        }
+        let git = self.git();
+        git.call("pack-refs").argument("--all").deadline(deadline).run()?;
+        git.call("repack").arguments(["-a", "-d", "-q"]).deadline(deadline).run()?;
+        git.call("prune").argument("--expire=now").deadline(deadline).run()?;
+        Ok(())
+    }
+
+    /// How many bytes the mirror's files have.
+    pub(super) fn size(&self) -> u64 {
+        size_of(&self.folder.join(REPOSITORY))
+    }
+}
+
+const REPOSITORY: &str = "repository.git";
+
+fn create(folder: &Path) -> Result<Repository, MirrorError> {
+    let place = folder.join(REPOSITORY);
+    let refused = |cause| MirrorError::Refused { folder: folder.to_owned(), cause };
+    match fs::remove_dir_all(&place) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(refused(error)),
+        _ => {}
+    }
+    let mut options = RepositoryInitOptions::new();
+    options.bare(true).external_template(false).initial_head("none");
+    Repository::init_opts(&place, &options)
+        .map_err(|cause| MirrorError::Unusable { folder: folder.to_owned(), cause })
+}
+
+/// Removes locks and unfinished files of processes that were killed.
+fn remove_left_overs(folder: &Path, repository: &Path) -> io::Result<()> {
+    let is_left_over = |name: &[u8]| name.ends_with(b".lock") || name.starts_with(b"tmp_");
+    remove_files(folder, &is_left_over)?;
+    let mut directories = vec![repository.to_owned()];
+    while let Some(directory) = directories.pop() {
+        remove_files(&directory, &is_left_over)?;
+        let Ok(listing) = fs::read_dir(&directory) else { continue };
+        for item in listing.flatten() {
+            if item.file_type().is_ok_and(|kind| kind.is_dir()) {
+                directories.push(item.path());
+            }
+        }
+    }
+    Ok(())
+}
+
+fn remove_files(directory: &Path, is_left_over: &dyn Fn(&[u8]) -> bool) -> io::Result<()> {
+    use std::os::unix::ffi::OsStrExt;
+    let listing = match fs::read_dir(directory) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        listing => listing?,
+    };
+    for item in listing {
+        let item = item?;
+        if is_left_over(item.file_name().as_bytes()) {
+            let is_directory = item.file_type()?.is_dir();
+            if is_directory { fs::remove_dir_all(item.path())? } else { fs::remove_file(item.path())? }
+        }
+    }
+    Ok(())
+}
+
+/// How many loose objects there are, guessed from one of the 256 folders as git itself does.
+fn loose_objects(repository: &Path) -> usize {
+    fs::read_dir(repository.join("objects/17")).map_or(0, |listing| listing.count() * 256)
+}
+
+fn size_of(directory: &Path) -> u64 {
+    let Ok(listing) = fs::read_dir(directory) else { return 0 };
+    let sizes = listing.flatten().map(|item| match item.metadata() {
+        Ok(metadata) if metadata.is_dir() => size_of(&item.path()),
+        Ok(metadata) => metadata.len(),
+        Err(_) => 0,
+    });
+    sizes.sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_key_has_a_folder_of_its_own() {
+        let key = |namespace: &str, name: &str, url: &str| {
+            MirrorKey { namespace: namespace.to_owned(), name: name.to_owned(), url: url.to_owned() }.folder()
+        };
+        let folders = [
+            key("a", "b", "u"),
+            key("a", "b", "v"),
+            key("c", "b", "u"),
+            key("a/../b", "b", "u"),
+            key("a", "b.", "u"),
+        ];
+        for (index, folder) in folders.iter().enumerate() {
+            assert!(!folders[..index].contains(folder) && !folder.contains('/'), "{folder}");
+        }
+    }
+}

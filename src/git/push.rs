@@ -1,0 +1,151 @@
+//! One push: what is asked of the remote, and what it answers.
+
+use super::name::{CommitId, RefName};
+
+/// What to push.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct PushRequest {
+    /// The references and what they are to point at.
+    pub(super) updates: Vec<PushUpdate>,
+    /// Options for the server's hooks.
+    pub(super) options: Vec<(String, String)>,
+}
+
+/// One reference and what it is to point at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct PushUpdate {
+    /// The reference.
+    pub(super) reference: RefName,
+    /// The commit.
+    pub(super) new: CommitId,
+    /// Under which condition.
+    pub(super) condition: Condition,
+}
+
+/// When a push may move a reference.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Condition {
+    /// It still points at this commit, or does not exist.
+    PointsAt(Option<CommitId>),
+    /// The new commit descends from what it points at.
+    FastForward,
+}
+
+impl PushRequest {
+    /// The commit that goes to a reference, if it is among the updates.
+    pub(super) fn commit_for(&self, reference: &RefName) -> Option<CommitId> {
+        self.updates.iter().find(|update| update.reference == *reference).map(|update| update.new)
+    }
+
+    /// The leases, as `--force-with-lease` takes them.
+    pub(super) fn leases(&self) -> impl Iterator<Item = String> {
+        self.updates.iter().filter_map(|update| match update.condition {
+            Condition::PointsAt(Some(old)) => Some(format!("{}:{old}", update.reference)),
+            Condition::PointsAt(None) => Some(format!("{}:", update.reference)),
+            Condition::FastForward => None,
+        })
+    }
+
+    /// The refspecs: a commit and a full name each.
+    pub(super) fn refspecs(&self) -> impl Iterator<Item = String> {
+        self.updates.iter().map(|update| format!("{}:{}", update.new, update.reference))
+    }
+}
+
+/// What the remote answered.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct PushReply {
+    /// One line for each reference that it spoke of.
+    pub(super) lines: Vec<PushLine>,
+    /// What the server's hooks said.
+    pub(super) hooks: String,
+}
+
+/// What became of one reference.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct PushLine {
+    /// The reference's name.
+    pub(super) reference: String,
+    /// Whether it points at the new commit now.
+    pub(super) is_done: bool,
+    /// The words for it, such as `[remote rejected] (pre-receive hook declined)`.
+    pub(super) words: String,
+}
+
+impl PushReply {
+    /// Reads what `git push --porcelain` prints.
+    pub(super) fn parse(output: &[u8], words: &str) -> Self {
+        let output = String::from_utf8_lossy(output);
+        let lines = output.lines().filter_map(|line| {
+            let mut parts = line.splitn(3, '\t');
+            let (flag, names, words) = (parts.next()?, parts.next()?, parts.next()?);
+            let (_, reference) = names.split_once(':')?;
+            let words = words.trim().to_owned();
+            Some(PushLine { reference: reference.to_owned(), is_done: flag != "!", words })
+        });
+        let hooks = words.lines().filter_map(|line| line.strip_prefix("remote:")).map(str::trim);
+        let hooks: Vec<&str> = hooks.filter(|line| !line.is_empty()).collect();
+        Self { lines: lines.collect(), hooks: hooks.join("; ") }
+    }
+
+    /// Whether a reference points at the new commit now, for all that the remote says.
+    pub(super) fn is_done(&self, reference: &RefName) -> bool {
+        // Gerrit refuses a change that it has got already.
+        let has = |line: &PushLine| line.is_done || line.words.contains("no new changes");
+        self.lines.iter().any(|line| line.reference == reference.as_str() && has(line))
+    }
+
+    /// The remote's words on a reference that it refused.
+    pub(super) fn refusal(&self, reference: &RefName) -> String {
+        let line = self.lines.iter().find(|line| line.reference == reference.as_str());
+        let words = line.map_or("no answer", |line| &line.words);
+        if self.hooks.is_empty() { words.to_owned() } else { format!("{words}: {}", self.hooks) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_answer_to_each_reference_is_read() {
+        let output = b"To http://h/r.git\n \t1111:refs/heads/main\t1111..2222\n*\t1111:refs/heads/new\t[new branch]\n\
+            !\t1111:refs/heads/x\t[remote rejected] (pre-receive hook declined)\n\
+            !\t1111:refs/for/main\t[remote rejected] (no new changes)\n=\t1111:refs/heads/same\t[up to date]\nDone\n";
+        let reply = PushReply::parse(
+            output,
+            "remote: Not on Fridays.        \nremote: \nerror: failed to push some refs\n",
+        );
+        let name = |name: &str| name.parse::<RefName>().unwrap();
+        for (reference, is_done) in [
+            ("refs/heads/main", true),
+            ("refs/heads/new", true),
+            ("refs/heads/x", false),
+            ("refs/for/main", true),
+            ("refs/heads/same", true),
+            ("refs/heads/unheard", false),
+        ] {
+            assert_eq!(reply.is_done(&name(reference)), is_done, "{reference}");
+        }
+        let words = reply.refusal(&name("refs/heads/x"));
+        assert_eq!(words, "[remote rejected] (pre-receive hook declined): Not on Fridays.");
+    }
+
+    #[test]
+    fn every_push_is_bound_to_what_was_seen() {
+        let commit: CommitId = "00112233445566778899aabbccddeeff00112233".parse().unwrap();
+        let update =
+            |name: &str, condition| PushUpdate { reference: name.parse().unwrap(), new: commit, condition };
+        let request = PushRequest {
+            updates: vec![
+                update("refs/heads/a", Condition::PointsAt(Some(commit))),
+                update("refs/heads/b", Condition::PointsAt(None)),
+                update("refs/heads/c", Condition::FastForward),
+            ],
+            options: Vec::new(),
+        };
+        let leases: Vec<String> = request.leases().collect();
+        assert_eq!(leases, [format!("refs/heads/a:{commit}"), "refs/heads/b:".to_owned()]);
+        assert_eq!(request.refspecs().last(), Some(format!("{commit}:refs/heads/c")));
+    }
+}

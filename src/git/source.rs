@@ -1,0 +1,131 @@
+//! From a checkout reference and a listing to the commit that a run starts from.
+
+use std::time::Instant;
+
+use super::checkout::{CheckoutReference, Revision};
+use super::error::SyncError;
+use super::listing::{Listed, Listing};
+use super::mirror::Mirror;
+use super::name::{CommitId, RefName};
+use super::remote::{Remote, Wanted};
+use crate::policy::{Constraint, Version};
+
+/// The commit that a run starts from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Source {
+    /// The commit and how it was named.
+    pub(super) revision: Revision,
+    /// The object to fetch: the commit, or a tag in front of it.
+    pub(super) object: CommitId,
+}
+
+/// What has to be listed to find a checkout.
+pub(super) fn wanted(checkout: &CheckoutReference) -> Option<Wanted> {
+    match checkout {
+        CheckoutReference::Branch(branch) => Some(Wanted::Reference(branch.reference())),
+        CheckoutReference::Tag(name) | CheckoutReference::Name(name) => Some(Wanted::Reference(name.clone())),
+        CheckoutReference::Semver(_) => Some(Wanted::Tags),
+        CheckoutReference::Commit { .. } => None,
+    }
+}
+
+/// Finds what is checked out.
+///
+/// # Errors
+///
+/// When the remote does not have it.
+pub(super) fn choose(
+    checkout: &CheckoutReference,
+    listing: &Listing,
+    mirror: &Mirror,
+    remote: &Remote,
+    deadline: Instant,
+) -> Result<Source, SyncError> {
+    let of = |name: &RefName, listed: Listed| Source {
+        revision: Revision { reference: Some(name.clone()), commit: listed.commit() },
+        object: listed.object,
+    };
+    match checkout {
+        CheckoutReference::Branch(branch) => {
+            let name = branch.reference();
+            listing
+                .get(&name)
+                .map(|listed| of(&name, listed))
+                .ok_or_else(|| missing(name, mirror, remote, deadline))
+        }
+        CheckoutReference::Tag(name) | CheckoutReference::Name(name) => listing
+            .get(name)
+            .map(|listed| of(name, listed))
+            .ok_or_else(|| missing(name.clone(), mirror, remote, deadline)),
+        CheckoutReference::Semver(range) => {
+            let tied = highest(range, listing)?;
+            let newest = match tied.as_slice() {
+                [] => return Err(SyncError::NoVersion { url: remote.url.clone(), range: range.clone() }),
+                [one] => *one,
+                several => newest(several, mirror, remote, deadline)?,
+            };
+            Ok(of(newest.0, newest.1))
+        }
+        CheckoutReference::Commit { commit, branch } => Ok(Source {
+            revision: Revision {
+                reference: branch.as_ref().map(|branch| branch.reference()),
+                commit: *commit,
+            },
+            object: *commit,
+        }),
+    }
+}
+
+/// The tags of the highest version within a range; several may differ only in build metadata or a leading `v`.
+fn highest<'l>(range: &str, listing: &'l Listing) -> Result<Vec<(&'l RefName, Listed)>, SyncError> {
+    let constraint: Constraint =
+        Constraint::parse(range).map_err(|cause| SyncError::Range { range: range.to_owned(), cause })?;
+    let mut best: Option<Version> = None;
+    let mut tied = Vec::new();
+    for (name, listed) in listing.tags() {
+        let Ok(version) = Version::parse_tag(name.short()) else { continue };
+        if !constraint.matches(&version) {
+            continue;
+        }
+        let order = best.as_ref().map_or(std::cmp::Ordering::Greater, |best| version.cmp(best));
+        if order.is_gt() {
+            tied.clear();
+            best = Some(version);
+        }
+        if order.is_ge() {
+            tied.push((name, listed));
+        }
+    }
+    Ok(tied)
+}
+
+/// The tag of the newest commit.
+fn newest<'l>(
+    tags: &[(&'l RefName, Listed)],
+    mirror: &Mirror,
+    remote: &Remote,
+    deadline: Instant,
+) -> Result<(&'l RefName, Listed), SyncError> {
+    let objects: Vec<CommitId> = tags.iter().map(|(_, listed)| listed.object).collect();
+    remote.fetch(mirror, &objects, deadline)?;
+    let mut newest = None;
+    for (name, listed) in tags {
+        let time = mirror.repository().find_commit(listed.commit().oid())?.time().seconds();
+        if newest.is_none_or(|(before, _)| time > before) {
+            newest = Some((time, (*name, *listed)));
+        }
+    }
+    Ok(newest.map(|(_, tag)| tag).expect("several tags were given"))
+}
+
+/// Says what there is instead of a reference that there is not.
+fn missing(name: RefName, mirror: &Mirror, remote: &Remote, deadline: Instant) -> SyncError {
+    let url = remote.url.clone();
+    match remote.list(mirror, &[], deadline) {
+        Ok(all) if all.is_empty => SyncError::Empty { url },
+        Ok(all) => {
+            SyncError::NoReference { url, name, branches: all.branches().map(str::to_owned).collect() }
+        }
+        Err(_) => SyncError::NoReference { url, name, branches: Vec::new() },
+    }
+}

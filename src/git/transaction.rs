@@ -1,0 +1,210 @@
+//! One transaction: proposals for one branch, a commit each, one push for all.
+//!
+//! The remote is listed, what is new is fetched, each proposal is made on the tree that the one before it left, and
+//! the tip goes to the remote on the condition that the branch is as it was listed. Whatever the push says, the next
+//! listing decides what became of it; where somebody else was faster, everything is proposed again on their tip.
+
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::attempt::{Attempt, Ended};
+use super::commit::CommitDraft;
+use super::diagnosis::Trouble;
+use super::error::SyncError;
+use super::ledger::Ledger;
+use super::mirror::Mirror;
+use super::outcome::{Outcome, Target};
+use super::remote::{Remote, RemoteError};
+use crate::update::{FileTree, MarkerIndex};
+
+/// How often a proposal is made anew because somebody else pushed meanwhile.
+const TRIES: u32 = 5;
+
+/// The longest wait before the first such try; it doubles with each.
+const FIRST_WAIT: Duration = Duration::from_millis(100);
+
+/// Makes commits out of trees.
+pub trait Proposer: Send + 'static {
+    /// Why it cannot.
+    type Error: std::error::Error + Send + Sync + 'static;
+
+    /// Proposes a commit on top of a tree, or none where the tree is as it should be.
+    ///
+    /// It does no I/O but by `tree`, and is called again when another tree takes the place of this one. `index` saves
+    /// it the reading of contents that are known.
+    ///
+    /// # Errors
+    ///
+    /// When no commit can be proposed; nothing is pushed for the proposer then.
+    fn propose(
+        &mut self,
+        tree: &dyn FileTree,
+        index: &mut MarkerIndex,
+    ) -> Result<Option<CommitDraft>, Self::Error>;
+}
+
+/// A proposer, and what its commit is to be made from and for.
+#[derive(Debug)]
+pub struct Proposal<P> {
+    /// The name of the object on whose behalf it is made; what is remembered of earlier runs goes by it.
+    pub name: String,
+    /// Where it starts from and goes to.
+    pub target: Target,
+    /// What makes a run needless.
+    pub known: Known,
+    /// The proposer.
+    pub proposer: P,
+}
+
+/// What is known of earlier runs of the same object.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Known {
+    /// Whether nothing has changed on our side since, so that there is nothing to do if the remote is unchanged too.
+    pub is_unchanged: bool,
+    /// The revision that the object's status has from the last run.
+    pub revision: Option<String>,
+}
+
+/// What came of a proposal.
+#[derive(Debug)]
+pub struct Answer<P: Proposer> {
+    /// The name of the object.
+    pub name: String,
+    /// The proposer, as its last call left it.
+    pub proposer: P,
+    /// What came of it.
+    pub result: Result<Outcome, Failure<P::Error>>,
+}
+
+/// Why a proposal did not get where it should.
+#[derive(Debug)]
+pub enum Failure<E> {
+    /// The proposer could not make it.
+    Proposer(E),
+    /// Git or the remote stood in the way.
+    Sync(Arc<SyncError>),
+}
+
+impl<E> From<SyncError> for Failure<E> {
+    fn from(error: SyncError) -> Self {
+        Self::Sync(Arc::new(error))
+    }
+}
+
+/// Carries out proposals that go to the same branch with the same push options.
+pub(super) fn transact<P: Proposer>(
+    mirror: &mut Mirror,
+    remote: &mut Remote,
+    proposals: Vec<Proposal<P>>,
+    is_rehearsal: bool,
+) -> Vec<Answer<P>> {
+    let mut ledger = Ledger::load(mirror.folder());
+    if let Some(redirect) = &ledger.redirect
+        && let Ok(url) = remote.url.redirected(redirect)
+    {
+        remote.url = url;
+    }
+    let mut attempt = Attempt::new(proposals, is_rehearsal);
+    let mut repairs = Repairs::default();
+    let mut tries = 0;
+    let answers = loop {
+        let ended = attempt.make(mirror, remote, &mut ledger);
+        let ended = repairs.mend(ended, mirror, remote, &mut ledger);
+        match ended {
+            Ended::Done => break attempt.answers(),
+            Ended::Mended => {}
+            Ended::Overtaken if tries + 1 < TRIES => {
+                std::thread::sleep(wait(tries));
+                tries += 1;
+            }
+            Ended::Overtaken => {
+                break attempt.fail(SyncError::Overtaken { url: remote.url.clone(), tries: TRIES });
+            }
+            Ended::Refused(error) if attempt.commits() > 1 => {
+                // One commit that the server does not take must not keep the others out.
+                let alone = attempt.into_proposals();
+                drop(error);
+                break alone
+                    .into_iter()
+                    .flat_map(|proposal| transact(mirror, remote, vec![proposal], is_rehearsal))
+                    .collect();
+            }
+            Ended::Refused(error) | Ended::Failed(error) => break attempt.fail(error),
+        }
+    };
+    if !is_rehearsal {
+        // Nothing is lost with the notes, and nothing can be done about a disk that does not take them.
+        let _ = mirror.tidy(Instant::now() + remote.timeout);
+    }
+    answers
+}
+
+/// A random part of a time that doubles with each try, so that those who met once do not meet again.
+fn wait(tries: u32) -> Duration {
+    let random = RandomState::new().build_hasher().finish() % 1_000;
+    FIRST_WAIT * 2_u32.pow(tries) * u32::try_from(random).unwrap_or(0) / 1_000
+}
+
+/// What is mended at most once in a transaction.
+#[derive(Default)]
+struct Repairs {
+    has_begun_anew: bool,
+    has_followed: bool,
+}
+
+impl Repairs {
+    /// Turns an end that can be mended into another attempt.
+    fn mend(&mut self, ended: Ended, mirror: &mut Mirror, remote: &mut Remote, ledger: &mut Ledger) -> Ended {
+        let error = match ended {
+            Ended::Failed(error) => error,
+            other => return other,
+        };
+        if !self.has_begun_anew && is_mended_by_beginning_anew(&error) {
+            self.has_begun_anew = true;
+            return match mirror.begin_anew() {
+                Ok(()) => Ended::Mended,
+                Err(error) => Ended::Failed(error.into()),
+            };
+        }
+        if error.trouble() == Some(Trouble::Redirected) {
+            return self.follow(error, mirror, remote, ledger);
+        }
+        if error.trouble() == Some(Trouble::Gone) {
+            return Ended::Overtaken;
+        }
+        Ended::Failed(error)
+    }
+
+    /// Goes where the server sends us if it is the same server; a forge that adds `.git`, say.
+    fn follow(
+        &mut self,
+        error: SyncError,
+        mirror: &Mirror,
+        remote: &mut Remote,
+        ledger: &mut Ledger,
+    ) -> Ended {
+        let Some(target) = remote.find_redirect(mirror, Instant::now() + remote.timeout) else {
+            return Ended::Failed(error);
+        };
+        match remote.url.redirected(&target) {
+            Ok(url) if !self.has_followed && url.is_same_origin(&remote.url) => {
+                self.has_followed = true;
+                ledger.redirect = Some(target);
+                let _ = ledger.store(mirror.folder());
+                remote.url = url;
+                Ended::Mended
+            }
+            _ => {
+                let url = remote.url.clone();
+                Ended::Failed(RemoteError::Redirected { doing: "reach", url, target }.into())
+            }
+        }
+    }
+}
+
+/// Whether an empty mirror could do what this one did not.
+fn is_mended_by_beginning_anew(error: &SyncError) -> bool {
+    let is_grown = matches!(error, SyncError::Remote(RemoteError::TooLarge { .. }));
+    is_grown || error.is_damage() || error.trouble() == Some(Trouble::MirrorDamaged)
+}
