@@ -1,5 +1,6 @@
 //! Git: names, the one builder of git processes, and what is kept of remote repositories.
 
+pub mod author;
 pub mod checkout;
 mod command;
 pub mod name;

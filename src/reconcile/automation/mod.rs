@@ -1,3 +1,4 @@
 //! An ImageUpdateAutomation, once.
 
 pub mod request;
+pub mod source;
