@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use git2::{ObjectType, Oid, Repository, build::TreeUpdateBuilder};
 
+use super::author::Author;
 use super::name::CommitId;
 use crate::update::FileEdit;
 
@@ -18,21 +19,6 @@ pub struct CommitDraft {
     pub author: Author,
     /// When it is made.
     pub time: CommitTime,
-}
-
-/// The author of a commit.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Author {
-    name: String,
-    email: String,
-}
-
-impl Author {
-    /// An author; what would end a name or an address in a commit is left out, as in Flux (spec §4.4).
-    pub fn new(name: &str, email: &str) -> Self {
-        let clean = |text: &str| text.chars().filter(|c| !matches!(c, '<' | '>' | '\n' | '\0')).collect();
-        Self { name: clean(name), email: clean(email) }
-    }
 }
 
 /// A point in time as a commit states it.
@@ -97,7 +83,7 @@ pub(super) fn write_commit(
 
 /// The commit as git stores it.
 fn encode(tree: Oid, parent: CommitId, draft: &CommitDraft) -> String {
-    let Author { name, email } = &draft.author;
+    let (name, email) = (draft.author.name(), draft.author.email());
     let CommitTime { seconds, offset } = draft.time;
     let sign = if offset < 0 { '-' } else { '+' };
     let (hours, minutes) = (offset.abs() / 60, offset.abs() % 60);

@@ -8,6 +8,7 @@
 
 mod access;
 mod attempt;
+pub mod author;
 pub mod checkout;
 mod command;
 mod commit;
@@ -39,7 +40,8 @@ mod writer;
 
 pub use access::{Access, AccessError, AccessOptions, Login};
 pub use command::{Call, Git, GitError, Printed};
-pub use commit::{Author, CommitDraft, CommitError, CommitTime};
+pub use author::Author;
+pub use commit::{CommitDraft, CommitError, CommitTime};
 pub use configuration::Configuration;
 pub use credentials::{
     ClientCertificate, Credentials, CredentialsError, HttpCredentials, HttpLogin, SshCredentials,

@@ -85,7 +85,7 @@ impl fmt::Display for Refspec {
 pub enum RefspecError {
     /// It is not of the form that is understood.
     #[error(
-        "spec.git.push.refspec {text:?} is not [+]SOURCE:DESTINATION with one source and one full destination: {cause}"
+        "spec.git.push.refspec {text:?} is not [+]SOURCE:DESTINATION with one source and one full destination"
     )]
     Refused {
         /// The refspec.
@@ -175,6 +175,7 @@ mod tests {
             let error = parse(text).unwrap_err();
             assert!(error.contains(words), "{text}: {error}");
             assert!(error.starts_with("spec.git.push.refspec "), "{error}");
+            assert_eq!(error.matches(words).count(), 1, "said once: {error}");
         }
     }
 }

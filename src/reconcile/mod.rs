@@ -1,3 +1,4 @@
 //! What an object asks for, and doing it once. The same code serves the cluster and the command line.
 
 pub mod automation;
+pub mod conditions;

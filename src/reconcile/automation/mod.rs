@@ -1,3 +1,7 @@
 //! An ImageUpdateAutomation, once.
 
+pub mod conclusion;
+pub mod event;
+pub mod report;
 pub mod request;
+pub mod source;

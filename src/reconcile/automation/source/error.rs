@@ -1,0 +1,147 @@
+//! Why the source of an automation cannot be worked with, in Flux's words where Flux has any.
+
+use std::error::Error;
+
+use tagboat_api::Reason;
+use tagboat_api::duration::DurationError;
+
+use super::ObjectName;
+use crate::failing::Failing;
+use crate::git::name::NameError;
+use crate::git::refspec::RefspecError;
+
+/// Why the source of an automation cannot be worked with.
+#[derive(Debug, thiserror::Error)]
+pub enum SourceError {
+    /// The source is of a kind that is no git repository.
+    #[error("source kind '{kind}' not supported: invalid source configuration")]
+    UnsupportedKind {
+        /// The kind.
+        kind: String,
+    },
+    /// The automation does not say how to work with git.
+    #[error("source kind 'GitRepository' necessitates field .spec.git: invalid source configuration")]
+    NoGitSpec,
+    /// The repository is in another namespace, which is forbidden.
+    #[error("can't access 'GitRepository/{repository}', cross-namespace references have been blocked")]
+    CrossNamespace {
+        /// The repository.
+        repository: ObjectName,
+    },
+    /// There is no such repository.
+    #[error(
+        "referenced git repository does not exist: GitRepository.source.toolkit.fluxcd.io {:?} not found",
+        .repository.name
+    )]
+    NoRepository {
+        /// The repository.
+        repository: ObjectName,
+    },
+    /// The repository could not be read from where the objects are.
+    #[error("failed to get referenced git repository")]
+    UnreadableRepository {
+        /// What went wrong.
+        #[source]
+        cause: Box<dyn Error + Send + Sync>,
+    },
+    /// Nothing says which branch to push to.
+    #[error(
+        "push spec not provided, and cannot be inferred from .spec.git.checkout.ref or GitRepository .spec.ref"
+    )]
+    NoPushBranch,
+    /// A field that names something in git has no name in it.
+    #[error("{field} cannot be used")]
+    Name {
+        /// Where it stands.
+        field: String,
+        /// What is wrong with it.
+        #[source]
+        cause: NameError,
+    },
+    /// The refspec is not one that we push.
+    #[error(transparent)]
+    Refspec(#[from] RefspecError),
+    /// A push option that no server can be sent.
+    #[error(
+        "spec.git.push.options has the option {key:?}, which has a line feed or NUL in it: git cannot send it"
+    )]
+    PushOption {
+        /// Its name.
+        key: String,
+    },
+    /// The timeout is no duration.
+    #[error("spec.timeout of GitRepository {repository} cannot be used")]
+    Timeout {
+        /// The repository.
+        repository: ObjectName,
+        /// What is wrong with it.
+        #[source]
+        cause: DurationError,
+    },
+    /// A GitHub App without a secret.
+    #[error(
+        "secretRef with github app data must be specified when provider is set to github: \
+         invalid source configuration"
+    )]
+    NoGitHubSecret,
+    /// A provider that nobody has heard of.
+    #[error(
+        "spec.provider of GitRepository {repository} is {provider:?}: known are generic, aws, azure, github"
+    )]
+    UnknownProvider {
+        /// The repository.
+        repository: ObjectName,
+        /// The provider.
+        provider: String,
+    },
+    /// An identity for each object, which is switched off.
+    #[error(
+        "to use spec.serviceAccountName for provider authentication please enable the \
+         ObjectLevelWorkloadIdentity feature gate in the controller"
+    )]
+    ServiceAccount,
+    /// A provider that we cannot log in to.
+    #[error(
+        "GitRepository {repository} has the provider {provider}, and logging in through it is not supported yet: \
+         use the provider generic and a secret with a token or a key"
+    )]
+    UnsupportedProvider {
+        /// The repository.
+        repository: ObjectName,
+        /// The provider.
+        provider: String,
+    },
+    /// A key to sign with.
+    #[error(
+        "spec.git.commit.signingKey is set, but commits cannot be signed yet, and nothing is pushed unsigned in \
+         their place: remove the field to have commits without a signature"
+    )]
+    SigningKey,
+}
+
+impl Failing for SourceError {
+    fn reason(&self) -> Reason {
+        match self {
+            Self::CrossNamespace { .. } => Reason::AccessDenied,
+            Self::ServiceAccount => Reason::FeatureGateDisabled,
+            Self::NoRepository { .. }
+            | Self::UnreadableRepository { .. }
+            | Self::NoPushBranch
+            | Self::UnsupportedProvider { .. } => Reason::SourceManagerFailed,
+            Self::UnsupportedKind { .. }
+            | Self::NoGitSpec
+            | Self::Name { .. }
+            | Self::Refspec(_)
+            | Self::PushOption { .. }
+            | Self::Timeout { .. }
+            | Self::NoGitHubSecret
+            | Self::UnknownProvider { .. }
+            | Self::SigningKey => Reason::InvalidSourceConfiguration,
+        }
+    }
+
+    /// As in Flux, also where only a changed object can help: the retry is what notices a new GitRepository.
+    fn is_retryable(&self) -> bool {
+        self.reason() == Reason::SourceManagerFailed
+    }
+}

@@ -1,0 +1,361 @@
+//! Where an automation works and how: from the objects to a configuration, or why not (spec §2.5).
+//!
+//! The checks stand in Flux's order, so that an object with two faults shows the same one.
+
+mod error;
+mod target;
+
+use std::fmt;
+use std::time::Duration;
+
+use kube::ResourceExt;
+use tagboat_api::automation::{GitSpec, SourceKind};
+use tagboat_api::git_repository::{GitProvider, GitRepositorySpec};
+use tagboat_api::reference::LocalObjectReference;
+use tagboat_api::{GitRepository, ImageUpdateAutomation};
+
+pub use self::error::SourceError;
+pub use self::target::Branches;
+use self::target::target;
+use crate::git::author::Author;
+use crate::git::outcome::Target;
+
+/// The commit message of an automation without a template.
+pub const DEFAULT_MESSAGE: &str = "Update from image update automation";
+
+/// The name of an object with its namespace.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ObjectName {
+    /// The namespace.
+    pub namespace: String,
+    /// The name.
+    pub name: String,
+}
+
+/// Prints as in `namespace/name`.
+impl fmt::Display for ObjectName {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}/{}", self.namespace, self.name)
+    }
+}
+
+/// Whether an automation may work on a repository of another namespace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CrossNamespace {
+    /// It may.
+    Allowed,
+    /// It may not.
+    Forbidden,
+}
+
+/// Where an automation works and how.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SourceConfiguration {
+    /// The repository's object.
+    pub repository: ObjectName,
+    /// The address of the repository, as its object has it.
+    pub url: String,
+    /// What to start from, and what to push where.
+    pub target: Target,
+    /// Whether the push branch is another than the one that is checked out.
+    pub branches: Branches,
+    /// How long git may take to read, and once more to push.
+    pub timeout: Duration,
+    /// The secret with the credentials.
+    pub secret: Option<ObjectName>,
+    /// The secret that names a proxy.
+    pub proxy_secret: Option<ObjectName>,
+    /// Who commits.
+    pub author: Author,
+    /// The template of the message; without it, the message is [`DEFAULT_MESSAGE`].
+    pub message_template: Option<String>,
+}
+
+/// An automation whose source may be looked up.
+#[derive(Clone, Debug)]
+pub struct SourceReference<'a> {
+    git: &'a GitSpec,
+    repository: ObjectName,
+}
+
+impl<'a> SourceReference<'a> {
+    /// Finds out which repository an automation works on, before anybody looks at that.
+    ///
+    /// # Errors
+    ///
+    /// When there is nothing to look up, or it is forbidden.
+    pub fn of(automation: &'a ImageUpdateAutomation, access: CrossNamespace) -> Result<Self, SourceError> {
+        let reference = &automation.spec.source_ref;
+        if let SourceKind::Other(kind) = &reference.kind {
+            return Err(SourceError::UnsupportedKind { kind: kind.clone() });
+        }
+        let git = automation.spec.git.as_ref().ok_or(SourceError::NoGitSpec)?;
+        let own = automation.namespace().unwrap_or_default();
+        let namespace = reference.effective_namespace(&own).to_owned();
+        let is_elsewhere = namespace != own;
+        let repository = ObjectName { namespace, name: reference.name.clone() };
+        if is_elsewhere && access == CrossNamespace::Forbidden {
+            return Err(SourceError::CrossNamespace { repository });
+        }
+        Ok(Self { git, repository })
+    }
+
+    /// The repository to look up.
+    pub fn repository(&self) -> &ObjectName {
+        &self.repository
+    }
+
+    /// Makes the configuration from what was found there, which may be nothing.
+    ///
+    /// # Errors
+    ///
+    /// When the two objects together do not say where and how to work.
+    pub fn configure(self, found: Option<&GitRepository>) -> Result<SourceConfiguration, SourceError> {
+        let Self { git, repository } = self;
+        let Some(GitRepository { spec, .. }) = found else {
+            return Err(SourceError::NoRepository { repository });
+        };
+        let (target, branches) = target(git, spec, &repository)?;
+        let timeout = spec
+            .timeout
+            .to_duration_without_hours()
+            .map_err(|cause| SourceError::Timeout { repository: repository.clone(), cause })?;
+        check_login(spec, &repository)?;
+        if git.commit.signing_key.is_some() {
+            return Err(SourceError::SigningKey);
+        }
+        let beside = |secret: &Option<LocalObjectReference>| {
+            let name = secret.as_ref().map(|secret| secret.name.clone());
+            name.map(|name| ObjectName { namespace: repository.namespace.clone(), name })
+        };
+        let author = &git.commit.author;
+        Ok(SourceConfiguration {
+            secret: beside(&spec.secret_ref),
+            proxy_secret: beside(&spec.proxy_secret_ref),
+            repository,
+            url: spec.url.clone(),
+            target,
+            branches,
+            timeout,
+            author: Author::new(author.name.as_deref().unwrap_or_default(), &author.email),
+            message_template: git.commit.message_template.clone().filter(|template| !template.is_empty()),
+        })
+    }
+}
+
+/// What can be said about the login before any secret is read (spec §5.5).
+fn check_login(spec: &GitRepositorySpec, repository: &ObjectName) -> Result<(), SourceError> {
+    let provider = spec.effective_provider();
+    if let GitProvider::Other(provider) = provider {
+        return Err(SourceError::UnknownProvider { repository: repository.clone(), provider });
+    }
+    if provider == GitProvider::GitHub && spec.secret_ref.is_none() {
+        return Err(SourceError::NoGitHubSecret);
+    }
+    if spec.service_account_name.as_ref().is_some_and(|name| !name.is_empty()) {
+        return Err(SourceError::ServiceAccount);
+    }
+    if provider != GitProvider::Generic {
+        let provider = provider.to_string();
+        return Err(SourceError::UnsupportedProvider { repository: repository.clone(), provider });
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+    use tagboat_api::Reason;
+
+    use super::*;
+    use crate::failing::Failing;
+    use crate::sentence::chain;
+
+    fn automation(source: &Value, git: &Value) -> ImageUpdateAutomation {
+        serde_json::from_value(json!({
+            "apiVersion": "image.toolkit.fluxcd.io/v1",
+            "kind": "ImageUpdateAutomation",
+            "metadata": {"namespace": "n", "name": "a"},
+            "spec": {"interval": "1m", "sourceRef": source, "git": git},
+        }))
+        .unwrap()
+    }
+
+    fn repository(spec: &Value) -> GitRepository {
+        let mut whole = json!({"url": "https://git.example/r", "interval": "1m", "ref": {"branch": "main"}});
+        whole.as_object_mut().unwrap().extend(spec.as_object().unwrap().clone());
+        serde_json::from_value(json!({
+            "apiVersion": "source.toolkit.fluxcd.io/v1",
+            "kind": "GitRepository",
+            "metadata": {"namespace": "n", "name": "r"},
+            "spec": whole,
+        }))
+        .unwrap()
+    }
+
+    fn own() -> Value {
+        json!({"kind": "GitRepository", "name": "r"})
+    }
+
+    fn git() -> Value {
+        json!({"commit": {"author": {"email": "a@example.com"}}})
+    }
+
+    fn configure(
+        automation: &ImageUpdateAutomation,
+        repository: Option<&GitRepository>,
+    ) -> Result<SourceConfiguration, SourceError> {
+        SourceReference::of(automation, CrossNamespace::Forbidden)?.configure(repository)
+    }
+
+    #[test]
+    fn both_objects_together_say_where_and_how() {
+        let git = json!({"commit": {
+            "author": {"name": "A <b>", "email": "<a@example.com>"},
+            "messageTemplate": "{{ .Changed }}",
+        }});
+        let source = json!({"kind": "GitRepository", "name": "r", "namespace": "other"});
+        let automation = automation(&source, &git);
+        let reference = SourceReference::of(&automation, CrossNamespace::Allowed).unwrap();
+        assert_eq!(reference.repository().to_string(), "other/r");
+        let spec = json!({
+            "timeout": "1m30s", "secretRef": {"name": "login"}, "proxySecretRef": {"name": "proxy"},
+            "suspend": true, "provider": "generic",
+        });
+        let found = reference.configure(Some(&repository(&spec))).unwrap();
+        assert_eq!(found.url, "https://git.example/r");
+        assert_eq!(found.timeout, Duration::from_secs(90));
+        assert_eq!(found.secret.unwrap().to_string(), "other/login");
+        assert_eq!(found.proxy_secret.unwrap().to_string(), "other/proxy");
+        assert_eq!(found.author, Author::new("A b", "a@example.com"));
+        assert_eq!(found.message_template.as_deref(), Some("{{ .Changed }}"));
+        assert_eq!(found.target.push.as_str(), "main");
+        assert_eq!(found.branches, Branches::Same);
+    }
+
+    #[test]
+    fn what_is_not_said_has_a_default() {
+        for template in [json!(null), json!("")] {
+            let git = json!({"commit": {"author": {"email": "a@example.com"}, "messageTemplate": template}});
+            let found = configure(&automation(&own(), &git), Some(&repository(&json!({})))).unwrap();
+            assert_eq!(found.message_template, None);
+            assert_eq!(found.author, Author::new("", "a@example.com"));
+            assert_eq!(found.timeout, Duration::from_secs(60));
+            assert_eq!((found.secret, found.proxy_secret), (None, None));
+        }
+    }
+
+    /// The table of §2.5, and what of §5.5 needs no secret.
+    #[test]
+    fn each_check_has_its_words_and_consequence() {
+        use Reason::{AccessDenied, FeatureGateDisabled, InvalidSourceConfiguration, SourceManagerFailed};
+        let elsewhere = json!({"kind": "GitRepository", "name": "r", "namespace": "other"});
+        let signing = json!({"commit": {
+            "author": {"email": "a@example.com"},
+            "signingKey": {"secretRef": {"name": "key"}},
+        }});
+        let rows = [
+            (
+                json!({"kind": "Bucket", "name": "b"}),
+                json!(null),
+                Some(json!({})),
+                InvalidSourceConfiguration,
+                "source kind 'Bucket' not supported: invalid source configuration",
+            ),
+            (
+                elsewhere.clone(),
+                json!(null),
+                Some(json!({})),
+                InvalidSourceConfiguration,
+                "source kind 'GitRepository' necessitates field .spec.git: invalid source configuration",
+            ),
+            (
+                elsewhere,
+                git(),
+                None,
+                AccessDenied,
+                "can't access 'GitRepository/other/r', cross-namespace references have been blocked",
+            ),
+            (
+                own(),
+                signing.clone(),
+                None,
+                SourceManagerFailed,
+                "referenced git repository does not exist: GitRepository.source.toolkit.fluxcd.io \"r\" not found",
+            ),
+            (
+                own(),
+                signing.clone(),
+                Some(json!({"ref": null, "provider": "github"})),
+                SourceManagerFailed,
+                "push spec not provided, and cannot be inferred from .spec.git.checkout.ref or GitRepository \
+                 .spec.ref",
+            ),
+            (
+                own(),
+                git(),
+                Some(json!({"timeout": "1h", "provider": "github"})),
+                InvalidSourceConfiguration,
+                "spec.timeout of GitRepository n/r cannot be used: `1h` counts hours, which this field does not \
+                 take: write it in minutes",
+            ),
+            (
+                own(),
+                git(),
+                Some(json!({"provider": "github", "serviceAccountName": "s"})),
+                InvalidSourceConfiguration,
+                "secretRef with github app data must be specified when provider is set to github: invalid source \
+                 configuration",
+            ),
+            (
+                own(),
+                git(),
+                Some(json!({"provider": "gitea", "serviceAccountName": "s"})),
+                InvalidSourceConfiguration,
+                "spec.provider of GitRepository n/r is \"gitea\": known are generic, aws, azure, github",
+            ),
+            (
+                own(),
+                signing.clone(),
+                Some(json!({"provider": "azure", "serviceAccountName": "s"})),
+                FeatureGateDisabled,
+                "to use spec.serviceAccountName for provider authentication please enable the \
+                 ObjectLevelWorkloadIdentity feature gate in the controller",
+            ),
+            (
+                own(),
+                signing.clone(),
+                Some(json!({"provider": "aws"})),
+                SourceManagerFailed,
+                "GitRepository n/r has the provider aws, and logging in through it is not supported yet: use the \
+                 provider generic and a secret with a token or a key",
+            ),
+            (
+                own(),
+                git(),
+                Some(json!({"provider": "github", "secretRef": {"name": "app"}})),
+                SourceManagerFailed,
+                "GitRepository n/r has the provider github, and logging in through it is not supported yet: use \
+                 the provider generic and a secret with a token or a key",
+            ),
+            (
+                own(),
+                signing,
+                Some(json!({})),
+                InvalidSourceConfiguration,
+                "spec.git.commit.signingKey is set, but commits cannot be signed yet, and nothing is pushed \
+                 unsigned in their place: remove the field to have commits without a signature",
+            ),
+        ];
+        for (source, git, spec, reason, words) in rows {
+            let repository = spec.map(|spec| repository(&spec));
+            let error = configure(&automation(&source, &git), repository.as_ref()).unwrap_err();
+            assert_eq!(chain(&error), words);
+            assert_eq!(error.reason(), reason, "{words}");
+            assert_eq!(error.is_retryable(), reason == SourceManagerFailed, "{words}");
+        }
+        let error = SourceError::UnreadableRepository { cause: "connection refused".into() };
+        assert_eq!(chain(&error), "failed to get referenced git repository: connection refused");
+        assert!(error.is_retryable());
+    }
+}

@@ -1,0 +1,264 @@
+//! The conditions of Flux's kinds: which there are, and how they change (spec §2.9).
+
+use std::cmp::Reverse;
+use std::fmt;
+
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use tagboat_api::{Condition, Reason};
+
+/// The longest message that an API server takes, in bytes.
+const LONGEST_MESSAGE: usize = 32_768;
+
+/// What a message that had to be cut ends in.
+const CUT: &str = "...";
+
+/// The conditions that we own; all others pass as they are.
+///
+/// They stand in a status in the order that they have here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ConditionType {
+    /// Only a change of an object helps.
+    Stalled,
+    /// Work is going on, or failed and will be tried again.
+    Reconciling,
+    /// The object is as it should be.
+    Ready,
+}
+
+impl ConditionType {
+    const ALL: [Self; 3] = [Self::Stalled, Self::Reconciling, Self::Ready];
+
+    /// The place of a condition in the list; the ones of others come last.
+    fn rank(name: &str) -> usize {
+        Self::ALL.iter().position(|own| own.to_string() == name).unwrap_or(Self::ALL.len())
+    }
+}
+
+/// Prints the name of the variant, which is the type's name as well.
+impl fmt::Display for ConditionType {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self, formatter)
+    }
+}
+
+/// Whether a condition holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ConditionStatus {
+    /// It holds.
+    True,
+    /// It does not.
+    False,
+    /// It may or may not.
+    Unknown,
+}
+
+/// Prints the name of the variant, which is the status as it stands in a condition.
+impl fmt::Display for ConditionStatus {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self, formatter)
+    }
+}
+
+/// The condition of a type, if it is in the list.
+pub fn find(conditions: &[Condition], type_: ConditionType) -> Option<&Condition> {
+    let name = type_.to_string();
+    conditions.iter().find(|condition| condition.type_ == name)
+}
+
+/// Whether a condition is in the list with this status.
+pub fn is(conditions: &[Condition], type_: ConditionType, status: ConditionStatus) -> bool {
+    find(conditions, type_).is_some_and(|condition| condition.status == status.to_string())
+}
+
+/// Whether an object is as it should be and nothing is going on: Ready, and neither Reconciling nor Stalled.
+pub fn is_ready(conditions: &[Condition]) -> bool {
+    use ConditionStatus::True;
+    is(conditions, ConditionType::Ready, True)
+        && !is(conditions, ConditionType::Reconciling, True)
+        && !is(conditions, ConditionType::Stalled, True)
+}
+
+/// Whether only a change of an object helps.
+pub fn is_stalled(conditions: &[Condition]) -> bool {
+    is(conditions, ConditionType::Stalled, ConditionStatus::True)
+}
+
+/// Conditions while they are being worked on.
+///
+/// When each last changed is settled at the end, against what is stored: what comes and goes in between is no change.
+#[derive(Clone, Debug)]
+pub struct Draft {
+    conditions: Vec<Condition>,
+    generation: i64,
+}
+
+impl Draft {
+    /// Starts from a list, on behalf of an object of this generation.
+    pub fn new(conditions: &[Condition], generation: i64) -> Self {
+        Self { conditions: conditions.to_vec(), generation }
+    }
+
+    /// The conditions as they are now, in no order.
+    pub fn conditions(&self) -> &[Condition] {
+        &self.conditions
+    }
+
+    /// Whether a condition is in the list with this status.
+    pub fn is(&self, type_: ConditionType, status: ConditionStatus) -> bool {
+        is(&self.conditions, type_, status)
+    }
+
+    /// Sets a condition.
+    pub fn set(&mut self, type_: ConditionType, status: ConditionStatus, reason: Reason, message: &str) {
+        self.remove(type_);
+        self.conditions.push(Condition {
+            last_transition_time: Time(Timestamp::UNIX_EPOCH),
+            message: cut(message),
+            observed_generation: Some(self.generation),
+            reason: reason.to_string(),
+            status: status.to_string(),
+            type_: type_.to_string(),
+        });
+    }
+
+    /// Removes a condition.
+    pub fn remove(&mut self, type_: ConditionType) {
+        let name = type_.to_string();
+        self.conditions.retain(|condition| condition.type_ != name);
+    }
+
+    /// The conditions as they are to be written over the stored ones.
+    pub fn settle(mut self, stored: &[Condition], now: Timestamp) -> Vec<Condition> {
+        for condition in &mut self.conditions {
+            let before = stored.iter().find(|stored| stored.type_ == condition.type_);
+            condition.last_transition_time = match before {
+                Some(before) if says_the_same(before, condition) => before.last_transition_time.clone(),
+                _ => whole_seconds(now),
+            };
+        }
+        self.conditions.sort_by(|one, other| key(one).cmp(&key(other)));
+        self.conditions
+    }
+}
+
+/// A point in time as Flux writes it: without parts of a second.
+pub fn whole_seconds(time: Timestamp) -> Time {
+    Time(Timestamp::from_second(time.as_second()).expect("the second of a timestamp is one"))
+}
+
+fn says_the_same(one: &Condition, other: &Condition) -> bool {
+    (&one.status, &one.reason, &one.message) == (&other.status, &other.reason, &other.message)
+}
+
+/// What conditions are sorted by; those of others by generation, the newest first, and name.
+fn key(condition: &Condition) -> (usize, Reverse<Option<i64>>, &str) {
+    let rank = ConditionType::rank(&condition.type_);
+    (rank, Reverse(condition.observed_generation), &condition.type_)
+}
+
+fn cut(message: &str) -> String {
+    if message.len() <= LONGEST_MESSAGE {
+        return message.to_owned();
+    }
+    let end = message.floor_char_boundary(LONGEST_MESSAGE - CUT.len());
+    format!("{}{CUT}", &message[..end])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ConditionStatus::{False, True, Unknown};
+    use super::ConditionType::{Ready, Reconciling, Stalled};
+    use super::*;
+
+    fn time(text: &str) -> Timestamp {
+        text.parse().unwrap()
+    }
+
+    fn foreign(type_: &str, generation: i64) -> Condition {
+        Condition {
+            last_transition_time: Time(time("2020-01-01T00:00:00Z")),
+            message: String::new(),
+            observed_generation: Some(generation),
+            reason: "Theirs".to_owned(),
+            status: "True".to_owned(),
+            type_: type_.to_owned(),
+        }
+    }
+
+    #[test]
+    fn a_time_changes_with_status_reason_or_message_only() {
+        let mut draft = Draft::new(&[], 1);
+        draft.set(Ready, True, Reason::Succeeded, "good");
+        let stored = draft.settle(&[], time("2026-01-01T00:00:00.75Z"));
+        assert_eq!(stored[0].last_transition_time, Time(time("2026-01-01T00:00:00Z")));
+        let later = time("2026-01-01T01:00:00Z");
+        for (status, reason, message, changes) in [
+            (True, Reason::Succeeded, "good", false),
+            (False, Reason::Succeeded, "good", true),
+            (True, Reason::Failed, "good", true),
+            (True, Reason::Succeeded, "better", true),
+        ] {
+            let mut draft = Draft::new(&stored, 2);
+            // What comes and goes in between does not count.
+            draft.set(Ready, Unknown, Reason::Progressing, "");
+            draft.set(Ready, status, reason, message);
+            let settled = draft.settle(&stored, later);
+            assert_eq!(
+                settled[0].last_transition_time == Time(later),
+                changes,
+                "{status} {reason} {message}"
+            );
+            assert_eq!(settled[0].observed_generation, Some(2));
+        }
+    }
+
+    #[test]
+    fn ours_stand_first_and_those_of_others_are_left_as_they_are() {
+        let stored = [foreign("B", 1), foreign("A", 1), foreign("C", 2)];
+        let mut draft = Draft::new(&stored, 7);
+        draft.set(Ready, True, Reason::Succeeded, "");
+        draft.set(Stalled, False, Reason::Succeeded, "");
+        draft.set(Reconciling, False, Reason::Succeeded, "");
+        let settled = draft.settle(&stored, time("2026-01-01T00:00:00Z"));
+        let types: Vec<&str> = settled.iter().map(|condition| condition.type_.as_str()).collect();
+        assert_eq!(types, ["Stalled", "Reconciling", "Ready", "C", "A", "B"]);
+        assert_eq!(settled[3..], [stored[2].clone(), stored[1].clone(), stored[0].clone()]);
+    }
+
+    #[test]
+    fn a_long_message_is_cut_between_characters() {
+        for (message, length) in [
+            ("x".repeat(32_768), 32_768),
+            ("x".repeat(32_769), 32_768),
+            // The limit falls into the second of two bytes.
+            (format!("x{}", "é".repeat(20_000)), 32_768),
+            (format!("xx{}", "é".repeat(20_000)), 32_767),
+        ] {
+            let mut draft = Draft::new(&[], 1);
+            draft.set(Ready, False, Reason::Failed, &message);
+            let kept = &draft.conditions()[0].message;
+            assert_eq!(kept.len(), length);
+            assert_eq!(kept.ends_with("..."), message.len() > 32_768);
+        }
+    }
+
+    #[test]
+    fn ready_is_meant_strictly() {
+        for (set, expected) in [
+            (vec![(Ready, True)], true),
+            (vec![(Ready, True), (Reconciling, False), (Stalled, False)], true),
+            (vec![(Ready, True), (Reconciling, True)], false),
+            (vec![(Ready, True), (Stalled, True)], false),
+            (vec![(Ready, Unknown)], false),
+            (vec![(Ready, False)], false),
+            (vec![], false),
+        ] {
+            let mut draft = Draft::new(&[], 1);
+            for (type_, status) in &set {
+                draft.set(*type_, *status, Reason::Succeeded, "");
+            }
+            assert_eq!(is_ready(draft.conditions()), expected, "{set:?}");
+        }
+    }
+}
