@@ -3,6 +3,7 @@
 #![cfg(test)]
 
 mod cli;
+mod git_hosts;
 mod golden;
 mod help;
 mod links;
