@@ -1,7 +1,6 @@
 //! Each fault of a host does what it says.
 
-use std::path::Path;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use super::Fleet;
@@ -36,14 +35,12 @@ impl Scene {
         Self { fleet, host, person, clone, old, new }
     }
 
-    fn push(&self) -> Run {
-        self.person.push(&self.clone, "main")
-    }
-
-    /// Fetches and pushes; the first thing that fails.
-    fn fetch_and_push(&self) -> Run {
-        let fetched = self.person.git(self.clone.path(), ["fetch", "--porcelain-is-not-here", "origin"]);
-        if fetched.status == Some(0) { self.push() } else { fetched }
+    /// Lists as a fetch does, or pushes, whichever an operation is part of.
+    fn run(&self, person: &Person, operation: Operation) -> Run {
+        match operation {
+            Operation::ListForFetch | Operation::Fetch => person.list(&self.host.url("fleet.git")),
+            Operation::ListForPush | Operation::Push => person.push(&self.clone, "main"),
+        }
     }
 
     fn tip(&self) -> String {
@@ -51,14 +48,154 @@ impl Scene {
     }
 }
 
-/// Git with a deadline: the clients of these tests have none of their own.
-fn impatient(person: &Person, directory: &Path, arguments: &[&str]) -> Duration {
-    let begin = Instant::now();
-    let run = person
-        .clone()
-        .setting("http.lowSpeedLimit", "1")
-        .setting("http.lowSpeedTime", "1")
-        .git(directory, arguments);
+/// Somebody who gives up when nothing comes for a second.
+fn impatient(person: &Person) -> Person {
+    person.clone().setting("http.lowSpeedLimit", "1").setting("http.lowSpeedTime", "1")
+}
+
+#[test]
+fn a_status_comes_once_or_always_until_healed() {
+    for operation in OPERATIONS {
+        let scene = Scene::new();
+        scene.host.once(operation, Fault::Status(503));
+        scene.host.once(operation, Fault::Status(404));
+        for words in ["503", "not found"] {
+            let run = scene.run(&scene.person, operation);
+            assert_ne!(run.status, Some(0), "{operation:?}: {run:?}");
+            assert!(run.errors.contains(words) || run.errors.contains("404"), "{operation:?}: {run:?}");
+        }
+        scene.host.always(operation, Fault::Status(500));
+        for _ in 0..2 {
+            assert!(scene.run(&scene.person, operation).errors.contains("500"), "{operation:?}");
+        }
+        assert_eq!(scene.tip(), scene.old);
+        scene.host.heal();
+        scene.run(&scene.person, operation).with_status(0);
+        let answers: Vec<_> =
+            scene.host.requests_for(operation).iter().filter_map(|record| record.answer).collect();
+        assert!(answers.ends_with(&[503, 404, 500, 500, 200]), "{operation:?}: {answers:?}");
+    }
+}
+
+#[test]
+fn a_redirect_leads_to_another_host_which_records_what_comes() {
+    for status in [301, 302, 307] {
+        for operation in OPERATIONS {
+            let scene = Scene::new();
+            let other = GitHost::start(scene.fleet.root.path(), Settings::default());
+            scene.host.once(operation, Fault::Redirect { status, to: other.url("fleet.git") });
+            assert_ne!(scene.run(&scene.person, operation).status, Some(0), "{status} {operation:?}");
+            assert_eq!(other.requests().len(), 0);
+            assert_eq!(scene.tip(), scene.old);
+        }
+        // Followed, it is of use: git sends a header that it was given to whomever it is led to.
+        let scene = Scene::new();
+        let other = GitHost::start(scene.fleet.root.path(), Settings::default());
+        scene.host.once(Operation::ListForPush, Fault::Redirect { status, to: other.url("fleet.git") });
+        let trusting = Person::bearer("secret").setting("http.followRedirects", "true");
+        trusting.push(&scene.clone, "main").with_status(0);
+        assert_eq!(scene.tip(), scene.new);
+        let pushes = other.requests_for(Operation::Push);
+        assert_eq!(pushes.len(), 1);
+        assert_eq!(pushes[0].request.authorization(), Some("Bearer secret"));
+    }
+}
+
+#[test]
+fn a_delay_only_delays() {
+    for operation in OPERATIONS {
+        let scene = Scene::new();
+        scene.host.once(operation, Fault::Delay(Duration::from_millis(300)));
+        let begin = Instant::now();
+        scene.run(&scene.person, operation).with_status(0);
+        assert!(begin.elapsed() >= Duration::from_millis(300), "{operation:?}");
+    }
+}
+
+#[test]
+fn a_hung_host_does_nothing_and_never_answers() {
+    for operation in OPERATIONS {
+        let scene = Scene::new();
+        scene.host.always(operation, Fault::Hang);
+        let run = scene.run(&impatient(&scene.person), operation);
+        assert_ne!(run.status, Some(0), "{operation:?}: {run:?}");
+        assert_eq!(scene.tip(), scene.old);
+        assert_eq!(scene.host.requests_for(operation).last().unwrap().answer, None);
+    }
+}
+
+#[test]
+fn a_push_may_be_carried_out_and_never_answered() {
+    let scene = Scene::new();
+    scene.host.once(Operation::Push, Fault::HangAfterwards);
+    let run = scene.run(&impatient(&scene.person), Operation::Push);
     assert_ne!(run.status, Some(0), "{run:?}");
-    begin.elapsed()
+    assert_eq!(scene.tip(), scene.new);
+    assert_eq!(scene.host.requests_for(Operation::Push).last().unwrap().answer, None);
+}
+
+#[test]
+fn a_connection_is_reset_before_or_after_the_work() {
+    for operation in OPERATIONS {
+        let scene = Scene::new();
+        scene.host.always(operation, Fault::Reset);
+        let run = scene.run(&scene.person, operation);
+        assert_ne!(run.status, Some(0), "{operation:?}: {run:?}");
+        assert!(run.errors.contains("reset by peer"), "{operation:?}: {run:?}");
+        assert_eq!(scene.tip(), scene.old);
+        scene.host.heal();
+        scene.run(&scene.person, operation).with_status(0);
+    }
+    let scene = Scene::new();
+    scene.host.once(Operation::Push, Fault::ResetAfterwards);
+    let run = scene.run(&scene.person, Operation::Push);
+    assert_ne!(run.status, Some(0), "{run:?}");
+    assert_eq!(scene.tip(), scene.new);
+    scene.fleet.repository.assert_sound();
+}
+
+/// Who is quicker decides on which side the race is lost.
+#[test]
+fn somebody_else_pushes_meanwhile() {
+    for (operation, words) in [
+        (Operation::ListForPush, "[rejected] (fetch first)"),
+        (Operation::Push, "[remote rejected] (failed to update ref)"),
+    ] {
+        let scene = Scene::new();
+        let (repository, is_first) = (scene.fleet.repository.clone(), AtomicBool::new(true));
+        scene.host.meanwhile(operation, move || {
+            if is_first.swap(false, Ordering::SeqCst) {
+                repository.commit("main", "Between", &[file("other.yaml", "1\n")]);
+            }
+        });
+        let run = scene.run(&scene.person, operation);
+        assert!(run.output.contains(words), "{operation:?}: {run:?}");
+        assert_eq!(scene.fleet.repository.log("main")[0].message, "Between\n");
+        scene.fleet.repository.assert_sound();
+    }
+}
+
+#[test]
+fn a_dropped_host_takes_its_programs_with_it() {
+    let scene = Scene::new();
+    let mark = scene.fleet.root.path().join("mark");
+    scene
+        .fleet
+        .repository
+        .hook("pre-receive", &format!("echo $$ >'{0}.new'; mv '{0}.new' '{0}'; sleep 600", mark.display()));
+    let (person, clone, host) = (&scene.person, &scene.clone, scene.host);
+    let (run, process) = std::thread::scope(|scope| {
+        let push = scope.spawn(|| person.push(clone, "main"));
+        let begin = Instant::now();
+        while !mark.exists() {
+            assert!(begin.elapsed() < Duration::from_secs(30), "the hook never ran");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        drop(host);
+        (push.join().unwrap(), std::fs::read_to_string(&mark).unwrap())
+    });
+    assert_ne!(run.status, Some(0), "{run:?}");
+    let state = std::fs::read_to_string(format!("/proc/{}/stat", process.trim()));
+    assert!(state.as_ref().map_or(true, |state| state.contains(" Z ")), "{state:?}");
+    assert_eq!(scene.fleet.repository.id("main"), Some(scene.old));
 }

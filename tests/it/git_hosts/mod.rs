@@ -2,6 +2,8 @@
 
 mod faults;
 mod http;
+mod repositories;
+mod ssh;
 
 use tempfile::TempDir;
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs;
+use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -56,9 +57,10 @@ impl BareRepository {
         let format = format!("--object-format={format}");
         output(git(path).args(["init", "--quiet", "--bare", "--template=", "-b", "main", &format]), b"");
         let repository = Self::existing(path);
-        repository.configure("http.receivepack", "true");
         // Nothing may go on in the background after a push: a test looks at the files, and then removes them.
-        repository.configure("receive.autogc", "false");
+        let settings = "[http]\n\treceivepack = true\n[receive]\n\tautogc = false\n";
+        let mut file = fs::OpenOptions::new().append(true).open(path.join("config")).expect("git wrote it");
+        file.write_all(settings.as_bytes()).expect("the configuration can be written");
         repository
     }
 
@@ -101,7 +103,8 @@ impl BareRepository {
             stream.extend(
                 format!("commit {reference}\ncommitter Tester <tester@example.com> {SECOND}\n").bytes(),
             );
-            data(&mut stream, message.as_bytes());
+            // As `git commit` ends it.
+            data(&mut stream, format!("{message}\n").as_bytes());
             if let Some(parent) = parent.take() {
                 stream.extend(format!("from {parent}\n").bytes());
             }
