@@ -5,6 +5,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair, KeyUsagePurpose};
 use rustls::RootCertStore;
 use rustls::ServerConfig;
@@ -37,7 +39,7 @@ impl Authority {
         let issuer = CertifiedIssuer::self_signed(parameters, KeyPair::generate().unwrap()).unwrap();
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("authority.crt");
-        fs::write(&file, issuer.pem()).unwrap();
+        fs::write(&file, pem("CERTIFICATE", issuer.der())).unwrap();
         Self { issuer, directory, file }
     }
 
@@ -54,8 +56,8 @@ impl Authority {
         let certificate = parameters.signed_by(&key, &self.issuer).unwrap();
         let file = |ending: &str| self.directory.path().join(format!("{name}.{ending}"));
         let (certificate_file, key_file) = (file("crt"), file("key"));
-        fs::write(&certificate_file, certificate.pem()).unwrap();
-        fs::write(&key_file, key.serialize_pem()).unwrap();
+        fs::write(&certificate_file, pem("CERTIFICATE", certificate.der())).unwrap();
+        fs::write(&key_file, pem("PRIVATE KEY", key.serialized_der())).unwrap();
         fs::set_permissions(&key_file, fs::Permissions::from_mode(0o600)).unwrap();
         Identity {
             certificate: certificate.der().clone(),
@@ -92,4 +94,11 @@ impl Identity {
     pub(crate) fn key_file(&self) -> &Path {
         &self.key_file
     }
+}
+
+/// Bytes in the form in which programs take them from files.
+fn pem(label: &str, der: &[u8]) -> String {
+    let text = STANDARD.encode(der);
+    let lines: Vec<&str> = (0..text.len()).step_by(64).map(|at| &text[at..text.len().min(at + 64)]).collect();
+    format!("-----BEGIN {label}-----\n{}\n-----END {label}-----\n", lines.join("\n"))
 }

@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 
 /// The shell starts the server and then waits for the end of its own input. That comes when the leash is dropped
 /// and also when the process of the tests is killed, for the pipe closes with it.
-const SCRIPT: &str = r#""$@" <&- & server=$!; read -r _; kill -9 "$server""#;
+const SCRIPT: &str = r#""$@" <&- & server=$!; read -r _; kill -9 "$server"; wait "$server""#;
 
 /// A running server.
 pub(crate) struct Leash {

@@ -9,7 +9,7 @@
 
 use std::fs;
 use std::net::TcpListener;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -22,8 +22,6 @@ use super::ssh_key::SshKey;
 
 /// What unlocks the second of the keys that a host lets in.
 pub(crate) const PASSPHRASE: &str = "open sesame";
-
-const PROGRAM: &str = "/usr/sbin/sshd";
 
 /// A running server.
 pub(crate) struct SshHost {
@@ -38,14 +36,12 @@ pub(crate) struct SshHost {
 impl SshHost {
     /// Starts on a free port.
     pub(crate) fn start() -> Self {
-        assert!(
-            Path::new(PROGRAM).exists(),
-            "{PROGRAM} is not there: run `hack/setup`, or `sudo apt-get install -y openssh-server`"
-        );
+        let program =
+            find().expect("sshd not found: run `hack/setup`, or `sudo apt-get install -y openssh-server`");
         let directory = tempfile::tempdir().unwrap();
         let make = |name, kind, passphrase| SshKey::generate(directory.path(), name, kind, passphrase);
         let host_keys = [make("host_ed25519", "ed25519", ""), make("host_ecdsa", "ecdsa", "")];
-        let keys = [make("plain", "ed25519", ""), make("locked", "rsa", PASSPHRASE)];
+        let keys = [make("plain", "ed25519", ""), make("locked", "ed25519", PASSPHRASE)];
         let authorized = keys.iter().map(SshKey::public).collect::<Vec<_>>().join("\n");
         fs::write(directory.path().join("authorized_keys"), authorized + "\n").unwrap();
         let user = run(Command::new("id").arg("-un")).with_status(0).output.trim_end().to_owned();
@@ -54,7 +50,7 @@ impl SshHost {
             fs::create_dir_all("/run/sshd").unwrap();
         }
         let (leash, port) = (0..3)
-            .find_map(|_| start(directory.path()))
+            .find_map(|_| start(&program, directory.path()))
             .expect("of three free ports one stays free until sshd takes it");
         Self { user, port, keys, host_keys, leash, directory }
     }
@@ -105,12 +101,21 @@ impl Drop for SshHost {
     }
 }
 
+/// The program's absolute path, without which it refuses to run; ordinary users seldom have it in their PATH.
+fn find() -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let mut places = std::env::split_paths(&path).chain(["/usr/sbin".into()]);
+    places.find_map(|place| {
+        Some(place.join("sshd")).filter(|program| program.is_absolute() && program.exists())
+    })
+}
+
 /// Starts sshd on some port; `None` if another program was quicker to take it.
-fn start(directory: &Path) -> Option<(Leash, u16)> {
+fn start(program: &Path, directory: &Path) -> Option<(Leash, u16)> {
     let port = TcpListener::bind(("127.0.0.1", 0)).and_then(|socket| socket.local_addr()).unwrap().port();
     let file = directory.join("sshd_config");
     fs::write(&file, configuration(directory, port)).unwrap();
-    let mut command = Command::new(PROGRAM);
+    let mut command = Command::new(program);
     harden(&mut command).args(["-D", "-e", "-f"]).arg(&file);
     let leash = Leash::start(&command).unwrap();
     let begin = Instant::now();
