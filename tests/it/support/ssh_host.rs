@@ -82,8 +82,10 @@ impl SshHost {
 
     /// The command by which a person's git comes here with a key, if `known_hosts` vouch for the host.
     pub(crate) fn command(&self, key: &SshKey, known_hosts: &str) -> String {
-        let file = self.directory.path().join(format!("known_hosts_{}", known_hosts.len()));
+        let file = tempfile::NamedTempFile::new_in(self.directory.path()).unwrap();
         fs::write(&file, known_hosts).unwrap();
+        // It goes with the directory, after the last use of the command.
+        let (_, file) = file.keep().unwrap();
         format!(
             "ssh -F /dev/null -i {} -o IdentitiesOnly=yes -o IdentityAgent=none -o UserKnownHostsFile={} \
              -o GlobalKnownHostsFile=/dev/null -o StrictHostKeyChecking=yes",
