@@ -4,6 +4,7 @@
 
 mod automation_status;
 mod cli;
+mod git_hosts;
 mod golden;
 mod help;
 mod links;

@@ -1,8 +1,16 @@
-//! What the tests share: the program, trees of files, manifests.
+//! What the tests share: the program, trees of files, manifests; git repositories and the servers they are on.
 
+pub(crate) mod bare_repository;
+pub(crate) mod certificates;
+pub(crate) mod content;
 pub(crate) mod fleet;
+pub(crate) mod git_host;
+pub(crate) mod git_program;
+pub(crate) mod leash;
 pub(crate) mod manifests;
 pub(crate) mod patches;
 pub(crate) mod program;
+pub(crate) mod ssh_host;
+pub(crate) mod ssh_key;
 pub(crate) mod trees;
 pub(crate) mod unwritable;

@@ -1,0 +1,243 @@
+//! Bare repositories: what a server has, made and looked at without a work tree.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::fs;
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::content::{Change, Content};
+use super::git_program::{SECOND, git, output};
+use super::program::run;
+
+/// A bare repository on disk. Its first branch is `main`.
+#[derive(Debug, Clone)]
+pub(crate) struct BareRepository {
+    path: PathBuf,
+}
+
+/// A commit as `log` shows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct LoggedCommit {
+    pub(crate) id: String,
+    pub(crate) parents: Vec<String>,
+    /// `Name <address>`.
+    pub(crate) author: String,
+    pub(crate) committer: String,
+    pub(crate) message: String,
+}
+
+impl BareRepository {
+    /// A repository that was made elsewhere.
+    pub(crate) fn existing(path: &Path) -> Self {
+        Self { path: path.to_owned() }
+    }
+
+    /// A repository without commits, which takes pushes over HTTP.
+    pub(crate) fn empty(path: &Path) -> Self {
+        Self::init(path, "sha1")
+    }
+
+    /// The same, with ids of SHA-256.
+    pub(crate) fn empty_sha256(path: &Path) -> Self {
+        Self::init(path, "sha256")
+    }
+
+    /// A repository with one commit on `main`.
+    pub(crate) fn with_files(path: &Path, files: &[Change]) -> Self {
+        let repository = Self::empty(path);
+        repository.commit("main", "Begin", files);
+        repository
+    }
+
+    fn init(path: &Path, format: &str) -> Self {
+        fs::create_dir_all(path).expect("the directory can be made");
+        let format = format!("--object-format={format}");
+        output(git(path).args(["init", "--quiet", "--bare", "--template=", "-b", "main", &format]), b"");
+        let repository = Self::existing(path);
+        // Nothing may go on in the background after a push: a test looks at the files, and then removes them.
+        let settings = "[http]\n\treceivepack = true\n[receive]\n\tautogc = false\n";
+        let mut file = fs::OpenOptions::new().append(true).open(path.join("config")).expect("git wrote it");
+        file.write_all(settings.as_bytes()).expect("the configuration can be written");
+        repository
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Sets a line of the repository's configuration.
+    pub(crate) fn configure(&self, name: &str, value: &str) {
+        self.git(["config", name, value]);
+    }
+
+    /// Puts a shell script in place as a hook, such as `pre-receive` or `update`.
+    pub(crate) fn hook(&self, name: &str, script: &str) {
+        let hooks = self.path.join("hooks");
+        fs::create_dir_all(&hooks).expect("the directory can be made");
+        // Written beside and moved: a program that is being written cannot be started.
+        let (beside, place) = (hooks.join("new"), hooks.join(name));
+        fs::write(&beside, format!("#!/bin/sh\n{script}\n")).expect("a hook can be written");
+        fs::set_permissions(&beside, fs::Permissions::from_mode(0o755)).expect("a hook can be run");
+        fs::rename(beside, place).expect("a hook can be moved");
+    }
+
+    /// Commits changes on top of a branch, which need not exist, and gives the commit's id.
+    pub(crate) fn commit(&self, branch: &str, message: &str, changes: &[Change]) -> String {
+        self.commits(branch, [(message, changes)])
+    }
+
+    /// Commits one after another, by one process; gives the id of the last.
+    #[track_caller]
+    pub(crate) fn commits<'a>(
+        &self,
+        branch: &str,
+        commits: impl IntoIterator<Item = (&'a str, &'a [Change])>,
+    ) -> String {
+        let reference = format!("refs/heads/{branch}");
+        let mut parent = self.id(&reference);
+        let mut stream = Vec::new();
+        for (message, changes) in commits {
+            stream.extend(
+                format!("commit {reference}\ncommitter Tester <tester@example.com> {SECOND}\n").bytes(),
+            );
+            // As `git commit` ends it.
+            data(&mut stream, format!("{message}\n").as_bytes());
+            if let Some(parent) = parent.take() {
+                stream.extend(format!("from {parent}\n").bytes());
+            }
+            for change in changes {
+                write_change(&mut stream, change);
+            }
+            stream.push(b'\n');
+        }
+        output(git(&self.path).args(["fast-import", "--quiet", "--date-format=raw"]), &stream);
+        self.id(&reference).expect("a commit was made")
+    }
+
+    /// Lets a branch point to any commit, also backwards.
+    pub(crate) fn move_branch(&self, branch: &str, commit: &str) {
+        self.git(["update-ref", &format!("refs/heads/{branch}"), commit]);
+    }
+
+    pub(crate) fn delete_branch(&self, branch: &str) {
+        self.git(["update-ref", "-d", &format!("refs/heads/{branch}")]);
+    }
+
+    pub(crate) fn tag(&self, name: &str, commit: &str) {
+        self.git(["tag", name, commit]);
+    }
+
+    pub(crate) fn annotated_tag(&self, name: &str, commit: &str) {
+        self.git(["tag", "--annotate", "--message", name, name, commit]);
+    }
+
+    /// The id of whatever a reference or an expression such as `main^{tree}` names.
+    pub(crate) fn id(&self, expression: &str) -> Option<String> {
+        let found = run(git(&self.path).args(["rev-parse", "--verify", "--quiet", expression]));
+        (found.status == Some(0)).then(|| found.output.trim_end().to_owned())
+    }
+
+    /// A file as it is in a commit.
+    #[track_caller]
+    pub(crate) fn file(&self, revision: &str, path: &str) -> Vec<u8> {
+        self.git(["cat-file", "blob", &format!("{revision}:{path}")])
+    }
+
+    /// Everything that a commit has, by path.
+    pub(crate) fn tree(&self, revision: &str) -> BTreeMap<Vec<u8>, Content> {
+        let mut tree = BTreeMap::new();
+        for entry in self.git(["ls-tree", "-r", "-z", revision]).split(|byte| *byte == 0) {
+            let Some(tab) = entry.iter().position(|byte| *byte == b'\t') else { continue };
+            let words = std::str::from_utf8(&entry[..tab]).expect("git writes ASCII here");
+            let [mode, _kind, id] = *words.split(' ').collect::<Vec<_>>() else { panic!("{words}") };
+            let content = Content::of_git(mode, id, || self.git(["cat-file", "blob", id]));
+            tree.insert(entry[tab + 1..].to_vec(), content);
+        }
+        tree
+    }
+
+    /// The commits that a revision leads to, the newest first.
+    #[track_caller]
+    pub(crate) fn log(&self, revision: &str) -> Vec<LoggedCommit> {
+        let format = "--format=%H%x1f%P%x1f%an <%ae>%x1f%cn <%ce>%x1f%B%x1e";
+        let printed = self.git(["log", format, revision, "--"]);
+        let text = String::from_utf8(printed).expect("the tests write UTF-8");
+        text.split_terminator("\x1e\n")
+            .map(|commit| {
+                let [id, parents, author, committer, message] = *commit.split('\x1f').collect::<Vec<_>>()
+                else {
+                    panic!("{commit}")
+                };
+                LoggedCommit {
+                    id: id.to_owned(),
+                    parents: parents.split_terminator(' ').map(str::to_owned).collect(),
+                    author: author.to_owned(),
+                    committer: committer.to_owned(),
+                    message: message.to_owned(),
+                }
+            })
+            .collect()
+    }
+
+    /// Insists that every object is there and whole.
+    #[track_caller]
+    pub(crate) fn assert_sound(&self) {
+        let check =
+            run(self.command().args(["fsck", "--full", "--strict", "--no-dangling", "--no-progress"]));
+        assert_eq!((check.status, check.output.as_str(), check.errors.as_str()), (Some(0), "", ""));
+    }
+
+    /// Runs git in the repository, and insists on success.
+    #[track_caller]
+    pub(crate) fn git<I>(&self, arguments: I) -> Vec<u8>
+    where
+        I: IntoIterator,
+        I::Item: AsRef<OsStr>,
+    {
+        output(self.command().args(arguments), b"")
+    }
+
+    fn command(&self) -> Command {
+        git(&self.path)
+    }
+}
+
+fn data(stream: &mut Vec<u8>, bytes: &[u8]) {
+    stream.extend(format!("data {}\n", bytes.len()).bytes());
+    stream.extend_from_slice(bytes);
+    stream.push(b'\n');
+}
+
+fn write_change(stream: &mut Vec<u8>, change: &Change) {
+    let path = quoted(&change.path);
+    let Some(content) = &change.content else {
+        stream.extend(b"D ");
+        stream.extend(path);
+        stream.push(b'\n');
+        return;
+    };
+    let object = if let Content::Submodule(id) = content { id } else { "inline" };
+    stream.extend(format!("M {} {object} ", content.mode()).bytes());
+    stream.extend(path);
+    stream.push(b'\n');
+    match content {
+        Content::File(bytes) | Content::Executable(bytes) | Content::Link(bytes) => data(stream, bytes),
+        Content::Submodule(_) => {}
+    }
+}
+
+/// A path in quotes, with every byte that could end it or begin an escape written in octal.
+fn quoted(path: &[u8]) -> Vec<u8> {
+    let mut bytes = vec![b'"'];
+    for byte in path {
+        match byte {
+            b'"' | b'\\' | ..b' ' => bytes.extend(format!("\\{byte:03o}").bytes()),
+            _ => bytes.push(*byte),
+        }
+    }
+    bytes.push(b'"');
+    bytes
+}

@@ -1,0 +1,104 @@
+//! Certificates made for one test: an authority of its own, and what it vouches for.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair, KeyUsagePurpose};
+use rustls::RootCertStore;
+use rustls::ServerConfig;
+use rustls::crypto::ring::default_provider;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
+use rustls::server::WebPkiClientVerifier;
+use tempfile::TempDir;
+
+/// A certificate authority; its files live as long as it.
+pub(crate) struct Authority {
+    issuer: CertifiedIssuer<'static, KeyPair>,
+    directory: TempDir,
+    file: PathBuf,
+}
+
+/// A certificate with its key, in files as programs want them.
+pub(crate) struct Identity {
+    certificate: CertificateDer<'static>,
+    key: Vec<u8>,
+    certificate_file: PathBuf,
+    key_file: PathBuf,
+}
+
+impl Authority {
+    pub(crate) fn new() -> Self {
+        let mut parameters = CertificateParams::default();
+        parameters.distinguished_name.push(DnType::CommonName, "authority of a test");
+        parameters.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        parameters.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
+        let issuer = CertifiedIssuer::self_signed(parameters, KeyPair::generate().unwrap()).unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("authority.crt");
+        fs::write(&file, pem("CERTIFICATE", issuer.der())).unwrap();
+        Self { issuer, directory, file }
+    }
+
+    /// The authority's own certificate, as PEM in a file.
+    pub(crate) fn certificate_file(&self) -> &Path {
+        &self.file
+    }
+
+    /// A certificate for a server (`127.0.0.1`, `localhost`) or a client (any name).
+    pub(crate) fn issue(&self, name: &str) -> Identity {
+        let mut parameters = CertificateParams::new([name.to_owned()]).unwrap();
+        parameters.distinguished_name.push(DnType::CommonName, name);
+        let key = KeyPair::generate().unwrap();
+        let certificate = parameters.signed_by(&key, &self.issuer).unwrap();
+        let file = |ending: &str| self.directory.path().join(format!("{name}.{ending}"));
+        let (certificate_file, key_file) = (file("crt"), file("key"));
+        fs::write(&certificate_file, pem("CERTIFICATE", certificate.der())).unwrap();
+        fs::write(&key_file, pem("PRIVATE KEY", key.serialized_der())).unwrap();
+        fs::set_permissions(&key_file, fs::Permissions::from_mode(0o600)).unwrap();
+        Identity {
+            certificate: certificate.der().clone(),
+            key: key.serialize_der(),
+            certificate_file,
+            key_file,
+        }
+    }
+
+    /// What a server on loopback needs; with `client_certificates`, it takes nobody who shows none of ours.
+    pub(crate) fn server(&self, client_certificates: bool) -> Arc<ServerConfig> {
+        let identity = self.issue("127.0.0.1");
+        let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(identity.key));
+        let provider = Arc::new(default_provider());
+        let builder = ServerConfig::builder_with_provider(Arc::clone(&provider));
+        let builder = builder.with_safe_default_protocol_versions().unwrap();
+        let builder = if client_certificates {
+            let mut roots = RootCertStore::empty();
+            roots.add(self.issuer.der().clone()).unwrap();
+            let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider);
+            builder.with_client_cert_verifier(verifier.build().unwrap())
+        } else {
+            builder.with_no_client_auth()
+        };
+        Arc::new(builder.with_single_cert(vec![identity.certificate], key).unwrap())
+    }
+}
+
+impl Identity {
+    pub(crate) fn certificate_file(&self) -> &Path {
+        &self.certificate_file
+    }
+
+    pub(crate) fn key_file(&self) -> &Path {
+        &self.key_file
+    }
+}
+
+/// Bytes in the form in which programs take them from files.
+fn pem(label: &str, der: &[u8]) -> String {
+    let text = STANDARD.encode(der);
+    let lines: Vec<&str> = (0..text.len()).step_by(64).map(|at| &text[at..text.len().min(at + 64)]).collect();
+    format!("-----BEGIN {label}-----\n{}\n-----END {label}-----\n", lines.join("\n"))
+}

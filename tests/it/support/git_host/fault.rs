@@ -1,0 +1,91 @@
+//! What may go wrong, and with which operation.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::request::Request;
+
+/// What a request is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Operation {
+    /// `GET …/info/refs?service=git-upload-pack`.
+    ListForFetch,
+    /// `POST …/git-upload-pack`: of protocol 2 both `ls-refs` and `fetch`.
+    Fetch,
+    /// `GET …/info/refs?service=git-receive-pack`.
+    ListForPush,
+    /// `POST …/git-receive-pack` with commands in it; the empty request by which git finds out whether it may
+    /// send a large body is not meant.
+    Push,
+}
+
+impl Operation {
+    /// The operation, and the path of the repository.
+    pub(super) fn of(request: &Request) -> Option<(Self, &str)> {
+        for (tail, query, operation) in [
+            ("/info/refs", "service=git-upload-pack", Self::ListForFetch),
+            ("/git-upload-pack", "", Self::Fetch),
+            ("/info/refs", "service=git-receive-pack", Self::ListForPush),
+            ("/git-receive-pack", "", Self::Push),
+        ] {
+            if let Some(repository) = request.path.strip_suffix(tail)
+                && request.query == query
+            {
+                let is_probe = operation == Self::Push && request.body_size <= b"0000".len();
+                return (!is_probe).then_some((operation, repository));
+            }
+        }
+        None
+    }
+}
+
+/// A thing that goes wrong with a request that was let in.
+#[derive(Debug, Clone)]
+pub(crate) enum Fault {
+    /// Points to the same operation of the repository at another URL.
+    Redirect { status: u16, to: String },
+    /// Answers rightly, but late.
+    Delay(Duration),
+    /// Answers with a status of 400 or more.
+    Status(u16),
+    /// Never answers, and does nothing.
+    Hang,
+    /// Does the work, but never answers: so a client's deadline passes after the pack was taken.
+    HangAfterwards,
+    /// Resets the connection, and does nothing.
+    Reset,
+    /// Does the work, then resets the connection before anything is answered.
+    ResetAfterwards,
+}
+
+/// What runs just before a request is forwarded.
+pub(super) type Meanwhile = Arc<dyn Fn() + Send + Sync>;
+
+/// The faults that are switched on.
+#[derive(Default)]
+pub(super) struct Plan {
+    once: HashMap<Operation, VecDeque<Fault>>,
+    always: HashMap<Operation, Fault>,
+    meanwhile: HashMap<Operation, Meanwhile>,
+}
+
+impl Plan {
+    pub(super) fn once(&mut self, operation: Operation, fault: Fault) {
+        self.once.entry(operation).or_default().push_back(fault);
+    }
+
+    pub(super) fn always(&mut self, operation: Operation, fault: Fault) {
+        self.always.insert(operation, fault);
+    }
+
+    pub(super) fn meanwhile(&mut self, operation: Operation, meanwhile: Meanwhile) {
+        self.meanwhile.insert(operation, meanwhile);
+    }
+
+    /// What to do before the next request of an operation, and what then goes wrong with it.
+    pub(super) fn next(&mut self, operation: Operation) -> (Option<Meanwhile>, Option<Fault>) {
+        let once = self.once.get_mut(&operation).and_then(VecDeque::pop_front);
+        (self.meanwhile.get(&operation).cloned(), once.or_else(|| self.always.get(&operation).cloned()))
+    }
+}

@@ -1,0 +1,138 @@
+//! A git server on loopback: HTTP by us, git by the real `git http-backend`.
+//!
+//! ```text
+//! let root = tempfile::tempdir().unwrap();
+//! let fleet = BareRepository::with_files(&root.path().join("fleet.git"), &[file("app.yaml", "tag: 1\n")]);
+//! let host = GitHost::start(root.path(), Settings::default());
+//! host.once(Operation::Push, Fault::ResetAfterwards);
+//! // … run the program on host.url("fleet.git") …
+//! assert_eq!(host.requests_for(Operation::Push).len(), 2);
+//! fleet.assert_sound();
+//! ```
+//!
+//! `Settings` choose the log-in and TLS. Faults are switched on and off while the host runs; they meet only
+//! requests that were let in, so that a client has shown its credentials by then. A second host is what records
+//! whatever a redirect brings there. A host ends when it is dropped, with all that it started.
+
+mod access;
+mod backend;
+mod exchange;
+mod fault;
+mod life;
+mod request;
+mod response;
+mod stream;
+
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::Path;
+use std::sync::{Arc, MutexGuard};
+use std::thread::{self, JoinHandle};
+
+use rustls::ServerConfig;
+
+pub(crate) use access::Access;
+use exchange::Host;
+pub(crate) use exchange::Record;
+use fault::Plan;
+pub(crate) use fault::{Fault, Operation};
+
+/// How a host is reached.
+#[derive(Clone, Default)]
+pub(crate) struct Settings {
+    pub(crate) access: Access,
+    /// What `Authority::server` gives, for a host with TLS.
+    pub(crate) tls: Option<Arc<ServerConfig>>,
+}
+
+/// A running server.
+pub(crate) struct GitHost {
+    address: SocketAddr,
+    host: Arc<Host>,
+    accepting: Option<JoinHandle<()>>,
+}
+
+impl GitHost {
+    /// Serves the bare repositories below `root`, on a free port.
+    pub(crate) fn start(root: &Path, settings: Settings) -> Self {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).expect("loopback has a free port");
+        let address = listener.local_addr().expect("a bound socket has an address");
+        let host = Arc::new(Host::new(root, settings));
+        let accepting = Some(thread::spawn({
+            let host = Arc::clone(&host);
+            move || accept(&listener, &host)
+        }));
+        Self { address, host, accepting }
+    }
+
+    /// The URL of a repository, by its path below the root.
+    pub(crate) fn url(&self, repository: &str) -> String {
+        let scheme = if self.host.settings.tls.is_some() { "https" } else { "http" };
+        format!("{scheme}://{}/{repository}", self.address)
+    }
+
+    /// The next request of this kind goes wrong; several are taken in the order in which they were given.
+    pub(crate) fn once(&self, operation: Operation, fault: Fault) {
+        self.plan().once(operation, fault);
+    }
+
+    /// Every request of this kind goes wrong from now on.
+    pub(crate) fn always(&self, operation: Operation, fault: Fault) {
+        self.plan().always(operation, fault);
+    }
+
+    /// Runs `meanwhile` just before each request of this kind is forwarded or goes wrong: what another person does
+    /// at the worst moment. It must not use this host, or it would meet itself. Before `ListForPush` the client loses a race, before `Push` the server does.
+    pub(crate) fn meanwhile(&self, operation: Operation, meanwhile: impl Fn() + Send + Sync + 'static) {
+        self.plan().meanwhile(operation, Arc::new(meanwhile));
+    }
+
+    /// Switches off everything that was to go wrong or to happen meanwhile.
+    pub(crate) fn heal(&self) {
+        *self.plan() = Plan::default();
+    }
+
+    /// Every request so far, in the order in which they came.
+    pub(crate) fn requests(&self) -> Vec<Record> {
+        self.host.records.lock().expect("records are whole").clone()
+    }
+
+    /// Every request of one kind so far that was let in.
+    pub(crate) fn requests_for(&self, operation: Operation) -> Vec<Record> {
+        let mut records = self.requests();
+        records.retain(|record| record.operation == Some(operation) && record.is_admitted);
+        records
+    }
+
+    fn plan(&self) -> MutexGuard<'_, Plan> {
+        self.host.plan.lock().expect("the plan is whole")
+    }
+}
+
+impl Drop for GitHost {
+    fn drop(&mut self) {
+        self.host.life.end();
+        // The listener sees the end only when somebody comes.
+        let _refused = TcpStream::connect(self.address);
+        let ended = self.accepting.take().map(JoinHandle::join);
+        if thread::panicking() {
+            eprintln!("the git backend at {} said: {}", self.address, self.host.backend.words());
+        } else {
+            assert!(!matches!(ended, Some(Err(_))), "a connection of the host panicked, see above");
+        }
+    }
+}
+
+/// Takes connections until the end, then waits for each; a panic in one becomes a panic here.
+fn accept(listener: &TcpListener, host: &Arc<Host>) {
+    thread::scope(|scope| {
+        for socket in listener.incoming() {
+            if host.life.is_over() {
+                break;
+            }
+            let Ok(socket) = socket else { continue };
+            if let Some(number) = host.life.enter(&socket) {
+                scope.spawn(move || host.serve(socket, number));
+            }
+        }
+    });
+}

@@ -1,0 +1,45 @@
+//! A server that cannot outlive the tests, however they end.
+
+use std::fs::File;
+use std::io::{self, Read, Seek};
+use std::process::{Child, Command, Stdio};
+
+/// The shell starts the server and then waits for the end of its own input. That comes when the leash is dropped
+/// and also when the process of the tests is killed, for the pipe closes with it.
+const SCRIPT: &str = r#""$@" <&- & server=$!; read -r _; kill -9 "$server"; wait "$server""#;
+
+/// A running server.
+pub(crate) struct Leash {
+    shell: Child,
+    words: File,
+}
+
+impl Leash {
+    /// Starts `command`, of which only program, arguments, environment and directory count.
+    pub(crate) fn start(command: &Command) -> io::Result<Self> {
+        let words = tempfile::tempfile()?;
+        let mut shell = Command::new("sh");
+        shell.args(["-c", SCRIPT, "leash"]).arg(command.get_program()).args(command.get_args()).env_clear();
+        shell.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        if let Some(directory) = command.get_current_dir() {
+            shell.current_dir(directory);
+        }
+        shell.stdin(Stdio::piped()).stdout(words.try_clone()?).stderr(words.try_clone()?);
+        Ok(Self { shell: shell.spawn()?, words })
+    }
+
+    /// What the server printed so far.
+    pub(crate) fn words(&self) -> String {
+        let mut bytes = Vec::new();
+        let mut words = &self.words;
+        words.rewind().and_then(|()| words.read_to_end(&mut bytes)).expect("a file of ours can be read");
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+}
+
+impl Drop for Leash {
+    fn drop(&mut self) {
+        drop(self.shell.stdin.take());
+        let _ended = self.shell.wait();
+    }
+}

@@ -1,0 +1,159 @@
+//! A git server over SSH: the real `sshd` on loopback, whose sessions can run nothing but git.
+//!
+//! ```text
+//! let host = SshHost::start();
+//! let url = host.url(&root.path().join("fleet.git"));       // ssh://USER@127.0.0.1:PORT/ABSOLUTE/fleet.git
+//! host.key().private();                                     // lets in; `locked_key` does so with PASSPHRASE
+//! host.known_hosts();                                       // the lines that vouch for it
+//! ```
+
+use std::fs;
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+
+use super::git_program::harden;
+use super::leash::Leash;
+use super::program::run;
+use super::ssh_key::SshKey;
+
+/// What unlocks the second of the keys that a host lets in.
+pub(crate) const PASSPHRASE: &str = "open sesame";
+
+/// A running server.
+pub(crate) struct SshHost {
+    user: String,
+    port: u16,
+    keys: [SshKey; 2],
+    host_keys: [SshKey; 2],
+    leash: Leash,
+    directory: TempDir,
+}
+
+impl SshHost {
+    /// Starts on a free port.
+    pub(crate) fn start() -> Self {
+        let program =
+            find().expect("sshd not found: run `hack/setup`, or `sudo apt-get install -y openssh-server`");
+        let directory = tempfile::tempdir().unwrap();
+        let make = |name, kind, passphrase| SshKey::generate(directory.path(), name, kind, passphrase);
+        let host_keys = [make("host_ed25519", "ed25519", ""), make("host_ecdsa", "ecdsa", "")];
+        let keys = [make("plain", "ed25519", ""), make("locked", "ed25519", PASSPHRASE)];
+        let authorized = keys.iter().map(SshKey::public).collect::<Vec<_>>().join("\n");
+        fs::write(directory.path().join("authorized_keys"), authorized + "\n").unwrap();
+        let user = run(Command::new("id").arg("-un")).with_status(0).output.trim_end().to_owned();
+        if user == "root" {
+            // Only root's sshd wants this directory, which a service of the system would make for it.
+            fs::create_dir_all("/run/sshd").unwrap();
+        }
+        let (leash, port) = (0..3)
+            .find_map(|_| start(&program, directory.path()))
+            .expect("of three free ports one stays free until sshd takes it");
+        Self { user, port, keys, host_keys, leash, directory }
+    }
+
+    /// The URL of a repository, by its absolute path.
+    pub(crate) fn url(&self, repository: &Path) -> String {
+        format!("ssh://{}@127.0.0.1:{}{}", self.user, self.port, repository.display())
+    }
+
+    /// A key that lets in.
+    pub(crate) fn key(&self) -> &SshKey {
+        &self.keys[0]
+    }
+
+    /// A key that lets in, itself locked by `PASSPHRASE`.
+    pub(crate) fn locked_key(&self) -> &SshKey {
+        &self.keys[1]
+    }
+
+    /// The lines by which a client knows this host.
+    pub(crate) fn known_hosts(&self) -> String {
+        self.host_keys.iter().map(|key| format!("[127.0.0.1]:{} {}\n", self.port, key.public())).collect()
+    }
+
+    /// What the server has logged.
+    pub(crate) fn words(&self) -> String {
+        self.leash.words()
+    }
+
+    /// The command by which a person's git comes here with a key, if `known_hosts` vouch for the host.
+    pub(crate) fn command(&self, key: &SshKey, known_hosts: &str) -> String {
+        let file = tempfile::NamedTempFile::new_in(self.directory.path()).unwrap();
+        fs::write(&file, known_hosts).unwrap();
+        // It goes with the directory, after the last use of the command.
+        let (_, file) = file.keep().unwrap();
+        format!(
+            "ssh -F /dev/null -i {} -o IdentitiesOnly=yes -o IdentityAgent=none -o UserKnownHostsFile={} \
+             -o GlobalKnownHostsFile=/dev/null -o StrictHostKeyChecking=yes",
+            key.private_file().display(),
+            file.display()
+        )
+    }
+}
+
+impl Drop for SshHost {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("sshd on port {} said: {}", self.port, self.words());
+        }
+    }
+}
+
+/// The program's absolute path, without which it refuses to run; ordinary users seldom have it in their PATH.
+fn find() -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let mut places = std::env::split_paths(&path).chain(["/usr/sbin".into()]);
+    places.find_map(|place| {
+        Some(place.join("sshd")).filter(|program| program.is_absolute() && program.exists())
+    })
+}
+
+/// Starts sshd on some port; `None` if another program was quicker to take it.
+fn start(program: &Path, directory: &Path) -> Option<(Leash, u16)> {
+    let port = TcpListener::bind(("127.0.0.1", 0)).and_then(|socket| socket.local_addr()).unwrap().port();
+    let file = directory.join("sshd_config");
+    fs::write(&file, configuration(directory, port)).unwrap();
+    let mut command = Command::new(program);
+    harden(&mut command).args(["-D", "-e", "-f"]).arg(&file);
+    let leash = Leash::start(&command).unwrap();
+    let begin = Instant::now();
+    loop {
+        let words = leash.words();
+        if words.contains("Server listening on") {
+            return Some((leash, port));
+        }
+        if words.contains("Address already in use") {
+            return None;
+        }
+        assert!(begin.elapsed() < Duration::from_secs(30), "sshd does not start: {words}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+fn configuration(directory: &Path, port: u16) -> String {
+    let directory = directory.display();
+    format!(
+        r#"ListenAddress 127.0.0.1
+Port {port}
+HostKey {directory}/host_ed25519
+HostKey {directory}/host_ecdsa
+PidFile none
+AuthorizedKeysFile {directory}/authorized_keys
+PasswordAuthentication no
+KbdInteractiveAuthentication no
+UsePAM no
+StrictModes no
+PermitRootLogin prohibit-password
+AllowTcpForwarding no
+X11Forwarding no
+PermitTTY no
+AcceptEnv GIT_PROTOCOL
+SetEnv GIT_CONFIG_NOSYSTEM=1 GIT_CONFIG_GLOBAL=/dev/null
+ForceCommand git-shell -c "$SSH_ORIGINAL_COMMAND"
+"#
+    )
+}
