@@ -2,7 +2,8 @@
 
 use std::io;
 
-use super::command::GitError;
+use tagboat_api::Reason;
+
 use super::commit::CommitError;
 use super::diagnosis::Trouble;
 use super::mirror::MirrorError;
@@ -10,6 +11,7 @@ use super::name::RefName;
 use super::remote::RemoteError;
 use super::tree;
 use super::url::RemoteUrl;
+use crate::failing::Failing;
 
 /// Why a run against a remote did not succeed.
 #[derive(Debug, thiserror::Error)]
@@ -137,17 +139,16 @@ impl SyncError {
             _ => true,
         }
     }
+}
 
-    /// The condition reason that stands for the error (spec §2.8).
-    pub fn reason(&self) -> &'static str {
-        "GitOperationFailed"
+impl Failing for SyncError {
+    /// One reason for all that git does (spec §2.8).
+    fn reason(&self) -> Reason {
+        Reason::GitOperationFailed
     }
 
-    /// Whether trying again can help; a program that is missing is not going to come by itself.
-    pub fn is_retryable(&self) -> bool {
-        !matches!(
-            self,
-            Self::Remote(RemoteError::Failed { cause: GitError::Missing | GitError::TooOld { .. }, .. })
-        )
+    /// It always can: the object is not to blame, not even where git is missing.
+    fn is_retryable(&self) -> bool {
+        true
     }
 }

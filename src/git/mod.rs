@@ -39,8 +39,8 @@ mod url;
 mod writer;
 
 pub use access::{Access, AccessError, AccessOptions, Login};
-pub use command::{Call, Git, GitError, Printed};
 pub use author::Author;
+pub use command::{Call, Git, GitError, Printed};
 pub use commit::{CommitDraft, CommitError, CommitTime};
 pub use configuration::Configuration;
 pub use credentials::{

@@ -190,7 +190,7 @@ fn forget_settled_reasons(draft: &mut Draft, stop: &Stop) {
 /// The revision that a status names after a run that looked at the files (spec §2.7).
 fn observed_revision(outcome: &Outcome) -> Option<Revision> {
     match outcome {
-        Outcome::NothingNew => None,
+        Outcome::NothingNew | Outcome::Rehearsed { .. } => None,
         Outcome::NothingToCommit { source } => Some(source.clone()),
         Outcome::Pushed(push) => {
             let reference = Some(push.branch.reference());
