@@ -1,16 +1,20 @@
 //! The command line: one file a subcommand, and what they share in showing results.
 
+mod choice;
 mod completions;
 mod crds;
 mod demo;
 mod diff;
 mod failure;
+mod given;
+mod inputs;
 mod outcome;
 mod progress;
 mod report;
 mod schema;
 mod terminal;
 mod update;
+mod warnings;
 
 use std::ffi::OsString;
 use std::process::ExitCode;

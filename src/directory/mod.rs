@@ -6,4 +6,4 @@ mod write;
 
 pub use lock::{Lock, LockError};
 pub use tree::Directory;
-pub use write::{WriteError, sweep, write_edit};
+pub use write::{WriteError, WriteFailure, write_all};

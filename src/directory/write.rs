@@ -15,6 +15,7 @@ use tagboat_api::Reason;
 
 use super::tree::Directory;
 use crate::failing::Failing;
+use crate::sentence::chain;
 use crate::update::FileEdit;
 
 const PREFIX: &str = ".tagboat-";
@@ -64,7 +65,7 @@ impl Failing for WriteError {
 /// # Errors
 ///
 /// When the file changed since it was read, or when the file system refuses; the file is untouched then.
-pub fn write_edit(directory: &Directory, edit: &FileEdit) -> Result<(), WriteError> {
+fn write_edit(directory: &Directory, edit: &FileEdit) -> Result<(), WriteError> {
     let file = edit.entry.path.to_string();
     let refused = |cause| WriteError::Refused { file: file.clone(), cause };
     let path = directory.locate(&edit.entry.path);
@@ -94,11 +95,38 @@ fn replace(path: &Path, old: &File, content: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
+/// Files that could not be written, and why.
+#[derive(Debug)]
+pub struct WriteFailure<'p> {
+    /// The files, by their names in results.
+    pub files: Vec<&'p str>,
+    /// Why.
+    pub sentence: String,
+}
+
+/// Writes the edits, each file for itself; a full disk ends it, for nothing further would fit.
+pub fn write_all<'p>(directory: &Directory, edits: &'p [FileEdit]) -> Vec<WriteFailure<'p>> {
+    sweep(directory, edits);
+    let mut failures = Vec::new();
+    for (index, edit) in edits.iter().enumerate() {
+        let Err(error) = write_edit(directory, edit) else { continue };
+        let sentence = chain(&error);
+        if error.is_disk_full() {
+            let files: Vec<&str> = edits[index..].iter().map(|edit| edit.key.as_str()).collect();
+            let sentence = format!("{sentence}; {} more files were left as they are", files.len() - 1);
+            failures.push(WriteFailure { files, sentence });
+            break;
+        }
+        failures.push(WriteFailure { files: vec![&edit.key], sentence });
+    }
+    failures
+}
+
 /// Removes what killed runs left in the directories of `edits`, and wherever else a listing of `directory` met it;
 /// gives the number of files removed.
 ///
 /// To be called under the directory's [`Lock`](super::Lock), so that no running process loses a file.
-pub fn sweep(directory: &Directory, edits: &[FileEdit]) -> usize {
+fn sweep(directory: &Directory, edits: &[FileEdit]) -> usize {
     let mut parents = directory.littered();
     parents.extend(edits.iter().map(|edit| edit.entry.path.parent()));
     let mut removed = 0;

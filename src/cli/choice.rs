@@ -1,0 +1,53 @@
+//! Which automations are meant.
+
+use kube::ResourceExt;
+use tagboat_api::ImageUpdateAutomation;
+
+use super::Failure;
+use super::given::split_name;
+use super::outcome::AutomationName;
+use crate::objects::manifests::Manifests;
+
+/// The automation to carry out, if there is one.
+pub(super) fn choose_automation<'m>(
+    manifests: &'m Manifests,
+    wanted: Option<&str>,
+) -> Result<Option<&'m ImageUpdateAutomation>, Failure> {
+    let fits = |automation: &&ImageUpdateAutomation| {
+        let (namespace, name) = split_name(wanted.unwrap_or_default());
+        wanted.is_none()
+            || (automation.name_any() == name
+                && namespace.is_none_or(|namespace| automation.namespace().as_deref() == Some(namespace)))
+    };
+    let found: Vec<_> = manifests.automations().filter(fits).collect();
+    let names = |automations: &[&ImageUpdateAutomation]| {
+        let names: Vec<String> = automations.iter().map(|found| full_name(found)).collect();
+        names.join(", ")
+    };
+    match (found.as_slice(), wanted) {
+        ([], None) => Ok(None),
+        ([one], _) => Ok(Some(one)),
+        ([], Some(wanted)) => {
+            let all: Vec<_> = manifests.automations().collect();
+            let there = if all.is_empty() { "none".to_owned() } else { names(&all) };
+            Err(Failure::Usage(format!(
+                "--automation {wanted}: no ImageUpdateAutomation of that name is among the manifests; there is {there}"
+            )))
+        }
+        (several, _) => Err(Failure::Usage(format!(
+            "the manifests hold several ImageUpdateAutomations ({}); say which by --automation NAMESPACE/NAME",
+            names(several)
+        ))),
+    }
+}
+
+/// The automation's namespace and name.
+pub(super) fn name_of(automation: &ImageUpdateAutomation) -> AutomationName {
+    AutomationName { namespace: automation.namespace().unwrap_or_default(), name: automation.name_any() }
+}
+
+/// The same as text.
+pub(super) fn full_name(automation: &ImageUpdateAutomation) -> String {
+    let AutomationName { namespace, name } = name_of(automation);
+    format!("{namespace}/{name}")
+}

@@ -1,0 +1,67 @@
+//! What is given on the command line besides manifests: `--latest`.
+
+use kube::ResourceExt;
+use tagboat_api::ImageUpdateAutomation;
+
+use super::Failure;
+use crate::objects::manifests::Manifests;
+use crate::reconcile::automation::request::GivenImages;
+use crate::reference::ImageReference;
+use crate::sentence::chain;
+use crate::update::PolicyName;
+
+/// Understands `--latest`.
+///
+/// Where policies of several namespaces have the name, only those in the automations' namespaces can be
+/// meant: no other could have an effect.
+pub(super) fn given_images(
+    texts: &[String],
+    manifests: &Manifests,
+    automations: &[&ImageUpdateAutomation],
+) -> Result<GivenImages, Failure> {
+    let is_own = |policy: &PolicyName| {
+        automations.iter().any(|automation| automation.namespace().as_ref() == Some(&policy.namespace))
+    };
+    let mut given = GivenImages::new();
+    for text in texts {
+        let (name, image) = text.split_once('=').ok_or_else(|| {
+            Failure::Usage(format!("--latest {text:?} is not of the form [NAMESPACE/]NAME=IMAGE"))
+        })?;
+        let image = ImageReference::parse(image)
+            .map_err(|error| Failure::Usage(format!("--latest {text:?}: {}", chain(&error))))?;
+        let (namespace, name) = split_name(name);
+        let fits = |policy: &PolicyName| {
+            policy.name == name && namespace.is_none_or(|namespace| policy.namespace == namespace)
+        };
+        let mut found: Vec<PolicyName> = manifests.policies().map(policy_name).filter(fits).collect();
+        if found.iter().any(is_own) {
+            found.retain(is_own);
+        }
+        let policy = match found.as_slice() {
+            [policy] => policy,
+            [] => {
+                let sentence = "no ImagePolicy of that name is among the manifests";
+                return Err(Failure::Usage(format!("--latest {text:?}: {sentence}")));
+            }
+            [policy, other, ..] => {
+                return Err(Failure::Usage(format!(
+                    "--latest {text:?}: both {policy} and {other} have that name; say which by NAMESPACE/NAME"
+                )));
+            }
+        };
+        if given.insert(policy.clone(), image).is_some() {
+            return Err(Failure::Usage(format!("--latest gives two images for {policy}; keep one")));
+        }
+    }
+    Ok(given)
+}
+
+/// Splits `[NAMESPACE/]NAME`.
+pub(super) fn split_name(text: &str) -> (Option<&str>, &str) {
+    text.split_once('/').map_or((None, text), |(namespace, name)| (Some(namespace), name))
+}
+
+/// The name of a policy.
+pub(super) fn policy_name(policy: &tagboat_api::ImagePolicy) -> PolicyName {
+    PolicyName { namespace: policy.namespace().unwrap_or_default(), name: policy.name_any() }
+}

@@ -1,0 +1,31 @@
+//! Manifests on the command line, and what is worth a warning about them.
+
+use std::path::PathBuf;
+
+use kube::ResourceExt;
+use tagboat_api::settings::PolicySettings;
+
+use super::Failure;
+use super::given::policy_name;
+use super::terminal::say;
+use crate::objects::manifests::{self, Manifests};
+use crate::sentence::chain;
+
+/// Reads manifests and says what is odd about them.
+pub(super) fn read_manifests(paths: &[PathBuf]) -> Result<Manifests, Failure> {
+    let manifests = manifests::read(paths)
+        .map_err(|errors| Failure::Failed(errors.iter().map(|error| chain(error)).collect()))?;
+    for note in &manifests.notes {
+        say(&format!("warning: {note}"));
+    }
+    if manifests.policies().next().is_none() {
+        say("warning: there is no ImagePolicy among the manifests");
+    }
+    for policy in manifests.policies() {
+        if let Err(errors) = PolicySettings::from_annotations(policy.annotations()) {
+            let name = policy_name(policy);
+            say(&format!("warning: ImagePolicy {name}: {}", chain(&errors)));
+        }
+    }
+    Ok(manifests)
+}

@@ -1,0 +1,209 @@
+//! Edits as a unified diff.
+//!
+//! What an edit changes is known, so nothing is searched for: the lines that hold its splices go, the same lines
+//! with the splices applied come.
+
+use std::ops::Range;
+
+use super::edit::FileEdit;
+use super::tree::{FileTree, TreeError, TreePath};
+use crate::yaml::{self, Splice};
+
+/// Lines shown around a change.
+const CONTEXT: usize = 3;
+
+/// The unified diff of some edits of a tree, as `git apply` takes it.
+///
+/// # Errors
+///
+/// When a file cannot be read any more.
+pub fn unified(tree: &dyn FileTree, edits: &[FileEdit]) -> Result<String, TreeError> {
+    let mut diff = String::new();
+    let mut content = Vec::new();
+    for edit in edits {
+        tree.read(&edit.entry, usize::MAX, &mut content)?;
+        // A file that changed since the edits were planned would be left alone by a run, too.
+        if let Some((text, splices)) = edit.splices_for(&content) {
+            let path = &edit.entry.path;
+            diff.push_str(&format!("--- {}\n+++ {}\n", quoted_path(b"a/", path), quoted_path(b"b/", path)));
+            write_hunks(text, splices, &mut diff);
+        }
+    }
+    Ok(diff)
+}
+
+/// Whole lines that are exchanged for others.
+struct Exchange<'t> {
+    /// The numbers of the lines that go, counted from 0.
+    lines: Range<usize>,
+    /// The lines that come.
+    new: Vec<String>,
+    old: &'t [&'t str],
+}
+
+fn write_hunks(text: &str, splices: &[Splice], diff: &mut String) {
+    // A line ends at LF alone, as git sees it; a lone CR is part of its line.
+    let lines: Vec<&str> = text.split_inclusive('\n').collect();
+    let exchanges = exchanges(text, &lines, splices);
+    let mut shift = 0_isize;
+    for hunk in exchanges.chunk_by(|left, right| right.lines.start <= left.lines.end + 2 * CONTEXT) {
+        let (Some(first), Some(last)) = (hunk.first(), hunk.last()) else { continue };
+        let start = first.lines.start.saturating_sub(CONTEXT);
+        let end = (last.lines.end + CONTEXT).min(lines.len());
+        let growth: isize =
+            hunk.iter().map(|exchange| signed(exchange.new.len()) - signed(exchange.old.len())).sum();
+        let (old_length, new_length) = (end - start, (signed(end - start) + growth).unsigned_abs());
+        let new_start = (signed(start) + shift).unsigned_abs();
+        diff.push_str(&format!("@@ -{} +{} @@\n", span(start, old_length), span(new_start, new_length)));
+        shift += growth;
+        let mut at = start;
+        for exchange in hunk {
+            write_lines(' ', &lines[at..exchange.lines.start], diff);
+            write_lines('-', exchange.old, diff);
+            write_lines('+', &exchange.new, diff);
+            at = exchange.lines.end;
+        }
+        write_lines(' ', &lines[at..end], diff);
+    }
+}
+
+/// Joins the splices that stand on the same lines.
+fn exchanges<'t>(text: &str, lines: &'t [&'t str], splices: &[Splice]) -> Vec<Exchange<'t>> {
+    let mut starts: Vec<usize> = Vec::with_capacity(lines.len() + 1);
+    let mut offset = 0;
+    for line in lines {
+        starts.push(offset);
+        offset += line.len();
+    }
+    starts.push(offset);
+    // The line that holds an offset; the end of the text belongs to the last line.
+    let line_of =
+        |offset: usize| starts.partition_point(|&start| start <= offset).min(lines.len()).saturating_sub(1);
+    let lines_of = |splice: &Splice| {
+        let last = if splice.range.is_empty() { splice.range.start } else { splice.range.end - 1 };
+        line_of(splice.range.start)..line_of(last) + 1
+    };
+    let mut exchanges: Vec<Exchange<'t>> = Vec::new();
+    let mut rest = splices;
+    while let Some(first) = rest.first() {
+        let mut range = lines_of(first);
+        let count = rest
+            .iter()
+            .take_while(|splice| {
+                let own = lines_of(splice);
+                let touches = own.start <= range.end;
+                range.end = if touches { range.end.max(own.end) } else { range.end };
+                touches
+            })
+            .count();
+        let (here, later) = rest.split_at(count);
+        let base = starts[range.start];
+        let moved: Vec<Splice> = here
+            .iter()
+            .map(|splice| Splice {
+                range: splice.range.start - base..splice.range.end - base,
+                text: splice.text.clone(),
+            })
+            .collect();
+        let new = yaml::apply(&text[base..starts[range.end]], &moved);
+        let new = new.split_inclusive('\n').map(str::to_owned).collect();
+        exchanges.push(Exchange { old: &lines[range.clone()], lines: range, new });
+        rest = later;
+    }
+    exchanges
+}
+
+fn write_lines<T: AsRef<str>>(sign: char, lines: &[T], diff: &mut String) {
+    for line in lines.iter().map(AsRef::as_ref) {
+        diff.push(sign);
+        diff.push_str(line);
+        if !line.ends_with('\n') {
+            diff.push_str("\n\\ No newline at end of file\n");
+        }
+    }
+}
+
+/// A hunk's place: lines count from 1, one line has no length, and no line stands behind the one before.
+fn span(start: usize, length: usize) -> String {
+    match length {
+        0 => format!("{start},0"),
+        1 => (start + 1).to_string(),
+        length => format!("{},{length}", start + 1),
+    }
+}
+
+fn signed(length: usize) -> isize {
+    isize::try_from(length).expect("no text has more lines than isize can count")
+}
+
+/// A path as git writes it in a diff: in double quotes, with escapes, where its bytes would be taken otherwise.
+fn quoted_path(prefix: &[u8], path: &TreePath) -> String {
+    let is_plain = |text: &str| !text.chars().any(|c| c.is_control() || c == '"' || c == '\\');
+    let bytes = [prefix, path.as_bytes()].concat();
+    if let Ok(text) = std::str::from_utf8(&bytes)
+        && is_plain(text)
+    {
+        return text.to_owned();
+    }
+    let mut quoted = String::from("\"");
+    for byte in bytes {
+        match byte {
+            b'"' | b'\\' => quoted.extend(['\\', char::from(byte)]),
+            b' '..=b'~' => quoted.push(char::from(byte)),
+            byte => quoted.push_str(&format!("\\{byte:03o}")),
+        }
+    }
+    quoted.push('"');
+    quoted
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Work that grows with the square of this would not end within a day.
+    const MANY: usize = 200_000;
+
+    /// Lines of a diff by their first character: removed, added, around, hunks.
+    fn counts(text: &str, splices: &[Splice]) -> [usize; 4] {
+        let mut diff = String::new();
+        write_hunks(text, splices, &mut diff);
+        ['-', '+', ' ', '@'].map(|sign| diff.lines().filter(|line| line.starts_with(sign)).count())
+    }
+
+    /// Text of lines `v`, and splices that make `new` of every one whose number is a multiple of `step`.
+    fn lines(step: usize) -> (String, Vec<Splice>) {
+        let at = (0..MANY).step_by(step).map(|line| 2 * line);
+        let splices = at.map(|at| Splice { range: at..at + 1, text: "new".to_owned() }).collect();
+        ("v\n".repeat(MANY), splices)
+    }
+
+    #[test]
+    fn a_diff_of_very_many_lines_is_no_more_work_than_its_lines() {
+        let (text, every_line) = lines(1);
+        assert_eq!(counts(&text, &every_line), [MANY, MANY, 0, 1]);
+        // Changes that share their context are one hunk.
+        let (text, near) = lines(7);
+        let changed = MANY.div_ceil(7);
+        assert_eq!(counts(&text, &near), [changed, changed, MANY - changed, 1]);
+        let (text, far) = lines(10);
+        let changed = MANY / 10;
+        assert_eq!(counts(&text, &far), [changed, changed, 6 * changed - 3, changed]);
+    }
+
+    #[test]
+    fn very_many_changes_of_one_line_are_one_line() {
+        let text = "v ".repeat(MANY);
+        let splices: Vec<Splice> =
+            (0..MANY).map(|at| Splice { range: 2 * at..2 * at + 1, text: "new".to_owned() }).collect();
+        // What is missing at the end of the line is said behind both.
+        assert_eq!(counts(&text, &splices), [1, 1, 0, 1]);
+    }
+
+    #[test]
+    fn very_many_lines_that_become_one_are_one_hunk() {
+        let text = format!("a\n{}b\n", "v\n".repeat(MANY));
+        let splice = Splice { range: 2..2 + 2 * MANY, text: "new\n".to_owned() };
+        assert_eq!(counts(&text, &[splice]), [MANY, 1, 2, 1]);
+    }
+}
