@@ -2,6 +2,7 @@
 
 #![cfg(test)]
 
+mod automation_status;
 mod cli;
 mod golden;
 mod help;

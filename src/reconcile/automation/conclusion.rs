@@ -1,0 +1,151 @@
+//! How a run ended, before anybody writes it down.
+
+use std::collections::BTreeMap;
+
+use tagboat_api::{ImageRef, Reason};
+
+use crate::failing::Failing;
+use crate::git::outcome::Outcome;
+use crate::sentence::chain;
+
+/// The stages of a run, in their order (spec §2.3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Stage {
+    /// The policies are listed and selected.
+    Policies,
+    /// The source is configured.
+    Source,
+    /// The source is read.
+    Checkout,
+    /// The files are updated.
+    Update,
+    /// The commit is made and pushed.
+    Push,
+}
+
+impl Stage {
+    const ALL: [Self; 5] = [Self::Policies, Self::Source, Self::Checkout, Self::Update, Self::Push];
+
+    /// The stages that a run has behind it when it stops at this one.
+    pub fn before(self) -> impl Iterator<Item = Self> {
+        Self::ALL.into_iter().filter(move |stage| *stage < self)
+    }
+
+    /// The reasons of Ready that are no longer true once the stage has passed.
+    pub fn settles(self) -> &'static [Reason] {
+        match self {
+            Self::Policies => &[Reason::InvalidPolicySelector],
+            Self::Source => &[
+                Reason::AccessDenied,
+                Reason::InvalidSourceConfiguration,
+                Reason::SourceManagerFailed,
+                Reason::FeatureGateDisabled,
+            ],
+            Self::Checkout | Self::Push => &[Reason::GitOperationFailed],
+            Self::Update => &[Reason::InvalidUpdateStrategy, Reason::UpdateFailed],
+        }
+    }
+
+    /// What a failure that is tried again is called, and how its message begins.
+    fn failure(self) -> (Reason, &'static str) {
+        match self {
+            Self::Policies => (Reason::Failed, "failed to list policies"),
+            Self::Source => (Reason::SourceManagerFailed, "failed configuring source manager"),
+            Self::Checkout => (Reason::GitOperationFailed, "failed to checkout source"),
+            Self::Update => (Reason::UpdateFailed, "failed to apply policies"),
+            Self::Push => (Reason::GitOperationFailed, "failed to update source"),
+        }
+    }
+}
+
+/// How a run ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Conclusion {
+    /// All stages passed.
+    Success {
+        /// What came of it in git.
+        outcome: Outcome,
+        /// The images that counted, by the name of their policy.
+        policies: BTreeMap<String, ImageRef>,
+    },
+    /// It stopped, and only a change of an object helps.
+    Stall(Stop),
+    /// It stopped, and is to be tried again.
+    Failure(Stop),
+}
+
+/// Where a run stopped and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stop {
+    /// The stage that did not pass.
+    pub stage: Stage,
+    /// Why, in one word.
+    pub reason: Reason,
+    /// Why, in a sentence.
+    pub message: String,
+}
+
+impl Conclusion {
+    /// The end of a run that an error stopped at a stage.
+    ///
+    /// One that stalls speaks for itself; one that is tried again is called by the stage, as in Flux (spec §2.8).
+    pub fn stopped(stage: Stage, error: &(impl Failing + 'static)) -> Self {
+        if error.is_retryable() {
+            let (reason, words) = stage.failure();
+            Self::Failure(Stop { stage, reason, message: format!("{words}: {}", chain(error)) })
+        } else {
+            Self::Stall(Stop { stage, reason: error.reason(), message: chain(error) })
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, thiserror::Error)]
+    #[error("it went wrong")]
+    struct Wrong {
+        is_retryable: bool,
+        #[source]
+        cause: std::fmt::Error,
+    }
+
+    impl Failing for Wrong {
+        fn reason(&self) -> Reason {
+            Reason::RemovedTemplateField
+        }
+
+        fn is_retryable(&self) -> bool {
+            self.is_retryable
+        }
+    }
+
+    #[test]
+    fn a_failure_is_called_by_its_stage_and_a_stall_by_its_error() {
+        const CAUSE: &str = "it went wrong: an error occurred when formatting an argument";
+        for (stage, reason, words) in [
+            (Stage::Policies, Reason::Failed, "failed to list policies: "),
+            (Stage::Source, Reason::SourceManagerFailed, "failed configuring source manager: "),
+            (Stage::Checkout, Reason::GitOperationFailed, "failed to checkout source: "),
+            (Stage::Update, Reason::UpdateFailed, "failed to apply policies: "),
+            (Stage::Push, Reason::GitOperationFailed, "failed to update source: "),
+        ] {
+            let failure = Conclusion::stopped(stage, &Wrong { is_retryable: true, cause: std::fmt::Error });
+            assert_eq!(
+                failure,
+                Conclusion::Failure(Stop { stage, reason, message: format!("{words}{CAUSE}") })
+            );
+            let stall = Conclusion::stopped(stage, &Wrong { is_retryable: false, cause: std::fmt::Error });
+            let reason = Reason::RemovedTemplateField;
+            assert_eq!(stall, Conclusion::Stall(Stop { stage, reason, message: CAUSE.to_owned() }));
+        }
+    }
+
+    #[test]
+    fn a_run_has_the_earlier_stages_behind_it() {
+        let before: Vec<Stage> = Stage::Update.before().collect();
+        assert_eq!(before, [Stage::Policies, Stage::Source, Stage::Checkout]);
+        assert_eq!(Stage::Policies.before().count(), 0);
+    }
+}

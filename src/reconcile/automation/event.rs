@@ -1,0 +1,148 @@
+//! The one event of a run (spec §2.12).
+
+use tagboat_api::{Condition, Reason};
+
+use super::conclusion::Conclusion;
+use crate::git::outcome::{Outcome, Push};
+use crate::reconcile::conditions::{self, ConditionType};
+
+/// What is said of a run that went well, whatever came of it.
+pub(super) const UP_TO_DATE: &str = "repository up-to-date";
+
+/// What is said of a run that had nothing to look at.
+const NO_CHANGE: &str = "no change since last reconciliation";
+
+/// An event about an automation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// How much it matters.
+    pub type_: EventType,
+    /// What happened, in one word.
+    pub reason: String,
+    /// What happened.
+    pub message: String,
+}
+
+/// How much an event matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EventType {
+    /// It is worth a notification.
+    Normal,
+    /// Something is wrong.
+    Warning,
+    /// It is only recorded, as a normal event; nobody is notified.
+    Trace,
+}
+
+impl Event {
+    /// The event of a run, from whether the object was Ready before and what its conditions are after.
+    pub(super) fn of(was_ready: bool, after: &[Condition], conclusion: &Conclusion) -> Self {
+        let (type_, message) = match conclusion {
+            Conclusion::Success { outcome: Outcome::Pushed(push), .. } => (EventType::Normal, summary(push)),
+            Conclusion::Success { .. } if !was_ready => (EventType::Normal, UP_TO_DATE.to_owned()),
+            Conclusion::Success { outcome: Outcome::NothingNew, .. } => {
+                (EventType::Trace, NO_CHANGE.to_owned())
+            }
+            Conclusion::Success { .. } => (EventType::Trace, UP_TO_DATE.to_owned()),
+            Conclusion::Stall(_) | Conclusion::Failure(_) => {
+                // What Ready says, even where that is not why the run stopped.
+                let ready = conditions::find(after, ConditionType::Ready).expect("a run ends with Ready");
+                let (reason, message) = (ready.reason.clone(), ready.message.clone());
+                return Self { type_: EventType::Warning, reason, message };
+            }
+        };
+        Self { type_, reason: Reason::Succeeded.to_string(), message }
+    }
+}
+
+/// What was pushed, in Flux's words.
+fn summary(push: &Push) -> String {
+    let mut text = format!("pushed commit '{}' to branch '{}'", push.commit.short(), push.branch);
+    if let Some(refspec) = &push.refspec {
+        text.push_str(&format!(" and refspecs '{refspec}'"));
+    }
+    if !push.message.is_empty() {
+        text.push('\n');
+        text.push_str(&push.message);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+
+    use super::EventType::{Normal, Trace, Warning};
+    use super::*;
+    use crate::git::checkout::Revision;
+    use crate::reconcile::automation::conclusion::{Stage, Stop};
+    use crate::reconcile::conditions::{ConditionStatus, Draft};
+
+    fn push(message: &str, refspec: Option<&str>) -> Outcome {
+        let commit = "00112233445566778899aabbccddeeff00112233".parse().unwrap();
+        Outcome::Pushed(Push {
+            source: Revision { reference: None, commit },
+            branch: "auto/x".parse().unwrap(),
+            commit,
+            refspec: refspec.map(str::to_owned),
+            message: message.to_owned(),
+            is_from_earlier_run: false,
+        })
+    }
+
+    fn success(outcome: Outcome) -> Conclusion {
+        Conclusion::Success { outcome, policies: [].into() }
+    }
+
+    #[test]
+    fn each_way_to_end_has_its_event() {
+        let source = Revision { reference: None, commit: "0".repeat(40).parse().unwrap() };
+        let looked = || success(Outcome::NothingToCommit { source: source.clone() });
+        let pushed = || success(push("Update", None));
+        let summary = "pushed commit '0011223' to branch 'auto/x'\nUpdate";
+        let stop = || {
+            let message = "what stopped the run".to_owned();
+            Stop { stage: Stage::Policies, reason: Reason::InvalidPolicySelector, message }
+        };
+        for (was_ready, conclusion, type_, reason, message) in [
+            (true, pushed(), Normal, "Succeeded", summary),
+            (false, pushed(), Normal, "Succeeded", summary),
+            (false, looked(), Normal, "Succeeded", "repository up-to-date"),
+            (false, success(Outcome::NothingNew), Normal, "Succeeded", "repository up-to-date"),
+            (true, Conclusion::Stall(stop()), Warning, "UpdateFailed", "what Ready says"),
+            (false, Conclusion::Stall(stop()), Warning, "UpdateFailed", "what Ready says"),
+            (true, Conclusion::Failure(stop()), Warning, "UpdateFailed", "what Ready says"),
+            (false, Conclusion::Failure(stop()), Warning, "UpdateFailed", "what Ready says"),
+            (true, looked(), Trace, "Succeeded", "repository up-to-date"),
+            (true, success(Outcome::NothingNew), Trace, "Succeeded", "no change since last reconciliation"),
+        ] {
+            let mut after = Draft::new(&[], 1);
+            let status = ConditionStatus::False;
+            after.set(ConditionType::Ready, status, Reason::UpdateFailed, "what Ready says");
+            let after = after.settle(&[], Timestamp::UNIX_EPOCH);
+            let expected = Event { type_, reason: reason.to_owned(), message: message.to_owned() };
+            assert_eq!(Event::of(was_ready, &after, &conclusion), expected, "{was_ready} {conclusion:?}");
+        }
+    }
+
+    #[test]
+    fn a_push_is_summed_up_with_refspec_and_message() {
+        for (message, refspec, expected) in [
+            ("", None, "pushed commit '0011223' to branch 'auto/x'"),
+            ("a\n\nb\n", None, "pushed commit '0011223' to branch 'auto/x'\na\n\nb\n"),
+            (
+                "a",
+                Some("refs/heads/auto:refs/heads/copy"),
+                "pushed commit '0011223' to branch 'auto/x' and refspecs 'refs/heads/auto:refs/heads/copy'\na",
+            ),
+            (
+                "",
+                Some("HEAD:refs/for/main"),
+                "pushed commit '0011223' to branch 'auto/x' and refspecs 'HEAD:refs/for/main'",
+            ),
+        ] {
+            let event = Event::of(true, &[], &success(push(message, refspec)));
+            assert_eq!(event.message, expected);
+        }
+    }
+}

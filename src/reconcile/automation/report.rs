@@ -1,0 +1,408 @@
+//! What is to be said of a run: the status, one event, and when to look again (spec §2.3, §2.7, §2.9 to §2.12).
+//!
+//! Everything follows from the status before the run and how the run ended. It is modelled step by step as Flux does
+//! it, oddities included, because tools and people read the results.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use tagboat_api::automation::ImageUpdateAutomationStatus;
+use tagboat_api::{Condition, Reason};
+
+use super::conclusion::{Conclusion, Stage, Stop};
+use super::event::{Event, UP_TO_DATE};
+use super::run::{Beginning, IN_PROGRESS, Run};
+use crate::git::checkout::Revision;
+use crate::git::outcome::Outcome;
+use crate::reconcile::conditions::ConditionStatus::{False, True, Unknown};
+use crate::reconcile::conditions::ConditionType::{Ready, Reconciling, Stalled};
+use crate::reconcile::conditions::{self, Draft, whole_seconds};
+
+/// What is to be said of a run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Report {
+    /// The status that is to be written.
+    pub status: ImageUpdateAutomationStatus,
+    /// The one event of the run.
+    pub event: Event,
+    /// When to look again.
+    pub next: Next,
+}
+
+/// When to look at an automation again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// After exactly this time.
+    After(Duration),
+    /// Soon, and ever later the more often it fails.
+    Retry,
+    /// When an object has changed or somebody asks for it.
+    Wait,
+}
+
+impl Run {
+    /// What is to be said of the run that began with the status `previous` and ended now.
+    pub fn report(
+        &self,
+        previous: &ImageUpdateAutomationStatus,
+        conclusion: &Conclusion,
+        now: Timestamp,
+    ) -> Report {
+        let Beginning { mut status, is_to_be_written } = self.begin(previous);
+        let draft = self.conclude(&status.conditions, conclusion);
+        let stored = if is_to_be_written { &status.conditions } else { &previous.conditions };
+        status.conditions = draft.settle(stored, now);
+        if let Conclusion::Success { outcome, policies } = conclusion {
+            if let Some(revision) = observed_revision(outcome) {
+                status.observed_source_revision = Some(revision.to_string());
+                status.observed_policies = policies.clone();
+            }
+            if let Outcome::Pushed(push) = outcome {
+                status.last_push_commit = Some(push.commit.to_string());
+                status.last_push_time = Some(whole_seconds(now));
+            }
+        }
+        if self.requested_at.is_some() {
+            status.last_handled_reconcile_at.clone_from(&self.requested_at);
+        }
+        observe_generation(&mut status, self.generation);
+        let event = Event::of(conditions::is_ready(&previous.conditions), &status.conditions, conclusion);
+        let next = match conclusion {
+            Conclusion::Success { .. } if self.interval.is_zero() => Next::Wait,
+            Conclusion::Success { .. } => Next::After(self.interval),
+            Conclusion::Stall(_) => Next::Wait,
+            Conclusion::Failure(_) => Next::Retry,
+        };
+        Report { status, event, next }
+    }
+
+    /// The conditions after the run, from those that it began with (spec §2.9).
+    fn conclude(&self, begun: &[Condition], conclusion: &Conclusion) -> Draft {
+        let mut draft = Draft::new(begun, self.generation);
+        match conclusion {
+            Conclusion::Success { .. } => {
+                draft.remove(Reconciling);
+                draft.set(Ready, True, Reason::Succeeded, UP_TO_DATE);
+            }
+            Conclusion::Stall(stop) => {
+                forget_settled_reasons(&mut draft, stop);
+                draft.remove(Reconciling);
+                draft.set(Stalled, True, stop.reason, &stop.message);
+                // An oddity of Flux's: a Ready that is False already keeps its old reason and message.
+                if !draft.is(Ready, False) {
+                    draft.set(Ready, False, stop.reason, &stop.message);
+                }
+            }
+            Conclusion::Failure(stop) => {
+                forget_settled_reasons(&mut draft, stop);
+                // A failure without a reason of its own does not hide one that has.
+                if stop.reason != Reason::Failed || !draft.is(Ready, False) {
+                    draft.set(Ready, False, stop.reason, &stop.message);
+                }
+                let begun = conditions::find(begun, Reconciling).expect("a run begins with Reconciling");
+                draft.set(Reconciling, True, Reason::ProgressingWithRetry, &begun.message);
+            }
+        }
+        draft
+    }
+}
+
+/// The status of an automation that is suspended: only the generation is taken note of, and that only where an
+/// earlier run came to an end.
+pub fn while_suspended(
+    previous: &ImageUpdateAutomationStatus,
+    generation: i64,
+) -> ImageUpdateAutomationStatus {
+    let mut status = previous.clone();
+    observe_generation(&mut status, generation);
+    status
+}
+
+fn observe_generation(status: &mut ImageUpdateAutomationStatus, generation: i64) {
+    if conditions::is_ready(&status.conditions) || conditions::is_stalled(&status.conditions) {
+        status.observed_generation = Some(generation);
+    }
+}
+
+/// Takes back what Ready says of stages that have passed in this run.
+fn forget_settled_reasons(draft: &mut Draft, stop: &Stop) {
+    let settled = stop.stage.before().flat_map(Stage::settles);
+    let is_settled = conditions::find(draft.conditions(), Ready)
+        .is_some_and(|ready| settled.into_iter().any(|reason| reason.to_string() == ready.reason));
+    if is_settled {
+        draft.set(Ready, Unknown, Reason::Progressing, IN_PROGRESS);
+    }
+}
+
+/// The revision that a status names after a run that looked at the files (spec §2.7).
+fn observed_revision(outcome: &Outcome) -> Option<Revision> {
+    match outcome {
+        Outcome::NothingNew => None,
+        Outcome::NothingToCommit { source } => Some(source.clone()),
+        Outcome::Pushed(push) => {
+            let reference = Some(push.branch.reference());
+            let is_same_branch = push.source.reference == reference;
+            Some(if is_same_branch {
+                Revision { reference, commit: push.commit }
+            } else {
+                push.source.clone()
+            })
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use tagboat_api::ImageRef;
+
+    use super::*;
+    use crate::git::outcome::Push;
+    use crate::reconcile::automation::run::tests::{run, short, status};
+
+    const SOURCE: &str = "1111111111111111111111111111111111111111";
+    const PUSHED: &str = "2222222222222222222222222222222222222222";
+
+    fn now() -> Timestamp {
+        "2026-01-01T00:00:05.9Z".parse().unwrap()
+    }
+
+    fn success(outcome: Outcome) -> Conclusion {
+        let image = ImageRef { name: "img/app".to_owned(), tag: "1.1.0".to_owned(), digest: None };
+        Conclusion::Success { outcome, policies: BTreeMap::from([("p".to_owned(), image)]) }
+    }
+
+    fn source(reference: Option<&str>) -> Revision {
+        let reference = reference.map(|name| name.parse().unwrap());
+        Revision { reference, commit: SOURCE.parse().unwrap() }
+    }
+
+    fn pushed(from: &str, to: &str) -> Conclusion {
+        success(Outcome::Pushed(Push {
+            source: source(Some(from)),
+            branch: to.parse().unwrap(),
+            commit: PUSHED.parse().unwrap(),
+            refspec: None,
+            message: String::new(),
+            is_from_earlier_run: false,
+        }))
+    }
+
+    fn stop(stage: Stage, reason: Reason) -> Stop {
+        Stop { stage, reason, message: "new".to_owned() }
+    }
+
+    /// The table of §2.7.
+    #[test]
+    fn what_was_observed_is_stored_after_a_look_at_the_files_only() {
+        let at_source = format!("main@sha1:{SOURCE}");
+        let before = ImageUpdateAutomationStatus {
+            observed_source_revision: Some("main@sha1:old".to_owned()),
+            last_push_commit: Some("old".to_owned()),
+            ..status(&[(Ready, True, Reason::Succeeded, UP_TO_DATE)])
+        };
+        for (conclusion, revision, is_policies_stored, is_push_stored) in [
+            (success(Outcome::NothingNew), "main@sha1:old".to_owned(), false, false),
+            (
+                success(Outcome::NothingToCommit { source: source(Some("refs/heads/main")) }),
+                at_source.clone(),
+                true,
+                false,
+            ),
+            (
+                success(Outcome::NothingToCommit { source: source(None) }),
+                format!("sha1:{SOURCE}"),
+                true,
+                false,
+            ),
+            (pushed("refs/heads/a/b", "a/b"), format!("a/b@sha1:{PUSHED}"), true, true),
+            (pushed("refs/heads/main", "auto"), at_source, true, true),
+            (pushed("refs/tags/main", "main"), format!("main@sha1:{SOURCE}"), true, true),
+            (
+                Conclusion::Stall(stop(Stage::Push, Reason::RemovedTemplateField)),
+                "main@sha1:old".to_owned(),
+                false,
+                false,
+            ),
+            (
+                Conclusion::Failure(stop(Stage::Push, Reason::GitOperationFailed)),
+                "main@sha1:old".to_owned(),
+                false,
+                false,
+            ),
+        ] {
+            let after = run(1).report(&before, &conclusion, now()).status;
+            assert_eq!(after.observed_source_revision, Some(revision), "{conclusion:?}");
+            assert_eq!(!after.observed_policies.is_empty(), is_policies_stored, "{conclusion:?}");
+            let commit = if is_push_stored { PUSHED } else { "old" };
+            assert_eq!(after.last_push_commit.as_deref(), Some(commit), "{conclusion:?}");
+            let time = is_push_stored.then(|| whole_seconds(now()));
+            assert_eq!(after.last_push_time, time, "{conclusion:?}");
+            assert_eq!(after.last_automation_run_time, Some(whole_seconds(run(1).started)));
+        }
+    }
+
+    /// §2.9: each way to end from each state of Ready.
+    #[test]
+    fn conditions_follow_from_those_before_and_the_end() {
+        use Reason::{GitOperationFailed, InvalidPolicySelector, RemovedTemplateField, UpdateFailed};
+        let good = [(Ready, True, Reason::Succeeded, UP_TO_DATE)];
+        let fresh = [];
+        let failing = [
+            (Reconciling, True, Reason::ProgressingWithRetry, IN_PROGRESS),
+            (Ready, False, UpdateFailed, "old"),
+        ];
+        let stalled =
+            [(Stalled, True, RemovedTemplateField, "old"), (Ready, False, RemovedTemplateField, "old")];
+        let unknown = [
+            (Reconciling, True, Reason::Progressing, IN_PROGRESS),
+            (Ready, Unknown, Reason::Progressing, IN_PROGRESS),
+        ];
+        let is_good = ["Ready=True Succeeded repository up-to-date"];
+        for before in [&good[..], &fresh, &failing, &stalled, &unknown] {
+            let report = run(1).report(&status(before), &success(Outcome::NothingNew), now());
+            assert_eq!(short(&report.status.conditions), is_good, "{before:?}");
+            assert_eq!(report.next, Next::After(Duration::from_secs(60)));
+        }
+        for (before, stage, reason, ready) in [
+            (&good[..], Stage::Policies, InvalidPolicySelector, "InvalidPolicySelector new"),
+            (&fresh, Stage::Policies, InvalidPolicySelector, "InvalidPolicySelector new"),
+            (&unknown, Stage::Policies, InvalidPolicySelector, "InvalidPolicySelector new"),
+            // Ready keeps what it said …
+            (&failing, Stage::Policies, InvalidPolicySelector, "UpdateFailed old"),
+            (&failing, Stage::Source, Reason::AccessDenied, "UpdateFailed old"),
+            (&failing, Stage::Update, Reason::InvalidUpdateStrategy, "UpdateFailed old"),
+            (&stalled, Stage::Push, Reason::InvalidSettings, "RemovedTemplateField old"),
+            // … unless the stage that it speaks of has passed.
+            (&failing, Stage::Push, RemovedTemplateField, "RemovedTemplateField new"),
+        ] {
+            let report = run(1).report(&status(before), &Conclusion::Stall(stop(stage, reason)), now());
+            let expected = [format!("Stalled=True {reason} new"), format!("Ready=False {ready}")];
+            assert_eq!(short(&report.status.conditions), expected, "{before:?}");
+            assert_eq!(format!("{} {}", report.event.reason, report.event.message), ready);
+            assert_eq!(report.next, Next::Wait);
+        }
+        for (before, stage, reason, ready) in [
+            (&good[..], Stage::Checkout, GitOperationFailed, "GitOperationFailed new"),
+            (&fresh, Stage::Checkout, GitOperationFailed, "GitOperationFailed new"),
+            (&failing, Stage::Checkout, GitOperationFailed, "GitOperationFailed new"),
+            (&stalled, Stage::Source, Reason::SourceManagerFailed, "SourceManagerFailed new"),
+            // What has no reason of its own hides none.
+            (&good, Stage::Policies, Reason::Failed, "Failed new"),
+            (&unknown, Stage::Policies, Reason::Failed, "Failed new"),
+            (&failing, Stage::Policies, Reason::Failed, "UpdateFailed old"),
+        ] {
+            let report = run(1).report(&status(before), &Conclusion::Failure(stop(stage, reason)), now());
+            let retry = format!("Reconciling=True ProgressingWithRetry {IN_PROGRESS}");
+            assert_eq!(
+                short(&report.status.conditions),
+                [retry, format!("Ready=False {ready}")],
+                "{before:?}"
+            );
+            assert_eq!(format!("{} {}", report.event.reason, report.event.message), ready);
+            assert_eq!(report.next, Next::Retry);
+        }
+    }
+
+    /// Which reason each stage takes back, seen by what Ready says of a stall at the stage behind it (end of §2.3).
+    #[test]
+    fn a_stage_that_passed_takes_its_reasons_back() {
+        let stages = [Stage::Policies, Stage::Source, Stage::Checkout, Stage::Update, Stage::Push];
+        for (reason, first_to_forget) in [
+            (Reason::InvalidPolicySelector, Some(Stage::Source)),
+            (Reason::AccessDenied, Some(Stage::Checkout)),
+            (Reason::InvalidSourceConfiguration, Some(Stage::Checkout)),
+            (Reason::SourceManagerFailed, Some(Stage::Checkout)),
+            (Reason::FeatureGateDisabled, Some(Stage::Checkout)),
+            (Reason::GitOperationFailed, Some(Stage::Update)),
+            (Reason::InvalidUpdateStrategy, Some(Stage::Push)),
+            (Reason::UpdateFailed, Some(Stage::Push)),
+            (Reason::RemovedTemplateField, None),
+            (Reason::Failed, None),
+        ] {
+            let before = status(&[(Ready, False, reason, "old")]);
+            for stage in stages {
+                let stall = Conclusion::Stall(stop(stage, Reason::InvalidSettings));
+                let report = run(1).report(&before, &stall, now());
+                let is_forgotten = first_to_forget.is_some_and(|first| stage >= first);
+                let expected = if is_forgotten { "new" } else { "old" };
+                assert_eq!(report.event.message, expected, "{reason} {stage:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_request_is_answered_however_the_run_ends() {
+        let run = Run { requested_at: Some("now".to_owned()), ..run(1) };
+        for conclusion in [
+            success(Outcome::NothingNew),
+            Conclusion::Stall(stop(Stage::Source, Reason::AccessDenied)),
+            Conclusion::Failure(stop(Stage::Source, Reason::SourceManagerFailed)),
+        ] {
+            let report = run.report(&status(&[]), &conclusion, now());
+            assert_eq!(report.status.last_handled_reconcile_at.as_deref(), Some("now"));
+        }
+    }
+
+    #[test]
+    fn the_generation_is_observed_once_a_run_came_to_an_end() {
+        for (conclusion, observed) in [
+            (success(Outcome::NothingNew), 7),
+            (Conclusion::Stall(stop(Stage::Source, Reason::AccessDenied)), 7),
+            (Conclusion::Failure(stop(Stage::Source, Reason::SourceManagerFailed)), 1),
+        ] {
+            let report = run(7).report(&status(&[]), &conclusion, now());
+            assert_eq!(report.status.observed_generation, Some(observed), "{conclusion:?}");
+        }
+        for (conditions, observed) in [
+            (vec![(Ready, True, Reason::Succeeded, "")], 7),
+            (vec![(Stalled, True, Reason::AccessDenied, "")], 7),
+            (vec![(Ready, False, Reason::Failed, "")], 1),
+            (vec![], 1),
+        ] {
+            let before = status(&conditions);
+            let after = while_suspended(&before, 7);
+            assert_eq!(after.observed_generation, Some(observed));
+            let observed_generation = before.observed_generation;
+            assert_eq!(ImageUpdateAutomationStatus { observed_generation, ..after }, before);
+        }
+    }
+
+    #[test]
+    fn a_steady_run_changes_its_time_only() {
+        for (before, conclusion) in [
+            (status(&[(Ready, True, Reason::Succeeded, UP_TO_DATE)]), success(Outcome::NothingNew)),
+            (
+                status(&[
+                    (Reconciling, True, Reason::ProgressingWithRetry, IN_PROGRESS),
+                    (Ready, False, Reason::UpdateFailed, "new"),
+                ]),
+                Conclusion::Failure(stop(Stage::Update, Reason::UpdateFailed)),
+            ),
+            (
+                status(&[
+                    (Stalled, True, Reason::AccessDenied, "new"),
+                    (Ready, False, Reason::AccessDenied, "new"),
+                ]),
+                Conclusion::Stall(stop(Stage::Source, Reason::AccessDenied)),
+            ),
+        ] {
+            let after = run(1).report(&before, &conclusion, now()).status;
+            let last_automation_run_time = before.last_automation_run_time.clone();
+            assert_eq!(ImageUpdateAutomationStatus { last_automation_run_time, ..after }, before);
+        }
+    }
+
+    #[test]
+    fn without_an_interval_only_events_start_a_run() {
+        let run = Run { interval: Duration::ZERO, ..run(1) };
+        let report = run.report(&status(&[]), &success(Outcome::NothingNew), now());
+        assert_eq!(report.next, Next::Wait);
+        assert_eq!(short(&report.status.conditions), ["Ready=True Succeeded repository up-to-date"]);
+        let stall = Conclusion::Stall(stop(Stage::Source, Reason::AccessDenied));
+        let report = run.report(&status(&[]), &stall, now());
+        let expected = ["Stalled=True AccessDenied new", "Ready=False AccessDenied new"];
+        assert_eq!(short(&report.status.conditions), expected);
+    }
+}
