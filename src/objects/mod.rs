@@ -1,3 +1,93 @@
-//! Kubernetes objects, wherever they come from.
+//! What is read and written besides git: the objects of a cluster, or manifest files in its place.
+
+use std::collections::BTreeMap;
+use std::future::Future;
+
+use tagboat_api::automation::ImageUpdateAutomationStatus;
+use tagboat_api::{GitRepository, ImagePolicy, ImageUpdateAutomation, Reason};
+
+use crate::failing::Failing;
+use crate::secret::Secret;
 
 pub mod manifests;
+
+/// The objects that a reconcile reads and writes, wherever they are kept.
+pub trait Objects: Sync {
+    /// The policies of a namespace.
+    ///
+    /// # Errors
+    ///
+    /// When they cannot be read.
+    fn policies(
+        &self,
+        namespace: &str,
+    ) -> impl Future<Output = Result<Vec<ImagePolicy>, ObjectsError>> + Send;
+
+    /// A GitRepository, if it exists.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be read.
+    fn git_repository(
+        &self,
+        namespace: &str,
+        name: &str,
+    ) -> impl Future<Output = Result<Option<GitRepository>, ObjectsError>> + Send;
+
+    /// The data of a secret.
+    ///
+    /// # Errors
+    ///
+    /// When it does not exist or cannot be read.
+    fn secret(
+        &self,
+        namespace: &str,
+        name: &str,
+    ) -> impl Future<Output = Result<BTreeMap<String, Secret>, ObjectsError>> + Send;
+
+    /// Keeps the status of an automation.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be written.
+    fn write_status(
+        &self,
+        automation: &ImageUpdateAutomation,
+        status: &ImageUpdateAutomationStatus,
+    ) -> impl Future<Output = Result<(), ObjectsError>> + Send;
+}
+
+/// Why objects could not be read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum ObjectsError {
+    /// There is no such secret.
+    #[error("secret '{namespace}/{name}' not found{advice}")]
+    NoSecret {
+        /// The namespace.
+        namespace: String,
+        /// The name.
+        name: String,
+        /// Where to put it, where that is not plain.
+        advice: &'static str,
+    },
+    /// The state could not be read or written.
+    #[error("cannot keep the state of {object}")]
+    State {
+        /// Kind, namespace and name.
+        object: String,
+        /// Why.
+        #[source]
+        cause: std::io::Error,
+    },
+}
+
+impl Failing for ObjectsError {
+    fn reason(&self) -> Reason {
+        Reason::Failed
+    }
+
+    /// Another object may come, and another disk.
+    fn is_retryable(&self) -> bool {
+        true
+    }
+}

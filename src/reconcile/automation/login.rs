@@ -1,0 +1,130 @@
+//! From the secrets of a source to a way into its remote.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use tagboat_api::Reason;
+
+use super::source::{ObjectName, SourceConfiguration};
+use crate::failing::Failing;
+use crate::git::{
+    Access, AccessError, AccessOptions, Credentials, CredentialsError, LocalPaths, Login, Proxy, Remote,
+    RemoteUrl, RemoteUrlError, SecretData, Surroundings,
+};
+use crate::objects::{Objects, ObjectsError};
+use crate::secret::Secret;
+
+/// What of a login does not stand in objects.
+#[derive(Clone, Debug)]
+pub struct LoginOptions {
+    /// Whether paths of this machine may stand for remotes: only where whoever asks may read them anyway. Relative ones
+    /// begin at this directory.
+    pub local_paths: Option<PathBuf>,
+    /// Whether the caller's own set-up of git logs in, rather than secrets.
+    pub is_of_the_user: bool,
+    /// The environment of this process.
+    pub surroundings: Surroundings,
+    /// The size that a mirror may have, in bytes.
+    pub mirror_size: u64,
+}
+
+/// Why there is no way into a remote.
+#[derive(Debug, thiserror::Error)]
+pub enum LoginError {
+    /// The address is none.
+    #[error(transparent)]
+    Url(#[from] RemoteUrlError),
+    /// The secret with the credentials is not there.
+    #[error("failed to get auth secret '{name}'")]
+    Secret {
+        /// The secret.
+        name: ObjectName,
+        /// Why.
+        #[source]
+        cause: ObjectsError,
+    },
+    /// The secret with the proxy is not there.
+    #[error("failed to get proxy secret '{name}'")]
+    ProxySecret {
+        /// The secret.
+        name: ObjectName,
+        /// Why.
+        #[source]
+        cause: ObjectsError,
+    },
+    /// The credentials cannot be used.
+    #[error("failed to configure authentication options")]
+    Options(#[source] CredentialsError),
+    /// The credentials cannot be used, and Flux has a sentence of its own for it.
+    #[error(transparent)]
+    Credentials(CredentialsError),
+    /// They cannot be handed to git.
+    #[error(transparent)]
+    Access(#[from] AccessError),
+}
+
+impl From<CredentialsError> for LoginError {
+    fn from(error: CredentialsError) -> Self {
+        if error.is_authentication_option() { Self::Options(error) } else { Self::Credentials(error) }
+    }
+}
+
+impl Failing for LoginError {
+    fn reason(&self) -> Reason {
+        match self {
+            Self::Url(error) => error.reason(),
+            Self::Secret { .. } | Self::ProxySecret { .. } => Reason::SourceManagerFailed,
+            Self::Options(error) | Self::Credentials(error) => error.reason(),
+            Self::Access(error) => error.reason(),
+        }
+    }
+
+    fn is_retryable(&self) -> bool {
+        match self {
+            Self::Url(error) => error.is_retryable(),
+            Self::Secret { .. } | Self::ProxySecret { .. } => true,
+            Self::Options(error) | Self::Credentials(error) => error.is_retryable(),
+            Self::Access(error) => error.is_retryable(),
+        }
+    }
+}
+
+/// Finds the way into the remote of a source.
+///
+/// # Errors
+///
+/// When a secret is missing or malformed, or the address is none that may be used.
+pub async fn log_in(
+    objects: &impl Objects,
+    source: &SourceConfiguration,
+    options: &LoginOptions,
+) -> Result<Remote, LoginError> {
+    let locals = options.local_paths.as_deref().map_or(LocalPaths::Refused, LocalPaths::Under);
+    let url = RemoteUrl::parse(&source.url, locals)?;
+    let mut access = AccessOptions { surroundings: options.surroundings.clone(), ..AccessOptions::default() };
+    if let Some(name) = &source.proxy_secret {
+        let data = objects.secret(&name.namespace, &name.name).await;
+        let data = data.map_err(|cause| LoginError::ProxySecret { name: name.clone(), cause })?;
+        access.proxy = Some(Proxy::from_secret(SecretData { name: &name.to_string(), data: &data })?);
+    }
+    let access = if options.is_of_the_user {
+        Access::prepare(&url, Login::OfTheUser, &access)?
+    } else {
+        let credentials = credentials(objects, source, &url).await?;
+        Access::prepare(&url, Login::Given(&credentials), &access)?
+    };
+    Ok(Remote { url, access, timeout: source.timeout, size_limit: options.mirror_size })
+}
+
+async fn credentials(
+    objects: &impl Objects,
+    source: &SourceConfiguration,
+    url: &RemoteUrl,
+) -> Result<Credentials, LoginError> {
+    let Some(name) = &source.secret else { return Ok(Credentials::generic(url, None)?) };
+    let data: BTreeMap<String, Secret> = objects
+        .secret(&name.namespace, &name.name)
+        .await
+        .map_err(|cause| LoginError::Secret { name: name.clone(), cause })?;
+    Ok(Credentials::generic(url, Some(SecretData { name: &name.to_string(), data: &data }))?)
+}

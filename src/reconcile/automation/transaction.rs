@@ -1,0 +1,148 @@
+//! From an automation to a request for the writer, and from its answer to a conclusion.
+
+use std::collections::BTreeMap;
+
+use kube::ResourceExt;
+use tagboat_api::settings::AutomationSettings;
+use tagboat_api::{ImageRef, ImageUpdateAutomation};
+
+use super::conclusion::{Conclusion, Stage};
+use super::login::{LoginOptions, log_in};
+use super::proposal::UpdateProposal;
+use super::request::{self, GivenImages, Request};
+use super::source::{CrossNamespace, DEFAULT_MESSAGE, SourceConfiguration, SourceError, SourceReference};
+use crate::git::{self, Answer, CommitTime, Failure, Known, MirrorKey, Proposal};
+use crate::objects::Objects;
+
+/// What a run depends on besides its objects.
+#[derive(Clone, Debug)]
+pub struct TransactionOptions {
+    /// Images that count more than those in the policies' status.
+    pub given: GivenImages,
+    /// Whether an automation may work on a repository of another namespace.
+    pub cross_namespace: CrossNamespace,
+    /// How remotes are reached.
+    pub login: LoginOptions,
+    /// When the run began, as commits state it.
+    pub time: CommitTime,
+    /// Whether the changes are to be shown as a diff.
+    pub wants_diff: bool,
+    /// Whether everything is looked at even if nothing has changed.
+    pub is_forced: bool,
+}
+
+/// A run that is ready for the writer.
+#[derive(Debug)]
+pub struct Prepared {
+    /// What the writer is asked.
+    pub request: git::Request<UpdateProposal>,
+    /// The images that count, by the name of their policy.
+    pub policies: BTreeMap<String, ImageRef>,
+}
+
+/// A run that has got as far as knowing what it is to write.
+#[derive(Debug)]
+pub struct Selected {
+    /// What is to be written.
+    pub request: Request,
+    /// The images that count, by the name of their policy.
+    pub policies: BTreeMap<String, ImageRef>,
+}
+
+/// Selects the policies of an automation: what is to be written.
+///
+/// # Errors
+///
+/// When the policies cannot be read, or the automation's spec or settings make no sense.
+pub async fn select(
+    objects: &impl Objects,
+    automation: &ImageUpdateAutomation,
+    given: &GivenImages,
+) -> Result<Selected, Conclusion> {
+    AutomationSettings::from_annotations(automation.annotations())
+        .map_err(|error| Conclusion::stopped(Stage::Policies, &error))?;
+    let policies = objects.policies(&automation.namespace().unwrap_or_default()).await;
+    let policies = policies.map_err(|error| Conclusion::stopped(Stage::Policies, &error))?;
+    let request = request::of_automation(automation, policies.iter(), given)
+        .map_err(|error| Conclusion::stopped(error.stage(), &error))?;
+    let policies = observed(&request);
+    Ok(Selected { request, policies })
+}
+
+/// Finds out where and how to write what was selected.
+///
+/// # Errors
+///
+/// When the source is not to be used as it stands.
+pub async fn prepare(
+    objects: &impl Objects,
+    automation: &ImageUpdateAutomation,
+    selected: Selected,
+    options: &TransactionOptions,
+) -> Result<Prepared, Conclusion> {
+    let source = configure(objects, automation, options.cross_namespace).await?;
+    let remote = log_in(objects, &source, &options.login)
+        .await
+        .map_err(|error| Conclusion::stopped(Stage::Source, &error))?;
+    let Selected { request, policies } = selected;
+    let status = automation.status.as_ref();
+    let is_unchanged =
+        !options.is_forced && status.is_some_and(|status| status.observed_policies == policies);
+    let known =
+        Known { is_unchanged, revision: status.and_then(|status| status.observed_source_revision.clone()) };
+    let proposer = UpdateProposal {
+        update: request.update,
+        author: source.author,
+        message: DEFAULT_MESSAGE.to_owned(),
+        time: options.time,
+        wants_diff: options.wants_diff,
+        plan: None,
+        diff: None,
+    };
+    let name = format!("{}/{}", automation.namespace().unwrap_or_default(), automation.name_any());
+    let repository = source.repository;
+    let mirror =
+        MirrorKey { namespace: repository.namespace, name: repository.name, url: remote.url.to_string() };
+    let proposal = Proposal { name, target: source.target, known, proposer };
+    Ok(Prepared { request: git::Request { mirror, remote, proposal }, policies })
+}
+
+/// What an answer of the writer means for the run.
+pub fn conclude(
+    answer: Answer<UpdateProposal>,
+    policies: BTreeMap<String, ImageRef>,
+) -> (Conclusion, UpdateProposal) {
+    let conclusion = match answer.result {
+        Ok(outcome) => Conclusion::Success { outcome, policies },
+        Err(Failure::Proposer(error)) => Conclusion::stopped(Stage::Update, &error),
+        Err(Failure::Sync(error)) => {
+            let stage = if error.is_checkout() { Stage::Checkout } else { Stage::Push };
+            Conclusion::stopped(stage, error.as_ref())
+        }
+    };
+    (conclusion, answer.proposer)
+}
+
+async fn configure(
+    objects: &impl Objects,
+    automation: &ImageUpdateAutomation,
+    cross_namespace: CrossNamespace,
+) -> Result<SourceConfiguration, Conclusion> {
+    let stopped = |error: SourceError| Conclusion::stopped(Stage::Source, &error);
+    let reference = SourceReference::of(automation, cross_namespace).map_err(stopped)?;
+    let name = reference.repository();
+    let found = objects.git_repository(&name.namespace, &name.name).await;
+    let found = found.map_err(|cause| stopped(SourceError::UnreadableRepository { cause: cause.into() }))?;
+    reference.configure(found.as_ref()).map_err(stopped)
+}
+
+/// The images of the selected policies, as a status has them.
+fn observed(request: &Request) -> BTreeMap<String, ImageRef> {
+    let images = request.update.setters.images();
+    let image = |image: &crate::reference::ImageReference| ImageRef {
+        name: image.name.to_string(),
+        tag: image.tag.to_string(),
+        digest: image.digest.as_ref().map(ToString::to_string),
+    };
+    images.map(|(policy, reference)| (policy.name.clone(), image(reference))).collect()
+}
