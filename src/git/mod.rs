@@ -2,12 +2,21 @@
 
 pub mod checkout;
 mod command;
+mod credentials;
 pub mod name;
 pub mod outcome;
 mod percent;
+mod proxy;
 pub mod refspec;
+mod secret_data;
 mod url;
 
 pub use command::{Git, GitError};
+pub use credentials::{
+    ClientCertificate, Credentials, CredentialsError, HttpCredentials, HttpLogin, SshCredentials,
+    require_app_data,
+};
 pub use name::{BranchName, CommitId, RefName};
+pub use proxy::Proxy;
+pub use secret_data::SecretData;
 pub use url::{LocalPaths, RemoteUrl, RemoteUrlError, Transport};
