@@ -6,6 +6,7 @@ mod credentials;
 pub mod name;
 pub mod outcome;
 mod percent;
+mod private;
 mod proxy;
 pub mod refspec;
 mod secret_data;
@@ -17,6 +18,7 @@ pub use credentials::{
     require_app_data,
 };
 pub use name::{BranchName, CommitId, RefName};
+pub use private::{PrivateDirectory, PrivateError, Swept};
 pub use proxy::Proxy;
 pub use secret_data::SecretData;
 pub use url::{LocalPaths, RemoteUrl, RemoteUrlError, Transport};
