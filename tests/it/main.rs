@@ -2,6 +2,7 @@
 
 #![cfg(test)]
 
+mod access;
 mod cli;
 mod golden;
 mod help;
