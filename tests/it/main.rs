@@ -3,6 +3,7 @@
 #![cfg(test)]
 
 mod automation_status;
+mod access;
 mod cli;
 mod git_hosts;
 mod golden;

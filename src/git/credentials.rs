@@ -1,0 +1,336 @@
+//! The login for a remote repository, by the rules and in the words of Flux's provider `generic`.
+
+use memchr::memmem::find;
+
+use super::{RemoteUrl, SecretData, Transport};
+use crate::secret::Secret;
+
+/// What a remote repository wants to see.
+#[derive(Debug, Clone)]
+pub enum Credentials {
+    /// A directory of this machine wants nothing.
+    Local,
+    /// For HTTP, plain or over TLS.
+    Http(HttpCredentials),
+    /// For SSH.
+    Ssh(SshCredentials),
+}
+
+/// Who we are over HTTP, and whom we trust.
+#[derive(Debug, Clone)]
+pub struct HttpCredentials {
+    /// Who we are in the request's header.
+    pub login: HttpLogin,
+    /// Certificates in PEM that are trusted beside those of the system.
+    pub authority: Option<Secret>,
+    /// Who we are at the TLS handshake.
+    pub certificate: Option<ClientCertificate>,
+}
+
+/// What stands in the `Authorization` header.
+#[derive(Debug, Clone)]
+pub enum HttpLogin {
+    /// Nothing.
+    Anonymous,
+    /// User and password.
+    Basic {
+        /// The user; forges take tokens here too.
+        user: Secret,
+        /// The password, perhaps empty.
+        password: Secret,
+    },
+    /// A token.
+    Bearer(Secret),
+}
+
+/// A certificate and its key, both in PEM.
+#[derive(Debug, Clone)]
+pub struct ClientCertificate {
+    /// The certificate.
+    pub certificate: Secret,
+    /// Its private key.
+    pub key: Secret,
+}
+
+/// Who we are over SSH, and whom we trust.
+#[derive(Debug, Clone)]
+pub struct SshCredentials {
+    /// The user on the server.
+    pub user: String,
+    /// The private key.
+    pub identity: Secret,
+    /// The keys of servers.
+    pub known_hosts: Secret,
+    /// What the private key is encrypted with.
+    pub passphrase: Option<Secret>,
+}
+
+/// Why a secret gives no login. No message holds a value of the secret.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub enum CredentialsError {
+    /// A password without a user, in Flux's words.
+    #[error("invalid '{scheme}' auth option: 'password' requires 'username' to be set")]
+    PasswordWithoutUser {
+        /// The URL's scheme.
+        scheme: &'static str,
+    },
+    /// SSH without one of its two keys, in Flux's words.
+    #[error("invalid 'ssh' auth option: '{key}' is required")]
+    SshKeyMissing {
+        /// The key.
+        key: &'static str,
+    },
+    /// A token in the secret and a user in the URL, in Flux's words.
+    #[error("basic auth and bearer token cannot be set at the same time")]
+    TwoLogins,
+    /// A GitHub App's secret for another provider, in Flux's words.
+    #[error(
+        "secretRef '{secret}' has github app data but provider is not set to github: \
+         invalid source configuration"
+    )]
+    UnexpectedAppData {
+        /// The secret.
+        secret: String,
+    },
+    /// No GitHub App's secret for the provider that needs one, in Flux's words.
+    #[error(
+        "secretRef with github app data must be specified when provider is set to github: \
+         invalid source configuration"
+    )]
+    AppDataMissing,
+    /// Half a client certificate, in Flux's words.
+    #[error("secret '{secret}' contains '{present}' but missing '{missing}'")]
+    HalfACertificate {
+        /// The secret.
+        secret: String,
+        /// The key that is there.
+        present: &'static str,
+        /// The key that is not.
+        missing: &'static str,
+    },
+    /// A key that must be there, in Flux's words.
+    #[error("secret '{secret}': key '{key}' not found")]
+    KeyMissing {
+        /// The secret.
+        secret: String,
+        /// The key.
+        key: &'static str,
+    },
+    /// A value that cannot be used.
+    #[error("secret '{secret}': key '{key}' {flaw}")]
+    Malformed {
+        /// The secret.
+        secret: String,
+        /// The key.
+        key: &'static str,
+        /// What is wrong with the value, and what to do.
+        flaw: &'static str,
+    },
+    /// A proxy's address that cannot be used.
+    #[error("secret '{secret}': {flaw}")]
+    ProxyAddress {
+        /// The secret.
+        secret: String,
+        /// What is wrong with the address.
+        flaw: String,
+    },
+}
+
+impl CredentialsError {
+    /// The condition reason of this error.
+    pub fn reason(&self) -> &'static str {
+        match self {
+            Self::UnexpectedAppData { .. } | Self::AppDataMissing => "InvalidSourceConfiguration",
+            // Flux finds this one only when it clones.
+            Self::TwoLogins => "GitOperationFailed",
+            _ => "SourceManagerFailed",
+        }
+    }
+
+    /// Whether trying again can help: a secret may be corrected meanwhile, a wrong provider stalls.
+    pub fn is_retryable(&self) -> bool {
+        !matches!(self, Self::UnexpectedAppData { .. } | Self::AppDataMissing)
+    }
+
+    /// Whether Flux says `failed to configure authentication options: ` before this.
+    pub fn is_authentication_option(&self) -> bool {
+        matches!(self, Self::PasswordWithoutUser { .. } | Self::SshKeyMissing { .. })
+    }
+}
+
+impl Credentials {
+    /// Reads the login of the provider `generic`: what the secret gives, its gaps filled from the URL.
+    ///
+    /// # Errors
+    ///
+    /// When the secret lacks a part or has a malformed one.
+    pub fn generic(url: &RemoteUrl, secret: Option<SecretData<'_>>) -> Result<Self, CredentialsError> {
+        let credentials = match url.transport() {
+            Transport::Local => Self::Local,
+            Transport::Ssh => Self::Ssh(ssh_credentials(url, secret)?),
+            Transport::Http | Transport::Https => Self::Http(HttpCredentials {
+                login: http_login(url, secret)?,
+                authority: secret.map_or(Ok(None), authority)?,
+                certificate: secret.map_or(Ok(None), client_certificate)?,
+            }),
+        };
+        match secret.filter(has_app_data) {
+            Some(secret) => Err(CredentialsError::UnexpectedAppData { secret: secret.name.to_owned() }),
+            None => Ok(credentials),
+        }
+    }
+}
+
+/// Checks that the provider `github` has a secret of a GitHub App.
+///
+/// # Errors
+///
+/// When there is no secret, or one without an App's id.
+pub fn require_app_data(secret: Option<SecretData<'_>>) -> Result<(), CredentialsError> {
+    match secret.filter(has_app_data) {
+        Some(_) => Ok(()),
+        None => Err(CredentialsError::AppDataMissing),
+    }
+}
+
+fn has_app_data(secret: &SecretData<'_>) -> bool {
+    secret.value("githubAppID").is_some()
+}
+
+fn http_login(url: &RemoteUrl, secret: Option<SecretData<'_>>) -> Result<HttpLogin, CredentialsError> {
+    let token =
+        secret.filter(|secret| secret.data.contains_key("bearerToken")).map(bearer_token).transpose()?;
+    let (mut user, mut password) = (None, None);
+    if let (Some(secret), None) = (secret, &token) {
+        (user, password) = (secret.line("username")?, secret.line("password")?);
+    }
+    let user = user.or_else(|| url.user().map(Secret::new));
+    let password = password.or_else(|| url.password().cloned());
+    match (token, user, password) {
+        (_, None, Some(_)) => Err(CredentialsError::PasswordWithoutUser { scheme: url.transport().scheme() }),
+        (Some(_), Some(_), _) => Err(CredentialsError::TwoLogins),
+        (Some(token), None, None) => Ok(HttpLogin::Bearer(token)),
+        (None, Some(user), password) => {
+            Ok(HttpLogin::Basic { user, password: password.unwrap_or_else(|| Secret::new("")) })
+        }
+        (None, None, None) => Ok(HttpLogin::Anonymous),
+    }
+}
+
+fn bearer_token(secret: SecretData<'_>) -> Result<Secret, CredentialsError> {
+    let key = "bearerToken";
+    let token = secret
+        .line(key)?
+        .ok_or_else(|| secret.malformed(key, "is empty: give the token, or take the key out"))?;
+    match token.expose().iter().all(u8::is_ascii_graphic) {
+        true => Ok(token),
+        false => Err(secret.malformed(key, "has a character that an HTTP header cannot carry: correct it")),
+    }
+}
+
+fn authority(secret: SecretData<'_>) -> Result<Option<Secret>, CredentialsError> {
+    for key in ["ca.crt", "caFile"] {
+        if let Some(value) = secret.value(key) {
+            require_certificate(secret, key, value)?;
+            return Ok(Some(value.clone()));
+        }
+    }
+    Ok(None)
+}
+
+fn client_certificate(secret: SecretData<'_>) -> Result<Option<ClientCertificate>, CredentialsError> {
+    let half = |present, missing| {
+        Err(CredentialsError::HalfACertificate { secret: secret.name.to_owned(), present, missing })
+    };
+    match (secret.value("tls.crt"), secret.value("tls.key")) {
+        (None, None) => Ok(None),
+        (Some(_), None) => half("tls.crt", "tls.key"),
+        (None, Some(_)) => half("tls.key", "tls.crt"),
+        (Some(certificate), Some(key)) => {
+            require_certificate(secret, "tls.crt", certificate)?;
+            if private_key(key.expose()).is_none() {
+                return Err(secret.malformed("tls.key", "holds no private key in PEM"));
+            }
+            if find(key.expose(), b"ENCRYPTED").is_some() {
+                return Err(secret.malformed("tls.key", "is encrypted: give the key without a passphrase"));
+            }
+            Ok(Some(ClientCertificate { certificate: certificate.clone(), key: key.clone() }))
+        }
+    }
+}
+
+fn require_certificate(
+    secret: SecretData<'_>,
+    key: &'static str,
+    value: &Secret,
+) -> Result<(), CredentialsError> {
+    match find(value.expose(), b"-----BEGIN CERTIFICATE-----") {
+        Some(_) => Ok(()),
+        None => Err(secret.malformed(key, "holds no certificate in PEM")),
+    }
+}
+
+fn ssh_credentials(
+    url: &RemoteUrl,
+    secret: Option<SecretData<'_>>,
+) -> Result<SshCredentials, CredentialsError> {
+    let missing = |key| CredentialsError::SshKeyMissing { key };
+    let secret = secret.ok_or(missing("identity"))?;
+    let identity = secret.value("identity").ok_or(missing("identity"))?;
+    let known_hosts = secret.value("known_hosts").ok_or(missing("known_hosts"))?;
+    let passphrase = secret.line("password")?;
+    let Some(key) = private_key(identity.expose()) else {
+        return Err(secret.malformed("identity", "holds no private key: give one in PEM or OpenSSH form"));
+    };
+    if passphrase.is_none() && is_encrypted(key) {
+        return Err(secret.malformed("identity", "is encrypted: give its passphrase by the key 'password'"));
+    }
+    if !known_hosts.expose().split(|&byte| byte == b'\n').any(names_a_host) {
+        let flaw = "has no line of host, key type and key: fill it by ssh-keyscan, and check what it says";
+        return Err(secret.malformed("known_hosts", flaw));
+    }
+    Ok(SshCredentials {
+        user: url.user().unwrap_or("git").to_owned(),
+        identity: as_ssh_reads_it(key),
+        known_hosts: as_ssh_reads_it(known_hosts.expose()),
+        passphrase,
+    })
+}
+
+/// The text from where a private key begins.
+fn private_key(text: &[u8]) -> Option<&[u8]> {
+    let start = find(text, b"-----BEGIN ")?;
+    let text = &text[start..];
+    let line = text.split(|byte| b"\r\n".contains(byte)).next()?;
+    line.trim_ascii_end().ends_with(b"PRIVATE KEY-----").then_some(text)
+}
+
+fn is_encrypted(key: &[u8]) -> bool {
+    use base64::Engine as _;
+    if find(key, b"ENCRYPTED").is_some() {
+        return true;
+    }
+    // OpenSSH's own form begins with a magic word and the name of the cipher.
+    let Some(rest) = key.strip_prefix(b"-----BEGIN OPENSSH PRIVATE KEY-----") else { return false };
+    let start: Vec<u8> = rest.iter().copied().filter(|byte| !byte.is_ascii_whitespace()).take(32).collect();
+    let bytes = base64::engine::general_purpose::STANDARD.decode(start).unwrap_or_default();
+    let cipher = bytes.strip_prefix(b"openssh-key-v1\0");
+    cipher.is_some_and(|cipher| !cipher.starts_with(b"\0\0\0\x04none"))
+}
+
+fn names_a_host(line: &[u8]) -> bool {
+    let mut words = line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
+    words.next().is_some_and(|word| !word.starts_with(b"#")) && words.nth(1).is_some()
+}
+
+/// A text with plain line breaks and one at its end: OpenSSH refuses a key otherwise, where Flux takes it.
+fn as_ssh_reads_it(text: &[u8]) -> Secret {
+    let mut lines: Vec<u8> = text.iter().copied().filter(|&byte| byte != b'\r').collect();
+    if !lines.ends_with(b"\n") {
+        lines.push(b'\n');
+    }
+    Secret::new(lines)
+}
+
+#[cfg(test)]
+mod tests;

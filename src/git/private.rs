@@ -1,0 +1,315 @@
+//! Directories for files that nobody else may read, gone when their owner is.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::StatVfsMountFlags;
+use tempfile::TempDir;
+
+/// How the directories' names begin.
+const PREFIX: &str = "tagboat-private-";
+
+/// A file system in memory, on machines that have it: what is written there never reaches a disk.
+const MEMORY: &str = "/dev/shm";
+
+/// How often a directory is tried for anew that a sweep of another process took away at once.
+const ATTEMPTS: usize = 16;
+
+/// A directory of mode 0700 with files of mode 0600.
+///
+/// It is locked as long as it is used, so that [`PrivateDirectory::sweep`] can tell those that a killed process left.
+#[derive(Debug)]
+pub struct PrivateDirectory {
+    // Fields go in this order: the directory first, its lock after it.
+    directory: TempDir,
+    _lock: File,
+}
+
+/// Why there is no private directory, or no file in it.
+#[derive(Debug, thiserror::Error)]
+pub enum PrivateError {
+    /// No place would take a directory.
+    #[error("cannot make a private directory below {base}: set TMPDIR to a directory that can be written", base = .base.display())]
+    NotMade {
+        /// The last place that was tried.
+        base: PathBuf,
+        /// Why it would not.
+        #[source]
+        cause: io::Error,
+    },
+    /// No place where programs can be started.
+    #[error(
+        "no temporary directory allows programs to be started: set TMPDIR to one that is not mounted noexec"
+    )]
+    NothingStarts,
+    /// A file could not be written.
+    #[error("cannot write {path}: make room there, or set TMPDIR to another place", path = .path.display())]
+    NotWritten {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        cause: io::Error,
+    },
+}
+
+/// What a sweep did.
+#[derive(Debug, Default)]
+pub struct Swept {
+    /// How many directories it removed.
+    pub removed: usize,
+    /// Those that it could not remove, and why.
+    pub failures: Vec<(PathBuf, io::Error)>,
+}
+
+/// What is wanted of the file system below.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Use {
+    Files,
+    Programs,
+}
+
+impl PrivateDirectory {
+    /// Makes a directory for files, in memory where that can be.
+    ///
+    /// # Errors
+    ///
+    /// When neither the memory file system nor the temporary directory takes it.
+    pub fn create() -> Result<Self, PrivateError> {
+        Self::create_below(&bases(), Use::Files)
+    }
+
+    /// Makes a directory for programs: the memory file system is often mounted so that none starts there.
+    ///
+    /// # Errors
+    ///
+    /// When no place takes it.
+    pub fn create_for_programs() -> Result<Self, PrivateError> {
+        Self::create_below(&bases(), Use::Programs)
+    }
+
+    fn create_below(bases: &[PathBuf], wanted: Use) -> Result<Self, PrivateError> {
+        let mut error = PrivateError::NothingStarts;
+        for base in bases {
+            if wanted == Use::Programs && !starts_programs(base) {
+                continue;
+            }
+            match Self::create_in(base) {
+                Ok(directory) => return Ok(directory),
+                Err(cause) => error = PrivateError::NotMade { base: base.clone(), cause },
+            }
+        }
+        Err(error)
+    }
+
+    fn create_in(base: &Path) -> io::Result<Self> {
+        for _ in 0..ATTEMPTS {
+            let directory = tempfile::Builder::new()
+                .prefix(PREFIX)
+                .permissions(fs::Permissions::from_mode(0o700))
+                .tempdir_in(base)?;
+            // A sweep may find the directory before it is locked. Then it is the sweep's, and another is made.
+            let lock = match File::open(directory.path()) {
+                Ok(lock) => lock,
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                Err(error) => return Err(error),
+            };
+            match lock.try_lock() {
+                Ok(()) => {}
+                Err(TryLockError::WouldBlock) => continue,
+                Err(TryLockError::Error(error)) => return Err(error),
+            }
+            if is_still(directory.path(), &lock)? {
+                return Ok(Self { directory, _lock: lock });
+            }
+        }
+        Err(io::Error::other("other processes sweep there all the time"))
+    }
+
+    /// Where the directory is.
+    pub fn path(&self) -> &Path {
+        self.directory.path()
+    }
+
+    /// Writes a file that only we can read.
+    ///
+    /// # Errors
+    ///
+    /// When the file is there already, or there is no room.
+    pub fn write(&self, name: &str, content: &[u8]) -> Result<PathBuf, PrivateError> {
+        self.write_with_mode(name, content, 0o600)
+    }
+
+    /// Writes a program that only we can start.
+    ///
+    /// # Errors
+    ///
+    /// When the file is there already, or there is no room.
+    pub fn write_program(&self, name: &str, content: &[u8]) -> Result<PathBuf, PrivateError> {
+        self.write_with_mode(name, content, 0o700)
+    }
+
+    fn write_with_mode(&self, name: &str, content: &[u8], mode: u32) -> Result<PathBuf, PrivateError> {
+        let path = self.path().join(name);
+        let mut options = OpenOptions::new();
+        options.write(true).create_new(true).mode(mode);
+        match options.open(&path).and_then(|mut file| file.write_all(content)) {
+            Ok(()) => Ok(path),
+            Err(cause) => Err(PrivateError::NotWritten { path, cause }),
+        }
+    }
+
+    /// Removes the directories that killed processes of the same user left.
+    pub fn sweep() -> Swept {
+        sweep_below(&bases())
+    }
+}
+
+/// Where private directories are made, the best place first.
+fn bases() -> Vec<PathBuf> {
+    vec![PathBuf::from(MEMORY), std::env::temp_dir()]
+}
+
+/// Whether the directory at `path` is the one that was opened.
+fn is_still(path: &Path, opened: &File) -> io::Result<bool> {
+    match fs::symlink_metadata(path) {
+        Ok(found) => {
+            let opened = opened.metadata()?;
+            Ok((found.dev(), found.ino()) == (opened.dev(), opened.ino()))
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+fn starts_programs(base: &Path) -> bool {
+    rustix::fs::statvfs(base).is_ok_and(|found| !found.f_flag.contains(StatVfsMountFlags::NOEXEC))
+}
+
+fn sweep_below(bases: &[PathBuf]) -> Swept {
+    let mut swept = Swept::default();
+    for base in bases {
+        let Ok(items) = fs::read_dir(base) else { continue };
+        for item in items.flatten() {
+            if !item.file_name().as_encoded_bytes().starts_with(PREFIX.as_bytes()) {
+                continue;
+            }
+            match remove_if_left(&item.path()) {
+                Ok(is_removed) => swept.removed += usize::from(is_removed),
+                // Another sweep was there first, or the owner itself.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => swept.failures.push((item.path(), error)),
+            }
+        }
+    }
+    swept
+}
+
+/// Removes a directory of ours whose lock nobody holds.
+fn remove_if_left(path: &Path) -> io::Result<bool> {
+    let found = fs::symlink_metadata(path)?;
+    // The places are open to all: others' directories, and links, are none of ours.
+    if !found.is_dir() || found.uid() != rustix::process::geteuid().as_raw() {
+        return Ok(false);
+    }
+    let lock = File::open(path)?;
+    match lock.try_lock() {
+        Ok(()) => fs::remove_dir_all(path).map(|()| true),
+        Err(TryLockError::WouldBlock) => Ok(false),
+        Err(TryLockError::Error(error)) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    fn mode(path: &Path) -> u32 {
+        fs::symlink_metadata(path).unwrap().permissions().mode() & 0o7777
+    }
+
+    fn base() -> (TempDir, Vec<PathBuf>) {
+        let base = TempDir::new().unwrap();
+        let bases = vec![base.path().join("missing"), base.path().to_owned()];
+        (base, bases)
+    }
+
+    #[test]
+    fn only_the_owner_reads_and_nothing_stays() {
+        let (_base, bases) = base();
+        let directory = PrivateDirectory::create_below(&bases, Use::Files).unwrap();
+        let file = directory.write("config", b"x").unwrap();
+        let program = directory.write_program("ask", b"#!/bin/sh\n").unwrap();
+        assert_eq!((mode(directory.path()), mode(&file), mode(&program)), (0o700, 0o600, 0o700));
+        assert_eq!(fs::read(&file).unwrap(), b"x");
+        assert!(matches!(directory.write("config", b"y"), Err(PrivateError::NotWritten { .. })));
+        let path = directory.path().to_owned();
+        assert!(path.starts_with(&bases[1]));
+        drop(directory);
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn a_sweep_takes_what_nobody_holds() {
+        let (base, bases) = base();
+        let used = PrivateDirectory::create_below(&bases, Use::Files).unwrap();
+        used.write("config", b"x").unwrap();
+        let left = base.path().join(format!("{PREFIX}left"));
+        fs::create_dir(&left).unwrap();
+        fs::write(left.join("identity"), "x").unwrap();
+        let held = base.path().join(format!("{PREFIX}held"));
+        fs::create_dir(&held).unwrap();
+        let handle = File::open(&held).unwrap();
+        handle.lock().unwrap();
+        let other = base.path().join("of-somebody-else");
+        fs::create_dir(&other).unwrap();
+        symlink(&other, base.path().join(format!("{PREFIX}link"))).unwrap();
+        fs::write(base.path().join(format!("{PREFIX}file")), "x").unwrap();
+
+        let swept = sweep_below(&bases);
+        assert_eq!(swept.removed, 1, "{swept:?}");
+        assert!(swept.failures.is_empty(), "{swept:?}");
+        assert!(!left.exists() && held.exists() && other.exists() && used.path().join("config").exists());
+
+        drop(handle);
+        assert_eq!(sweep_below(&bases).removed, 1);
+        assert!(!held.exists() && used.path().exists());
+    }
+
+    #[test]
+    fn many_start_while_others_sweep() {
+        let (_base, bases) = base();
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for _ in 0..100 {
+                        let directory = PrivateDirectory::create_below(&bases, Use::Files).unwrap();
+                        let file = directory.write("config", b"x").unwrap();
+                        std::thread::yield_now();
+                        assert_eq!(fs::read(file).unwrap(), b"x");
+                    }
+                });
+                scope.spawn(|| {
+                    for _ in 0..200 {
+                        let swept = sweep_below(&bases);
+                        assert!(swept.failures.is_empty(), "{swept:?}");
+                    }
+                });
+            }
+        });
+        assert_eq!(sweep_below(&bases).removed, 0);
+    }
+
+    #[test]
+    fn a_place_that_is_missing_is_named() {
+        let (base, bases) = base();
+        let error = PrivateDirectory::create_below(&bases[..1], Use::Files).unwrap_err();
+        assert!(error.to_string().contains(&base.path().join("missing").display().to_string()), "{error}");
+        let error = PrivateDirectory::create_below(&[], Use::Programs).unwrap_err();
+        assert!(matches!(error, PrivateError::NothingStarts));
+    }
+}

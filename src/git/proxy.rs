@@ -1,0 +1,166 @@
+//! The proxy on the way to a remote repository.
+
+use super::{CredentialsError, SecretData, percent};
+use crate::secret::Secret;
+
+/// The longest address that Flux takes.
+const MAX_ADDRESS: usize = 2048;
+
+/// A proxy's address, and the login there.
+#[derive(Debug, Clone)]
+pub struct Proxy {
+    /// Scheme, host and port.
+    address: Address,
+    user: Option<Secret>,
+    password: Option<Secret>,
+}
+
+#[derive(Debug, Clone)]
+struct Address {
+    scheme: &'static str,
+    server: String,
+}
+
+impl Proxy {
+    /// Reads a proxy secret: `address`, and perhaps `username` and `password`.
+    ///
+    /// # Errors
+    ///
+    /// When there is no address, or none that git can use.
+    pub fn from_secret(secret: SecretData<'_>) -> Result<Self, CredentialsError> {
+        let flawed = |flaw: &str| CredentialsError::ProxyAddress {
+            secret: secret.name.to_owned(),
+            flaw: flaw.to_owned(),
+        };
+        if !secret.data.contains_key("address") {
+            return Err(CredentialsError::KeyMissing { secret: secret.name.to_owned(), key: "address" });
+        }
+        let address = secret.line("address")?.ok_or_else(|| flawed("proxy address is empty"))?;
+        if address.expose().len() > MAX_ADDRESS {
+            return Err(flawed("proxy URL exceeds maximum length of 2048 characters"));
+        }
+        let text = std::str::from_utf8(address.expose())
+            .map_err(|_| secret.malformed("address", "is not UTF-8: correct it"))?;
+        let scheme = text.split_once("://").map_or("", |(scheme, _)| scheme).to_ascii_lowercase();
+        // Git and curl would look the name up here with `socks5`; Go leaves that to the proxy.
+        let (known, default_port) = match scheme.as_str() {
+            "http" => ("http", 80),
+            "https" => ("https", 443),
+            "socks5" => ("socks5h", 1080),
+            _ => {
+                let schemes = "proxy URL must use one of the supported schemes (http, https, socks5)";
+                return Err(flawed(&format!("{schemes}, got '{}'", scheme.escape_default())));
+            }
+        };
+        let not_a_url =
+            || secret.malformed("address", "is no URL of a host and a port: write http://HOST:PORT");
+        let url = url::Url::parse(text).map_err(|_| not_a_url())?;
+        let host = url.host_str().filter(|host| !host.is_empty()).ok_or_else(not_a_url)?;
+        let server = format!("{host}:{}", url.port().unwrap_or(default_port));
+        let part = |text: &str| {
+            let bytes = percent::decode(text).ok_or_else(not_a_url)?;
+            Ok((!bytes.is_empty()).then(|| Secret::new(bytes)))
+        };
+        let (mut user, mut password) = (part(url.username())?, part(url.password().unwrap_or_default())?);
+        if let Some(given) = secret.line("username")? {
+            (user, password) = (Some(given), secret.line("password")?);
+        }
+        Ok(Self { address: Address { scheme: known, server }, user, password })
+    }
+
+    /// What must not be seen of it.
+    pub(super) fn secrets(&self) -> impl Iterator<Item = &Secret> {
+        self.user.iter().chain(&self.password)
+    }
+
+    /// The value for git's `http.proxy`.
+    pub(super) fn to_setting(&self) -> Secret {
+        let Address { scheme, server } = &self.address;
+        let Some(user) = &self.user else { return Secret::new(format!("{scheme}://{server}")) };
+        let user = percent::encode(user.expose());
+        // The colon always: git would ask for a password where there is none at all.
+        let password = self.password.as_ref().map(|password| percent::encode(password.expose()));
+        Secret::new(format!("{scheme}://{user}:{}@{server}", password.unwrap_or_default()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    fn read(data: &[(&str, &str)]) -> Result<Proxy, CredentialsError> {
+        let data: BTreeMap<String, Secret> =
+            data.iter().map(|(key, value)| ((*key).to_owned(), Secret::new(*value))).collect();
+        Proxy::from_secret(SecretData { name: "apps/proxy", data: &data })
+    }
+
+    #[test]
+    fn a_proxy_becomes_a_setting_of_git() {
+        let cases: &[(&[(&str, &str)], &str)] = &[
+            (&[("address", "http://proxy:3128\n")], "http://proxy:3128"),
+            (&[("address", "http://proxy/")], "http://proxy:80"),
+            (&[("address", "HTTPS://proxy")], "https://proxy:443"),
+            (&[("address", "socks5://10.0.0.1")], "socks5h://10.0.0.1:1080"),
+            (&[("address", "http://[::1]:8080")], "http://[::1]:8080"),
+            (
+                &[("address", "http://p:1"), ("username", "u@x"), ("password", "a:b/c")],
+                "http://u%40x:a%3Ab%2Fc@p:1",
+            ),
+            (&[("address", "http://p:1"), ("username", "u")], "http://u:@p:1"),
+            (&[("address", "http://p:1"), ("password", "x")], "http://p:1"),
+            (&[("address", "http://a:b%40@p:1")], "http://a:b%40@p:1"),
+            (&[("address", "http://a:b@p:1"), ("username", "u")], "http://u:@p:1"),
+        ];
+        for (data, wanted) in cases {
+            let proxy = read(data).unwrap_or_else(|error| panic!("{data:?}: {error}"));
+            assert_eq!(proxy.to_setting().expose(), wanted.as_bytes(), "{data:?}");
+        }
+    }
+
+    #[test]
+    fn a_bad_proxy_is_refused_in_one_sentence() {
+        let long = format!("http://{}", "a".repeat(2048));
+        let cases: &[(&[(&str, &str)], &str)] = &[
+            (&[], "secret 'apps/proxy': key 'address' not found"),
+            (&[("address", "")], "secret 'apps/proxy': proxy address is empty"),
+            (
+                &[("address", &long)],
+                "secret 'apps/proxy': proxy URL exceeds maximum length of 2048 characters",
+            ),
+            (
+                &[("address", "ftp://u:hunter2@p")],
+                "secret 'apps/proxy': proxy URL must use one of the supported schemes (http, https, socks5), got 'ftp'",
+            ),
+            (
+                &[("address", "proxy:3128")],
+                "secret 'apps/proxy': proxy URL must use one of the supported schemes (http, https, socks5), got ''",
+            ),
+            (
+                &[("address", "http://u:hunter2@p:x")],
+                "secret 'apps/proxy': key 'address' is no URL of a host and a port: write http://HOST:PORT",
+            ),
+            (
+                &[("address", "http://p"), ("username", "a\nb")],
+                "secret 'apps/proxy': key 'username' has a line break inside: give it on one line",
+            ),
+        ];
+        for (data, wanted) in cases {
+            let error = read(data).unwrap_err();
+            assert_eq!(error.to_string(), *wanted);
+            assert_eq!((error.reason(), error.is_retryable()), ("SourceManagerFailed", true));
+        }
+    }
+
+    #[test]
+    fn no_secret_shows_in_debug() {
+        for data in [
+            [("address", "http://p:1"), ("username", "u"), ("password", "hunter2")].as_slice(),
+            &[("address", "http://u:hunter2@p:1")],
+        ] {
+            let shown = format!("{:?}", read(data).unwrap());
+            assert!(!shown.contains("hunter2"), "{shown}");
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! Keeps secrets out of what git and ssh say.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE, URL_SAFE_NO_PAD};
+
+use super::percent;
+use crate::secret::Secret;
+
+/// What stands in a secret's place.
+const DOTS: &str = "••••";
+
+/// Below this many bytes a secret is only replaced where it stands as a word of its own: a password `a` would
+/// otherwise make every message unreadable, and so show itself.
+const SHORT: usize = 4;
+
+/// The forms that secrets may take in a text.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Scrubber {
+    /// The longest first, so that none hides a part of another.
+    forms: Vec<Secret>,
+}
+
+impl Scrubber {
+    /// Learns a secret, as it is and as a URL, a header or a file would write it.
+    pub(super) fn learn(&mut self, secret: &[u8]) {
+        let encoded = percent::encode(secret);
+        for engine in [STANDARD, STANDARD_NO_PAD, URL_SAFE, URL_SAFE_NO_PAD] {
+            self.add(engine.encode(secret).as_bytes());
+        }
+        self.add(lower_escapes(&encoded).as_bytes());
+        self.add(encoded.as_bytes());
+        self.add(secret);
+        // A program that quotes from a file does so by the line.
+        for line in secret.split(|&byte| byte == b'\n').filter(|line| !line.starts_with(b"-----")) {
+            self.add(line.trim_ascii());
+        }
+    }
+
+    fn add(&mut self, form: &[u8]) {
+        // Texts are made from bytes in this same way.
+        let form = String::from_utf8_lossy(form).into_owned();
+        if !form.is_empty() && !self.forms.iter().any(|known| known.expose() == form.as_bytes()) {
+            let place = self.forms.partition_point(|known| known.expose().len() >= form.len());
+            self.forms.insert(place, Secret::new(form));
+        }
+    }
+
+    /// The text with dots for every secret.
+    pub(super) fn scrub(&self, text: &str) -> String {
+        let mut pieces = vec![(text.to_owned(), false)];
+        for form in &self.forms {
+            let form = std::str::from_utf8(form.expose()).expect("forms are made of text");
+            let mut next = Vec::with_capacity(pieces.len());
+            for (piece, is_dots) in pieces {
+                if is_dots {
+                    next.push((piece, true));
+                } else {
+                    split(&piece, form, &mut next);
+                }
+            }
+            pieces = next;
+        }
+        pieces.into_iter().map(|(piece, _)| piece).collect()
+    }
+}
+
+fn split(text: &str, form: &str, pieces: &mut Vec<(String, bool)>) {
+    let is_word = |c: char| c.is_alphanumeric();
+    let mut start = 0;
+    for (at, _) in text.match_indices(form) {
+        let end = at + form.len();
+        let stands_alone = !text[..at].ends_with(is_word) && !text[end..].starts_with(is_word);
+        if form.len() >= SHORT || stands_alone {
+            pieces.push((text[start..at].to_owned(), false));
+            pieces.push((DOTS.to_owned(), true));
+            start = end;
+        }
+    }
+    pieces.push((text[start..].to_owned(), false));
+}
+
+/// Percent escapes with small letters, as some servers write them.
+fn lower_escapes(text: &str) -> String {
+    let mut digits_left = 0;
+    let lower = |c: char| {
+        if c == '%' {
+            digits_left = 2;
+        } else if digits_left > 0 {
+            digits_left -= 1;
+            return c.to_ascii_lowercase();
+        }
+        c
+    };
+    text.chars().map(lower).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scrub(secrets: &[&str], text: &str) -> String {
+        let mut scrubber = Scrubber::default();
+        for secret in secrets {
+            scrubber.learn(secret.as_bytes());
+        }
+        assert!(!format!("{scrubber:?}").contains("hunter"));
+        scrubber.scrub(text)
+    }
+
+    #[test]
+    fn every_form_of_a_secret_becomes_dots() {
+        let secret = "p\u{e4}ss/?>w@rd";
+        for form in [
+            secret,
+            "cMOkc3MvPz53QHJk",
+            &STANDARD.encode(secret),
+            &URL_SAFE_NO_PAD.encode(secret),
+            "p%C3%A4ss%2F%3F%3Ew%40rd",
+            "p%c3%a4ss%2f%3f%3ew%40rd",
+        ] {
+            assert_eq!(scrub(&[secret], &format!("a {form}{form}: b")), "a ••••••••: b", "{form}");
+        }
+    }
+
+    #[test]
+    fn the_longest_goes_first() {
+        assert_eq!(scrub(&["hunter", "hunter2"], "hunter2 hunter hunter22"), "•••• •••• ••••2");
+        assert_eq!(scrub(&["••", "hunter"], "hunter ••"), "•••• ••••");
+    }
+
+    #[test]
+    fn short_secrets_go_where_they_stand_alone() {
+        assert_eq!(scrub(&["a"], "fatal: a 'a' a: bad"), "fatal: •••• '••••' ••••: bad");
+        assert_eq!(scrub(&[""], "fatal"), "fatal");
+    }
+
+    #[test]
+    fn a_key_goes_line_by_line() {
+        let key = "-----BEGIN PRIVATE KEY-----\nMIIEvQ\nAgEAAo\n-----END PRIVATE KEY-----\n";
+        assert_eq!(scrub(&[key], &format!("{key}|bad line: AgEAAo")), "••••|bad line: ••••");
+        assert_eq!(scrub(&[key], "-----BEGIN PRIVATE KEY-----"), "-----BEGIN PRIVATE KEY-----");
+    }
+}

@@ -1,0 +1,121 @@
+//! The ssh command that git starts.
+
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
+
+use super::{AccessError, PrivateDirectory, SshCredentials};
+
+/// How long a server may take to answer a connection, in seconds.
+const CONNECT_TIMEOUT: u32 = 30;
+
+/// After how many silent seconds ssh asks the server for a sign of life; the fourth unanswered one ends it.
+const ALIVE_INTERVAL: u32 = 15;
+
+/// Algorithms that ssh may use; an empty list leaves its own defaults.
+#[derive(Debug, Clone, Default)]
+pub struct SshAlgorithms {
+    /// For the exchange of keys.
+    pub key_exchange: Vec<String>,
+    /// For the server's key.
+    pub host_keys: Vec<String>,
+}
+
+/// What ssh needs beside its files.
+pub(super) struct SshSetup {
+    /// Variables for git, and for ssh below it.
+    pub(super) variables: Vec<(OsString, OsString)>,
+    /// Where the program stands that tells the passphrase; it must outlive git.
+    pub(super) programs: Option<PrivateDirectory>,
+}
+
+/// Writes the files that ssh needs into `directory`.
+pub(super) fn prepare(
+    credentials: &SshCredentials,
+    algorithms: &SshAlgorithms,
+    directory: &PrivateDirectory,
+) -> Result<SshSetup, AccessError> {
+    let identity = directory.write("identity", credentials.identity.expose())?;
+    let known_hosts = directory.write("known_hosts", credentials.known_hosts.expose())?;
+    let mut options = vec![
+        format!("IdentityFile={}", as_word(&identity)?),
+        "IdentitiesOnly=yes".to_owned(),
+        "IdentityAgent=none".to_owned(),
+        format!("UserKnownHostsFile={}", as_word(&known_hosts)?),
+        "GlobalKnownHostsFile=/dev/null".to_owned(),
+        "StrictHostKeyChecking=yes".to_owned(),
+        "UpdateHostKeys=no".to_owned(),
+        "PreferredAuthentications=publickey".to_owned(),
+        format!("User={}", credentials.user),
+        format!("ConnectTimeout={CONNECT_TIMEOUT}"),
+        format!("ServerAliveInterval={ALIVE_INTERVAL}"),
+        "ServerAliveCountMax=4".to_owned(),
+    ];
+    for (name, list) in
+        [("KexAlgorithms", &algorithms.key_exchange), ("HostKeyAlgorithms", &algorithms.host_keys)]
+    {
+        if !list.is_empty() {
+            options.push(format!("{name}={}", list.join(",")));
+        }
+    }
+    let mut variables = vec![("GIT_SSH_VARIANT".into(), "ssh".into())];
+    let programs = match &credentials.passphrase {
+        None => {
+            options.push("BatchMode=yes".to_owned());
+            None
+        }
+        Some(passphrase) => {
+            options.push("NumberOfPasswordPrompts=1".to_owned());
+            let file = directory.write("passphrase", passphrase.expose())?;
+            let programs = PrivateDirectory::create_for_programs()?;
+            let script = [b"#!/bin/sh\nexec cat ".as_slice(), &shell_word(file.as_os_str()), b"\n"].concat();
+            let script = programs.write_program("askpass", &script)?;
+            variables.push(("SSH_ASKPASS".into(), script.into()));
+            variables.push(("SSH_ASKPASS_REQUIRE".into(), "force".into()));
+            Some(programs)
+        }
+    };
+    let mut command = "ssh -F /dev/null".to_owned();
+    for option in options {
+        command.push_str(" -o ");
+        command.push_str(&String::from_utf8_lossy(&shell_word(OsStr::new(&option))));
+    }
+    variables.push(("GIT_SSH_COMMAND".into(), command.into()));
+    Ok(SshSetup { variables, programs })
+}
+
+/// A path as a value of an option: ssh takes words apart, and reads `%` and `${` as the begin of a variable.
+fn as_word(path: &Path) -> Result<String, AccessError> {
+    let odd = || AccessError::OddPath { path: path.to_owned() };
+    let text = path.to_str().ok_or_else(odd)?;
+    if text.contains(|c: char| c.is_control() || "\"\\$".contains(c)) {
+        return Err(odd());
+    }
+    Ok(format!("\"{}\"", text.replace('%', "%%")))
+}
+
+/// A text as one word for a shell.
+fn shell_word(text: &OsStr) -> Vec<u8> {
+    let mut word = vec![b'\''];
+    for &byte in text.as_encoded_bytes() {
+        match byte {
+            b'\'' => word.extend_from_slice(b"'\\''"),
+            byte => word.push(byte),
+        }
+    }
+    word.push(b'\'');
+    word
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_quoted_for_ssh_and_for_the_shell() {
+        assert_eq!(as_word(Path::new("/a b/50%/c'd")).unwrap(), "\"/a b/50%%/c'd\"");
+        for path in ["/a\"b", "/a\\b", "/${HOME}", "/a\nb"] {
+            assert!(matches!(as_word(Path::new(path)), Err(AccessError::OddPath { .. })), "{path}");
+        }
+        assert_eq!(shell_word(OsStr::new("a'b $c")), b"'a'\\''b $c'");
+    }
+}

@@ -1,0 +1,171 @@
+//! What the environment of this process has to say to git.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
+
+/// Where the system's roots of trust may be, as one file in PEM.
+const BUNDLES: [&str; 5] = [
+    "/etc/ssl/certs/ca-certificates.crt",
+    "/etc/pki/tls/certs/ca-bundle.crt",
+    "/etc/ssl/ca-bundle.pem",
+    "/etc/ssl/cert.pem",
+    "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
+];
+
+/// The proxies that Flux's process heeds too; curl reads the small names only.
+const PROXIES: [&str; 4] = ["http_proxy", "https_proxy", "all_proxy", "no_proxy"];
+
+/// What belongs to a user's own git: configuration, agents, and what credential helpers rest upon.
+const OF_THE_USER: [&str; 27] = [
+    "DBUS_SESSION_BUS_ADDRESS",
+    "GH_CONFIG_DIR",
+    "GH_ENTERPRISE_TOKEN",
+    "GH_HOST",
+    "GH_TOKEN",
+    "GITHUB_TOKEN",
+    "GITLAB_TOKEN",
+    "GIT_CONFIG_SYSTEM",
+    "GIT_PROXY_SSL_CAINFO",
+    "GIT_SSH",
+    "GIT_SSH_COMMAND",
+    "GIT_SSH_VARIANT",
+    "GIT_SSL_CAINFO",
+    "GIT_SSL_CAPATH",
+    "GIT_SSL_CERT",
+    "GIT_SSL_KEY",
+    "GNUPGHOME",
+    "HOME",
+    "LOGNAME",
+    "PASSWORD_STORE_DIR",
+    "SSH_AUTH_SOCK",
+    "SSL_CERT_DIR",
+    "SSL_CERT_FILE",
+    "USER",
+    "XDG_CONFIG_HOME",
+    "XDG_DATA_HOME",
+    "XDG_RUNTIME_DIR",
+];
+
+/// The variables of a process. Some hold tokens, so only their names print.
+#[derive(Clone, Default)]
+pub struct Surroundings(BTreeMap<OsString, OsString>);
+
+impl Surroundings {
+    /// Those of this process.
+    pub fn of_this_process() -> Self {
+        Self(std::env::vars_os().collect())
+    }
+
+    /// Those given.
+    pub fn new(variables: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
+        Self(variables.into_iter().collect())
+    }
+
+    fn get(&self, name: &str) -> Option<&OsStr> {
+        self.0.get(OsStr::new(name)).map(OsString::as_os_str).filter(|value| !value.is_empty())
+    }
+
+    /// The proxies for git. Go takes capital names too, so people have them.
+    pub(super) fn proxies(&self) -> Vec<(OsString, OsString)> {
+        let value = |name: &str| self.get(&name.to_ascii_uppercase()).or_else(|| self.get(name));
+        let found = PROXIES.iter().filter_map(|name| Some(((*name).into(), value(name)?.to_owned())));
+        found.collect()
+    }
+
+    /// What git needs to find its user's own set-up.
+    pub(super) fn of_the_user(&self) -> Vec<(OsString, OsString)> {
+        let found = OF_THE_USER.iter().filter_map(|name| Some(((*name).into(), self.get(name)?.to_owned())));
+        found.collect()
+    }
+
+    /// The files that git would read for its user, in its order; they need not exist.
+    pub(super) fn own_configurations(&self) -> Vec<PathBuf> {
+        if let Some(chosen) = self.get("GIT_CONFIG_GLOBAL") {
+            return vec![chosen.into()];
+        }
+        let home = self.get("HOME").map(PathBuf::from);
+        let shared = self.get("XDG_CONFIG_HOME").map(PathBuf::from);
+        let shared = shared.or_else(|| home.as_ref().map(|home| home.join(".config")));
+        let shared = shared.map(|directory| directory.join("git/config"));
+        shared.into_iter().chain(home.map(|home| home.join(".gitconfig"))).collect()
+    }
+
+    /// The roots of trust that somebody chose by `SSL_CERT_FILE`.
+    pub(super) fn chosen_bundle(&self) -> Option<PathBuf> {
+        self.get("SSL_CERT_FILE").map(PathBuf::from)
+    }
+
+    /// The roots of trust of this process: those chosen, else the system's, if there are any.
+    pub(super) fn bundle(&self) -> Option<PathBuf> {
+        let of_the_system = || BUNDLES.iter().map(PathBuf::from).find(|path| path.is_file());
+        self.chosen_bundle().or_else(of_the_system)
+    }
+}
+
+/// Prints the names alone.
+impl std::fmt::Debug for Surroundings {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_set().entries(self.0.keys()).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn surroundings(variables: &[(&str, &str)]) -> Surroundings {
+        Surroundings::new(variables.iter().map(|(name, value)| (name.into(), value.into())))
+    }
+
+    fn show(variables: &[(OsString, OsString)]) -> Vec<String> {
+        variables.iter().map(|(name, value)| format!("{}={}", name.display(), value.display())).collect()
+    }
+
+    #[test]
+    fn proxies_go_by_their_small_names() {
+        let found = surroundings(&[
+            ("HTTPS_PROXY", "a"),
+            ("http_proxy", "b"),
+            ("NO_PROXY", "c"),
+            ("no_proxy", "d"),
+            ("ALL_PROXY", ""),
+        ]);
+        assert_eq!(show(&found.proxies()), ["http_proxy=b", "https_proxy=a", "no_proxy=c"]);
+    }
+
+    #[test]
+    fn a_users_set_up_has_no_way_to_ask() {
+        let found = surroundings(&[
+            ("HOME", "/home/me"),
+            ("GIT_ASKPASS", "x"),
+            ("SSH_ASKPASS", "x"),
+            ("GIT_DIR", "x"),
+            ("SSH_AUTH_SOCK", "y"),
+        ]);
+        assert_eq!(show(&found.of_the_user()), ["HOME=/home/me", "SSH_AUTH_SOCK=y"]);
+    }
+
+    #[test]
+    fn a_users_configuration_is_where_git_would_look() {
+        let check = |variables: &[(&str, &str)], wanted: &[&str]| {
+            let wanted: Vec<PathBuf> = wanted.iter().map(PathBuf::from).collect();
+            assert_eq!(surroundings(variables).own_configurations(), wanted, "{variables:?}");
+        };
+        check(&[], &[]);
+        check(&[("HOME", "/h")], &["/h/.config/git/config", "/h/.gitconfig"]);
+        check(&[("HOME", "/h"), ("XDG_CONFIG_HOME", "/x")], &["/x/git/config", "/h/.gitconfig"]);
+        check(&[("HOME", "/h"), ("GIT_CONFIG_GLOBAL", "/c")], &["/c"]);
+    }
+
+    #[test]
+    fn a_chosen_bundle_goes_before_the_systems() {
+        assert_eq!(surroundings(&[("SSL_CERT_FILE", "/a")]).bundle(), Some("/a".into()));
+        assert_eq!(surroundings(&[]).chosen_bundle(), None);
+    }
+
+    #[test]
+    fn no_value_shows_in_debug() {
+        assert_eq!(format!("{:?}", surroundings(&[("GH_TOKEN", "hunter2")])), "{\"GH_TOKEN\"}");
+    }
+}

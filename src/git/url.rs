@@ -1,0 +1,407 @@
+//! The address of a remote repository, read once at the edge.
+//!
+//! A server may tell `a//b` from `a/b` and `%7E` from `~`, so what git gets is the text as it was written, less the
+//! user info. The host is looked at closely instead: nobody may read it otherwise than git, curl and ssh will.
+
+use std::ffi::{OsStr, OsString};
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use super::percent;
+use crate::secret::Secret;
+
+/// How a repository is reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Transport {
+    /// Plain HTTP.
+    Http,
+    /// HTTP over TLS.
+    Https,
+    /// A shell on another machine.
+    Ssh,
+    /// A directory of this machine.
+    Local,
+}
+
+impl Transport {
+    /// The word before `://`.
+    pub fn scheme(self) -> &'static str {
+        match self {
+            Self::Http => "http",
+            Self::Https => "https",
+            Self::Ssh => "ssh",
+            Self::Local => "file",
+        }
+    }
+
+    fn default_port(self) -> u16 {
+        match self {
+            Self::Http => 80,
+            Self::Https => 443,
+            Self::Ssh => 22,
+            Self::Local => 0,
+        }
+    }
+}
+
+/// Whether a path of this machine may stand for a remote repository.
+#[derive(Debug, Clone, Copy)]
+pub enum LocalPaths<'a> {
+    /// It may not: the text comes from somebody who has no business with our files.
+    Refused,
+    /// It may, and a relative one begins at this absolute directory.
+    Under(&'a Path),
+}
+
+/// The URL of a remote repository.
+///
+/// It prints without user info, but for the user name of SSH, which is no secret.
+#[derive(Clone)]
+pub struct RemoteUrl {
+    argument: OsString,
+    origin: Option<Origin>,
+    user: Option<String>,
+    password: Option<Secret>,
+}
+
+/// Where a URL's server is: what a login may be sent to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Origin {
+    transport: Transport,
+    host: String,
+    port: u16,
+}
+
+/// Why a text is no URL of a repository.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub enum RemoteUrlError {
+    /// There is no text.
+    #[error("the repository URL is empty: give an http, https or ssh URL")]
+    Empty,
+    /// A scheme that git may not use.
+    #[error("the repository URL '{shown}' has the scheme '{scheme}': use http, https or ssh")]
+    Scheme {
+        /// The URL without user info.
+        shown: String,
+        /// Its scheme, or the transport helper it names.
+        scheme: String,
+    },
+    /// The short form of SSH.
+    #[error("the repository URL '{shown}' is the short form of SSH: write {wanted}")]
+    ShortForm {
+        /// The URL, or what may be shown of it.
+        shown: String,
+        /// The same as a URL.
+        wanted: String,
+    },
+    /// A local path where none may be.
+    #[error("the repository URL '{shown}' is a path of this machine: use http, https or ssh")]
+    Local {
+        /// The path.
+        shown: String,
+    },
+    /// Any other flaw.
+    #[error("the repository URL '{shown}' {flaw}")]
+    Malformed {
+        /// The URL without user info.
+        shown: String,
+        /// What is wrong with it, and what to do.
+        flaw: String,
+    },
+    /// A redirect to something else than a repository.
+    #[error("the server redirects to '{shown}', which is no git repository: correct the repository URL")]
+    NoRepository {
+        /// The target without user info.
+        shown: String,
+    },
+}
+
+impl RemoteUrlError {
+    /// The condition reason of this error.
+    pub fn reason(&self) -> &'static str {
+        "SourceManagerFailed"
+    }
+
+    /// Whether trying again can help: the URL belongs to another object, which may be corrected meanwhile.
+    pub fn is_retryable(&self) -> bool {
+        true
+    }
+}
+
+impl RemoteUrl {
+    /// Reads a URL.
+    ///
+    /// # Errors
+    ///
+    /// For whatever git would misread, could take for an option, or may not use.
+    pub fn parse(text: &str, locals: LocalPaths<'_>) -> Result<Self, RemoteUrlError> {
+        let shown = redact(text);
+        let malformed =
+            |flaw: &str| RemoteUrlError::Malformed { shown: shown.clone(), flaw: flaw.to_owned() };
+        if text.is_empty() {
+            return Err(RemoteUrlError::Empty);
+        }
+        if text.starts_with('-') {
+            return Err(malformed("begins with '-', which reads as an option"));
+        }
+        if text.chars().any(char::is_control) {
+            return Err(malformed("has a control character: take it out"));
+        }
+        let Some((scheme, rest)) = text.split_once("://").filter(|(scheme, _)| is_scheme(scheme)) else {
+            return Self::parse_without_scheme(text, &shown, locals);
+        };
+        let transport = match scheme {
+            "http" => Transport::Http,
+            "https" => Transport::Https,
+            "ssh" => Transport::Ssh,
+            "file" => {
+                let LocalPaths::Under(_) = locals else { return Err(RemoteUrlError::Local { shown }) };
+                if !rest.starts_with('/') {
+                    return Err(malformed("names a host, which a file URL cannot: write file:///PATH"));
+                }
+                return Ok(Self::local(text));
+            }
+            _ => return Err(RemoteUrlError::Scheme { shown, scheme: scheme.to_owned() }),
+        };
+        Self::parse_network(transport, rest)
+            .map_err(|flaw| RemoteUrlError::Malformed { shown, flaw: flaw.into_owned() })
+    }
+
+    fn parse_without_scheme(text: &str, shown: &str, locals: LocalPaths<'_>) -> Result<Self, RemoteUrlError> {
+        let shown = shown.to_owned();
+        // As git tells them apart: a colon before the first slash is no path of this machine.
+        let first = text.split('/').next().unwrap_or_default();
+        if let Some((helper, _)) = first.split_once("::").filter(|(helper, _)| is_scheme(helper)) {
+            return Err(RemoteUrlError::Scheme { shown, scheme: format!("{helper}::") });
+        }
+        if let Some((place, path)) = text.split_once(':').filter(|_| first.contains(':')) {
+            // With an `@` further on it may as well be USER:PASSWORD@HOST.
+            let wanted = match path.contains('@') {
+                true => "ssh://USER@HOST/PATH".to_owned(),
+                false => format!("ssh://{place}/{}", path.trim_start_matches('/')),
+            };
+            let shown = if path.contains('@') { shown } else { text.to_owned() };
+            return Err(RemoteUrlError::ShortForm { shown, wanted });
+        }
+        match locals {
+            LocalPaths::Refused => Err(RemoteUrlError::Local { shown }),
+            // The components leave out what says nothing: `./` and doubled slashes.
+            LocalPaths::Under(base) => Ok(Self::local(base.join(text).components().collect::<PathBuf>())),
+        }
+    }
+
+    fn local(argument: impl Into<OsString>) -> Self {
+        Self { argument: argument.into(), origin: None, user: None, password: None }
+    }
+
+    fn parse_network(transport: Transport, rest: &str) -> Result<Self, Flaw> {
+        let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+        let (authority, path) = rest.split_at(end);
+        let (user_info, server) = match authority.rsplit_once('@') {
+            Some((user_info, server)) => (Some(user_info), server),
+            None => (None, authority),
+        };
+        let (host, port) = parse_server(server)?;
+        check_path(transport, path)?;
+        let (user_text, password_text) = match user_info.map(|text| text.split_once(':').ok_or(text)) {
+            None => ("", ""),
+            Some(Ok(both)) => both,
+            Some(Err(user)) => (user, ""),
+        };
+        let user = String::from_utf8(user_info_part(user_text)?)
+            .map_err(|_| Flaw::from("has a user name that is not UTF-8: take it out"))?;
+        let password = user_info_part(password_text)?;
+        let scheme = transport.scheme();
+        let argument = if transport == Transport::Ssh && !user.is_empty() {
+            check_ssh_user(&user)?;
+            format!("{scheme}://{user_text}@{server}{path}")
+        } else {
+            format!("{scheme}://{server}{path}")
+        };
+        Ok(Self {
+            argument: argument.into(),
+            origin: Some(Origin { transport, host, port: port.unwrap_or(transport.default_port()) }),
+            user: (!user.is_empty()).then_some(user),
+            password: (!password.is_empty()).then(|| Secret::new(password)),
+        })
+    }
+
+    /// How the repository is reached.
+    pub fn transport(&self) -> Transport {
+        self.origin.as_ref().map_or(Transport::Local, |origin| origin.transport)
+    }
+
+    /// The user that the URL names. For HTTP this may be a token: it must not be shown.
+    pub fn user(&self) -> Option<&str> {
+        self.user.as_deref()
+    }
+
+    /// The password that the URL holds.
+    pub fn password(&self) -> Option<&Secret> {
+        self.password.as_ref()
+    }
+
+    /// The text for git's arguments: without a password, and for HTTP without any user info.
+    pub fn to_argument(&self) -> &OsStr {
+        &self.argument
+    }
+
+    /// Scheme, host and port as a URL, to which a setting of git can be tied; nothing for a local path.
+    pub(super) fn to_origin(&self) -> Option<String> {
+        let origin = self.origin.as_ref()?;
+        Some(format!("{}://{}:{}", origin.transport.scheme(), origin.host, origin.port))
+    }
+
+    /// Whether both are on the same server: same scheme, host and port, so that a login for one may go to the other.
+    pub fn is_same_origin(&self, other: &Self) -> bool {
+        self.origin.is_some() && self.origin == other.origin
+    }
+
+    /// The repository that the server means when it answers `URL/info/refs?service=…` by a redirect to `location`.
+    ///
+    /// It has this URL's user info when it is on the same server, and none otherwise.
+    ///
+    /// # Errors
+    ///
+    /// When the target is no repository's address.
+    pub fn redirected(&self, location: &str) -> Result<Self, RemoteUrlError> {
+        let shown = redact(location);
+        let no_repository = || RemoteUrlError::NoRepository { shown: shown.clone() };
+        if location.is_empty() || location.chars().any(char::is_control) {
+            return Err(no_repository());
+        }
+        let asked = format!("{}/info/refs", self.to_string().trim_end_matches('/'));
+        let mut target =
+            url::Url::parse(&asked).and_then(|asked| asked.join(location)).map_err(|_| no_repository())?;
+        if !matches!(target.scheme(), "http" | "https") {
+            return Err(RemoteUrlError::Scheme { shown, scheme: target.scheme().to_owned() });
+        }
+        target.set_query(None);
+        target.set_fragment(None);
+        let target = target.as_str().strip_suffix("/info/refs").ok_or_else(no_repository)?;
+        let mut target = Self::parse(target, LocalPaths::Refused)?;
+        let is_same_origin = self.is_same_origin(&target);
+        target.user = self.user.clone().filter(|_| is_same_origin);
+        target.password = self.password.clone().filter(|_| is_same_origin);
+        Ok(target)
+    }
+}
+
+/// Prints what git gets as an argument.
+impl fmt::Display for RemoteUrl {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}", self.argument.display())
+    }
+}
+
+/// Prints what git gets as an argument.
+impl fmt::Debug for RemoteUrl {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "RemoteUrl({:?})", self.argument)
+    }
+}
+
+/// What is wrong with a URL, as the end of a sentence. It must quote nothing that stands before an `@`.
+type Flaw = std::borrow::Cow<'static, str>;
+
+/// A text with all that could be user info hidden, on one line.
+fn redact(text: &str) -> String {
+    let start = text.find("://").map_or(0, |at| at + "://".len());
+    let shown = match text[start..].rfind('@') {
+        Some(at) => format!("{}••••{}", &text[..start], &text[start + at..]),
+        None => text.to_owned(),
+    };
+    let escaped = |c: char| match c.is_control() {
+        true => c.escape_default().to_string(),
+        false => c.to_string(),
+    };
+    shown.chars().map(escaped).collect()
+}
+
+fn is_scheme(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_alphabetic())
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
+}
+
+/// Host and port. The host comes back in the one form that compares.
+fn parse_server(server: &str) -> Result<(String, Option<u16>), Flaw> {
+    let end = match server.strip_prefix('[') {
+        Some(_) => server.find(']').map_or(server.len(), |at| at + 1),
+        None => server.find(':').unwrap_or(server.len()),
+    };
+    let (host, port) = server.split_at(end);
+    if host.is_empty() {
+        return Err("names no host".into());
+    }
+    if host.starts_with('-') {
+        return Err("has a host that begins with '-', which reads as an option".into());
+    }
+    let port = match port {
+        "" => None,
+        port => Some(parse_port(port).ok_or(
+            "has something else than a port number after the host's ':': \
+             the path begins with '/', as in ssh://git@HOST/PATH",
+        )?),
+    };
+    if !host.is_ascii() {
+        return Err("has a host name beyond ASCII: write its form that begins with 'xn--'".into());
+    }
+    let is_plain = match host.strip_prefix('[') {
+        Some(inner) => inner.bytes().all(|byte| byte.is_ascii_hexdigit() || b":.]".contains(&byte)),
+        None => host.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._".contains(&byte)),
+    };
+    match url::Host::parse(host) {
+        Ok(parsed) if is_plain => Ok((parsed.to_string(), port)),
+        _ => Err("has a host that is no name and no address: correct it".into()),
+    }
+}
+
+fn parse_port(text: &str) -> Option<u16> {
+    let digits = text.strip_prefix(':')?;
+    let is_number = digits.bytes().all(|byte| byte.is_ascii_digit());
+    digits.parse().ok().filter(|&port| is_number && port != 0)
+}
+
+fn check_path(transport: Transport, path: &str) -> Result<(), Flaw> {
+    if transport == Transport::Ssh {
+        return match path.starts_with('/') {
+            true => Ok(()),
+            false => Err("has no path: write ssh://USER@HOST/PATH".into()),
+        };
+    }
+    // Git appends to the text, so that what follows a `?` or `#` would swallow it.
+    if path.contains(['?', '#']) {
+        return Err("has a query or a fragment, which no repository has: take it out".into());
+    }
+    if path.contains(char::is_whitespace) {
+        return Err("has a space: write it as %20".into());
+    }
+    if path.split('/').any(|segment| segment == "..") {
+        return Err("has '..' in its path: write the path that is meant".into());
+    }
+    match percent::decode(path) {
+        Some(_) => Ok(()),
+        None => Err("has a '%' that begins no escape: write it as %25".into()),
+    }
+}
+
+fn user_info_part(text: &str) -> Result<Vec<u8>, Flaw> {
+    let bytes = percent::decode(text)
+        .ok_or_else(|| Flaw::from("has a '%' in its user info that begins no escape: write it as %25"))?;
+    match bytes.iter().any(u8::is_ascii_control) {
+        true => Err("has a control character in its user info: take it out".into()),
+        false => Ok(bytes),
+    }
+}
+
+/// What ssh itself refuses in newer versions, as a user's own configuration may hand it to a shell.
+fn check_ssh_user(user: &str) -> Result<(), Flaw> {
+    let is_odd = |c: char| c.is_whitespace() || "'`\"\\;&<>|(){}$%/:".contains(c);
+    match user.starts_with('-') || user.contains(is_odd) {
+        true => Err("has a user name with a character that ssh refuses: correct it".into()),
+        false => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,439 @@
+//! What the real git and ssh make of the files and variables that lead them to a remote repository.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::thread;
+
+use proptest::prelude::*;
+use tagboat::git::{
+    Access, AccessError, AccessOptions, Configuration, Credentials, LocalPaths, Login, Proxy, RemoteUrl,
+    SecretData, Surroundings,
+};
+use tagboat::secret::Secret;
+
+const CERTIFICATE: &str = "-----BEGIN CERTIFICATE-----\nAA==\n-----END CERTIFICATE-----\n";
+
+fn url(text: &str) -> RemoteUrl {
+    RemoteUrl::parse(text, LocalPaths::Refused).unwrap()
+}
+
+fn data(items: &[(&str, &str)]) -> BTreeMap<String, Secret> {
+    items.iter().map(|(key, value)| ((*key).to_owned(), Secret::new(*value))).collect()
+}
+
+fn credentials(url: &RemoteUrl, items: &[(&str, &str)]) -> Credentials {
+    let data = data(items);
+    Credentials::generic(url, Some(SecretData { name: "apps/login", data: &data })).unwrap()
+}
+
+fn prepare(url: &RemoteUrl, items: &[(&str, &str)], options: &AccessOptions) -> Access {
+    Access::prepare(url, Login::Given(&credentials(url, items)), options).unwrap()
+}
+
+fn surroundings(variables: &[(&str, &Path)]) -> AccessOptions {
+    let variables = variables.iter().map(|(name, value)| ((*name).into(), (*value).into()));
+    AccessOptions { surroundings: Surroundings::new(variables), ..AccessOptions::default() }
+}
+
+fn variable(access: &Access, name: &str) -> Option<OsString> {
+    let mut found = access.environment().iter().filter(|(known, _)| known == name);
+    let value = found.next().map(|(_, value)| value.clone());
+    assert!(found.next().is_none(), "{name} is set twice");
+    value
+}
+
+fn configuration(access: &Access) -> PathBuf {
+    variable(access, "GIT_CONFIG_GLOBAL").unwrap().into()
+}
+
+/// Runs a program as a git process is run: with nothing of this process but the path to programs.
+fn run(access: &Access, program: &str, arguments: &[&str]) -> Output {
+    let mut command = Command::new(program);
+    command.env_clear().env("PATH", std::env::var_os("PATH").unwrap()).env("LC_ALL", "C");
+    command.envs(access.environment().iter().cloned()).args(arguments).current_dir("/").output().unwrap()
+}
+
+/// What git reads for a setting with this URL.
+fn setting(access: &Access, name: &str, url: &str) -> String {
+    let output = run(access, "git", &["config", "--get-urlmatch", name, url]);
+    String::from_utf8(output.stdout).unwrap().trim_end().to_owned()
+}
+
+#[test]
+fn configuration_values_come_back_byte_for_byte() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("config");
+    let mut values: Vec<Vec<u8>> = [
+        b"".as_slice(),
+        b" ",
+        b"a # b ; c",
+        b"\"",
+        b"\\",
+        b"\\n",
+        b"a\\\nb",
+        b"\r\n",
+        b"\tx\r",
+        b"~/x",
+        b"'",
+        b"[x]\ny = z",
+    ]
+    .map(<[u8]>::to_vec)
+    .to_vec();
+    values.push((1..=255).collect());
+    values.extend((1..=255).map(|byte| vec![byte]));
+    values.extend((1..=255).map(|byte| vec![b'a', byte, b'b']));
+    let mut file = Configuration::new();
+    for value in &values {
+        file.set("http", Some("https://[::1]:8080"), "extraHeader", value);
+    }
+    fs::write(&path, file.as_bytes()).unwrap();
+    let path = path.to_str().unwrap();
+    let arguments = ["config", "-z", "-f", path, "--get-all", "http.https://[::1]:8080.extraHeader"];
+    let output = Command::new("git").args(arguments).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let found: Vec<&[u8]> = output.stdout.strip_suffix(b"\0").unwrap().split(|&byte| byte == 0).collect();
+    assert_eq!(found, values);
+}
+
+#[test]
+fn configuration_sections_come_back_byte_for_byte() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("config");
+    for section in ["https://h", "a\"b\\c]#;= d", " é\t"] {
+        let mut file = Configuration::new();
+        file.set("http", Some(section), "proxy", "x");
+        fs::write(&path, file.as_bytes()).unwrap();
+        let name = format!("http.{section}.proxy");
+        let output =
+            Command::new("git").args(["config", "-f", path.to_str().unwrap(), &name]).output().unwrap();
+        assert_eq!(output.stdout, b"x\n", "{section}");
+    }
+}
+
+#[test]
+fn files_are_private_and_go_with_the_access() {
+    let remote = url("https://h/x");
+    let items = [
+        ("username", "u"),
+        ("password", "hunter2"),
+        ("ca.crt", CERTIFICATE),
+        ("tls.crt", CERTIFICATE),
+        ("tls.key", "-----BEGIN PRIVATE KEY-----\nhunter2\n"),
+    ];
+    let directory = tempfile::tempdir().unwrap();
+    let roots = directory.path().join("roots.pem");
+    fs::write(&roots, "# roots").unwrap();
+    let access = prepare(&remote, &items, &surroundings(&[("SSL_CERT_FILE", &roots)]));
+    let home = configuration(&access).parent().unwrap().to_owned();
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o7777;
+    assert_eq!(mode(&home), 0o700);
+    let mut names = Vec::new();
+    for item in fs::read_dir(&home).unwrap() {
+        let item = item.unwrap();
+        assert_eq!(mode(&item.path()), 0o600, "{item:?}");
+        names.push(item.file_name().into_string().unwrap());
+    }
+    names.sort();
+    assert_eq!(names, ["ca.crt", "client.crt", "client.key", "config"]);
+    let bundle = setting(&access, "http.sslCAInfo", "https://h/x");
+    assert_eq!(fs::read_to_string(bundle).unwrap(), format!("# roots\n{CERTIFICATE}"));
+    assert_eq!(Path::new(&setting(&access, "http.sslKey", "https://h/x")), home.join("client.key"));
+    assert_eq!(Path::new(&setting(&access, "http.sslCert", "https://h/x")), home.join("client.crt"));
+    drop(access);
+    assert!(!home.exists());
+}
+
+#[test]
+fn a_login_is_for_its_own_server_alone() {
+    for (text, items, header) in [
+        (
+            "https://H.example/a%20b//c",
+            [("username", "u"), ("password", "p:\"#")],
+            "Authorization: Basic dTpwOiIj",
+        ),
+        ("http://a:b@[::1]:8080/x", [("other", ""), ("another", "")], "Authorization: Basic YTpi"),
+        (
+            "https://my_host:444",
+            [("bearerToken", "a\"b\\c;d#e\n"), ("other", "")],
+            "Authorization: Bearer a\"b\\c;d#e",
+        ),
+    ] {
+        let remote = url(text);
+        let access = prepare(&remote, &items, &AccessOptions::default());
+        assert_eq!(setting(&access, "http.extraHeader", &remote.to_string()), header, "{text}");
+        for other in ["https://other/x", "http://h.example/x", "https://h.example:444/x", "http://[::1]/x"] {
+            assert_eq!(setting(&access, "http.extraHeader", other), "", "{text} {other}");
+        }
+    }
+}
+
+/// A server that answers each request by `answer`, and gives what it was asked.
+fn serve(answer: &'static str) -> (u16, thread::JoinHandle<String>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let one = move |mut stream: TcpStream| {
+        let mut asked = Vec::new();
+        let mut buffer = [0; 4096];
+        while !asked.windows(4).any(|end| end == b"\r\n\r\n") {
+            let count = stream.read(&mut buffer).unwrap();
+            assert!(count > 0, "the request ended early");
+            asked.extend_from_slice(&buffer[..count]);
+        }
+        stream.write_all(answer.as_bytes()).unwrap();
+        String::from_utf8(asked).unwrap()
+    };
+    (port, thread::spawn(move || one(listener.accept().unwrap().0)))
+}
+
+const REFUSAL: &str = "HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+
+#[test]
+fn git_sends_the_login_with_the_first_request() {
+    for (items, header) in [
+        ([("username", "u"), ("password", "p ä")], "Authorization: Basic dTpwIMOk"),
+        ([("bearerToken", "hunter2"), ("other", "")], "Authorization: Bearer hunter2"),
+    ] {
+        let (port, server) = serve(REFUSAL);
+        let remote = url(&format!("http://127.0.0.1:{port}/a%7Eb//c.git"));
+        let access = prepare(&remote, &items, &AccessOptions::default());
+        let output = run(&access, "git", &["ls-remote", "--", remote.to_argument().to_str().unwrap()]);
+        assert!(!output.status.success());
+        let asked = server.join().unwrap();
+        assert!(asked.starts_with("GET /a%7Eb//c.git/info/refs?service=git-upload-pack "), "{asked}");
+        assert!(asked.contains(header), "{asked}");
+    }
+}
+
+#[test]
+fn git_goes_through_the_proxy_with_its_login() {
+    let (port, server) = serve(REFUSAL);
+    let address = format!("http://127.0.0.1:{port}");
+    let data = data(&[("address", &address), ("username", "u@x"), ("password", "p/w")]);
+    let proxy = Proxy::from_secret(SecretData { name: "apps/proxy", data: &data }).unwrap();
+    let options = AccessOptions { proxy: Some(proxy), ..AccessOptions::default() };
+    let remote = url("http://nowhere.invalid/x");
+    let access = prepare(&remote, &[], &options);
+    run(&access, "git", &["ls-remote", "--", "http://nowhere.invalid/x"]);
+    let asked = server.join().unwrap();
+    assert!(asked.starts_with("GET http://nowhere.invalid/x/info/refs?"), "{asked}");
+    assert!(asked.contains("Proxy-Authorization: Basic dUB4OnAvdw=="), "{asked}");
+    assert_eq!(access.scrub("via u@x:p%2fw"), "via ••••:••••");
+
+    let remote = url("ssh://git@h/x");
+    let login = ssh_credentials(&remote, "-----BEGIN PRIVATE KEY-----\n", &[]);
+    let error = Access::prepare(&remote, Login::Given(&login), &options).unwrap_err();
+    assert!(matches!(error, AccessError::ProxyForSsh { .. }), "{error}");
+}
+
+#[test]
+fn git_goes_through_the_proxy_of_the_surroundings() {
+    let (port, server) = serve(REFUSAL);
+    let proxy = PathBuf::from(format!("http://u:hunter2@127.0.0.1:{port}"));
+    let access = prepare(&url("http://nowhere.invalid/x"), &[], &surroundings(&[("HTTP_PROXY", &proxy)]));
+    run(&access, "git", &["ls-remote", "--", "http://nowhere.invalid/x"]);
+    assert!(server.join().unwrap().starts_with("GET http://nowhere.invalid/x/info/refs?"));
+    assert!(!access.scrub(proxy.to_str().unwrap()).contains("hunter2"));
+}
+
+fn ssh_credentials(url: &RemoteUrl, identity: &str, more: &[(&str, &str)]) -> Credentials {
+    let items = [("identity", identity), ("known_hosts", "h ssh-ed25519 AAAA")];
+    credentials(url, &[items.as_slice(), more].concat())
+}
+
+/// A new private key, encrypted by a passphrase unless that is empty.
+fn generate_key(passphrase: &str) -> String {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("key");
+    let arguments = ["-q", "-t", "ed25519", "-a", "1", "-N", passphrase, "-f"];
+    let output =
+        Command::new("ssh-keygen").args(arguments).arg(&path).output().expect("ssh-keygen is installed");
+    assert!(output.status.success(), "{output:?}");
+    fs::read_to_string(path).unwrap()
+}
+
+#[test]
+fn ssh_understands_its_command() {
+    let remote = url("ssh://h/x");
+    let login = ssh_credentials(&remote, &generate_key(""), &[]);
+    let access = Access::prepare(&remote, Login::Given(&login), &AccessOptions::default()).unwrap();
+    let command = variable(&access, "GIT_SSH_COMMAND").unwrap().into_string().unwrap();
+    let output = run(&access, "sh", &["-c", &format!("{command} -G h")]);
+    assert!(output.status.success(), "{output:?}");
+    let found = String::from_utf8(output.stdout).unwrap();
+    let home = configuration(&access).parent().unwrap().to_owned();
+    for line in [
+        "user git".to_owned(),
+        "batchmode yes".to_owned(),
+        "identitiesonly yes".to_owned(),
+        "stricthostkeychecking true".to_owned(),
+        "connecttimeout 30".to_owned(),
+        "serveraliveinterval 15".to_owned(),
+        "preferredauthentications publickey".to_owned(),
+        format!("identityfile {}", home.join("identity").display()),
+        format!("userknownhostsfile {}", home.join("known_hosts").display()),
+    ] {
+        assert!(found.lines().any(|found| found == line), "{line:?} is missing in\n{found}");
+    }
+}
+
+#[test]
+fn an_encrypted_key_opens_by_its_passphrase_without_a_terminal() {
+    let passphrase = "it's $hunter2 \\ \"x\"";
+    let remote = url("ssh://me@h/x");
+    let key = generate_key(passphrase);
+    let login = ssh_credentials(&remote, &key, &[("password", passphrase)]);
+    let access = Access::prepare(&remote, Login::Given(&login), &AccessOptions::default()).unwrap();
+    let home = configuration(&access).parent().unwrap().to_owned();
+    // What reads a key in ssh-keygen is what reads it in ssh.
+    let identity = home.join("identity");
+    let output = run(&access, "ssh-keygen", &["-y", "-f", identity.to_str().unwrap()]);
+    assert!(output.stdout.starts_with(b"ssh-ed25519 "), "{output:?}");
+
+    let script = PathBuf::from(variable(&access, "SSH_ASKPASS").unwrap());
+    assert_eq!(fs::metadata(&script).unwrap().permissions().mode() & 0o7777, 0o700);
+    assert!(!fs::read_to_string(&script).unwrap().contains("hunter2"));
+    let command = variable(&access, "GIT_SSH_COMMAND").unwrap().into_string().unwrap();
+    assert!(!command.contains("BatchMode") && command.contains("NumberOfPasswordPrompts=1"), "{command}");
+    assert_eq!(access.scrub(&format!("bad {passphrase}: {key}")), "bad ••••: ••••");
+    drop(access);
+    assert!(!script.exists() && !home.exists());
+}
+
+#[test]
+fn no_secret_stands_in_variables_or_debug_prints() {
+    let remote = url("https://a:hunter2@h/x");
+    let ssh = url("ssh://git:hunter2@h/x");
+    let key = "-----BEGIN PRIVATE KEY-----\nhunter2\n";
+    let given = [
+        (&remote, credentials(&remote, &[("username", "hunter2"), ("password", "hunter2")])),
+        (&url("https://h/x"), credentials(&url("https://h/x"), &[("bearerToken", "hunter2")])),
+        (&ssh, ssh_credentials(&ssh, key, &[("password", "hunter2")])),
+    ];
+    for (remote, login) in &given {
+        let access = Access::prepare(remote, Login::Given(login), &AccessOptions::default()).unwrap();
+        let shown = format!("{access:?} {:?} {remote:?} {remote} {login:?}", access.environment());
+        assert!(!shown.contains("hunter2"), "{shown}");
+        assert!(!shown.contains("aHVudGVyM"), "{shown}");
+    }
+}
+
+#[test]
+fn a_users_own_set_up_is_let_through() {
+    let home = tempfile::tempdir().unwrap();
+    let helper = "!f() { test \"$1\" = get && echo password=hunter2; }; f";
+    let mut own = Configuration::new();
+    own.set("credential", None, "helper", helper);
+    own.set("user", None, "name", "Me");
+    fs::write(home.path().join(".gitconfig"), own.as_bytes()).unwrap();
+    let others = ["GIT_ASKPASS", "GIT_DIR", "GH_TOKEN"].map(|name| (name, Path::new("/hunter2")));
+    let options = surroundings(&[[("HOME", home.path())].as_slice(), &others].concat());
+    let remote = url("https://me@h/x");
+    let access = Access::prepare(&remote, Login::OfTheUser, &options).unwrap();
+    assert_eq!(setting(&access, "user.name", "https://h/x"), "Me");
+    assert_eq!(setting(&access, "credential.username", "https://h/x"), "me");
+    assert_eq!(variable(&access, "HOME").unwrap(), home.path());
+    assert_eq!(variable(&access, "GIT_ASKPASS").unwrap(), "");
+    assert_eq!(variable(&access, "GIT_DIR"), None);
+    assert_eq!(access.scrub("token /hunter2"), "token ••••");
+
+    let access = Access::prepare(&url("https://me:pw@h/x"), Login::OfTheUser, &options).unwrap();
+    assert_eq!(setting(&access, "http.extraHeader", "https://h/x"), "Authorization: Basic bWU6cHc=");
+}
+
+#[test]
+fn nobody_is_asked_for_a_password() {
+    const CHALLENGE: &str = "HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: Basic realm=\"x\"\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+    let home = tempfile::tempdir().unwrap();
+    fs::write(home.path().join(".gitconfig"), "[core]\n\taskPass = /bin/echo\n").unwrap();
+    let options = surroundings(&[("HOME", home.path())]);
+    for is_given in [true, false] {
+        let (port, server) = serve(CHALLENGE);
+        let remote = url(&format!("http://127.0.0.1:{port}/x"));
+        let login = credentials(&remote, &[]);
+        let login = if is_given { Login::Given(&login) } else { Login::OfTheUser };
+        let access = Access::prepare(&remote, login, &options).unwrap();
+        let output = run(&access, "git", &["ls-remote", "--", &remote.to_string()]);
+        let words = String::from_utf8(output.stderr).unwrap();
+        assert!(words.contains("terminal prompts disabled"), "{words}");
+        server.join().unwrap();
+    }
+}
+
+#[test]
+fn a_missing_bundle_is_named() {
+    let remote = url("https://h/x");
+    let login = credentials(&remote, &[("ca.crt", CERTIFICATE)]);
+    let options = surroundings(&[("SSL_CERT_FILE", Path::new("/missing/roots.pem"))]);
+    let error = Access::prepare(&remote, Login::Given(&login), &options).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "cannot read the certificates in /missing/roots.pem: correct SSL_CERT_FILE, or the file"
+    );
+}
+
+/// Scraps of URLs, to be thrown together.
+fn scraps() -> impl Strategy<Value = String> {
+    let scraps = [
+        "http", "https", "ssh", "file", "ext", "git", "://", "::", ":", "/", "//", "@", "-", "%", "%2F",
+        "%40", "?", "#", "[", "]", "[::1]", "host", "1.2.3.4", "22", "65536", "..", ".", "~", " ", "\n",
+        "\0", "é", "\\", "user", "HUNTER2",
+    ];
+    let scrap =
+        prop_oneof![9 => prop::sample::select(scraps.to_vec()).prop_map(str::to_owned), 1 => any::<String>()];
+    prop::collection::vec(scrap, 0..12).prop_map(|scraps| scraps.concat())
+}
+
+fn check(text: &str) -> Result<(), TestCaseError> {
+    for locals in [LocalPaths::Refused, LocalPaths::Under(Path::new("/srv"))] {
+        let Ok(url) = RemoteUrl::parse(text, locals) else { continue };
+        prop_assert!(!url.to_argument().as_encoded_bytes().starts_with(b"-"));
+        // What git gets is read again as the same address.
+        let again =
+            RemoteUrl::parse(url.to_argument().to_str().unwrap(), LocalPaths::Under(Path::new("/srv")));
+        let again = again.map_err(|error| TestCaseError::fail(format!("{text:?}: {error}")))?;
+        prop_assert_eq!(again.to_argument(), url.to_argument());
+        prop_assert!(again.password().is_none());
+        let _ = url.redirected(text);
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 20_000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_text_breaks_the_reading_of_urls(text in scraps()) {
+        check(&text)?;
+    }
+
+    #[test]
+    fn a_password_is_never_shown(
+        scheme in prop::sample::select(vec!["http", "https", "ssh"]),
+        user in "[a-z%@:]{0,4}",
+        // A slash ends what can be a password: https://me:80/SECRET@host is a path on the host `me`.
+        password in "[!-~&&[^/?#]]{0,6}SECRET[!-~&&[^/?#]]{0,6}",
+        path in "(/[a-z~%.]{0,3}){0,3}",
+    ) {
+        let text = format!("{scheme}://{user}:{password}@host{path}");
+        let shown = match RemoteUrl::parse(&text, LocalPaths::Refused) {
+            Ok(url) if url.user().is_some_and(|user| user.contains("SECRET")) => String::new(),
+            Ok(url) => format!("{url} {url:?}"),
+            Err(error) => format!("{error} {error:?}"),
+        };
+        prop_assert!(!shown.contains("SECRET"), "{}", shown);
+    }
+}
+
+#[test]
+fn a_path_that_is_no_text_stays_as_it_is() {
+    let base = PathBuf::from(OsString::from_vec(b"/srv/\xff".to_vec()));
+    let url = RemoteUrl::parse("fleet.git", LocalPaths::Under(&base)).unwrap();
+    assert_eq!(url.to_argument().as_encoded_bytes(), b"/srv/\xff/fleet.git");
+}
