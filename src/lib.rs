@@ -4,6 +4,7 @@ pub mod cli;
 pub mod directory;
 pub mod git;
 pub mod objects;
+pub mod policy;
 pub mod reconcile;
 pub mod reference;
 pub mod secret;
