@@ -47,10 +47,12 @@ fuzz: ## Fuzz one target for FUZZ_SECONDS (default 1200; FUZZ_TARGET=rewrite)
 		-- -dict="$(CURDIR)/fuzz/yaml.dict" -max_total_time=$(FUZZ_SECONDS)
 
 .PHONY: oracle
-oracle: ## Make the table of comments anew with the YAML library that Flux uses
+oracle: ## Make the tables of comments and versions anew with the libraries that Flux uses
 	@hack/setup
 	cd hack/oracle && $(GO) run ./comments >"$(CURDIR)/testdata/comments/attachment.json.new"
 	mv testdata/comments/attachment.json.new testdata/comments/attachment.json
+	cd hack/oracle && $(GO) run ./semver >"$(CURDIR)/testdata/semver/table.json.new"
+	mv testdata/semver/table.json.new testdata/semver/table.json
 
 .PHONY: crds
 crds: ## Write deploy/crds and docs/outcome.schema.json from the types

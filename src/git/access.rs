@@ -9,12 +9,14 @@ use std::path::PathBuf;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use tagboat_api::Reason;
 
 use super::scrub::Scrubber;
 use super::{
     ClientCertificate, Configuration, Credentials, HttpCredentials, HttpLogin, PrivateDirectory,
     PrivateError, Proxy, RemoteUrl, SshAlgorithms, Surroundings, Transport, ssh,
 };
+use crate::failing::Failing;
 use crate::secret::Secret;
 
 /// Whose login is used.
@@ -77,14 +79,13 @@ pub enum AccessError {
     },
 }
 
-impl AccessError {
-    /// The condition reason of this error.
-    pub fn reason(&self) -> &'static str {
-        "SourceManagerFailed"
+impl Failing for AccessError {
+    fn reason(&self) -> Reason {
+        Reason::SourceManagerFailed
     }
 
-    /// Whether trying again can help: all of these lie outside of the object.
-    pub fn is_retryable(&self) -> bool {
+    /// All of these lie outside of the object.
+    fn is_retryable(&self) -> bool {
         true
     }
 }

@@ -3,6 +3,7 @@
 use memchr::memmem::find;
 
 use super::{RemoteUrl, SecretData, Transport};
+use crate::failing::Failing;
 use crate::secret::Secret;
 
 /// What a remote repository wants to see.
@@ -136,22 +137,23 @@ pub enum CredentialsError {
     },
 }
 
-impl CredentialsError {
-    /// The condition reason of this error.
-    pub fn reason(&self) -> &'static str {
+impl Failing for CredentialsError {
+    fn reason(&self) -> Reason {
         match self {
-            Self::UnexpectedAppData { .. } | Self::AppDataMissing => "InvalidSourceConfiguration",
+            Self::UnexpectedAppData { .. } | Self::AppDataMissing => Reason::InvalidSourceConfiguration,
             // Flux finds this one only when it clones.
-            Self::TwoLogins => "GitOperationFailed",
-            _ => "SourceManagerFailed",
+            Self::TwoLogins => Reason::GitOperationFailed,
+            _ => Reason::SourceManagerFailed,
         }
     }
 
-    /// Whether trying again can help: a secret may be corrected meanwhile, a wrong provider stalls.
-    pub fn is_retryable(&self) -> bool {
+    /// A secret may be corrected meanwhile; a wrong provider stalls.
+    fn is_retryable(&self) -> bool {
         !matches!(self, Self::UnexpectedAppData { .. } | Self::AppDataMissing)
     }
+}
 
+impl CredentialsError {
     /// Whether Flux says `failed to configure authentication options: ` before this.
     pub fn is_authentication_option(&self) -> bool {
         matches!(self, Self::PasswordWithoutUser { .. } | Self::SshKeyMissing { .. })

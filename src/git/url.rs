@@ -7,7 +7,10 @@ use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use tagboat_api::Reason;
+
 use super::percent;
+use crate::failing::Failing;
 use crate::secret::Secret;
 
 /// How a repository is reached.
@@ -116,14 +119,13 @@ pub enum RemoteUrlError {
     },
 }
 
-impl RemoteUrlError {
-    /// The condition reason of this error.
-    pub fn reason(&self) -> &'static str {
-        "SourceManagerFailed"
+impl Failing for RemoteUrlError {
+    fn reason(&self) -> Reason {
+        Reason::SourceManagerFailed
     }
 
-    /// Whether trying again can help: the URL belongs to another object, which may be corrected meanwhile.
-    pub fn is_retryable(&self) -> bool {
+    /// The URL belongs to another object, which may be corrected meanwhile.
+    fn is_retryable(&self) -> bool {
         true
     }
 }

@@ -7,12 +7,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The rooms from top to bottom; a room may use those above it.
-const ORDER: [&str; 11] = [
+const ORDER: [&str; 12] = [
     "secret",
     "sentence",
     "failing",
     "reference",
     "yaml",
+    "policy",
     "update",
     "directory",
     "git",
@@ -22,7 +23,7 @@ const ORDER: [&str; 11] = [
 ];
 
 /// Rooms that take values and give values.
-const PURE: [&str; 7] = ["secret", "sentence", "failing", "reference", "yaml", "update", "reconcile"];
+const PURE: [&str; 7] = ["secret", "sentence", "failing", "reference", "yaml", "policy", "update"];
 
 /// What no pure room may name.
 const IMPURE: [&str; 16] = [

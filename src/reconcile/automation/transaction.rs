@@ -9,7 +9,7 @@ use tagboat_api::{ImageRef, ImageUpdateAutomation};
 use super::conclusion::{Conclusion, Stage};
 use super::login::{LoginOptions, log_in};
 use super::proposal::UpdateProposal;
-use super::request::{self, GivenImages, Request};
+use super::request::{self, GivenImages, Request, RequestError};
 use super::source::{CrossNamespace, DEFAULT_MESSAGE, SourceConfiguration, SourceError, SourceReference};
 use crate::git::{self, Answer, CommitTime, Failure, Known, MirrorKey, Proposal};
 use crate::objects::Objects;
@@ -64,7 +64,7 @@ pub async fn select(
     let policies = objects.policies(&automation.namespace().unwrap_or_default()).await;
     let policies = policies.map_err(|error| Conclusion::stopped(Stage::Policies, &error))?;
     let request = request::of_automation(automation, policies.iter(), given)
-        .map_err(|error| Conclusion::stopped(error.stage(), &error))?;
+        .map_err(|error| Conclusion::stopped(stage_of(&error), &error))?;
     let policies = observed(&request);
     Ok(Selected { request, policies })
 }
@@ -121,6 +121,14 @@ pub fn conclude(
         }
     };
     (conclusion, answer.proposer)
+}
+
+/// Flux looks at the strategy last.
+fn stage_of(error: &RequestError) -> Stage {
+    match error {
+        RequestError::UnsupportedUpdateStrategy { .. } => Stage::Update,
+        _ => Stage::Policies,
+    }
 }
 
 async fn configure(

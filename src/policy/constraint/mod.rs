@@ -1,0 +1,155 @@
+//! Constraints: which versions are wanted, such as `>=1.2 <2 || ^3.0.1`.
+
+mod comparator;
+mod hyphen;
+mod quote;
+mod segment;
+
+use std::fmt;
+
+use super::Version;
+pub use comparator::Comparator;
+
+/// The longest constraint that is taken, in bytes: the library's own bound.
+const LONGEST: usize = 512;
+
+/// How many alternatives a constraint may have: the library's own bound.
+const MOST_GROUPS: usize = 32;
+
+/// A constraint on versions in the language of Go's `Masterminds/semver` v3.5.0.
+///
+/// Comparators with blanks or one comma between them must all hold; `||` parts alternatives. A comparator is a
+/// pattern such as `1.2.3`, `1.2` or `1.x`, with `=`, `!=`, `>`, `<`, `>=` or `=>`, `<=` or `=<`, `~` or `~>`, or `^`
+/// in front; `A - B` stands for `>=A <=B`. No prerelease is wanted by an alternative that names none itself.
+///
+/// It prints as it was written.
+#[derive(Debug, Clone)]
+pub struct Constraint {
+    text: String,
+    groups: Vec<Group>,
+}
+
+/// One alternative: comparators that must all hold.
+#[derive(Debug, Clone)]
+struct Group {
+    comparators: Vec<Comparator>,
+    admits_prereleases: bool,
+}
+
+impl Constraint {
+    /// Parses a constraint, as the library's `NewConstraint`.
+    ///
+    /// # Errors
+    ///
+    /// When the text is no constraint; the error's sentence is the library's.
+    pub fn parse(text: &str) -> Result<Self, ConstraintError> {
+        if text.len() > LONGEST {
+            return Err(ConstraintError::TooLong);
+        }
+        let rewritten = hyphen::rewrite(text);
+        let segments: Vec<&str> = rewritten.split("||").collect();
+        if segments.len() > MOST_GROUPS {
+            return Err(ConstraintError::TooManyGroups);
+        }
+        let groups = segments.into_iter().map(Group::parse).collect::<Result<_, _>>()?;
+        Ok(Self { text: text.to_owned(), groups })
+    }
+
+    /// The text that the constraint was read from.
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// Whether the constraint wants a version, as the library's `Check`.
+    pub fn matches(&self, version: &Version) -> bool {
+        self.groups.iter().any(|group| group.mismatch(version).is_none())
+    }
+
+    /// Why the constraint does not want a version: one reason for each alternative, and none when it does want it.
+    pub fn mismatches(&self, version: &Version) -> Vec<Mismatch<'_>> {
+        let reasons = self.groups.iter().map(|group| group.mismatch(version));
+        reasons.collect::<Option<_>>().unwrap_or_default()
+    }
+
+    /// The greatest wanted versions in the order given; they are several when they differ in their text alone.
+    pub fn highest<'v>(&self, versions: impl IntoIterator<Item = &'v Version>) -> Vec<&'v Version> {
+        let mut highest: Vec<&Version> = Vec::new();
+        for version in versions.into_iter().filter(|version| self.matches(version)) {
+            if highest.first().is_some_and(|other| *other > version) {
+                continue;
+            }
+            highest.retain(|other| *other == version);
+            highest.push(version);
+        }
+        highest
+    }
+}
+
+impl fmt::Display for Constraint {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.text)
+    }
+}
+
+impl Group {
+    fn parse(segment: &str) -> Result<Self, ConstraintError> {
+        let terms = segment::terms(segment)
+            .ok_or_else(|| ConstraintError::Improper { segment: segment.to_owned() })?;
+        let comparators: Vec<_> = terms.iter().map(Comparator::new).collect::<Result<_, _>>()?;
+        let admits_prereleases = comparators.iter().any(Comparator::names_prerelease);
+        Ok(Self { comparators, admits_prereleases })
+    }
+
+    fn mismatch(&self, version: &Version) -> Option<Mismatch<'_>> {
+        if version.is_prerelease() && !self.admits_prereleases {
+            return Some(Mismatch::Prerelease);
+        }
+        self.comparators.iter().find(|comparator| !comparator.matches(version)).map(Mismatch::Comparator)
+    }
+}
+
+/// Why an alternative of a constraint does not want a version.
+#[derive(Debug, Clone, Copy)]
+pub enum Mismatch<'c> {
+    /// It is a prerelease, and the alternative names none.
+    Prerelease,
+    /// This comparator does not hold, the first of those.
+    Comparator(&'c Comparator),
+}
+
+impl fmt::Display for Mismatch<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Prerelease => formatter.write_str("it is a prerelease, and only releases are wanted"),
+            Self::Comparator(comparator) => write!(formatter, "it does not satisfy {comparator}"),
+        }
+    }
+}
+
+/// Why a text is no constraint.
+///
+/// The sentences are the library's: they are part of the Ready message of Flux's objects.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ConstraintError {
+    /// There is too much of it.
+    #[error("constraint string is too long (max {LONGEST} bytes)")]
+    TooLong,
+    /// It has too many alternatives.
+    #[error("too many constraint groups (max {MOST_GROUPS})")]
+    TooManyGroups,
+    /// An alternative is not made of comparators.
+    #[error("improper constraint: {}", quote::Quoted(segment))]
+    Improper {
+        /// The alternative, its ranges `A - B` already rewritten.
+        segment: String,
+    },
+    /// A pattern has the form of a version and is none: a number is too large, a part is `1x`, and the like.
+    #[error("constraint parser error")]
+    Pattern {
+        /// The comparator with that pattern.
+        comparator: String,
+    },
+}
+
+#[cfg(test)]
+mod tests;
