@@ -1,6 +1,7 @@
 //! The login for a remote repository, by the rules and in the words of Flux's provider `generic`.
 
 use memchr::memmem::find;
+use tagboat_api::Reason;
 
 use super::{RemoteUrl, SecretData, Transport};
 use crate::failing::Failing;

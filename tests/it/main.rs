@@ -2,8 +2,8 @@
 
 #![cfg(test)]
 
-mod automation_status;
 mod access;
+mod automation_status;
 mod cli;
 mod git_hosts;
 mod golden;
