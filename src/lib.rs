@@ -2,6 +2,7 @@
 
 pub mod cli;
 pub mod directory;
+pub mod failing;
 pub mod git;
 pub mod objects;
 pub mod reconcile;

@@ -1,8 +1,69 @@
-//! Conditions, the list in a status that says how an object is doing.
+//! Conditions, the list in a status that says how an object is doing, and the reasons that stand in them.
+
+use std::fmt;
 
 use schemars::{Schema, SchemaGenerator, json_schema};
 
 pub use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+
+/// What a condition or an event says in one word, for programs.
+///
+/// Users alert on these names, so none ever changes. All are Flux's but
+/// [`InvalidSettings`](Self::InvalidSettings), for Flux has no settings in annotations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Reason {
+    /// All went well.
+    Succeeded,
+    /// Something failed that has no reason of its own.
+    Failed,
+    /// Work is going on.
+    Progressing,
+    /// Work failed and is tried again.
+    ProgressingWithRetry,
+    /// The object may not use what it refers to.
+    AccessDenied,
+    /// The object needs a feature that is switched off.
+    FeatureGateDisabled,
+    /// An annotation of ours has a name or a value that does not exist.
+    InvalidSettings,
+
+    /// Automations: there is no such update strategy.
+    InvalidUpdateStrategy,
+    /// Automations: the reference to the source, or the source itself, makes no sense.
+    InvalidSourceConfiguration,
+    /// Automations: what is needed to reach the repository could not be put together.
+    SourceManagerFailed,
+    /// Automations: the repository could not be read or written.
+    GitOperationFailed,
+    /// Automations: the files could not be updated.
+    UpdateFailed,
+    /// Automations: the selector of policies cannot be understood.
+    InvalidPolicySelector,
+    /// Automations: the message template names a field that newer versions of Flux do not have.
+    RemovedTemplateField,
+
+    /// Repositories: the address of the image is malformed.
+    ImageURLInvalid,
+    /// Repositories: there are no credentials for the registry, or it does not take them.
+    AuthenticationFailed,
+    /// Repositories: the registry could not be read.
+    ReadOperationFailed,
+    /// Repositories and policies: the stored tags could not be used.
+    Failure,
+    /// Policies: the repository that is referred to is not there or not scanned yet.
+    DependencyNotReady,
+    /// Policies: the digest is to be looked up again, but it is not said how often.
+    IntervalNotConfigured,
+    /// Policies: the rule of choice cannot be understood.
+    InvalidPolicy,
+}
+
+/// Prints the name of the variant, which is the reason's name as well.
+impl fmt::Display for Reason {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self, formatter)
+    }
+}
 
 /// The schema of a list of conditions; the type itself comes without the limits that an API server checks.
 pub(crate) fn list_schema(_: &mut SchemaGenerator) -> Schema {

@@ -35,7 +35,7 @@ pub mod unknown_fields;
 pub mod v1beta2;
 
 pub use automation::ImageUpdateAutomation;
-pub use condition::Condition;
+pub use condition::{Condition, Reason};
 pub use duration::GoDuration;
 pub use git_repository::GitRepository;
 pub use policy::ImagePolicy;

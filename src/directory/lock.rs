@@ -3,6 +3,10 @@
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 
+use tagboat_api::Reason;
+
+use crate::failing::Failing;
+
 /// Holds a directory for one writing process; gives it back on drop or when the process ends.
 #[derive(Debug)]
 pub struct Lock {
@@ -27,6 +31,17 @@ pub enum LockError {
         #[source]
         cause: std::io::Error,
     },
+}
+
+/// The other process ends some time.
+impl Failing for LockError {
+    fn reason(&self) -> Reason {
+        Reason::UpdateFailed
+    }
+
+    fn is_retryable(&self) -> bool {
+        true
+    }
 }
 
 impl Lock {

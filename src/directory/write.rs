@@ -11,7 +11,10 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, fchown};
 use std::path::Path;
 
+use tagboat_api::Reason;
+
 use super::tree::Directory;
+use crate::failing::Failing;
 use crate::update::FileEdit;
 
 const PREFIX: &str = ".tagboat-";
@@ -42,6 +45,17 @@ impl WriteError {
     pub fn is_disk_full(&self) -> bool {
         matches!(self, Self::Refused { cause, .. } if matches!(cause.kind(),
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded))
+    }
+}
+
+/// A full disk is emptied, and a changed file is read anew.
+impl Failing for WriteError {
+    fn reason(&self) -> Reason {
+        Reason::UpdateFailed
+    }
+
+    fn is_retryable(&self) -> bool {
+        true
     }
 }
 

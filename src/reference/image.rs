@@ -2,7 +2,10 @@
 
 use std::fmt;
 
+use tagboat_api::Reason;
+
 use super::{Digest, DigestError, Tag, TagError};
+use crate::failing::Failing;
 
 /// The name of an image repository, as written: `podinfo`, `ghcr.io/stefanprodan/podinfo`,
 /// `localhost:5000/app`.
@@ -185,6 +188,21 @@ pub enum NameError {
     /// Too short or too long.
     #[error("a repository has 2 to 255 characters")]
     Length,
+}
+
+/// One answer for every text that is no reference: it stands in an object, and is wrong until the object changes.
+///
+/// The answer is that of an update, which meets such a text in a policy's status. Whoever reads references from
+/// elsewhere has a reason of his own. The errors of the parts ([`NameError`], [`TagError`], [`DigestError`]) are
+/// always the cause of this one and have no answer of their own.
+impl Failing for ReferenceError {
+    fn reason(&self) -> Reason {
+        Reason::UpdateFailed
+    }
+
+    fn is_retryable(&self) -> bool {
+        false
+    }
 }
 
 #[cfg(test)]

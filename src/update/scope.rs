@@ -4,7 +4,10 @@
 //! `Kustomization`. A link is read through and its target edited once, under the target's own path; a link
 //! that leaves the tree, dangles or turns in a circle is listed and left alone.
 
+use tagboat_api::Reason;
+
 use super::tree::{Entry, EntryKind, FileTree, TreeError, TreePath};
+use crate::failing::Failing;
 
 /// How many links may follow one another, as on Linux.
 const LINKS_IN_A_ROW: usize = 40;
@@ -96,15 +99,15 @@ pub enum ScopeError {
     Tree(#[from] TreeError),
 }
 
-impl ScopeError {
-    /// The condition reason that stands for the error (spec §2.8).
-    pub fn reason(&self) -> &'static str {
-        "UpdateFailed"
+/// Reasons are Flux's (spec §2.8). The next commit may bring a missing path or mend a link, but no commit makes a
+/// path lead back into the repository.
+impl Failing for ScopeError {
+    fn reason(&self) -> Reason {
+        Reason::UpdateFailed
     }
 
-    /// Whether trying again can help: the next commit may bring the missing path.
-    pub fn is_retryable(&self) -> bool {
-        true
+    fn is_retryable(&self) -> bool {
+        !matches!(self, Self::Escapes { .. })
     }
 }
 
@@ -311,6 +314,19 @@ mod tests {
         assert_eq!(keys(&tree, Some("a/b.yaml")).0, ["b.yaml"]);
         assert!(matches!(scope(&tree, Some("nope")), Err(ScopeError::NotFound { .. })));
         assert!(matches!(scope(&tree, Some("a/../..")), Err(ScopeError::Escapes { .. })));
+    }
+
+    #[test]
+    fn only_a_path_that_leads_out_is_not_tried_again() {
+        let tree = tree(&[("a.yaml", None), ("loop", Some("loop"))]);
+        for (under, is_retryable) in [("..", false), ("nope", true), ("loop", true)] {
+            let error = scope(&tree, Some(under)).unwrap_err();
+            assert_eq!(
+                (error.reason(), error.is_retryable()),
+                (Reason::UpdateFailed, is_retryable),
+                "{under}"
+            );
+        }
     }
 
     #[test]

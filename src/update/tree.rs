@@ -2,6 +2,10 @@
 
 use std::fmt;
 
+use tagboat_api::Reason;
+
+use crate::failing::Failing;
+
 /// A path below the root of a tree: bytes, parts separated by `/`, no `/` in front; the root itself is empty.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TreePath(Vec<u8>);
@@ -165,6 +169,17 @@ pub enum TreeError {
         #[source]
         cause: Box<dyn std::error::Error + Send + Sync>,
     },
+}
+
+/// Whatever could not be listed or read this time may be there the next time.
+impl Failing for TreeError {
+    fn reason(&self) -> Reason {
+        Reason::UpdateFailed
+    }
+
+    fn is_retryable(&self) -> bool {
+        true
+    }
 }
 
 #[cfg(test)]

@@ -1,5 +1,9 @@
 //! Why a file could not be read as YAML.
 
+use tagboat_api::Reason;
+
+use crate::failing::Failing;
+
 /// A place in a file and what is wrong there.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}, column {column}: {cause}")]
@@ -10,6 +14,20 @@ pub struct YamlError {
     pub column: usize,
     /// What is wrong.
     pub cause: Cause,
+}
+
+/// One answer for every file that cannot be read: it stands in a repository, and the next commit may mend it.
+///
+/// An update lists such files and goes on, so this ends a reconcile only where one file is all there is to do. A
+/// [`Cause`] has no answer of its own, for it is always part of this error.
+impl Failing for YamlError {
+    fn reason(&self) -> Reason {
+        Reason::UpdateFailed
+    }
+
+    fn is_retryable(&self) -> bool {
+        true
+    }
 }
 
 /// What can be wrong with a file.

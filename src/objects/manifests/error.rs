@@ -3,6 +3,10 @@
 use std::fmt;
 use std::path::PathBuf;
 
+use tagboat_api::Reason;
+
+use crate::failing::Failing;
+
 /// Why a manifest could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ManifestError {
@@ -100,6 +104,18 @@ pub enum ManifestError {
         /// The second file.
         second: PathBuf,
     },
+}
+
+/// Manifest files are the objects of the command line, so nothing but the files themselves can be at fault; Flux
+/// never meets any, and has no reason for them. Only a file that could not be had may be had the next time.
+impl Failing for ManifestError {
+    fn reason(&self) -> Reason {
+        Reason::Failed
+    }
+
+    fn is_retryable(&self) -> bool {
+        matches!(self, Self::Unreadable { .. })
+    }
 }
 
 /// Something about the manifests that a person should know.

@@ -6,8 +6,9 @@ use std::fmt;
 use kube::ResourceExt;
 use kube::core::{Selector, SelectorExt};
 use tagboat_api::automation::UpdateStrategy;
-use tagboat_api::{ImagePolicy, ImageRef, ImageUpdateAutomation};
+use tagboat_api::{ImagePolicy, ImageRef, ImageUpdateAutomation, Reason};
 
+use crate::failing::Failing;
 use crate::reference::{ImageReference, ReferenceError};
 use crate::update::{Policy, PolicyName, Setters, UpdateRequest};
 use crate::yaml::Limits;
@@ -62,17 +63,16 @@ pub enum RequestError {
     },
 }
 
-impl RequestError {
-    /// The condition reason that stands for the error (spec §1.5).
-    pub fn reason(&self) -> &'static str {
+/// Reasons are Flux's (spec §1.5). Only a changed spec helps.
+impl Failing for RequestError {
+    fn reason(&self) -> Reason {
         match self {
-            Self::UnsupportedUpdateStrategy { .. } => "InvalidUpdateStrategy",
-            Self::InvalidPolicySelector { .. } => "InvalidPolicySelector",
+            Self::UnsupportedUpdateStrategy { .. } => Reason::InvalidUpdateStrategy,
+            Self::InvalidPolicySelector { .. } => Reason::InvalidPolicySelector,
         }
     }
 
-    /// Whether trying again can help; never, for only a changed spec does.
-    pub fn is_retryable(&self) -> bool {
+    fn is_retryable(&self) -> bool {
         false
     }
 }
