@@ -16,7 +16,7 @@ pub mod scope;
 pub mod setter;
 pub mod tree;
 
-pub use account::{MarkerOutcome, MarkerReport, NearMiss, Severity, Unparsable};
+pub use account::{FileError, MarkerOutcome, MarkerReport, NearMiss, Severity, Unparsable};
 pub use edit::FileEdit;
 pub use marker::{Field, Marker};
 pub use plan::{Progress, UpdatePlan, UpdateRequest, plan};

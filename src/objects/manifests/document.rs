@@ -3,8 +3,8 @@
 use memchr::memmem;
 use serde_json::Value;
 
-use super::ManifestError;
 use super::source::Source;
+use super::{ManifestError, SyntaxError};
 
 /// The API groups that are read.
 pub(super) const GROUPS: [&str; 2] = [tagboat_api::IMAGE_GROUP, tagboat_api::SOURCE_GROUP];
@@ -30,20 +30,15 @@ pub(super) fn may_hold_objects(content: &[u8]) -> bool {
 pub(super) fn split(source: &Source) -> Result<Vec<Document>, ManifestError> {
     let not_yaml =
         |line, column, cause| ManifestError::NotYaml { file: source.file.clone(), line, column, cause };
-    let text = std::str::from_utf8(&source.content)
-        .map_err(|error| not_yaml(1, 1, format!("it is not UTF-8 at byte {}", error.valid_up_to())))?;
+    let text =
+        std::str::from_utf8(&source.content).map_err(|error| not_yaml(1, 1, SyntaxError::NotUtf8(error)))?;
     // The size of a file is bounded, and so are aliases by default; a budget for documents and values would refuse
     // what kustomize builds. Kubernetes' own YAML library takes y, n, on and off for the strings that they mostly are.
-    let options = serde_saphyr::options! { strict_booleans: true, budget: None };
+    // An error that showed the lines around it could show a secret.
+    let options = serde_saphyr::options! { strict_booleans: true, budget: None, with_snippet: false };
     let values: Vec<Value> = serde_saphyr::from_multiple_with_options(text, options).map_err(|error| {
-        let error = error.without_snippet();
         let (line, column) = error.location().map_or((1, 1), |location| (location.line(), location.column()));
-        let cause = error.to_string();
-        // The place stands in front already, and the library's options are nothing to the user.
-        let cause = cause.lines().next().unwrap_or_default();
-        let cause = cause.split(", set DuplicateKeyPolicy").next().unwrap_or_default();
-        let cause = cause.split(" at line ").next().unwrap_or_default();
-        not_yaml(line, column, cause.to_owned())
+        not_yaml(line, column, SyntaxError::Parser(Box::new(error)))
     })?;
     let mut documents = Vec::new();
     for value in values {

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 use tagboat_api::{GitRepository, ImagePolicy, ImageRepository, ImageUpdateAutomation};
 
-pub use error::{ManifestError, Note};
+pub use error::{FieldError, ManifestError, Note, SyntaxError};
 
 /// The objects of a set of manifest files.
 #[derive(Debug, Default)]

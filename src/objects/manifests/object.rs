@@ -8,7 +8,7 @@ use tagboat_api::unknown_fields::Misfit;
 use tagboat_api::{DEPRECATED_VERSION, IMAGE_GROUP, SOURCE_GROUP, VERSION, v1beta2};
 
 use super::document::Document;
-use super::{ManifestError, Note, Object};
+use super::{FieldError, ManifestError, Note, Object};
 
 /// Where an object without a namespace belongs, as `kubectl` has it.
 const DEFAULT_NAMESPACE: &str = "default";
@@ -99,7 +99,7 @@ impl Reading<'_> {
                     });
                 }
                 Misfit::NotAnObject { path } => {
-                    return Err(self.invalid(path, "it must be a mapping".to_owned()));
+                    return Err(self.invalid(path, FieldError::NotAMapping));
                 }
             }
         }
@@ -164,16 +164,17 @@ impl Reading<'_> {
             Ok(object) => return Ok(object),
             Err(error) => error,
         };
-        let (path, cause) = (error.path().to_string(), error.inner().to_string());
+        let (path, cause) = (error.path().to_string(), error.into_inner());
         if is_written_by_machines(&path)
             && let Some(object) = value.as_object_mut()
         {
             object.remove("status");
             self.note_status(format!("{path}: {cause}"));
-            return serde_path_to_error::deserialize(value)
-                .map_err(|error| self.invalid(error.path().to_string(), error.inner().to_string()));
+            return serde_path_to_error::deserialize(value).map_err(|error| {
+                self.invalid(error.path().to_string(), FieldError::Value(error.into_inner()))
+            });
         }
-        Err(self.invalid(path, cause))
+        Err(self.invalid(path, FieldError::Value(cause)))
     }
 
     fn note_status(&mut self, cause: String) {
@@ -181,11 +182,9 @@ impl Reading<'_> {
         self.notes.push(Note::StatusNotUnderstood { file, object, cause });
     }
 
-    fn invalid(&self, field: String, mut cause: String) -> ManifestError {
-        if cause.starts_with("invalid type") && cause.ends_with("expected a string") {
-            cause.push_str("; put it in quotes");
-        }
-        ManifestError::Invalid { file: self.file.to_owned(), object: self.name.clone(), field, cause }
+    fn invalid(&self, field: String, cause: FieldError) -> ManifestError {
+        let (file, object) = (self.file.to_owned(), self.name.clone());
+        ManifestError::Invalid { file, object, field, cause }
     }
 }
 
