@@ -1,3 +1,5 @@
 //! An ImageUpdateAutomation, once.
 
+pub mod label;
 pub mod request;
+pub mod selector;

@@ -173,6 +173,10 @@ fn a_selector_that_cannot_be_understood_is_an_error() {
     let fields = "  policySelector: {matchExpressions: [{key: a, operator: In}]}\n";
     let words = ["default/fleet: failed to parse policy selector: "];
     refused(&format!("{}{}", podinfo(), automation("default", "fleet", fields)), 1, &words);
+    let fields = "  policySelector: {matchLabels: {'a b': c}}\n";
+    let words =
+        ["default/fleet: failed to parse policy selector: key: Invalid value: \"a b\": name part must"];
+    refused(&format!("{}{}", podinfo(), automation("default", "fleet", fields)), 1, &words);
 }
 
 #[test]
