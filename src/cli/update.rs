@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 use kube::ResourceExt;
 use tagboat_api::ImageUpdateAutomation;
-use tagboat_api::settings::{AutomationSettings, PolicySettings};
+use tagboat_api::settings::{AutomationSettings, PolicySettings, RepositorySettings};
 
 use super::outcome::{AutomationName, Outcome, OutcomeKind};
 use super::progress::ProgressLine;
@@ -205,6 +205,12 @@ fn read_manifests(paths: &[PathBuf]) -> Result<Manifests, Failure> {
         if let Err(errors) = PolicySettings::from_annotations(policy.annotations()) {
             let name = policy_name(policy);
             say(&format!("warning: ImagePolicy {name}: {}", chain(&errors)));
+        }
+    }
+    for repository in manifests.repositories() {
+        if let Err(errors) = RepositorySettings::from_annotations(repository.annotations()) {
+            let (namespace, name) = (repository.namespace().unwrap_or_default(), repository.name_any());
+            say(&format!("warning: ImageRepository {namespace}/{name}: {}", chain(&errors)));
         }
     }
     Ok(manifests)

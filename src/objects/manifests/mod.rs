@@ -11,7 +11,7 @@ mod source;
 
 use std::path::{Path, PathBuf};
 
-use tagboat_api::{GitRepository, ImagePolicy, ImageRepository, ImageUpdateAutomation};
+use tagboat_api::{GitRepository, ImagePolicy, ImageRepository, ImageUpdateAutomation, KnownFields};
 
 pub use error::{FieldError, ManifestError, Note, SyntaxError};
 
@@ -62,6 +62,14 @@ impl Manifests {
             _ => None,
         })
     }
+
+    /// The image repositories, in the order of files and documents.
+    pub fn repositories(&self) -> impl Iterator<Item = &ImageRepository> {
+        self.objects.iter().filter_map(|manifest| match &manifest.object {
+            Object::Repository(repository) => Some(repository.as_ref()),
+            _ => None,
+        })
+    }
 }
 
 /// Reads all objects in `paths`: files, directories (all YAML files below them), or `-` for standard input.
@@ -73,13 +81,14 @@ pub fn read(paths: &[PathBuf]) -> Result<Manifests, Vec<ManifestError>> {
     let mut manifests = Manifests::default();
     let mut errors = Vec::new();
     let mut sources = source::Sources::default();
+    let known = KnownFields::default();
     for path in paths {
         errors.extend(sources.collect(path).err());
     }
     for source in sources.files {
         match document::split(&source) {
             Err(error) => errors.push(error),
-            Ok(documents) => take(&source, documents, &mut manifests, &mut errors),
+            Ok(documents) => take(&source, documents, &known, &mut manifests, &mut errors),
         }
     }
     manifests.notes.extend(sources.notes);
@@ -93,12 +102,13 @@ pub fn read(paths: &[PathBuf]) -> Result<Manifests, Vec<ManifestError>> {
 fn take(
     source: &source::Source,
     documents: Vec<document::Document>,
+    known: &KnownFields,
     manifests: &mut Manifests,
     errors: &mut Vec<ManifestError>,
 ) {
     let before = manifests.objects.len() + errors.len();
     for document in documents {
-        match object::parse(&source.file, document) {
+        match object::parse(&source.file, document, known) {
             Ok(object::Parsed { object, notes }) => {
                 manifests.notes.extend(notes);
                 let file = source.file.clone();

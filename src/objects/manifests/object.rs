@@ -5,10 +5,11 @@ use std::path::Path;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tagboat_api::unknown_fields::Misfit;
-use tagboat_api::{DEPRECATED_VERSION, IMAGE_GROUP, SOURCE_GROUP, VERSION, v1beta2};
+use tagboat_api::{DEPRECATED_VERSION, IMAGE_GROUP, KnownFields, SOURCE_GROUP, VERSION, v1beta2};
 
 use super::document::Document;
 use super::{FieldError, ManifestError, Note, Object};
+use crate::sentence::chain;
 
 /// Where an object without a namespace belongs, as `kubectl` has it.
 const DEFAULT_NAMESPACE: &str = "default";
@@ -20,7 +21,7 @@ pub(super) struct Parsed {
 }
 
 /// Understands one document.
-pub(super) fn parse(file: &Path, document: Document) -> Result<Parsed, ManifestError> {
+pub(super) fn parse(file: &Path, document: Document, known: &KnownFields) -> Result<Parsed, ManifestError> {
     let (api_version, kind) = (document.text("apiVersion").to_owned(), document.text("kind").to_owned());
     let (group, version) = api_version.split_once('/').unwrap_or(("", &api_version));
     let is_known = match group {
@@ -41,7 +42,7 @@ pub(super) fn parse(file: &Path, document: Document) -> Result<Parsed, ManifestE
     let mut reading = Reading { file, version, kind: &kind, name: String::new(), notes: Vec::new() };
     let mut value = document.value;
     reading.settle_name(&mut value)?;
-    reading.check_fields(group, &value)?;
+    reading.check_fields(known.misfits(group, version, &kind, &value))?;
     reading.complete(&mut value);
     let object = reading.typed(value)?;
     Ok(Parsed { object: Some(object), notes: reading.notes })
@@ -81,9 +82,8 @@ impl Reading<'_> {
     }
 
     /// A misspelled field must not pass for one that was left out; a status is a machine's, and only noted.
-    fn check_fields(&mut self, group: &str, value: &Value) -> Result<(), ManifestError> {
-        let misfits = tagboat_api::unknown_fields(group, self.version, self.kind, value).unwrap_or_default();
-        for misfit in misfits {
+    fn check_fields(&mut self, misfits: Option<Vec<Misfit>>) -> Result<(), ManifestError> {
+        for misfit in misfits.unwrap_or_default() {
             match misfit {
                 Misfit::UnknownField { path, .. } if is_written_by_machines(&path) => {
                     self.note_status(format!("it has the unknown field {path}"));
@@ -146,7 +146,7 @@ impl Reading<'_> {
                 let old: v1beta2::ImagePolicy = self.deserialize(value)?;
                 let without_status = v1beta2::ImagePolicy { status: None, ..old.clone() };
                 let policy = old.into_v1().or_else(|error| {
-                    self.note_status(error.to_string());
+                    self.note_status(chain(&error));
                     without_status.into_v1()
                 });
                 Object::Policy(Box::new(policy.expect("without a status there is no image to split")))
