@@ -6,6 +6,7 @@ use std::str::Utf8Error;
 
 use tagboat_api::Reason;
 
+use super::secret::SecretError;
 use crate::failing::Failing;
 
 /// Why a manifest could not be read.
@@ -96,6 +97,17 @@ pub enum ManifestError {
     NothingToRead {
         /// The file.
         file: PathBuf,
+    },
+    /// A Secret that is asked for and has no values that can be used.
+    #[error("{}: {object} cannot be used", file.display())]
+    Secret {
+        /// The file.
+        file: PathBuf,
+        /// Kind, namespace and name.
+        object: String,
+        /// Why.
+        #[source]
+        cause: SecretError,
     },
     /// An object that is given twice.
     #[error("{object} is given twice, in {} and in {}; keep one", first.display(), second.display())]
