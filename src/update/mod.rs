@@ -1,6 +1,6 @@
 //! From a tree of files and the images that policies have chosen to the edits, with an account of every marker.
 //!
-//! [`plan`] walks a [`tree::FileTree`], looks for markers in each YAML file ([`scope`], [`marker`]), asks the
+//! [`plan()`] walks a [`tree::FileTree`], looks for markers in each YAML file ([`scope`], [`marker`]), asks the
 //! [`setter::Setters`] what each should say, and gives an [`UpdatePlan`]: the edits ([`edit`]), what they change
 //! ([`result`]), what became of every marker ([`account`]), and which files could not be read. Nothing is
 //! written here.

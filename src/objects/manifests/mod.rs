@@ -1,8 +1,9 @@
 //! Objects from manifest files: what the command line has in place of a cluster.
 //!
-//! [`read`] takes files and directories ([`source`]), splits them into documents and lists into items, and makes
-//! typed objects ([`object`], [`secret`]) of those that are ours to read ([`kind`]). A document that is ours and cannot be understood is an error, because a
-//! misread selector would change the wrong files; a document of somebody else is a [`Note`].
+//! [`read`] takes files and directories (`source`), splits them into documents and lists into items (`document`), and
+//! makes typed objects (`object`, `secret`) of those that are ours to read (`kind`). A document that is ours and
+//! cannot be understood is an error, because a misread selector would change the wrong files; a document of somebody
+//! else is a [`Note`].
 
 mod document;
 mod error;
@@ -17,7 +18,6 @@ use std::path::{Path, PathBuf};
 use tagboat_api::{GitRepository, ImagePolicy, ImageRepository, ImageUpdateAutomation, KnownFields};
 
 use crate::secret::Secret;
-
 use kind::Kind;
 use source::Origin;
 
