@@ -17,6 +17,7 @@
 //! does not know (`Other`), because one object written by a newer Flux must not keep the rest from being read.
 //! And a default stands both in the schema and in the type, because a manifest file passes no API server.
 
+#![deny(missing_docs)]
 #![allow(clippy::duplicated_attributes, reason = "every printer column repeats the keys of the one before")]
 
 pub mod automation;
@@ -41,7 +42,7 @@ pub use git_repository::GitRepository;
 pub use policy::ImagePolicy;
 pub use reference::ImageRef;
 pub use repository::ImageRepository;
-pub use unknown_fields::unknown_fields;
+pub use unknown_fields::KnownFields;
 
 /// The API group of the three image kinds.
 pub const IMAGE_GROUP: &str = "image.toolkit.fluxcd.io";

@@ -34,60 +34,25 @@ impl fmt::Display for ImageRef {
     }
 }
 
-/// Why a text cannot be split into the parts of an [`ImageRef`].
+/// The text has no tag: it has no colon, or only the one of the registry's port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ImageRefError {
-    /// There is nothing before the tag.
-    #[error("it has no name before the tag")]
-    NoName,
-    /// There is no tag: no colon, or only the one of the registry's port.
-    #[error("it has no tag")]
-    NoTag,
-    /// The tag has characters that a tag cannot have, or is too long.
-    #[error("its tag is not a valid tag")]
-    BadTag,
-    /// What follows the `@` is not `algorithm:hexadecimal`.
-    #[error("its digest is not of the form algorithm:hexadecimal")]
-    BadDigest,
-}
+#[error("it has no tag")]
+pub struct NoTag;
 
 impl FromStr for ImageRef {
-    type Err = ImageRefError;
+    type Err = NoTag;
 
     /// Splits `name:tag[@digest]`; the colon of a registry's port is part of the name.
-    fn from_str(text: &str) -> Result<Self, ImageRefError> {
+    ///
+    /// What the parts may look like is no matter of this crate: a status holds them unchecked as well.
+    fn from_str(text: &str) -> Result<Self, NoTag> {
         let (tagged, digest) = match text.split_once('@') {
-            Some((tagged, digest)) if is_digest(digest) => (tagged, Some(digest.to_owned())),
-            Some(_) => return Err(ImageRefError::BadDigest),
+            Some((tagged, digest)) => (tagged, Some(digest.to_owned())),
             None => (text, None),
         };
-        let (name, tag) = tagged.rsplit_once(':').ok_or(ImageRefError::NoTag)?;
-        if tag.contains('/') {
-            return Err(ImageRefError::NoTag);
-        }
-        if name.is_empty() || name.ends_with('/') {
-            return Err(ImageRefError::NoName);
-        }
-        if !is_tag(tag) {
-            return Err(ImageRefError::BadTag);
-        }
+        let (name, tag) = tagged.rsplit_once(':').filter(|(_, tag)| !tag.contains('/')).ok_or(NoTag)?;
         Ok(Self { name: name.to_owned(), tag: tag.to_owned(), digest })
     }
-}
-
-fn is_tag(text: &str) -> bool {
-    let first = text.bytes().next().is_some_and(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
-    let all = text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte));
-    first && all && text.len() <= 128
-}
-
-fn is_digest(text: &str) -> bool {
-    text.split_once(':').is_some_and(|(algorithm, hexadecimal)| {
-        !algorithm.is_empty()
-            && !hexadecimal.is_empty()
-            && algorithm.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+._-".contains(&byte))
-            && hexadecimal.bytes().all(|byte| byte.is_ascii_hexdigit())
-    })
 }
 
 /// The name of an object in the same namespace.
@@ -124,7 +89,7 @@ pub(crate) fn effective_namespace<'a>(given: Option<&'a str>, own: &'a str) -> &
 
 #[cfg(test)]
 mod tests {
-    use super::{ImageRef, ImageRefError};
+    use super::{ImageRef, NoTag};
 
     #[test]
     fn splits_and_joins() {
@@ -147,23 +112,9 @@ mod tests {
     }
 
     #[test]
-    fn says_why_a_text_cannot_be_split() {
-        for (text, error) in [
-            ("", ImageRefError::NoTag),
-            ("alpine", ImageRefError::NoTag),
-            ("localhost:5000/app", ImageRefError::NoTag),
-            ("alpine@sha256:00", ImageRefError::NoTag),
-            (":1.0", ImageRefError::NoName),
-            ("ghcr.io/org/:1.0", ImageRefError::NoName),
-            ("alpine:", ImageRefError::BadTag),
-            ("alpine:-1", ImageRefError::BadTag),
-            ("alpine:1.0+build", ImageRefError::BadTag),
-            ("alpine:1@", ImageRefError::BadDigest),
-            ("alpine:1@sha256", ImageRefError::BadDigest),
-            ("alpine:1@sha256:xyz", ImageRefError::BadDigest),
-            ("alpine:1@sha256:00@sha256:00", ImageRefError::BadDigest),
-        ] {
-            assert_eq!(text.parse::<ImageRef>(), Err(error), "{text}");
+    fn a_text_without_a_tag_cannot_be_split() {
+        for text in ["", "alpine", "localhost:5000/app", "alpine@sha256:00", "[::1]:5000/app"] {
+            assert_eq!(text.parse::<ImageRef>(), Err(NoTag), "{text}");
         }
     }
 

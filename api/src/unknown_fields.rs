@@ -6,7 +6,7 @@
 use std::fmt;
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
-    JSONSchemaProps, JSONSchemaPropsOrArray, JSONSchemaPropsOrBool,
+    CustomResourceDefinition, JSONSchemaProps, JSONSchemaPropsOrArray, JSONSchemaPropsOrBool,
 };
 use serde_json::{Map, Value};
 
@@ -47,29 +47,43 @@ impl fmt::Display for Misfit {
     }
 }
 
-/// Lists what a manifest has that its kind has no place for, in the manifest's order.
-///
-/// Gives nothing (`None`) for a kind or version that is none of ours. Keys of maps, such as labels, are free. Of
-/// GitRepository only a part of Flux's schema is known, so none of its fields is ever unknown. Values of a wrong
-/// type are left to those who read them.
-#[must_use]
-pub fn unknown_fields(group: &str, version: &str, kind: &str, manifest: &Value) -> Option<Vec<Misfit>> {
-    let schema = crds::schema(group, version, kind)?;
-    let Value::Object(fields) = manifest else {
-        return Some(vec![Misfit::NotAnObject { path: String::new() }]);
-    };
-    let mut misfits = Vec::new();
-    if fields.get("metadata").is_some_and(|metadata| !metadata.is_object()) {
-        misfits.push(Misfit::NotAnObject { path: "metadata".to_owned() });
+/// The fields that the kinds of this crate have. Made once for many manifests, because it takes all schemas.
+#[derive(Clone, Debug)]
+pub struct KnownFields {
+    crds: Vec<CustomResourceDefinition>,
+}
+
+impl Default for KnownFields {
+    fn default() -> Self {
+        Self { crds: crds::all() }
     }
-    if group == crate::SOURCE_GROUP {
-        return Some(misfits);
+}
+
+impl KnownFields {
+    /// Lists what a manifest has that its kind has no place for, in the manifest's order.
+    ///
+    /// Gives nothing (`None`) for a kind or version that is none of ours. Keys of maps, such as labels, are free.
+    /// Of GitRepository only a part of Flux's schema is known, so none of its fields is ever unknown. Values of a
+    /// wrong type are left to those who read them.
+    #[must_use]
+    pub fn misfits(&self, group: &str, version: &str, kind: &str, manifest: &Value) -> Option<Vec<Misfit>> {
+        let schema = crds::schema(&self.crds, group, version, kind)?;
+        let Value::Object(fields) = manifest else {
+            return Some(vec![Misfit::NotAnObject { path: String::new() }]);
+        };
+        let mut misfits = Vec::new();
+        if fields.get("metadata").is_some_and(|metadata| !metadata.is_object()) {
+            misfits.push(Misfit::NotAnObject { path: "metadata".to_owned() });
+        }
+        if group == crate::SOURCE_GROUP {
+            return Some(misfits);
+        }
+        check_object("", fields, schema, &mut misfits);
+        if version == DEPRECATED_VERSION {
+            misfits.retain(|misfit| !is_still_read(kind, misfit));
+        }
+        Some(misfits)
     }
-    check_object("", fields, schema, &mut misfits);
-    if version == DEPRECATED_VERSION {
-        misfits.retain(|misfit| !is_still_read(kind, misfit));
-    }
-    Some(misfits)
 }
 
 fn is_still_read(kind: &str, misfit: &Misfit) -> bool {
@@ -121,10 +135,11 @@ fn check_object(
 mod tests {
     use serde_json::{Value, json};
 
-    use super::unknown_fields;
+    use super::KnownFields;
 
     fn image(version: &str, kind: &str, manifest: &Value) -> Vec<String> {
-        let misfits = unknown_fields("image.toolkit.fluxcd.io", version, kind, manifest).unwrap();
+        let misfits =
+            KnownFields::default().misfits("image.toolkit.fluxcd.io", version, kind, manifest).unwrap();
         misfits.iter().map(ToString::to_string).collect()
     }
 
@@ -192,7 +207,8 @@ mod tests {
     fn of_git_repository_every_field_passes() {
         let manifest =
             json!({ "spec": { "verify": {}, "ref": { "x": 1 } }, "status": { "artifact": {} }, "y": 1 });
-        let misfits = unknown_fields("source.toolkit.fluxcd.io", "v1", "GitRepository", &manifest);
+        let misfits =
+            KnownFields::default().misfits("source.toolkit.fluxcd.io", "v1", "GitRepository", &manifest);
         assert_eq!(misfits, Some(Vec::new()));
     }
 
@@ -209,7 +225,11 @@ mod tests {
             ("image.toolkit.fluxcd.io", "v1", "GitRepository"),
             ("image.toolkit.fluxcd.io", "v1beta1", "ImagePolicy"),
         ] {
-            assert_eq!(unknown_fields(group, version, kind, &json!({})), None, "{group} {version} {kind}");
+            assert_eq!(
+                KnownFields::default().misfits(group, version, kind, &json!({})),
+                None,
+                "{group} {version} {kind}"
+            );
         }
     }
 }

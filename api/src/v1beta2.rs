@@ -8,7 +8,7 @@ use kube::core::ObjectMeta;
 use serde::Deserialize;
 
 use crate::policy::{self, ImagePolicySpec};
-use crate::reference::{ImageRef, ImageRefError};
+use crate::reference::{ImageRef, NoTag};
 
 /// An ImagePolicy of the version v1beta2, with the status that old versions of Flux wrote.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -40,9 +40,7 @@ pub struct ImagePolicyStatus {
 
 /// An image of a status that cannot be split into name, tag and digest.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "status.{field} of the image policy {policy} is `{text}`, which is not an image with a tag: {reason}"
-)]
+#[error("status.{field} of the image policy {policy} is `{text}`, which is not an image with a tag")]
 pub struct UnreadableImage {
     /// Name of the policy.
     pub policy: String,
@@ -52,7 +50,7 @@ pub struct UnreadableImage {
     pub text: String,
     /// What is wrong with the text.
     #[source]
-    pub reason: ImageRefError,
+    pub cause: NoTag,
 }
 
 impl ImagePolicy {
@@ -96,7 +94,7 @@ fn split(
     let Some(text) = text.filter(|text| !text.is_empty()) else { return Ok(None) };
     match text.parse() {
         Ok(image) => Ok(Some(image)),
-        Err(reason) => Err(UnreadableImage { policy: policy.to_owned(), field, text, reason }),
+        Err(cause) => Err(UnreadableImage { policy: policy.to_owned(), field, text, cause }),
     }
 }
 
@@ -119,7 +117,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::ImagePolicy;
-    use crate::reference::ImageRefError;
+    use crate::reference::NoTag;
 
     fn policy(status: &Value) -> ImagePolicy {
         serde_json::from_value(json!({
@@ -168,11 +166,11 @@ mod tests {
     #[test]
     fn a_text_that_cannot_be_split_is_an_error() {
         let error = policy(&json!({ "latestImage": "localhost:5000/app" })).into_v1().unwrap_err();
-        assert_eq!(error.reason, ImageRefError::NoTag);
+        assert_eq!(error.cause, NoTag);
         assert_eq!(
             error.to_string(),
             "status.latestImage of the image policy app is `localhost:5000/app`, which is not an image with a \
-             tag: it has no tag"
+             tag"
         );
         let previous = json!({ "latestImage": "app:1", "observedPreviousImage": "app" });
         assert_eq!(policy(&previous).into_v1().unwrap_err().field, "observedPreviousImage");

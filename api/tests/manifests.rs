@@ -42,7 +42,8 @@ fn fill(value: &mut Value, schema: &JSONSchemaProps) {
 
 /// The spec that comes of reading and writing is the one that an API server would have stored.
 fn assert_same_defaults<T: DeserializeOwned + Serialize>(group: &str, kind: &str, spec: &Value) {
-    let schema = crds::schema(group, "v1", kind).expect("the kind is one of ours");
+    let all = crds::all();
+    let schema = crds::schema(&all, group, "v1", kind).expect("the kind is one of ours");
     let mut stored = json!({ "spec": spec });
     fill(&mut stored, schema);
     let written = serde_json::to_value(read::<T>(kind, spec)).expect("an object can be written as JSON");

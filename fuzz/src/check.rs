@@ -36,13 +36,13 @@ pub fn check_update(content: &[u8], setup: &Setup) {
     check_changes(&outcome, &differences, &old, setup);
     mask::assert_same_outside(&old, &new, &differences);
     let again = update_file(text.as_bytes(), &setup.setters, &setup.limits);
-    let again = again.unwrap_or_else(|error| panic!("the second update fails: {error}\n{text:?}"));
+    let again = again.unwrap_or_else(|error| panic!("the second update fails: {error:?}\n{text:?}"));
     check_second(&outcome, &again, &old, &new);
 }
 
 fn check_refusal(error: &YamlError) {
     let is_refusal = error.cause == Cause::EditNotFaithful;
-    assert!(!is_refusal || std::env::var_os(REFUSALS).is_none(), "{error}");
+    assert!(!is_refusal || std::env::var_os(REFUSALS).is_none(), "{error:?}");
 }
 
 /// Every comment that is a marker is accounted for, once and with its line.

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use kube::ResourceExt;
-use tagboat_api::settings::PolicySettings;
+use tagboat_api::settings::{PolicySettings, RepositorySettings};
 
 use super::Failure;
 use super::given::policy_name;
@@ -25,6 +25,12 @@ pub(super) fn read_manifests(paths: &[PathBuf]) -> Result<Manifests, Failure> {
         if let Err(errors) = PolicySettings::from_annotations(policy.annotations()) {
             let name = policy_name(policy);
             say(&format!("warning: ImagePolicy {name}: {}", chain(&errors)));
+        }
+    }
+    for repository in manifests.repositories() {
+        if let Err(errors) = RepositorySettings::from_annotations(repository.annotations()) {
+            let (namespace, name) = (repository.namespace().unwrap_or_default(), repository.name_any());
+            say(&format!("warning: ImageRepository {namespace}/{name}: {}", chain(&errors)));
         }
     }
     Ok(manifests)

@@ -10,7 +10,6 @@ use serde::Serialize;
 use crate::reconcile::automation::request::Request;
 use crate::sentence::chain;
 use crate::update::{ResultV2, Severity, UpdatePlan};
-use crate::yaml::Cause;
 
 /// The version of the shape below.
 pub(super) const SCHEMA: &str = "tagboat.dev/outcome/v1";
@@ -319,9 +318,6 @@ fn marker(report: &crate::update::MarkerReport) -> Marker {
 }
 
 fn unparsable(found: &crate::update::Unparsable) -> Unparsable {
-    let cause = match &found.error.cause {
-        Cause::Syntax(words) => words.clone(),
-        other => other.to_string(),
-    };
-    Unparsable { file: found.file.clone(), line: found.error.line, column: found.error.column, cause }
+    let (line, column) = found.place();
+    Unparsable { file: found.file.clone(), line, column, cause: found.complaint() }
 }

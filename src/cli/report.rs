@@ -81,11 +81,10 @@ fn write_worth_saying(plan: &UpdatePlan, palette: Palette, text: &mut String) ->
         lines.push((&miss.file, miss.line, format!("not a marker: {}", miss.cause)));
     }
     for found in &plan.unparsable {
-        let sentence = format!(
-            "left as it is, for it cannot be read: {} (column {})",
-            found.error.cause, found.error.column
-        );
-        lines.push((&found.file, found.error.line, sentence));
+        let (line, column) = found.place();
+        let sentence =
+            format!("left as it is, for it cannot be read: {} (column {column})", found.complaint());
+        lines.push((&found.file, line, sentence));
     }
     for skipped in &plan.skipped {
         lines.push((&skipped.file, 0, format!("not looked into: {}", skipped.cause)));

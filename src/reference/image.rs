@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use tagboat_api::Reason;
+use tagboat_api::reference::NoTag;
+use tagboat_api::{ImageRef, Reason};
 
 use super::{Digest, DigestError, Tag, TagError};
 use crate::failing::Failing;
@@ -82,21 +83,17 @@ pub struct ImageReference {
 }
 
 impl ImageReference {
-    /// Parses `name:tag` or `name:tag@digest`.
+    /// Parses `name:tag` or `name:tag@digest`: [`ImageRef`] splits the text, and each part is checked here.
     ///
     /// # Errors
     ///
     /// When a part is missing or malformed; the tag must be there.
     pub fn parse(text: &str) -> Result<Self, ReferenceError> {
-        let (rest, digest) = match text.split_once('@') {
-            Some((rest, digest)) => (rest, Some(digest)),
-            None => (text, None),
-        };
-        let (name, tag) = match rest.rsplit_once(':') {
-            Some((name, tag)) if !tag.contains('/') => (name, tag),
-            _ => return Err(ReferenceError::NoTag { text: text.to_owned() }),
-        };
-        Self::from_parts(name, tag, digest)
+        let parts: ImageRef =
+            text.parse().map_err(|NoTag| ReferenceError::NoTag { text: text.to_owned() })?;
+        // Behind an `@` that somebody wrote a digest has to follow; in a status an empty one is an absent one.
+        let digest = parts.digest.as_deref().map(parse_digest).transpose()?;
+        Ok(Self { digest, ..Self::from_parts(&parts.name, &parts.tag, None)? })
     }
 
     /// Puts a reference together from its parts; an empty digest is none.
@@ -234,6 +231,7 @@ mod tests {
             "localhost:5000/app",
             "app:1@sha512:00",
             "app:1@sha256:00",
+            "app:1@",
             "ap p:1",
             "ab:t@g",
             "re g.io/app:1",

@@ -2,6 +2,8 @@
 
 use super::result::ObjectIdentifier;
 use super::setter::PolicyName;
+use super::tree::TreeError;
+use crate::sentence::chain;
 use crate::yaml::YamlError;
 
 /// What became of a marker.
@@ -112,10 +114,48 @@ pub struct NearMiss {
 }
 
 /// A file that holds the token and could not be read.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct Unparsable {
     /// The file, relative to `update.path`.
     pub file: String,
-    /// Where and why.
-    pub error: YamlError,
+    /// Why.
+    pub error: FileError,
+}
+
+/// Why a file could not be read.
+#[derive(Debug, thiserror::Error)]
+pub enum FileError {
+    /// Its bytes could not be had.
+    #[error(transparent)]
+    Tree(#[from] TreeError),
+    /// It is larger than [`Limits::file_size`](crate::yaml::Limits::file_size).
+    #[error("the file has {size} bytes, more than the limit of {limit}")]
+    TooLarge {
+        /// The file's size in bytes.
+        size: u64,
+        /// The limit in bytes.
+        limit: usize,
+    },
+    /// It is not YAML, or more than is good for us.
+    #[error(transparent)]
+    Yaml(#[from] YamlError),
+}
+
+impl Unparsable {
+    /// Where reading came to an end: line and column, both counted from 1.
+    pub fn place(&self) -> (usize, usize) {
+        match &self.error {
+            FileError::Yaml(error) => (error.line, error.column),
+            FileError::Tree(_) | FileError::TooLarge { .. } => (1, 1),
+        }
+    }
+
+    /// What is wrong, in words that fit behind the file and the place.
+    pub fn complaint(&self) -> String {
+        match &self.error {
+            FileError::Yaml(error) => chain(&error.cause),
+            FileError::Tree(TreeError::Read { cause, .. }) => chain(cause.as_ref()),
+            other => chain(other),
+        }
+    }
 }

@@ -1,6 +1,6 @@
 //! From a tree of files and the images that policies have chosen to the edits, with an account of every marker.
 //!
-//! [`plan`] walks a [`tree::FileTree`], looks for markers in each YAML file ([`scope`], [`marker`]), asks the
+//! [`plan()`] walks a [`tree::FileTree`], looks for markers in each YAML file ([`scope`], [`marker`]), asks the
 //! [`setter::Setters`] what each should say, and gives an [`UpdatePlan`]: the edits ([`edit`]), what they change
 //! ([`result`]), what became of every marker ([`account`]), and which files could not be read. What is known of contents
 //! from earlier runs stands in an [`index`]. Nothing is written here.
@@ -18,7 +18,7 @@ pub mod scope;
 pub mod setter;
 pub mod tree;
 
-pub use account::{MarkerOutcome, MarkerReport, NearMiss, Severity, Unparsable};
+pub use account::{FileError, MarkerOutcome, MarkerReport, NearMiss, Severity, Unparsable};
 pub use edit::FileEdit;
 pub use index::MarkerIndex;
 pub use marker::{Field, Marker};

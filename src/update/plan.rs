@@ -2,7 +2,7 @@
 
 use memchr::memmem;
 
-use super::account::{MarkerReport, NearMiss, Severity, Unparsable};
+use super::account::{FileError, MarkerReport, NearMiss, Severity, Unparsable};
 use super::edit::FileEdit;
 use super::file::{FileMarker, FileOutcome, update_file};
 use super::index::MarkerIndex;
@@ -11,7 +11,7 @@ use super::result::ResultV2;
 use super::scope::{ScopeError, Skipped, scope};
 use super::setter::Setters;
 use super::tree::{Entry, FileTree, TreeError};
-use crate::yaml::{Cause, Limits, YamlError};
+use crate::yaml::Limits;
 
 /// What to update.
 #[derive(Debug, Clone, Default)]
@@ -118,7 +118,7 @@ pub fn plan(
         } else {
             let key = scope.key(file);
             match update_file(&content, &request.setters, &request.limits) {
-                Err(error) => plan.unparsable.push(Unparsable { file: key, error }),
+                Err(error) => plan.unparsable.push(Unparsable { file: key, error: error.into() }),
                 Ok(outcome) => {
                     if outcome.near_misses.is_empty() {
                         remember(&outcome.markers);
@@ -158,11 +158,9 @@ impl UpdatePlan {
     }
 }
 
-fn unreadable(error: TreeError, limits: &Limits) -> YamlError {
-    let cause = match error {
-        TreeError::TooLarge { size, .. } => Cause::FileTooLarge { size, limit: limits.file_size },
-        TreeError::Read { cause, .. } => Cause::Unreadable(cause.to_string()),
-        other => Cause::Unreadable(other.to_string()),
-    };
-    YamlError { line: 1, column: 1, cause }
+fn unreadable(error: TreeError, limits: &Limits) -> FileError {
+    match error {
+        TreeError::TooLarge { size, .. } => FileError::TooLarge { size, limit: limits.file_size },
+        other => other.into(),
+    }
 }

@@ -6,13 +6,14 @@ use crate::failing::Failing;
 
 /// A place in a file and what is wrong there.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("line {line}, column {column}: {cause}")]
+#[error("line {line}, column {column}")]
 pub struct YamlError {
     /// The line, counted from 1.
     pub line: usize,
     /// The column in characters, counted from 1.
     pub column: usize,
     /// What is wrong.
+    #[source]
     pub cause: Cause,
 }
 
@@ -33,23 +34,12 @@ impl Failing for YamlError {
 /// What can be wrong with a file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Cause {
-    /// The bytes could not be had at all.
-    #[error("{0}")]
-    Unreadable(String),
     /// The bytes are not UTF-8.
     #[error("the file is not valid UTF-8 here")]
     NotUtf8,
-    /// The parser's own words.
-    #[error("{0}")]
-    Syntax(String),
-    /// A file beyond [`Limits::file_size`](super::Limits::file_size).
-    #[error("the file has {size} bytes, more than the limit of {limit}")]
-    FileTooLarge {
-        /// The file's size in bytes.
-        size: u64,
-        /// The limit in bytes.
-        limit: usize,
-    },
+    /// The bytes are not YAML.
+    #[error(transparent)]
+    Syntax(#[from] SyntaxError),
     /// Nesting beyond [`Limits::depth`](super::Limits::depth).
     #[error("nested more than {limit} levels deep")]
     TooDeep {
@@ -87,3 +77,8 @@ pub enum Cause {
     #[error("after the edit the file would not read as intended, so it was left as it is")]
     EditNotFaithful,
 }
+
+/// The parser's error, which prints without the place: that one stands in the [`YamlError`] around it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{}", .0.info())]
+pub struct SyntaxError(pub(super) granit_parser::ScanError);

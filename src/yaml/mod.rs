@@ -6,7 +6,8 @@
 //! splices of a few bytes ([`splice`], [`plain`]), and afterwards proves on the new bytes that nothing but
 //! the wanted values changed ([`fingerprint`]).
 //!
-//! The parser underneath (`granit-parser`) is named in [`reader`], [`walk`], [`scalar`] and [`fingerprint`] only.
+//! The parser underneath (`granit-parser`) is named in [`reader`], [`walk`], [`scalar`], [`fingerprint`] and
+//! [`error`] only.
 
 pub mod attachment;
 pub mod comment;
@@ -23,7 +24,7 @@ pub mod splice;
 pub mod walk;
 
 pub use comment::Comment;
-pub use error::{Cause, YamlError};
+pub use error::{Cause, SyntaxError, YamlError};
 pub use fingerprint::Fingerprint;
 pub use limits::Limits;
 pub use path::Step;

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use granit_parser::{ErrorKind, Event, Parser, ScanError, Span, StrInput};
 
-use super::{Cause, Limits, YamlError};
+use super::{Cause, Limits, SyntaxError, YamlError};
 
 /// One event of the parser and where it stands.
 pub(crate) type Spanned<'s> = (Event<'s>, Span);
@@ -65,7 +65,7 @@ impl<'s> Reader<'s> {
     fn pull(&mut self) -> Result<Option<Spanned<'s>>, YamlError> {
         match self.parser.next_event() {
             None => Ok(None),
-            Some(Err(error)) => Err(self.syntax_error(&error)),
+            Some(Err(error)) => Err(self.syntax_error(error)),
             Some(Ok((event, span))) => {
                 self.check(&event, &span)?;
                 Ok(Some((event, span)))
@@ -73,14 +73,14 @@ impl<'s> Reader<'s> {
         }
     }
 
-    fn syntax_error(&self, error: &ScanError) -> YamlError {
-        let marker = error.marker();
+    fn syntax_error(&self, error: ScanError) -> YamlError {
+        let (line, column) = (error.marker().line(), error.marker().col() + 1);
         let cause = match error.kind() {
             // The scanner runs ahead of the events that we count.
             ErrorKind::RecursionLimitExceeded => Cause::TooDeep { limit: self.limits.depth },
-            _ => Cause::Syntax(error.info()),
+            _ => SyntaxError(error).into(),
         };
-        YamlError { line: marker.line(), column: marker.col() + 1, cause }
+        YamlError { line, column, cause }
     }
 
     fn check(&mut self, event: &Event<'_>, span: &Span) -> Result<(), YamlError> {

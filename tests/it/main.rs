@@ -12,4 +12,5 @@ mod links;
 mod paths;
 mod properties;
 mod rooms;
+mod secrets;
 mod support;

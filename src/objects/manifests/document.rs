@@ -3,11 +3,15 @@
 use memchr::memmem;
 use serde_json::Value;
 
-use super::ManifestError;
+use super::kind::Kind;
 use super::source::Source;
+use super::{ManifestError, SyntaxError};
 
 /// The API groups that are read.
 pub(super) const GROUPS: [&str; 2] = [tagboat_api::IMAGE_GROUP, tagboat_api::SOURCE_GROUP];
+
+/// The kind without which no file holds a Secret.
+const SECRET: &[u8] = b"Secret";
 
 /// One document, or one item of a list.
 pub(super) struct Document {
@@ -19,31 +23,51 @@ impl Document {
     pub(super) fn text(&self, key: &str) -> &str {
         self.value.get(key).and_then(Value::as_str).unwrap_or_default()
     }
+
+    pub(super) fn is_secret(&self) -> bool {
+        (self.text("apiVersion"), self.text("kind")) == ("v1", Kind::Secret.name())
+    }
 }
 
-/// Whether a file names a group of ours at all; others need not be parsed, and need not be YAML.
-pub(super) fn may_hold_objects(content: &[u8]) -> bool {
-    GROUPS.iter().any(|group| memmem::find(content, group.as_bytes()).is_some())
+/// What a file of a directory may hold, as far as a search can tell without parsing it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Promise {
+    /// It names a group of Flux's, so it has to be understood.
+    Objects,
+    /// At most Secrets; it may be anything else as well, and need not be YAML.
+    Secrets,
+    /// Nothing of ours.
+    Nothing,
+}
+
+/// Searches a file for what every object of ours has in it.
+pub(super) fn screen(content: &[u8]) -> Promise {
+    let is_in_word = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
+    // As a word of its own, for most files have an `imagePullSecrets` or a `secretRef`.
+    let mut words = memmem::find_iter(content, SECRET)
+        .filter(|&at| !is_in_word(content[..at].last()) && !is_in_word(content.get(at + SECRET.len())));
+    if GROUPS.iter().any(|group| memmem::find(content, group.as_bytes()).is_some()) {
+        Promise::Objects
+    } else if words.next().is_some() {
+        Promise::Secrets
+    } else {
+        Promise::Nothing
+    }
 }
 
 /// Splits a file into its documents; empty ones are dropped, the items of a `List` stand for themselves.
 pub(super) fn split(source: &Source) -> Result<Vec<Document>, ManifestError> {
     let not_yaml =
         |line, column, cause| ManifestError::NotYaml { file: source.file.clone(), line, column, cause };
-    let text = std::str::from_utf8(&source.content)
-        .map_err(|error| not_yaml(1, 1, format!("it is not UTF-8 at byte {}", error.valid_up_to())))?;
+    let text =
+        std::str::from_utf8(&source.content).map_err(|error| not_yaml(1, 1, SyntaxError::NotUtf8(error)))?;
     // The size of a file is bounded, and so are aliases by default; a budget for documents and values would refuse
     // what kustomize builds. Kubernetes' own YAML library takes y, n, on and off for the strings that they mostly are.
-    let options = serde_saphyr::options! { strict_booleans: true, budget: None };
+    // An error that showed the lines around it could show a secret.
+    let options = serde_saphyr::options! { strict_booleans: true, budget: None, with_snippet: false };
     let values: Vec<Value> = serde_saphyr::from_multiple_with_options(text, options).map_err(|error| {
-        let error = error.without_snippet();
         let (line, column) = error.location().map_or((1, 1), |location| (location.line(), location.column()));
-        let cause = error.to_string();
-        // The place stands in front already, and the library's options are nothing to the user.
-        let cause = cause.lines().next().unwrap_or_default();
-        let cause = cause.split(", set DuplicateKeyPolicy").next().unwrap_or_default();
-        let cause = cause.split(" at line ").next().unwrap_or_default();
-        not_yaml(line, column, cause.to_owned())
+        not_yaml(line, column, SyntaxError::Parser(Box::new(error)))
     })?;
     let mut documents = Vec::new();
     for value in values {

@@ -2,9 +2,11 @@
 
 use std::fmt;
 use std::path::PathBuf;
+use std::str::Utf8Error;
 
 use tagboat_api::Reason;
 
+use super::secret::SecretError;
 use crate::failing::Failing;
 
 /// Why a manifest could not be read.
@@ -20,7 +22,7 @@ pub enum ManifestError {
         cause: Box<dyn std::error::Error + Send + Sync>,
     },
     /// The file is not YAML.
-    #[error("{}:{line}:{column}: the manifest is not YAML: {cause}", file.display())]
+    #[error("{}:{line}:{column}: the manifest is not YAML", file.display())]
     NotYaml {
         /// The file.
         file: PathBuf,
@@ -28,8 +30,9 @@ pub enum ManifestError {
         line: u64,
         /// The column, counted from 1.
         column: u64,
-        /// The parser's words.
-        cause: String,
+        /// Why.
+        #[source]
+        cause: SyntaxError,
     },
     /// A kind of Flux's image group that does not exist.
     #[error(
@@ -77,7 +80,7 @@ pub enum ManifestError {
         hint: String,
     },
     /// A field of the wrong type or value.
-    #[error("{}: {object} is not valid at {field}: {cause}", file.display())]
+    #[error("{}: {object} is not valid at {field}", file.display())]
     Invalid {
         /// The file.
         file: PathBuf,
@@ -86,13 +89,25 @@ pub enum ManifestError {
         /// The field with its path.
         field: String,
         /// What is wrong.
-        cause: String,
+        #[source]
+        cause: FieldError,
     },
     /// An explicitly named file without anything to read.
     #[error("{}: there is no object of image.toolkit.fluxcd.io or source.toolkit.fluxcd.io in it", file.display())]
     NothingToRead {
         /// The file.
         file: PathBuf,
+    },
+    /// A Secret that is asked for and has no values that can be used.
+    #[error("{}: {object} cannot be used", file.display())]
+    Secret {
+        /// The file.
+        file: PathBuf,
+        /// Kind, namespace and name.
+        object: String,
+        /// Why.
+        #[source]
+        cause: SecretError,
     },
     /// An object that is given twice.
     #[error("{object} is given twice, in {} and in {}; keep one", first.display(), second.display())]
@@ -104,6 +119,43 @@ pub enum ManifestError {
         /// The second file.
         second: PathBuf,
     },
+}
+
+/// Why a file is not YAML. The words of what lies below are part of its own, so it names no further cause.
+#[derive(Debug, thiserror::Error)]
+pub enum SyntaxError {
+    /// It is not even text.
+    #[error("it is not UTF-8 at byte {}", .0.valid_up_to())]
+    NotUtf8(Utf8Error),
+    /// The parser's error; its words without the place, which stands in front already.
+    #[error("{}", words(.0))]
+    Parser(Box<serde_saphyr::Error>),
+}
+
+/// What the parser says, without the place and without its options, which are nothing to the user.
+fn words(error: &serde_saphyr::Error) -> String {
+    let text = error.to_string();
+    let line = text.lines().next().unwrap_or_default();
+    let line = line.split(", set DuplicateKeyPolicy").next().unwrap_or_default();
+    line.split(" at line ").next().unwrap_or_default().to_owned()
+}
+
+/// What is wrong with a field. The words of what lies below are part of its own, so it names no further cause.
+#[derive(Debug, thiserror::Error)]
+pub enum FieldError {
+    /// It has to be a mapping and is none.
+    #[error("it must be a mapping")]
+    NotAMapping,
+    /// It has the wrong type or value.
+    #[error("{}{}", .0, hint(.0))]
+    Value(serde_json::Error),
+}
+
+/// What to do about the value of a field.
+fn hint(error: &serde_json::Error) -> &'static str {
+    let text = error.to_string();
+    let wants_text = text.starts_with("invalid type") && text.ends_with("expected a string");
+    if wants_text { "; put it in quotes" } else { "" }
 }
 
 /// Manifest files are the objects of the command line, so nothing but the files themselves can be at fault; Flux

@@ -1,19 +1,28 @@
 //! Objects from manifest files: what the command line has in place of a cluster.
 //!
-//! [`read`] takes files and directories ([`source`]), splits them into documents and lists into items, and makes
-//! typed objects of those that are ours to read ([`object`]). A document that is ours and cannot be understood is an error, because a
-//! misread selector would change the wrong files; a document of somebody else is a [`Note`].
+//! [`read`] takes files and directories (`source`), splits them into documents and lists into items (`document`), and
+//! makes typed objects (`object`, `secret`) of those that are ours to read (`kind`). A document that is ours and
+//! cannot be understood is an error, because a misread selector would change the wrong files; a document of somebody
+//! else is a [`Note`].
 
 mod document;
 mod error;
+mod kind;
 mod object;
+mod secret;
 mod source;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use tagboat_api::{GitRepository, ImagePolicy, ImageRepository, ImageUpdateAutomation};
+use tagboat_api::{GitRepository, ImagePolicy, ImageRepository, ImageUpdateAutomation, KnownFields};
 
-pub use error::{ManifestError, Note};
+use crate::secret::Secret;
+use kind::Kind;
+use source::Origin;
+
+pub use error::{FieldError, ManifestError, Note, SyntaxError};
+pub use secret::{SecretError, SecretManifest};
 
 /// The objects of a set of manifest files.
 #[derive(Debug, Default)]
@@ -44,6 +53,8 @@ pub enum Object {
     Repository(Box<ImageRepository>),
     /// A GitRepository.
     GitRepository(Box<GitRepository>),
+    /// A Secret.
+    Secret(SecretManifest),
 }
 
 impl Manifests {
@@ -62,6 +73,54 @@ impl Manifests {
             _ => None,
         })
     }
+
+    /// The image repositories, in the order of files and documents.
+    pub fn repositories(&self) -> impl Iterator<Item = &ImageRepository> {
+        self.objects.iter().filter_map(|manifest| match &manifest.object {
+            Object::Repository(repository) => Some(repository.as_ref()),
+            _ => None,
+        })
+    }
+
+    /// The GitRepository of that name.
+    pub fn git_repository(&self, namespace: &str, name: &str) -> Option<&GitRepository> {
+        self.objects.iter().find_map(|manifest| match &manifest.object {
+            Object::GitRepository(repository)
+                if repository.metadata.namespace.as_deref() == Some(namespace)
+                    && repository.metadata.name.as_deref() == Some(name) =>
+            {
+                Some(repository.as_ref())
+            }
+            _ => None,
+        })
+    }
+
+    /// The values of the Secret of that name.
+    ///
+    /// # Errors
+    ///
+    /// When its values cannot be had, or when it is given twice. Neither is looked at before it is asked for.
+    pub fn secret(
+        &self,
+        namespace: &str,
+        name: &str,
+    ) -> Result<Option<&BTreeMap<String, Secret>>, ManifestError> {
+        let mut found = self.objects.iter().filter_map(|manifest| match &manifest.object {
+            Object::Secret(secret) if secret.namespace == namespace && secret.name == name => {
+                Some((manifest, &secret.values))
+            }
+            _ => None,
+        });
+        let Some((first, values)) = found.next() else { return Ok(None) };
+        if let Some((second, _)) = found.next() {
+            return Err(given_twice(&first.object, &first.file, &second.file));
+        }
+        values.as_ref().map(Some).map_err(|cause| ManifestError::Secret {
+            file: first.file.clone(),
+            object: first.object.to_string(),
+            cause: cause.clone(),
+        })
+    }
 }
 
 /// Reads all objects in `paths`: files, directories (all YAML files below them), or `-` for standard input.
@@ -73,16 +132,25 @@ pub fn read(paths: &[PathBuf]) -> Result<Manifests, Vec<ManifestError>> {
     let mut manifests = Manifests::default();
     let mut errors = Vec::new();
     let mut sources = source::Sources::default();
+    let known = KnownFields::default();
     for path in paths {
         errors.extend(sources.collect(path).err());
     }
     for source in sources.files {
         match document::split(&source) {
+            Ok(documents)
+                if source.origin == Origin::MayHoldSecrets
+                    && !documents.iter().any(document::Document::is_secret) =>
+            {
+                sources.passed_over.push(source.file);
+            }
+            Err(_) if source.origin == Origin::MayHoldSecrets => sources.passed_over.push(source.file),
             Err(error) => errors.push(error),
-            Ok(documents) => take(&source, documents, &mut manifests, &mut errors),
+            Ok(documents) => take(&source, documents, &known, &mut manifests, &mut errors),
         }
     }
     manifests.notes.extend(sources.notes);
+    sources.passed_over.sort();
     if !sources.passed_over.is_empty() {
         manifests.notes.push(Note::FilesPassedOver { files: sources.passed_over });
     }
@@ -93,12 +161,13 @@ pub fn read(paths: &[PathBuf]) -> Result<Manifests, Vec<ManifestError>> {
 fn take(
     source: &source::Source,
     documents: Vec<document::Document>,
+    known: &KnownFields,
     manifests: &mut Manifests,
     errors: &mut Vec<ManifestError>,
 ) {
     let before = manifests.objects.len() + errors.len();
     for document in documents {
-        match object::parse(&source.file, document) {
+        match object::parse(&source.file, document, known) {
             Ok(object::Parsed { object, notes }) => {
                 manifests.notes.extend(notes);
                 let file = source.file.clone();
@@ -107,38 +176,41 @@ fn take(
             Err(error) => errors.push(error),
         }
     }
-    if manifests.objects.len() + errors.len() == before && !source.may_be_foreign {
+    if manifests.objects.len() + errors.len() == before && source.origin == Origin::Named {
         errors.push(ManifestError::NothingToRead { file: source.file.clone() });
     }
 }
 
-/// Objects that are given twice: nothing says which of the two holds.
+/// Objects that are given twice: nothing says which of the two holds. Secrets are looked at when they are asked for.
 fn repeated(objects: &[Manifest]) -> Vec<ManifestError> {
-    let mut seen: std::collections::BTreeMap<String, &Path> = std::collections::BTreeMap::new();
+    let mut seen: BTreeMap<String, &Path> = BTreeMap::new();
     let mut errors = Vec::new();
-    for manifest in objects {
-        let name = manifest.object.to_string();
-        if let Some(first) = seen.insert(name.clone(), &manifest.file) {
-            errors.push(ManifestError::Repeated {
-                object: name,
-                first: first.to_owned(),
-                second: manifest.file.clone(),
-            });
+    for manifest in objects.iter().filter(|manifest| !matches!(manifest.object, Object::Secret(_))) {
+        if let Some(first) = seen.insert(manifest.object.to_string(), &manifest.file) {
+            errors.push(given_twice(&manifest.object, first, &manifest.file));
         }
     }
     errors
+}
+
+fn given_twice(object: &Object, first: &Path, second: &Path) -> ManifestError {
+    let (first, second) = (first.to_owned(), second.to_owned());
+    ManifestError::Repeated { object: object.to_string(), first, second }
 }
 
 /// Prints as `Kind namespace/name`.
 impl std::fmt::Display for Object {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let (kind, metadata) = match self {
-            Self::Automation(object) => ("ImageUpdateAutomation", &object.metadata),
-            Self::Policy(object) => ("ImagePolicy", &object.metadata),
-            Self::Repository(object) => ("ImageRepository", &object.metadata),
-            Self::GitRepository(object) => ("GitRepository", &object.metadata),
+            Self::Automation(object) => (Kind::Automation, &object.metadata),
+            Self::Policy(object) => (Kind::Policy, &object.metadata),
+            Self::Repository(object) => (Kind::Repository, &object.metadata),
+            Self::GitRepository(object) => (Kind::GitRepository, &object.metadata),
+            Self::Secret(SecretManifest { namespace, name, .. }) => {
+                return write!(formatter, "{} {namespace}/{name}", Kind::Secret.name());
+            }
         };
         let text = |field: &Option<String>| field.clone().unwrap_or_default();
-        write!(formatter, "{kind} {}/{}", text(&metadata.namespace), text(&metadata.name))
+        write!(formatter, "{} {}/{}", kind.name(), text(&metadata.namespace), text(&metadata.name))
     }
 }

@@ -3,12 +3,15 @@
 use std::path::Path;
 
 use serde::de::DeserializeOwned;
-use serde_json::{Value, json};
+use serde_json::Value;
 use tagboat_api::unknown_fields::Misfit;
-use tagboat_api::{DEPRECATED_VERSION, IMAGE_GROUP, SOURCE_GROUP, VERSION, v1beta2};
+use tagboat_api::{DEPRECATED_VERSION, IMAGE_GROUP, KnownFields, v1beta2};
 
 use super::document::Document;
-use super::{ManifestError, Note, Object};
+use super::kind::Kind;
+use super::secret::{self, SecretManifest};
+use super::{FieldError, ManifestError, Note, Object};
+use crate::sentence::chain;
 
 /// Where an object without a namespace belongs, as `kubectl` has it.
 const DEFAULT_NAMESPACE: &str = "default";
@@ -20,28 +23,32 @@ pub(super) struct Parsed {
 }
 
 /// Understands one document.
-pub(super) fn parse(file: &Path, document: Document) -> Result<Parsed, ManifestError> {
+pub(super) fn parse(file: &Path, document: Document, known: &KnownFields) -> Result<Parsed, ManifestError> {
     let (api_version, kind) = (document.text("apiVersion").to_owned(), document.text("kind").to_owned());
     let (group, version) = api_version.split_once('/').unwrap_or(("", &api_version));
-    let is_known = match group {
-        IMAGE_GROUP => matches!(kind.as_str(), "ImageUpdateAutomation" | "ImagePolicy" | "ImageRepository"),
-        SOURCE_GROUP => kind == "GitRepository",
-        _ => false,
-    };
-    if !is_known {
+    let Some(kind) = Kind::of(group, &kind) else {
         return match group {
             IMAGE_GROUP => Err(ManifestError::UnknownKind { file: file.to_owned(), api_version, kind }),
             _ => Ok(foreign(file, &api_version, &kind)),
         };
+    };
+    if !kind.versions().contains(&version) {
+        if kind == Kind::Secret {
+            return Ok(foreign(file, &api_version, kind.name()));
+        }
+        let (file, group, kind) = (file.to_owned(), group.to_owned(), kind.name().to_owned());
+        return Err(ManifestError::UnknownVersion { file, api_version, group, kind });
     }
-    if ![VERSION, DEPRECATED_VERSION].contains(&version) {
-        let group = group.to_owned();
-        return Err(ManifestError::UnknownVersion { file: file.to_owned(), api_version, group, kind });
-    }
-    let mut reading = Reading { file, version, kind: &kind, name: String::new(), notes: Vec::new() };
+    let mut reading = Reading { file, version, kind, name: String::new(), notes: Vec::new() };
     let mut value = document.value;
-    reading.settle_name(&mut value)?;
-    reading.check_fields(group, &value)?;
+    if let Err(error) = reading.settle_name(&mut value) {
+        // Nobody can ask for a Secret without a name, so it is in nobody's way.
+        return match kind {
+            Kind::Secret => Ok(passed_over(file, "a Secret without a name".to_owned())),
+            _ => Err(error),
+        };
+    }
+    reading.check_fields(known.misfits(group, version, kind.name(), &value))?;
     reading.complete(&mut value);
     let object = reading.typed(value)?;
     Ok(Parsed { object: Some(object), notes: reading.notes })
@@ -53,6 +60,10 @@ fn foreign(file: &Path, api_version: &str, kind: &str) -> Parsed {
     } else {
         format!("a {kind} of {api_version}")
     };
+    passed_over(file, what)
+}
+
+fn passed_over(file: &Path, what: String) -> Parsed {
     Parsed { object: None, notes: vec![Note::ForeignDocument { file: file.to_owned(), what }] }
 }
 
@@ -60,7 +71,7 @@ fn foreign(file: &Path, api_version: &str, kind: &str) -> Parsed {
 struct Reading<'a> {
     file: &'a Path,
     version: &'a str,
-    kind: &'a str,
+    kind: Kind,
     /// Kind, namespace and name, for messages.
     name: String,
     notes: Vec<Note>,
@@ -69,21 +80,21 @@ struct Reading<'a> {
 impl Reading<'_> {
     /// Sees to it that the object has a name and a namespace.
     fn settle_name(&mut self, value: &mut Value) -> Result<(), ManifestError> {
-        let no_name = || ManifestError::NoName { file: self.file.to_owned(), kind: self.kind.to_owned() };
+        let no_name =
+            || ManifestError::NoName { file: self.file.to_owned(), kind: self.kind.name().to_owned() };
         let metadata = value.get_mut("metadata").and_then(Value::as_object_mut).ok_or_else(no_name)?;
         let name = metadata.get("name").and_then(Value::as_str).filter(|name| !name.is_empty());
         let name = name.ok_or_else(no_name)?.to_owned();
         let namespace = metadata.get("namespace").and_then(Value::as_str).filter(|text| !text.is_empty());
         let namespace = namespace.unwrap_or(DEFAULT_NAMESPACE).to_owned();
-        self.name = format!("{} {namespace}/{name}", self.kind);
+        self.name = format!("{} {namespace}/{name}", self.kind.name());
         metadata.insert("namespace".to_owned(), namespace.into());
         Ok(())
     }
 
     /// A misspelled field must not pass for one that was left out; a status is a machine's, and only noted.
-    fn check_fields(&mut self, group: &str, value: &Value) -> Result<(), ManifestError> {
-        let misfits = tagboat_api::unknown_fields(group, self.version, self.kind, value).unwrap_or_default();
-        for misfit in misfits {
+    fn check_fields(&mut self, misfits: Option<Vec<Misfit>>) -> Result<(), ManifestError> {
+        for misfit in misfits.unwrap_or_default() {
             match misfit {
                 Misfit::UnknownField { path, .. } if is_written_by_machines(&path) => {
                     self.note_status(format!("it has the unknown field {path}"));
@@ -99,7 +110,7 @@ impl Reading<'_> {
                     });
                 }
                 Misfit::NotAnObject { path } => {
-                    return Err(self.invalid(path, "it must be a mapping".to_owned()));
+                    return Err(self.invalid(path, FieldError::NotAMapping));
                 }
             }
         }
@@ -108,31 +119,14 @@ impl Reading<'_> {
 
     /// Fills in what a cluster would insist on and an update does not need.
     fn complete(&mut self, value: &mut Value) {
-        let wanted: &[(&str, &str, Value)] = match self.kind {
-            "ImagePolicy" => &[
-                ("", "spec", json!({})),
-                ("/spec", "imageRepositoryRef", json!({"name": ""})),
-                ("/spec", "policy", json!({})),
-            ],
-            "ImageUpdateAutomation" => &[
-                ("", "spec", json!({})),
-                ("/spec", "sourceRef", json!({"kind": "GitRepository", "name": ""})),
-                ("/spec", "interval", json!("0s")),
-            ],
-            _ => &[],
-        };
-        const FIELDS: [(&str, &str); 5] = [
-            ("spec", "spec"),
-            ("imageRepositoryRef", "spec.imageRepositoryRef"),
-            ("policy", "spec.policy"),
-            ("sourceRef", "spec.sourceRef"),
-            ("interval", "spec.interval"),
-        ];
-        for (parent, key, placeholder) in wanted {
-            let Some(Value::Object(object)) = value.pointer_mut(parent) else { continue };
-            if object.get(*key).is_none_or(Value::is_null) {
-                object.insert((*key).to_owned(), placeholder.clone());
-                let field = FIELDS.iter().find(|(name, _)| name == key).map_or("spec", |(_, field)| field);
+        for &(field, placeholder) in self.kind.placeholders() {
+            let (parent, key) = match field.rsplit_once('.') {
+                Some((parent, key)) => (value.get_mut(parent), key),
+                None => (Some(&mut *value), field),
+            };
+            let Some(Value::Object(object)) = parent else { continue };
+            if object.get(key).is_none_or(Value::is_null) {
+                object.insert(key.to_owned(), placeholder());
                 let (file, object) = (self.file.to_owned(), self.name.clone());
                 self.notes.push(Note::MissingField { file, object, field });
             }
@@ -141,19 +135,24 @@ impl Reading<'_> {
 
     fn typed(&mut self, value: Value) -> Result<Object, ManifestError> {
         Ok(match self.kind {
-            "ImageUpdateAutomation" => Object::Automation(Box::new(self.deserialize(value)?)),
-            "ImagePolicy" if self.version == DEPRECATED_VERSION => {
+            Kind::Automation => Object::Automation(Box::new(self.deserialize(value)?)),
+            Kind::Policy if self.version == DEPRECATED_VERSION => {
                 let old: v1beta2::ImagePolicy = self.deserialize(value)?;
                 let without_status = v1beta2::ImagePolicy { status: None, ..old.clone() };
                 let policy = old.into_v1().or_else(|error| {
-                    self.note_status(error.to_string());
+                    self.note_status(chain(&error));
                     without_status.into_v1()
                 });
                 Object::Policy(Box::new(policy.expect("without a status there is no image to split")))
             }
-            "ImagePolicy" => Object::Policy(Box::new(self.deserialize(value)?)),
-            "ImageRepository" => Object::Repository(Box::new(self.deserialize(value)?)),
-            _ => Object::GitRepository(Box::new(self.deserialize(value)?)),
+            Kind::Policy => Object::Policy(Box::new(self.deserialize(value)?)),
+            Kind::Repository => Object::Repository(Box::new(self.deserialize(value)?)),
+            Kind::GitRepository => Object::GitRepository(Box::new(self.deserialize(value)?)),
+            Kind::Secret => {
+                let text = |field: &str| value["metadata"][field].as_str().unwrap_or_default().to_owned();
+                let (namespace, name) = (text("namespace"), text("name"));
+                Object::Secret(SecretManifest { namespace, name, values: secret::values(value) })
+            }
         })
     }
 
@@ -164,16 +163,17 @@ impl Reading<'_> {
             Ok(object) => return Ok(object),
             Err(error) => error,
         };
-        let (path, cause) = (error.path().to_string(), error.inner().to_string());
+        let (path, cause) = (error.path().to_string(), error.into_inner());
         if is_written_by_machines(&path)
             && let Some(object) = value.as_object_mut()
         {
             object.remove("status");
             self.note_status(format!("{path}: {cause}"));
-            return serde_path_to_error::deserialize(value)
-                .map_err(|error| self.invalid(error.path().to_string(), error.inner().to_string()));
+            return serde_path_to_error::deserialize(value).map_err(|error| {
+                self.invalid(error.path().to_string(), FieldError::Value(error.into_inner()))
+            });
         }
-        Err(self.invalid(path, cause))
+        Err(self.invalid(path, FieldError::Value(cause)))
     }
 
     fn note_status(&mut self, cause: String) {
@@ -181,11 +181,9 @@ impl Reading<'_> {
         self.notes.push(Note::StatusNotUnderstood { file, object, cause });
     }
 
-    fn invalid(&self, field: String, mut cause: String) -> ManifestError {
-        if cause.starts_with("invalid type") && cause.ends_with("expected a string") {
-            cause.push_str("; put it in quotes");
-        }
-        ManifestError::Invalid { file: self.file.to_owned(), object: self.name.clone(), field, cause }
+    fn invalid(&self, field: String, cause: FieldError) -> ManifestError {
+        let (file, object) = (self.file.to_owned(), self.name.clone());
+        ManifestError::Invalid { file, object, field, cause }
     }
 }
 

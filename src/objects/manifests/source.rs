@@ -5,7 +5,8 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use super::{ManifestError, Note, document};
+use super::document::{self, Promise};
+use super::{ManifestError, Note};
 use crate::directory::Directory;
 use crate::update::scope::scope;
 use crate::update::{FileTree, TreeError};
@@ -17,8 +18,18 @@ const FILE_SIZE: usize = 32 * 1024 * 1024;
 pub(super) struct Source {
     pub(super) file: PathBuf,
     pub(super) content: Vec<u8>,
-    /// Whether the file was found in a directory, where files of any kind may stand.
-    pub(super) may_be_foreign: bool,
+    pub(super) origin: Origin,
+}
+
+/// How a file came among the manifests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Origin {
+    /// By its own name, so it has to hold something.
+    Named,
+    /// From a directory, where files of any kind may stand; it names a group of Flux's.
+    Found,
+    /// From a directory, and only because a Secret may be in it.
+    MayHoldSecrets,
 }
 
 /// What stands at some paths.
@@ -39,12 +50,12 @@ impl Sources {
             |error: io::Error| ManifestError::Unreadable { file: path.to_owned(), cause: error.into() };
         if path == Path::new("-") {
             let content = read_bounded(io::stdin().lock()).map_err(unreadable)?;
-            self.add(Source { file: path.to_owned(), content, may_be_foreign: false });
+            self.add(Source { file: path.to_owned(), content, origin: Origin::Named });
         } else if path.is_dir() {
             self.collect_directory(path)?;
         } else {
             let content = File::open(path).and_then(read_bounded).map_err(unreadable)?;
-            self.add(Source { file: path.to_owned(), content, may_be_foreign: false });
+            self.add(Source { file: path.to_owned(), content, origin: Origin::Named });
         }
         Ok(())
     }
@@ -61,10 +72,17 @@ impl Sources {
         for entry in scope.files.into_iter().map(|file| file.entry) {
             let file = directory.locate(&entry.path);
             match directory.read(&entry, FILE_SIZE, &mut content) {
-                Ok(()) if document::may_hold_objects(&content) => {
-                    self.add(Source { file, content: content.clone(), may_be_foreign: true });
+                Ok(()) => {
+                    let origin = match document::screen(&content) {
+                        Promise::Objects => Origin::Found,
+                        Promise::Secrets => Origin::MayHoldSecrets,
+                        Promise::Nothing => {
+                            self.passed_over.push(file);
+                            continue;
+                        }
+                    };
+                    self.add(Source { file, content: content.clone(), origin });
                 }
-                Ok(()) => self.passed_over.push(file),
                 Err(error @ TreeError::TooLarge { .. }) => {
                     let names_group = document::GROUPS
                         .iter()

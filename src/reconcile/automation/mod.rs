@@ -1,11 +1,17 @@
 //! An ImageUpdateAutomation, once.
+//!
+//! [`request`] says what to write, [`source`] where and how; [`login`] finds the way there. [`transaction`] hands the
+//! [`proposal`] to the writer and turns its answer into a [`conclusion`], of which [`report`] makes the status of the
+//! [`run`] and its [`event`].
 
 pub mod conclusion;
 pub mod event;
+pub mod label;
 pub mod login;
 pub mod proposal;
 pub mod report;
 pub mod request;
 pub mod run;
+pub mod selector;
 pub mod source;
 pub mod transaction;

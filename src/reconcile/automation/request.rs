@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use kube::ResourceExt;
-use kube::core::{Selector, SelectorExt};
+use kube::core::SelectorExt;
 use tagboat_api::automation::UpdateStrategy;
 use tagboat_api::{ImagePolicy, ImageRef, ImageUpdateAutomation, Reason};
 
+use super::selector::{self, SelectorError};
 use crate::failing::Failing;
 use crate::reference::{ImageReference, ReferenceError};
 use crate::update::{Policy, PolicyName, Setters, UpdateRequest};
@@ -56,10 +57,11 @@ pub enum RequestError {
         strategy: String,
     },
     /// The selector cannot be understood.
-    #[error("failed to parse policy selector: {cause}")]
+    #[error("failed to parse policy selector")]
     InvalidPolicySelector {
         /// What is wrong.
-        cause: String,
+        #[from]
+        cause: SelectorError,
     },
 }
 
@@ -96,7 +98,7 @@ pub fn of_automation<'a>(
         return Err(RequestError::UnsupportedUpdateStrategy { strategy });
     }
     let namespace = automation.namespace().unwrap_or_default();
-    let selector = selector(automation)?;
+    let selector = automation.spec.policy_selector.clone().map(selector::parse).transpose()?;
     let own = policies.filter(|policy| policy.namespace().as_ref() == Some(&namespace));
     let mut request = of_policies(own, given, |policy| {
         selector.as_ref().is_none_or(|selector| selector.matches(policy.labels()))
@@ -153,33 +155,6 @@ fn of_policies<'a>(
 
 fn image_of(latest: &ImageRef) -> Result<ImageReference, ReferenceError> {
     ImageReference::from_parts(&latest.name, &latest.tag, latest.digest.as_deref())
-}
-
-fn selector(automation: &ImageUpdateAutomation) -> Result<Option<Selector>, RequestError> {
-    let Some(selector) = automation.spec.policy_selector.clone() else { return Ok(None) };
-    let invalid = |cause| RequestError::InvalidPolicySelector { cause };
-    for requirement in selector.match_expressions.iter().flatten() {
-        let values = requirement.values.as_deref().unwrap_or_default();
-        match (requirement.operator.as_str(), values.is_empty()) {
-            ("In" | "NotIn", false) | ("Exists" | "DoesNotExist", true) => {}
-            ("In" | "NotIn", true) => {
-                return Err(invalid(
-                    "values: Invalid value: []: for 'in', 'notin' operators, values set can't be empty"
-                        .to_owned(),
-                ));
-            }
-            ("Exists" | "DoesNotExist", false) => {
-                return Err(invalid(
-                    "values: Invalid value: values set must be empty for exists and does not exist"
-                        .to_owned(),
-                ));
-            }
-            (operator, _) => {
-                return Err(invalid(format!("{operator:?} is not a valid label selector operator")));
-            }
-        }
-    }
-    Selector::try_from(selector).map(Some).map_err(|error| invalid(error.to_string()))
 }
 
 #[cfg(test)]
@@ -273,15 +248,26 @@ mod tests {
 
     #[test]
     fn what_cannot_be_carried_out_is_refused_in_the_words_of_flux() {
-        for (spec, words) in [
-            (json!({"update": {"strategy": "Magic"}}), "unsupported update strategy: Magic"),
+        for (spec, reason, words) in [
+            (
+                json!({"update": {"strategy": "Magic"}}),
+                Reason::InvalidUpdateStrategy,
+                "unsupported update strategy: Magic",
+            ),
             (
                 json!({"policySelector": {"matchExpressions": [{"key": "a", "operator": "Bogus"}]}}),
+                Reason::InvalidPolicySelector,
                 "failed to parse policy selector: \"Bogus\" is not a valid label selector operator",
+            ),
+            (
+                json!({"policySelector": {"matchLabels": {"/a": "b"}}}),
+                Reason::InvalidPolicySelector,
+                "failed to parse policy selector: key: Invalid value: \"/a\": prefix part must be non-empty",
             ),
         ] {
             let error = of_automation(&automation(&spec), [].iter(), &GivenImages::new()).unwrap_err();
-            assert_eq!(error.to_string(), words);
+            assert_eq!(crate::sentence::chain(&error), words);
+            assert_eq!((error.reason(), error.is_retryable()), (reason, false));
         }
     }
 }

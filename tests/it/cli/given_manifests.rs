@@ -173,6 +173,10 @@ fn a_selector_that_cannot_be_understood_is_an_error() {
     let fields = "  policySelector: {matchExpressions: [{key: a, operator: In}]}\n";
     let words = ["default/fleet: failed to parse policy selector: "];
     refused(&format!("{}{}", podinfo(), automation("default", "fleet", fields)), 1, &words);
+    let fields = "  policySelector: {matchLabels: {'a b': c}}\n";
+    let words =
+        ["default/fleet: failed to parse policy selector: key: Invalid value: \"a b\": name part must"];
+    refused(&format!("{}{}", podinfo(), automation("default", "fleet", fields)), 1, &words);
 }
 
 #[test]
@@ -180,4 +184,18 @@ fn a_strategy_that_does_not_exist_is_an_error() {
     let fields = "  update: {strategy: Magic}\n";
     let words = ["default/fleet: ", "strategy", "Magic"];
     refused(&format!("{}{}", podinfo(), automation("default", "fleet", fields)), 1, &words);
+}
+
+#[test]
+fn an_annotation_that_an_image_repository_does_not_have_is_warned_of() {
+    let repository = "---\napiVersion: image.toolkit.fluxcd.io/v1\nkind: ImageRepository\n\
+                      metadata: {name: podinfo, namespace: default, annotations: {tagboat.dev/window: '9-17'}}\n\
+                      spec: {image: ghcr.io/stefanprodan/podinfo, interval: 1m}\n";
+    let fleet = Fleet::new([("app.yaml", &tag_line("4.0.6"))], &format!("{}{repository}", podinfo()));
+    let run = fleet.update([""; 0]).with_status(0);
+    assert!(
+        run.only_error()
+            .starts_with("warning: ImageRepository default/podinfo: annotation tagboat.dev/window")
+    );
+    assert_eq!(fleet.text("app.yaml"), tag_line("5.0.3"));
 }

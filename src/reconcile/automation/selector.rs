@@ -1,0 +1,185 @@
+//! The selector of policies, held against Kubernetes' rules.
+//!
+//! An API server takes any text for a key or a value here, and only the controller looks closer. A selector with a
+//! key that no label can have would select nothing, or everything, in silence.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, LabelSelectorRequirement};
+use kube::core::{Expression, Selector};
+
+use super::label::{LabelFault, faults_of_key, faults_of_value};
+
+/// Why a selector cannot be understood.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SelectorError {
+    /// An operator that does not exist.
+    #[error("{operator:?} is not a valid label selector operator")]
+    UnknownOperator {
+        /// The operator as written.
+        operator: String,
+    },
+    /// A requirement that makes no sense, with everything that is wrong with it.
+    #[error("{}", in_a_row(.0))]
+    Requirement(Vec<RequirementFault>),
+}
+
+/// One thing that is wrong with a requirement of a selector.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RequirementFault {
+    /// A key that no label has.
+    #[error("key: Invalid value: {key:?}: {}", joined(.faults))]
+    Key {
+        /// The key.
+        key: String,
+        /// What is wrong with it.
+        faults: Vec<LabelFault>,
+    },
+    /// An operator that needs values and has none.
+    #[error("values: Invalid value: []: for 'in', 'notin' operators, values set can't be empty")]
+    NoValues,
+    /// An operator that takes no values and has some.
+    #[error(
+        "values: Invalid value: {}: values set must be empty for exists and does not exist",
+        serde_json::Value::from(values.as_slice())
+    )]
+    Values {
+        /// The values.
+        values: Vec<String>,
+    },
+    /// A value that no label has.
+    #[error("values[{index}][{key}]: Invalid value: {value:?}: {}", joined(.faults))]
+    Value {
+        /// Which of the values it is.
+        index: usize,
+        /// The key that it belongs to.
+        key: String,
+        /// The value.
+        value: String,
+        /// What is wrong with it.
+        faults: Vec<LabelFault>,
+    },
+}
+
+fn joined(faults: &[LabelFault]) -> String {
+    faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+}
+
+/// One fault as it is, several in brackets.
+fn in_a_row(faults: &[RequirementFault]) -> String {
+    let texts: Vec<String> = faults.iter().map(ToString::to_string).collect();
+    if let [one] = texts.as_slice() { one.clone() } else { format!("[{}]", texts.join(", ")) }
+}
+
+/// Understands a selector.
+///
+/// # Errors
+///
+/// What is wrong with the first requirement that makes no sense, labels before expressions.
+pub fn parse(selector: LabelSelector) -> Result<Selector, SelectorError> {
+    let labels = selector.match_labels.into_iter().flatten().map(|(key, value)| {
+        check(&key, std::slice::from_ref(&value), Vec::new())?;
+        Ok(Expression::Equal(key, value))
+    });
+    let expressions = selector.match_expressions.into_iter().flatten().map(expression);
+    labels.chain(expressions).collect()
+}
+
+fn expression(requirement: LabelSelectorRequirement) -> Result<Expression, SelectorError> {
+    let LabelSelectorRequirement { key, operator, values } = requirement;
+    let values = values.unwrap_or_default();
+    let is_set = matches!(operator.as_str(), "In" | "NotIn");
+    let mut faults = Vec::new();
+    if is_set && values.is_empty() {
+        faults.push(RequirementFault::NoValues);
+    } else if !is_set && !values.is_empty() {
+        faults.push(RequirementFault::Values { values: values.clone() });
+    }
+    let make = match operator.as_str() {
+        "In" => |key, values: Vec<String>| Expression::In(key, values.into_iter().collect()),
+        "NotIn" => |key, values: Vec<String>| Expression::NotIn(key, values.into_iter().collect()),
+        "Exists" => |key, _| Expression::Exists(key),
+        "DoesNotExist" => |key, _| Expression::DoesNotExist(key),
+        _ => return Err(SelectorError::UnknownOperator { operator }),
+    };
+    check(&key, &values, faults)?;
+    Ok(make(key, values))
+}
+
+/// Checks key and values; `faults` is what the operator finds wrong with their number.
+fn check(key: &str, values: &[String], faults: Vec<RequirementFault>) -> Result<(), SelectorError> {
+    let mut all = Vec::new();
+    let of_key = faults_of_key(key);
+    if !of_key.is_empty() {
+        all.push(RequirementFault::Key { key: key.to_owned(), faults: of_key });
+    }
+    all.extend(faults);
+    for (index, value) in values.iter().enumerate() {
+        let faults = faults_of_value(value);
+        if !faults.is_empty() {
+            let (key, value) = (key.to_owned(), value.clone());
+            all.push(RequirementFault::Value { index, key, value, faults });
+        }
+    }
+    if all.is_empty() { Ok(()) } else { Err(SelectorError::Requirement(all)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn words(selector: serde_json::Value) -> String {
+        parse(serde_json::from_value(selector).unwrap()).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn what_makes_sense_becomes_a_selector() {
+        let selector = json!({
+            "matchLabels": {"team": "x", "tier": ""},
+            "matchExpressions": [
+                {"key": "example.com/stage", "operator": "NotIn", "values": ["test", "dev"]},
+                {"key": "stage", "operator": "In", "values": ["live"]},
+                {"key": "a", "operator": "Exists"},
+                {"key": "b", "operator": "DoesNotExist", "values": []},
+            ],
+        });
+        let selector = parse(serde_json::from_value(selector).unwrap()).unwrap();
+        assert_eq!(
+            selector.to_string(),
+            "team=x,tier=,example.com/stage notin (dev,test),stage in (live),a,!b"
+        );
+    }
+
+    #[test]
+    fn what_makes_none_is_refused_in_the_words_of_kubernetes() {
+        let long = "x".repeat(64);
+        let name = "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an \
+                    alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is \
+                    '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
+        for (selector, expected) in [
+            (
+                json!({"matchExpressions": [{"key": "a b", "operator": "Bogus"}]}),
+                "\"Bogus\" is not a valid label selector operator".to_owned(),
+            ),
+            (json!({"matchLabels": {"a b": "x"}}), format!("key: Invalid value: \"a b\": name part {name}")),
+            (
+                json!({"matchLabels": {"a": long}}),
+                format!("values[0][a]: Invalid value: \"{long}\": must be no more than 63 bytes"),
+            ),
+            (
+                json!({"matchExpressions": [{"key": "a", "operator": "In"}]}),
+                "values: Invalid value: []: for 'in', 'notin' operators, values set can't be empty"
+                    .to_owned(),
+            ),
+            (
+                json!({"matchExpressions": [{"key": "", "operator": "Exists", "values": ["x", "y"]}]}),
+                format!(
+                    "[key: Invalid value: \"\": name part must be non-empty; name part {name}, values: Invalid value: \
+                     [\"x\",\"y\"]: values set must be empty for exists and does not exist]"
+                ),
+            ),
+        ] {
+            assert_eq!(words(selector), expected);
+        }
+    }
+}
