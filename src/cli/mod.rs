@@ -11,7 +11,9 @@ mod inputs;
 mod outcome;
 mod progress;
 mod report;
+mod run;
 mod schema;
+mod size;
 mod terminal;
 mod update;
 mod warnings;
@@ -36,6 +38,7 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Run(run::RunArguments),
     Update(update::UpdateArguments),
     Demo(demo::DemoArguments),
     Crds(crds::CrdsArguments),
@@ -56,6 +59,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         }
     };
     let result = match arguments.command {
+        Command::Run(arguments) => run::run(&arguments),
         Command::Update(arguments) => update::run(&arguments),
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Crds(arguments) => crds::run(&arguments),

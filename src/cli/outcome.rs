@@ -7,6 +7,8 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::git::outcome as git;
+use crate::reconcile::automation::conclusion::Conclusion;
 use crate::reconcile::automation::request::Request;
 use crate::sentence::chain;
 use crate::update::{ResultV2, Severity, UpdatePlan};
@@ -49,11 +51,32 @@ pub(super) struct Outcome {
     pub(super) unusable_images: Vec<UnusableImage>,
     /// Files that could not be written; their markers are `changed`, but the files are as they were.
     pub(super) not_written: Vec<String>,
+    /// The commit that was pushed; absent where none was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) commit: Option<Commit>,
     /// What failed, one sentence each.
     pub(super) errors: Vec<String>,
     /// What would change as a unified diff; only of a dry run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) diff: Option<String>,
+}
+
+/// What the runs of several automations came to.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub(super) struct Outcomes<'a> {
+    /// One for each automation, in the order of the manifests.
+    pub(super) automations: Vec<&'a Outcome>,
+}
+
+/// A commit that was pushed.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub(super) struct Commit {
+    /// The commit's id.
+    id: String,
+    /// The branch that has it.
+    branch: String,
+    /// The commit's message.
+    message: String,
 }
 
 /// An automation's namespace and name.
@@ -71,8 +94,12 @@ pub(super) struct AutomationName {
 pub(super) enum OutcomeKind {
     /// Files were written; there is no git involved.
     Updated,
-    /// There was nothing to do.
+    /// A commit was pushed.
+    Pushed,
+    /// The files were looked at, and there was nothing to do.
     Unchanged,
+    /// Policies and remote are as last time, or the automation is suspended; no file was looked at.
+    Skipped,
     /// Something would change, and nothing was written.
     DryRun,
     /// Something failed.
@@ -95,6 +122,12 @@ pub(super) struct Image {
 pub(super) struct FileChanges {
     /// By object, sorted by apiVersion, kind, name, namespace.
     objects: Vec<ObjectChanges>,
+}
+
+impl FileChanges {
+    fn len(&self) -> usize {
+        self.objects.iter().map(|object| object.changes.len()).sum()
+    }
 }
 
 /// What changed in one object; missing parts of its identity are empty.
@@ -225,6 +258,7 @@ impl Outcome {
             files_read: 0,
             unusable_images: Vec::new(),
             not_written: Vec::new(),
+            commit: None,
             errors: Vec::new(),
             diff: None,
         }
@@ -260,6 +294,40 @@ impl Outcome {
             })
             .collect();
         self.values = self.automation.is_some().then(|| request.values.clone());
+    }
+
+    /// Takes over how the run of an automation ended.
+    pub(super) fn set_conclusion(&mut self, conclusion: &Conclusion) {
+        let (kind, message) = match conclusion {
+            Conclusion::Success { outcome, .. } => match outcome {
+                git::Outcome::NothingNew => {
+                    (OutcomeKind::Skipped, "no change since last reconciliation".to_owned())
+                }
+                git::Outcome::NothingToCommit { .. } => {
+                    (OutcomeKind::Unchanged, "repository up-to-date".to_owned())
+                }
+                git::Outcome::Rehearsed { .. } => {
+                    let values: usize = self.changes.values().map(FileChanges::len).sum();
+                    (
+                        OutcomeKind::DryRun,
+                        format!("would change {values} values in {} files", self.changes.len()),
+                    )
+                }
+                git::Outcome::Pushed(push) => {
+                    let (branch, message) = (push.branch.to_string(), push.message.clone());
+                    self.commit = Some(Commit { id: push.commit.to_string(), branch, message });
+                    (OutcomeKind::Pushed, push.to_string())
+                }
+            },
+            Conclusion::Stall(stop) | Conclusion::Failure(stop) => {
+                let name = self.automation.as_ref();
+                let name = name.map(|AutomationName { namespace, name }| format!("{namespace}/{name}: "));
+                self.errors.push(format!("{}{}", name.unwrap_or_default(), stop.message));
+                (OutcomeKind::Failed, stop.message.clone())
+            }
+        };
+        self.outcome = kind;
+        self.message = Some(message);
     }
 
     /// Takes over what was found and planned.

@@ -3,20 +3,30 @@
 use std::fmt::Write;
 
 use super::terminal::{Palette, printable};
-use crate::reconcile::automation::request::Request;
-use crate::update::{MarkerOutcome, ResultV2, UpdatePlan};
+use crate::update::{MarkerOutcome, ResultV2, Setters, UpdatePlan};
 
 /// What a report is about.
 pub(super) struct Report<'a> {
     /// The automation's namespace and name, if there is one.
     pub(super) automation: Option<String>,
-    pub(super) request: &'a Request,
+    pub(super) setters: &'a Setters,
     pub(super) plan: &'a UpdatePlan,
     /// What changed, or would.
     pub(super) result: &'a ResultV2,
-    pub(super) is_dry_run: bool,
+    pub(super) deed: Deed,
     /// How many files could not be written.
     pub(super) not_written: usize,
+}
+
+/// What was done about the changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Deed {
+    /// They were made.
+    Changed,
+    /// They were not made, but would be.
+    WouldChange,
+    /// No file was looked into.
+    NotLooked,
 }
 
 /// Renders the report: what was selected, what changed file by file, and everything worth saying.
@@ -39,7 +49,7 @@ fn write_report(report: &Report<'_>, palette: Palette, text: &mut String) -> std
 fn write_policies(report: &Report<'_>, palette: Palette, text: &mut String) -> std::fmt::Result {
     writeln!(text, "{}Policies:{}", palette.heading, palette.reset)?;
     let mut is_empty = true;
-    for (policy, image) in report.request.update.setters.selected() {
+    for (policy, image) in report.setters.selected() {
         is_empty = false;
         let name = if report.automation.is_some() { policy.name.clone() } else { policy.to_string() };
         let image = image.map_or_else(|| "no latest image that can be used".to_owned(), ToString::to_string);
@@ -115,13 +125,14 @@ fn write_summary(report: &Report<'_>, text: &mut String) -> std::fmt::Result {
         0 => String::new(),
         number => format!("; {} could not be written", count(number, "file")),
     };
-    let what = match (files, report.is_dry_run) {
+    let what = match (files, report.deed) {
+        (_, Deed::NotLooked) => return writeln!(text),
         (0, _) if report.not_written > 0 => "Changed nothing".to_owned(),
         (0, _) => "Nothing to change".to_owned(),
-        (files, true) => {
+        (files, Deed::WouldChange) => {
             format!("Would change {} in {}", count(report.result.edits(), "value"), count(files, "file"))
         }
-        (files, false) => {
+        (files, Deed::Changed) => {
             format!("Changed {} in {}", count(report.result.edits(), "value"), count(files, "file"))
         }
     };

@@ -12,7 +12,7 @@ use super::given::given_images;
 use super::inputs::read_manifests;
 use super::outcome::{AutomationName, Outcome, OutcomeKind};
 use super::progress::ProgressLine;
-use super::report::{self, Report};
+use super::report::{self, Deed, Report};
 use super::terminal::{Palette, print, say};
 use super::warnings::{warn_of_empty_selection, warn_of_idle_images};
 use super::{Failure, diff};
@@ -119,7 +119,8 @@ pub(super) fn prefixed(outcome: &Outcome, sentence: &str) -> String {
     }
 }
 
-fn to_json(outcome: &Outcome) -> String {
+/// A result as JSON.
+pub(super) fn to_json(outcome: &impl serde::Serialize) -> String {
     let text = serde_json::to_string_pretty(outcome).expect("an outcome is plain JSON");
     format!("{text}\n")
 }
@@ -170,10 +171,10 @@ fn update(arguments: &UpdateArguments, outcome: &mut Outcome) -> Result<String, 
     let automation = outcome.automation.as_ref().map(|name| format!("{}/{}", name.namespace, name.name));
     let report = Report {
         automation,
-        request: &request,
+        setters: &request.update.setters,
         plan: &plan,
         result: &result,
-        is_dry_run: arguments.dry_run,
+        deed: if arguments.dry_run { Deed::WouldChange } else { Deed::Changed },
         not_written: outcome.not_written.len(),
     };
     text.push_str(&report::render(&report, palette));

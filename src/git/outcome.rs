@@ -1,5 +1,7 @@
 //! What came of a proposal.
 
+use std::fmt;
+
 use super::checkout::{CheckoutReference, Revision};
 use super::name::{BranchName, CommitId};
 use super::refspec::Refspec;
@@ -52,4 +54,15 @@ pub struct Push {
     pub message: String,
     /// Whether an earlier run pushed it and ended before it could say so.
     pub is_from_earlier_run: bool,
+}
+
+/// Prints as Flux sums up a push: `pushed commit 'ff3f5bd' to branch 'main'` (spec §2.12).
+impl fmt::Display for Push {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "pushed commit '{}' to branch '{}'", self.commit.short(), self.branch)?;
+        match &self.refspec {
+            Some(refspec) => write!(formatter, " and refspecs '{refspec}'"),
+            None => Ok(()),
+        }
+    }
 }

@@ -70,6 +70,22 @@ pub enum ObjectsError {
         /// Where to put it, where that is not plain.
         advice: &'static str,
     },
+    /// A secret that is given as a directory cannot be read.
+    #[error("secret '{namespace}/{name}' cannot be read from {}", directory.display())]
+    SecretDirectory {
+        /// The namespace.
+        namespace: String,
+        /// The name.
+        name: String,
+        /// The directory.
+        directory: std::path::PathBuf,
+        /// Why.
+        #[source]
+        cause: std::io::Error,
+    },
+    /// A manifest cannot be used.
+    #[error(transparent)]
+    Manifest(manifests::ManifestError),
     /// The state could not be read or written.
     #[error("cannot keep the state of {object}")]
     State {

@@ -3,7 +3,7 @@
 //! [`read`] takes files and directories (`source`), splits them into documents and lists into items (`document`), and
 //! makes typed objects (`object`, `secret`) of those that are ours to read (`kind`). A document that is ours and
 //! cannot be understood is an error, because a misread selector would change the wrong files; a document of somebody
-//! else is a [`Note`].
+//! else is a [`Note`]. A [`ManifestStore`] makes objects of them that a reconcile can work with.
 
 mod document;
 mod error;
@@ -11,6 +11,8 @@ mod kind;
 mod object;
 mod secret;
 mod source;
+mod state;
+mod store;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -23,6 +25,8 @@ use source::Origin;
 
 pub use error::{FieldError, ManifestError, Note, SyntaxError};
 pub use secret::{SecretError, SecretManifest};
+pub use state::StateDirectory;
+pub use store::{ManifestStore, SecretDirectory};
 
 /// The objects of a set of manifest files.
 #[derive(Debug, Default)]
@@ -78,6 +82,14 @@ impl Manifests {
     pub fn repositories(&self) -> impl Iterator<Item = &ImageRepository> {
         self.objects.iter().filter_map(|manifest| match &manifest.object {
             Object::Repository(repository) => Some(repository.as_ref()),
+            _ => None,
+        })
+    }
+
+    /// The git repositories, in the order of files and documents.
+    pub fn git_repositories(&self) -> impl Iterator<Item = &GitRepository> {
+        self.objects.iter().filter_map(|manifest| match &manifest.object {
+            Object::GitRepository(repository) => Some(repository.as_ref()),
             _ => None,
         })
     }

@@ -57,10 +57,7 @@ impl Event {
 
 /// What was pushed, in Flux's words.
 fn summary(push: &Push) -> String {
-    let mut text = format!("pushed commit '{}' to branch '{}'", push.commit.short(), push.branch);
-    if let Some(refspec) = &push.refspec {
-        text.push_str(&format!(" and refspecs '{refspec}'"));
-    }
+    let mut text = push.to_string();
     if !push.message.is_empty() {
         text.push('\n');
         text.push_str(&push.message);

@@ -1,0 +1,167 @@
+//! What a cluster would remember of objects: their generation and their status.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use kube::ResourceExt;
+use serde_json::Value;
+use tagboat_api::automation::ImageUpdateAutomationStatus;
+use tagboat_api::{GitRepository, ImageUpdateAutomation};
+
+/// A directory that keeps objects as a cluster would: one JSON file each, `objects/KIND/NAMESPACE/NAME.json`.
+#[derive(Clone, Debug)]
+pub struct StateDirectory {
+    root: PathBuf,
+}
+
+impl StateDirectory {
+    /// The state in `root`, which is made when something is written.
+    pub fn new(root: &Path) -> Self {
+        Self { root: root.to_owned() }
+    }
+
+    /// Gives an automation the generation and the status that it has here, as an API server would: the generation
+    /// rises when the spec or an annotation has changed.
+    ///
+    /// # Errors
+    ///
+    /// When what is here cannot be read.
+    pub fn recall(&self, automation: &mut ImageUpdateAutomation) -> io::Result<()> {
+        automation.status = None;
+        automation.metadata.generation = Some(1);
+        let Some(known) = self.read::<ImageUpdateAutomation>(&self.place(KIND, automation))? else {
+            return Ok(());
+        };
+        let is_same = known.spec == automation.spec && known.annotations() == automation.annotations();
+        let generation = known.metadata.generation.unwrap_or(1);
+        automation.metadata.generation = Some(if is_same { generation } else { generation + 1 });
+        automation.status = known.status;
+        Ok(())
+    }
+
+    /// Keeps an automation with a new status.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be written; what was here before is still here then.
+    pub fn keep(
+        &self,
+        automation: &ImageUpdateAutomation,
+        status: &ImageUpdateAutomationStatus,
+    ) -> io::Result<()> {
+        let object = ImageUpdateAutomation { status: Some(status.clone()), ..automation.clone() };
+        self.write(&self.place(KIND, automation), &object)
+    }
+
+    /// Whether a GitRepository is another than it was when it was last kept.
+    ///
+    /// # Errors
+    ///
+    /// When what is here cannot be read.
+    pub fn has_changed(&self, repository: &GitRepository) -> io::Result<bool> {
+        let known = self.read::<GitRepository>(&self.place(SOURCE_KIND, repository))?;
+        Ok(known.is_none_or(|known| known.spec != repository.spec))
+    }
+
+    /// Keeps a GitRepository.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be written.
+    pub fn keep_repository(&self, repository: &GitRepository) -> io::Result<()> {
+        self.write(&self.place(SOURCE_KIND, repository), repository)
+    }
+
+    fn place(&self, kind: &str, object: &impl ResourceExt) -> PathBuf {
+        let namespace = file_name(&object.namespace().unwrap_or_default());
+        let name = format!("{}.json", file_name(&object.name_any()));
+        self.root.join("objects").join(kind).join(namespace).join(name)
+    }
+
+    /// Reads an object; one that cannot be understood counts as none, for it can be written anew.
+    fn read<T: serde::de::DeserializeOwned>(&self, place: &Path) -> io::Result<Option<T>> {
+        match fs::read(place) {
+            Ok(content) => Ok(serde_json::from_slice::<Value>(&content)
+                .ok()
+                .and_then(|value| serde_json::from_value(value).ok())),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn write(&self, place: &Path, object: &impl serde::Serialize) -> io::Result<()> {
+        let folder = place.parent().unwrap_or(&self.root);
+        fs::create_dir_all(folder)?;
+        let content = serde_json::to_vec_pretty(object)?;
+        let mut new = tempfile::Builder::new().prefix(".new-").tempfile_in(folder)?;
+        new.write_all(&content)?;
+        new.persist(place).map_err(|error| error.error)?;
+        Ok(())
+    }
+}
+
+const KIND: &str = "ImageUpdateAutomation";
+const SOURCE_KIND: &str = "GitRepository";
+
+/// A name as a file's: what a cluster would not take for a name cannot lead elsewhere.
+fn file_name(name: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '.';
+    let mut text = String::new();
+    for (index, c) in name.chars().enumerate() {
+        if is_plain(c) && !(index == 0 && c == '.') {
+            text.push(c);
+        } else {
+            text.extend(c.to_string().bytes().map(|byte| format!("%{byte:02x}")));
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn automation(path: &str, annotation: &str) -> ImageUpdateAutomation {
+        serde_json::from_value(json!({
+            "apiVersion": "image.toolkit.fluxcd.io/v1",
+            "kind": "ImageUpdateAutomation",
+            "metadata": {"namespace": "n", "name": "../a", "annotations": {"a": annotation}},
+            "spec": {"interval": "1m", "sourceRef": {"kind": "GitRepository", "name": "r"}, "update": {"path": path}},
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn a_changed_spec_or_annotation_is_a_new_generation() {
+        let root = tempfile::tempdir().unwrap();
+        let state = StateDirectory::new(root.path());
+        let status =
+            ImageUpdateAutomationStatus { last_push_commit: Some("c".to_owned()), ..Default::default() };
+        let mut generations = Vec::new();
+        for (path, annotation) in [("a", "1"), ("a", "1"), ("b", "1"), ("b", "2"), ("b", "2")] {
+            let mut object = automation(path, annotation);
+            state.recall(&mut object).unwrap();
+            generations.push((object.metadata.generation.unwrap(), object.status.is_some()));
+            state.keep(&object, &status).unwrap();
+        }
+        assert_eq!(generations, [(1, false), (1, true), (2, true), (3, true), (3, true)]);
+        let places: Vec<_> =
+            fs::read_dir(root.path().join("objects/ImageUpdateAutomation/n")).unwrap().collect();
+        assert_eq!(places.len(), 1);
+    }
+
+    #[test]
+    fn a_state_that_cannot_be_understood_is_made_anew() {
+        let root = tempfile::tempdir().unwrap();
+        let state = StateDirectory::new(root.path());
+        let mut object = automation("a", "1");
+        state.keep(&object, &ImageUpdateAutomationStatus::default()).unwrap();
+        let place = state.place(KIND, &object);
+        fs::write(&place, "{").unwrap();
+        state.recall(&mut object).unwrap();
+        assert_eq!((object.metadata.generation, object.status), (Some(1), None));
+    }
+}

@@ -1,0 +1,108 @@
+//! Manifest files in the place of a cluster.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::PathBuf;
+
+use kube::ResourceExt;
+use tagboat_api::automation::ImageUpdateAutomationStatus;
+use tagboat_api::{GitRepository, ImagePolicy, ImageUpdateAutomation};
+
+use super::Manifests;
+use super::state::StateDirectory;
+use crate::objects::{Objects, ObjectsError};
+use crate::secret::Secret;
+
+/// Where a secret that is missing could have come from.
+const ADVICE: &str = "; give it as a Secret among the manifests or as --secret NAMESPACE/NAME=DIR, or log in as \
+                      yourself with --git-login user";
+
+/// The objects of manifest files, secrets in directories, and a state directory for what is written.
+#[derive(Debug)]
+pub struct ManifestStore {
+    /// The manifests.
+    pub manifests: Manifests,
+    /// Secrets that are given as directories; they count more than those among the manifests.
+    pub secrets: Vec<SecretDirectory>,
+    /// Where statuses are kept, if anywhere.
+    pub state: Option<StateDirectory>,
+}
+
+/// A secret with one file a key, as a volume of a pod has it.
+#[derive(Clone, Debug)]
+pub struct SecretDirectory {
+    /// The namespace; `None`: any that asks.
+    pub namespace: Option<String>,
+    /// The name.
+    pub name: String,
+    /// The directory.
+    pub directory: PathBuf,
+}
+
+impl SecretDirectory {
+    fn is(&self, namespace: &str, name: &str) -> bool {
+        self.name == name && self.namespace.as_deref().is_none_or(|own| own == namespace)
+    }
+
+    /// Reads the keys; names that begin with a dot are a volume's own.
+    fn read(&self) -> io::Result<BTreeMap<String, Secret>> {
+        let mut data = BTreeMap::new();
+        for item in fs::read_dir(&self.directory)? {
+            let item = item?;
+            let Ok(key) = item.file_name().into_string() else { continue };
+            if !key.starts_with('.') && fs::metadata(item.path())?.is_file() {
+                data.insert(key, Secret::new(fs::read(item.path())?));
+            }
+        }
+        Ok(data)
+    }
+}
+
+impl Objects for ManifestStore {
+    async fn policies(&self, namespace: &str) -> Result<Vec<ImagePolicy>, ObjectsError> {
+        let own = self.manifests.policies().filter(|policy| policy.namespace().as_deref() == Some(namespace));
+        Ok(own.cloned().collect())
+    }
+
+    async fn git_repository(
+        &self,
+        namespace: &str,
+        name: &str,
+    ) -> Result<Option<GitRepository>, ObjectsError> {
+        Ok(self.manifests.git_repository(namespace, name).cloned())
+    }
+
+    async fn secret(&self, namespace: &str, name: &str) -> Result<BTreeMap<String, Secret>, ObjectsError> {
+        if let Some(directory) = self.secrets.iter().find(|directory| directory.is(namespace, name)) {
+            return directory.read().map_err(|cause| ObjectsError::SecretDirectory {
+                namespace: namespace.to_owned(),
+                name: name.to_owned(),
+                directory: directory.directory.clone(),
+                cause,
+            });
+        }
+        let found = self.manifests.secret(namespace, name).map_err(ObjectsError::Manifest)?;
+        found.cloned().ok_or_else(|| ObjectsError::NoSecret {
+            namespace: namespace.to_owned(),
+            name: name.to_owned(),
+            advice: ADVICE,
+        })
+    }
+
+    async fn write_status(
+        &self,
+        automation: &ImageUpdateAutomation,
+        status: &ImageUpdateAutomationStatus,
+    ) -> Result<(), ObjectsError> {
+        let Some(state) = &self.state else { return Ok(()) };
+        state.keep(automation, status).map_err(|cause| ObjectsError::State {
+            object: format!(
+                "ImageUpdateAutomation {}/{}",
+                automation.namespace().unwrap_or_default(),
+                automation.name_any()
+            ),
+            cause,
+        })
+    }
+}
