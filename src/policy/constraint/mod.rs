@@ -151,5 +151,17 @@ pub enum ConstraintError {
     },
 }
 
+impl ConstraintError {
+    /// The condition reason that stands for the error in an ImagePolicy (spec §3.4); a checkout has one of its own.
+    pub fn reason(&self) -> &'static str {
+        "InvalidPolicy"
+    }
+
+    /// Whether trying again can help; never, for only a changed spec does.
+    pub fn is_retryable(&self) -> bool {
+        false
+    }
+}
+
 #[cfg(test)]
 mod tests;

@@ -120,6 +120,7 @@ fn what_is_no_constraint_is_refused_in_the_words_of_the_library() {
         ["1.2.3 | 2.0.0", "1.2|3", "|", "1x", "x1", "1.xx", "v1.2.3-beta.01", "99999999999999999999.0.0"]
     {
         assert_eq!(error(text), "constraint parser error", "{text:?}");
+        assert!(!Constraint::parse(text).unwrap_err().is_retryable(), "{text:?}");
     }
     assert_eq!(error(&"1".repeat(513)), "constraint string is too long (max 512 bytes)");
     assert_eq!(error(&["1"; 33].join("||")), "too many constraint groups (max 32)");
