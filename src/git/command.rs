@@ -250,7 +250,8 @@ impl<'a> Call<'a> {
             command.envs(access.environment().iter().map(|(name, value)| (name, value)));
         }
         if self.git.is_repository {
-            command.env("GIT_DIR", &self.git.place);
+            // The process is in it, and so its name does not matter.
+            command.env("GIT_DIR", ".");
         }
         for (name, value) in SETTINGS {
             command.arg("-c").arg(format!("{name}={value}"));

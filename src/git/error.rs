@@ -47,7 +47,7 @@ pub enum SyncError {
         range: String,
     },
     /// The range of versions cannot be understood.
-    #[error("semver {range:?} is no range of versions")]
+    #[error("semver parse error: {range:?}")]
     Range {
         /// The range.
         range: String,
