@@ -44,7 +44,9 @@ fn new_masks(old: &Parsed<'_>, new: &Parsed<'_>, difference: &Difference<'_, '_>
         vec![(span.start - blank..span.end, "")]
     } else if parsed::is_block(difference.new_style) {
         assert_ne!(difference.old_style, ScalarStyle::Plain, "a block came");
-        block_masks(new, difference.new, true)
+        let mut masks = block_masks(new, difference.new, true);
+        masks.extend(tag_mask(&difference.new.1, difference));
+        masks
     } else {
         let mut masks: Masks = tag_mask(&difference.new.1, difference).into_iter().collect();
         masks.push((span, MASK));

@@ -259,7 +259,10 @@ mod tests {
             ("a: | @", "v2", "a: v2 @"),
             ("- ! @\n# note\n\n@\n- v1\n", "v2", "- ! v2 @\n# note\n\n@\n- v2\n"),
             ("k:\n  - ! @\n @\n  - v1\n", "v2", "k:\n  - ! v2 @\n @\n  - v2\n"),
+            ("- - ! @\n  @\n- v1\n", "v2", "- - ! v2 @\n  @\n- v1\n"),
+            ("- - ! @\n@\n  @\n- v1\n", "v2", "- - ! v2 @\n@\n  @\n- v1\n"),
             ("a: !!float @\n  &x v1\nb: *x\n", "v2", "a: !!str @\n  &x v2\nb: *x\n"),
+            ("- !!float @\n  # note\n  |\n   v1\n", "v2", "- !!str @\n  # note\n  |-\n   v2\n"),
             ("k:\n  - |- @\n  - @\n  -\n", "v2", "k:\n  - v2 @\n  - v2 @\n  -\n"),
             ("k:\n@\n- |\n  v1\n", "v2", "k:\n@\n- |-\n  v2\n"),
             ("k:\n- x\n@\n- >+\n\n  | v1\n- y\n", "v2", "k:\n- x\n@\n- >-\n  v2\n- y\n"),
@@ -289,6 +292,7 @@ mod tests {
         for (before, tag, after) in table.into_iter().filter(|(_, tag, _)| *tag != "~") {
             let (before, after) = (before.replace('@', M), after.replace('@', M));
             assert_eq!(update(&before, tag).text.as_deref(), Some(after.as_str()), "{before:?}");
+            assert_eq!(update(&after, tag).text, None, "{after:?}");
         }
     }
 

@@ -46,15 +46,15 @@ pub(crate) enum Above {
 /// The surroundings of a scalar that is about to take its comment.
 pub(crate) struct Surroundings<'a> {
     pub(crate) source: &'a str,
-    /// The place of a scalar that is not written at all.
-    pub(crate) absent_at: Option<usize>,
+    /// Whether the scalar is not written at all.
+    pub(crate) is_absent: bool,
     /// The comment behind the scalar, on its last line (of a block: on the line of its indicator).
     pub(crate) behind: Option<Comment>,
-    /// The comments since the last node.
+    /// The comments between the last node and the scalar.
     pub(crate) waiting: Vec<Waiting>,
-    /// Whether block collections ended since the last node.
-    pub(crate) has_ended: bool,
-    /// The column of the collection that holds the scalar.
+    /// The column of the block collection around the last node; it may have ended since.
+    pub(crate) last_column: usize,
+    /// The column of the block collection around the scalar.
     pub(crate) own_column: usize,
 }
 
@@ -63,8 +63,6 @@ pub(crate) struct Surroundings<'a> {
 pub(crate) struct Attachment {
     pub(crate) deciding: Option<Comment>,
     pub(crate) strays: Vec<Comment>,
-    /// The comments that go on waiting: they stand below an absent scalar.
-    pub(crate) kept: Vec<Waiting>,
 }
 
 /// Decides which of the comments around a scalar is its own.
@@ -79,15 +77,11 @@ pub(crate) fn attach(around: Surroundings<'_>) -> Attachment {
     for waiting in around.waiting {
         match waiting.place {
             Place::Property => line_comments.push(waiting.comment),
-            Place::Opening if around.absent_at.is_some() => line_comments.push(waiting.comment),
+            Place::Opening if around.is_absent => line_comments.push(waiting.comment),
             Place::Opening => head_comments.push(waiting.comment),
             Place::OwnLine => {
                 own_lines += 1;
-                let column = waiting.comment.column;
-                let ended = !waiting.after_dash && around.has_ended && column != around.own_column;
-                if around.absent_at.is_some_and(|place| waiting.comment.span.start >= place) {
-                    attachment.kept.push(waiting);
-                } else if around.absent_at.is_some() || ended || own_lines <= feet {
+                if around.is_absent || own_lines <= feet {
                     attachment.strays.push(waiting.comment);
                 } else {
                     head_comments.push(waiting.comment);
@@ -107,20 +101,31 @@ pub(crate) fn attach(around: Surroundings<'_>) -> Attachment {
     attachment
 }
 
-/// How many of the comments on own lines are the foot of what stands above them: a group of comments right
-/// below content, with a blank line behind it.
+/// How many of the comments on own lines are the foot of what stands above them.
+///
+/// The comments come in groups. A line (a comment's, a dash's or the entry's own) that is less indented than the
+/// last collection, and otherwise than a group's first comment, makes a foot of the group above it. The first blank
+/// line does so too, if the group begins right below content or is itself less indented than the last collection.
 fn count_feet(around: &Surroundings<'_>) -> usize {
-    let mut own = around.waiting.iter().filter(|waiting| waiting.place == Place::OwnLine);
-    let Some(first) = own.next().filter(|first| first.above == Above::Content) else { return 0 };
-    let mut last_of_group = &first.comment;
-    let mut group = 1;
-    for waiting in own {
-        if waiting.comment.line != last_of_group.line + 1 {
-            break;
+    let own: Vec<&Waiting> =
+        around.waiting.iter().filter(|waiting| waiting.place == Place::OwnLine).collect();
+    let Some(mut above) = own.first().map(|first| first.above) else { return 0 };
+    let is_less = |first: &Waiting, column| !first.after_dash && column < around.last_column;
+    let ends = |first: &Waiting, column| is_less(first, column) && column != first.comment.column;
+    let mut feet = 0;
+    for (number, waiting) in own.iter().enumerate() {
+        let column = if waiting.after_dash { around.own_column } else { waiting.comment.column };
+        if ends(own[feet], column) {
+            feet = number;
         }
-        last_of_group = &waiting.comment;
-        group += 1;
+        let below = lines::next_line(around.source, waiting.comment.span.end);
+        if above != Above::Blank && lines::is_blank(lines::line_at(around.source, below)) {
+            let first = own[feet];
+            if feet == 0 && above == Above::Content || is_less(first, first.comment.column) {
+                feet = number + 1;
+            }
+            above = Above::Blank;
+        }
     }
-    let below = lines::next_line(around.source, last_of_group.span.end);
-    if lines::is_blank(lines::line_at(around.source, below)) { group } else { 0 }
+    if own.get(feet).is_some_and(|first| ends(first, around.own_column)) { own.len() } else { feet }
 }

@@ -56,6 +56,12 @@ impl<'s> PathTracker<'s> {
         self.open.last().map(|frame| &frame.collection)
     }
 
+    /// The column of the innermost block collection that is open.
+    pub(crate) fn block_column(&self) -> usize {
+        let innermost = self.open.iter().rev().find(|frame| !frame.collection.is_flow);
+        innermost.map_or(0, |frame| frame.collection.column)
+    }
+
     /// Takes note of a node that begins, with its name should it be a scalar key; true if it is a mapping's
     /// key or within one.
     pub(crate) fn begin_node(&mut self, name: Step<'s>) -> bool {

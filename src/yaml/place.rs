@@ -22,6 +22,8 @@ pub(crate) struct LastNode {
     pub(crate) end: usize,
     /// The column where it begins.
     pub(crate) column: usize,
+    /// The column of the block collection around it.
+    pub(crate) block_column: usize,
 }
 
 /// What is known when a comment comes that stands behind no scalar value.

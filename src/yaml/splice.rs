@@ -205,8 +205,9 @@ fn new_tag(source: &str, scalar: &Scalar<'_>, comment: &Comment) -> (Option<Spli
     if tag.meaning != TagMeaning::OtherYamlType {
         return (None, Some(tag.name.clone()));
     }
-    let is_held_by_tag = tag.span.end <= comment.span.start && comment.span.end <= scalar.span.start;
-    if is_held_by_tag && scalar.style != Style::Absent && !scalar.style.is_block() {
+    let begins_before = if scalar.style.is_block() { scalar.header_end } else { scalar.span.start };
+    let is_held_by_tag = tag.span.end <= comment.span.start && comment.span.end <= begins_before;
+    if is_held_by_tag && scalar.style != Style::Absent {
         let splice = Splice { range: tag.span.clone(), text: "!!str".to_owned() };
         return (Some(splice), Some(STRING_TAG.to_owned()));
     }

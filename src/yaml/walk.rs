@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use granit_parser::{Event, Span, StructureStyle};
 
-use super::attachment::{self, Attachment, Surroundings, Waiting};
+use super::attachment::{self, Attachment, Place, Surroundings, Waiting};
 use super::fingerprint::tag_name;
 use super::path::{Collection, PathTracker, Step};
 use super::place::{self, Context, LastNode, NodeKind};
@@ -36,8 +36,6 @@ pub struct Walk<'s> {
     waiting: Vec<Waiting>,
     /// How many may wait.
     comment_run: usize,
-    /// Whether block collections ended since the last node.
-    has_ended: bool,
     queue: VecDeque<Visit<'s>>,
 }
 
@@ -52,7 +50,6 @@ impl<'s> Walk<'s> {
             last: None,
             waiting: Vec::new(),
             comment_run: limits.comment_run,
-            has_ended: false,
             queue: VecDeque::new(),
         }
     }
@@ -146,30 +143,43 @@ impl<'s> Walk<'s> {
             if !span.is_empty() {
                 self.remember(NodeKind::Other, span);
             }
-        } else {
-            self.has_ended = true;
         }
     }
 
     fn value(&mut self, mut scalar: Scalar<'s>, span: &Span) -> Result<(), YamlError> {
-        let has_ended = std::mem::take(&mut self.has_ended);
+        let last_column = self.last.map_or(0, |last| last.block_column);
+        let below = self.take_comments_below(&scalar);
         self.remember(NodeKind::Value, span);
         let behind = self.comment_behind(&scalar)?;
         if scalar.style.is_block() {
             self.find_header(&mut scalar, behind.as_ref());
         }
-        let Attachment { deciding, strays, kept } = attachment::attach(Surroundings {
+        let Attachment { deciding, strays } = attachment::attach(Surroundings {
             source: self.source,
-            absent_at: (scalar.style == Style::Absent).then_some(scalar.span.start),
+            is_absent: scalar.style == Style::Absent,
             behind,
             waiting: std::mem::take(&mut self.waiting),
-            has_ended,
-            own_column: self.tracker.innermost().map_or(0, |collection| collection.column),
+            last_column,
+            own_column: self.tracker.block_column(),
         });
-        self.waiting = kept;
+        for comment in below {
+            self.hold(comment)?;
+        }
         self.queue.extend(strays.into_iter().map(Visit::Stray));
         self.queue.push_back(Visit::Value(scalar, deciding));
         Ok(())
+    }
+
+    /// Takes out the comments below an absent scalar, which the parser gives before it, so that they can wait for
+    /// the next node in the same way as below a scalar that is there.
+    fn take_comments_below(&mut self, scalar: &Scalar<'_>) -> Vec<Comment> {
+        if scalar.style != Style::Absent {
+            return Vec::new();
+        }
+        let is_below = |waiting: &mut Waiting| {
+            waiting.place == Place::OwnLine && waiting.comment.span.start >= scalar.span.start
+        };
+        self.waiting.extract_if(.., is_below).map(|waiting| waiting.comment).collect()
     }
 
     /// Takes the comment that stands behind the scalar just met; the parser gives it next.
@@ -237,7 +247,6 @@ impl<'s> Walk<'s> {
 
     /// Gives up the waiting comments: no scalar value follows them.
     fn strand(&mut self) {
-        self.has_ended = false;
         self.queue.extend(self.waiting.drain(..).map(|waiting| Visit::Stray(waiting.comment)));
     }
 
@@ -281,7 +290,8 @@ impl<'s> Walk<'s> {
             let before = lines::text_before(self.source, end);
             end -= if lines::is_blank(before) { before.len() } else { 0 };
         }
-        self.last = Some(LastNode { kind, end, column: span.start.col() });
+        self.last =
+            Some(LastNode { kind, end, column: span.start.col(), block_column: self.tracker.block_column() });
     }
 }
 

@@ -45,6 +45,9 @@ func (w *writer) between(indent int) {
 			w.text.WriteString("\n")
 			continue
 		}
+		if w.chance(10) {
+			column = max(0, indent+w.random.IntN(7)-3)
+		}
 		w.text.WriteString(strings.Repeat(" ", column) + w.comment() + "\n")
 	}
 }
