@@ -135,7 +135,7 @@ impl<P: Proposer> Attempt<P> {
         let Some(base) = self.base(old) else { return Ok(Ended::Done) };
         fetch_missing(mirror, remote, base, deadline)?;
         let base = mirror.peel(base).map_err(|cause| SyncError::NoCommit {
-            url: remote.url.clone(),
+            url: remote.url.to_string(),
             name: base.to_string(),
             cause,
         })?;
@@ -476,7 +476,7 @@ impl Arrivals {
 
 fn refusal(remote: &Remote, reply: &PushReply, reference: RefName) -> SyncError {
     let words = reply.refusal(&reference);
-    SyncError::Refused { url: remote.url.clone(), reference, words }
+    SyncError::Refused { url: remote.url.to_string(), reference, words }
 }
 
 fn seen(checkout: CommitId, push: Option<CommitId>, refspec: Option<&Refspec>, listing: &Listing) -> Seen {

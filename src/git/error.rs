@@ -10,7 +10,6 @@ use super::mirror::MirrorError;
 use super::name::RefName;
 use super::remote::RemoteError;
 use super::tree;
-use super::url::RemoteUrl;
 use crate::failing::Failing;
 
 /// Why a run against a remote did not succeed.
@@ -26,13 +25,13 @@ pub enum SyncError {
     #[error("unable to clone '{url}': the repository is empty; push a first commit to it")]
     Empty {
         /// The remote.
-        url: RemoteUrl,
+        url: String,
     },
     /// The remote does not have the reference that is to be checked out.
     #[error("unable to clone '{url}': couldn't find remote ref {:?}{}", name.as_str(), known(branches))]
     NoReference {
         /// The remote.
-        url: RemoteUrl,
+        url: String,
         /// The reference.
         name: RefName,
         /// The branches that there are, if that was asked.
@@ -42,7 +41,7 @@ pub enum SyncError {
     #[error("unable to clone '{url}': no match found for semver: {range}")]
     NoVersion {
         /// The remote.
-        url: RemoteUrl,
+        url: String,
         /// The range of versions.
         range: String,
     },
@@ -59,7 +58,7 @@ pub enum SyncError {
     #[error("{name} of '{url}' does not lead to a commit")]
     NoCommit {
         /// The remote.
-        url: RemoteUrl,
+        url: String,
         /// The reference, or the id.
         name: String,
         /// Why.
@@ -82,7 +81,7 @@ pub enum SyncError {
     #[error("failed to push to remote '{url}': {reference} was refused: {words}")]
     Refused {
         /// The remote.
-        url: RemoteUrl,
+        url: String,
         /// The reference.
         reference: RefName,
         /// The server's words.
@@ -94,7 +93,7 @@ pub enum SyncError {
     )]
     Overtaken {
         /// The remote.
-        url: RemoteUrl,
+        url: String,
         /// How often it was tried.
         tries: u32,
     },

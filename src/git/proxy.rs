@@ -88,7 +88,10 @@ impl Proxy {
 mod tests {
     use std::collections::BTreeMap;
 
+    use tagboat_api::Reason;
+
     use super::*;
+    use crate::failing::Failing;
 
     fn read(data: &[(&str, &str)]) -> Result<Proxy, CredentialsError> {
         let data: BTreeMap<String, Secret> =
@@ -149,7 +152,7 @@ mod tests {
         for (data, wanted) in cases {
             let error = read(data).unwrap_err();
             assert_eq!(error.to_string(), *wanted);
-            assert_eq!((error.reason(), error.is_retryable()), ("SourceManagerFailed", true));
+            assert_eq!((error.reason(), error.is_retryable()), (Reason::SourceManagerFailed, true));
         }
     }
 

@@ -33,7 +33,7 @@ pub enum RemoteError {
         /// What was being done.
         doing: &'static str,
         /// The remote.
-        url: RemoteUrl,
+        url: String,
         /// What is the matter.
         trouble: Trouble,
         /// Git's words.
@@ -45,7 +45,7 @@ pub enum RemoteError {
         /// What was being done.
         doing: &'static str,
         /// The remote.
-        url: RemoteUrl,
+        url: String,
         /// Why.
         #[source]
         cause: GitError,
@@ -59,7 +59,7 @@ pub enum RemoteError {
         /// What was being done.
         doing: &'static str,
         /// The remote.
-        url: RemoteUrl,
+        url: String,
         /// Where it sends us.
         target: String,
     },
@@ -67,7 +67,7 @@ pub enum RemoteError {
     #[error("unable to list '{url}'")]
     Listing {
         /// The remote.
-        url: RemoteUrl,
+        url: String,
         /// Why.
         #[source]
         cause: ListingError,
@@ -79,7 +79,7 @@ pub enum RemoteError {
     )]
     TooLarge {
         /// The remote.
-        url: RemoteUrl,
+        url: String,
         /// The limit in bytes.
         limit: u64,
     },
@@ -119,7 +119,7 @@ impl Remote {
         let call = call.arguments(wanted.iter().map(Wanted::pattern));
         let output = call.run().map_err(|cause| self.explain("list", cause))?;
         let listing = Listing::parse(&output);
-        listing.map_err(|cause| RemoteError::Listing { url: self.url.clone(), cause })
+        listing.map_err(|cause| RemoteError::Listing { url: self.url.to_string(), cause })
     }
 
     /// Fetches commits, or tag objects, without their history.
@@ -147,7 +147,7 @@ impl Remote {
             .argument(self.url.to_argument())
             .arguments(objects.iter().map(|object| format!("+{object}:{}", Mirror::kept_name(*object))))
             .watch(&mut is_within_limit);
-        let too_large = || RemoteError::TooLarge { url: self.url.clone(), limit: self.size_limit };
+        let too_large = || RemoteError::TooLarge { url: self.url.to_string(), limit: self.size_limit };
         match call.run() {
             Err(GitError::Stopped { .. }) => Err(too_large()),
             Err(cause) => Err(self.explain("fetch", cause)),
@@ -196,7 +196,7 @@ impl Remote {
     }
 
     fn explain(&self, doing: &'static str, cause: GitError) -> RemoteError {
-        let url = self.url.clone();
+        let url = self.url.to_string();
         match cause {
             GitError::Refused { verb, words } => match diagnose(&words) {
                 Some(trouble) => RemoteError::Troubled { doing, url, trouble, words },

@@ -6,7 +6,7 @@ use super::checkout::{CheckoutReference, Revision};
 use super::error::SyncError;
 use super::listing::{Listed, Listing};
 use super::mirror::Mirror;
-use super::name::{CommitId, RefName};
+use super::name::{BranchName, CommitId, RefName};
 use super::remote::{Remote, Wanted};
 use crate::policy::{Constraint, Version};
 
@@ -60,17 +60,14 @@ pub(super) fn choose(
         CheckoutReference::Semver(range) => {
             let tied = highest(range, listing)?;
             let newest = match tied.as_slice() {
-                [] => return Err(SyncError::NoVersion { url: remote.url.clone(), range: range.clone() }),
+                [] => return Err(SyncError::NoVersion { url: remote.url.to_string(), range: range.clone() }),
                 [one] => *one,
                 several => newest(several, mirror, remote, deadline)?,
             };
             Ok(of(newest.0, newest.1))
         }
         CheckoutReference::Commit { commit, branch } => Ok(Source {
-            revision: Revision {
-                reference: branch.as_ref().map(|branch| branch.reference()),
-                commit: *commit,
-            },
+            revision: Revision { reference: branch.as_ref().map(BranchName::reference), commit: *commit },
             object: *commit,
         }),
     }
@@ -120,7 +117,7 @@ fn newest<'l>(
 
 /// Says what there is instead of a reference that there is not.
 fn missing(name: RefName, mirror: &Mirror, remote: &Remote, deadline: Instant) -> SyncError {
-    let url = remote.url.clone();
+    let url = remote.url.to_string();
     match remote.list(mirror, &[], deadline) {
         Ok(all) if all.is_empty => SyncError::Empty { url },
         Ok(all) => {

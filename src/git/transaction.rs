@@ -119,7 +119,7 @@ pub(super) fn transact<P: Proposer>(
                 tries += 1;
             }
             Ended::Overtaken => {
-                break attempt.fail(SyncError::Overtaken { url: remote.url.clone(), tries: TRIES });
+                break attempt.fail(SyncError::Overtaken { url: remote.url.to_string(), tries: TRIES });
             }
             Ended::Refused(error) if attempt.commits() > 1 => {
                 // One commit that the server does not take must not keep the others out.
@@ -196,7 +196,7 @@ impl Repairs {
                 Ended::Mended
             }
             _ => {
-                let url = remote.url.clone();
+                let url = remote.url.to_string();
                 Ended::Failed(RemoteError::Redirected { doing: "reach", url, target }.into())
             }
         }

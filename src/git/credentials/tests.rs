@@ -183,10 +183,10 @@ fn a_bad_secret_is_refused_in_one_sentence() {
 #[test]
 fn a_wrong_provider_stalls_and_the_rest_is_tried_again() {
     let stalled = read("https://h/x", &[("githubAppID", "1")]).unwrap_err();
-    assert_eq!((stalled.reason(), stalled.is_retryable()), ("InvalidSourceConfiguration", false));
+    assert_eq!((stalled.reason(), stalled.is_retryable()), (Reason::InvalidSourceConfiguration, false));
     assert!(!stalled.is_authentication_option());
     let missing = read("ssh://h/x", &[]).unwrap_err();
-    assert_eq!((missing.reason(), missing.is_retryable()), ("SourceManagerFailed", true));
+    assert_eq!((missing.reason(), missing.is_retryable()), (Reason::SourceManagerFailed, true));
     assert!(missing.is_authentication_option());
 
     let data = BTreeMap::from([("githubAppID".to_owned(), Secret::new("1"))]);
