@@ -5,9 +5,11 @@
 //! deadline, and no more of its output is kept than fits the bounds here.
 
 use std::ffi::{OsStr, OsString};
+use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::access::Access;
@@ -45,6 +47,7 @@ const LOCAL_WORK: Duration = Duration::from_secs(600);
 pub struct Git {
     place: PathBuf,
     is_repository: bool,
+    lock: Option<Arc<File>>,
 }
 
 /// Why a git process did not do its work.
@@ -95,12 +98,15 @@ pub enum GitError {
 impl Git {
     /// Git in `directory`, as if called there.
     pub fn in_directory(directory: &Path) -> Self {
-        Self { place: directory.to_owned(), is_repository: false }
+        Self { place: directory.to_owned(), is_repository: false, lock: None }
     }
 
-    /// Git on the bare repository at `place`.
-    pub fn on_repository(place: &Path) -> Self {
-        Self { place: place.to_owned(), is_repository: true }
+    /// Git on the bare repository at `place`, which `lock` holds.
+    ///
+    /// Every process has the lock as its standard input, where it reads nothing: should we be killed while it works,
+    /// the repository stays locked until it is done.
+    pub fn on_repository(place: &Path, lock: Arc<File>) -> Self {
+        Self { place: place.to_owned(), is_repository: true, lock: Some(lock) }
     }
 
     /// Begins a call of `git VERB`.
@@ -219,7 +225,8 @@ impl<'a> Call<'a> {
             io::ErrorKind::NotFound if self.git.place.is_dir() => GitError::Missing,
             _ => GitError::NotStarted { verb, cause },
         };
-        let running = Running::start(self.command()).map_err(not_started)?;
+        let command = self.command().map_err(|cause| GitError::NotStarted { verb, cause })?;
+        let running = Running::start(command).map_err(not_started)?;
         match running.wait(deadline, self.watch.take()) {
             Err(cause) => Err(GitError::NotStarted { verb, cause }),
             Ok(Ended::TimedOut) => Err(GitError::TimedOut { verb, after: begin.elapsed() }),
@@ -232,9 +239,13 @@ impl<'a> Call<'a> {
         }
     }
 
-    fn command(&self) -> Command {
+    fn command(&self) -> io::Result<Command> {
         let mut command = Command::new("git");
-        command.current_dir(&self.git.place).stdin(Stdio::null()).env_clear();
+        let input = match &self.git.lock {
+            Some(lock) => lock.try_clone()?.into(),
+            None => Stdio::null(),
+        };
+        command.current_dir(&self.git.place).stdin(input).env_clear();
         for name in INHERITED {
             if let Some(value) = std::env::var_os(name) {
                 command.env(name, value);
@@ -262,7 +273,7 @@ impl<'a> Call<'a> {
         }
         command.arg(self.verb).args(&self.arguments);
         process::lead_a_group(&mut command);
-        command
+        Ok(command)
     }
 }
 

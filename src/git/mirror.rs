@@ -8,6 +8,7 @@ use std::fs::{self, DirBuilder, File, TryLockError};
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use git2::{Oid, Repository, RepositoryInitOptions};
@@ -58,7 +59,7 @@ impl MirrorKey {
 pub(super) struct Mirror {
     folder: PathBuf,
     repository: Repository,
-    _lock: File,
+    lock: Arc<File>,
 }
 
 /// Why a mirror cannot be used.
@@ -114,7 +115,7 @@ impl Mirror {
             Ok(repository) => repository,
             Err(_) => create(&folder)?,
         };
-        Ok(Self { folder, repository, _lock: lock })
+        Ok(Self { folder, repository, lock: Arc::new(lock) })
     }
 
     /// Throws the repository away and begins an empty one.
@@ -139,7 +140,7 @@ impl Mirror {
 
     /// Git on the repository.
     pub(super) fn git(&self) -> Git {
-        Git::on_repository(&self.folder.join(REPOSITORY))
+        Git::on_repository(&self.folder.join(REPOSITORY), self.lock.clone())
     }
 
     /// Whether the mirror has a commit.
