@@ -1,4 +1,6 @@
-//! `tagboat demo`: the main job on an embedded sample.
+//! `tagboat demo`: the main job on an embedded sample, from the manifests to a pushed commit.
+
+mod sample;
 
 use std::path::{Path, PathBuf};
 
@@ -6,14 +8,17 @@ use clap::Args;
 
 use super::Failure;
 use super::diff;
+use super::run::{self, GitLogin, RunArguments};
+use super::size::ByteSize;
 use super::terminal::{Palette, print};
-use super::update::{self, OutputFormat, UpdateArguments};
-use crate::git::{Git, GitError};
+use super::update::OutputFormat;
+use crate::git::Git;
 use crate::sentence::chain;
 
 /// Show the main job on a small sample fleet
 ///
-/// Unpacks the sample into a git repository, updates it, and shows the report and the diff.
+/// Makes a git repository with a sample in it, carries out an automation on it, shows the report and the commit that
+/// was pushed, and carries it out once more.
 #[derive(Debug, Args)]
 pub(super) struct DemoArguments {
     /// Where to unpack it: a directory that is empty or does not exist [default: a new temporary one]
@@ -21,58 +26,57 @@ pub(super) struct DemoArguments {
     directory: Option<PathBuf>,
 }
 
-macro_rules! sample {
-    ($($path:literal),* $(,)?) => {
-        &[$(($path, include_bytes!(concat!("../../demo/", $path)))),*]
-    };
-}
-
-/// The sample's files and their bytes.
-const SAMPLE: &[(&str, &[u8])] = sample![
-    "automation/automation.yaml",
-    "automation/policies.yaml",
-    "apps/web/deployment.yaml",
-    "apps/api/kustomization.yaml",
-    "apps/shop/values.yaml",
-    "apps/worker/worker.yaml",
-    "apps/legacy/cronjob.yaml",
-    "apps/charts/template.yaml",
-];
-
 pub(super) fn run(arguments: &DemoArguments) -> Result<(), Failure> {
     // Without git nothing is to be unpacked: a second try would find the directory full.
     Git::in_directory(Path::new(".")).call("version").run().map_err(|error| Failure::new(chain(&error)))?;
     let directory = prepare(arguments.directory.as_deref())?;
-    unpack(&directory)?;
-    let git = Git::in_directory(&directory);
-    make_repository(&git).map_err(|error| Failure::new(chain(&error)))?;
-    let manifests = directory.join("automation");
+    sample::unpack(&directory)?;
     print(&format!(
-        "A sample fleet is in {0}, a git repository: its manifests in automation/, its files in apps/.\n\n\
-         $ tagboat update {0} --policies {1}\n\n",
-        directory.display(),
-        manifests.display()
+        "A fleet of YAML files is in a bare git repository, {remote}, that stands for your server's.\n\
+         The objects in {manifests}/, of the kinds that Flux has, say which images it is to have.\n\n\
+         $ cd {directory}\n",
+        remote = sample::REMOTE,
+        manifests = sample::MANIFESTS,
+        directory = directory.display()
     ))?;
-    update::run(&UpdateArguments {
-        directory: directory.clone(),
-        policies: vec![manifests],
-        automation: None,
-        latest: Vec::new(),
-        dry_run: false,
-        strict: false,
-        output: OutputFormat::Text,
-    })?;
-    print(&format!("\n$ git -C {} diff --unified=0\n\n", directory.display()))?;
-    let changes =
-        git.call("diff").argument("--unified=0").run().map_err(|error| Failure::new(chain(&error)))?;
-    print(&diff::coloured(&String::from_utf8_lossy(&changes), Palette::for_output()))?;
+    run_once(&directory)?;
+    let remote = Git::on_repository(&directory.join(sample::REMOTE));
+    show(&remote, &["--oneline", "--shortstat", sample::BRANCH])?;
+    show(&remote, &["--format=", "--unified=0", sample::BRANCH, "--", "apps/web"])?;
     print(
-        "\nOnly marked values changed. Try it on your own: tagboat update DIR --policies PATH --dry-run\n",
+        "\nOnly marked values changed. A second run has nothing to do, and costs one look at the remote:\n\n",
     )?;
+    run_once(&directory)?;
+    print("\nTry it on your own: tagboat run PATH… --dry-run\n")?;
     Ok(())
 }
 
-/// Gives an empty directory to unpack into.
+/// Carries out the sample's automation, as the command line that is shown would in `directory`.
+fn run_once(directory: &Path) -> Result<(), Failure> {
+    let (manifests, state) = (sample::MANIFESTS, "state");
+    print(&format!("$ tagboat run {manifests} --state {state}\n\n"))?;
+    run::run(&RunArguments {
+        manifests: vec![directory.join(manifests)],
+        automation: None,
+        latest: Vec::new(),
+        dry_run: false,
+        output: OutputFormat::Text,
+        state: Some(directory.join(state)),
+        secret: Vec::new(),
+        git_login: GitLogin::Secrets,
+        mirror_max_size: ByteSize::DEFAULT_MIRROR,
+    })
+}
+
+/// Shows what `git show` says about the remote.
+fn show(remote: &Git, arguments: &[&str]) -> Result<(), Failure> {
+    print(&format!("\n$ git -C {} show {}\n", sample::REMOTE, arguments.join(" ")))?;
+    let said = remote.call("show").arguments(arguments).run().map_err(|error| Failure::new(chain(&error)))?;
+    print(&diff::coloured(&String::from_utf8_lossy(&said), Palette::for_output()))?;
+    Ok(())
+}
+
+/// Gives an empty directory to unpack into, by its whole name.
 fn prepare(wanted: Option<&Path>) -> Result<PathBuf, Failure> {
     let Some(wanted) = wanted else {
         let made = tempfile::Builder::new().prefix("tagboat-demo-").tempdir();
@@ -84,32 +88,10 @@ fn prepare(wanted: Option<&Path>) -> Result<PathBuf, Failure> {
         |cause: std::io::Error| Failure::new(format!("cannot unpack into {}: {cause}", wanted.display()));
     std::fs::create_dir_all(wanted).map_err(refused)?;
     match std::fs::read_dir(wanted).map_err(refused)?.next() {
-        None => Ok(wanted.to_owned()),
+        None => std::fs::canonicalize(wanted).map_err(refused),
         Some(_) => Err(Failure::new(format!(
             "{} is not empty; name a directory that is, or that does not exist",
             wanted.display()
         ))),
     }
-}
-
-fn unpack(directory: &Path) -> Result<(), Failure> {
-    for (path, content) in SAMPLE {
-        let path = directory.join(path);
-        let parent = path.parent().unwrap_or(directory);
-        std::fs::create_dir_all(parent)
-            .and_then(|()| std::fs::write(&path, content))
-            .map_err(|error| Failure::new(format!("cannot write {}: {error}", path.display())))?;
-    }
-    Ok(())
-}
-
-fn make_repository(git: &Git) -> Result<(), GitError> {
-    git.call("init").arguments(["--quiet", "--initial-branch=main"]).run()?;
-    git.call("add").argument("--all").run()?;
-    git.call("commit")
-        .setting("user.name", "demo")
-        .setting("user.email", "demo@example.com")
-        .arguments(["--quiet", "--message", "A sample fleet"])
-        .run()?;
-    Ok(())
 }

@@ -2,6 +2,7 @@
 
 mod choice;
 mod completions;
+mod count;
 mod crds;
 mod demo;
 mod diff;

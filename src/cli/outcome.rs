@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::count::count;
 use crate::git::outcome as git;
 use crate::reconcile::automation::conclusion::Conclusion;
 use crate::reconcile::automation::request::Request;
@@ -310,7 +311,11 @@ impl Outcome {
                     let values: usize = self.changes.values().map(FileChanges::len).sum();
                     (
                         OutcomeKind::DryRun,
-                        format!("would change {values} values in {} files", self.changes.len()),
+                        format!(
+                            "would change {} in {}",
+                            count(values, "value"),
+                            count(self.changes.len(), "file")
+                        ),
                     )
                 }
                 git::Outcome::Pushed(push) => {

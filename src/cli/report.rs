@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use super::count::count;
 use super::terminal::{Palette, printable};
 use crate::update::{MarkerOutcome, ResultV2, Setters, UpdatePlan};
 
@@ -25,8 +26,11 @@ pub(super) enum Deed {
     Changed,
     /// They were not made, but would be.
     WouldChange,
-    /// No file was looked into.
-    NotLooked,
+}
+
+/// The line that begins what is said of an automation.
+pub(super) fn heading(automation: &str, palette: Palette) -> String {
+    format!("{}Automation: {}{}\n", palette.heading, printable(automation), palette.reset)
 }
 
 /// Renders the report: what was selected, what changed file by file, and everything worth saying.
@@ -39,7 +43,7 @@ pub(super) fn render(report: &Report<'_>, palette: Palette) -> String {
 fn write_report(report: &Report<'_>, palette: Palette, text: &mut String) -> std::fmt::Result {
     write_policies(report, palette, text)?;
     if let Some(automation) = &report.automation {
-        writeln!(text, "\n{}Automation: {}{}", palette.heading, printable(automation), palette.reset)?;
+        write!(text, "\n{}", heading(automation, palette))?;
     }
     write_changes(report.result, palette, text)?;
     write_worth_saying(report.plan, palette, text)?;
@@ -119,21 +123,17 @@ fn write_worth_saying(plan: &UpdatePlan, palette: Palette, text: &mut String) ->
 }
 
 fn write_summary(report: &Report<'_>, text: &mut String) -> std::fmt::Result {
-    let count = |number: usize, noun: &str| format!("{number} {noun}{}", if number == 1 { "" } else { "s" });
     let files = report.result.file_changes.len();
     let failed = match report.not_written {
         0 => String::new(),
         number => format!("; {} could not be written", count(number, "file")),
     };
     let what = match (files, report.deed) {
-        (_, Deed::NotLooked) => return writeln!(text),
         (0, _) if report.not_written > 0 => "Changed nothing".to_owned(),
         (0, _) => "Nothing to change".to_owned(),
-        (files, Deed::WouldChange) => {
-            format!("Would change {} in {}", count(report.result.edits(), "value"), count(files, "file"))
-        }
-        (files, Deed::Changed) => {
-            format!("Changed {} in {}", count(report.result.edits(), "value"), count(files, "file"))
+        (files, deed) => {
+            let verb = if deed == Deed::WouldChange { "Would change" } else { "Changed" };
+            format!("{verb} {} in {}", count(report.result.edits(), "value"), count(files, "file"))
         }
     };
     let markers = &report.plan.markers;

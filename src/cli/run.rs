@@ -335,23 +335,23 @@ impl<'i> Work<'i> {
             text.push_str(&diff::coloured(diff, palette));
             text.push('\n');
         }
-        let empty = UpdatePlan::default();
-        let plan = self.plan.as_ref();
-        text.push_str(&report::render(
-            &Report {
-                automation: Some(full_name(self.automation)),
-                setters: &self.setters,
-                plan: plan.unwrap_or(&empty),
-                result: &plan.unwrap_or(&empty).result,
-                deed: match (plan, self.outcome.outcome) {
-                    (None, _) => Deed::NotLooked,
-                    (_, OutcomeKind::Pushed) => Deed::Changed,
-                    _ => Deed::WouldChange,
-                },
-                not_written: 0,
-            },
-            palette,
-        ));
+        let automation = full_name(self.automation);
+        // Where no file was looked into there is nothing to report but why.
+        text.push_str(&match &self.plan {
+            None => report::heading(&automation, palette),
+            Some(plan) => {
+                let is_pushed = self.outcome.outcome == OutcomeKind::Pushed;
+                let report = Report {
+                    automation: Some(automation),
+                    setters: &self.setters,
+                    plan,
+                    result: &plan.result,
+                    deed: if is_pushed { Deed::Changed } else { Deed::WouldChange },
+                    not_written: 0,
+                };
+                report::render(&report, palette)
+            }
+        });
         if let Some(message) = &self.outcome.message {
             text.push_str(&printable(message));
             text.push('\n');

@@ -8,6 +8,7 @@ use tagboat_api::ImageUpdateAutomation;
 use tagboat_api::settings::AutomationSettings;
 
 use super::choice::{choose_automation, full_name, name_of};
+use super::count::count;
 use super::given::given_images;
 use super::inputs::read_manifests;
 use super::outcome::{AutomationName, Outcome, OutcomeKind};
@@ -182,15 +183,15 @@ fn update(arguments: &UpdateArguments, outcome: &mut Outcome) -> Result<String, 
 }
 
 fn conclude(arguments: &UpdateArguments, outcome: &mut Outcome, plan: &UpdatePlan, result: &ResultV2) {
-    let (values, files) = (result.edits(), result.file_changes.len());
+    let (values, files) = (count(result.edits(), "value"), count(result.file_changes.len(), "file"));
     let (kind, message) = if !outcome.errors.is_empty() {
         (OutcomeKind::Failed, outcome.errors.join("; "))
     } else if plan.edits.is_empty() {
         (OutcomeKind::Unchanged, "nothing to change".to_owned())
     } else if arguments.dry_run {
-        (OutcomeKind::DryRun, format!("would change {values} values in {files} files"))
+        (OutcomeKind::DryRun, format!("would change {values} in {files}"))
     } else {
-        (OutcomeKind::Updated, format!("changed {values} values in {files} files"))
+        (OutcomeKind::Updated, format!("changed {values} in {files}"))
     };
     outcome.outcome = kind;
     outcome.message = outcome.automation.is_some().then_some(message);

@@ -1,0 +1,85 @@
+//! The embedded sample, and the repository that is made of it.
+
+use std::path::Path;
+
+use crate::cli::Failure;
+use crate::git::{Git, GitError};
+use crate::sentence::chain;
+
+/// The bare repository that stands for a server's.
+pub(super) const REMOTE: &str = "fleet.git";
+
+/// The branch that it has.
+pub(super) const BRANCH: &str = "main";
+
+/// The directory of the manifests.
+pub(super) const MANIFESTS: &str = "manifests";
+
+/// What the sample's GitRepository has where the path of [`REMOTE`] is to stand.
+const PLACEHOLDER: &str = "https://git.example.com/fleet.git";
+
+macro_rules! sample {
+    ($($path:literal),* $(,)?) => {
+        &[$(($path, include_bytes!(concat!("../../../demo/", $path)))),*]
+    };
+}
+
+/// What is unpacked as it is.
+const OBJECTS: &[(&str, &[u8])] = sample!["manifests/automation.yaml", "manifests/policies.yaml"];
+
+/// The files of the repository.
+const FLEET: &[(&str, &[u8])] = sample![
+    "apps/web/web.yaml",
+    "apps/api/kustomization.yaml",
+    "apps/shop/values.yaml",
+    "apps/charts/template.yaml",
+];
+
+/// Unpacks the manifests and makes the repository.
+pub(super) fn unpack(directory: &Path) -> Result<(), Failure> {
+    let remote = directory.join(REMOTE);
+    // A JSON string is YAML, whatever stands in the path.
+    let url = serde_json::to_string(&remote).map_err(|_| {
+        Failure::new(format!("the name of {} is not UTF-8; name another directory", directory.display()))
+    })?;
+    let repository = include_str!("../../../demo/manifests/repository.yaml").replace(PLACEHOLDER, &url);
+    write(directory, OBJECTS)?;
+    write(directory, &[("manifests/repository.yaml", repository.as_bytes())])?;
+    let refused =
+        |cause| Failure::new(format!("cannot make a directory in {}: {cause}", directory.display()));
+    let work = tempfile::tempdir_in(directory).map_err(refused)?;
+    write(work.path(), FLEET)?;
+    make_repository(work.path(), &remote).map_err(|error| Failure::new(chain(&error)))
+}
+
+fn write(directory: &Path, files: &[(&str, &[u8])]) -> Result<(), Failure> {
+    for (path, content) in files {
+        let path = directory.join(path);
+        let parent = path.parent().unwrap_or(directory);
+        std::fs::create_dir_all(parent)
+            .and_then(|()| std::fs::write(&path, content))
+            .map_err(|error| Failure::new(format!("cannot write {}: {error}", path.display())))?;
+    }
+    Ok(())
+}
+
+/// Commits what is in `work` and pushes it to a new bare repository.
+fn make_repository(work: &Path, remote: &Path) -> Result<(), GitError> {
+    let branch = format!("--initial-branch={BRANCH}");
+    let git = Git::in_directory(work);
+    git.call("init").arguments(["--quiet", "--bare", "--template=", &branch, "--"]).argument(remote).run()?;
+    git.call("init").arguments(["--quiet", "--template=", &branch]).run()?;
+    git.call("add").argument("--all").run()?;
+    git.call("commit")
+        .setting("user.name", "demo")
+        .setting("user.email", "demo@example.com")
+        .arguments(["--quiet", "--message", "A sample fleet"])
+        .run()?;
+    git.call("push")
+        .setting("protocol.file.allow", "always")
+        .arguments(["--quiet", "--"])
+        .argument(remote)
+        .argument(format!("{BRANCH}:{BRANCH}"))
+        .run()?;
+    Ok(())
+}
