@@ -100,7 +100,7 @@ pub(super) fn run(arguments: &RunArguments) -> Result<(), Failure> {
     let palette = Palette::for_output();
     let text = match arguments.output {
         OutputFormat::Text => {
-            let texts: Vec<String> = works.iter().map(|work| work.to_text(palette)).collect();
+            let texts: Vec<String> = works.iter().filter_map(|work| work.to_text(palette)).collect();
             texts.join("\n")
         }
         OutputFormat::Json => {
@@ -329,7 +329,12 @@ impl<'i> Work<'i> {
         }
     }
 
-    fn to_text(&self, palette: Palette) -> String {
+    /// The report; none of a run that failed before it found anything, for why it failed is said elsewhere.
+    fn to_text(&self, palette: Palette) -> Option<String> {
+        let is_failed = self.outcome.outcome == OutcomeKind::Failed;
+        if is_failed && self.plan.is_none() {
+            return None;
+        }
         let mut text = String::new();
         if let Some(diff) = self.outcome.diff.as_ref().filter(|diff| !diff.is_empty()) {
             text.push_str(&diff::coloured(diff, palette));
@@ -352,10 +357,12 @@ impl<'i> Work<'i> {
                 report::render(&report, palette)
             }
         });
-        if let Some(message) = &self.outcome.message {
+        // The summary says what a dry run would do, and standard error what failed.
+        let is_said = is_failed || self.outcome.outcome == OutcomeKind::DryRun;
+        if let Some(message) = self.outcome.message.as_ref().filter(|_| !is_said) {
             text.push_str(&printable(message));
             text.push('\n');
         }
-        text
+        Some(text)
     }
 }
