@@ -40,7 +40,7 @@ pub(super) fn run(arguments: &DemoArguments) -> Result<(), Failure> {
         directory = directory.display()
     ))?;
     run_once(&directory)?;
-    let remote = Git::on_repository(&directory.join(sample::REMOTE));
+    let remote = Git::in_directory(&directory.join(sample::REMOTE));
     show(&remote, &["--oneline", "--shortstat", sample::BRANCH])?;
     show(&remote, &["--format=", "--unified=0", sample::BRANCH, "--", "apps/web"])?;
     print(
