@@ -263,6 +263,7 @@ mod tests {
             ("- - ! @\n@\n  @\n- v1\n", "v2", "- - ! v2 @\n@\n  @\n- v1\n"),
             ("a: !!float @\n  &x v1\nb: *x\n", "v2", "a: !!str @\n  &x v2\nb: *x\n"),
             ("- !!float @\n  # note\n  |\n   v1\n", "v2", "- !!str @\n  # note\n  |-\n   v2\n"),
+            ("- | @\n  # v1\n@\n\n- v1\n", "v2", "- |- @\n  v2\n@\n\n- v1\n"),
             ("k:\n  - |- @\n  - @\n  -\n", "v2", "k:\n  - v2 @\n  - v2 @\n  -\n"),
             ("k:\n@\n- |\n  v1\n", "v2", "k:\n@\n- |-\n  v2\n"),
             ("k:\n- x\n@\n- >+\n\n  | v1\n- y\n", "v2", "k:\n- x\n@\n- >-\n  v2\n- y\n"),

@@ -19,23 +19,12 @@ pub fn text_before(source: &str, offset: usize) -> &str {
 
 /// The offset at which the line above begins, `start` being the beginning of a line; `None` on the first.
 pub fn start_of_line_above(source: &str, start: usize) -> Option<usize> {
-    let end = end_of_line_above(source, start)?;
-    Some(line_start(source, end))
-}
-
-/// The line above the one that holds `offset`, without its line break; `None` on the first line.
-pub fn line_above(source: &str, offset: usize) -> Option<&str> {
-    let end = end_of_line_above(source, line_start(source, offset))?;
-    Some(&source[line_start(source, end)..end])
-}
-
-fn end_of_line_above(source: &str, start: usize) -> Option<usize> {
-    let bytes = source.as_bytes();
-    match bytes[..start] {
-        [] => None,
-        [.., b'\r', b'\n'] => Some(start - 2),
-        _ => Some(start - 1),
-    }
+    let break_length = match source.as_bytes()[..start] {
+        [] => return None,
+        [.., b'\r', b'\n'] => 2,
+        _ => 1,
+    };
+    Some(line_start(source, start - break_length))
 }
 
 /// The offset just behind the line that holds `offset`, its line break included.
@@ -68,10 +57,10 @@ mod tests {
         let source = "one\r\ntwo\rthree\nfour";
         let at = |word: &str| source.find(word).unwrap();
         assert_eq!(line_start(source, at("wo")), at("two"));
-        assert_eq!(line_above(source, at("two")), Some("one"));
-        assert_eq!(line_above(source, at("three")), Some("two"));
-        assert_eq!(line_above(source, at("four")), Some("three"));
-        assert_eq!(line_above(source, 1), None);
+        assert_eq!(start_of_line_above(source, at("two")), Some(0));
+        assert_eq!(start_of_line_above(source, at("three")), Some(at("two")));
+        assert_eq!(start_of_line_above(source, at("four")), Some(at("three")));
+        assert_eq!(start_of_line_above(source, 0), None);
         assert_eq!(next_line(source, 0), at("two"));
         assert_eq!(next_line(source, at("two")), at("three"));
         assert_eq!(next_line(source, at("four")), source.len());

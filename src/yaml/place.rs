@@ -89,11 +89,15 @@ impl Context<'_> {
     }
 
     fn what_is_above(&self, comment: &Comment, after_dash: bool) -> Above {
-        let Some(line) = lines::line_above(self.source, comment.span.start) else { return Above::Blank };
+        let own_start = lines::line_start(self.source, comment.span.start);
+        let Some(start) = lines::start_of_line_above(self.source, own_start) else { return Above::Blank };
+        let line = lines::line_at(self.source, start);
+        // The text of a block or in quotes may look like a comment.
+        let is_comment = trim(line).starts_with('#') && self.last.is_none_or(|last| last.end <= start);
         let is_opening = |previous: &Waiting| {
             previous.place == Place::Opening && previous.comment.line + 1 == comment.line
         };
-        if lines::is_blank(line) || trim(line).starts_with('#') || self.previous.is_some_and(is_opening) {
+        if lines::is_blank(line) || is_comment || self.previous.is_some_and(is_opening) {
             return Above::Blank;
         }
         let is_in_value = |last: LastNode| last.kind == NodeKind::Key && comment.column >= last.column;
