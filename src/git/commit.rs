@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use git2::{ObjectType, Oid, Repository, build::TreeUpdateBuilder};
+use serde::{Deserialize, Serialize};
 
 use super::author::Author;
 use super::name::CommitId;
@@ -22,7 +23,7 @@ pub struct CommitDraft {
 }
 
 /// A point in time as a commit states it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CommitTime {
     /// Seconds since 1970.
     pub seconds: i64,

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use super::commit::CommitTime;
 use super::name::{CommitId, RefName};
 
 /// The notes on one remote.
@@ -40,10 +41,19 @@ pub(super) struct PendingPush {
     pub(super) commit: CommitId,
     /// The message of the proposer's commit.
     pub(super) message: String,
+    /// The time that the proposer's commit states.
+    pub(super) time: CommitTime,
     /// The refspec that is pushed with it, and has not yet arrived.
     pub(super) refspec: Option<String>,
     /// Whether the branch is known to have arrived, so that only the refspec is owed.
     pub(super) has_arrived: bool,
+}
+
+impl PendingPush {
+    /// Whether the branch is done, and the refspec is not.
+    pub(super) fn owes_refspec(&self) -> bool {
+        self.has_arrived && self.refspec.is_some()
+    }
 }
 
 /// What a run found or left on the remote.

@@ -18,17 +18,8 @@ pub(super) struct PushUpdate {
     pub(super) reference: RefName,
     /// The commit.
     pub(super) new: CommitId,
-    /// Under which condition.
-    pub(super) condition: Condition,
-}
-
-/// When a push may move a reference.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Condition {
-    /// It still points at this commit, or does not exist.
-    PointsAt(Option<CommitId>),
-    /// The new commit descends from what it points at.
-    FastForward,
+    /// What it must still point at; none where it must not exist.
+    pub(super) old: Option<CommitId>,
 }
 
 impl PushRequest {
@@ -39,10 +30,9 @@ impl PushRequest {
 
     /// The leases, as `--force-with-lease` takes them.
     pub(super) fn leases(&self) -> impl Iterator<Item = String> {
-        self.updates.iter().filter_map(|update| match update.condition {
-            Condition::PointsAt(Some(old)) => Some(format!("{}:{old}", update.reference)),
-            Condition::PointsAt(None) => Some(format!("{}:", update.reference)),
-            Condition::FastForward => None,
+        self.updates.iter().map(|PushUpdate { reference, old, .. }| match old {
+            Some(old) => format!("{reference}:{old}"),
+            None => format!("{reference}:"),
         })
     }
 
@@ -95,6 +85,18 @@ impl PushReply {
         self.lines.iter().any(|line| line.reference == reference.as_str() && has(line))
     }
 
+    /// Whether all that was asked for is done.
+    pub(super) fn is_all_done(&self, request: &PushRequest) -> bool {
+        request.updates.iter().all(|update| self.is_done(&update.reference))
+    }
+
+    /// Whether it is certain that a reference does not point at the new commit because of this push.
+    pub(super) fn is_refused(&self, reference: &RefName) -> bool {
+        // A remote failure means that nothing was heard of it.
+        let is_certain = |line: &PushLine| !line.is_done && !line.words.contains("remote failure");
+        self.lines.iter().any(|line| line.reference == reference.as_str() && is_certain(line))
+    }
+
     /// The remote's words on a reference that it refused.
     pub(super) fn refusal(&self, reference: &RefName) -> String {
         let line = self.lines.iter().find(|line| line.reference == reference.as_str());
@@ -134,18 +136,13 @@ mod tests {
     #[test]
     fn every_push_is_bound_to_what_was_seen() {
         let commit: CommitId = "00112233445566778899aabbccddeeff00112233".parse().unwrap();
-        let update =
-            |name: &str, condition| PushUpdate { reference: name.parse().unwrap(), new: commit, condition };
+        let update = |name: &str, old| PushUpdate { reference: name.parse().unwrap(), new: commit, old };
         let request = PushRequest {
-            updates: vec![
-                update("refs/heads/a", Condition::PointsAt(Some(commit))),
-                update("refs/heads/b", Condition::PointsAt(None)),
-                update("refs/heads/c", Condition::FastForward),
-            ],
+            updates: vec![update("refs/heads/a", Some(commit)), update("refs/heads/b", None)],
             options: Vec::new(),
         };
         let leases: Vec<String> = request.leases().collect();
         assert_eq!(leases, [format!("refs/heads/a:{commit}"), "refs/heads/b:".to_owned()]);
-        assert_eq!(request.refspecs().last(), Some(format!("{commit}:refs/heads/c")));
+        assert_eq!(request.refspecs().last(), Some(format!("{commit}:refs/heads/b")));
     }
 }

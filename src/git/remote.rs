@@ -133,17 +133,35 @@ impl Remote {
         objects: &[CommitId],
         deadline: Instant,
     ) -> Result<(), RemoteError> {
+        self.fetch_to(mirror, objects, 1, deadline)
+    }
+
+    /// Fetches a commit with some of its history.
+    ///
+    /// # Errors
+    ///
+    /// When the remote does not have it any more, or the mirror would grow beyond its limit.
+    pub(super) fn deepen(
+        &self,
+        mirror: &Mirror,
+        commit: CommitId,
+        depth: u32,
+        deadline: Instant,
+    ) -> Result<(), RemoteError> {
+        self.fetch_to(mirror, &[commit], depth, deadline)
+    }
+
+    fn fetch_to(
+        &self,
+        mirror: &Mirror,
+        objects: &[CommitId],
+        depth: u32,
+        deadline: Instant,
+    ) -> Result<(), RemoteError> {
         let mut is_within_limit = || mirror.size() <= self.size_limit;
-        let call = self.call(mirror, "fetch", deadline);
+        let call = self.call(mirror, "fetch", deadline).argument(format!("--depth={depth}"));
         let call = call
-            .arguments([
-                "--quiet",
-                "--depth=1",
-                "--no-tags",
-                "--no-write-fetch-head",
-                "--no-auto-maintenance",
-                "--",
-            ])
+            .arguments(["--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance", "--"])
             .argument(self.url.to_argument())
             .arguments(objects.iter().map(|object| format!("+{object}:{}", Mirror::kept_name(*object))))
             .watch(&mut is_within_limit);
@@ -209,11 +227,19 @@ impl Remote {
     /// Where the server sends those who ask at the remote's address, if it sends them anywhere.
     ///
     /// Git does not say where a redirect leads that it does not follow, except in a trace of what it receives.
-    pub(super) fn find_redirect(&self, mirror: &Mirror, deadline: Instant) -> Option<String> {
-        let call = self.call(mirror, "ls-remote", deadline);
+    pub(super) fn find_redirect(
+        &self,
+        mirror: &Mirror,
+        is_of_push: bool,
+        deadline: Instant,
+    ) -> Option<String> {
+        let verb = if is_of_push { "push" } else { "ls-remote" };
+        let call = self.call(mirror, verb, deadline);
         let call = call.environment("GIT_TRACE_CURL", "1").environment("GIT_TRACE_CURL_NO_DATA", "1");
-        let call =
-            call.arguments(["--quiet", "--"]).argument(self.url.to_argument()).argument("refs/heads/none");
+        // Neither changes anything; the push gets as far as the question what there is.
+        let (option, reference) =
+            if is_of_push { ("--dry-run", ":refs/heads/none") } else { ("--quiet", "refs/heads/none") };
+        let call = call.arguments([option, "--"]).argument(self.url.to_argument()).argument(reference);
         let printed = call.run_whatever().ok()?;
         printed.words.lines().find_map(|line| {
             let (_, header) = line.split_once("Recv header")?;

@@ -121,11 +121,10 @@ pub(super) fn transact<P: Proposer>(
             Ended::Overtaken => {
                 break attempt.fail(SyncError::Overtaken { url: remote.url.to_string(), tries: TRIES });
             }
-            Ended::Refused(error) if attempt.commits() > 1 => {
+            Ended::Refused(_) if attempt.has_several() => {
                 // One commit that the server does not take must not keep the others out.
-                let alone = attempt.into_proposals();
-                drop(error);
-                break alone
+                break attempt
+                    .into_proposals()
                     .into_iter()
                     .flat_map(|proposal| transact(mirror, remote, vec![proposal], is_rehearsal))
                     .collect();
@@ -184,7 +183,8 @@ impl Repairs {
         remote: &mut Remote,
         ledger: &mut Ledger,
     ) -> Ended {
-        let Some(target) = remote.find_redirect(mirror, Instant::now() + remote.timeout) else {
+        let is_of_push = !error.is_checkout();
+        let Some(target) = remote.find_redirect(mirror, is_of_push, Instant::now() + remote.timeout) else {
             return Ended::Failed(error);
         };
         match remote.url.redirected(&target) {

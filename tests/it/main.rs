@@ -12,5 +12,6 @@ mod links;
 mod paths;
 mod properties;
 mod rooms;
+mod run;
 mod secrets;
 mod support;

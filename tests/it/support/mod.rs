@@ -10,6 +10,7 @@ pub(crate) mod leash;
 pub(crate) mod manifests;
 pub(crate) mod patches;
 pub(crate) mod program;
+pub(crate) mod remote_fleet;
 pub(crate) mod ssh_host;
 pub(crate) mod ssh_key;
 pub(crate) mod trees;

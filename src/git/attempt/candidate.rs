@@ -1,0 +1,196 @@
+//! One proposal on its way through an attempt.
+
+use super::arrivals::Arrivals;
+use super::ground::Ground;
+use crate::git::checkout::Revision;
+use crate::git::commit::CommitTime;
+use crate::git::error::SyncError;
+use crate::git::ledger::{Ledger, PendingPush, Seen};
+use crate::git::name::CommitId;
+use crate::git::outcome::{Outcome, Push};
+use crate::git::push::PushRequest;
+use crate::git::source::{self, Source};
+use crate::git::transaction::{Answer, Failure, Proposal, Proposer};
+
+/// One proposal and how far it has come.
+pub(super) struct Candidate<P: Proposer> {
+    pub(super) proposal: Proposal<P>,
+    /// What is checked out for it.
+    pub(super) source: Option<Source>,
+    /// A push of an earlier run, or attempt, that has turned out to have arrived.
+    earlier: Option<Push>,
+    /// Its commit of this attempt.
+    pub(super) commit: Option<OwnCommit>,
+    pub(super) result: Option<Result<Outcome, Failure<P::Error>>>,
+}
+
+/// A commit that was made for a proposal.
+pub(super) struct OwnCommit {
+    pub(super) id: CommitId,
+    pub(super) message: String,
+    pub(super) time: CommitTime,
+}
+
+impl<P: Proposer> Candidate<P> {
+    pub(super) fn new(proposal: Proposal<P>) -> Self {
+        Self { proposal, source: None, earlier: None, commit: None, result: None }
+    }
+
+    /// Whether it has no answer yet.
+    pub(super) fn is_open(&self) -> bool {
+        self.result.is_none()
+    }
+
+    pub(super) fn into_answer(self) -> Answer<P> {
+        let result = self.result.expect("an attempt that is done has settled every proposal");
+        Answer { name: self.proposal.name, proposer: self.proposal.proposer, result }
+    }
+
+    /// Finds what is checked out; one that finds nothing fails alone.
+    pub(super) fn choose_source(&mut self, ground: &Ground<'_>) {
+        let checkout = &self.proposal.target.checkout;
+        match source::choose(checkout, &ground.listing, ground.mirror, ground.remote, ground.deadline) {
+            Ok(source) => self.source = Some(source),
+            Err(error) => self.result = Some(Err(error.into())),
+        }
+    }
+
+    /// Settles it if nothing has changed, here or there.
+    pub(super) fn skip_if_known(&mut self, ground: &Ground<'_>, ledger: &Ledger) {
+        let (Proposal { name, target, known, .. }, Some(source)) = (&self.proposal, &self.source) else {
+            return;
+        };
+        if !known.is_unchanged || ledger.pending.contains_key(name) {
+            return;
+        }
+        let now = self.seen(source.revision.commit, ground.old, ground);
+        // The status alone tells enough where the branch that is looked at is the one that is pushed to.
+        let is_in_status = target.refspec.is_none()
+            && target.checkout.branch().as_ref() == Some(&target.push)
+            && known.revision.as_ref() == Some(&source.revision.to_string());
+        if ledger.seen.get(name).is_some_and(|before| now.is_like(before)) || is_in_status {
+            self.result = Some(Ok(Outcome::NothingNew));
+        }
+    }
+
+    /// Finds out whether the push of an earlier run arrived, though nobody could say so at the time.
+    pub(super) fn recall(
+        &mut self,
+        ground: &Ground<'_>,
+        ledger: &mut Ledger,
+        is_first: bool,
+    ) -> Result<(), SyncError> {
+        let Proposal { name, target, .. } = &self.proposal;
+        let Some(pending) = ledger.pending.get_mut(name) else { return Ok(()) };
+        let is_same_branch = pending.reference == target.push.reference();
+        if is_same_branch && !pending.has_arrived {
+            if pending.old == ground.old {
+                // It has not, but it still may: the server can be at it.
+                return Ok(());
+            }
+            pending.has_arrived = match ground.old {
+                Some(tip) => ground.is_in_history(pending.new, tip, pending.old)?,
+                None => false,
+            };
+        }
+        if !(is_same_branch && pending.has_arrived) {
+            ledger.pending.remove(name);
+            return Ok(());
+        }
+        let refspec = target.refspec.as_ref().map(ToString::to_string);
+        let destination = target.refspec.as_ref().and_then(|spec| ground.listing.commit(&spec.destination));
+        if pending.refspec != refspec || destination == Some(pending.new) {
+            pending.refspec = None;
+        }
+        self.earlier = Some(Push {
+            source: Revision { reference: pending.source.0.clone(), commit: pending.source.1 },
+            branch: target.push.clone(),
+            commit: pending.commit,
+            refspec,
+            message: pending.message.clone(),
+            is_from_earlier_run: is_first,
+        });
+        Ok(())
+    }
+
+    /// Takes note of the push before it is made, so that a run that is killed leaves word of it.
+    pub(super) fn note_pending(&self, old: Option<CommitId>, tip: CommitId, ledger: &mut Ledger) {
+        let (Some(commit), Some(source)) = (&self.commit, &self.source) else { return };
+        let Proposal { name, target, .. } = &self.proposal;
+        let pending = PendingPush {
+            reference: target.push.reference(),
+            source: (source.revision.reference.clone(), source.revision.commit),
+            old,
+            new: tip,
+            commit: commit.id,
+            message: commit.message.clone(),
+            time: commit.time,
+            refspec: target.refspec.as_ref().map(ToString::to_string),
+            has_arrived: false,
+        };
+        ledger.pending.insert(name.clone(), pending);
+    }
+
+    /// Gives the answer after a push, if one was to be made, and takes note of how the remote is left with `tip` on
+    /// the push branch.
+    pub(super) fn settle(
+        &mut self,
+        (request, arrivals): (&PushRequest, &Arrivals),
+        tip: Option<CommitId>,
+        ground: &Ground<'_>,
+        ledger: &mut Ledger,
+    ) {
+        let Some(source) = self.source.take() else { return };
+        let Proposal { name, target, .. } = &self.proposal;
+        let refspec = target.refspec.as_ref();
+        let refusal = refspec.and_then(|refspec| Some((refspec, arrivals.refusal(&refspec.destination)?)));
+        if let Some((refspec, words)) = refusal {
+            // The branch is done, and the refspec is owed.
+            if let Some(pending) = ledger.pending.get_mut(name).filter(|_| self.commit.is_some()) {
+                pending.has_arrived = true;
+            }
+            self.result = Some(Err(ground.refusal(refspec.destination.clone(), words.clone()).into()));
+            return;
+        }
+        ledger.pending.remove(name);
+        let is_same_branch = target.checkout.branch().as_ref() == Some(&target.push);
+        let checkout = tip.filter(|_| is_same_branch).unwrap_or(source.revision.commit);
+        let mut now = self.seen(checkout, tip, ground);
+        now.destination =
+            refspec.and_then(|refspec| request.commit_for(&refspec.destination)).or(now.destination);
+        let (name, branch) = (name.clone(), target.push.clone());
+        let refspec = refspec.map(ToString::to_string);
+        self.result = Some(Ok(match (self.commit.take(), self.earlier.take()) {
+            (Some(OwnCommit { id: commit, message, .. }), _) => Outcome::Pushed(Push {
+                source: source.revision,
+                branch,
+                commit,
+                refspec,
+                message,
+                is_from_earlier_run: false,
+            }),
+            (None, Some(earlier)) => Outcome::Pushed(earlier),
+            (None, None) => Outcome::NothingToCommit { source: source.revision },
+        }));
+        // One that is not listed keeps what was pushed there: some servers never show it.
+        if let Some(before) = ledger.seen.get(&name).filter(|before| before.refspec == now.refspec) {
+            now.destination = now.destination.or(before.destination);
+        }
+        ledger.seen.insert(name, now);
+    }
+
+    /// Gives the answer where nothing is to be pushed.
+    pub(super) fn settle_rehearsal(&mut self) {
+        let Some(Source { revision: source, .. }) = self.source.take() else { return };
+        let is_new = self.commit.take().is_some();
+        let outcome =
+            if is_new { Outcome::Rehearsed { source } } else { Outcome::NothingToCommit { source } };
+        self.result = Some(Ok(outcome));
+    }
+
+    fn seen(&self, checkout: CommitId, push: Option<CommitId>, ground: &Ground<'_>) -> Seen {
+        let refspec = self.proposal.target.refspec.as_ref();
+        let destination = refspec.and_then(|refspec| ground.listing.commit(&refspec.destination));
+        Seen { checkout, push, destination, refspec: refspec.map(ToString::to_string) }
+    }
+}

@@ -1,0 +1,107 @@
+//! What an attempt stands on: both sides, and how the remote was found.
+
+use std::collections::HashSet;
+use std::time::Instant;
+
+use git2::Odb;
+
+use crate::git::error::SyncError;
+use crate::git::listing::Listing;
+use crate::git::mirror::Mirror;
+use crate::git::name::{CommitId, RefName};
+use crate::git::remote::Remote;
+
+/// How much history is fetched to find a commit in it. Beyond that, it counts as not being there.
+const DEPTHS: [u32; 2] = [64, 2_048];
+
+/// Both sides of an attempt.
+pub(super) struct Ground<'a> {
+    pub(super) mirror: &'a Mirror,
+    pub(super) remote: &'a Remote,
+    /// The remote, as listed at the beginning.
+    pub(super) listing: Listing,
+    /// The tip of the push branch in that listing.
+    pub(super) old: Option<CommitId>,
+    /// When everything before the push has to be done.
+    pub(super) deadline: Instant,
+}
+
+/// What a walk through history came to.
+enum Walk {
+    Found,
+    /// All of it was looked at.
+    NotThere,
+    /// There is more than the mirror has.
+    CutOff,
+}
+
+impl Ground<'_> {
+    /// Fetches an object unless it is here, and gives the commit that it leads to.
+    pub(super) fn fetch_commit(&self, object: CommitId) -> Result<CommitId, SyncError> {
+        if !self.mirror.peel(object).is_ok_and(|commit| self.mirror.has(commit)) {
+            self.remote.fetch(self.mirror, &[object], self.deadline)?;
+        }
+        self.mirror.peel(object).map_err(|cause| SyncError::NoCommit {
+            url: self.remote.url.to_string(),
+            name: object.to_string(),
+            cause,
+        })
+    }
+
+    /// Whether `wanted` is in the history of `listed`, a commit that the remote has.
+    ///
+    /// The mirror has next to no history, so some may be fetched. What is below `floor` is not looked at.
+    pub(super) fn is_in_history(
+        &self,
+        wanted: CommitId,
+        listed: CommitId,
+        floor: Option<CommitId>,
+    ) -> Result<bool, SyncError> {
+        let walk = || walk(&self.mirror.repository().odb()?, listed, wanted, floor);
+        let mut found = walk()?;
+        for depth in DEPTHS {
+            match found {
+                Walk::Found => return Ok(true),
+                Walk::NotThere => return Ok(false),
+                Walk::CutOff => self.remote.deepen(self.mirror, listed, depth, self.deadline)?,
+            }
+            found = walk()?;
+        }
+        Ok(matches!(found, Walk::Found))
+    }
+
+    /// The error for a reference that the remote does not take.
+    pub(super) fn refusal(&self, reference: RefName, words: String) -> SyncError {
+        SyncError::Refused { url: self.remote.url.to_string(), reference, words }
+    }
+}
+
+fn walk(
+    odb: &Odb<'_>,
+    tip: CommitId,
+    wanted: CommitId,
+    floor: Option<CommitId>,
+) -> Result<Walk, git2::Error> {
+    let (mut waiting, mut seen, mut is_cut_off) = (vec![tip], HashSet::new(), false);
+    while let Some(commit) = waiting.pop() {
+        if commit == wanted {
+            return Ok(Walk::Found);
+        }
+        if Some(commit) == floor || !seen.insert(commit) {
+            continue;
+        }
+        if odb.exists(commit.oid()) {
+            waiting.extend(parents(odb.read(commit.oid())?.data()));
+        } else {
+            is_cut_off = true;
+        }
+    }
+    Ok(if is_cut_off { Walk::CutOff } else { Walk::NotThere })
+}
+
+/// The parents that a commit states. Libgit2 says that a commit has none where the mirror's history ends.
+fn parents(commit: &[u8]) -> Vec<CommitId> {
+    let lines = commit.split(|&byte| byte == b'\n').take_while(|line| !line.is_empty());
+    let ids = lines.filter_map(|line| std::str::from_utf8(line.strip_prefix(b"parent ")?).ok()?.parse().ok());
+    ids.collect()
+}

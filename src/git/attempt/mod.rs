@@ -1,0 +1,254 @@
+//! One attempt at a transaction, from the listing to the push.
+
+mod arrivals;
+mod candidate;
+mod ground;
+mod order;
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::commit::write_commit;
+use super::error::SyncError;
+use super::ledger::Ledger;
+use super::mirror::Mirror;
+use super::name::{BranchName, CommitId};
+use super::push::{PushReply, PushRequest};
+use super::remote::{Remote, RemoteError, Wanted};
+use super::source;
+use super::transaction::{Answer, Failure, Proposal, Proposer};
+use super::tree::GitTree;
+use crate::update::MarkerIndex;
+use arrivals::Arrivals;
+use candidate::{Candidate, OwnCommit};
+use ground::Ground;
+
+/// The file beside a mirror that keeps its index.
+const INDEX: &str = "index.json";
+
+/// How an attempt ended.
+pub(super) enum Ended {
+    /// Every proposal has its answer.
+    Done,
+    /// Something was put right, and the next attempt may succeed.
+    Mended,
+    /// Somebody else pushed meanwhile.
+    Overtaken,
+    /// The remote does not take the commits.
+    Refused(SyncError),
+    /// Something else stood in the way.
+    Failed(SyncError),
+}
+
+impl From<SyncError> for Ended {
+    fn from(error: SyncError) -> Self {
+        Self::Failed(error)
+    }
+}
+
+/// The proposals of a transaction and how far they have come.
+pub(super) struct Attempt<P: Proposer> {
+    candidates: Vec<Candidate<P>>,
+    branch: Option<BranchName>,
+    is_rehearsal: bool,
+    is_first: bool,
+}
+
+impl<P: Proposer> Attempt<P> {
+    /// An attempt at proposals that go to the same branch.
+    pub(super) fn new(proposals: Vec<Proposal<P>>, is_rehearsal: bool) -> Self {
+        let branch = proposals.first().map(|proposal| proposal.target.push.clone());
+        let candidates = proposals.into_iter().map(Candidate::new).collect();
+        Self { candidates, branch, is_rehearsal, is_first: true }
+    }
+
+    /// Whether several proposals have no answer yet.
+    pub(super) fn has_several(&self) -> bool {
+        self.candidates.iter().filter(|candidate| candidate.is_open()).count() > 1
+    }
+
+    /// The proposals, to be attempted otherwise.
+    pub(super) fn into_proposals(self) -> Vec<Proposal<P>> {
+        self.candidates.into_iter().map(|candidate| candidate.proposal).collect()
+    }
+
+    /// The answers, once all proposals have one.
+    pub(super) fn answers(self) -> Vec<Answer<P>> {
+        self.candidates.into_iter().map(Candidate::into_answer).collect()
+    }
+
+    /// The answers after an error that concerns all proposals that have none yet.
+    pub(super) fn fail(mut self, error: SyncError) -> Vec<Answer<P>> {
+        let error = Arc::new(error);
+        for candidate in self.open() {
+            candidate.result = Some(Err(Failure::Sync(error.clone())));
+        }
+        self.answers()
+    }
+
+    /// Makes the attempt.
+    pub(super) fn make(&mut self, mirror: &Mirror, remote: &Remote, ledger: &mut Ledger) -> Ended {
+        let result = self.try_to_make(mirror, remote, ledger);
+        self.is_first = false;
+        match result {
+            Ok(()) => Ended::Done,
+            Err(ended) => ended,
+        }
+    }
+
+    fn try_to_make(&mut self, mirror: &Mirror, remote: &Remote, ledger: &mut Ledger) -> Result<(), Ended> {
+        let Some(branch) = self.branch.as_ref().map(BranchName::reference) else { return Ok(()) };
+        let deadline = Instant::now() + remote.timeout;
+        let listing = remote.list(mirror, &self.wanted(), deadline).map_err(SyncError::from)?;
+        let old = listing.commit(&branch);
+        let ground = Ground { mirror, remote, listing, old, deadline };
+        for candidate in self.open() {
+            candidate.choose_source(&ground);
+            candidate.skip_if_known(&ground, ledger);
+        }
+        let Some(base) = self.base(old) else { return Ok(()) };
+        let base = ground.fetch_commit(base)?;
+        let is_first = self.is_first;
+        for candidate in self.open() {
+            candidate.recall(&ground, ledger, is_first)?;
+        }
+        let tip = self.propose(mirror, base, (old, ledger))?;
+        if self.is_rehearsal {
+            self.open().for_each(Candidate::settle_rehearsal);
+            return Ok(());
+        }
+        let order = order::order(&self.candidates, (base, tip), ledger, &ground)?;
+        let mut arrivals = order.arrivals;
+        if !order.request.updates.is_empty() {
+            for candidate in self.open() {
+                candidate.note_pending(old, tip, ledger);
+            }
+            store(ledger, mirror)?;
+            let reply = remote.push(mirror, &order.request, Instant::now() + remote.timeout);
+            self.judge((&order.request, reply), &ground, &mut arrivals, ledger)?;
+        }
+        let is_new = self.candidates.iter().any(|candidate| candidate.commit.is_some());
+        let tip = if is_new { Some(tip) } else { old };
+        for candidate in self.open() {
+            candidate.settle((&order.request, &arrivals), tip, &ground, ledger);
+        }
+        store(ledger, mirror)?;
+        mirror.keep(&[tip.unwrap_or(base)]).map_err(SyncError::from)?;
+        Ok(())
+    }
+
+    fn open(&mut self) -> impl Iterator<Item = &mut Candidate<P>> {
+        self.candidates.iter_mut().filter(|candidate| candidate.is_open())
+    }
+
+    /// The references that have to be listed.
+    fn wanted(&self) -> Vec<Wanted> {
+        let mut wanted = Vec::new();
+        for candidate in &self.candidates {
+            let target = &candidate.proposal.target;
+            let references =
+                [Some(target.push.reference()), target.refspec.as_ref().map(|spec| spec.destination.clone())];
+            let references = references.into_iter().flatten().map(Wanted::Reference);
+            for one in references.chain(source::wanted(&target.checkout)) {
+                if !wanted.contains(&one) {
+                    wanted.push(one);
+                }
+            }
+        }
+        wanted
+    }
+
+    /// The object to build on, if there is anything to build.
+    fn base(&self, old: Option<CommitId>) -> Option<CommitId> {
+        let first = self.candidates.iter().find(|candidate| candidate.is_open())?;
+        old.or_else(|| first.source.as_ref().map(|source| source.object))
+    }
+
+    /// Makes each proposal's commit on the tree that the one before it left, and gives the tip.
+    fn propose(
+        &mut self,
+        mirror: &Mirror,
+        base: CommitId,
+        (old, ledger): (Option<CommitId>, &Ledger),
+    ) -> Result<CommitId, SyncError> {
+        let place = mirror.folder().join(INDEX);
+        let mut index = MarkerIndex::from_bytes(&std::fs::read(&place).unwrap_or_default());
+        let mut tip = base;
+        for candidate in self.open() {
+            candidate.commit = None;
+            let tree = GitTree::of(mirror.repository(), tip)?;
+            let proposed = candidate.proposal.proposer.propose(&tree, &mut index);
+            if tree.is_damaged() {
+                return Err(SyncError::Damaged);
+            }
+            match proposed {
+                Err(error) => candidate.result = Some(Err(Failure::Proposer(error))),
+                Ok(None) => {}
+                Ok(Some(mut draft)) => {
+                    // A push on the same tip that may still arrive: made at the same time, the same change is the
+                    // same commit, and nothing is lost if both arrive.
+                    let pending = ledger.pending.get(&candidate.proposal.name);
+                    if let Some(pending) = pending.filter(|pending| pending.old == old) {
+                        draft.time = pending.time;
+                    }
+                    if let Some(id) = write_commit(mirror.repository(), tip, &draft)? {
+                        candidate.commit = Some(OwnCommit { id, message: draft.message, time: draft.time });
+                        tip = id;
+                    }
+                }
+            }
+        }
+        if index.has_news() {
+            // It is made again where it cannot be kept.
+            let _ = std::fs::write(&place, index.to_bytes());
+        }
+        Ok(tip)
+    }
+
+    /// Finds out what a push came to: where the reply is not plainly good, the remote is listed again.
+    fn judge(
+        &self,
+        (request, reply): (&PushRequest, Result<PushReply, RemoteError>),
+        ground: &Ground<'_>,
+        arrivals: &mut Arrivals,
+        ledger: &mut Ledger,
+    ) -> Result<(), Ended> {
+        if reply.as_ref().is_ok_and(|reply| reply.is_all_done(request)) {
+            return Ok(());
+        }
+        let deadline = Instant::now() + ground.remote.timeout;
+        let after = ground.remote.list(ground.mirror, &self.wanted(), deadline).ok();
+        let missing = arrivals::missing(request, reply.as_ref().ok(), after.as_ref());
+        let branch = self.branch.as_ref().map(BranchName::reference);
+        let of_branch = branch.filter(|branch| missing.contains(branch));
+        if let Some(branch) = &of_branch {
+            if reply.as_ref().is_ok_and(|reply| reply.is_refused(branch)) {
+                for candidate in self.candidates.iter().filter(|candidate| candidate.commit.is_some()) {
+                    ledger.pending.remove(&candidate.proposal.name);
+                }
+            }
+            if after.is_some_and(|after| after.commit(branch) != ground.old) {
+                return Err(Ended::Overtaken);
+            }
+        }
+        match (reply, of_branch) {
+            _ if missing.is_empty() => Ok(()),
+            (Err(error), _) => Err(Ended::Failed(error.into())),
+            (Ok(reply), Some(branch)) => {
+                let words = reply.refusal(&branch);
+                Err(Ended::Refused(ground.refusal(branch, words)))
+            }
+            (Ok(reply), None) => {
+                for reference in missing {
+                    let words = reply.refusal(&reference);
+                    arrivals.refused(reference, words);
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+fn store(ledger: &Ledger, mirror: &Mirror) -> Result<(), SyncError> {
+    ledger.store(mirror.folder()).map_err(SyncError::Ledger)
+}

@@ -1,0 +1,70 @@
+//! What has to be pushed.
+
+use super::arrivals::Arrivals;
+use super::candidate::Candidate;
+use super::ground::Ground;
+use crate::git::error::SyncError;
+use crate::git::ledger::Ledger;
+use crate::git::name::CommitId;
+use crate::git::push::{PushRequest, PushUpdate};
+use crate::git::refspec::RefspecSource;
+use crate::git::transaction::{Proposal, Proposer};
+
+/// What to push, and what not to.
+#[derive(Default)]
+pub(super) struct Order {
+    pub(super) request: PushRequest,
+    /// The refspecs that would lose commits of others.
+    pub(super) arrivals: Arrivals,
+}
+
+/// The branch goes if it has new commits, and so do the refspecs of those who made them or owe them.
+pub(super) fn order<P: Proposer>(
+    candidates: &[Candidate<P>],
+    (base, tip): (CommitId, CommitId),
+    ledger: &Ledger,
+    ground: &Ground<'_>,
+) -> Result<Order, SyncError> {
+    let mut order = Order::default();
+    for candidate in candidates.iter().filter(|candidate| candidate.is_open()) {
+        let Proposal { name, target, .. } = &candidate.proposal;
+        order.request.options.clone_from(&target.options);
+        let reference = target.push.reference();
+        if candidate.commit.is_some() && order.request.commit_for(&reference).is_none() {
+            order.request.updates.push(PushUpdate { reference, new: tip, old: ground.old });
+        }
+        let (Some(refspec), Some(source)) = (&target.refspec, &candidate.source) else { continue };
+        let is_owed = ledger.pending.get(name).is_some_and(|pending| pending.owes_refspec());
+        let is_there = order.request.commit_for(&refspec.destination).is_some();
+        if is_there || !(is_owed || candidate.commit.is_some()) {
+            continue;
+        }
+        let (new, listed) = match refspec.source {
+            RefspecSource::PushBranch => (tip, base),
+            RefspecSource::Checkout => {
+                let commit = ground.fetch_commit(source.revision.commit)?;
+                (commit, commit)
+            }
+        };
+        let old = ground.listing.get(&refspec.destination).map(|listed| listed.object);
+        // Where the branch is another than the one checked out, Flux overwrites the destination.
+        let is_forced = refspec.is_forced || target.checkout.branch().as_ref() != Some(&target.push);
+        if let Some(old) = old
+            && !is_forced
+            && !ground.is_in_history(old, listed, None)?
+        {
+            let words = format!(
+                "[rejected] (non-fast-forward): it has commits that {} has not; merge them, or put + in front of the refspec",
+                target.push
+            );
+            order.arrivals.refused(refspec.destination.clone(), words);
+            continue;
+        }
+        order.request.updates.push(PushUpdate { reference: refspec.destination.clone(), new, old });
+    }
+    // Servers tell of the references in the order in which they come, and the branch is what matters.
+    order.request.updates.sort_by_key(|update| {
+        candidates.iter().all(|one| one.proposal.target.push.reference() != update.reference)
+    });
+    Ok(order)
+}

@@ -1,0 +1,48 @@
+//! Servers that do not answer, break off or fail.
+
+use std::time::{Duration, Instant};
+
+use crate::support::git_host::{Fault, Operation};
+use crate::support::remote_fleet::{RemoteFleet, outcome_and_commit};
+
+const OPERATIONS: [Operation; 4] =
+    [Operation::ListForFetch, Operation::Fetch, Operation::ListForPush, Operation::Push];
+
+/// Runs against a server with a fault; gives the one sentence, and how long it took.
+fn fail_with(fault: &Fault, operation: Operation) -> (String, Duration) {
+    let fleet = RemoteFleet::small();
+    fleet.write_small_manifests("branch: main", "timeout: 2s");
+    let before = fleet.tip();
+    fleet.host.always(operation, fault.clone());
+    let begin = Instant::now();
+    let run = fleet.run().with_status(1);
+    let time = begin.elapsed();
+    let sentence = run.only_error().to_owned();
+    assert!(sentence.contains(&fleet.host.url("fleet.git")), "{operation:?}: {sentence}");
+    fleet.assert_no_processes();
+    assert_eq!(fleet.tip(), before);
+    fleet.host.heal();
+    assert_eq!(outcome_and_commit(&fleet.run().with_status(0)).0, "pushed", "{operation:?} {fault:?}");
+    fleet.assert_pushed_once();
+    (sentence, time)
+}
+
+#[test]
+fn a_hung_server_costs_its_timeout_and_little_more() {
+    for operation in OPERATIONS {
+        let (sentence, time) = fail_with(&Fault::Hang, operation);
+        assert!(sentence.contains("ended after 2 s"), "{operation:?}: {sentence}");
+        assert!(time >= Duration::from_secs(1) && time < Duration::from_secs(6), "{operation:?}: {time:?}");
+    }
+}
+
+#[test]
+fn a_server_that_breaks_off_or_fails_is_said_in_one_sentence() {
+    for (fault, words) in [(Fault::Reset, "broke off or failed"), (Fault::Status(503), "503")] {
+        for operation in OPERATIONS {
+            let (sentence, time) = fail_with(&fault, operation);
+            assert!(sentence.contains(words), "{operation:?}: {sentence}");
+            assert!(time < Duration::from_secs(6), "{operation:?}: {time:?}");
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! Runs that are killed, and the run after each.
+
+use std::path::Path;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::support::content::file;
+use crate::support::fleet::{podinfo, tag_line};
+use crate::support::git_host::{Access, Fault, Operation, Settings};
+use crate::support::manifests::automation;
+use crate::support::remote_fleet::{RemoteFleet, git_fields, git_repository, secret};
+
+/// Who is killed.
+#[derive(Debug, Clone, Copy)]
+enum Victims {
+    /// The program alone: what it has started goes on without it.
+    Program,
+    /// All that it has started too.
+    All,
+}
+
+const VICTIMS: [Victims; 2] = [Victims::Program, Victims::All];
+
+/// A fleet whose password is like no other, so that it can be looked for.
+struct Scene {
+    fleet: RemoteFleet,
+    password: String,
+}
+
+impl Scene {
+    fn new() -> Self {
+        let files = [file("app.yaml", tag_line("4.0.6"))];
+        let place = tempfile::tempdir().unwrap();
+        let password = format!("secret-{}", place.path().file_name().unwrap().display());
+        let settings = Settings { access: Access::bearer(&password), tls: None };
+        let fleet = RemoteFleet::of_files(&files, settings);
+        let parts = [
+            podinfo(),
+            git_repository(&fleet.host.url("fleet.git"), "timeout: 20s, secretRef: {name: login}"),
+            secret("login", &format!("bearerToken: {password:?}")),
+            automation("default", "fleet", &git_fields("Tagboat", "branch: main")),
+        ];
+        fleet.write_manifests(&parts.concat());
+        Self { fleet, password }
+    }
+
+    /// Starts a run and kills it once `is_time`; gives whether it was still running.
+    fn run_until(&self, victims: Victims, mut is_time: impl FnMut() -> bool) -> bool {
+        let mut command = self.fleet.command();
+        let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let begin = Instant::now();
+        while !is_time() && child.try_wait().unwrap().is_none() {
+            assert!(begin.elapsed() < Duration::from_secs(60), "the moment never came");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let was_running = child.try_wait().unwrap().is_none();
+        child.kill().unwrap();
+        child.wait().unwrap();
+        if let Victims::All = victims {
+            for id in self.fleet.git_processes() {
+                let _already_gone = kill_process(Pid::from_raw(id).unwrap(), Signal::KILL);
+            }
+        }
+        was_running
+    }
+
+    /// The run after: all is well, whatever the killed one left.
+    #[track_caller]
+    fn recover(&self, words: &str) {
+        let run = self.fleet.run();
+        assert_eq!((run.status, run.errors.as_str()), (Some(0), ""), "{words}: {run:?}");
+        self.fleet.assert_pushed_once();
+        self.fleet.assert_no_processes();
+        for base in [Path::new("/dev/shm"), &self.fleet.root().join("temporary")] {
+            assert_eq!(holders(base, self.password.as_bytes()), [""; 0], "{words}");
+        }
+    }
+}
+
+/// The files below a directory of the program's that hold a secret.
+fn holders(base: &Path, password: &[u8]) -> Vec<String> {
+    let mut found = Vec::new();
+    let Ok(listing) = std::fs::read_dir(base) else { return found };
+    for item in listing.flatten() {
+        let path = item.path();
+        let Ok(kind) = item.file_type() else { continue };
+        if kind.is_dir() {
+            found.extend(holders(&path, password));
+        } else if kind.is_file()
+            && let Ok(content) = std::fs::read(&path)
+            && content.windows(password.len()).any(|part| part == password)
+        {
+            found.push(path.display().to_string());
+        }
+    }
+    found
+}
+
+#[test]
+fn a_run_killed_at_a_known_moment_is_made_up_for_by_the_next() {
+    let second = Duration::from_secs(1);
+    for victims in VICTIMS {
+        for (operation, fault, words) in [
+            (Operation::ListForFetch, Fault::Delay(second), "while it lists"),
+            (Operation::Fetch, Fault::Delay(second), "while it fetches"),
+            (Operation::ListForPush, Fault::Delay(second), "before it pushes"),
+            (Operation::Push, Fault::Hang, "while it pushes, in vain"),
+            (Operation::Push, Fault::Delay(second), "while it pushes"),
+            (Operation::Push, Fault::HangAfterwards, "after it pushed"),
+        ] {
+            let scene = Scene::new();
+            scene.fleet.host.once(operation, fault);
+            let tip = scene.fleet.tip();
+            let is_time = || {
+                let has_come = !scene.fleet.host.requests_for(operation).is_empty();
+                has_come && (words != "after it pushed" || scene.fleet.tip() != tip)
+            };
+            assert!(scene.run_until(victims, is_time), "{words}: it was too late");
+            scene.recover(&format!("{victims:?} {words}"));
+        }
+    }
+}
+
+#[test]
+fn a_run_killed_at_any_moment_is_made_up_for_by_the_next() {
+    let scene = Scene::new();
+    let begin = Instant::now();
+    scene.fleet.run().with_status(0);
+    let whole = begin.elapsed();
+    let mut interrupted = 0;
+    for part in 1..=12 {
+        let scene = Scene::new();
+        let begin = Instant::now();
+        let moment = whole * part / 12;
+        let victims = VICTIMS[part as usize % 2];
+        interrupted += u32::from(scene.run_until(victims, || begin.elapsed() >= moment));
+        scene.recover(&format!("{victims:?} after {part}/12"));
+    }
+    assert!(interrupted >= 4, "only {interrupted} of 12 runs were killed in time");
+}

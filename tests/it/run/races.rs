@@ -1,0 +1,74 @@
+//! Somebody else pushes between our look at the branch and our push.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::support::content::{Change, file};
+use crate::support::fleet::tag_line;
+use crate::support::git_host::Operation;
+use crate::support::remote_fleet::{RemoteFleet, outcome_and_commit, ready};
+
+/// Before which request of ours the other one pushes: the race is lost on the client, or on the server.
+const SIDES: [Operation; 2] = [Operation::ListForPush, Operation::Push];
+
+/// Lets somebody commit just before each of the first `times` requests of an operation.
+fn be_overtaken(fleet: &RemoteFleet, side: Operation, times: usize, changes: fn(usize) -> Change) {
+    let (repository, count) = (fleet.repository.clone(), AtomicUsize::new(0));
+    fleet.host.meanwhile(side, move || {
+        let number = count.fetch_add(1, Ordering::SeqCst);
+        if number < times {
+            repository.commit("main", &format!("Between {number}"), &[changes(number)]);
+        }
+    });
+}
+
+fn elsewhere(number: usize) -> Change {
+    file(format!("other-{number}.yaml"), "1\n")
+}
+
+#[test]
+fn both_changes_land_when_a_race_is_lost() {
+    for side in SIDES {
+        let fleet = RemoteFleet::small();
+        be_overtaken(&fleet, side, 2, elsewhere);
+        let run = fleet.run().with_status(0);
+        assert_eq!(run.errors, "");
+        assert_eq!(outcome_and_commit(&run), ("pushed".to_owned(), Some(fleet.tip())));
+        let subjects: Vec<String> =
+            fleet.repository.log("main").iter().map(|commit| commit.message.trim().to_owned()).collect();
+        assert_eq!(subjects[1..], ["Between 1", "Between 0", "Begin"], "{side:?}");
+        fleet.assert_pushed_once();
+        fleet.assert_no_processes();
+    }
+}
+
+#[test]
+fn the_same_change_by_another_leaves_nothing_to_commit() {
+    for side in SIDES {
+        let fleet = RemoteFleet::small();
+        be_overtaken(&fleet, side, 1, |_| file("app.yaml", tag_line("5.0.3")));
+        let run = fleet.run().with_status(0);
+        assert_eq!(outcome_and_commit(&run), ("unchanged".to_owned(), None), "{side:?}");
+        assert_eq!(fleet.own_commits(), []);
+        let status = fleet.status("fleet");
+        assert_eq!((&ready(&status)["status"], status.get("lastPushCommit")), (&"True".into(), None));
+        fleet.assert_sound();
+        assert_eq!(outcome_and_commit(&fleet.run()).0, "skipped");
+    }
+}
+
+#[test]
+fn a_race_that_is_lost_every_time_ends_in_one_sentence_and_the_next_run_makes_up_for_it() {
+    let fleet = RemoteFleet::small();
+    be_overtaken(&fleet, Operation::ListForPush, usize::MAX, elsewhere);
+    let run = fleet.run().with_status(1);
+    let words = "others pushed to the branch during each of 5 tries";
+    assert!(run.only_error().contains(words), "{run:?}");
+    // Five tries are a transaction, and the command line begins eight of them.
+    assert_eq!(fleet.host.requests_for(Operation::ListForPush).len(), 40);
+    assert_eq!(fleet.own_commits(), []);
+    assert_eq!(fleet.repository.log("main").len(), 41);
+    fleet.host.heal();
+    assert_eq!(outcome_and_commit(&fleet.run().with_status(0)).0, "pushed");
+    fleet.assert_pushed_once();
+    assert_eq!(fleet.repository.log("main").len(), 42);
+}

@@ -1,0 +1,121 @@
+//! A further push beside that of the branch, and push options.
+
+use crate::support::content::file;
+use crate::support::git_host::Operation;
+use crate::support::remote_fleet::{RemoteFleet, outcome_and_commit, ready};
+
+fn pushing(refspec: &str) -> RemoteFleet {
+    RemoteFleet::pushing(&format!("branch: main, refspec: {refspec:?}"))
+}
+
+#[test]
+fn a_copy_of_the_branch_follows_it() {
+    let fleet = pushing("HEAD:refs/heads/copy");
+    assert_eq!(outcome_and_commit(&fleet.run().with_status(0)).0, "pushed");
+    assert_eq!(fleet.repository.id("refs/heads/copy"), Some(fleet.tip()));
+    fleet.assert_pushed_once();
+    assert_eq!(outcome_and_commit(&fleet.run()).0, "skipped");
+    // What others put in between is unknown to a mirror without history.
+    for number in 0..3 {
+        fleet.repository.commit("main", "Between", &[file(format!("{number}.yaml"), "1\n")]);
+    }
+    let run = fleet.run_with_tag("5.0.4").with_status(0);
+    assert_eq!(outcome_and_commit(&run), ("pushed".to_owned(), Some(fleet.tip())));
+    assert_eq!(fleet.repository.id("refs/heads/copy"), Some(fleet.tip()));
+    assert_eq!(fleet.repository.log("main").len(), 6);
+    fleet.assert_sound();
+}
+
+#[test]
+fn a_copy_that_went_its_own_way_is_overwritten_by_force_only() {
+    for (refspec, is_forced) in [("HEAD:refs/heads/copy", false), ("+HEAD:refs/heads/copy", true)] {
+        let fleet = pushing(refspec);
+        let own_way = fleet.repository.commit("copy", "Own way", &[file("own.yaml", "1\n")]);
+        let run = fleet.run().with_status(i32::from(!is_forced));
+        assert_eq!(fleet.own_commits().len(), 1, "{refspec}: the branch is pushed in any case");
+        if is_forced {
+            assert_eq!(fleet.repository.id("refs/heads/copy"), Some(fleet.tip()));
+        } else {
+            assert!(run.only_error().contains("refs/heads/copy"), "{run:?}");
+            assert!(run.only_error().contains("fast-forward"), "{run:?}");
+            assert_eq!(fleet.repository.id("refs/heads/copy"), Some(own_way));
+            assert_eq!(ready(&fleet.status("fleet"))["status"], "False");
+            // It is owed until it can be done.
+            fleet.run().with_status(1);
+            fleet.repository.delete_branch("copy");
+            assert_eq!(
+                outcome_and_commit(&fleet.run().with_status(0)),
+                ("pushed".to_owned(), Some(fleet.tip()))
+            );
+            assert_eq!(fleet.repository.id("refs/heads/copy"), Some(fleet.tip()));
+        }
+        fleet.assert_pushed_once();
+    }
+}
+
+#[test]
+fn a_refspec_that_is_refused_is_owed_until_it_is_taken() {
+    let fleet = pushing("HEAD:refs/heads/copy");
+    let hook = r#"test "$1" != refs/heads/copy || { echo 'No copies.' >&2; exit 1; }"#;
+    fleet.repository.hook("update", hook);
+    let run = fleet.run().with_status(1);
+    assert_eq!(run.only_error().matches("No copies.").count(), 1, "{run:?}");
+    assert_eq!(fleet.own_commits().len(), 1);
+    let commit = fleet.tip();
+    assert_eq!(ready(&fleet.status("fleet"))["status"], "False");
+    fleet.run().with_status(1);
+    fleet.repository.hook("update", "echo \"$1\" >>\"$GIT_DIR/updates\"");
+    fleet.repository.commit("main", "On top", &[file("other.yaml", "1\n")]);
+    let run = fleet.run().with_status(0);
+    assert_eq!(outcome_and_commit(&run), ("pushed".to_owned(), Some(commit)));
+    let updates = std::fs::read_to_string(fleet.repository.path().join("updates")).unwrap();
+    assert_eq!(updates, "refs/heads/copy\n");
+    assert_eq!(fleet.repository.id("refs/heads/copy"), Some(fleet.tip()));
+    fleet.assert_pushed_once();
+    assert_eq!(outcome_and_commit(&fleet.run()).0, "skipped");
+}
+
+/// As Gerrit does it: the place takes pushes, and no listing shows it.
+#[test]
+fn a_destination_that_no_listing_shows_is_pushed_to_once() {
+    let fleet = pushing("HEAD:refs/for/main");
+    fleet.repository.hook(
+        "post-receive",
+        "while read old new name; do\n\
+         echo \"$name\" >>\"$GIT_DIR/updates\"\n\
+         case $name in refs/for/*) git update-ref -d \"$name\";; esac\n\
+         done",
+    );
+    let updates = || std::fs::read_to_string(fleet.repository.path().join("updates")).unwrap();
+    fleet.run().with_status(0);
+    assert_eq!(updates(), "refs/heads/main\nrefs/for/main\n");
+    fleet.assert_pushed_once();
+    assert_eq!(outcome_and_commit(&fleet.run()).0, "skipped");
+    // A look that something else gave reason for.
+    fleet.repository.commit("main", "On top", &[file("other.yaml", "1\n")]);
+    assert_eq!(outcome_and_commit(&fleet.run()).0, "unchanged");
+    assert_eq!(updates(), "refs/heads/main\nrefs/for/main\n");
+    assert_eq!(fleet.host.requests_for(Operation::Push).len(), 1);
+    fleet.run_with_tag("5.0.4").with_status(0);
+    assert_eq!(updates(), "refs/heads/main\nrefs/for/main\n".repeat(2));
+}
+
+#[test]
+fn push_options_reach_a_server_that_takes_them_and_no_other() {
+    let options = "branch: main, options: {merge_request.create: '', ci.skip: 'a b'}";
+    for is_taken in [true, false] {
+        let fleet = RemoteFleet::pushing(options);
+        fleet.repository.configure("receive.advertisePushOptions", &is_taken.to_string());
+        fleet.repository.hook(
+            "pre-receive",
+            "env | grep '^GIT_PUSH_OPTION' | LC_ALL=C sort >\"$GIT_DIR/options\"; exit 0",
+        );
+        let run = fleet.run().with_status(0);
+        assert_eq!(run.errors, "");
+        fleet.assert_pushed_once();
+        let seen = std::fs::read_to_string(fleet.repository.path().join("options")).unwrap();
+        let expected = "GIT_PUSH_OPTION_0=ci.skip=a b\nGIT_PUSH_OPTION_1=merge_request.create=\n\
+            GIT_PUSH_OPTION_COUNT=2\n";
+        assert_eq!(seen, if is_taken { expected } else { "" });
+    }
+}
