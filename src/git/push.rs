@@ -90,6 +90,12 @@ impl PushReply {
         request.updates.iter().all(|update| self.is_done(&update.reference))
     }
 
+    /// Whether a reference was found to be another than planned on, so that nothing was sent.
+    pub(super) fn is_overtaken(&self, reference: &RefName) -> bool {
+        let is_stale = |line: &PushLine| !line.is_done && line.words.contains("(stale info)");
+        self.lines.iter().any(|line| line.reference == reference.as_str() && is_stale(line))
+    }
+
     /// Whether it is certain that a reference does not point at the new commit because of this push.
     pub(super) fn is_refused(&self, reference: &RefName) -> bool {
         // A remote failure means that nothing was heard of it.

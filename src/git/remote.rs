@@ -187,7 +187,11 @@ impl Remote {
     ) -> Result<PushReply, RemoteError> {
         let explain = |cause| self.explain("push to", cause);
         let make = |with_options: bool| {
-            let mut call = self.call(mirror, "push", deadline).setting("push.negotiate", "true");
+            // The server tells what its references point at, and where one of them is what our commits stand on, it
+            // has all that is below. Only otherwise is it worth asking what else it has.
+            let is_known = request.updates.iter().any(|update| update.old.is_some());
+            let mut call = self.call(mirror, "push", deadline);
+            call = call.setting("push.negotiate", if is_known { "false" } else { "true" });
             call = call.arguments(["--porcelain", "--no-verify", "--no-follow-tags"]);
             let options = request.options.iter().filter(|_| with_options);
             call = call.arguments(options.map(|(key, value)| format!("--push-option={key}={value}")));
@@ -210,7 +214,17 @@ impl Remote {
 
     fn call<'a>(&'a self, mirror: &Mirror, verb: &'static str, deadline: Instant) -> Call<'a> {
         let scheme = format!("protocol.{}.allow", self.url.transport().scheme());
-        mirror.git().call(verb).access(&self.access).setting(&scheme, "always").deadline(deadline)
+        // Should we be killed, nobody is left to end the process at its deadline: then git gives up by itself on a
+        // server that is silent.
+        let patience = deadline.saturating_duration_since(Instant::now()).as_secs() + 1;
+        mirror
+            .git()
+            .call(verb)
+            .access(&self.access)
+            .setting(&scheme, "always")
+            .setting("http.lowSpeedLimit", "1")
+            .setting("http.lowSpeedTime", &patience.to_string())
+            .deadline(deadline)
     }
 
     fn explain(&self, doing: &'static str, cause: GitError) -> RemoteError {

@@ -16,6 +16,7 @@ use super::ledger::Ledger;
 use super::mirror::Mirror;
 use super::outcome::{Outcome, Target};
 use super::remote::{Remote, RemoteError};
+use super::url::RemoteUrl;
 use crate::update::{FileTree, MarkerIndex};
 
 /// How often a proposal is made anew because somebody else pushed meanwhile.
@@ -100,13 +101,12 @@ pub(super) fn transact<P: Proposer>(
     is_rehearsal: bool,
 ) -> Vec<Answer<P>> {
     let mut ledger = Ledger::load(mirror.folder());
-    if let Some(redirect) = &ledger.redirect
-        && let Ok(url) = remote.url.redirected(redirect)
-    {
-        remote.url = url;
+    let mut repairs = Repairs::default();
+    let redirected = ledger.redirect.as_ref().and_then(|target| remote.url.redirected(target).ok());
+    if let Some(url) = redirected.filter(|url| url.is_same_origin(&remote.url)) {
+        repairs.configured = Some(std::mem::replace(&mut remote.url, url));
     }
     let mut attempt = Attempt::new(proposals, is_rehearsal);
-    let mut repairs = Repairs::default();
     let mut tries = 0;
     let answers = loop {
         let ended = attempt.make(mirror, remote, &mut ledger);
@@ -150,6 +150,8 @@ fn wait(tries: u32) -> Duration {
 struct Repairs {
     has_begun_anew: bool,
     has_followed: bool,
+    /// The address that was given, where one that an earlier run was redirected to is used instead.
+    configured: Option<RemoteUrl>,
 }
 
 impl Repairs {
@@ -165,6 +167,15 @@ impl Repairs {
                 Ok(()) => Ended::Mended,
                 Err(error) => Ended::Failed(error.into()),
             };
+        }
+        let is_elsewhere =
+            matches!(error.trouble(), Some(Trouble::Redirected | Trouble::NoRepository | Trouble::Forbidden));
+        if let Some(configured) = self.configured.take_if(|_| is_elsewhere) {
+            // What was remembered no longer holds.
+            remote.url = configured;
+            ledger.redirect = None;
+            let _ = ledger.store(mirror.folder());
+            return Ended::Mended;
         }
         if error.trouble() == Some(Trouble::Redirected) {
             return self.follow(error, mirror, remote, ledger);

@@ -127,7 +127,10 @@ fn carry_out<P: Proposer>(options: &WriterOptions, key: &MirrorKey, batch: Vec<L
         remote = Some(letter.request.remote);
     }
     let Some(mut remote) = remote else { return };
-    let answers = match Mirror::open(&options.mirrors, key, Instant::now() + remote.timeout) {
+    // Another process may hold the mirror: one that lists and fetches, pushes, and lists again takes that long, and
+    // what is left of one that was killed takes no longer.
+    let deadline = Instant::now() + 3 * remote.timeout;
+    let answers = match Mirror::open(&options.mirrors, key, deadline) {
         Ok(mut mirror) => transact(&mut mirror, &mut remote, proposals, options.is_rehearsal),
         Err(error) => {
             let error = Arc::new(SyncError::from(error));
@@ -139,6 +142,8 @@ fn carry_out<P: Proposer>(options: &WriterOptions, key: &MirrorKey, batch: Vec<L
             proposals.into_iter().map(fail).collect()
         }
     };
+    // Who has an answer may end the process at once, and then nobody would remove the files with the login.
+    drop(remote);
     for (reply, answer) in replies.into_iter().zip(answers) {
         // Who no longer waits has been told to stop.
         let _ = reply.send(answer);

@@ -216,20 +216,26 @@ impl<P: Proposer> Attempt<P> {
         if reply.as_ref().is_ok_and(|reply| reply.is_all_done(request)) {
             return Ok(());
         }
+        let branch = self.branch.as_ref().map(BranchName::reference);
+        if let (Some(branch), Ok(reply)) = (&branch, &reply)
+            && reply.is_refused(branch)
+        {
+            for candidate in self.candidates.iter().filter(|candidate| candidate.commit.is_some()) {
+                ledger.pending.remove(&candidate.proposal.name);
+            }
+            if reply.is_overtaken(branch) {
+                // Git has looked for us, and the next attempt begins with a listing.
+                return Err(Ended::Overtaken);
+            }
+        }
         let deadline = Instant::now() + ground.remote.timeout;
         let after = ground.remote.list(ground.mirror, &self.wanted(), deadline).ok();
         let missing = arrivals::missing(request, reply.as_ref().ok(), after.as_ref());
-        let branch = self.branch.as_ref().map(BranchName::reference);
         let of_branch = branch.filter(|branch| missing.contains(branch));
-        if let Some(branch) = &of_branch {
-            if reply.as_ref().is_ok_and(|reply| reply.is_refused(branch)) {
-                for candidate in self.candidates.iter().filter(|candidate| candidate.commit.is_some()) {
-                    ledger.pending.remove(&candidate.proposal.name);
-                }
-            }
-            if after.is_some_and(|after| after.commit(branch) != ground.old) {
-                return Err(Ended::Overtaken);
-            }
+        if let (Some(branch), Some(after)) = (&of_branch, &after)
+            && after.commit(branch) != ground.old
+        {
+            return Err(Ended::Overtaken);
         }
         match (reply, of_branch) {
             _ if missing.is_empty() => Ok(()),

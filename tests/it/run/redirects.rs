@@ -1,5 +1,6 @@
 //! Servers that send us elsewhere.
 
+use crate::support::bare_repository::BareRepository;
 use crate::support::content::file;
 use crate::support::fleet::{podinfo, tag_line};
 use crate::support::git_host::{Access, Fault, GitHost, Operation, Settings};
@@ -66,6 +67,25 @@ fn a_redirect_within_a_server_is_followed_and_remembered() {
         assert!(record.request.path.starts_with("/fleet.git/"), "{}", record.request.path);
     }
     fleet.assert_sound();
+}
+
+#[test]
+fn a_remembered_redirect_that_no_longer_leads_anywhere_is_forgotten() {
+    let fleet = fleet(Access::bearer("to-ken"), "bearerToken: to-ken", "fleet");
+    for _ in 0..2 {
+        let to = fleet.host.url("fleet.git");
+        fleet.host.once(Operation::ListForFetch, Fault::Redirect { status: 301, to });
+    }
+    fleet.run().with_status(0);
+    let place = fleet.root().join("served/fleet");
+    std::fs::rename(fleet.repository.path(), &place).unwrap();
+    assert_eq!(outcome_and_commit(&fleet.run_with_tag("5.0.4").with_status(0)).0, "pushed");
+    assert_eq!(BareRepository::existing(&place).log("main").len(), 3);
+    let seen = fleet.host.requests().len();
+    fleet.run_with_tag("5.0.5").with_status(0);
+    for record in &fleet.host.requests()[seen..] {
+        assert!(record.request.path.starts_with("/fleet/"), "{}", record.request.path);
+    }
 }
 
 #[test]

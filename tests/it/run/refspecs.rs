@@ -116,6 +116,6 @@ fn push_options_reach_a_server_that_takes_them_and_no_other() {
         let seen = std::fs::read_to_string(fleet.repository.path().join("options")).unwrap();
         let expected = "GIT_PUSH_OPTION_0=ci.skip=a b\nGIT_PUSH_OPTION_1=merge_request.create=\n\
             GIT_PUSH_OPTION_COUNT=2\n";
-        assert_eq!(seen, if is_taken { expected } else { "" });
+        assert_eq!(seen, if is_taken { expected } else { "GIT_PUSH_OPTION_COUNT=0\n" });
     }
 }
