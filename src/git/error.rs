@@ -89,7 +89,7 @@ pub enum SyncError {
     },
     /// Others pushed between each listing and the push after it.
     #[error(
-        "failed to push to remote '{url}': others pushed to the branch during each of {tries} tries; it will be tried again"
+        "failed to push to remote '{url}': others pushed to the branch during each of {tries} tries; the next run tries again"
     )]
     Overtaken {
         /// The remote.

@@ -119,7 +119,9 @@ mod tests {
     fn the_answer_to_each_reference_is_read() {
         let output = b"To http://h/r.git\n \t1111:refs/heads/main\t1111..2222\n*\t1111:refs/heads/new\t[new branch]\n\
             !\t1111:refs/heads/x\t[remote rejected] (pre-receive hook declined)\n\
-            !\t1111:refs/for/main\t[remote rejected] (no new changes)\n=\t1111:refs/heads/same\t[up to date]\nDone\n";
+            !\t1111:refs/for/main\t[remote rejected] (no new changes)\n=\t1111:refs/heads/same\t[up to date]\n\
+            !\t1111:refs/heads/stale\t[rejected] (stale info)\n\
+            !\t1111:refs/heads/lost\t[remote failure] (remote failed to report status)\nDone\n";
         let reply = PushReply::parse(
             output,
             "remote: Not on Fridays.        \nremote: \nerror: failed to push some refs\n",
@@ -132,8 +134,20 @@ mod tests {
             ("refs/for/main", true),
             ("refs/heads/same", true),
             ("refs/heads/unheard", false),
+            ("refs/heads/stale", false),
+            ("refs/heads/lost", false),
         ] {
             assert_eq!(reply.is_done(&name(reference)), is_done, "{reference}");
+        }
+        for (reference, is_refused, is_overtaken) in [
+            ("refs/heads/main", false, false),
+            ("refs/heads/x", true, false),
+            ("refs/heads/stale", true, true),
+            ("refs/heads/lost", false, false),
+            ("refs/heads/unheard", false, false),
+        ] {
+            let found = (reply.is_refused(&name(reference)), reply.is_overtaken(&name(reference)));
+            assert_eq!(found, (is_refused, is_overtaken), "{reference}");
         }
         let words = reply.refusal(&name("refs/heads/x"));
         assert_eq!(words, "[remote rejected] (pre-receive hook declined): Not on Fridays.");

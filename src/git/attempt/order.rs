@@ -4,7 +4,7 @@ use super::arrivals::Arrivals;
 use super::candidate::Candidate;
 use super::ground::Ground;
 use crate::git::error::SyncError;
-use crate::git::ledger::Ledger;
+use crate::git::ledger::{Ledger, PendingPush};
 use crate::git::name::CommitId;
 use crate::git::push::{PushRequest, PushUpdate};
 use crate::git::refspec::RefspecSource;
@@ -34,7 +34,7 @@ pub(super) fn order<P: Proposer>(
             order.request.updates.push(PushUpdate { reference, new: tip, old: ground.old });
         }
         let (Some(refspec), Some(source)) = (&target.refspec, &candidate.source) else { continue };
-        let is_owed = ledger.pending.get(name).is_some_and(|pending| pending.owes_refspec());
+        let is_owed = ledger.pending.get(name).is_some_and(PendingPush::owes_refspec);
         let is_there = order.request.commit_for(&refspec.destination).is_some();
         if is_there || !(is_owed || candidate.commit.is_some()) {
             continue;

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use super::batches::{self, Member};
 use crate::support::content::file;
 use crate::support::git_host::{Fault, Operation};
-use crate::support::remote_fleet::{RemoteFleet, outcome_and_commit, ready};
+use crate::support::remote_fleet::{RemoteFleet, git_repository, outcome_and_commit, ready};
 
 fn impatient_fleet() -> RemoteFleet {
     let fleet = RemoteFleet::small();
@@ -71,6 +72,29 @@ fn a_push_that_nobody_could_tell_of_is_reported_by_the_next_run() {
         assert_eq!(fleet.host.requests_for(Operation::Push).len(), pushes);
         fleet.assert_pushed_once();
         assert_eq!(outcome_and_commit(&fleet.run()).0, "skipped");
+    }
+}
+
+#[test]
+fn each_automation_of_a_push_that_nobody_could_tell_of_finds_its_own_commit() {
+    let members = Member::several(3);
+    let fleet = batches::fleet(&members);
+    let manifests: String = members.iter().map(Member::manifests).collect();
+    fleet.write_manifests(&(manifests + &git_repository(&fleet.host.url("fleet.git"), "timeout: 2s")));
+    hang_after_push(&fleet);
+    fleet.run().with_status(1);
+    fleet.host.heal();
+    fleet.repository.commit("main", "On top", &[file("other.yaml", "1\n")]);
+    let run = fleet.run().with_status(0);
+    batches::assert_each_landed_once(&fleet, &members);
+    let own = fleet.own_commits();
+    for (member, outcome) in members.iter().zip(run.json()["automations"].as_array().unwrap()) {
+        let commit = own.iter().find(|commit| commit.author.starts_with(&member.author)).unwrap();
+        assert_eq!(
+            (&outcome["outcome"], &outcome["commit"]["id"]),
+            (&"pushed".into(), &commit.id.as_str().into())
+        );
+        assert_eq!(fleet.status(&member.name)["lastPushCommit"], commit.id.as_str());
     }
 }
 

@@ -57,6 +57,28 @@ fn the_same_change_by_another_leaves_nothing_to_commit() {
 }
 
 #[test]
+fn a_branch_that_another_makes_meanwhile_is_built_upon() {
+    for side in SIDES {
+        let fleet = RemoteFleet::pushing("branch: auto");
+        let (repository, count) = (fleet.repository.clone(), AtomicUsize::new(0));
+        fleet.host.meanwhile(side, move || {
+            if count.fetch_add(1, Ordering::SeqCst) == 0 {
+                repository.move_branch("auto", &repository.id("main").unwrap());
+                repository.commit("auto", "Mine", &[elsewhere(0)]);
+            }
+        });
+        let run = fleet.run().with_status(0);
+        assert_eq!(outcome_and_commit(&run), ("pushed".to_owned(), fleet.repository.id("auto")), "{side:?}");
+        let subjects: Vec<String> =
+            fleet.repository.log("auto").iter().map(|commit| commit.message.trim().to_owned()).collect();
+        assert_eq!(subjects[1..], ["Mine", "Begin"], "{side:?}");
+        assert_eq!(fleet.repository.log("main").len(), 1);
+        fleet.assert_sound();
+        assert_eq!(outcome_and_commit(&fleet.run()).0, "skipped");
+    }
+}
+
+#[test]
 fn a_race_that_is_lost_every_time_ends_in_one_sentence_and_the_next_run_makes_up_for_it() {
     let fleet = RemoteFleet::small();
     be_overtaken(&fleet, Operation::ListForPush, usize::MAX, elsewhere);

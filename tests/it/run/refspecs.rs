@@ -27,6 +27,27 @@ fn a_copy_of_the_branch_follows_it() {
 }
 
 #[test]
+fn a_refspec_for_the_branch_itself_is_no_second_push() {
+    let fleet = pushing("HEAD:refs/heads/main");
+    assert_eq!(outcome_and_commit(&fleet.run().with_status(0)), ("pushed".to_owned(), Some(fleet.tip())));
+    fleet.assert_pushed_once();
+    assert_eq!(outcome_and_commit(&fleet.run()).0, "skipped");
+}
+
+/// What is checked out goes to one place, and the commit to another.
+#[test]
+fn a_refspec_can_push_the_checkout() {
+    let fleet = RemoteFleet::pushing("branch: auto, refspec: 'main:refs/heads/copy'");
+    for number in 0..2 {
+        fleet.repository.commit("main", "Person", &[file(format!("{number}.yaml"), "1\n")]);
+        fleet.run_with_tag(&format!("5.0.{number}")).with_status(0);
+        assert_eq!(fleet.repository.id("refs/heads/copy"), Some(fleet.tip()));
+    }
+    assert_eq!(fleet.repository.log("auto").len(), 4);
+    fleet.assert_sound();
+}
+
+#[test]
 fn a_copy_that_went_its_own_way_is_overwritten_by_force_only() {
     for (refspec, is_forced) in [("HEAD:refs/heads/copy", false), ("+HEAD:refs/heads/copy", true)] {
         let fleet = pushing(refspec);

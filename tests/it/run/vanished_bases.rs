@@ -8,8 +8,8 @@ use crate::support::fleet::tag_line;
 use crate::support::git_host::Operation;
 use crate::support::remote_fleet::{RemoteFleet, outcome_and_commit};
 
-/// Runs while something happens to the repository just before the `place`th request of an operation.
-fn run_while(fleet: &RemoteFleet, moment: (Operation, usize), event: fn(&BareRepository)) -> bool {
+/// Lets something happen to the repository just before a request of an operation, counted from 0.
+fn expect(fleet: &RemoteFleet, moment: (Operation, usize), event: fn(&BareRepository)) {
     let (repository, count) = (fleet.repository.clone(), AtomicUsize::new(0));
     let (operation, place) = moment;
     fleet.host.meanwhile(operation, move || {
@@ -17,8 +17,6 @@ fn run_while(fleet: &RemoteFleet, moment: (Operation, usize), event: fn(&BareRep
             event(&repository);
         }
     });
-    let has_come = fleet.host.requests_for(operation).len() > place;
-    has_come
 }
 
 /// Leaves nothing of what `main` was.
@@ -52,7 +50,7 @@ fn moments() -> Vec<(Operation, usize)> {
 fn a_branch_that_is_replaced_at_any_moment_gets_the_commit_all_the_same() {
     for moment in moments() {
         let fleet = RemoteFleet::small();
-        run_while(&fleet, moment, replace);
+        expect(&fleet, moment, replace);
         let run = fleet.run();
         assert_eq!((run.status, run.errors.as_str()), (Some(0), ""), "{moment:?}: {run:?}");
         assert_eq!(outcome_and_commit(&run), ("pushed".to_owned(), Some(fleet.tip())), "{moment:?}");
@@ -66,7 +64,7 @@ fn a_branch_that_is_replaced_at_any_moment_gets_the_commit_all_the_same() {
 fn a_branch_that_is_deleted_at_any_moment_is_missed_in_one_sentence() {
     for moment in moments() {
         let fleet = RemoteFleet::small();
-        run_while(&fleet, moment, delete);
+        expect(&fleet, moment, delete);
         let run = fleet.run().with_status(1);
         let sentence = run.only_error();
         let words = "couldn't find remote ref \"refs/heads/main\"; its branches are other";
