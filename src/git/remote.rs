@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::access::Access;
 use super::command::{Call, GitError, Printed};
-use super::diagnosis::{Trouble, diagnose};
+use super::diagnosis::{Trouble, diagnose, telling};
 use super::listing::{Listing, ListingError};
 use super::mirror::Mirror;
 use super::name::{CommitId, RefName};
@@ -28,7 +28,7 @@ pub struct Remote {
 #[derive(Debug, thiserror::Error)]
 pub enum RemoteError {
     /// Something between here and there that is known.
-    #[error("unable to {doing} '{url}': {}: {words}", trouble.advice())]
+    #[error("unable to {doing} '{url}': {}{}", trouble.advice(), behind_colon(words))]
     Troubled {
         /// What was being done.
         doing: &'static str,
@@ -83,6 +83,11 @@ pub enum RemoteError {
         /// The limit in bytes.
         limit: u64,
     },
+}
+
+/// What is to stand behind a sentence, if there is anything.
+fn behind_colon(words: &str) -> String {
+    if words.is_empty() { String::new() } else { format!(": {words}") }
 }
 
 impl RemoteError {
@@ -199,7 +204,10 @@ impl Remote {
         let url = self.url.to_string();
         match cause {
             GitError::Refused { verb, words } => match diagnose(&words) {
-                Some(trouble) => RemoteError::Troubled { doing, url, trouble, words },
+                Some(trouble) => {
+                    let words = telling(&words);
+                    RemoteError::Troubled { doing, url, trouble, words }
+                }
                 None => RemoteError::Failed { doing, url, cause: GitError::Refused { verb, words } },
             },
             cause => RemoteError::Failed { doing, url, cause },

@@ -139,6 +139,8 @@ fn carry_out<P: Proposer>(options: &WriterOptions, key: &MirrorKey, batch: Vec<L
             proposals.into_iter().map(fail).collect()
         }
     };
+    // Its files hold secrets, and whoever has the last answer may end the process.
+    drop(remote);
     for (reply, answer) in replies.into_iter().zip(answers) {
         // Who no longer waits has been told to stop.
         let _ = reply.send(answer);

@@ -12,5 +12,6 @@ mod links;
 mod paths;
 mod properties;
 mod rooms;
+mod run_ways;
 mod secrets;
 mod support;
