@@ -115,13 +115,13 @@ impl Remote {
         let mut call = self.call(mirror, "ls-remote", deadline).argument("--quiet");
         // With these two, a server of protocol 2 sends only what is asked for.
         let is_all = |test: fn(&Wanted) -> bool| !wanted.is_empty() && wanted.iter().all(test);
-        if is_all(|wanted| wanted.pattern().starts_with("refs/heads/")) {
+        if is_all(|wanted| wanted.name().starts_with("refs/heads/")) {
             call = call.argument("--heads");
-        } else if is_all(|wanted| wanted.pattern().starts_with("refs/tags/")) {
+        } else if is_all(|wanted| wanted.name().starts_with("refs/tags/")) {
             call = call.argument("--tags");
         }
         let call = call.argument("--").argument(self.url.to_argument());
-        let call = call.arguments(wanted.iter().map(Wanted::pattern));
+        let call = call.arguments(wanted.iter().flat_map(Wanted::patterns));
         let output = call.run().map_err(|cause| self.explain("list", cause))?;
         let listing = Listing::parse(&output);
         listing.map_err(|cause| RemoteError::Listing { url: self.url.to_string(), cause })
@@ -242,10 +242,18 @@ pub(super) enum Wanted {
 }
 
 impl Wanted {
-    fn pattern(&self) -> &str {
+    fn name(&self) -> &str {
         match self {
             Self::Reference(name) => name.as_str(),
             Self::Tags => "refs/tags/*",
         }
+    }
+
+    /// What git is to look for: the name, and whatever a tag of that name leads to, which is listed beside it.
+    fn patterns(&self) -> Vec<String> {
+        let name = self.name();
+        let is_branch = name.starts_with("refs/heads/");
+        let target = (!is_branch).then(|| format!("{name}^{{}}"));
+        std::iter::once(name.to_owned()).chain(target).collect()
     }
 }

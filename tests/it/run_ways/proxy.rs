@@ -72,12 +72,20 @@ fn serve(client: TcpStream, records: &Mutex<Vec<ProxyRequest>>) -> io::Result<()
     let rest = target.strip_prefix("http://").ok_or(io::ErrorKind::InvalidInput)?;
     let (server, path) = rest.split_once('/').unwrap_or((rest, ""));
     let mut server = TcpStream::connect(server)?;
-    // One request a connection: the next one comes with a head of its own.
+    // One request a connection, as both sides are told: the next one comes with a head of its own.
     let mut head = format!("{method} /{path} HTTP/1.1\r\nConnection: close\r\n");
     headers.iter().filter(|header| !of_proxy(header)).for_each(|header| head.push_str(header));
     server.write_all(head.as_bytes())?;
     server.write_all(b"\r\n")?;
-    join(reader, client, server)
+    let mut to_server = server.try_clone()?;
+    thread::spawn(move || io::copy(&mut reader, &mut to_server).ok());
+    let mut answer = Vec::new();
+    server.read_to_end(&mut answer)?;
+    let line = answer.iter().position(|byte| *byte == b'\n').ok_or(io::ErrorKind::UnexpectedEof)?;
+    (&client).write_all(&answer[..=line])?;
+    (&client).write_all(b"Connection: close\r\n")?;
+    (&client).write_all(&answer[line + 1..])?;
+    client.shutdown(Shutdown::Both)
 }
 
 /// Copies both ways until both are done.
