@@ -45,7 +45,7 @@ pub enum Trouble {
 }
 
 /// Words and what they mean; the first that are found count, so the telling ones stand in front.
-const TABLE: [(&str, Trouble); 65] = [
+const TABLE: [(&str, Trouble); 66] = [
     ("No space left on device", Trouble::DiskFull),
     ("Disk quota exceeded", Trouble::DiskFull),
     ("out of disk space", Trouble::DiskFull),
@@ -104,6 +104,7 @@ const TABLE: [(&str, Trouble); 65] = [
     ("does not appear to be a git repository", Trouble::NoRepository),
     ("' not found", Trouble::NoRepository),
     ("Repository not found", Trouble::NoRepository),
+    ("is this a git repository?", Trouble::NoRepository),
     ("hung up unexpectedly", Trouble::BrokenOff),
     ("Empty reply from server", Trouble::BrokenOff),
     ("Transport endpoint is not connected", Trouble::BrokenOff),

@@ -66,7 +66,7 @@ pub enum SyncError {
         cause: git2::Error,
     },
     /// The commit that is to be checked out is not there.
-    #[error("unable to clone '{url}': there is no commit {commit} in it")]
+    #[error("unable to clone '{url}': there is no commit {commit} in it, or the server does not give it out")]
     UnknownCommit {
         /// The remote.
         url: String,

@@ -77,8 +77,14 @@ fn a_reference_that_is_not_there() {
         (json!({"tag": "v1"}), missing("refs/tags/v1")),
         (json!({"name": "refs/pull/1/head"}), missing("refs/pull/1/head")),
         (json!({"semver": ">=1"}), "no match found for semver: >=1".to_owned()),
-        (json!({"commit": nobody}), format!("there is no commit {nobody} in it")),
-        (json!({"commit": nobody, "branch": "main"}), format!("there is no commit {nobody} in it")),
+        (
+            json!({"commit": nobody}),
+            format!("there is no commit {nobody} in it, or the server does not give it out"),
+        ),
+        (
+            json!({"commit": nobody, "branch": "main"}),
+            format!("there is no commit {nobody} in it, or the server does not give it out"),
+        ),
     ] {
         scene.source(json!({"url": url, "ref": reference}));
         refused(&scene, NONE, &format!("{CHECKOUT}: unable to clone '{url}': {words}"));

@@ -387,3 +387,62 @@ fn nobody_else_can_read_what_is_kept() {
         assert_eq!(mode(&format!("mirrors/{}", item.file_name().display())), 0o700);
     }
 }
+
+#[test]
+fn through_the_proxy_of_the_environment() {
+    let secret = &token();
+    let (scene, proxy) = (Scene::new(), ProxyHost::start());
+    let host = scene.serve(Settings::default());
+    slow(&host);
+    let address = proxy.url().replace("http://", &format!("http://pr:{secret}@"));
+    let pair = STANDARD.encode(format!("pr:{secret}"));
+    works_by(&scene, &[secret, &pair], || {
+        let mut command = scene.command();
+        command.arg("--state").arg(scene.state()).env("HTTP_PROXY", &address);
+        command
+    });
+    let requests = proxy.requests();
+    assert!(requests.len() >= 4, "{requests:?}");
+    let wanted = format!("Basic {pair}");
+    // Curl shows its password only to a proxy that asks for one, or at once; never anything else.
+    for request in &requests {
+        assert!(request.authorization.as_ref().is_none_or(|found| *found == wanted), "{request:?}");
+    }
+    let before = requests.len();
+    scene.latest("5.0.4");
+    let run = run_in_time(scene.command().env("HTTP_PROXY", &address).env("NO_PROXY", "127.0.0.1"));
+    assert_eq!(run.status, Some(0), "{run:?}");
+    assert_eq!(proxy.requests().len(), before);
+}
+
+#[test]
+fn over_tls_of_an_authority_that_the_environment_names() {
+    let (scene, authority) = (Scene::new(), Authority::new());
+    let host = scene.serve(Settings { access: Access::Anonymous, tls: Some(authority.server(false)) });
+    slow(&host);
+    works_by(&scene, &[], || {
+        let mut command = scene.command();
+        command.arg("--state").arg(scene.state()).env("SSL_CERT_FILE", authority.certificate_file());
+        command
+    });
+}
+
+#[test]
+fn files_of_a_run_that_was_killed_are_swept_by_the_next() {
+    let secret = &token();
+    let scene = Scene::new();
+    let host = scene.serve(settings(Access::bearer(secret)));
+    scene.source(json!({"url": host.url("fleet.git"), "secretRef": {"name": "login"}}));
+    scene.secret("login", json!({"stringData": {"bearerToken": secret}}));
+    host.always(Operation::ListForFetch, Fault::Hang);
+    let mut child = scene.command().spawn().unwrap();
+    while host.requests().is_empty() {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    host.heal();
+    let run = scene.run([""; 0]).with_status(0);
+    assert_hidden(&scene, &run, secret);
+    assert_eq!(scene.tag("main"), "5.0.3");
+}
