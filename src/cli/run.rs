@@ -1,11 +1,11 @@
 //! `tagboat run`: carry out automations on their git repositories, once.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use jiff::{Timestamp, Zoned};
 use kube::ResourceExt;
-use tagboat_api::ImageUpdateAutomation;
+use tagboat_api::{GitRepository, ImageUpdateAutomation};
 
 use super::choice::{choose_automation, full_name, name_of};
 use super::given::{given_images, split_name};
@@ -15,14 +15,15 @@ use super::report::{self, Deed, Report};
 use super::size::ByteSize;
 use super::terminal::{Palette, print, printable, say};
 use super::update::{OutputFormat, prefixed, to_json};
-use super::warnings::{warn_of_empty_selection, warn_of_idle_images};
+use super::warnings::{warn_of_empty_selection, warn_of_idle_images, warn_of_template};
 use super::{Failure, diff};
 use crate::git::{self, CommitTime, PrivateDirectory, Surroundings, SyncError, Writer, WriterOptions};
 use crate::objects::Objects;
-use crate::objects::manifests::{ManifestStore, SecretDirectory, StateDirectory};
+use crate::objects::manifests::{ManifestStore, Manifests, SecretDirectory, StateDirectory};
 use crate::reconcile::automation::conclusion::Conclusion;
 use crate::reconcile::automation::login::LoginOptions;
 use crate::reconcile::automation::proposal::UpdateProposal;
+use crate::reconcile::automation::request::Request;
 use crate::reconcile::automation::run::Run;
 use crate::reconcile::automation::source::CrossNamespace;
 use crate::reconcile::automation::transaction::{self, Prepared, TransactionOptions};
@@ -116,8 +117,8 @@ pub(super) fn run(arguments: &RunArguments) -> Result<(), Failure> {
 struct Inputs {
     store: ManifestStore,
     automations: Vec<ImageUpdateAutomation>,
-    /// GitRepositories that are others than in the run before, or that there was no run for.
-    changed_sources: Vec<(String, String)>,
+    /// The full names of automations whose source is another than in their last run that succeeded.
+    with_new_source: Vec<String>,
     started: Timestamp,
     options: TransactionOptions,
     mirrors: Mirrors,
@@ -143,15 +144,18 @@ impl Inputs {
         let chosen: Vec<&ImageUpdateAutomation> = automations.iter().collect();
         let given = given_images(&arguments.latest, &manifests, &chosen)?;
         let state = arguments.state.as_deref().map(StateDirectory::new);
-        let mut changed_sources = Vec::new();
+        let mut with_new_source = Vec::new();
         if let Some(state) = &state {
-            let failed = |error: std::io::Error| Failure::new(format!("cannot read the state: {error}"));
+            let failed = |error: std::io::Error| {
+                let place = arguments.state.as_deref().unwrap_or(Path::new("")).display();
+                Failure::new(format!("cannot read the state in {place}: {error}"))
+            };
             for automation in &mut automations {
                 state.recall(automation).map_err(failed)?;
-            }
-            for repository in manifests.git_repositories() {
-                if state.has_changed(repository).map_err(failed)? {
-                    changed_sources.push((repository.namespace().unwrap_or_default(), repository.name_any()));
+                if let Some(source) = source_of(automation, &manifests)
+                    && state.has_other_source(automation, source).map_err(failed)?
+                {
+                    with_new_source.push(full_name(automation));
                 }
             }
         } else {
@@ -182,8 +186,15 @@ impl Inputs {
             is_forced: false,
         };
         let store = ManifestStore { manifests, secrets, state };
-        Ok(Self { store, automations, changed_sources, started: now.timestamp(), options, mirrors })
+        Ok(Self { store, automations, with_new_source, started: now.timestamp(), options, mirrors })
     }
+}
+
+/// The GitRepository that an automation works on, if it is among the manifests.
+fn source_of<'m>(automation: &ImageUpdateAutomation, manifests: &'m Manifests) -> Option<&'m GitRepository> {
+    let own = automation.namespace().unwrap_or_default();
+    let reference = &automation.spec.source_ref;
+    manifests.git_repository(reference.effective_namespace(&own), &reference.name)
 }
 
 /// Understands `--secret`.
@@ -223,7 +234,7 @@ async fn carry_out(inputs: &Inputs, is_rehearsal: bool) -> Vec<Work<'_>> {
     for round in 0..ROUNDS {
         let (mut waiting, mut requests, mut policies) = (Vec::new(), Vec::new(), Vec::new());
         for (index, work) in works.iter_mut().enumerate().filter(|(_, work)| !work.is_done) {
-            match work.prepare(inputs).await {
+            match work.prepare(inputs, round == 0).await {
                 Ok(prepared) => {
                     waiting.push(index);
                     requests.push(prepared.request);
@@ -248,13 +259,6 @@ async fn carry_out(inputs: &Inputs, is_rehearsal: bool) -> Vec<Work<'_>> {
             break;
         }
     }
-    if let Some(state) = inputs.store.state.as_ref().filter(|_| !is_rehearsal) {
-        for repository in inputs.store.manifests.git_repositories() {
-            if let Err(error) = state.keep_repository(repository) {
-                say(&format!("warning: cannot keep the state: {error}"));
-            }
-        }
-    }
     works
 }
 
@@ -270,20 +274,28 @@ impl<'i> Work<'i> {
     }
 
     /// Gets as far as the writer's request.
-    async fn prepare(&mut self, inputs: &Inputs) -> Result<Prepared, Conclusion> {
+    async fn prepare(&mut self, inputs: &Inputs, is_first: bool) -> Result<Prepared, Conclusion> {
         let given = &inputs.options.given;
         let selected = transaction::select(&inputs.store, self.automation, given).await?;
         let request = &selected.request;
-        for unusable in &request.unusable {
-            say(&format!("warning: {}", prefixed(&self.outcome, &unusable.to_string())));
+        if is_first {
+            self.warn(request, inputs);
         }
-        warn_of_idle_images(request, given);
-        warn_of_empty_selection(Some(self.automation), &inputs.store.manifests, request, &self.outcome);
         self.outcome.set_request(request);
         self.setters = request.update.setters.clone();
         let is_forced = self.is_new_here() || self.has_new_source(inputs);
         let options = TransactionOptions { is_forced, ..inputs.options.clone() };
         transaction::prepare(&inputs.store, self.automation, selected, &options).await
+    }
+
+    /// Says what is odd about the automation and no error.
+    fn warn(&self, request: &Request, inputs: &Inputs) {
+        for unusable in &request.unusable {
+            say(&format!("warning: {}", prefixed(&self.outcome, &unusable.to_string())));
+        }
+        warn_of_idle_images(request, &inputs.options.given);
+        warn_of_empty_selection(Some(self.automation), &inputs.store.manifests, request, &self.outcome);
+        warn_of_template(self.automation, &self.outcome);
     }
 
     /// Whether the automation has changed since its last run, or was asked for anew.
@@ -294,10 +306,7 @@ impl<'i> Work<'i> {
     }
 
     fn has_new_source(&self, inputs: &Inputs) -> bool {
-        let own = self.automation.namespace().unwrap_or_default();
-        let source = &self.automation.spec.source_ref;
-        let (namespace, name) = (source.effective_namespace(&own), &source.name);
-        inputs.changed_sources.iter().any(|changed| changed.0 == namespace && changed.1 == *name)
+        inputs.with_new_source.contains(&full_name(self.automation))
     }
 
     fn take(&mut self, proposal: UpdateProposal) {
@@ -325,6 +334,14 @@ impl<'i> Work<'i> {
         let report = run.report(&previous, conclusion, Timestamp::now());
         if let Err(error) = inputs.store.write_status(self.automation, &report.status).await {
             let sentence = prefixed(&self.outcome, &chain(&error));
+            self.outcome.errors.push(sentence);
+        }
+        let source = source_of(self.automation, &inputs.store.manifests);
+        if let (Conclusion::Success { .. }, Some(state), Some(source)) =
+            (conclusion, &inputs.store.state, source)
+            && let Err(error) = state.keep_source(self.automation, source)
+        {
+            let sentence = prefixed(&self.outcome, &format!("cannot keep the state: {error}"));
             self.outcome.errors.push(sentence);
         }
     }

@@ -9,6 +9,7 @@ use super::outcome::Outcome;
 use super::terminal::say;
 use crate::objects::manifests::Manifests;
 use crate::reconcile::automation::request::{GivenImages, Request};
+use crate::reconcile::automation::source::DEFAULT_MESSAGE;
 use crate::update::PolicyName;
 
 /// Says so when an automation selects no policy although there are some in its namespace.
@@ -38,5 +39,16 @@ pub(super) fn warn_of_idle_images(request: &Request, given: &GivenImages) {
                 "warning: --latest for {policy} has no effect: the automation does not select the policy"
             ));
         }
+    }
+}
+
+/// Says so when an automation has a template for its messages, which nobody renders yet.
+pub(super) fn warn_of_template(automation: &ImageUpdateAutomation, outcome: &Outcome) {
+    let template = automation.spec.git.as_ref().and_then(|git| git.commit.message_template.as_ref());
+    if template.is_some_and(|template| !template.is_empty()) {
+        let sentence = format!(
+            "spec.git.commit.messageTemplate is not rendered yet; the commit message is {DEFAULT_MESSAGE:?}"
+        );
+        say(&format!("warning: {}", super::update::prefixed(outcome, &sentence)));
     }
 }

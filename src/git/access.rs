@@ -44,7 +44,7 @@ pub struct AccessOptions {
 pub struct Access {
     environment: Vec<(OsString, OsString)>,
     scrubber: Scrubber,
-    _directory: PrivateDirectory,
+    directory: PrivateDirectory,
     _programs: Option<PrivateDirectory>,
 }
 
@@ -121,9 +121,11 @@ impl Access {
         &self.environment
     }
 
-    /// A text of git's with dots for every secret.
+    /// A text of git's with dots for every secret, and with the names of our files alone: where they are is nothing to
+    /// anybody, and they are soon gone.
     pub fn scrub(&self, text: &str) -> String {
-        self.scrubber.scrub(text)
+        let place = format!("{}/", self.directory.path().display());
+        self.scrubber.scrub(&text.replace(&place, ""))
     }
 }
 
@@ -291,7 +293,7 @@ impl Preparation {
         Ok(Access {
             environment: self.environment,
             scrubber: self.scrubber,
-            _directory: self.directory,
+            directory: self.directory,
             _programs: self.programs,
         })
     }

@@ -14,6 +14,10 @@ pub enum Trouble {
     NoRepository,
     /// The server's certificate is not signed by anybody we trust.
     Certificate,
+    /// The certificates that we trust cannot be read.
+    Authority,
+    /// No secured connection comes about.
+    Handshake,
     /// The server's host key is another than the one known.
     HostKeyChanged,
     /// The server's host key is not known.
@@ -41,7 +45,7 @@ pub enum Trouble {
 }
 
 /// Words and what they mean; the first that are found count, so the telling ones stand in front.
-const TABLE: [(&str, Trouble); 58] = [
+const TABLE: [(&str, Trouble); 66] = [
     ("No space left on device", Trouble::DiskFull),
     ("Disk quota exceeded", Trouble::DiskFull),
     ("out of disk space", Trouble::DiskFull),
@@ -68,9 +72,15 @@ const TABLE: [(&str, Trouble); 58] = [
     ("returned error: 30", Trouble::Redirected),
     ("unable to update url base from redirection", Trouble::Redirected),
     ("returned error:", Trouble::BrokenOff),
+    ("alert certificate required", Trouble::Handshake),
+    ("alert bad certificate", Trouble::Handshake),
+    ("SSL CA cert", Trouble::Authority),
+    ("error setting certificate", Trouble::Authority),
     ("certificate", Trouble::Certificate),
-    ("SSL routines", Trouble::Certificate),
-    ("gnutls_handshake() failed", Trouble::Certificate),
+    ("SSL routines", Trouble::Handshake),
+    ("SSL_connect", Trouble::Handshake),
+    ("SSL connect error", Trouble::Handshake),
+    ("gnutls_handshake() failed", Trouble::Handshake),
     ("Failed to connect to", Trouble::Unreachable),
     ("Could not connect to", Trouble::Unreachable),
     ("Couldn't connect to", Trouble::Unreachable),
@@ -94,13 +104,43 @@ const TABLE: [(&str, Trouble); 58] = [
     ("does not appear to be a git repository", Trouble::NoRepository),
     ("' not found", Trouble::NoRepository),
     ("Repository not found", Trouble::NoRepository),
+    ("is this a git repository?", Trouble::NoRepository),
     ("hung up unexpectedly", Trouble::BrokenOff),
     ("Empty reply from server", Trouble::BrokenOff),
+    ("Transport endpoint is not connected", Trouble::BrokenOff),
     ("Connection reset", Trouble::BrokenOff),
     ("RPC failed", Trouble::BrokenOff),
     ("early EOF", Trouble::BrokenOff),
     ("Could not read from remote repository", Trouble::BrokenOff),
 ];
+
+/// How lines begin that tell nobody more than the meaning of the whole does.
+const NOISE: [&str; 18] = [
+    "@",
+    "Add correct host key in",
+    "Could not read from remote repository.",
+    "Host key verification failed.",
+    "IT IS POSSIBLE THAT SOMEONE IS DOING SOMETHING NASTY!",
+    "It is also possible that a host key has just been changed.",
+    "Offending ",
+    "Please contact your system administrator.",
+    "Please make sure you have the correct access rights",
+    "Someone could be eavesdropping on you right now",
+    "and the repository exists.",
+    "could not read Password for",
+    "could not read Username for",
+    "expected flush after ref listing",
+    "remove with:",
+    "send-pack: unexpected disconnect while reading sideband packet",
+    "ssh-keygen -f",
+    "the remote end hung up unexpectedly",
+];
+
+/// What of git's words is worth saying behind [`Trouble::advice`].
+pub(super) fn telling(words: &str) -> String {
+    let is_telling = |line: &&str| !NOISE.iter().any(|noise| line.starts_with(noise));
+    words.split("; ").filter(is_telling).collect::<Vec<_>>().join("; ")
+}
 
 /// What git's words mean, where they are known.
 pub(super) fn diagnose(words: &str) -> Option<Trouble> {
@@ -120,6 +160,10 @@ impl Trouble {
             Self::NoRepository => "there is no such repository, or the credentials may not see it",
             Self::Certificate => {
                 "the server's certificate is not trusted; put its authority's certificate into ca.crt of the Secret"
+            }
+            Self::Authority => "the certificates in ca.crt of the Secret cannot be read",
+            Self::Handshake => {
+                "no TLS connection comes about; check the port in the URL, and tls.crt and tls.key of the Secret if the server wants a client certificate"
             }
             Self::HostKeyChanged => {
                 "the server's host key is another than the one in known_hosts; if the server really has a new key, put it there"
@@ -157,6 +201,11 @@ mod tests {
             ("repository 'http://127.0.0.1:1/x.git/' not found", Trouble::NoRepository),
             ("server certificate verification failed. CAfile: none CRLfile: none", Trouble::Certificate),
             (
+                "gnutls_handshake() failed: The TLS connection was non-properly terminated.",
+                Trouble::Handshake,
+            ),
+            ("SSL routines:ssl3_read_bytes:tlsv13 alert certificate required", Trouble::Handshake),
+            (
                 "unable to access 'http://127.0.0.1:1/': Failed to connect to 127.0.0.1 port 1: Connection refused",
                 Trouble::Unreachable,
             ),
@@ -173,6 +222,23 @@ mod tests {
             }
         }
         assert_eq!(diagnose("something else"), None);
+    }
+
+    #[test]
+    fn only_what_tells_more_is_passed_on() {
+        for (words, wanted) in [
+            ("could not read Username for 'http://h': terminal prompts disabled", ""),
+            (
+                "@@@; @    WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED!     @; The fingerprint is; SHA256:x.; Offending key in /x:2; remove with:; ssh-keygen -f \"/x\" -R \"h\"; Host key verification failed.",
+                "The fingerprint is; SHA256:x.",
+            ),
+            (
+                "RPC failed; HTTP 403 curl 22 The requested URL returned error: 403; the remote end hung up unexpectedly",
+                "RPC failed; HTTP 403 curl 22 The requested URL returned error: 403",
+            ),
+        ] {
+            assert_eq!(telling(words), wanted);
+        }
     }
 
     #[test]

@@ -7,7 +7,7 @@ use tagboat_api::Reason;
 use super::commit::CommitError;
 use super::diagnosis::Trouble;
 use super::mirror::MirrorError;
-use super::name::RefName;
+use super::name::{CommitId, RefName};
 use super::remote::RemoteError;
 use super::tree;
 use crate::failing::Failing;
@@ -64,6 +64,14 @@ pub enum SyncError {
         /// Why.
         #[source]
         cause: git2::Error,
+    },
+    /// The commit that is to be checked out is not there.
+    #[error("unable to clone '{url}': there is no commit {commit} in it, or the server does not give it out")]
+    UnknownCommit {
+        /// The remote.
+        url: String,
+        /// The commit.
+        commit: CommitId,
     },
     /// Objects of the mirror cannot be read.
     #[error("the mirror's objects cannot be read")]

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::access::Access;
 use super::command::{Call, GitError, Printed};
-use super::diagnosis::{Trouble, diagnose};
+use super::diagnosis::{Trouble, diagnose, telling};
 use super::listing::{Listing, ListingError};
 use super::mirror::Mirror;
 use super::name::{CommitId, RefName};
@@ -28,7 +28,7 @@ pub struct Remote {
 #[derive(Debug, thiserror::Error)]
 pub enum RemoteError {
     /// Something between here and there that is known.
-    #[error("unable to {doing} '{url}': {}: {words}", trouble.advice())]
+    #[error("unable to {doing} '{url}': {}{}", trouble.advice(), behind_colon(words))]
     Troubled {
         /// What was being done.
         doing: &'static str,
@@ -85,6 +85,11 @@ pub enum RemoteError {
     },
 }
 
+/// What is to stand behind a sentence, if there is anything.
+fn behind_colon(words: &str) -> String {
+    if words.is_empty() { String::new() } else { format!(": {words}") }
+}
+
 impl RemoteError {
     /// What is the matter, where it is known.
     pub fn trouble(&self) -> Option<Trouble> {
@@ -110,13 +115,13 @@ impl Remote {
         let mut call = self.call(mirror, "ls-remote", deadline).argument("--quiet");
         // With these two, a server of protocol 2 sends only what is asked for.
         let is_all = |test: fn(&Wanted) -> bool| !wanted.is_empty() && wanted.iter().all(test);
-        if is_all(|wanted| wanted.pattern().starts_with("refs/heads/")) {
+        if is_all(|wanted| wanted.name().starts_with("refs/heads/")) {
             call = call.argument("--heads");
-        } else if is_all(|wanted| wanted.pattern().starts_with("refs/tags/")) {
+        } else if is_all(|wanted| wanted.name().starts_with("refs/tags/")) {
             call = call.argument("--tags");
         }
         let call = call.argument("--").argument(self.url.to_argument());
-        let call = call.arguments(wanted.iter().map(Wanted::pattern));
+        let call = call.arguments(wanted.iter().flat_map(Wanted::patterns));
         let output = call.run().map_err(|cause| self.explain("list", cause))?;
         let listing = Listing::parse(&output);
         listing.map_err(|cause| RemoteError::Listing { url: self.url.to_string(), cause })
@@ -231,7 +236,10 @@ impl Remote {
         let url = self.url.to_string();
         match cause {
             GitError::Refused { verb, words } => match diagnose(&words) {
-                Some(trouble) => RemoteError::Troubled { doing, url, trouble, words },
+                Some(trouble) => {
+                    let words = telling(&words);
+                    RemoteError::Troubled { doing, url, trouble, words }
+                }
                 None => RemoteError::Failed { doing, url, cause: GitError::Refused { verb, words } },
             },
             cause => RemoteError::Failed { doing, url, cause },
@@ -274,10 +282,18 @@ pub(super) enum Wanted {
 }
 
 impl Wanted {
-    fn pattern(&self) -> &str {
+    fn name(&self) -> &str {
         match self {
             Self::Reference(name) => name.as_str(),
             Self::Tags => "refs/tags/*",
         }
+    }
+
+    /// What git is to look for: the name, and whatever a tag of that name leads to, which is listed beside it.
+    fn patterns(&self) -> Vec<String> {
+        let name = self.name();
+        let is_branch = name.starts_with("refs/heads/");
+        let target = (!is_branch).then(|| format!("{name}^{{}}"));
+        std::iter::once(name.to_owned()).chain(target).collect()
     }
 }

@@ -3,6 +3,7 @@
 use std::time::Instant;
 
 use super::checkout::{CheckoutReference, Revision};
+use super::diagnosis::Trouble;
 use super::error::SyncError;
 use super::listing::{Listed, Listing};
 use super::mirror::Mirror;
@@ -66,11 +67,23 @@ pub(super) fn choose(
             };
             Ok(of(newest.0, newest.1))
         }
-        CheckoutReference::Commit { commit, branch } => Ok(Source {
-            revision: Revision { reference: branch.as_ref().map(BranchName::reference), commit: *commit },
-            object: *commit,
-        }),
+        CheckoutReference::Commit { commit, branch } => {
+            find(*commit, mirror, remote, deadline)?;
+            let reference = branch.as_ref().map(BranchName::reference);
+            Ok(Source { revision: Revision { reference, commit: *commit }, object: *commit })
+        }
     }
+}
+
+/// Makes sure that the remote has a commit, which no listing tells.
+fn find(commit: CommitId, mirror: &Mirror, remote: &Remote, deadline: Instant) -> Result<(), SyncError> {
+    if mirror.has(commit) {
+        return Ok(());
+    }
+    remote.fetch(mirror, &[commit], deadline).map_err(|error| match error.trouble() {
+        Some(Trouble::Gone) => SyncError::UnknownCommit { url: remote.url.to_string(), commit },
+        _ => error.into(),
+    })
 }
 
 /// The tags of the highest version within a range; several may differ only in build metadata or a leading `v`.
@@ -103,8 +116,11 @@ fn newest<'l>(
     remote: &Remote,
     deadline: Instant,
 ) -> Result<(&'l RefName, Listed), SyncError> {
-    let objects: Vec<CommitId> = tags.iter().map(|(_, listed)| listed.object).collect();
-    remote.fetch(mirror, &objects, deadline)?;
+    let unknown = tags.iter().filter(|(_, listed)| !mirror.has(listed.commit()));
+    let objects: Vec<CommitId> = unknown.map(|(_, listed)| listed.object).collect();
+    if !objects.is_empty() {
+        remote.fetch(mirror, &objects, deadline)?;
+    }
     let mut newest = None;
     for (name, listed) in tags {
         let time = mirror.repository().find_commit(listed.commit().oid())?.time().seconds();

@@ -64,11 +64,11 @@ pub(super) fn prepare(
             None
         }
         Some(passphrase) => {
-            options.push("NumberOfPasswordPrompts=1".to_owned());
+            // The second time, the answer is that the first one was wrong; ssh itself does not say so.
+            options.push("NumberOfPasswordPrompts=2".to_owned());
             let file = directory.write("passphrase", passphrase.expose())?;
             let programs = PrivateDirectory::create_for_programs()?;
-            let script = [b"#!/bin/sh\nexec cat ".as_slice(), &shell_word(file.as_os_str()), b"\n"].concat();
-            let script = programs.write_program("askpass", &script)?;
+            let script = programs.write_program("askpass", &answer(&file))?;
             variables.push(("SSH_ASKPASS".into(), script.into()));
             variables.push(("SSH_ASKPASS_REQUIRE".into(), "force".into()));
             Some(programs)
@@ -81,6 +81,22 @@ pub(super) fn prepare(
     }
     variables.push(("GIT_SSH_COMMAND".into(), command.into()));
     Ok(SshSetup { variables, programs })
+}
+
+/// A program that tells a passphrase once to each ssh, its parent, and complains when it is asked again.
+fn answer(file: &Path) -> Vec<u8> {
+    let file = shell_word(file.as_os_str());
+    let asked = [file.as_slice(), b".$PPID"].concat();
+    [
+        b"#!/bin/sh\nif test -e ",
+        asked.as_slice(),
+        b"; then\n\techo 'incorrect passphrase' >&2\n\texit 1\nfi\n: > ",
+        &asked,
+        b"\nexec cat ",
+        &file,
+        b"\n",
+    ]
+    .concat()
 }
 
 /// A path as a value of an option: ssh takes words apart, and reads `%` and `${` as the begin of a variable.

@@ -300,7 +300,7 @@ fn an_encrypted_key_opens_by_its_passphrase_without_a_terminal() {
     assert_eq!(fs::metadata(&script).unwrap().permissions().mode() & 0o7777, 0o700);
     assert!(!fs::read_to_string(&script).unwrap().contains("hunter2"));
     let command = variable(&access, "GIT_SSH_COMMAND").unwrap().into_string().unwrap();
-    assert!(!command.contains("BatchMode") && command.contains("NumberOfPasswordPrompts=1"), "{command}");
+    assert!(!command.contains("BatchMode") && command.contains("NumberOfPasswordPrompts=2"), "{command}");
     assert_eq!(access.scrub(&format!("bad {passphrase}: {key}")), "bad ••••: ••••");
     drop(access);
     assert!(!script.exists() && !home.exists());

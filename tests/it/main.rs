@@ -13,5 +13,6 @@ mod paths;
 mod properties;
 mod rooms;
 mod run;
+mod run_ways;
 mod secrets;
 mod support;

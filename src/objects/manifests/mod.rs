@@ -86,14 +86,6 @@ impl Manifests {
         })
     }
 
-    /// The git repositories, in the order of files and documents.
-    pub fn git_repositories(&self) -> impl Iterator<Item = &GitRepository> {
-        self.objects.iter().filter_map(|manifest| match &manifest.object {
-            Object::GitRepository(repository) => Some(repository.as_ref()),
-            _ => None,
-        })
-    }
-
     /// The GitRepository of that name.
     pub fn git_repository(&self, namespace: &str, name: &str) -> Option<&GitRepository> {
         self.objects.iter().find_map(|manifest| match &manifest.object {

@@ -51,26 +51,34 @@ impl StateDirectory {
         status: &ImageUpdateAutomationStatus,
     ) -> io::Result<()> {
         let object = ImageUpdateAutomation { status: Some(status.clone()), ..automation.clone() };
-        self.write(&self.place(KIND, automation), &object)
+        write(&self.place(KIND, automation), &serde_json::to_vec_pretty(&object)?)
     }
 
-    /// Whether a GitRepository is another than it was when it was last kept.
+    /// Whether the source of an automation is another than [`StateDirectory::keep_source`] was last told.
     ///
     /// # Errors
     ///
     /// When what is here cannot be read.
-    pub fn has_changed(&self, repository: &GitRepository) -> io::Result<bool> {
-        let known = self.read::<GitRepository>(&self.place(SOURCE_KIND, repository))?;
-        Ok(known.is_none_or(|known| known.spec != repository.spec))
+    pub fn has_other_source(
+        &self,
+        automation: &ImageUpdateAutomation,
+        source: &GitRepository,
+    ) -> io::Result<bool> {
+        match fs::read(self.place(SOURCES, automation)) {
+            Ok(known) => Ok(known != fingerprint(source)?),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(true),
+            Err(error) => Err(error),
+        }
     }
 
-    /// Keeps a GitRepository.
+    /// Keeps in mind which source an automation has taken note of. Its URL may hold a password, so only what tells it
+    /// from others is kept.
     ///
     /// # Errors
     ///
     /// When it cannot be written.
-    pub fn keep_repository(&self, repository: &GitRepository) -> io::Result<()> {
-        self.write(&self.place(SOURCE_KIND, repository), repository)
+    pub fn keep_source(&self, automation: &ImageUpdateAutomation, source: &GitRepository) -> io::Result<()> {
+        write(&self.place(SOURCES, automation), &fingerprint(source)?)
     }
 
     fn place(&self, kind: &str, object: &impl ResourceExt) -> PathBuf {
@@ -89,20 +97,29 @@ impl StateDirectory {
             Err(error) => Err(error),
         }
     }
-
-    fn write(&self, place: &Path, object: &impl serde::Serialize) -> io::Result<()> {
-        let folder = place.parent().unwrap_or(&self.root);
-        fs::create_dir_all(folder)?;
-        let content = serde_json::to_vec_pretty(object)?;
-        let mut new = tempfile::Builder::new().prefix(".new-").tempfile_in(folder)?;
-        new.write_all(&content)?;
-        new.persist(place).map_err(|error| error.error)?;
-        Ok(())
-    }
 }
 
 const KIND: &str = "ImageUpdateAutomation";
-const SOURCE_KIND: &str = "GitRepository";
+
+/// What stands in the place of a kind for the sources of automations.
+const SOURCES: &str = "sources";
+
+/// Replaces a file, wholly or not at all.
+fn write(place: &Path, content: &[u8]) -> io::Result<()> {
+    let folder = place.parent().unwrap_or(place);
+    fs::create_dir_all(folder)?;
+    let mut new = tempfile::Builder::new().prefix(".new-").tempfile_in(folder)?;
+    new.write_all(content)?;
+    new.persist(place).map_err(|error| error.error)?;
+    Ok(())
+}
+
+/// What tells a source from others.
+fn fingerprint(source: &GitRepository) -> io::Result<Vec<u8>> {
+    let content = serde_json::to_vec(&(source.namespace(), source.name_any(), &source.spec))?;
+    let id = git2::Oid::hash_object(git2::ObjectType::Blob, &content).map_err(io::Error::other)?;
+    Ok(id.to_string().into_bytes())
+}
 
 /// A name as a file's: what a cluster would not take for a name cannot lead elsewhere.
 fn file_name(name: &str) -> String {
@@ -151,6 +168,32 @@ mod tests {
         let places: Vec<_> =
             fs::read_dir(root.path().join("objects/ImageUpdateAutomation/n")).unwrap().collect();
         assert_eq!(places.len(), 1);
+    }
+
+    #[test]
+    fn a_source_is_known_again_by_name_and_spec_without_being_kept() {
+        let root = tempfile::tempdir().unwrap();
+        let state = StateDirectory::new(root.path());
+        let source = |name: &str, url: &str| -> GitRepository {
+            serde_json::from_value(json!({
+                "apiVersion": "source.toolkit.fluxcd.io/v1",
+                "kind": "GitRepository",
+                "metadata": {"namespace": "n", "name": name},
+                "spec": {"interval": "1m", "url": url},
+            }))
+            .unwrap()
+        };
+        let automation = automation("a", "1");
+        let known = source("r", "https://bot:hunter2@git.example/r");
+        assert!(state.has_other_source(&automation, &known).unwrap());
+        state.keep_source(&automation, &known).unwrap();
+        assert!(!state.has_other_source(&automation, &known).unwrap());
+        for other in [source("s", "https://bot:hunter2@git.example/r"), source("r", "https://git.example/r")]
+        {
+            assert!(state.has_other_source(&automation, &other).unwrap(), "{other:?}");
+        }
+        let kept = fs::read_to_string(state.place(SOURCES, &automation)).unwrap();
+        assert!(!kept.contains("hunter2"), "{kept}");
     }
 
     #[test]
