@@ -131,7 +131,7 @@ fn without_any_reference_it_is_the_branch_master() {
         scene.automation(json!({"git": {"push": {"branch": branch}}}));
         scene.run(NONE).with_status(0);
         assert_eq!(scene.tag(branch), "5.0.3");
-        assert_eq!(scene.repository.log(branch)[0].parents, [base.clone()]);
+        assert_eq!(scene.repository.log(branch)[0].parents, [base.as_str()]);
     }
 }
 

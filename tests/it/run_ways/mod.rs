@@ -1,11 +1,11 @@
 //! `tagboat run` on real servers: each way in, each thing that can be wrong, and what comes of it.
 
-mod bad_input;
 mod checkout;
 mod commits;
 mod login;
 mod output;
 mod proxy;
+mod refusals;
 mod scene;
 mod short_circuit;
 mod trees;

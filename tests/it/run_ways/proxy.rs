@@ -28,7 +28,7 @@ impl ProxyHost {
             for socket in listener.incoming().flatten() {
                 let records = Arc::clone(&records);
                 // Peers break off as they like.
-                thread::spawn(move || serve(socket, &records).ok());
+                thread::spawn(move || serve(&socket, &records).ok());
             }
         });
         Self { address, requests }
@@ -43,7 +43,7 @@ impl ProxyHost {
     }
 }
 
-fn serve(client: TcpStream, records: &Mutex<Vec<ProxyRequest>>) -> io::Result<()> {
+fn serve(client: &TcpStream, records: &Mutex<Vec<ProxyRequest>>) -> io::Result<()> {
     let mut reader = BufReader::new(client.try_clone()?);
     let (mut line, mut headers) = (String::new(), Vec::new());
     reader.read_line(&mut line)?;
@@ -66,8 +66,8 @@ fn serve(client: TcpStream, records: &Mutex<Vec<ProxyRequest>>) -> io::Result<()
     let (method, target) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
     if method == "CONNECT" {
         let server = TcpStream::connect(target)?;
-        (&client).write_all(b"HTTP/1.1 200 Connected\r\n\r\n")?;
-        return join(reader, client, server);
+        (&*client).write_all(b"HTTP/1.1 200 Connected\r\n\r\n")?;
+        return join(reader, client, &server);
     }
     let rest = target.strip_prefix("http://").ok_or(io::ErrorKind::InvalidInput)?;
     let (server, path) = rest.split_once('/').unwrap_or((rest, ""));
@@ -82,19 +82,23 @@ fn serve(client: TcpStream, records: &Mutex<Vec<ProxyRequest>>) -> io::Result<()
     let mut answer = Vec::new();
     server.read_to_end(&mut answer)?;
     let line = answer.iter().position(|byte| *byte == b'\n').ok_or(io::ErrorKind::UnexpectedEof)?;
-    (&client).write_all(&answer[..=line])?;
-    (&client).write_all(b"Connection: close\r\n")?;
-    (&client).write_all(&answer[line + 1..])?;
+    (&*client).write_all(&answer[..=line])?;
+    (&*client).write_all(b"Connection: close\r\n")?;
+    (&*client).write_all(&answer[line + 1..])?;
     client.shutdown(Shutdown::Both)
 }
 
 /// Copies both ways until both are done.
-fn join(mut from_client: impl Read + Send + 'static, client: TcpStream, server: TcpStream) -> io::Result<()> {
+fn join(
+    mut from_client: impl Read + Send + 'static,
+    client: &TcpStream,
+    server: &TcpStream,
+) -> io::Result<()> {
     let mut to_server = server.try_clone()?;
     thread::spawn(move || {
         let copied = io::copy(&mut from_client, &mut to_server);
         to_server.shutdown(Shutdown::Write).and(copied)
     });
-    io::copy(&mut &server, &mut &client)?;
+    io::copy(&mut &*server, &mut &*client)?;
     client.shutdown(Shutdown::Both)
 }

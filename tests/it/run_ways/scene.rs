@@ -17,7 +17,7 @@ use crate::support::manifests::policy;
 use crate::support::program::{Run, run, tagboat};
 
 /// No run of these tests may take longer, whatever is wrong; sources have a timeout of a third.
-const LONGEST_RUN: Duration = Duration::from_secs(30);
+const LONGEST_RUN: Duration = Duration::from_secs(60);
 
 /// A repository `fleet.git`, manifests in a directory of their own, and what a run has around it.
 ///
@@ -95,14 +95,16 @@ impl Scene {
     /// Writes the GitRepository; `spec` is merged into a branch `main` and a timeout.
     pub(crate) fn source(&self, spec: Value) {
         let mut object = object("source.toolkit.fluxcd.io/v1", "GitRepository", "fleet");
-        object["spec"] = json!({"interval": "1m", "timeout": "10s", "ref": {"branch": "main"}});
+        object["spec"] = json!({"interval": "1m", "timeout": "20s", "ref": {"branch": "main"}});
         merge(&mut object["spec"], spec);
         self.write("source.yaml", &object.to_string());
     }
 
     /// Writes the automation; `spec` is merged into one that has an author.
     pub(crate) fn automation(&self, spec: Value) {
-        self.automation_with(json!({"spec": spec}));
+        let mut changes = json!({});
+        changes["spec"] = spec;
+        self.automation_with(changes);
     }
 
     /// Writes the automation; `object` is merged into the whole of one that has an author.

@@ -217,3 +217,41 @@ fn a_status_among_the_manifests_does_not_count() {
     assert_eq!(outcome(&scene, &[]), "pushed");
     assert_eq!(scene.tag("main"), "5.0.3");
 }
+
+/// Spec §2.7: any failure leaves what was observed and pushed as it was.
+#[test]
+fn a_failure_leaves_what_was_observed_and_is_ready_no_more() {
+    let (scene, host) = scene();
+    assert_eq!(outcome(&scene, &[]), "pushed");
+    let before = scene.status();
+    scene.latest("5.0.4");
+    for operation in [Operation::ListForFetch, Operation::Push] {
+        host.once(operation, Fault::Status(500));
+        let run = scene.run_with_state(["--output", "json"]).with_status(1);
+        assert_eq!(result(&run)["outcome"], "failed");
+        let after = scene.status();
+        for field in [
+            "observedSourceRevision",
+            "observedPolicies",
+            "lastPushCommit",
+            "lastPushTime",
+            "observedGeneration",
+        ] {
+            assert_eq!(after[field], before[field], "{operation:?}: {field}");
+        }
+        let ready = after["conditions"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|one| one["type"] == "Ready")
+            .unwrap()
+            .clone();
+        assert_eq!((&ready["status"], &ready["reason"]), (&json!("False"), &json!("GitOperationFailed")));
+        let sentence = ready["message"].as_str().unwrap();
+        assert_eq!(run.only_error(), format!("default/fleet: {sentence}"));
+    }
+    assert_eq!(outcome(&scene, &[]), "pushed");
+    let tip = scene.repository.id("main").unwrap();
+    assert_eq!(scene.status()["observedSourceRevision"], format!("main@sha1:{tip}"));
+    assert_eq!(scene.repository.log("main").len(), 3);
+}

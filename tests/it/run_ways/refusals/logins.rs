@@ -1,0 +1,118 @@
+//! Credentials that are refused, missing or malformed.
+
+use serde_json::json;
+
+use super::{CHECKOUT, NONE, SOURCE, closed_port, guarded, refused};
+use crate::support::git_host::GitHost;
+
+#[test]
+fn a_login_that_is_refused() {
+    let sentence = |host: &GitHost| {
+        format!(
+            "{CHECKOUT}: unable to list '{}': the server does not accept the credentials, or wants some; check the Secret \
+             that spec.secretRef of the GitRepository names",
+            host.url("fleet.git")
+        )
+    };
+    for data in [
+        json!({"username": "bot", "password": "wrong"}),
+        json!({"username": "hunter2", "password": "bot"}),
+        json!({"username": "bot"}),
+        json!({"bearerToken": "hunter2"}),
+    ] {
+        let (scene, host) = guarded(&data);
+        refused(&scene, NONE, &sentence(&host));
+    }
+    let (scene, host) = guarded(&json!({}));
+    scene.source(json!({"url": host.url("fleet.git")}));
+    refused(&scene, NONE, &sentence(&host));
+    refused(&scene, ["--git-login", "user"], &sentence(&host));
+}
+
+#[test]
+fn a_secret_that_is_missing() {
+    let (scene, host) = guarded(&json!({}));
+    let advice = "give it as a Secret among the manifests or as --secret NAMESPACE/NAME=DIR, or log in as yourself with \
+                  --git-login user";
+    for kind in ["auth", "proxy"] {
+        let field = if kind == "auth" { "secretRef" } else { "proxySecretRef" };
+        scene.source(json!({"url": host.url("fleet.git"), field: {"name": "other"}}));
+        let missing =
+            format!("{SOURCE}: failed to get {kind} secret 'default/other': secret 'default/other' ");
+        refused(&scene, NONE, &format!("{missing}not found; {advice}"));
+        refused(&scene, ["--secret", "elsewhere/other=."], &format!("{missing}not found; {advice}"));
+        let unreadable = "cannot be read from nowhere: No such file or directory (os error 2)";
+        refused(&scene, ["--secret", "other=nowhere"], &format!("{missing}{unreadable}"));
+    }
+}
+
+#[test]
+fn a_secret_that_is_malformed() {
+    let (scene, host) = guarded(&json!({}));
+    let options = "failed to configure authentication options: ";
+    let certificate = "-----BEGIN CERTIFICATE-----";
+    for (data, words) in [
+        (json!({"password": "hunter2"}), format!("{options}invalid 'http' auth option: 'password' requires 'username' to be set")),
+        (json!({"bearerToken": ""}), "secret 'default/login': key 'bearerToken' is empty: give the token, or take the key out".to_owned()),
+        (json!({"bearerToken": "hunter2 x"}), "secret 'default/login': key 'bearerToken' has a character that an HTTP header cannot carry: correct it".to_owned()),
+        (json!({"username": "bot", "password": "hunter2\nb"}), "secret 'default/login': key 'password' has a line break inside: give it on one line".to_owned()),
+        (json!({"ca.crt": "hunter2"}), "secret 'default/login': key 'ca.crt' holds no certificate in PEM".to_owned()),
+        (json!({"tls.crt": "hunter2"}), "secret 'default/login' contains 'tls.crt' but missing 'tls.key'".to_owned()),
+        (json!({"tls.key": "hunter2"}), "secret 'default/login' contains 'tls.key' but missing 'tls.crt'".to_owned()),
+        (json!({"tls.crt": certificate, "tls.key": "hunter2"}), "secret 'default/login': key 'tls.key' holds no private key in PEM".to_owned()),
+    ] {
+        scene.secret("login", json!({"stringData": data}));
+        refused(&scene, NONE, &format!("{SOURCE}: {words}"));
+    }
+    scene.source(json!({"url": host.url("fleet.git").replace("http://", "http://bot@"), "secretRef": {"name": "login"}}));
+    scene.secret("login", json!({"stringData": {"bearerToken": "hunter2"}}));
+    refused(&scene, NONE, &format!("{SOURCE}: basic auth and bearer token cannot be set at the same time"));
+    scene.secret("login", json!({"stringData": {"githubAppID": "1"}}));
+    refused(
+        &scene,
+        NONE,
+        "secretRef 'default/login' has github app data but provider is not set to github: invalid source configuration",
+    );
+    let file = scene.root().join("manifests/secret-login.yaml");
+    let unusable = format!(
+        "{SOURCE}: failed to get auth secret 'default/login': {}: Secret default/login cannot be used: ",
+        file.display()
+    );
+    for (secret, words) in [
+        (
+            json!({"data": {"password": "hunter2"}}),
+            "the value of data.password is not base64; plain text belongs in stringData",
+        ),
+        (json!({"data": {"password": 2}}), "the value of data.password is not a string; put it in quotes"),
+        (json!({"data": "hunter2"}), "data must be a mapping"),
+        (
+            json!({"sops": {}, "data": {"password": "ENC[hunter2]"}}),
+            "it is encrypted with SOPS, which tagboat does not read; give it decrypted",
+        ),
+    ] {
+        scene.secret("login", secret);
+        refused(&scene, NONE, &format!("{unusable}{words}"));
+    }
+    scene.source(json!({"url": host.url("fleet.git"), "proxySecretRef": {"name": "proxy"}}));
+    for (data, words) in [
+        (json!({}), "key 'address' not found"),
+        (json!({"address": ""}), "proxy address is empty"),
+        (
+            json!({"address": "ftp://u:hunter2@p"}),
+            "proxy URL must use one of the supported schemes (http, https, socks5), got 'ftp'",
+        ),
+        (
+            json!({"address": "http://u:hunter2@p:x"}),
+            "key 'address' is no URL of a host and a port: write http://HOST:PORT",
+        ),
+    ] {
+        scene.secret("proxy", json!({"stringData": data}));
+        refused(&scene, NONE, &format!("{SOURCE}: secret 'default/proxy': {words}"));
+    }
+    scene.secret("proxy", json!({"stringData": {"address": format!("http://127.0.0.1:{}", closed_port())}}));
+    refused(
+        &scene,
+        NONE,
+        &format!("{CHECKOUT}: unable to list '{}': the server cannot be reached: …", host.url("fleet.git")),
+    );
+}

@@ -1,0 +1,99 @@
+//! Servers that cannot be reached, say no or say nothing.
+
+use serde_json::json;
+
+use super::{CHECKOUT, NONE, PUSH, closed_port, refused};
+use crate::run_ways::scene::Scene;
+use crate::support::git_host::{Fault, Operation, Settings};
+use crate::support::ssh_key::SshKey;
+
+#[test]
+fn a_server_that_cannot_be_reached() {
+    let scene = Scene::new();
+    let port = closed_port();
+    let key = SshKey::generate(scene.root(), "key", "ed25519", "");
+    scene.secret("login", json!({"stringData": {"identity": key.private(), "known_hosts": "a b c\n"}}));
+    for (url, words) in [
+        (format!("http://127.0.0.1:{port}/fleet.git"), "the server cannot be reached: "),
+        (format!("https://127.0.0.1:{port}/fleet.git"), "the server cannot be reached: "),
+        ("https://no-such-host.invalid/fleet.git".to_owned(), "the name of the server cannot be resolved: "),
+        (
+            format!("ssh://git@127.0.0.1:{port}/fleet.git"),
+            "the server cannot be reached: ssh: connect to host 127.0.0.1 port ",
+        ),
+        (
+            "ssh://git@no-such-host.invalid/fleet.git".to_owned(),
+            "the name of the server cannot be resolved: ssh: ",
+        ),
+    ] {
+        scene.source(json!({"url": url, "secretRef": {"name": "login"}}));
+        refused(&scene, NONE, &format!("{CHECKOUT}: unable to list '{url}': {words}…"));
+    }
+}
+
+#[test]
+fn a_server_that_says_no() {
+    let scene = Scene::new();
+    let host = scene.serve(Settings::default());
+    let (url, other) = (host.url("fleet.git"), host.url("other.git"));
+    scene.source(json!({"url": other}));
+    let missing = "there is no such repository, or the credentials may not see it";
+    refused(
+        &scene,
+        NONE,
+        &format!("{CHECKOUT}: unable to list '{other}': {missing}: repository '{other}/' not found"),
+    );
+    scene.source(json!({"url": url}));
+    let list = format!("{CHECKOUT}: unable to list '{url}': ");
+    let push = format!("{PUSH}: unable to push to '{url}': ");
+    let forbidden = "the server forbids it (403); give the user or token the right to read and to push: …";
+    let stranger = "the server does not accept the credentials, or wants some; …";
+    let broken = "the server broke off or failed; it will be tried again: …";
+    for (operation, status, words) in [
+        (Operation::ListForFetch, 403, format!("{list}{forbidden}")),
+        (Operation::ListForFetch, 500, format!("{list}{broken}")),
+        (Operation::Fetch, 503, format!("{list}{broken}")),
+        // Everybody may read, and nobody without a login may push.
+        (Operation::ListForPush, 401, format!("{push}{stranger}")),
+        (Operation::ListForPush, 403, format!("{push}{forbidden}")),
+        (Operation::ListForPush, 404, format!("{push}{missing}: …")),
+        (Operation::Push, 403, format!("{push}{forbidden}")),
+        (Operation::Push, 413, format!("{push}{broken}")),
+        (Operation::Push, 500, format!("{push}{broken}")),
+    ] {
+        host.heal();
+        host.always(operation, Fault::Status(status));
+        refused(&scene, NONE, &words);
+    }
+    host.heal();
+    let refusal =
+        format!("{PUSH}: failed to push to remote '{url}': refs/heads/main was refused: [remote rejected] ");
+    for (hook, script, words) in [
+        ("pre-receive", "echo 'Not on Fridays.' >&2; exit 1", "(pre-receive hook declined): Not on Fridays."),
+        ("pre-receive", "exit 1", "(pre-receive hook declined)"),
+        ("update", "echo 'No.'; exit 1", "(hook declined): No.…"),
+    ] {
+        scene.repository.hook("pre-receive", "exit 0");
+        scene.repository.hook(hook, script);
+        refused(&scene, NONE, &format!("{refusal}{words}"));
+    }
+}
+
+#[test]
+fn a_server_that_hangs() {
+    let scene = Scene::new();
+    let host = scene.serve(Settings::default());
+    let url = host.url("fleet.git");
+    scene.source(json!({"url": url, "timeout": "3s"}));
+    for (operation, stage, doing) in [
+        (Operation::ListForFetch, CHECKOUT, ("list", "ls-remote")),
+        (Operation::ListForPush, PUSH, ("push to", "push")),
+    ] {
+        host.heal();
+        host.always(operation, Fault::Hang);
+        let (doing, verb) = doing;
+        let sentence =
+            format!("{stage}: unable to {doing} '{url}': git {verb} was ended after 3 s without a result");
+        refused(&scene, NONE, &sentence);
+    }
+}
