@@ -1,27 +1,37 @@
 // Fleet writes a made-up GitOps repository for measurements: 20,000 YAML files as people write them, of
 // which every twentieth is marked for image updates.
 //
-// Usage: fleet DIR
+// Usage: fleet [--moved POLICY] DIR
 //
 // It writes DIR/in (the tree to update), DIR/expected (the files that an update has to change, as they
 // must read afterwards), DIR/manifests (the policies with their decisions, and an automation) and
 // DIR/facts.json (what there is to count), and prints the facts. Every run writes the same bytes.
+//
+// With --moved, the policy of this name, or every one if it is "all", has decided for one tag further; everything
+// else is the same.
 package main
 
 import (
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
 )
 
 func main() {
-	if len(os.Args) != 2 {
-		fmt.Fprintln(os.Stderr, "usage: fleet DIR")
+	moved := flag.String("moved", "", "let the `policy` of this name, or all, be one tag further")
+	flag.Parse()
+	if flag.NArg() != 1 {
+		fmt.Fprintln(os.Stderr, "usage: fleet [--moved POLICY] DIR")
 		os.Exit(2)
 	}
-	if err := writeFleet(os.Args[1]); err != nil {
+	err := movePolicies(*moved)
+	if err == nil {
+		err = writeFleet(flag.Arg(0))
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "fleet:", err)
 		os.Exit(1)
 	}

@@ -1,5 +1,7 @@
 package main
 
+import "fmt"
+
 // policyNamespace is the namespace of all policies and of the automation.
 const policyNamespace = "fleet"
 
@@ -40,6 +42,26 @@ var policies = []policy{
 	{name: "logs", image: "platform/logs", tag: "3.3.1_build.12", formerTags: []string{"3.3.0", "3.2.1", "true"}},
 	{name: "frontend", image: "shop/frontend", tag: "release_2026.11.2", formerTags: []string{"release_2026.11.1", "release_2026.10.9"}},
 	{name: "jobs", image: "batch/jobs", tag: "0.58.0", formerTags: []string{"0.57.2", "0.51.0", "null"}},
+}
+
+// movePolicies lets the policy of that name, or every one if the name is "all", decide for one tag further.
+func movePolicies(name string) error {
+	found := name == "" || name == "all"
+	for i := range policies {
+		each := &policies[i]
+		if name != "all" && name != each.name {
+			continue
+		}
+		found = true
+		each.tag += ".1"
+		if each.digest != "" {
+			each.digest = digestOf(each.name + " moved")
+		}
+	}
+	if !found {
+		return fmt.Errorf("there is no policy %q", name)
+	}
+	return nil
 }
 
 // digestOf returns the digest that the policy of that name has decided for.

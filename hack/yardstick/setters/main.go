@@ -13,6 +13,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+
+	"tagboat.dev/yardstick/internal/setting"
 )
 
 func main() {
@@ -27,11 +29,11 @@ func main() {
 }
 
 func run(directory, namespace, manifests string) error {
-	wanted, err := readPolicies(manifests, namespace)
+	wanted, err := setting.ReadPolicies(manifests, namespace)
 	if err != nil {
 		return err
 	}
-	done, err := updateTree(directory, wanted)
+	done, err := setting.UpdateTree(directory, wanted)
 	if err != nil {
 		return err
 	}

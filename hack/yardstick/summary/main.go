@@ -22,6 +22,16 @@ const (
 	tagboatAgain = "tagboat-again"
 	grep         = "grep"
 	overwrite    = "overwrite"
+
+	clone     = "clone"
+	cloneBare = "clone-bare"
+	gogit     = "gogit"
+	cold      = "cold"
+	warm      = "warm"
+	warmAll   = "warm-all"
+	idle      = "idle"
+	lsRemote  = "ls-remote"
+	push      = "push"
 )
 
 // record is one run of a program.

@@ -7,13 +7,24 @@ import (
 	"text/tabwriter"
 )
 
-// rows are the programs in the order of the tables, with what they do.
+// rows are the programs in the order of the tables, with what they do; those of the mode update and then those of the
+// mode git.
 var rows = []struct{ program, title string }{
 	{setters, "(a)  setters: read, set, write with kyaml"},
 	{tagboat, "(b)  tagboat update"},
 	{tagboatAgain, "(b2) tagboat update, nothing to change"},
 	{grep, "(c)  grep -rlF, finding the marked files"},
 	{overwrite, "(d)  writing the changed files only"},
+
+	{clone, "(a)  git clone --depth 1"},
+	{cloneBare, "(a2) the same, --bare"},
+	{gogit, "(b)  go-git: clone, set, add, commit, push"},
+	{cold, "(c)  tagboat run, without state"},
+	{warm, "(d)  tagboat run, one policy changed"},
+	{warmAll, "(d2) tagboat run, all policies changed"},
+	{idle, "(e)  tagboat run, nothing changed"},
+	{lsRemote, "(e2) git ls-remote"},
+	{push, "(f)  git ls-remote + git push"},
 }
 
 // spread is the smallest, the middle and the largest of some figures.
@@ -62,12 +73,19 @@ func printFigures(output io.Writer, records []record) error {
 	ratio("(b) / (c + d), of medians", cpu[tagboat], floor)
 	ratio("(b2) / (c), of medians", cpu[tagboatAgain], cpu[grep])
 	ratio("(a) / (b), of medians", cpu[setters], cpu[tagboat])
+	ratio("(c) / (a2), of medians", cpu[cold], cpu[cloneBare])
+	ratio("(b) / (d), of medians", cpu[gogit], cpu[warm])
+	ratio("(d) / (f), of medians", cpu[warm], cpu[push])
+	ratio("(e) / (e2), of medians", cpu[idle], cpu[lsRemote])
 	fmt.Fprintln(table)
 	return table.Flush()
 }
 
 // printVerdicts prints how exact the updates were, for each program its worst run.
 func printVerdicts(output io.Writer, records []record) error {
+	if !slices.ContainsFunc(records, func(each record) bool { return each.Verdict != nil }) {
+		return nil
+	}
 	table := tabwriter.NewWriter(output, 0, 0, 3, ' ', 0)
 	fmt.Fprintln(table, "worst of all runs\tbyte-exact\tother files touched\tunreadable files named")
 	for _, row := range rows {

@@ -1,4 +1,6 @@
-package main
+// Package setting updates a tree of files as the known image updaters do: it parses a marked file with kyaml, sets
+// the marked scalars in the parsed tree and writes the tree out again.
+package setting
 
 import (
 	"fmt"
@@ -34,8 +36,8 @@ func (r reference) String() string {
 	return r.Name + ":" + r.Tag + "@" + r.Digest
 }
 
-// readPolicies maps what a marker can name to the value it wants, for all policies of the namespace.
-func readPolicies(directory, namespace string) (map[string]string, error) {
+// ReadPolicies maps what a marker can name to the value it wants, for all policies of the namespace.
+func ReadPolicies(directory, namespace string) (map[string]string, error) {
 	paths, err := filepath.Glob(filepath.Join(directory, "*.yaml"))
 	if err != nil {
 		return nil, err

@@ -1,4 +1,4 @@
-package main
+package setting
 
 import (
 	"bytes"
@@ -9,15 +9,15 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/kio"
 )
 
-// result is what an update did.
-type result struct {
+// Result is what an update did.
+type Result struct {
 	Changed    int              `json:"changed"`
 	Set        int              `json:"set"`
-	Unparsable []unparsableFile `json:"unparsable"`
+	Unparsable []UnparsableFile `json:"unparsable"`
 }
 
-// unparsableFile is a marked file that could not be read.
-type unparsableFile struct {
+// UnparsableFile is a marked file that could not be read.
+type UnparsableFile struct {
 	File  string `json:"file"`
 	Cause string `json:"cause"`
 }
@@ -25,9 +25,9 @@ type unparsableFile struct {
 // markerKey is what the bytes of a file must contain for the file to be parsed.
 var markerKey = []byte(`"$imagepolicy"`)
 
-// updateTree updates the files under a directory in place.
-func updateTree(directory string, wanted map[string]string) (result, error) {
-	done := result{Unparsable: []unparsableFile{}}
+// UpdateTree updates the files under a directory in place.
+func UpdateTree(directory string, wanted map[string]string) (Result, error) {
+	done := Result{Unparsable: []UnparsableFile{}}
 	err := filepath.WalkDir(directory, func(path string, found fs.DirEntry, err error) error {
 		if err != nil || !found.Type().IsRegular() || !isCandidate(path) {
 			return err
@@ -39,7 +39,7 @@ func updateTree(directory string, wanted map[string]string) (result, error) {
 		updated, set, problem := updateDocuments(content, wanted)
 		if problem != nil {
 			relative, err := filepath.Rel(directory, path)
-			done.Unparsable = append(done.Unparsable, unparsableFile{relative, problem.Error()})
+			done.Unparsable = append(done.Unparsable, UnparsableFile{relative, problem.Error()})
 			return err
 		}
 		if set == 0 {
