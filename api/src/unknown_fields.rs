@@ -4,13 +4,16 @@
 //! `polcySelector` would silently select every policy: this module finds it, and names what was probably meant.
 
 use std::fmt;
+use std::slice;
+use std::sync::OnceLock;
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     CustomResourceDefinition, JSONSchemaProps, JSONSchemaPropsOrArray, JSONSchemaPropsOrBool,
 };
 use serde_json::{Map, Value};
 
-use crate::{DEPRECATED_VERSION, crds, nearest, v1beta2};
+use crate::crds::{self, KINDS};
+use crate::{DEPRECATED_VERSION, VERSION, nearest, v1beta2};
 
 /// The fields that every object has beside those of its schema.
 const OBJECT_FIELDS: [&str; 3] = ["apiVersion", "kind", "metadata"];
@@ -47,16 +50,11 @@ impl fmt::Display for Misfit {
     }
 }
 
-/// The fields that the kinds of this crate have. Made once for many manifests, because it takes all schemas.
-#[derive(Clone, Debug)]
+/// The fields that the kinds of this crate have. One is enough for many manifests: a kind's schema is made when the
+/// kind is first met.
+#[derive(Clone, Debug, Default)]
 pub struct KnownFields {
-    crds: Vec<CustomResourceDefinition>,
-}
-
-impl Default for KnownFields {
-    fn default() -> Self {
-        Self { crds: crds::all() }
-    }
+    crds: [OnceLock<CustomResourceDefinition>; KINDS.len()],
 }
 
 impl KnownFields {
@@ -67,7 +65,9 @@ impl KnownFields {
     /// wrong type are left to those who read them.
     #[must_use]
     pub fn misfits(&self, group: &str, version: &str, kind: &str, manifest: &Value) -> Option<Vec<Misfit>> {
-        let schema = crds::schema(&self.crds, group, version, kind)?;
+        let known =
+            KINDS.iter().zip(&self.crds).find(|(known, _)| known.group == group && known.name == kind);
+        let (known, crd) = known.filter(|_| [VERSION, DEPRECATED_VERSION].contains(&version))?;
         let Value::Object(fields) = manifest else {
             return Some(vec![Misfit::NotAnObject { path: String::new() }]);
         };
@@ -78,6 +78,8 @@ impl KnownFields {
         if group == crate::SOURCE_GROUP {
             return Some(misfits);
         }
+        let crd = crd.get_or_init(|| known.crd());
+        let schema = crds::schema(slice::from_ref(crd), group, version, kind)?;
         check_object("", fields, schema, &mut misfits);
         if version == DEPRECATED_VERSION {
             misfits.retain(|misfit| !is_still_read(kind, misfit));

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use jiff::{Timestamp, Zoned};
+use jiff::Timestamp;
 use kube::ResourceExt;
 use tagboat_api::{GitRepository, ImageUpdateAutomation};
 
@@ -171,7 +171,6 @@ impl Inputs {
         };
         let here = std::env::current_dir()
             .map_err(|error| Failure::new(format!("cannot tell the current directory: {error}")))?;
-        let now = Zoned::now();
         let options = TransactionOptions {
             given,
             cross_namespace: CrossNamespace::Allowed,
@@ -181,12 +180,12 @@ impl Inputs {
                 surroundings: Surroundings::of_this_process(),
                 mirror_size: arguments.mirror_max_size.0,
             },
-            time: CommitTime { seconds: now.timestamp().as_second(), offset: now.offset().seconds() / 60 },
+            time: CommitTime::now(),
             wants_diff: arguments.dry_run,
             is_forced: false,
         };
         let store = ManifestStore { manifests, secrets, state };
-        Ok(Self { store, automations, with_new_source, started: now.timestamp(), options, mirrors })
+        Ok(Self { store, automations, with_new_source, started: Timestamp::now(), options, mirrors })
     }
 }
 

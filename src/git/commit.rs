@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use git2::{ObjectType, Oid, Repository, build::TreeUpdateBuilder};
+use git2::{ObjectType, Oid, Repository, Signature, build::TreeUpdateBuilder};
 use serde::{Deserialize, Serialize};
 
 use super::author::Author;
@@ -29,6 +29,16 @@ pub struct CommitTime {
     pub seconds: i64,
     /// Minutes that the local time is ahead of UTC.
     pub offset: i32,
+}
+
+impl CommitTime {
+    /// The present, as the clocks of this place show it.
+    pub fn now() -> Self {
+        // libgit2 asks the C library for the place's offset; other ways read the rules of all places first.
+        let signature = Signature::now("now", "now").expect("name and address can stand in a commit");
+        let now = signature.when();
+        Self { seconds: now.seconds(), offset: now.offset_minutes() }
+    }
 }
 
 /// Why a commit could not be made.

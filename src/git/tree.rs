@@ -63,15 +63,24 @@ impl<'r> GitTree<'r> {
         Ok((mode, object))
     }
 
-    fn list(&self, tree: &Tree<'_>, at: &TreePath, entries: &mut Vec<Entry>) -> Result<(), TreeError> {
+    fn list(
+        &self,
+        tree: &Tree<'_>,
+        at: &TreePath,
+        is_left_out: &mut dyn FnMut(&TreePath, ContentId) -> bool,
+        entries: &mut Vec<Entry>,
+    ) -> Result<(), TreeError> {
         // Git sorts a directory as if its name ended in a slash, so this is the order of the paths' bytes.
         for entry in tree {
             let path = at.join(entry.name_bytes());
             let mode = entry.filemode() & TYPE;
             if mode == DIRECTORY {
+                if is_left_out(&path, content_id(entry.id())) {
+                    continue;
+                }
                 let below =
                     self.repository.find_tree(entry.id()).map_err(|cause| self.damaged(&path, cause))?;
-                self.list(&below, &path, entries)?;
+                self.list(&below, &path, is_left_out, entries)?;
             } else if let Some(kind) = entry_kind(mode) {
                 entries.push(Entry { path, kind, content: Some(content_id(entry.id())) });
             }
@@ -98,6 +107,14 @@ impl<'r> GitTree<'r> {
 
 impl FileTree for GitTree<'_> {
     fn entries(&self, under: &TreePath) -> Result<Vec<Entry>, TreeError> {
+        self.entries_except(under, &mut |_, _| false)
+    }
+
+    fn entries_except(
+        &self,
+        under: &TreePath,
+        is_left_out: &mut dyn FnMut(&TreePath, ContentId) -> bool,
+    ) -> Result<Vec<Entry>, TreeError> {
         let (mode, object) = self.find(under)?;
         if let Some(kind) = entry_kind(mode & TYPE) {
             return Ok(vec![Entry { path: under.clone(), kind, content: Some(content_id(object)) }]);
@@ -105,7 +122,7 @@ impl FileTree for GitTree<'_> {
         let mut entries = Vec::new();
         if mode & TYPE == DIRECTORY {
             let tree = self.repository.find_tree(object).map_err(|cause| self.damaged(under, cause))?;
-            self.list(&tree, under, &mut entries)?;
+            self.list(&tree, under, is_left_out, &mut entries)?;
         }
         Ok(entries)
     }

@@ -6,8 +6,6 @@
 
 use std::collections::{HashMap, HashSet};
 
-use base64::Engine;
-use base64::prelude::BASE64_STANDARD;
 use serde::{Deserialize, Serialize};
 
 use super::account::MarkerOutcome;
@@ -17,21 +15,26 @@ use super::result::ObjectIdentifier;
 use super::setter::Setters;
 use super::tree::ContentId;
 
-/// Another form of the index, or other rules for what a marker is, need another number: an index of another number
-/// is forgotten.
-const VERSION: u32 = 1;
+/// What the index begins with where it is kept. Another form of it, or other rules for what a marker is, need another
+/// number: an index of another number is forgotten.
+const FORM: &[u8] = b"tagboat marker index 2\n";
 
 /// More contents than this are more than one tree of any size that is met; the index begins anew then.
 const CONTENTS: usize = 1_000_000;
 
+/// An id's length.
+const ID: usize = 20;
+
 /// Longer values are not kept; what stands on one is read again.
 const VALUE_LENGTH: usize = 1024;
 
-/// The markers of contents, by the contents' ids.
+/// The markers of contents, by the contents' ids, and the directories that have none.
 #[derive(Debug, Default)]
 pub struct MarkerIndex {
     without_markers: HashSet<ContentId>,
     with_markers: HashMap<ContentId, Vec<IndexedMarker>>,
+    /// Directories without anything to speak of, and how many files to look into each has.
+    barren: HashMap<ContentId, u32>,
     has_news: bool,
 }
 
@@ -52,16 +55,6 @@ enum IndexedStanding {
     Nowhere,
 }
 
-/// The form in which the index is kept.
-#[derive(Serialize, Deserialize)]
-struct Stored {
-    version: u32,
-    /// The ids one after another, in base64.
-    without_markers: String,
-    /// The ids in hexadecimal.
-    with_markers: HashMap<String, Vec<IndexedMarker>>,
-}
-
 impl MarkerIndex {
     /// The markers of a content and what becomes of them, if that is known without reading it.
     ///
@@ -75,9 +68,7 @@ impl MarkerIndex {
 
     /// Takes note of the markers of a content; they are all that it has.
     pub(super) fn remember(&mut self, content: ContentId, markers: &[FileMarker]) {
-        if self.without_markers.len() + self.with_markers.len() >= CONTENTS {
-            *self = Self::default();
-        }
+        self.make_room();
         self.has_news |= if markers.is_empty() {
             self.without_markers.insert(content)
         } else {
@@ -85,6 +76,25 @@ impl MarkerIndex {
             let before = self.with_markers.insert(content, markers.clone());
             before != Some(markers)
         };
+    }
+
+    /// How many files to look into a directory has, if there is nothing to speak of in them.
+    pub(super) fn files_if_barren(&self, directory: &ContentId) -> Option<usize> {
+        self.barren.get(directory).and_then(|files| usize::try_from(*files).ok())
+    }
+
+    /// Takes note of a directory of so many files without anything to speak of.
+    pub(super) fn remember_barren(&mut self, directory: ContentId, files: usize) {
+        let Ok(files) = u32::try_from(files) else { return };
+        self.make_room();
+        self.has_news |= self.barren.insert(directory, files) != Some(files);
+    }
+
+    /// Begins anew where there would be too much.
+    fn make_room(&mut self) {
+        if self.without_markers.len() + self.with_markers.len() + self.barren.len() >= CONTENTS {
+            *self = Self::default();
+        }
     }
 
     /// Whether something was noted since the index was read.
@@ -98,28 +108,37 @@ impl MarkerIndex {
     }
 
     fn try_from_bytes(bytes: &[u8]) -> Option<Self> {
-        let stored: Stored =
-            serde_json::from_slice(bytes).ok().filter(|stored: &Stored| stored.version == VERSION)?;
-        let ids = BASE64_STANDARD.decode(stored.without_markers).ok()?;
-        let without_markers =
-            ids.chunks(20).map(|id| id.try_into().ok().map(ContentId)).collect::<Option<_>>()?;
-        let with_markers = stored.with_markers.into_iter();
-        let with_markers = with_markers
-            .map(|(id, markers)| Some((from_hexadecimal(&id)?, markers)))
-            .collect::<Option<_>>()?;
-        Some(Self { without_markers, with_markers, has_news: false })
+        let mut bytes = bytes.strip_prefix(FORM)?;
+        let without_markers = take_ids(&mut bytes)?;
+        let barren = take_ids(&mut bytes)?;
+        let files = take(&mut bytes, barren.len() * size_of::<u32>())?.as_chunks().0;
+        let with_markers: HashMap<String, Vec<IndexedMarker>> = serde_json::from_slice(bytes).ok()?;
+        let with_markers = with_markers.into_iter();
+        Some(Self {
+            without_markers: without_markers.iter().copied().map(ContentId).collect(),
+            barren: barren
+                .iter()
+                .zip(files)
+                .map(|(id, files)| (ContentId(*id), u32::from_le_bytes(*files)))
+                .collect(),
+            with_markers: with_markers
+                .map(|(id, markers)| Some((from_hexadecimal(&id)?, markers)))
+                .collect::<Option<_>>()?,
+            has_news: false,
+        })
     }
 
-    /// The index in the form in which it is kept.
+    /// The index in the form in which it is kept: the many ids as they are, led by their number, and the few markers as
+    /// JSON.
     pub fn to_bytes(&self) -> Vec<u8> {
-        let ids: Vec<u8> = self.without_markers.iter().flat_map(|content| content.0).collect();
-        let with_markers = self.with_markers.iter();
-        let stored = Stored {
-            version: VERSION,
-            without_markers: BASE64_STANDARD.encode(ids),
-            with_markers: with_markers.map(|(id, markers)| (to_hexadecimal(*id), markers.clone())).collect(),
-        };
-        serde_json::to_vec(&stored).expect("the index is plain JSON")
+        let mut bytes = FORM.to_vec();
+        put_ids(&mut bytes, self.without_markers.iter());
+        put_ids(&mut bytes, self.barren.keys());
+        bytes.extend(self.barren.values().flat_map(|files| files.to_le_bytes()));
+        let with_markers = self.with_markers.iter().map(|(id, markers)| (to_hexadecimal(*id), markers));
+        let with_markers: HashMap<String, &Vec<IndexedMarker>> = with_markers.collect();
+        serde_json::to_writer(&mut bytes, &with_markers).expect("markers are plain JSON");
+        bytes
     }
 }
 
@@ -163,7 +182,7 @@ fn to_hexadecimal(content: ContentId) -> String {
 }
 
 fn from_hexadecimal(text: &str) -> Option<ContentId> {
-    let mut id = [0; 20];
+    let mut id = [0; ID];
     if text.len() != 2 * id.len() || !text.is_ascii() {
         return None;
     }
@@ -171,4 +190,23 @@ fn from_hexadecimal(text: &str) -> Option<ContentId> {
         *byte = u8::from_str_radix(&text[2 * index..2 * index + 2], 16).ok()?;
     }
     Some(ContentId(id))
+}
+
+fn put_ids<'i>(bytes: &mut Vec<u8>, ids: impl ExactSizeIterator<Item = &'i ContentId>) {
+    let count = u32::try_from(ids.len()).expect("an index is bounded");
+    bytes.extend(count.to_le_bytes());
+    bytes.extend(ids.flat_map(|id| id.0));
+}
+
+/// Takes a list of ids off the front.
+fn take_ids<'b>(bytes: &mut &'b [u8]) -> Option<&'b [[u8; ID]]> {
+    let count = take(bytes, size_of::<u32>())?.try_into().ok()?;
+    let length = usize::try_from(u32::from_le_bytes(count)).ok()?.checked_mul(ID)?;
+    Some(take(bytes, length)?.as_chunks().0)
+}
+
+fn take<'b>(bytes: &mut &'b [u8], length: usize) -> Option<&'b [u8]> {
+    let (taken, rest) = bytes.split_at_checked(length)?;
+    *bytes = rest;
+    Some(taken)
 }

@@ -6,6 +6,7 @@
 //! from earlier runs stands in an [`index`]. Nothing is written here.
 
 pub mod account;
+mod barren;
 pub mod diff;
 pub mod edit;
 pub mod file;

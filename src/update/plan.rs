@@ -8,7 +8,7 @@ use super::file::{FileMarker, FileOutcome, update_file};
 use super::index::MarkerIndex;
 use super::marker::{self, NoMarker, QUOTED_TOKEN};
 use super::result::ResultV2;
-use super::scope::{ScopeError, Skipped, scope};
+use super::scope::{ScopeError, Skipped, fertile_scope};
 use super::setter::Setters;
 use super::tree::{Entry, FileTree, TreeError};
 use crate::yaml::Limits;
@@ -76,11 +76,13 @@ pub fn plan(
     index: &mut MarkerIndex,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<UpdatePlan, ScopeError> {
-    let mut scope = scope(tree, request.path.as_deref())?;
+    let mut scope = fertile_scope(tree, request.path.as_deref(), index)?;
     let skipped = std::mem::take(&mut scope.skipped);
-    let mut plan = UpdatePlan { skipped, ..UpdatePlan::default() };
+    let directories = std::mem::take(&mut scope.directories);
+    let mut eventful = std::mem::take(&mut scope.links);
+    let mut plan = UpdatePlan { skipped, files: directories.files_left_out(), ..UpdatePlan::default() };
     let token = memmem::Finder::new(marker::TOKEN);
-    let of = scope.files.len();
+    let of = plan.files + scope.files.len();
     let mut edits = 0;
     let mut content = Vec::new();
     for file in &scope.files {
@@ -88,6 +90,7 @@ pub fn plan(
         let id = file.entry.content;
         if let Some(markers) = id.and_then(|id| index.recall(&id, &request.setters)) {
             if !markers.is_empty() {
+                eventful.push(file.entry.path.clone());
                 plan.take_markers(&scope.key(file), markers);
             }
             continue;
@@ -104,6 +107,7 @@ pub fn plan(
                 remember(&[]);
                 continue;
             }
+            eventful.push(file.entry.path.clone());
             let error = unreadable(error, &request.limits);
             plan.unparsable.push(Unparsable { file: scope.key(file), error });
             continue;
@@ -111,7 +115,11 @@ pub fn plan(
         if token.find(&content).is_none() {
             // Most files end here.
             remember(&[]);
-        } else if memmem::find(&content, QUOTED_TOKEN).is_none() {
+            progress(Progress { files: plan.files, of, edits });
+            continue;
+        }
+        eventful.push(file.entry.path.clone());
+        if memmem::find(&content, QUOTED_TOKEN).is_none() {
             let (key, cause) = (scope.key(file), NoMarker::NoQuotes);
             let lines = marker::lines_without_quotes(&content).into_iter();
             plan.near_misses.extend(lines.map(|line| NearMiss { file: key.clone(), line, cause }));
@@ -130,6 +138,7 @@ pub fn plan(
         }
         progress(Progress { files: plan.files, of, edits });
     }
+    directories.remember(&scope.files, &eventful, index);
     Ok(plan)
 }
 

@@ -6,6 +6,8 @@
 
 use tagboat_api::Reason;
 
+use super::barren::Directories;
+use super::index::MarkerIndex;
 use super::tree::{Entry, EntryKind, FileTree, TreeError, TreePath};
 use crate::failing::Failing;
 
@@ -22,6 +24,10 @@ pub struct Scope {
     pub files: Vec<ScopedFile>,
     /// The links and directories that were left alone, in rising order.
     pub skipped: Vec<Skipped>,
+    /// The links that have the name of a file to look into, whatever became of them.
+    pub(super) links: Vec<TreePath>,
+    /// The directories that were met.
+    pub(super) directories: Directories,
     /// The directory that results name files from.
     base: TreePath,
 }
@@ -117,6 +123,15 @@ impl Failing for ScopeError {
 ///
 /// When `path` does not exist or leads out of the tree, or when the tree cannot be listed.
 pub fn scope(tree: &dyn FileTree, path: Option<&str>) -> Result<Scope, ScopeError> {
+    fertile_scope(tree, path, &MarkerIndex::default())
+}
+
+/// As [`scope`], without the files in directories that the index knows to be barren.
+pub(super) fn fertile_scope(
+    tree: &dyn FileTree,
+    path: Option<&str>,
+    index: &MarkerIndex,
+) -> Result<Scope, ScopeError> {
     let text = path.unwrap_or_default();
     let start = match follow(tree, &TreePath::root(), text.as_bytes()) {
         Ok(start) => start,
@@ -124,11 +139,12 @@ pub fn scope(tree: &dyn FileTree, path: Option<&str>) -> Result<Scope, ScopeErro
         Err(SkipCause::Dangles) => return Err(ScopeError::NotFound { path: text.to_owned() }),
         Err(cause) => return Err(ScopeError::Link { path: text.to_owned(), cause }),
     };
-    let entries = tree.entries(&start)?;
+    let mut directories = Directories::default();
+    let entries = tree.entries_except(&start, &mut |path, id| directories.meet(path, id, index))?;
     let is_file = entries.first().is_some_and(|entry| entry.path == start);
     let base = if is_file { start.parent() } else { start };
-    let mut scope = Scope { files: Vec::with_capacity(entries.len()), skipped: Vec::new(), base };
-    let mut has_links = false;
+    let files = Vec::with_capacity(entries.len());
+    let mut scope = Scope { files, skipped: Vec::new(), links: Vec::new(), directories, base };
     for entry in entries {
         if entry.kind == EntryKind::ClosedDirectory {
             scope.skipped.push(Skipped { file: scope.name(&entry.path), cause: SkipCause::Closed });
@@ -144,11 +160,12 @@ pub fn scope(tree: &dyn FileTree, path: Option<&str>) -> Result<Scope, ScopeErro
             scope.files.push(ScopedFile { entry, link: None });
             continue;
         }
-        has_links = true;
         let link = entry.path.clone();
+        scope.links.push(entry.path);
         let target = follow(tree, &link.parent(), link.file_name());
         let cause =
             match target.and_then(|path| Ok((tree.kind(&path).map_err(|error| cause_of(&error))?, path))) {
+                Ok((EntryKind::File, path)) if scope.directories.have_left_out(&path) => continue,
                 Ok((EntryKind::File, path)) => {
                     let entry = Entry { path, kind: EntryKind::File, content: None };
                     scope.files.push(ScopedFile { entry, link: Some(link) });
@@ -159,7 +176,7 @@ pub fn scope(tree: &dyn FileTree, path: Option<&str>) -> Result<Scope, ScopeErro
             };
         scope.skipped.push(Skipped { file: scope.name(&link), cause });
     }
-    if has_links {
+    if !scope.links.is_empty() {
         // A file that is in scope itself comes before the links that lead to it, and they before one another.
         scope
             .files

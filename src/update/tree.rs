@@ -121,6 +121,22 @@ pub trait FileTree {
     /// [`TreeError::NotFound`] when there is nothing at `under`.
     fn entries(&self, under: &TreePath) -> Result<Vec<Entry>, TreeError>;
 
+    /// As [`entries`](Self::entries), but without what is below the directories of which `is_left_out` says so. It is
+    /// asked of directories whose content has an id, from the outer to the inner ones; `under` itself is never left
+    /// out.
+    ///
+    /// # Errors
+    ///
+    /// As those of `entries`.
+    fn entries_except(
+        &self,
+        under: &TreePath,
+        is_left_out: &mut dyn FnMut(&TreePath, ContentId) -> bool,
+    ) -> Result<Vec<Entry>, TreeError> {
+        let _ = is_left_out;
+        self.entries(under)
+    }
+
     /// What stands at `path`, links not followed.
     ///
     /// # Errors

@@ -24,7 +24,7 @@ use candidate::{Candidate, OwnCommit};
 use ground::Ground;
 
 /// The file beside a mirror that keeps its index.
-const INDEX: &str = "index.json";
+const INDEX: &str = "index";
 
 /// How an attempt ended.
 pub(super) enum Ended {

@@ -1,0 +1,211 @@
+//! Directories in which there is nothing to do.
+//!
+//! In git a directory has an id as well. One in whose files, all the way down, nothing was found that a plan would
+//! speak of is barren, and stays so as long as it has this id: it need not even be listed again.
+
+use std::collections::{BTreeMap, HashSet};
+
+use super::index::MarkerIndex;
+use super::scope::ScopedFile;
+use super::tree::{ContentId, TreePath};
+
+/// The directories that a listing met.
+#[derive(Debug, Default)]
+pub(super) struct Directories {
+    entered: Vec<(TreePath, ContentId)>,
+    /// Those that were left out, and how many files to look into each has.
+    left_out: BTreeMap<TreePath, usize>,
+}
+
+impl Directories {
+    /// Takes note of a directory, and says whether it can be left out.
+    pub(super) fn meet(&mut self, path: &TreePath, id: ContentId, index: &MarkerIndex) -> bool {
+        let files = index.files_if_barren(&id);
+        match files {
+            Some(files) => {
+                self.left_out.insert(path.clone(), files);
+            }
+            None => self.entered.push((path.clone(), id)),
+        }
+        files.is_some()
+    }
+
+    /// Whether a file was left out with its directory.
+    pub(super) fn have_left_out(&self, file: &TreePath) -> bool {
+        let mut parents =
+            std::iter::successors(Some(file.parent()), |path| (!path.is_root()).then(|| path.parent()));
+        parents.any(|parent| self.left_out.contains_key(&parent))
+    }
+
+    /// How many files to look into were left out.
+    pub(super) fn files_left_out(&self) -> usize {
+        self.left_out.values().sum()
+    }
+
+    /// Takes note in the index of those that are barren: below which `eventful` has no path.
+    pub(super) fn remember(self, files: &[ScopedFile], eventful: &[TreePath], index: &mut MarkerIndex) {
+        let mut fertile = HashSet::new();
+        for path in eventful {
+            let mut at = path.parent();
+            while !at.is_root() {
+                let parent = at.parent();
+                if !fertile.insert(at) {
+                    break;
+                }
+                at = parent;
+            }
+        }
+        for (path, id) in self.entered.iter().filter(|(path, _)| !fertile.contains(path)) {
+            let inside = path.join(b"");
+            let is_inside = |path: &TreePath| path.as_bytes().starts_with(inside.as_bytes());
+            let begin = files.partition_point(|file| file.entry.path < inside);
+            let listed = files[begin..].iter().take_while(|file| is_inside(&file.entry.path)).count();
+            let left_out = self.left_out.range(&inside..).take_while(|(path, _)| is_inside(path));
+            index.remember_barren(*id, listed + left_out.map(|(_, files)| files).sum::<usize>());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+    use std::hash::{DefaultHasher, Hash, Hasher};
+
+    use super::*;
+    use crate::update::{Entry, EntryKind, FileTree, TreeError, UpdatePlan, UpdateRequest, plan};
+
+    /// A tree in memory whose directories have ids; a content that begins with `->` is a link.
+    #[derive(Default)]
+    struct Tree {
+        files: BTreeMap<TreePath, String>,
+        /// The directories that were listed.
+        listed: RefCell<Vec<String>>,
+    }
+
+    fn path(text: &str) -> TreePath {
+        TreePath::from_bytes(text)
+    }
+
+    fn id_of(content: &impl Hash) -> ContentId {
+        let mut hasher = DefaultHasher::new();
+        content.hash(&mut hasher);
+        let mut id = [0; 20];
+        id[..8].copy_from_slice(&hasher.finish().to_le_bytes());
+        ContentId(id)
+    }
+
+    impl Tree {
+        fn of(files: &[(&str, &str)]) -> Self {
+            let files = files.iter().map(|(name, content)| (path(name), (*content).to_owned()));
+            Self { files: files.collect(), ..Self::default() }
+        }
+
+        fn below(&self, directory: &TreePath) -> impl Iterator<Item = (TreePath, &String)> {
+            self.files.iter().filter_map(|(path, content)| Some((path.relative_to(directory)?, content)))
+        }
+
+        /// A plan, and the directories that had to be listed for it.
+        fn plan(&self, index: &mut MarkerIndex) -> (UpdatePlan, Vec<String>) {
+            let plan = plan(self, &UpdateRequest::default(), index, &mut |_| {}).unwrap();
+            (plan, self.listed.take())
+        }
+    }
+
+    impl FileTree for Tree {
+        fn entries(&self, under: &TreePath) -> Result<Vec<Entry>, TreeError> {
+            self.entries_except(under, &mut |_, _| false)
+        }
+
+        fn entries_except(
+            &self,
+            under: &TreePath,
+            is_left_out: &mut dyn FnMut(&TreePath, ContentId) -> bool,
+        ) -> Result<Vec<Entry>, TreeError> {
+            self.listed.borrow_mut().push(under.to_string());
+            let mut entries = Vec::new();
+            let mut directories = HashSet::new();
+            for (inside, content) in self.below(under) {
+                let first = inside.parts().next().unwrap_or_default();
+                let path = under.join(first);
+                if inside.parts().count() == 1 {
+                    let kind = if content.starts_with("->") { EntryKind::Link } else { EntryKind::File };
+                    entries.push(Entry { path, kind, content: Some(id_of(content)) });
+                } else if directories.insert(path.clone()) {
+                    let id = id_of(&self.below(&path).collect::<Vec<_>>());
+                    if !is_left_out(&path, id) {
+                        entries.extend(self.entries_except(&path, is_left_out)?);
+                    }
+                }
+            }
+            Ok(entries)
+        }
+
+        fn kind(&self, path: &TreePath) -> Result<EntryKind, TreeError> {
+            match self.files.get(path) {
+                Some(content) if content.starts_with("->") => Ok(EntryKind::Link),
+                Some(_) => Ok(EntryKind::File),
+                None if path.is_root() || self.below(path).next().is_some() => Ok(EntryKind::Directory),
+                None => Err(TreeError::NotFound { path: path.clone() }),
+            }
+        }
+
+        fn read(&self, entry: &Entry, _: usize, content: &mut Vec<u8>) -> Result<(), TreeError> {
+            *content = self.files[&entry.path].trim_start_matches("->").as_bytes().to_vec();
+            Ok(())
+        }
+
+        fn contains(&self, _: &Entry, _: &[u8]) -> Result<bool, TreeError> {
+            Ok(true)
+        }
+    }
+
+    const MARKED: &str = "a: b # {\"$imagepolicy\": \"n:p\"}\n";
+
+    const FLEET: [(&str, &str); 9] = [
+        ("apps/marked/a.yaml", MARKED),
+        ("apps/plain/a.yaml", "a: 1\n"),
+        ("apps/plain/deep/b.yaml", "b: 1\n"),
+        ("apps/plain/notes.txt", MARKED),
+        ("apps/near/a.yaml", "a: b # {$imagepolicy: n:p}\n"),
+        ("apps/broken/a.yaml", "a: [ # {\"$imagepolicy\": \"n:p\"}\n"),
+        ("links/to/plain.yaml", "->../../apps/plain/a.yaml"),
+        ("links/to/nothing.yaml", "->nothing"),
+        ("rest/c.yaml", "c: 1\n"),
+    ];
+
+    #[test]
+    fn what_is_left_out_is_not_missed() {
+        let tree = Tree::of(&FLEET);
+        let mut index = MarkerIndex::default();
+        let (first, all) = tree.plan(&mut index);
+        assert_eq!((first.files, first.markers.len(), first.near_misses.len()), (6, 1, 1));
+        assert_eq!((first.unparsable.len(), first.skipped.len(), all.len()), (1, 1, 10));
+        let mut kept = MarkerIndex::from_bytes(&index.to_bytes());
+        for index in [&mut index, &mut kept] {
+            let (second, listed) = tree.plan(index);
+            assert_eq!(listed, ["", "apps", "apps/broken", "apps/marked", "apps/near", "links", "links/to"]);
+            assert_eq!(format!("{second:?}"), format!("{first:?}"));
+        }
+        assert!(!kept.has_news());
+    }
+
+    #[test]
+    fn a_directory_that_changed_is_looked_into() {
+        let mut index = MarkerIndex::default();
+        Tree::of(&FLEET).plan(&mut index);
+        let mut changed = Tree::of(&FLEET);
+        changed.files.insert(path("apps/plain/deep/new.yaml"), MARKED.to_owned());
+        let (plan, listed) = changed.plan(&mut index);
+        assert_eq!((plan.files, plan.markers.len()), (7, 2));
+        assert!(listed.contains(&"apps/plain/deep".to_owned()) && !listed.contains(&"rest".to_owned()));
+
+        let mut grown = Tree::of(&FLEET);
+        grown.files.insert(path("apps/plain/more.yaml"), "d: 1\n".to_owned());
+        let mut index = MarkerIndex::default();
+        Tree::of(&FLEET).plan(&mut index);
+        grown.plan(&mut index);
+        let (plan, listed) = grown.plan(&mut index);
+        assert_eq!(plan.files, 7, "a file in a directory within a barren one counts as well");
+        assert!(!listed.contains(&"apps/plain".to_owned()));
+    }
+}
