@@ -30,29 +30,12 @@ pub struct CrdFile {
 /// The CRDs: ImagePolicy, ImageRepository, ImageUpdateAutomation, GitRepository, in this order.
 #[must_use]
 pub fn all() -> Vec<CustomResourceDefinition> {
-    KINDS.iter().map(Kind::crd).collect()
-}
-
-/// A kind of this crate.
-pub(crate) struct Kind {
-    pub(crate) group: &'static str,
-    pub(crate) name: &'static str,
-    derived: fn() -> CustomResourceDefinition,
-}
-
-/// The kinds, in the order of [`all`].
-pub(crate) const KINDS: [Kind; 4] = [
-    Kind { group: crate::IMAGE_GROUP, name: "ImagePolicy", derived: ImagePolicy::crd },
-    Kind { group: crate::IMAGE_GROUP, name: "ImageRepository", derived: ImageRepository::crd },
-    Kind { group: crate::IMAGE_GROUP, name: "ImageUpdateAutomation", derived: ImageUpdateAutomation::crd },
-    Kind { group: crate::SOURCE_GROUP, name: "GitRepository", derived: GitRepository::crd },
-];
-
-impl Kind {
-    /// The CRD, made anew: that takes a millisecond.
-    pub(crate) fn crd(&self) -> CustomResourceDefinition {
-        finish((self.derived)())
-    }
+    vec![
+        finish(ImagePolicy::crd()),
+        finish(ImageRepository::crd()),
+        finish(ImageUpdateAutomation::crd()),
+        finish(GitRepository::crd()),
+    ]
 }
 
 /// The CRDs as files, in the order of [`all`].

@@ -24,6 +24,7 @@ pub mod automation;
 pub mod condition;
 pub mod crds;
 pub mod duration;
+mod fields;
 pub mod git_repository;
 mod nearest;
 mod null;

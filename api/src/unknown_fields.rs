@@ -4,16 +4,15 @@
 //! `polcySelector` would silently select every policy: this module finds it, and names what was probably meant.
 
 use std::fmt;
-use std::slice;
 use std::sync::OnceLock;
 
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
-    CustomResourceDefinition, JSONSchemaProps, JSONSchemaPropsOrArray, JSONSchemaPropsOrBool,
-};
 use serde_json::{Map, Value};
 
-use crate::crds::{self, KINDS};
-use crate::{DEPRECATED_VERSION, VERSION, nearest, v1beta2};
+use crate::fields::Fields;
+use crate::{
+    DEPRECATED_VERSION, GitRepository, IMAGE_GROUP, ImagePolicy, ImageRepository, ImageUpdateAutomation,
+    SOURCE_GROUP, VERSION, nearest, v1beta2,
+};
 
 /// The fields that every object has beside those of its schema.
 const OBJECT_FIELDS: [&str; 3] = ["apiVersion", "kind", "metadata"];
@@ -50,12 +49,38 @@ impl fmt::Display for Misfit {
     }
 }
 
-/// The fields that the kinds of this crate have. One is enough for many manifests: a kind's schema is made when the
-/// kind is first met.
+/// A kind, and how its fields are found.
+struct Kind {
+    group: &'static str,
+    name: &'static str,
+    fields: fn() -> Fields,
+}
+
+const KINDS: [Kind; 4] = [
+    Kind { group: IMAGE_GROUP, name: "ImagePolicy", fields: Fields::of::<ImagePolicy> },
+    Kind { group: IMAGE_GROUP, name: "ImageRepository", fields: Fields::of::<ImageRepository> },
+    Kind { group: IMAGE_GROUP, name: "ImageUpdateAutomation", fields: Fields::of::<ImageUpdateAutomation> },
+    Kind { group: SOURCE_GROUP, name: "GitRepository", fields: Fields::of::<GitRepository> },
+];
+
+impl Kind {
+    fn fields(&self, version: &str) -> Fields {
+        let mut fields = (self.fields)();
+        if version == DEPRECATED_VERSION {
+            v1beta2::missing_fields(self.name).iter().for_each(|path| fields.remove(path));
+        }
+        fields
+    }
+}
+
+/// The fields that the kinds of this crate have. One serves for many manifests: those of a kind and version are found
+/// when they are first asked for.
 #[derive(Clone, Debug, Default)]
 pub struct KnownFields {
-    crds: [OnceLock<CustomResourceDefinition>; KINDS.len()],
+    of: [[OnceLock<Fields>; VERSIONS.len()]; KINDS.len()],
 }
+
+const VERSIONS: [&str; 2] = [VERSION, DEPRECATED_VERSION];
 
 impl KnownFields {
     /// Lists what a manifest has that its kind has no place for, in the manifest's order.
@@ -65,9 +90,8 @@ impl KnownFields {
     /// wrong type are left to those who read them.
     #[must_use]
     pub fn misfits(&self, group: &str, version: &str, kind: &str, manifest: &Value) -> Option<Vec<Misfit>> {
-        let known =
-            KINDS.iter().zip(&self.crds).find(|(known, _)| known.group == group && known.name == kind);
-        let (known, crd) = known.filter(|_| [VERSION, DEPRECATED_VERSION].contains(&version))?;
+        let index = KINDS.iter().position(|known| known.group == group && known.name == kind)?;
+        let of_version = &self.of[index][VERSIONS.iter().position(|known| *known == version)?];
         let Value::Object(fields) = manifest else {
             return Some(vec![Misfit::NotAnObject { path: String::new() }]);
         };
@@ -75,12 +99,11 @@ impl KnownFields {
         if fields.get("metadata").is_some_and(|metadata| !metadata.is_object()) {
             misfits.push(Misfit::NotAnObject { path: "metadata".to_owned() });
         }
-        if group == crate::SOURCE_GROUP {
+        if group == SOURCE_GROUP {
             return Some(misfits);
         }
-        let crd = crd.get_or_init(|| known.crd());
-        let schema = crds::schema(slice::from_ref(crd), group, version, kind)?;
-        check_object("", fields, schema, &mut misfits);
+        let known = of_version.get_or_init(|| KINDS[index].fields(version));
+        check_object("", fields, known, &mut misfits);
         if version == DEPRECATED_VERSION {
             misfits.retain(|misfit| !is_still_read(kind, misfit));
         }
@@ -92,38 +115,32 @@ fn is_still_read(kind: &str, misfit: &Misfit) -> bool {
     matches!(misfit, Misfit::UnknownField { path, .. } if v1beta2::is_still_read(kind, path))
 }
 
-fn check(path: &str, value: &Value, schema: &JSONSchemaProps, misfits: &mut Vec<Misfit>) {
+fn check(path: &str, value: &Value, known: &Fields, misfits: &mut Vec<Misfit>) {
     match value {
-        Value::Object(fields) => check_object(path, fields, schema, misfits),
+        Value::Object(fields) => check_object(path, fields, known, misfits),
         Value::Array(items) => {
-            let Some(JSONSchemaPropsOrArray::Schema(schema)) = &schema.items else { return };
+            let Some(known) = &known.items else { return };
             for (index, item) in items.iter().enumerate() {
-                check(&format!("{path}[{index}]"), item, schema, misfits);
+                check(&format!("{path}[{index}]"), item, known, misfits);
             }
         }
         _ => {}
     }
 }
 
-fn check_object(
-    path: &str,
-    fields: &Map<String, Value>,
-    schema: &JSONSchemaProps,
-    misfits: &mut Vec<Misfit>,
-) {
-    let known = schema.properties.as_ref();
+fn check_object(path: &str, fields: &Map<String, Value>, known: &Fields, misfits: &mut Vec<Misfit>) {
     let is_root = path.is_empty();
     for (name, value) in fields {
         if is_root && OBJECT_FIELDS.contains(&name.as_str()) {
             continue;
         }
         let path = if is_root { name.clone() } else { format!("{path}.{name}") };
-        if let Some(property) = known.and_then(|known| known.get(name)) {
-            check(&path, value, property, misfits);
-        } else if let Some(JSONSchemaPropsOrBool::Schema(values)) = &schema.additional_properties {
+        if let Some(field) = known.named.get(name) {
+            check(&path, value, field, misfits);
+        } else if let Some(values) = &known.values {
             check(&path, value, values, misfits);
-        } else if known.is_some() && schema.x_kubernetes_preserve_unknown_fields != Some(true) {
-            let siblings = known.into_iter().flat_map(|known| known.keys().map(String::as_str));
+        } else if !known.named.is_empty() && !known.is_open {
+            let siblings = known.named.keys().map(String::as_str);
             let names = siblings.chain(OBJECT_FIELDS.into_iter().filter(|_| is_root));
             // A name that the manifest uses as well is not the one that was meant here.
             let free = names.filter(|name| !fields.contains_key(*name));
@@ -137,7 +154,25 @@ fn check_object(
 mod tests {
     use serde_json::{Value, json};
 
-    use super::KnownFields;
+    use super::{Fields, KINDS, KnownFields, VERSIONS};
+    use crate::crds;
+
+    #[test]
+    fn the_fields_are_those_of_the_crds() {
+        let all = crds::all();
+        for kind in KINDS {
+            for version in VERSIONS {
+                let schema = crds::schema(&all, kind.group, version, kind.name).unwrap();
+                let mut expected = Fields::in_schema(&serde_json::to_value(schema).unwrap());
+                let mut found = kind.fields(version);
+                for fields in [&mut expected, &mut found] {
+                    // Every object has these, and they are not looked into.
+                    super::OBJECT_FIELDS.iter().for_each(|name| fields.remove(&[name]));
+                }
+                assert_eq!(found, expected, "{} {version}", kind.name);
+            }
+        }
+    }
 
     fn image(version: &str, kind: &str, manifest: &Value) -> Vec<String> {
         let misfits =

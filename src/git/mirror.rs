@@ -131,6 +131,18 @@ impl Mirror {
         Ok(())
     }
 
+    /// Lets go of the memory in which libgit2 holds what was read, packs above all.
+    ///
+    /// # Errors
+    ///
+    /// When the repository cannot be opened any more.
+    pub(super) fn rest(&mut self) -> Result<(), MirrorError> {
+        let repository = Repository::open_bare(self.folder.join(REPOSITORY));
+        self.repository =
+            repository.map_err(|cause| MirrorError::Unusable { folder: self.folder.clone(), cause })?;
+        Ok(())
+    }
+
     /// The folder, for what is kept beside the repository.
     pub(super) fn folder(&self) -> &Path {
         &self.folder

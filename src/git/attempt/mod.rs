@@ -87,7 +87,7 @@ impl<P: Proposer> Attempt<P> {
     }
 
     /// Makes the attempt.
-    pub(super) fn make(&mut self, mirror: &Mirror, remote: &Remote, ledger: &mut Ledger) -> Ended {
+    pub(super) fn make(&mut self, mirror: &mut Mirror, remote: &Remote, ledger: &mut Ledger) -> Ended {
         let result = self.try_to_make(mirror, remote, ledger);
         self.is_first = false;
         match result {
@@ -96,7 +96,7 @@ impl<P: Proposer> Attempt<P> {
         }
     }
 
-    fn try_to_make(&mut self, mirror: &Mirror, remote: &Remote, ledger: &mut Ledger) -> Result<(), Ended> {
+    fn try_to_make(&mut self, mirror: &mut Mirror, remote: &Remote, ledger: &mut Ledger) -> Result<(), Ended> {
         let Some(branch) = self.branch.as_ref().map(BranchName::reference) else { return Ok(()) };
         let deadline = Instant::now() + remote.timeout;
         let listing = remote.list(mirror, &self.wanted(), deadline).map_err(SyncError::from)?;
@@ -118,6 +118,10 @@ impl<P: Proposer> Attempt<P> {
             return Ok(());
         }
         let order = order::order(&self.candidates, (base, tip), ledger, &ground)?;
+        // Git reads the same packs now; both need not hold them.
+        let Ground { listing, .. } = ground;
+        mirror.rest().map_err(SyncError::from)?;
+        let ground = Ground { mirror, remote, listing, old, deadline };
         let mut arrivals = order.arrivals;
         if !order.request.updates.is_empty() {
             for candidate in self.open() {
