@@ -96,7 +96,12 @@ impl<P: Proposer> Attempt<P> {
         }
     }
 
-    fn try_to_make(&mut self, mirror: &mut Mirror, remote: &Remote, ledger: &mut Ledger) -> Result<(), Ended> {
+    fn try_to_make(
+        &mut self,
+        mirror: &mut Mirror,
+        remote: &Remote,
+        ledger: &mut Ledger,
+    ) -> Result<(), Ended> {
         let Some(branch) = self.branch.as_ref().map(BranchName::reference) else { return Ok(()) };
         let deadline = Instant::now() + remote.timeout;
         let listing = remote.list(mirror, &self.wanted(), deadline).map_err(SyncError::from)?;
