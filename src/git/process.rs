@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 
 /// More output than this is no listing that we asked for.
-pub(super) const OUTPUT: usize = 256 * 1024 * 1024;
+pub(super) const OUTPUT: usize = 64 * 1024 * 1024;
 
 /// What is kept of standard error.
 const WORDS: usize = 64 * 1024;
@@ -266,7 +266,7 @@ mod tests {
 
     #[test]
     fn a_watch_that_says_no_ends_the_process() {
-        for script in ["sleep 600", "yes"] {
+        for script in ["sleep 600", "while echo more; do sleep 0.01; done"] {
             let begin = Instant::now();
             let mut questions = 0;
             let mut watch = || {
