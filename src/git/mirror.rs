@@ -6,6 +6,7 @@
 
 use std::fs::{self, DirBuilder, File, TryLockError};
 use std::io::{self, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,6 +16,7 @@ use git2::{Oid, Repository, RepositoryInitOptions};
 
 use super::command::{Git, GitError};
 use super::name::CommitId;
+use super::pack;
 
 /// References that keep fetched commits from being pruned stand below this.
 const KEPT: &str = "refs/tagboat/";
@@ -22,8 +24,8 @@ const KEPT: &str = "refs/tagboat/";
 /// More lines than this in git's list of cut-off commits make every fetch slow.
 const SHALLOW_LINES: usize = 64;
 
-/// More loose objects than this make looking for one slow.
-const LOOSE_OBJECTS: usize = 2_000;
+/// More packs than this make looking for an object slow.
+const PACKS: usize = 64;
 
 /// How often a lock that another process holds is tried again.
 const PACE: Duration = Duration::from_millis(50);
@@ -112,10 +114,11 @@ impl Mirror {
             }
         }
         remove_left_overs(&folder, &folder.join(REPOSITORY)).map_err(refused)?;
-        let (repository, is_new) = match Repository::open_bare(folder.join(REPOSITORY)) {
-            Ok(repository) => (repository, false),
-            Err(_) => (create(&folder)?, true),
-        };
+        let (repository, is_new) =
+            match Repository::open_bare(folder.join(REPOSITORY)).and_then(keep_in_memory) {
+                Ok(repository) => (repository, false),
+                Err(_) => (create(&folder)?, true),
+            };
         Ok(Self { folder, repository, is_new, lock: Arc::new(lock) })
     }
 
@@ -205,12 +208,13 @@ impl Mirror {
         let place = self.folder.join(REPOSITORY);
         let shallow = fs::read(place.join(SHALLOW)).unwrap_or_default();
         let lines = shallow.iter().filter(|&&byte| byte == b'\n').count();
-        if lines <= SHALLOW_LINES && loose_objects(&place) <= LOOSE_OBJECTS {
+        let has_few_packs = packs(&place) <= PACKS;
+        if lines <= SHALLOW_LINES && has_few_packs {
             return Ok(());
         }
         let Ok(kept) = self.kept() else { return self.begin_anew() };
-        // What is kept would need a line each in any case.
-        if lines <= SHALLOW_LINES + kept.len() && loose_objects(&place) <= LOOSE_OBJECTS {
+        // What is kept needs a line each in any case.
+        if lines <= SHALLOW_LINES + kept.len() && has_few_packs {
             return Ok(());
         }
         match self.pack(&kept, deadline) {
@@ -237,9 +241,8 @@ impl Mirror {
             }
         }
         shallow.persist(self.folder.join(REPOSITORY).join(SHALLOW)).map_err(|error| error.error)?;
-        let git = self.git();
-        git.call("repack").arguments(["-a", "-d", "-q"]).deadline(deadline).run()?;
-        git.call("prune").argument("--expire=now").deadline(deadline).run()?;
+        // What nothing that is kept leads to is left out.
+        self.git().call("repack").arguments(["-a", "-d", "-q"]).deadline(deadline).run()?;
         Ok(())
     }
 
@@ -272,8 +275,15 @@ fn create(folder: &Path) -> Result<Repository, MirrorError> {
     remove(&place).map_err(refused)?;
     let mut options = RepositoryInitOptions::new();
     options.bare(true).external_template(false).initial_head("none");
-    Repository::init_opts(&place, &options)
+    let repository = Repository::init_opts(&place, &options);
+    repository
+        .and_then(keep_in_memory)
         .map_err(|cause| MirrorError::Unusable { folder: folder.to_owned(), cause })
+}
+
+fn keep_in_memory(repository: Repository) -> Result<Repository, git2::Error> {
+    pack::keep_in_memory(&repository)?;
+    Ok(repository)
 }
 
 /// Removes whatever stands at `place`, if anything does.
@@ -289,29 +299,33 @@ fn remove(place: &Path) -> io::Result<()> {
     }
 }
 
-/// Removes locks and unfinished files of processes that were killed.
+/// Removes locks and unfinished files of processes that were killed, and loose objects, which are not ours.
 fn remove_left_overs(folder: &Path, repository: &Path) -> io::Result<()> {
-    let is_left_over = |name: &[u8]| {
-        // Git writes packs as the first two, and lists of cut-off commits for its own children as the third.
-        let is_unfinished = [b"tmp_".as_slice(), b".tmp-", b"shallow_"].iter().any(|start| name.starts_with(start));
-        is_unfinished || name.ends_with(b".lock")
-    };
-    remove_files(folder, &is_left_over)?;
-    let mut directories = vec![repository.to_owned()];
+    remove_from(folder, &is_unfinished)?;
+    remove_from(repository, &is_unfinished)?;
+    remove_from(&repository.join("objects"), &|name| {
+        is_unfinished(name) || (name.len() == 2 && name.iter().all(u8::is_ascii_hexdigit))
+    })?;
+    remove_from(&repository.join("objects/pack"), &|name| {
+        // With the last, git marks a pack that it has not yet referred to; nothing would ever remove it.
+        is_unfinished(name) || name.starts_with(b".tmp-") || name.ends_with(b".keep")
+    })?;
+    let mut directories = vec![repository.join("refs")];
     while let Some(directory) = directories.pop() {
-        remove_files(&directory, &is_left_over)?;
+        remove_from(&directory, &is_unfinished)?;
         let Ok(listing) = fs::read_dir(&directory) else { continue };
-        for item in listing.flatten() {
-            if item.file_type().is_ok_and(|kind| kind.is_dir()) {
-                directories.push(item.path());
-            }
-        }
+        let is_directory = |item: &fs::DirEntry| item.file_type().is_ok_and(|kind| kind.is_dir());
+        directories.extend(listing.flatten().filter(is_directory).map(|item| item.path()));
     }
     Ok(())
 }
 
-fn remove_files(directory: &Path, is_left_over: &dyn Fn(&[u8]) -> bool) -> io::Result<()> {
-    use std::os::unix::ffi::OsStrExt;
+/// Whether a file is one of those that git, libgit2 or we rename when they are written.
+fn is_unfinished(name: &[u8]) -> bool {
+    name.ends_with(b".lock") || name.starts_with(b"tmp_") || name.starts_with(b"shallow_")
+}
+
+fn remove_from(directory: &Path, is_left_over: &dyn Fn(&[u8]) -> bool) -> io::Result<()> {
     let listing = match fs::read_dir(directory) {
         // What is no directory, but should be, is found out when it is opened.
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
@@ -328,9 +342,10 @@ fn remove_files(directory: &Path, is_left_over: &dyn Fn(&[u8]) -> bool) -> io::R
     Ok(())
 }
 
-/// How many loose objects there are, guessed from one of the 256 folders as git itself does.
-fn loose_objects(repository: &Path) -> usize {
-    fs::read_dir(repository.join("objects/17")).map_or(0, |listing| listing.count() * 256)
+/// How many packs there are.
+fn packs(repository: &Path) -> usize {
+    let Ok(listing) = fs::read_dir(repository.join("objects/pack")) else { return 0 };
+    listing.flatten().filter(|item| item.path().extension().is_some_and(|is| is == "pack")).count()
 }
 
 fn size_of(directory: &Path) -> u64 {

@@ -148,11 +148,7 @@ fn end(child: &mut Child) {
 }
 
 /// Reads a pipe to its end, so that the process is never kept from writing on.
-fn collect(
-    pipe: Option<impl Read + Send + 'static>,
-    sender: SyncSender<Piece>,
-    piece: fn(Vec<u8>) -> Piece,
-) {
+fn collect(pipe: Option<impl Read + Send + 'static>, sender: SyncSender<Piece>, piece: fn(Vec<u8>) -> Piece) {
     std::thread::spawn(move || {
         let mut room = vec![0; PIECE];
         if let Some(mut pipe) = pipe {
@@ -209,11 +205,10 @@ mod tests {
         ] {
             let ended = shell(script).wait(in_seconds(60), None).unwrap();
             let Ended::Itself { is_success, output, words } = ended else { panic!("{script}") };
-            assert_eq!((is_success, output.as_slice(), words.as_slice()), (
-                expected.0,
-                expected.1.as_bytes(),
-                expected.2.as_bytes()
-            ));
+            assert_eq!(
+                (is_success, output.as_slice(), words.as_slice()),
+                (expected.0, expected.1.as_bytes(), expected.2.as_bytes())
+            );
         }
     }
 

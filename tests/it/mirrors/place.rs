@@ -33,7 +33,16 @@ pub(super) struct Place {
 
 impl Place {
     pub(super) fn new(files: &[Change]) -> Self {
-        let root = tempfile::tempdir().unwrap();
+        Self::at(tempfile::tempdir().unwrap(), files)
+    }
+
+    /// The same in memory, where there is such a place.
+    pub(super) fn in_memory(files: &[Change]) -> Self {
+        let root = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir());
+        Self::at(root.unwrap(), files)
+    }
+
+    fn at(root: TempDir, files: &[Change]) -> Self {
         let remote = BareRepository::with_files(&root.path().join("fleet.git"), files);
         Self { root, remote, limit: ROOMY }
     }
@@ -75,8 +84,7 @@ impl Place {
         let url = RemoteUrl::parse(address, LocalPaths::Under(self.root())).unwrap();
         let access =
             Access::prepare(&url, Login::Given(&Credentials::Local), &AccessOptions::default()).unwrap();
-        let mirror =
-            MirrorKey { namespace: "default".into(), name: "fleet".into(), url: url.to_string() };
+        let mirror = MirrorKey { namespace: "default".into(), name: "fleet".into(), url: url.to_string() };
         let remote = Remote { url, access, timeout: Duration::from_secs(120), size_limit: self.limit };
         let target = Target {
             checkout: CheckoutReference::Branch("main".parse().unwrap()),
