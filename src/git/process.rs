@@ -18,7 +18,7 @@ const WORDS: usize = 64 * 1024;
 const PIECE: usize = 64 * 1024;
 
 /// How often a watch is asked.
-const PACE: Duration = Duration::from_millis(100);
+const PACE: Duration = Duration::from_millis(25);
 
 /// How often is looked whether a process that has closed its output is gone.
 const SHORT_PACE: Duration = Duration::from_millis(2);

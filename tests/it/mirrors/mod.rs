@@ -4,6 +4,7 @@ mod age;
 mod bounds;
 mod damage;
 mod indexes;
+mod outline;
 mod place;
 mod processes;
 mod trees;
