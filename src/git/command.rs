@@ -93,6 +93,12 @@ pub enum GitError {
         /// The subcommand.
         verb: &'static str,
     },
+    /// It printed more than anything that is asked of it.
+    #[error("git {verb} printed more than {} MiB and was ended", process::OUTPUT >> 20)]
+    Flooded {
+        /// The subcommand.
+        verb: &'static str,
+    },
 }
 
 impl Git {
@@ -231,6 +237,7 @@ impl<'a> Call<'a> {
             Err(cause) => Err(GitError::NotStarted { verb, cause }),
             Ok(Ended::TimedOut) => Err(GitError::TimedOut { verb, after: begin.elapsed() }),
             Ok(Ended::Stopped) => Err(GitError::Stopped { verb }),
+            Ok(Ended::Flooded) => Err(GitError::Flooded { verb }),
             Ok(Ended::Itself { is_success, output, words }) => {
                 let words = String::from_utf8_lossy(&words);
                 let words = self.access.map_or_else(|| words.to_string(), |access| access.scrub(&words));

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::author::Author;
 use super::name::CommitId;
+use super::pack;
 use crate::update::FileEdit;
 
 /// A commit that somebody wants to make on top of a tree.
@@ -89,6 +90,7 @@ pub(super) fn write_commit(
     }
     let content = encode(tree, parent, draft);
     let commit = repository.odb()?.write(ObjectType::Commit, content.as_bytes())?;
+    pack::write(repository, &base, commit)?;
     Ok(Some(commit.into()))
 }
 

@@ -45,7 +45,7 @@ pub enum Trouble {
 }
 
 /// Words and what they mean; the first that are found count, so the telling ones stand in front.
-const TABLE: [(&str, Trouble); 66] = [
+const TABLE: [(&str, Trouble); 71] = [
     ("No space left on device", Trouble::DiskFull),
     ("Disk quota exceeded", Trouble::DiskFull),
     ("out of disk space", Trouble::DiskFull),
@@ -101,6 +101,11 @@ const TABLE: [(&str, Trouble); 66] = [
     ("unable to parse object", Trouble::MirrorDamaged),
     ("did not send all necessary objects", Trouble::MirrorDamaged),
     ("not a git repository: '", Trouble::MirrorDamaged),
+    ("unexpected line in ./packed-refs", Trouble::MirrorDamaged),
+    ("unterminated line in ./packed-refs", Trouble::MirrorDamaged),
+    ("bad config line", Trouble::MirrorDamaged),
+    ("bad shallow line", Trouble::MirrorDamaged),
+    ("shallow file has changed since we read it", Trouble::MirrorDamaged),
     ("does not appear to be a git repository", Trouble::NoRepository),
     ("' not found", Trouble::NoRepository),
     ("Repository not found", Trouble::NoRepository),

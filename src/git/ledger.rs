@@ -82,6 +82,11 @@ impl Seen {
 impl Ledger {
     const FILE: &'static str = "ledger.json";
 
+    /// The commits that runs started from and left behind.
+    pub(super) fn commits(&self) -> impl Iterator<Item = CommitId> {
+        self.seen.values().flat_map(|seen| [Some(seen.checkout), seen.push].into_iter().flatten())
+    }
+
     fn place(folder: &Path) -> PathBuf {
         folder.join(Self::FILE)
     }

@@ -5,7 +5,8 @@
 //! lock finds out what a process that was killed left behind, and removes it.
 
 use std::fs::{self, DirBuilder, File, TryLockError};
-use std::io;
+use std::io::{self, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,6 +16,7 @@ use git2::{Oid, Repository, RepositoryInitOptions};
 
 use super::command::{Git, GitError};
 use super::name::CommitId;
+use super::pack;
 
 /// References that keep fetched commits from being pruned stand below this.
 const KEPT: &str = "refs/tagboat/";
@@ -22,8 +24,8 @@ const KEPT: &str = "refs/tagboat/";
 /// More lines than this in git's list of cut-off commits make every fetch slow.
 const SHALLOW_LINES: usize = 64;
 
-/// More loose objects than this make looking for one slow.
-const LOOSE_OBJECTS: usize = 2_000;
+/// More packs than this make looking for an object slow.
+const PACKS: usize = 64;
 
 /// How often a lock that another process holds is tried again.
 const PACE: Duration = Duration::from_millis(50);
@@ -59,6 +61,7 @@ impl MirrorKey {
 pub(super) struct Mirror {
     folder: PathBuf,
     repository: Repository,
+    is_new: bool,
     lock: Arc<File>,
 }
 
@@ -114,11 +117,12 @@ impl Mirror {
         // reading it.
         git2::opts::strict_hash_verification(false);
         remove_left_overs(&folder, &folder.join(REPOSITORY)).map_err(refused)?;
-        let repository = match Repository::open_bare(folder.join(REPOSITORY)) {
-            Ok(repository) => repository,
-            Err(_) => create(&folder)?,
-        };
-        Ok(Self { folder, repository, lock: Arc::new(lock) })
+        let (repository, is_new) =
+            match Repository::open_bare(folder.join(REPOSITORY)).and_then(keep_in_memory) {
+                Ok(repository) => (repository, false),
+                Err(_) => (create(&folder)?, true),
+            };
+        Ok(Self { folder, repository, is_new, lock: Arc::new(lock) })
     }
 
     /// Throws the repository away and begins an empty one.
@@ -128,6 +132,7 @@ impl Mirror {
     /// When the file system refuses.
     pub(super) fn begin_anew(&mut self) -> Result<(), MirrorError> {
         self.repository = create(&self.folder)?;
+        self.is_new = true;
         Ok(())
     }
 
@@ -137,10 +142,15 @@ impl Mirror {
     ///
     /// When the repository cannot be opened any more.
     pub(super) fn rest(&mut self) -> Result<(), MirrorError> {
-        let repository = Repository::open_bare(self.folder.join(REPOSITORY));
+        let repository = Repository::open_bare(self.folder.join(REPOSITORY)).and_then(keep_in_memory);
         self.repository =
             repository.map_err(|cause| MirrorError::Unusable { folder: self.folder.clone(), cause })?;
         Ok(())
+    }
+
+    /// Whether this process has begun the repository, so that nothing in it is old.
+    pub(super) fn is_new(&self) -> bool {
+        self.is_new
     }
 
     /// The folder, for what is kept beside the repository.
@@ -174,40 +184,80 @@ impl Mirror {
         format!("{KEPT}{commit}")
     }
 
-    /// Keeps `commits`, and lets go of all others.
+    /// The parents of a commit, which the mirror need not have.
+    fn parents(&self, commit: CommitId) -> Result<Vec<CommitId>, git2::Error> {
+        let commit = self.repository.find_commit(commit.oid())?;
+        // libgit2 leaves out those that were not fetched.
+        let header = commit.raw_header_bytes();
+        let lines = header.split(|&byte| byte == b'\n');
+        let parents = lines.filter_map(|line| line.strip_prefix(b"parent "));
+        Ok(parents.filter_map(|id| std::str::from_utf8(id).ok()?.parse().ok()).collect())
+    }
+
+    /// Keeps `commits`, those of them that are here, and lets go of all others.
     pub(super) fn keep(&self, commits: &[CommitId]) -> Result<(), git2::Error> {
-        for commit in commits {
-            if self.repository.find_commit(commit.oid()).is_ok() {
-                self.repository.reference(&Self::kept_name(*commit), commit.oid(), true, "")?;
-            }
-        }
         let wanted: Vec<String> = commits.iter().map(|commit| Self::kept_name(*commit)).collect();
+        let mut kept = Vec::new();
         for reference in self.repository.references_glob(&format!("{KEPT}*"))? {
             let mut reference = reference?;
-            let is_wanted = wanted.iter().any(|wanted| wanted.as_bytes() == reference.name_bytes());
-            if !is_wanted {
-                reference.delete()?;
+            match wanted.iter().position(|wanted| wanted.as_bytes() == reference.name_bytes()) {
+                Some(place) => kept.push(place),
+                None => reference.delete()?,
+            }
+        }
+        for (place, commit) in commits.iter().enumerate().filter(|(place, _)| !kept.contains(place)) {
+            if self.repository.find_commit(commit.oid()).is_ok() {
+                self.repository.reference(&wanted[place], commit.oid(), true, "")?;
             }
         }
         Ok(())
     }
 
-    /// Packs the mirror and prunes what nothing refers to any more, where it has become slow.
+    /// Packs the mirror and prunes what is not kept, where it has become slow; one that cannot be packed is begun
+    /// anew.
     ///
     /// # Errors
     ///
-    /// When git fails; the mirror is as good as before then.
-    pub(super) fn tidy(&self, deadline: Instant) -> Result<(), GitError> {
-        let repository = self.folder.join(REPOSITORY);
-        let shallow = fs::read(repository.join("shallow")).unwrap_or_default();
+    /// When the file system refuses.
+    pub(super) fn tidy(&mut self, deadline: Instant) -> Result<(), MirrorError> {
+        let place = self.folder.join(REPOSITORY);
+        let shallow = fs::read(place.join(SHALLOW)).unwrap_or_default();
         let lines = shallow.iter().filter(|&&byte| byte == b'\n').count();
-        if lines <= SHALLOW_LINES && loose_objects(&repository) <= LOOSE_OBJECTS {
+        let has_few_packs = packs(&place) <= PACKS;
+        if lines <= SHALLOW_LINES && has_few_packs {
             return Ok(());
         }
-        let git = self.git();
-        git.call("pack-refs").argument("--all").deadline(deadline).run()?;
-        git.call("repack").arguments(["-a", "-d", "-q"]).deadline(deadline).run()?;
-        git.call("prune").argument("--expire=now").deadline(deadline).run()?;
+        let Ok(kept) = self.kept() else { return self.begin_anew() };
+        // What is kept needs a line each in any case.
+        if lines <= SHALLOW_LINES + kept.len() && has_few_packs {
+            return Ok(());
+        }
+        match self.pack(&kept, deadline) {
+            Ok(()) => Ok(()),
+            Err(_) => self.begin_anew(),
+        }
+    }
+
+    /// The commits that are kept.
+    fn kept(&self) -> Result<Vec<CommitId>, git2::Error> {
+        let mut kept = Vec::new();
+        for reference in self.repository.references_glob(&format!("{KEPT}*"))? {
+            kept.push(reference?.peel_to_commit()?.id().into());
+        }
+        Ok(kept)
+    }
+
+    fn pack(&self, kept: &[CommitId], deadline: Instant) -> Result<(), PackError> {
+        // Of commits made here the parents are here too, and would be for good: cut them off as a fetch does.
+        let mut shallow = tempfile::Builder::new().prefix("tmp_").tempfile_in(&self.folder)?;
+        for commit in kept {
+            if !self.parents(*commit)?.is_empty() {
+                writeln!(shallow, "{commit}")?;
+            }
+        }
+        shallow.persist(self.folder.join(REPOSITORY).join(SHALLOW)).map_err(|error| error.error)?;
+        // What nothing that is kept leads to is left out.
+        self.git().call("repack").arguments(["-a", "-d", "-q"]).deadline(deadline).run()?;
         Ok(())
     }
 
@@ -217,57 +267,100 @@ impl Mirror {
     }
 }
 
+/// Why a mirror could not be packed.
+#[derive(Debug, thiserror::Error)]
+enum PackError {
+    #[error(transparent)]
+    Objects(#[from] git2::Error),
+    #[error(transparent)]
+    File(#[from] io::Error),
+    #[error(transparent)]
+    Git(#[from] GitError),
+}
+
+/// The repository within a mirror's folder.
 const REPOSITORY: &str = "repository.git";
+
+/// Git's list of commits whose parents are not here, within the repository.
+const SHALLOW: &str = "shallow";
 
 fn create(folder: &Path) -> Result<Repository, MirrorError> {
     let place = folder.join(REPOSITORY);
     let refused = |cause| MirrorError::Refused { folder: folder.to_owned(), cause };
-    match fs::remove_dir_all(&place) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(refused(error)),
-        _ => {}
-    }
+    remove(&place).map_err(refused)?;
     let mut options = RepositoryInitOptions::new();
     options.bare(true).external_template(false).initial_head("none");
-    Repository::init_opts(&place, &options)
+    let repository = Repository::init_opts(&place, &options);
+    repository
+        .and_then(keep_in_memory)
         .map_err(|cause| MirrorError::Unusable { folder: folder.to_owned(), cause })
 }
 
-/// Removes locks and unfinished files of processes that were killed.
+fn keep_in_memory(repository: Repository) -> Result<Repository, git2::Error> {
+    pack::keep_in_memory(&repository)?;
+    Ok(repository)
+}
+
+/// Removes whatever stands at `place`, if anything does.
+fn remove(place: &Path) -> io::Result<()> {
+    let removed = match fs::symlink_metadata(place) {
+        Ok(metadata) if metadata.is_dir() => fs::remove_dir_all(place),
+        Ok(_) => fs::remove_file(place),
+        Err(error) => Err(error),
+    };
+    match removed {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        removed => removed,
+    }
+}
+
+/// Removes locks and unfinished files of processes that were killed, and loose objects, which are not ours.
 fn remove_left_overs(folder: &Path, repository: &Path) -> io::Result<()> {
-    let is_left_over = |name: &[u8]| name.ends_with(b".lock") || name.starts_with(b"tmp_");
-    remove_files(folder, &is_left_over)?;
-    let mut directories = vec![repository.to_owned()];
+    remove_from(folder, &is_unfinished)?;
+    remove_from(repository, &is_unfinished)?;
+    remove_from(&repository.join("objects"), &|name| {
+        is_unfinished(name) || (name.len() == 2 && name.iter().all(u8::is_ascii_hexdigit))
+    })?;
+    remove_from(&repository.join("objects/pack"), &|name| {
+        // With the last, git marks a pack that it has not yet referred to; nothing would ever remove it.
+        is_unfinished(name) || name.starts_with(b".tmp-") || name.ends_with(b".keep")
+    })?;
+    let mut directories = vec![repository.join("refs")];
     while let Some(directory) = directories.pop() {
-        remove_files(&directory, &is_left_over)?;
+        remove_from(&directory, &is_unfinished)?;
         let Ok(listing) = fs::read_dir(&directory) else { continue };
-        for item in listing.flatten() {
-            if item.file_type().is_ok_and(|kind| kind.is_dir()) {
-                directories.push(item.path());
-            }
-        }
+        let is_directory = |item: &fs::DirEntry| item.file_type().is_ok_and(|kind| kind.is_dir());
+        directories.extend(listing.flatten().filter(is_directory).map(|item| item.path()));
     }
     Ok(())
 }
 
-fn remove_files(directory: &Path, is_left_over: &dyn Fn(&[u8]) -> bool) -> io::Result<()> {
-    use std::os::unix::ffi::OsStrExt;
+/// Whether a file is one of those that git, libgit2 or we rename when they are written.
+fn is_unfinished(name: &[u8]) -> bool {
+    name.ends_with(b".lock") || name.starts_with(b"tmp_") || name.starts_with(b"shallow_")
+}
+
+fn remove_from(directory: &Path, is_left_over: &dyn Fn(&[u8]) -> bool) -> io::Result<()> {
     let listing = match fs::read_dir(directory) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        // What is no directory, but should be, is found out when it is opened.
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            return Ok(());
+        }
         listing => listing?,
     };
     for item in listing {
         let item = item?;
         if is_left_over(item.file_name().as_bytes()) {
-            let is_directory = item.file_type()?.is_dir();
-            if is_directory { fs::remove_dir_all(item.path())? } else { fs::remove_file(item.path())? }
+            remove(&item.path())?;
         }
     }
     Ok(())
 }
 
-/// How many loose objects there are, guessed from one of the 256 folders as git itself does.
-fn loose_objects(repository: &Path) -> usize {
-    fs::read_dir(repository.join("objects/17")).map_or(0, |listing| listing.count() * 256)
+/// How many packs there are.
+fn packs(repository: &Path) -> usize {
+    let Ok(listing) = fs::read_dir(repository.join("objects/pack")) else { return 0 };
+    listing.flatten().filter(|item| item.path().extension().is_some_and(|is| is == "pack")).count()
 }
 
 fn size_of(directory: &Path) -> u64 {

@@ -21,6 +21,7 @@ mod listing;
 mod mirror;
 pub mod name;
 pub mod outcome;
+mod pack;
 mod percent;
 mod private;
 mod process;

@@ -3,22 +3,31 @@
 use std::io::{self, Read};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 
 /// More output than this is no listing that we asked for.
-const OUTPUT: u64 = 256 * 1024 * 1024;
+pub(super) const OUTPUT: usize = 64 * 1024 * 1024;
 
 /// What is kept of standard error.
-const WORDS: u64 = 64 * 1024;
+const WORDS: usize = 64 * 1024;
+
+/// How much of a pipe is read at a time.
+const PIECE: usize = 64 * 1024;
 
 /// How often a watch is asked.
-const PACE: Duration = Duration::from_millis(100);
+const PACE: Duration = Duration::from_millis(25);
+
+/// How often is looked whether a process that has closed its output is gone.
+const SHORT_PACE: Duration = Duration::from_millis(2);
 
 /// How long a process may take to tidy up when it is told to end.
 const GRACE: Duration = Duration::from_secs(2);
+
+/// How long others may be silent that hold the output of a process that has ended.
+const SILENCE: Duration = Duration::from_secs(1);
 
 /// Makes the process the head of a group of its own, so that one signal reaches it and all that it starts.
 pub(super) fn lead_a_group(command: &mut Command) {
@@ -28,8 +37,15 @@ pub(super) fn lead_a_group(command: &mut Command) {
 /// A process that runs.
 pub(super) struct Running {
     child: Child,
-    output: Receiver<Vec<u8>>,
-    words: Receiver<Vec<u8>>,
+    pieces: Receiver<Piece>,
+}
+
+/// A part of what a process prints.
+enum Piece {
+    Output(Vec<u8>),
+    Words(Vec<u8>),
+    /// The end of one of the two pipes.
+    End,
 }
 
 /// How a process ended.
@@ -40,22 +56,25 @@ pub(super) enum Ended {
         is_success: bool,
         /// Standard output.
         output: Vec<u8>,
-        /// Standard error.
+        /// Standard error, or the beginning of it.
         words: Vec<u8>,
     },
     /// At its deadline.
     TimedOut,
     /// Because the watch said so.
     Stopped,
+    /// Because it printed more than [`OUTPUT`].
+    Flooded,
 }
 
 impl Running {
     /// Starts a process that leads a group.
     pub(super) fn start(mut command: Command) -> io::Result<Self> {
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
-        let output = collect(child.stdout.take(), OUTPUT);
-        let words = collect(child.stderr.take(), WORDS);
-        Ok(Self { child, output, words })
+        let (sender, pieces) = mpsc::sync_channel(16);
+        collect(child.stdout.take(), sender.clone(), Piece::Output);
+        collect(child.stderr.take(), sender, Piece::Words);
+        Ok(Self { child, pieces })
     }
 
     /// Waits for the end of the process, and ends it at `deadline` or when `watch` says no.
@@ -64,60 +83,195 @@ impl Running {
         deadline: Instant,
         mut watch: Option<&mut dyn FnMut() -> bool>,
     ) -> io::Result<Ended> {
-        // Both pipes close when the process and all its children that could still work are gone.
-        let mut received = [None, None];
-        for (channel, place) in [&self.output, &self.words].into_iter().zip(&mut received) {
-            loop {
-                let now = Instant::now();
-                if now >= deadline {
-                    end(&mut self.child);
-                    return Ok(Ended::TimedOut);
-                }
-                let left = deadline - now;
-                let patience = if watch.is_some() { left.min(PACE) } else { left };
-                match channel.recv_timeout(patience) {
-                    Ok(bytes) => break *place = Some(bytes),
-                    Err(RecvTimeoutError::Disconnected) => break,
-                    Err(RecvTimeoutError::Timeout) => {}
-                }
-                if let Some(watch) = watch.as_deref_mut()
-                    && !watch()
-                {
+        let (mut output, mut words, mut pipes) = (Vec::new(), Vec::new(), 2);
+        let (mut asked, mut silent_since) = (Instant::now(), None);
+        loop {
+            let now = Instant::now();
+            if now >= deadline {
+                end(&mut self.child);
+                return Ok(Ended::TimedOut);
+            }
+            if let Some(watch) = watch.as_deref_mut().filter(|_| now >= asked + PACE) {
+                if !watch() {
                     end(&mut self.child);
                     return Ok(Ended::Stopped);
                 }
+                asked = Instant::now();
             }
+            // It may close its pipes before it ends, and others may hold them when it has ended.
+            let is_heard_out = pipes == 0 || silent_since.is_some_and(|since| now >= since + SILENCE);
+            if is_heard_out && has_ended(&self.child) {
+                break;
+            }
+            let pace = if pipes == 0 { SHORT_PACE } else { PACE };
+            match self.pieces.recv_timeout(pace.min(deadline - now)) {
+                Ok(Piece::Output(piece)) if output.len() + piece.len() > OUTPUT => {
+                    end(&mut self.child);
+                    return Ok(Ended::Flooded);
+                }
+                Ok(Piece::Output(piece)) => output.extend(piece),
+                Ok(Piece::Words(piece)) => words.extend(piece.into_iter().take(WORDS - words.len())),
+                Ok(Piece::End) => pipes -= 1,
+                Err(RecvTimeoutError::Disconnected) => std::thread::sleep(SHORT_PACE),
+                Err(RecvTimeoutError::Timeout) => {
+                    if silent_since.is_none() && has_ended(&self.child) {
+                        silent_since = Some(now);
+                    }
+                    continue;
+                }
+            }
+            silent_since = None;
         }
-        let is_success = self.child.wait()?.success();
-        let [output, words] = received.map(Option::unwrap_or_default);
-        Ok(Ended::Itself { is_success, output, words })
+        if pipes > 0 {
+            let _ = kill_process_group(Pid::from_child(&self.child), Signal::KILL);
+        }
+        Ok(Ended::Itself { is_success: self.child.wait()?.success(), output, words })
     }
+}
+
+/// Whether a process has ended; it is left unburied, so that its number and its group's mean no other.
+fn has_ended(child: &Child) -> bool {
+    let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    !matches!(waitid(WaitId::Pid(Pid::from_child(child)), options), Ok(None))
 }
 
 /// Ends the process's group, first with a word and then by force.
 fn end(child: &mut Child) {
-    let Some(group) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) else { return };
+    let group = Pid::from_child(child);
     let _ = kill_process_group(group, Signal::TERM);
     let patience = Instant::now() + GRACE;
-    // The head of the group is left unburied until the group is gone, so that its number means no other.
-    let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
-    while Instant::now() < patience && matches!(waitid(WaitId::Pid(group), options), Ok(None)) {
+    while Instant::now() < patience && !has_ended(child) {
         std::thread::sleep(Duration::from_millis(10));
     }
     let _ = kill_process_group(group, Signal::KILL);
     let _ = child.wait();
 }
 
-/// Reads a pipe to its end, and keeps the first `limit` bytes: a process that cannot write on would hang.
-fn collect(pipe: Option<impl Read + Send + 'static>, limit: u64) -> Receiver<Vec<u8>> {
-    let (sender, receiver) = mpsc::sync_channel(1);
-    if let Some(mut pipe) = pipe {
-        std::thread::spawn(move || {
-            let mut kept = Vec::new();
-            let _ = (&mut pipe).take(limit).read_to_end(&mut kept);
-            let _ = io::copy(&mut pipe, &mut io::sink());
-            let _ = sender.send(kept);
-        });
+/// Reads a pipe to its end, so that the process is never kept from writing on.
+fn collect(pipe: Option<impl Read + Send + 'static>, sender: SyncSender<Piece>, piece: fn(Vec<u8>) -> Piece) {
+    std::thread::spawn(move || {
+        let mut room = vec![0; PIECE];
+        if let Some(mut pipe) = pipe {
+            loop {
+                match pipe.read(&mut room) {
+                    Ok(0) => break,
+                    Ok(length) if sender.send(piece(room[..length].to_vec())).is_ok() => {}
+                    // Nobody listens any more.
+                    Ok(_) => return,
+                    Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                    Err(_) => break,
+                }
+            }
+        }
+        let _ = sender.send(Piece::End);
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shell(script: &str) -> Running {
+        let mut command = Command::new("sh");
+        lead_a_group(command.args(["-c", script]).stdin(Stdio::null()));
+        Running::start(command).unwrap()
     }
-    receiver
+
+    fn in_seconds(seconds: u64) -> Instant {
+        Instant::now() + Duration::from_secs(seconds)
+    }
+
+    /// Whether a process runs; one that nobody has buried does not.
+    fn runs(process: &str) -> bool {
+        let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+        stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))
+    }
+
+    /// Waits until processes that were killed are gone.
+    fn assert_gone(processes: &str) {
+        let patience = in_seconds(5);
+        while processes.split_whitespace().any(runs) {
+            assert!(Instant::now() < patience, "{processes} still run");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    #[test]
+    fn what_is_printed_and_the_status_are_given() {
+        for (script, expected) in [
+            ("echo out; echo words >&2", (true, "out\n", "words\n")),
+            ("echo out; exit 3", (false, "out\n", "")),
+            ("kill -9 $$", (false, "", "")),
+        ] {
+            let ended = shell(script).wait(in_seconds(60), None).unwrap();
+            let Ended::Itself { is_success, output, words } = ended else { panic!("{script}") };
+            assert_eq!(
+                (is_success, output.as_slice(), words.as_slice()),
+                (expected.0, expected.1.as_bytes(), expected.2.as_bytes())
+            );
+        }
+    }
+
+    #[test]
+    fn at_the_deadline_all_are_ended_even_those_that_do_not_listen() {
+        let directory = tempfile::tempdir().unwrap();
+        let notes = directory.path().join("processes");
+        let script = format!(
+            "trap '' TERM; (trap '' TERM; sleep 600; sleep 600) & echo $$ $! > '{}'; sleep 600; sleep 600",
+            notes.display()
+        );
+        let begin = Instant::now();
+        let ended = shell(&script).wait(begin + Duration::from_secs(1), None).unwrap();
+        assert!(matches!(ended, Ended::TimedOut));
+        assert!(begin.elapsed() < Duration::from_secs(30), "{:?}", begin.elapsed());
+        assert_gone(&std::fs::read_to_string(notes).unwrap());
+    }
+
+    #[test]
+    fn a_process_that_has_closed_its_output_is_still_waited_for() {
+        let begin = Instant::now();
+        let ended = shell("exec >&- 2>&-; sleep 600").wait(in_seconds(1), None).unwrap();
+        assert!(matches!(ended, Ended::TimedOut) && begin.elapsed() < Duration::from_secs(30));
+        let ended = shell("exec >&- 2>&-; sleep 0.2; exit 3").wait(in_seconds(60), None).unwrap();
+        assert!(matches!(ended, Ended::Itself { is_success: false, .. }));
+    }
+
+    /// As the connection that an `ssh` with `ControlPersist` leaves behind does.
+    #[test]
+    fn one_that_holds_the_output_of_a_process_that_has_ended_is_not_waited_for() {
+        let begin = Instant::now();
+        let ended = shell("echo out; sleep 600 & exit 0").wait(in_seconds(60), None).unwrap();
+        let Ended::Itself { is_success: true, output, .. } = ended else { panic!("it ended by itself") };
+        assert_eq!(output, b"out\n");
+        assert!(begin.elapsed() < Duration::from_secs(30), "{:?}", begin.elapsed());
+    }
+
+    #[test]
+    fn words_beyond_the_bound_are_left_out() {
+        let ended = shell("head -c 3000000 /dev/zero >&2; echo done").wait(in_seconds(60), None).unwrap();
+        let Ended::Itself { is_success: true, output, words } = ended else { panic!("it ended by itself") };
+        assert_eq!((output.as_slice(), words.len()), (b"done\n".as_slice(), WORDS));
+    }
+
+    #[test]
+    fn output_beyond_the_bound_ends_the_process() {
+        let ended = shell("cat /dev/zero").wait(in_seconds(60), None).unwrap();
+        assert!(matches!(ended, Ended::Flooded));
+    }
+
+    #[test]
+    fn a_watch_that_says_no_ends_the_process() {
+        for script in ["sleep 600", "while echo more; do sleep 0.01; done"] {
+            let begin = Instant::now();
+            let mut questions = 0;
+            let mut watch = || {
+                questions += 1;
+                questions < 3
+            };
+            let ended = shell(script).wait(in_seconds(60), Some(&mut watch)).unwrap();
+            assert!(matches!(ended, Ended::Stopped), "{script}");
+            assert!(begin.elapsed() < Duration::from_secs(30), "{script}: {:?}", begin.elapsed());
+            assert_eq!(questions, 3, "{script}");
+        }
+    }
 }

@@ -165,6 +165,8 @@ impl Remote {
     ) -> Result<(), RemoteError> {
         let mut is_within_limit = || mirror.size() <= self.size_limit;
         let call = self.call(mirror, "fetch", deadline).argument(format!("--depth={depth}"));
+        // Small packs stay packs too: a mirror has no loose objects.
+        let call = call.setting("fetch.unpackLimit", "1");
         let call = call
             .arguments(["--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance", "--"])
             .argument(self.url.to_argument())

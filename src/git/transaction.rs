@@ -132,10 +132,8 @@ pub(super) fn transact<P: Proposer>(
             Ended::Refused(error) | Ended::Failed(error) => break attempt.fail(error),
         }
     };
-    if !is_rehearsal {
-        // Nothing is lost with the notes, and nothing can be done about a disk that does not take them.
-        let _ = mirror.tidy(Instant::now() + remote.timeout);
-    }
+    // The work is done, and a mirror that cannot be opened again is begun anew.
+    let _ = mirror.tidy(Instant::now() + remote.timeout);
     answers
 }
 
@@ -161,9 +159,14 @@ impl Repairs {
             Ended::Failed(error) => error,
             other => return other,
         };
-        if !self.has_begun_anew && is_mended_by_beginning_anew(&error) {
+        let is_too_large = matches!(error, SyncError::Remote(RemoteError::TooLarge { .. }));
+        let is_damaged = error.is_damage() || error.trouble() == Some(Trouble::MirrorDamaged);
+        if is_too_large || (is_damaged && !self.has_begun_anew) {
+            // A mirror may have grown too large by age; a new one that is too large gives back its place on the disk.
+            let is_hopeless = is_too_large && mirror.is_new();
             self.has_begun_anew = true;
             return match mirror.begin_anew() {
+                Ok(()) if is_hopeless => Ended::Failed(error),
                 Ok(()) => Ended::Mended,
                 Err(error) => Ended::Failed(error.into()),
             };
@@ -212,10 +215,4 @@ impl Repairs {
             }
         }
     }
-}
-
-/// Whether an empty mirror could do what this one did not.
-fn is_mended_by_beginning_anew(error: &SyncError) -> bool {
-    let is_grown = matches!(error, SyncError::Remote(RemoteError::TooLarge { .. }));
-    is_grown || error.is_damage() || error.trouble() == Some(Trouble::MirrorDamaged)
 }

@@ -155,10 +155,11 @@ impl FileTree for GitTree<'_> {
     }
 }
 
-/// Whether an error of libgit2 says that an object is missing or broken.
+/// Whether an error of libgit2 says that something in a mirror is missing or broken, and not that the system has no
+/// room or no right.
 pub(super) fn is_damage(error: &git2::Error) -> bool {
-    use git2::ErrorClass::{Object, Odb, Tree, Zlib};
-    error.code() == ErrorCode::NotFound || matches!(error.class(), Odb | Object | Zlib | Tree)
+    use git2::ErrorClass::{Filesystem, NoMemory, Os};
+    error.code() == ErrorCode::NotFound || !matches!(error.class(), Filesystem | NoMemory | Os)
 }
 
 fn entry_kind(mode: i32) -> Option<EntryKind> {

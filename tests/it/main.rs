@@ -9,6 +9,7 @@ mod git_hosts;
 mod golden;
 mod help;
 mod links;
+mod mirrors;
 mod paths;
 mod properties;
 mod rooms;

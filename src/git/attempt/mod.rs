@@ -113,6 +113,7 @@ impl<P: Proposer> Attempt<P> {
         }
         let Some(base) = self.base(old) else { return Ok(()) };
         let base = ground.fetch_commit(base)?;
+        mirror.keep(&kept(ledger, base)).map_err(SyncError::from)?;
         let is_first = self.is_first;
         for candidate in self.open() {
             candidate.recall(&ground, ledger, is_first)?;
@@ -142,7 +143,7 @@ impl<P: Proposer> Attempt<P> {
             candidate.settle((&order.request, &arrivals), tip, &ground, ledger);
         }
         store(ledger, mirror)?;
-        mirror.keep(&[tip.unwrap_or(base)]).map_err(SyncError::from)?;
+        mirror.keep(&kept(ledger, tip.unwrap_or(base))).map_err(SyncError::from)?;
         Ok(())
     }
 
@@ -262,6 +263,11 @@ impl<P: Proposer> Attempt<P> {
             }
         }
     }
+}
+
+/// What the next runs will build on: the tips that runs left, and the one at hand.
+fn kept(ledger: &Ledger, tip: CommitId) -> Vec<CommitId> {
+    ledger.commits().chain([tip]).collect()
 }
 
 fn store(ledger: &Ledger, mirror: &Mirror) -> Result<(), SyncError> {

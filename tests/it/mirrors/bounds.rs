@@ -1,0 +1,69 @@
+//! The size that a mirror may have.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use tagboat::git::outcome::Outcome;
+use tagboat::sentence::chain;
+
+use super::place::{Place, size_of};
+use crate::support::content::{Change, file};
+use crate::support::fleet::tag_line;
+
+const MEBIBYTE: usize = 1 << 20;
+
+/// A file that no compression makes smaller, and another for each number.
+fn noise(number: u64, length: usize) -> Change {
+    let mut state = 0x9e37_79b9_7f4a_7c15 ^ number;
+    let mut step = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state.to_le_bytes()
+    };
+    let bytes: Vec<u8> = (0..length / 8).flat_map(|_| step()).collect();
+    file("noise.bin", bytes)
+}
+
+#[test]
+fn a_repository_beyond_the_limit_is_refused_while_it_is_fetched() {
+    const FILE: usize = 96 * MEBIBYTE;
+    let limit = 4 * MEBIBYTE as u64;
+    let place = Place::new(&[file("app.yaml", tag_line("1.0.0")), noise(1, FILE)]).within(limit);
+    let is_over = AtomicBool::new(false);
+    let (result, peak) = thread::scope(|scope| {
+        let watch = scope.spawn(|| {
+            let mut peak = 0;
+            while !is_over.load(Ordering::Relaxed) {
+                peak = peak.max(size_of(&place.mirrors()));
+                thread::sleep(Duration::from_millis(2));
+            }
+            peak
+        });
+        let result = place.update("2.0.0");
+        is_over.store(true, Ordering::Relaxed);
+        (result, watch.join().unwrap())
+    });
+    let error = chain(result.unwrap_err().as_ref());
+    assert!(error.contains(&format!("larger than {limit} bytes; raise --mirror-max-size")), "{error}");
+    println!("a limit of {limit} bytes, a file of {FILE}: at most {peak} on the disk");
+    assert!(peak < FILE as u64 / 2, "{peak} bytes were fetched before git was ended");
+    let left = size_of(&place.mirrors());
+    assert!(left < 100_000, "{left} bytes are left");
+    assert!(matches!(place.within(2 << 30).update("2.0.0").unwrap(), Outcome::Pushed(_)));
+}
+
+#[test]
+fn a_mirror_that_age_has_made_too_large_is_begun_anew() {
+    let limit = 3 * MEBIBYTE as u64;
+    let file = |number| noise(number, MEBIBYTE);
+    let place = Place::new(&[self::file("app.yaml", tag_line("1.0.0")), file(0)]).within(limit);
+    for number in 1..10 {
+        place.update("1.0.0").unwrap();
+        assert!(size_of(&place.mirror()) <= limit, "in run {number}");
+        place.remote.commit("main", "Change", &[file(number)]);
+    }
+    assert!(matches!(place.update("2.0.0").unwrap(), Outcome::Pushed(_)));
+    place.remote.assert_sound();
+}

@@ -1,0 +1,10 @@
+//! Mirrors: what they weigh after years, what they survive, and what they say of a tree.
+
+mod age;
+mod bounds;
+mod damage;
+mod indexes;
+mod outline;
+mod place;
+mod processes;
+mod trees;

@@ -1,0 +1,156 @@
+//! A remote on this disk and the mirrors of it, worked on through the library.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tagboat::git::checkout::CheckoutReference;
+use tagboat::git::outcome::{Outcome, Target};
+use tagboat::git::{
+    Access, AccessOptions, Answer, Author, CommitTime, Credentials, Failure, Known, LocalPaths, Login,
+    MirrorKey, Proposal, Remote, RemoteUrl, Request, SyncError, Writer, WriterOptions,
+};
+use tagboat::reconcile::automation::proposal::UpdateProposal;
+use tagboat::reference::ImageReference;
+use tagboat::update::{Policy, PolicyName, Setters, UpdateRequest};
+use tempfile::TempDir;
+
+use crate::support::bare_repository::BareRepository;
+use crate::support::content::Change;
+use crate::support::fleet::IMAGE;
+
+/// The limit of a mirror where a test is not about it.
+const ROOMY: u64 = 2 << 30;
+
+/// A remote with a branch `main`, and a directory of mirrors.
+pub(super) struct Place {
+    root: TempDir,
+    pub(super) remote: BareRepository,
+    limit: u64,
+}
+
+impl Place {
+    pub(super) fn new(files: &[Change]) -> Self {
+        Self::at(tempfile::tempdir().unwrap(), files)
+    }
+
+    /// The same in memory, where there is such a place.
+    pub(super) fn in_memory(files: &[Change]) -> Self {
+        let root = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir());
+        Self::at(root.unwrap(), files)
+    }
+
+    fn at(root: TempDir, files: &[Change]) -> Self {
+        let remote = BareRepository::with_files(&root.path().join("fleet.git"), files);
+        Self { root, remote, limit: ROOMY }
+    }
+
+    /// The same with mirrors of at most so many bytes.
+    pub(super) fn within(self, limit: u64) -> Self {
+        Self { limit, ..self }
+    }
+
+    pub(super) fn root(&self) -> &Path {
+        self.root.path()
+    }
+
+    pub(super) fn mirrors(&self) -> PathBuf {
+        self.root.path().join("mirrors")
+    }
+
+    /// The repository of the only mirror.
+    pub(super) fn mirror(&self) -> PathBuf {
+        repository_of_only_mirror(&self.mirrors())
+    }
+
+    /// Lets `default/podinfo` have `tag` and updates the remote through the mirror.
+    pub(super) fn update(&self, tag: &str) -> Result<Outcome, Arc<SyncError>> {
+        self.answer(tag, false).result.map_err(|failure| match failure {
+            Failure::Sync(error) => error,
+            Failure::Proposer(error) => panic!("{error}"),
+        })
+    }
+
+    /// The same without a push.
+    pub(super) fn rehearse(&self, tag: &str) -> Answer<UpdateProposal> {
+        self.answer(tag, true)
+    }
+
+    fn answer(&self, tag: &str, is_rehearsal: bool) -> Answer<UpdateProposal> {
+        let writer = Writer::new(WriterOptions { mirrors: self.mirrors(), is_rehearsal });
+        let address = self.remote.path().to_str().unwrap();
+        let url = RemoteUrl::parse(address, LocalPaths::Under(self.root())).unwrap();
+        let access =
+            Access::prepare(&url, Login::Given(&Credentials::Local), &AccessOptions::default()).unwrap();
+        let mirror = MirrorKey { namespace: "default".into(), name: "fleet".into(), url: url.to_string() };
+        let remote = Remote { url, access, timeout: Duration::from_secs(120), size_limit: self.limit };
+        let target = Target {
+            checkout: CheckoutReference::Branch("main".parse().unwrap()),
+            push: "main".parse().unwrap(),
+            refspec: None,
+            options: Vec::new(),
+        };
+        let proposal = Proposal {
+            name: "default/fleet".to_owned(),
+            target,
+            known: Known::default(),
+            proposer: proposer(tag),
+        };
+        let mut receivers = writer.submit(vec![Request { mirror, remote, proposal }]);
+        receivers.remove(0).blocking_recv().expect("the writer answers")
+    }
+}
+
+/// The repository of the only mirror below a directory.
+pub(super) fn repository_of_only_mirror(mirrors: &Path) -> PathBuf {
+    let folders: Vec<_> = fs::read_dir(mirrors).unwrap().map(|item| item.unwrap().path()).collect();
+    let [folder] = folders.as_slice() else { panic!("{folders:?}") };
+    folder.join("repository.git")
+}
+
+fn proposer(tag: &str) -> UpdateProposal {
+    UpdateProposal {
+        update: UpdateRequest { setters: setters([("podinfo", tag)]), ..UpdateRequest::default() },
+        author: Author::new("Tagboat", "tagboat@example.com"),
+        message: format!("Podinfo {tag}"),
+        time: CommitTime { seconds: 1_767_323_045, offset: 0 },
+        wants_diff: false,
+        plan: None,
+        diff: None,
+    }
+}
+
+/// Policies of the namespace `default`, by name and tag.
+pub(super) fn setters<'t>(tags: impl IntoIterator<Item = (&'t str, &'t str)>) -> Setters {
+    let policies = tags.into_iter().map(|(name, tag)| {
+        let image = ImageReference::from_parts(IMAGE, tag, None).unwrap();
+        (PolicyName { namespace: "default".to_owned(), name: name.to_owned() }, Policy::Image(image))
+    });
+    Setters::new(policies.collect::<BTreeMap<_, _>>())
+}
+
+/// The files below a directory with their sizes.
+pub(super) fn files_below(directory: &Path) -> Vec<(PathBuf, u64)> {
+    let mut files = Vec::new();
+    let mut directories = vec![directory.to_owned()];
+    while let Some(directory) = directories.pop() {
+        // What is looked at may be at work, so anything may vanish.
+        let Ok(listing) = fs::read_dir(directory) else { continue };
+        for item in listing.flatten() {
+            match item.metadata() {
+                Ok(metadata) if metadata.is_dir() => directories.push(item.path()),
+                Ok(metadata) => files.push((item.path(), metadata.len())),
+                Err(_) => {}
+            }
+        }
+    }
+    files.sort();
+    files
+}
+
+/// The size of everything below a directory, in bytes.
+pub(super) fn size_of(directory: &Path) -> u64 {
+    files_below(directory).into_iter().map(|(_, size)| size).sum()
+}
