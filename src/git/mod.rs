@@ -21,6 +21,7 @@ mod listing;
 mod mirror;
 pub mod name;
 pub mod outcome;
+mod pause;
 mod percent;
 mod private;
 mod process;
