@@ -22,6 +22,7 @@ mod mirror;
 pub mod name;
 pub mod outcome;
 mod pack;
+mod pause;
 mod percent;
 mod private;
 mod process;

@@ -4,7 +4,6 @@
 //! the tip goes to the remote on the condition that the branch is as it was listed. Whatever the push says, the next
 //! listing decides what became of it; where somebody else was faster, everything is proposed again on their tip.
 
-use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -15,6 +14,7 @@ use super::error::SyncError;
 use super::ledger::Ledger;
 use super::mirror::Mirror;
 use super::outcome::{Outcome, Target};
+use super::pause::pause;
 use super::remote::{Remote, RemoteError};
 use super::url::RemoteUrl;
 use crate::update::{FileTree, MarkerIndex};
@@ -22,7 +22,10 @@ use crate::update::{FileTree, MarkerIndex};
 /// How often a proposal is made anew because somebody else pushed meanwhile.
 const TRIES: u32 = 5;
 
-/// The longest wait before the first such try; it doubles with each.
+/// The longest wait before the first such try, at least. It doubles with each.
+///
+/// Where a try takes longer than this, the wait goes by the try: of many who push at once, only a few should be at it
+/// at any time, or they keep each other from getting through.
 const FIRST_WAIT: Duration = Duration::from_millis(100);
 
 /// Makes commits out of trees.
@@ -109,13 +112,14 @@ pub(super) fn transact<P: Proposer>(
     let mut attempt = Attempt::new(proposals, is_rehearsal);
     let mut tries = 0;
     let answers = loop {
+        let begin = Instant::now();
         let ended = attempt.make(mirror, remote, &mut ledger);
         let ended = repairs.mend(ended, mirror, remote, &mut ledger);
         match ended {
             Ended::Done => break attempt.answers(),
             Ended::Mended => {}
             Ended::Overtaken if tries + 1 < TRIES => {
-                std::thread::sleep(wait(tries));
+                pause(begin.elapsed().max(FIRST_WAIT) * 2_u32.pow(tries));
                 tries += 1;
             }
             Ended::Overtaken => {
@@ -135,12 +139,6 @@ pub(super) fn transact<P: Proposer>(
     // The work is done, and a mirror that cannot be opened again is begun anew.
     let _ = mirror.tidy(Instant::now() + remote.timeout);
     answers
-}
-
-/// A random part of a time that doubles with each try, so that those who met once do not meet again.
-fn wait(tries: u32) -> Duration {
-    let random = RandomState::new().build_hasher().finish() % 1_000;
-    FIRST_WAIT * 2_u32.pow(tries) * u32::try_from(random).unwrap_or(0) / 1_000
 }
 
 /// What is mended at most once in a transaction.

@@ -46,6 +46,16 @@ impl Scene {
         Self { fleet, password }
     }
 
+    /// One whose host takes its time, so that a run's moments are alike from run to run.
+    fn slow() -> Self {
+        let scene = Self::new();
+        for operation in [Operation::ListForFetch, Operation::Fetch, Operation::ListForPush, Operation::Push]
+        {
+            scene.fleet.host.always(operation, Fault::Delay(Duration::from_millis(100)));
+        }
+        scene
+    }
+
     /// Starts a run and kills it once `is_time`; gives whether it was still running.
     fn run_until(&self, victims: Victims, mut is_time: impl FnMut() -> bool) -> bool {
         let mut command = self.fleet.command();
@@ -127,13 +137,13 @@ fn a_run_killed_at_a_known_moment_is_made_up_for_by_the_next() {
 
 #[test]
 fn a_run_killed_at_any_moment_is_made_up_for_by_the_next() {
-    let scene = Scene::new();
+    let scene = Scene::slow();
     let begin = Instant::now();
     scene.fleet.run().with_status(0);
     let whole = begin.elapsed();
     let mut interrupted = 0;
     for part in 1..=12 {
-        let scene = Scene::new();
+        let scene = Scene::slow();
         let begin = Instant::now();
         let moment = whole * part / 12;
         let victims = VICTIMS[part as usize % 2];
