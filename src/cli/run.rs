@@ -34,7 +34,7 @@ use crate::update::{Setters, UpdatePlan};
 const REQUESTED_AT: &str = "reconcile.fluxcd.io/requestedAt";
 
 /// How often everything is begun anew when others push faster than a transaction may try.
-const ROUNDS: u32 = 8;
+const ROUNDS: u32 = 16;
 
 /// Carry out automations on their git repositories, once
 ///

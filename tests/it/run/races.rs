@@ -85,12 +85,12 @@ fn a_race_that_is_lost_every_time_ends_in_one_sentence_and_the_next_run_makes_up
     let run = fleet.run().with_status(1);
     let words = "others pushed to the branch during each of 5 tries";
     assert!(run.only_error().contains(words), "{run:?}");
-    // Five tries are a transaction, and the command line begins eight of them.
-    assert_eq!(fleet.host.requests_for(Operation::ListForPush).len(), 40);
+    // Five tries are a transaction, and the command line begins sixteen of them.
+    assert_eq!(fleet.host.requests_for(Operation::ListForPush).len(), 80);
     assert_eq!(fleet.own_commits(), []);
-    assert_eq!(fleet.repository.log("main").len(), 41);
+    assert_eq!(fleet.repository.log("main").len(), 81);
     fleet.host.heal();
     assert_eq!(outcome_and_commit(&fleet.run().with_status(0)).0, "pushed");
     fleet.assert_pushed_once();
-    assert_eq!(fleet.repository.log("main").len(), 42);
+    assert_eq!(fleet.repository.log("main").len(), 82);
 }
