@@ -74,6 +74,10 @@ impl<'r> GitTree<'r> {
         for entry in tree {
             let path = at.join(entry.name_bytes());
             let mode = entry.filemode() & TYPE;
+            // Git takes no commit with such a directory, but whoever writes objects by hand can make one.
+            if mode == DIRECTORY && entry.name_bytes() == b".git" {
+                continue;
+            }
             if mode == DIRECTORY {
                 if is_left_out(&path, content_id(entry.id())) {
                     continue;

@@ -28,8 +28,8 @@ fn noise(number: u64, length: usize) -> Change {
 
 #[test]
 fn a_repository_beyond_the_limit_is_refused_while_it_is_fetched() {
-    const FILE: usize = 96 * MEBIBYTE;
-    let limit = 4 * MEBIBYTE as u64;
+    const FILE: usize = 32 * MEBIBYTE;
+    let limit = 2 * MEBIBYTE as u64;
     let place = Place::new(&[file("app.yaml", tag_line("1.0.0")), noise(1, FILE)]).within(limit);
     let is_over = AtomicBool::new(false);
     let (result, peak) = thread::scope(|scope| {

@@ -36,6 +36,10 @@ fn packs(place: &Place, extension: &str) -> Vec<PathBuf> {
     files.map(|(path, _)| path).filter(|path| path.extension().is_some_and(|is| is == extension)).collect()
 }
 
+fn references(place: &Place) -> Vec<PathBuf> {
+    files_below(&place.mirror().join("refs")).into_iter().map(|(path, _)| path).collect()
+}
+
 fn write(path: &Path, content: &[u8]) {
     if let Some(directory) = path.parent() {
         fs::create_dir_all(directory).unwrap();
@@ -120,9 +124,11 @@ fn loosen(place: &Place, damage: fn(&Path)) {
     objects.iter().for_each(|(path, _)| damage(path));
 }
 
-/// What can befall a mirror, by name.
-fn damages() -> Vec<(&'static str, fn(&Place))> {
-    fn each(paths: Vec<PathBuf>, damage: impl Fn(&Path)) {
+/// Something that can befall a mirror, and its name.
+type Damage = (&'static str, fn(&Place));
+
+fn damages() -> Vec<Damage> {
+    fn each(paths: &[PathBuf], damage: impl Fn(&Path)) {
         assert!(!paths.is_empty());
         paths.iter().for_each(|path| damage(path));
     }
@@ -140,14 +146,14 @@ fn damages() -> Vec<(&'static str, fn(&Place))> {
         ("truncated objects", |place| loosen(place, cut)),
         ("empty objects", |place| loosen(place, |path| write(path, b""))),
         ("objects of other bytes", |place| loosen(place, flip)),
-        ("deleted packs", |place| each(packs(place, "pack"), |path| fs::remove_file(path).unwrap())),
-        ("truncated packs", |place| each(packs(place, "pack"), cut)),
-        ("packs of other bytes", |place| each(packs(place, "pack"), flip)),
-        ("garbage packs", |place| each(packs(place, "pack"), |path| write(path, b"garbage"))),
-        ("deleted indexes", |place| each(packs(place, "idx"), |path| fs::remove_file(path).unwrap())),
-        ("garbage indexes", |place| each(packs(place, "idx"), |path| write(path, b"garbage"))),
-        ("empty indexes", |place| each(packs(place, "idx"), |path| write(path, b""))),
-        ("indexes of other bytes", |place| each(packs(place, "idx"), flip)),
+        ("deleted packs", |place| each(&packs(place, "pack"), |path| fs::remove_file(path).unwrap())),
+        ("truncated packs", |place| each(&packs(place, "pack"), cut)),
+        ("packs of other bytes", |place| each(&packs(place, "pack"), flip)),
+        ("garbage packs", |place| each(&packs(place, "pack"), |path| write(path, b"garbage"))),
+        ("deleted indexes", |place| each(&packs(place, "idx"), |path| fs::remove_file(path).unwrap())),
+        ("garbage indexes", |place| each(&packs(place, "idx"), |path| write(path, b"garbage"))),
+        ("empty indexes", |place| each(&packs(place, "idx"), |path| write(path, b""))),
+        ("indexes of other bytes", |place| each(&packs(place, "idx"), flip)),
         ("garbage HEAD", |place| write(&place.mirror().join("HEAD"), b"\xff\0garbage")),
         ("no HEAD", |place| fs::remove_file(place.mirror().join("HEAD")).unwrap()),
         ("garbage config", |place| write(&place.mirror().join("config"), b"[[[garbage")),
@@ -158,28 +164,19 @@ fn damages() -> Vec<(&'static str, fn(&Place))> {
         ("no refs", |place| fs::remove_dir_all(place.mirror().join("refs")).unwrap()),
         ("no objects", |place| fs::remove_dir_all(place.mirror().join("objects")).unwrap()),
         ("garbage refs", |place| {
-            each(
-                files_below(&place.mirror().join("refs")).into_iter().map(|(path, _)| path).collect(),
-                |path| {
-                    write(path, b"garbage");
-                },
-            );
+            each(&references(place), |path| {
+                write(path, b"garbage");
+            });
         }),
         ("empty refs", |place| {
-            each(
-                files_below(&place.mirror().join("refs")).into_iter().map(|(path, _)| path).collect(),
-                |path| {
-                    write(path, b"");
-                },
-            );
+            each(&references(place), |path| {
+                write(path, b"");
+            });
         }),
         ("refs to nothing", |place| {
-            each(
-                files_below(&place.mirror().join("refs")).into_iter().map(|(path, _)| path).collect(),
-                |path| {
-                    write(path, b"1234567890123456789012345678901234567890\n");
-                },
-            );
+            each(&references(place), |path| {
+                write(path, b"1234567890123456789012345678901234567890\n");
+            });
         }),
         ("garbage packed-refs", |place| write(&place.mirror().join("packed-refs"), b"garbage\n")),
         ("garbage shallow", |place| write(&place.mirror().join("shallow"), b"garbage\n")),

@@ -18,6 +18,7 @@ use super::place::setters;
 use crate::support::bare_repository::BareRepository;
 use crate::support::content::{Change, Content, change};
 use crate::support::fleet::tag_line;
+use crate::support::git_program::{git, output};
 
 type Files = BTreeMap<Vec<u8>, Content>;
 
@@ -206,4 +207,20 @@ proptest! {
         }
         prop_assert!(!commit.is_damaged());
     }
+}
+
+#[test]
+fn a_commit_with_a_git_directory_is_not_looked_into_there() {
+    let root = tempfile::tempdir().unwrap();
+    let files = [change("x/config.yaml", Content::File(tag_line("1.0.0").into_bytes()))];
+    let repository = BareRepository::with_files(&root.path().join("fleet.git"), &files);
+    let inner = repository.id("main:x").unwrap();
+    let tree =
+        output(git(repository.path()).arg("mktree"), format!("040000 tree {inner}\t.git\n").as_bytes());
+    let tree = String::from_utf8(tree).unwrap();
+    let commit = repository.git(["commit-tree", "-m", "Odd", tree.trim()]);
+    let commit = String::from_utf8(commit).unwrap().trim().parse().unwrap();
+    let objects = git2::Repository::open_bare(repository.path()).unwrap();
+    let tree = GitTree::of(&objects, commit).unwrap();
+    assert_eq!(tree.entries(&TreePath::root()).unwrap(), []);
 }
