@@ -113,9 +113,6 @@ impl Mirror {
                 Err(TryLockError::Error(cause)) => return Err(refused(cause)),
             }
         }
-        // As git does: every piece of a pack has its own checksum, and hashing all that is read would cost more than
-        // reading it.
-        git2::opts::strict_hash_verification(false);
         remove_left_overs(&folder, &folder.join(REPOSITORY)).map_err(refused)?;
         let (repository, is_new) =
             match Repository::open_bare(folder.join(REPOSITORY)).and_then(keep_in_memory) {

@@ -192,7 +192,7 @@ fn damages() -> Vec<Damage> {
         }),
         ("nothing in its place", |place| fs::remove_dir_all(place.mirror()).unwrap()),
         ("a garbage index and ledger", |place| {
-            for name in ["index.json", "ledger.json"] {
+            for name in ["index", "ledger.json"] {
                 let path = place.mirror().join("..").join(name);
                 assert!(path.exists());
                 write(&path, b"{\"garbage\": ");
