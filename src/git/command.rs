@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 
 use super::access::Access;
 use super::process::{self, Ended, Running};
+use super::stop::StopSignal;
 
 /// Variables that every git process inherits; what else it needs to reach a remote comes with the [`Access`].
 const INHERITED: [&str; 2] = ["PATH", "TMPDIR"];
@@ -48,6 +49,7 @@ pub struct Git {
     place: PathBuf,
     is_repository: bool,
     lock: Option<Arc<File>>,
+    stop: StopSignal,
 }
 
 /// Why a git process did not do its work.
@@ -87,6 +89,12 @@ pub enum GitError {
         /// How long it ran.
         after: Duration,
     },
+    /// Somebody said to stop.
+    #[error("git {verb} was ended because tagboat was told to stop")]
+    Interrupted {
+        /// The subcommand.
+        verb: &'static str,
+    },
     /// The watch that was kept over it ended it.
     #[error("git {verb} was ended before it was done")]
     Stopped {
@@ -104,15 +112,15 @@ pub enum GitError {
 impl Git {
     /// Git in `directory`, as if called there.
     pub fn in_directory(directory: &Path) -> Self {
-        Self { place: directory.to_owned(), is_repository: false, lock: None }
+        Self { place: directory.to_owned(), is_repository: false, lock: None, stop: StopSignal::default() }
     }
 
     /// Git on the bare repository at `place`, which `lock` holds.
     ///
     /// Every process has the lock as its standard input, where it reads nothing: should we be killed while it works,
     /// the repository stays locked until it is done.
-    pub fn on_repository(place: &Path, lock: Arc<File>) -> Self {
-        Self { place: place.to_owned(), is_repository: true, lock: Some(lock) }
+    pub fn on_repository(place: &Path, lock: Arc<File>, stop: StopSignal) -> Self {
+        Self { place: place.to_owned(), is_repository: true, lock: Some(lock), stop }
     }
 
     /// Begins a call of `git VERB`.
@@ -233,7 +241,10 @@ impl<'a> Call<'a> {
         };
         let command = self.command().map_err(|cause| GitError::NotStarted { verb, cause })?;
         let running = Running::start(command).map_err(not_started)?;
-        match running.wait(deadline, self.watch.take()) {
+        let (stop, mut watch) = (&self.git.stop, self.watch.take());
+        let mut may_go_on = || !stop.is_given() && watch.as_mut().is_none_or(|watch| watch());
+        match running.wait(deadline, Some(&mut may_go_on)) {
+            Ok(Ended::Stopped) if stop.is_given() => Err(GitError::Interrupted { verb }),
             Err(cause) => Err(GitError::NotStarted { verb, cause }),
             Ok(Ended::TimedOut) => Err(GitError::TimedOut { verb, after: begin.elapsed() }),
             Ok(Ended::Stopped) => Err(GitError::Stopped { verb }),

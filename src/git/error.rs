@@ -125,6 +125,11 @@ impl SyncError {
         }
     }
 
+    /// Whether what is to be checked out is to blame, and neither the mirror nor the way to the remote.
+    pub(super) fn is_of_checkout(&self) -> bool {
+        !matches!(self, Self::Mirror(_) | Self::Remote(_) | Self::Objects(_) | Self::Damaged)
+    }
+
     /// Whether objects of the mirror are missing or broken.
     pub(super) fn is_damage(&self) -> bool {
         match self {

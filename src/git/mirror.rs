@@ -17,6 +17,7 @@ use git2::{Oid, Repository, RepositoryInitOptions};
 use super::command::{Git, GitError};
 use super::name::CommitId;
 use super::pack;
+use super::stop::StopSignal;
 
 /// References that keep fetched commits from being pruned stand below this.
 const KEPT: &str = "refs/tagboat/";
@@ -63,6 +64,7 @@ pub(super) struct Mirror {
     repository: Repository,
     is_new: bool,
     lock: Arc<File>,
+    stop: StopSignal,
 }
 
 /// Why a mirror cannot be used.
@@ -99,8 +101,13 @@ impl Mirror {
     ///
     /// # Errors
     ///
-    /// When another process holds it until `deadline`, or the file system refuses.
-    pub(super) fn open(root: &Path, key: &MirrorKey, deadline: Instant) -> Result<Self, MirrorError> {
+    /// When another process holds it until `deadline` or until `stop` is given, or the file system refuses.
+    pub(super) fn open(
+        root: &Path,
+        key: &MirrorKey,
+        stop: &StopSignal,
+        deadline: Instant,
+    ) -> Result<Self, MirrorError> {
         let folder = root.join(key.folder());
         let refused = |cause| MirrorError::Refused { folder: folder.clone(), cause };
         DirBuilder::new().recursive(true).mode(0o700).create(&folder).map_err(refused)?;
@@ -108,7 +115,9 @@ impl Mirror {
         loop {
             match lock.try_lock() {
                 Ok(()) => break,
-                Err(TryLockError::WouldBlock) if Instant::now() < deadline => std::thread::sleep(PACE),
+                Err(TryLockError::WouldBlock) if Instant::now() < deadline && !stop.is_given() => {
+                    std::thread::sleep(PACE);
+                }
                 Err(TryLockError::WouldBlock) => return Err(MirrorError::Held { folder }),
                 Err(TryLockError::Error(cause)) => return Err(refused(cause)),
             }
@@ -119,7 +128,7 @@ impl Mirror {
                 Ok(repository) => (repository, false),
                 Err(_) => (create(&folder)?, true),
             };
-        Ok(Self { folder, repository, is_new, lock: Arc::new(lock) })
+        Ok(Self { folder, repository, is_new, lock: Arc::new(lock), stop: stop.clone() })
     }
 
     /// Throws the repository away and begins an empty one.
@@ -162,7 +171,7 @@ impl Mirror {
 
     /// Git on the repository.
     pub(super) fn git(&self) -> Git {
-        Git::on_repository(&self.folder.join(REPOSITORY), self.lock.clone())
+        Git::on_repository(&self.folder.join(REPOSITORY), self.lock.clone(), self.stop.clone())
     }
 
     /// Whether the mirror has a commit.

@@ -20,6 +20,13 @@ pub struct Target {
     pub options: Vec<(String, String)>,
 }
 
+impl Target {
+    /// Whether proposals for both can be made one after the other and pushed at once.
+    pub(super) fn shares_transaction(&self, other: &Self) -> bool {
+        (&self.checkout, &self.push, &self.options) == (&other.checkout, &other.push, &other.options)
+    }
+}
+
 /// What came of a proposal that did not fail.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
@@ -52,8 +59,6 @@ pub struct Push {
     pub refspec: Option<String>,
     /// The commit's message.
     pub message: String,
-    /// Whether an earlier run pushed it and ended before it could say so.
-    pub is_from_earlier_run: bool,
 }
 
 /// Prints as Flux sums up a push: `pushed commit 'ff3f5bd' to branch 'main'` (spec §2.12).

@@ -81,6 +81,15 @@ impl PrivateDirectory {
         Self::create_below(&bases(), Use::Files)
     }
 
+    /// Makes a directory for what is too large for memory.
+    ///
+    /// # Errors
+    ///
+    /// When the temporary directory does not take it.
+    pub fn create_on_disk() -> Result<Self, PrivateError> {
+        Self::create_below(&[std::env::temp_dir()], Use::Files)
+    }
+
     /// Makes a directory for programs: the memory file system is often mounted so that none starts there.
     ///
     /// # Errors

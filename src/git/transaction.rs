@@ -13,10 +13,12 @@ use super::diagnosis::Trouble;
 use super::error::SyncError;
 use super::ledger::Ledger;
 use super::mirror::Mirror;
+use super::name::CommitId;
 use super::outcome::{Outcome, Target};
 use super::pause::pause;
 use super::remote::{Remote, RemoteError};
 use super::url::RemoteUrl;
+use super::writer::WriterOptions;
 use crate::update::{FileTree, MarkerIndex};
 
 /// How often a proposal is made anew because somebody else pushed meanwhile.
@@ -27,6 +29,9 @@ const TRIES: u32 = 5;
 /// Where a try takes longer than this, the wait goes by the try: of many who push at once, only a few should be at it
 /// at any time, or they keep each other from getting through.
 const FIRST_WAIT: Duration = Duration::from_millis(100);
+
+/// No wait is longer, however long the tries take: the mirror is held all the while.
+const LONGEST_WAIT: Duration = Duration::from_secs(5);
 
 /// Makes commits out of trees.
 pub trait Proposer: Send + 'static {
@@ -68,6 +73,15 @@ pub struct Known {
     pub is_unchanged: bool,
     /// The revision that the object's status has from the last run.
     pub revision: Option<String>,
+    /// The commit that the object's status has as the last one pushed.
+    pub pushed: Option<String>,
+}
+
+impl Known {
+    /// Whether the status has a commit as the last one pushed, so that nobody need be told of it.
+    pub(super) fn has_pushed(&self, commit: CommitId) -> bool {
+        self.pushed.as_ref() == Some(&commit.to_string())
+    }
 }
 
 /// What came of a proposal.
@@ -101,7 +115,7 @@ pub(super) fn transact<P: Proposer>(
     mirror: &mut Mirror,
     remote: &mut Remote,
     proposals: Vec<Proposal<P>>,
-    is_rehearsal: bool,
+    options: &WriterOptions,
 ) -> Vec<Answer<P>> {
     let mut ledger = Ledger::load(mirror.folder());
     let mut repairs = Repairs::default();
@@ -109,36 +123,34 @@ pub(super) fn transact<P: Proposer>(
     if let Some(url) = redirected.filter(|url| url.is_same_origin(&remote.url)) {
         repairs.configured = Some(std::mem::replace(&mut remote.url, url));
     }
-    let mut attempt = Attempt::new(proposals, is_rehearsal);
+    let mut attempt = Attempt::new(proposals, options.is_rehearsal);
     let mut tries = 0;
-    let answers = loop {
+    loop {
         let begin = Instant::now();
         let ended = attempt.make(mirror, remote, &mut ledger);
         let ended = repairs.mend(ended, mirror, remote, &mut ledger);
         match ended {
-            Ended::Done => break attempt.answers(),
+            Ended::Done => return attempt.answers(),
             Ended::Mended => {}
-            Ended::Overtaken if tries + 1 < TRIES => {
-                pause(begin.elapsed().max(FIRST_WAIT) * 2_u32.pow(tries));
+            Ended::Overtaken if tries + 1 < TRIES && !options.stop.is_given() => {
+                let longest = begin.elapsed().max(FIRST_WAIT) * 2_u32.pow(tries);
+                pause(longest.min(LONGEST_WAIT));
                 tries += 1;
             }
             Ended::Overtaken => {
-                break attempt.fail(SyncError::Overtaken { url: remote.url.to_string(), tries: TRIES });
+                return attempt.fail(SyncError::Overtaken { url: remote.url.to_string(), tries: TRIES });
             }
             Ended::Refused(_) if attempt.has_several() => {
                 // One commit that the server does not take must not keep the others out.
-                break attempt
+                return attempt
                     .into_proposals()
                     .into_iter()
-                    .flat_map(|proposal| transact(mirror, remote, vec![proposal], is_rehearsal))
+                    .flat_map(|proposal| transact(mirror, remote, vec![proposal], options))
                     .collect();
             }
-            Ended::Refused(error) | Ended::Failed(error) => break attempt.fail(error),
+            Ended::Refused(error) | Ended::Failed(error) => return attempt.fail(error),
         }
-    };
-    // The work is done, and a mirror that cannot be opened again is begun anew.
-    let _ = mirror.tidy(Instant::now() + remote.timeout);
-    answers
+    }
 }
 
 /// What is mended at most once in a transaction.

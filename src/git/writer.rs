@@ -5,17 +5,19 @@
 //! transaction for each branch, and ends when there is nothing left to do.
 
 use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
 use std::time::Instant;
 
 use tokio::sync::oneshot;
 
 use super::error::SyncError;
 use super::mirror::{Mirror, MirrorKey};
-use super::name::BranchName;
 use super::remote::Remote;
-use super::transaction::{Answer, Proposal, Proposer, transact};
+use super::stop::StopSignal;
+use super::transaction::{Answer, Failure, Proposal, Proposer, transact};
 
 /// Where and how a writer works.
 #[derive(Clone, Debug)]
@@ -24,6 +26,8 @@ pub struct WriterOptions {
     pub mirrors: PathBuf,
     /// Whether everything is done but the push.
     pub is_rehearsal: bool,
+    /// The word to stop.
+    pub stop: StopSignal,
 }
 
 /// A proposal on its way to the writer.
@@ -50,17 +54,18 @@ type Inboxes<P> = Arc<Mutex<HashMap<MirrorKey, Vec<Letter<P>>>>>;
 pub struct Writer<P: Proposer> {
     options: WriterOptions,
     inboxes: Inboxes<P>,
+    threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
 impl<P: Proposer> Writer<P> {
     /// A writer without work.
     pub fn new(options: WriterOptions) -> Self {
-        Self { options, inboxes: Arc::default() }
+        Self { options, inboxes: Arc::default(), threads: Mutex::default() }
     }
 
     /// Hands in requests and gives, for each, where its answer will arrive.
     ///
-    /// Those for one branch that are handed in together share a transaction.
+    /// Those for one branch that are handed in together share a transaction, if they start from the same.
     pub fn submit(&self, requests: Vec<Request<P>>) -> Vec<oneshot::Receiver<Answer<P>>> {
         let mut receivers = Vec::new();
         let mut idle = Vec::new();
@@ -76,11 +81,21 @@ impl<P: Proposer> Writer<P> {
             inbox.push(Letter { request, reply });
         }
         drop(inboxes);
+        let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
+        threads.retain(|thread| !thread.is_finished());
         for key in idle {
             let (options, inboxes) = (self.options.clone(), self.inboxes.clone());
-            std::thread::spawn(move || work(&options, &inboxes, &key));
+            threads.push(std::thread::spawn(move || work(&options, &inboxes, &key)));
         }
         receivers
+    }
+
+    /// Waits until nothing is left to do, mirrors to be tidied included. What was asked for has its answer before.
+    pub fn finish(self) {
+        for thread in self.threads.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            // One that panicked has nothing left to do either.
+            let _ = thread.join();
+        }
     }
 }
 
@@ -96,26 +111,29 @@ fn work<P: Proposer>(options: &WriterOptions, inboxes: &Inboxes<P>, key: &Mirror
             }
             letters
         };
-        for batch in by_branch(letters) {
-            carry_out(options, key, batch);
+        for batch in by_target(letters) {
+            // A fault of ours in one transaction must not leave the mirror without anybody who works on it. Those who
+            // wait are told, for the other end of their channel is gone.
+            let _ = catch_unwind(AssertUnwindSafe(|| carry_out(options, key, batch)));
         }
     }
 }
 
-/// What a transaction has in common.
-type Destination = (BranchName, Vec<(String, String)>);
-
-fn by_branch<P: Proposer>(letters: Vec<Letter<P>>) -> Vec<Vec<Letter<P>>> {
-    let mut batches: Vec<(Destination, Vec<Letter<P>>)> = Vec::new();
+/// Parts letters into those that can share a transaction: they start from the same, and go to the same branch with the
+/// same options.
+fn by_target<P: Proposer>(letters: Vec<Letter<P>>) -> Vec<Vec<Letter<P>>> {
+    let mut batches: Vec<Vec<Letter<P>>> = Vec::new();
     for letter in letters {
         let target = &letter.request.proposal.target;
-        let destination = (target.push.clone(), target.options.clone());
-        match batches.iter_mut().find(|(known, _)| *known == destination) {
-            Some((_, batch)) => batch.push(letter),
-            None => batches.push((destination, vec![letter])),
+        let is_alike = |batch: &&mut Vec<Letter<P>>| {
+            batch.first().is_some_and(|first| first.request.proposal.target.shares_transaction(target))
+        };
+        match batches.iter_mut().find(is_alike) {
+            Some(batch) => batch.push(letter),
+            None => batches.push(vec![letter]),
         }
     }
-    batches.into_iter().map(|(_, batch)| batch).collect()
+    batches
 }
 
 fn carry_out<P: Proposer>(options: &WriterOptions, key: &MirrorKey, batch: Vec<Letter<P>>) {
@@ -130,22 +148,26 @@ fn carry_out<P: Proposer>(options: &WriterOptions, key: &MirrorKey, batch: Vec<L
     // Another process may hold the mirror: one that lists and fetches, pushes, and lists again takes that long, and
     // what is left of one that was killed takes no longer.
     let deadline = Instant::now() + 3 * remote.timeout;
-    let answers = match Mirror::open(&options.mirrors, key, deadline) {
-        Ok(mut mirror) => transact(&mut mirror, &mut remote, proposals, options.is_rehearsal),
+    let mut mirror = match Mirror::open(&options.mirrors, key, &options.stop, deadline) {
+        Ok(mirror) => mirror,
         Err(error) => {
             let error = Arc::new(SyncError::from(error));
-            let fail = |proposal: Proposal<P>| Answer {
-                name: proposal.name,
-                proposer: proposal.proposer,
-                result: Err(super::transaction::Failure::Sync(error.clone())),
-            };
-            proposals.into_iter().map(fail).collect()
+            for (reply, proposal) in replies.into_iter().zip(proposals) {
+                let (name, proposer) = (proposal.name, proposal.proposer);
+                let result = Err(Failure::Sync(error.clone()));
+                let _ = reply.send(Answer { name, proposer, result });
+            }
+            return;
         }
     };
-    // Who has an answer may end the process at once, and then nobody would remove the files with the login.
+    let answers = transact(&mut mirror, &mut remote, proposals, options);
+    let timeout = remote.timeout;
+    // Its files hold secrets, and whoever has the last answer may end the process.
     drop(remote);
     for (reply, answer) in replies.into_iter().zip(answers) {
         // Who no longer waits has been told to stop.
         let _ = reply.send(answer);
     }
+    // The work is done, and a mirror that cannot be opened again is begun anew.
+    let _ = mirror.tidy(Instant::now() + timeout);
 }

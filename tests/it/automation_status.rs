@@ -80,7 +80,6 @@ fn pushed(from: char, branch: &str, commit: char) -> Outcome {
         commit: revision(commit).commit,
         refspec: None,
         message: "Update from image update automation".to_owned(),
-        is_from_earlier_run: false,
     })
 }
 

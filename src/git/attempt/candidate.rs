@@ -47,12 +47,18 @@ impl<P: Proposer> Candidate<P> {
     }
 
     /// Finds what is checked out; one that finds nothing fails alone.
-    pub(super) fn choose_source(&mut self, ground: &Ground<'_>) {
+    ///
+    /// # Errors
+    ///
+    /// When the mirror or the remote is to blame, which concerns the others as well.
+    pub(super) fn choose_source(&mut self, ground: &Ground<'_>) -> Result<(), SyncError> {
         let checkout = &self.proposal.target.checkout;
         match source::choose(checkout, &ground.listing, ground.mirror, ground.remote, ground.deadline) {
             Ok(source) => self.source = Some(source),
-            Err(error) => self.result = Some(Err(error.into())),
+            Err(error) if error.is_of_checkout() => self.result = Some(Err(error.into())),
+            Err(error) => return Err(error),
         }
+        Ok(())
     }
 
     /// Settles it if nothing has changed, here or there.
@@ -60,7 +66,10 @@ impl<P: Proposer> Candidate<P> {
         let (Proposal { name, target, known, .. }, Some(source)) = (&self.proposal, &self.source) else {
             return;
         };
-        if !known.is_unchanged || ledger.pending.contains_key(name) {
+        let is_reported = |pending: &PendingPush| {
+            pending.has_arrived && !pending.owes_refspec() && known.has_pushed(pending.commit)
+        };
+        if !known.is_unchanged || !ledger.pending.get(name).is_none_or(is_reported) {
             return;
         }
         let now = self.seen(source.revision.commit, ground.old, ground);
@@ -74,13 +83,8 @@ impl<P: Proposer> Candidate<P> {
     }
 
     /// Finds out whether the push of an earlier run arrived, though nobody could say so at the time.
-    pub(super) fn recall(
-        &mut self,
-        ground: &Ground<'_>,
-        ledger: &mut Ledger,
-        is_first: bool,
-    ) -> Result<(), SyncError> {
-        let Proposal { name, target, .. } = &self.proposal;
+    pub(super) fn recall(&mut self, ground: &Ground<'_>, ledger: &mut Ledger) -> Result<(), SyncError> {
+        let Proposal { name, target, known, .. } = &self.proposal;
         let Some(pending) = ledger.pending.get_mut(name) else { return Ok(()) };
         let is_same_branch = pending.reference == target.push.reference();
         if is_same_branch && !pending.has_arrived {
@@ -89,7 +93,11 @@ impl<P: Proposer> Candidate<P> {
                 return Ok(());
             }
             pending.has_arrived = match ground.old {
-                Some(tip) => ground.is_in_history(pending.new, tip, pending.old)?,
+                // Where history is too long to be fetched, the push counts as lost: its change is found in the files.
+                Some(tip) => match ground.is_in_history(pending.new, tip, pending.old) {
+                    Err(error) if error.is_damage() => return Err(error),
+                    found => found.unwrap_or(false),
+                },
                 None => false,
             };
         }
@@ -102,13 +110,17 @@ impl<P: Proposer> Candidate<P> {
         if pending.refspec != refspec || destination == Some(pending.new) {
             pending.refspec = None;
         }
+        if known.has_pushed(pending.commit) && pending.refspec.is_none() {
+            // The status has it.
+            ledger.pending.remove(name);
+            return Ok(());
+        }
         self.earlier = Some(Push {
             source: Revision { reference: pending.source.0.clone(), commit: pending.source.1 },
             branch: target.push.clone(),
             commit: pending.commit,
             refspec,
             message: pending.message.clone(),
-            is_from_earlier_run: is_first,
         });
         Ok(())
     }
@@ -152,7 +164,11 @@ impl<P: Proposer> Candidate<P> {
             self.result = Some(Err(ground.refusal(refspec.destination.clone(), words.clone()).into()));
             return;
         }
-        ledger.pending.remove(name);
+        // The note stays until the status has the push: the report of it may still be lost.
+        if let Some(pending) = ledger.pending.get_mut(name) {
+            pending.has_arrived = true;
+            pending.refspec = None;
+        }
         let is_same_branch = target.checkout.branch().as_ref() == Some(&target.push);
         let checkout = tip.filter(|_| is_same_branch).unwrap_or(source.revision.commit);
         let mut now = self.seen(checkout, tip, ground);
@@ -161,14 +177,9 @@ impl<P: Proposer> Candidate<P> {
         let (name, branch) = (name.clone(), target.push.clone());
         let refspec = refspec.map(ToString::to_string);
         self.result = Some(Ok(match (self.commit.take(), self.earlier.take()) {
-            (Some(OwnCommit { id: commit, message, .. }), _) => Outcome::Pushed(Push {
-                source: source.revision,
-                branch,
-                commit,
-                refspec,
-                message,
-                is_from_earlier_run: false,
-            }),
+            (Some(OwnCommit { id: commit, message, .. }), _) => {
+                Outcome::Pushed(Push { source: source.revision, branch, commit, refspec, message })
+            }
             (None, Some(earlier)) => Outcome::Pushed(earlier),
             (None, None) => Outcome::NothingToCommit { source: source.revision },
         }));

@@ -51,7 +51,6 @@ pub(super) struct Attempt<P: Proposer> {
     candidates: Vec<Candidate<P>>,
     branch: Option<BranchName>,
     is_rehearsal: bool,
-    is_first: bool,
 }
 
 impl<P: Proposer> Attempt<P> {
@@ -59,7 +58,7 @@ impl<P: Proposer> Attempt<P> {
     pub(super) fn new(proposals: Vec<Proposal<P>>, is_rehearsal: bool) -> Self {
         let branch = proposals.first().map(|proposal| proposal.target.push.clone());
         let candidates = proposals.into_iter().map(Candidate::new).collect();
-        Self { candidates, branch, is_rehearsal, is_first: true }
+        Self { candidates, branch, is_rehearsal }
     }
 
     /// Whether several proposals have no answer yet.
@@ -88,9 +87,7 @@ impl<P: Proposer> Attempt<P> {
 
     /// Makes the attempt.
     pub(super) fn make(&mut self, mirror: &mut Mirror, remote: &Remote, ledger: &mut Ledger) -> Ended {
-        let result = self.try_to_make(mirror, remote, ledger);
-        self.is_first = false;
-        match result {
+        match self.try_to_make(mirror, remote, ledger) {
             Ok(()) => Ended::Done,
             Err(ended) => ended,
         }
@@ -108,15 +105,14 @@ impl<P: Proposer> Attempt<P> {
         let old = listing.commit(&branch);
         let ground = Ground { mirror, remote, listing, old, deadline };
         for candidate in self.open() {
-            candidate.choose_source(&ground);
+            candidate.choose_source(&ground)?;
             candidate.skip_if_known(&ground, ledger);
         }
         let Some(base) = self.base(old) else { return Ok(()) };
         let base = ground.fetch_commit(base)?;
         mirror.keep(&kept(ledger, base)).map_err(SyncError::from)?;
-        let is_first = self.is_first;
         for candidate in self.open() {
-            candidate.recall(&ground, ledger, is_first)?;
+            candidate.recall(&ground, ledger)?;
         }
         let tip = self.propose(mirror, base, (old, ledger))?;
         if self.is_rehearsal {
@@ -233,6 +229,7 @@ impl<P: Proposer> Attempt<P> {
             for candidate in self.candidates.iter().filter(|candidate| candidate.commit.is_some()) {
                 ledger.pending.remove(&candidate.proposal.name);
             }
+            store(ledger, ground.mirror)?;
             if reply.is_overtaken(branch) {
                 // Git has looked for us, and the next attempt begins with a listing.
                 return Err(Ended::Overtaken);

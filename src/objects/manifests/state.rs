@@ -1,6 +1,6 @@
 //! What a cluster would remember of objects: their generation and their status.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -54,31 +54,39 @@ impl StateDirectory {
         write(&self.place(KIND, automation), &serde_json::to_vec_pretty(&object)?)
     }
 
-    /// Whether the source of an automation is another than [`StateDirectory::keep_source`] was last told.
+    /// Holds the state, so that nobody else writes between a reading and the writing that follows from it.
+    ///
+    /// # Errors
+    ///
+    /// When the directory cannot be made or locked.
+    pub fn lock(&self) -> io::Result<File> {
+        fs::create_dir_all(self.root.join("objects"))?;
+        let lock = File::create(self.root.join("objects/lock"))?;
+        lock.lock()?;
+        Ok(lock)
+    }
+
+    /// Whether an automation or its source is another than [`StateDirectory::keep_success`] was last told.
     ///
     /// # Errors
     ///
     /// When what is here cannot be read.
-    pub fn has_other_source(
-        &self,
-        automation: &ImageUpdateAutomation,
-        source: &GitRepository,
-    ) -> io::Result<bool> {
-        match fs::read(self.place(SOURCES, automation)) {
-            Ok(known) => Ok(known != fingerprint(source)?),
+    pub fn is_new(&self, automation: &ImageUpdateAutomation, source: &GitRepository) -> io::Result<bool> {
+        match fs::read(self.place(SUCCESSES, automation)) {
+            Ok(known) => Ok(known != fingerprint(automation, source)?),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(true),
             Err(error) => Err(error),
         }
     }
 
-    /// Keeps in mind which source an automation has taken note of. Its URL may hold a password, so only what tells it
-    /// from others is kept.
+    /// Keeps in mind with which spec, annotations and source a run succeeded; one that stalled has looked at nothing.
+    /// The URL may hold a password, so only what tells all of it from others is kept.
     ///
     /// # Errors
     ///
     /// When it cannot be written.
-    pub fn keep_source(&self, automation: &ImageUpdateAutomation, source: &GitRepository) -> io::Result<()> {
-        write(&self.place(SOURCES, automation), &fingerprint(source)?)
+    pub fn keep_success(&self, automation: &ImageUpdateAutomation, source: &GitRepository) -> io::Result<()> {
+        write(&self.place(SUCCESSES, automation), &fingerprint(automation, source)?)
     }
 
     fn place(&self, kind: &str, object: &impl ResourceExt) -> PathBuf {
@@ -101,8 +109,8 @@ impl StateDirectory {
 
 const KIND: &str = "ImageUpdateAutomation";
 
-/// What stands in the place of a kind for the sources of automations.
-const SOURCES: &str = "sources";
+/// What stands in the place of a kind for what runs succeeded with.
+const SUCCESSES: &str = "successes";
 
 /// Replaces a file, wholly or not at all.
 fn write(place: &Path, content: &[u8]) -> io::Result<()> {
@@ -114,9 +122,10 @@ fn write(place: &Path, content: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// What tells a source from others.
-fn fingerprint(source: &GitRepository) -> io::Result<Vec<u8>> {
-    let content = serde_json::to_vec(&(source.namespace(), source.name_any(), &source.spec))?;
+/// What tells an automation and its source from others.
+fn fingerprint(automation: &ImageUpdateAutomation, source: &GitRepository) -> io::Result<Vec<u8>> {
+    let source = (source.namespace(), source.name_any(), &source.spec);
+    let content = serde_json::to_vec(&(&automation.spec, automation.annotations(), source))?;
     let id = git2::Oid::hash_object(git2::ObjectType::Blob, &content).map_err(io::Error::other)?;
     Ok(id.to_string().into_bytes())
 }
@@ -185,14 +194,14 @@ mod tests {
         };
         let automation = automation("a", "1");
         let known = source("r", "https://bot:hunter2@git.example/r");
-        assert!(state.has_other_source(&automation, &known).unwrap());
-        state.keep_source(&automation, &known).unwrap();
-        assert!(!state.has_other_source(&automation, &known).unwrap());
+        assert!(state.is_new(&automation, &known).unwrap());
+        state.keep_success(&automation, &known).unwrap();
+        assert!(!state.is_new(&automation, &known).unwrap());
         for other in [source("s", "https://bot:hunter2@git.example/r"), source("r", "https://git.example/r")]
         {
-            assert!(state.has_other_source(&automation, &other).unwrap(), "{other:?}");
+            assert!(state.is_new(&automation, &other).unwrap(), "{other:?}");
         }
-        let kept = fs::read_to_string(state.place(SOURCES, &automation)).unwrap();
+        let kept = fs::read_to_string(state.place(SUCCESSES, &automation)).unwrap();
         assert!(!kept.contains("hunter2"), "{kept}");
     }
 

@@ -86,6 +86,14 @@ pub struct Stop {
 }
 
 impl Conclusion {
+    /// The end of a run that a fault of ours broke off, which has been reported on standard error.
+    pub fn broken_off() -> Self {
+        let message = "failed to update source: a fault of tagboat's broke the run off; please report it, with what \
+                       was said on standard error";
+        let reason = Reason::GitOperationFailed;
+        Self::Failure(Stop { stage: Stage::Push, reason, message: message.to_owned() })
+    }
+
     /// The end of a run that an error stopped at a stage.
     ///
     /// One that stalls speaks for itself; one that is tried again is called by the stage, as in Flux (spec §2.8).

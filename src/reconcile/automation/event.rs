@@ -83,7 +83,6 @@ mod tests {
             commit,
             refspec: refspec.map(str::to_owned),
             message: message.to_owned(),
-            is_from_earlier_run: false,
         })
     }
 

@@ -185,7 +185,6 @@ mod tests {
             commit: PUSHED.parse().unwrap(),
             refspec: None,
             message: String::new(),
-            is_from_earlier_run: false,
         }))
     }
 

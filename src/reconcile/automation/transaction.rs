@@ -88,8 +88,11 @@ pub async fn prepare(
     let status = automation.status.as_ref();
     let is_unchanged =
         !options.is_forced && status.is_some_and(|status| status.observed_policies == policies);
-    let known =
-        Known { is_unchanged, revision: status.and_then(|status| status.observed_source_revision.clone()) };
+    let known = Known {
+        is_unchanged,
+        revision: status.and_then(|status| status.observed_source_revision.clone()),
+        pushed: status.and_then(|status| status.last_push_commit.clone()),
+    };
     let proposer = UpdateProposal {
         update: request.update,
         author: source.author,

@@ -1,0 +1,134 @@
+//! What the command line asks of a run.
+
+use std::path::{Path, PathBuf};
+
+use jiff::Timestamp;
+use kube::ResourceExt;
+use tagboat_api::{GitRepository, ImageUpdateAutomation};
+
+use super::{GitLogin, RunArguments};
+use crate::cli::Failure;
+use crate::cli::choice::{choose_automation, full_name};
+use crate::cli::given::{given_images, split_name};
+use crate::cli::inputs::read_manifests;
+use crate::git::{CommitTime, PrivateDirectory, Surroundings};
+use crate::objects::manifests::{ManifestStore, Manifests, SecretDirectory, StateDirectory};
+use crate::reconcile::automation::login::LoginOptions;
+use crate::reconcile::automation::source::CrossNamespace;
+use crate::reconcile::automation::transaction::TransactionOptions;
+use crate::sentence::chain;
+
+/// What the command line asks for, read and checked.
+pub(super) struct Inputs {
+    pub(super) store: ManifestStore,
+    pub(super) automations: Vec<ImageUpdateAutomation>,
+    /// The full names of automations that are others than in their last run that succeeded, or whose source is.
+    pub(super) new: Vec<String>,
+    pub(super) started: Timestamp,
+    pub(super) options: TransactionOptions,
+    pub(super) mirrors: Mirrors,
+}
+
+/// Where mirrors are.
+pub(super) enum Mirrors {
+    /// In the state directory.
+    Kept(PathBuf),
+    /// In a directory that goes when the run ends, or with the next sweep.
+    Temporary(PrivateDirectory),
+}
+
+impl Mirrors {
+    /// The directory.
+    pub(super) fn path(&self) -> &Path {
+        match self {
+            Self::Kept(path) => path,
+            Self::Temporary(directory) => directory.path(),
+        }
+    }
+}
+
+impl Inputs {
+    /// Reads the manifests and what is known of earlier runs.
+    pub(super) fn read(arguments: &RunArguments) -> Result<Self, Failure> {
+        let secrets = arguments.secret.iter().map(|text| secret_directory(text)).collect::<Result<_, _>>()?;
+        let manifests = read_manifests(&arguments.manifests)?;
+        let mut automations: Vec<ImageUpdateAutomation> = manifests.automations().cloned().collect();
+        if let Some(wanted) = &arguments.automation {
+            automations = choose_automation(&manifests, Some(wanted))?.cloned().into_iter().collect();
+        }
+        if automations.is_empty() {
+            return Err(Failure::new("there is no ImageUpdateAutomation among the manifests"));
+        }
+        let chosen: Vec<&ImageUpdateAutomation> = automations.iter().collect();
+        let given = given_images(&arguments.latest, &manifests, &chosen)?;
+        let state = arguments.state.as_deref().map(StateDirectory::new);
+        let mut new = Vec::new();
+        if let Some(state) = &state {
+            let failed = |error: std::io::Error| {
+                let place = arguments.state.as_deref().unwrap_or(Path::new("")).display();
+                Failure::new(format!("cannot read the state in {place}: {error}"))
+            };
+            for automation in &mut automations {
+                state.recall(automation).map_err(failed)?;
+                if let Some(source) = source_of(automation, &manifests)
+                    && state.is_new(automation, source).map_err(failed)?
+                {
+                    new.push(full_name(automation));
+                }
+            }
+        } else {
+            for automation in &mut automations {
+                automation.status = None;
+            }
+        }
+        let mirrors = match &arguments.state {
+            Some(state) => Mirrors::Kept(state.join("mirrors")),
+            None => Mirrors::Temporary(
+                PrivateDirectory::create_on_disk().map_err(|error| Failure::new(chain(&error)))?,
+            ),
+        };
+        let here = std::env::current_dir()
+            .map_err(|error| Failure::new(format!("cannot tell the current directory: {error}")))?;
+        let options = TransactionOptions {
+            given,
+            cross_namespace: CrossNamespace::Allowed,
+            login: LoginOptions {
+                local_paths: Some(here),
+                is_of_the_user: arguments.git_login == GitLogin::User,
+                surroundings: Surroundings::of_this_process(),
+                mirror_size: arguments.mirror_max_size.0,
+            },
+            time: CommitTime::now(),
+            wants_diff: arguments.dry_run,
+            is_forced: false,
+        };
+        let store = ManifestStore { manifests, secrets, state };
+        Ok(Self { store, automations, new, started: Timestamp::now(), options, mirrors })
+    }
+}
+
+/// The GitRepository that an automation works on, if it is among the manifests.
+pub(super) fn source_of<'m>(
+    automation: &ImageUpdateAutomation,
+    manifests: &'m Manifests,
+) -> Option<&'m GitRepository> {
+    let own = automation.namespace().unwrap_or_default();
+    let reference = &automation.spec.source_ref;
+    manifests.git_repository(reference.effective_namespace(&own), &reference.name)
+}
+
+/// Understands `--secret`.
+fn secret_directory(text: &str) -> Result<SecretDirectory, Failure> {
+    let (name, directory) = text
+        .split_once('=')
+        .filter(|(name, directory)| !name.is_empty() && !directory.is_empty())
+        .ok_or_else(|| {
+            Failure::Usage(format!("--secret {text:?} is not of the form [NAMESPACE/]NAME=DIR"))
+        })?;
+    let (namespace, name) = split_name(name);
+    Ok(SecretDirectory {
+        namespace: namespace.map(str::to_owned),
+        name: name.to_owned(),
+        directory: directory.into(),
+    })
+}

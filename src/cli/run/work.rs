@@ -1,0 +1,156 @@
+//! One automation's run, from its manifests to its report.
+
+use jiff::Timestamp;
+use kube::ResourceExt;
+use tagboat_api::ImageUpdateAutomation;
+
+use super::inputs::{Inputs, source_of};
+use crate::cli::choice::{full_name, name_of};
+use crate::cli::diff;
+use crate::cli::outcome::{Outcome, OutcomeKind};
+use crate::cli::report::{self, Deed, Report};
+use crate::cli::terminal::{Palette, printable, say};
+use crate::cli::update::prefixed;
+use crate::cli::warnings::{warn_of_empty_selection, warn_of_idle_images, warn_of_template};
+use crate::objects::{Objects, ObjectsError};
+use crate::reconcile::automation::conclusion::Conclusion;
+use crate::reconcile::automation::proposal::UpdateProposal;
+use crate::reconcile::automation::request::Request;
+use crate::reconcile::automation::run::Run;
+use crate::reconcile::automation::transaction::{self, Prepared, TransactionOptions};
+use crate::sentence::chain;
+use crate::update::{Setters, UpdatePlan};
+
+/// The annotation by which a person asks for a run.
+const REQUESTED_AT: &str = "reconcile.fluxcd.io/requestedAt";
+
+/// One automation's run, as far as it has come.
+pub(super) struct Work<'i> {
+    automation: &'i ImageUpdateAutomation,
+    pub(super) outcome: Outcome,
+    setters: Setters,
+    plan: Option<UpdatePlan>,
+    pub(super) is_done: bool,
+}
+
+impl<'i> Work<'i> {
+    /// The run of an automation, before it has begun.
+    pub(super) fn new(automation: &'i ImageUpdateAutomation) -> Self {
+        let mut outcome = Outcome::new(Some(name_of(automation)));
+        let is_done = automation.spec.suspend;
+        if is_done {
+            outcome.outcome = OutcomeKind::Skipped;
+            outcome.message = Some("the automation is suspended".to_owned());
+        }
+        Self { automation, outcome, setters: Setters::default(), plan: None, is_done }
+    }
+
+    /// Gets as far as the writer's request.
+    pub(super) async fn prepare(&mut self, inputs: &Inputs, is_first: bool) -> Result<Prepared, Conclusion> {
+        let given = &inputs.options.given;
+        let selected = transaction::select(&inputs.store, self.automation, given).await?;
+        let request = &selected.request;
+        if is_first {
+            self.warn(request, inputs);
+        }
+        self.outcome.set_request(request);
+        self.setters = request.update.setters.clone();
+        let is_forced = inputs.new.contains(&full_name(self.automation));
+        let options = TransactionOptions { is_forced, ..inputs.options.clone() };
+        transaction::prepare(&inputs.store, self.automation, selected, &options).await
+    }
+
+    /// Says what is odd about the automation and no error.
+    fn warn(&self, request: &Request, inputs: &Inputs) {
+        for unusable in &request.unusable {
+            say(&format!("warning: {}", prefixed(&self.outcome, &unusable.to_string())));
+        }
+        warn_of_idle_images(request, &inputs.options.given);
+        warn_of_empty_selection(Some(self.automation), &inputs.store.manifests, request, &self.outcome);
+        warn_of_template(self.automation, &self.outcome);
+    }
+
+    /// Takes over what was found in the files.
+    pub(super) fn take(&mut self, proposal: UpdateProposal) {
+        if let Some(plan) = proposal.plan {
+            self.outcome.set_plan(&plan);
+            self.plan = Some(plan);
+        }
+        self.outcome.diff = proposal.diff;
+    }
+
+    /// Takes over how the run ended, and keeps the status that it leads to.
+    pub(super) async fn conclude(&mut self, conclusion: &Conclusion, inputs: &Inputs, is_rehearsal: bool) {
+        self.is_done = true;
+        self.outcome.set_conclusion(conclusion);
+        if is_rehearsal {
+            return;
+        }
+        if let Err(error) = self.keep(conclusion, inputs).await {
+            let sentence = prefixed(&self.outcome, &chain(&error));
+            self.outcome.errors.push(sentence);
+        }
+    }
+
+    /// Keeps the status that the run leads to, from the one that is there now: another process may have written it
+    /// meanwhile.
+    async fn keep(&self, conclusion: &Conclusion, inputs: &Inputs) -> Result<(), ObjectsError> {
+        let Some(state) = &inputs.store.state else { return Ok(()) };
+        let failed = |cause| ObjectsError::State { object: full_name(self.automation), cause };
+        let _lock = state.lock().map_err(failed)?;
+        let mut automation = self.automation.clone();
+        state.recall(&mut automation).map_err(failed)?;
+        let run = Run {
+            generation: automation.metadata.generation.unwrap_or(1),
+            interval: automation.spec.interval.to_duration().unwrap_or_default(),
+            requested_at: automation.annotations().get(REQUESTED_AT).cloned(),
+            started: inputs.started,
+        };
+        let previous = automation.status.clone().unwrap_or_default();
+        let report = run.report(&previous, conclusion, Timestamp::now());
+        inputs.store.write_status(&automation, &report.status).await?;
+        match (conclusion, source_of(&automation, &inputs.store.manifests)) {
+            (Conclusion::Success { .. }, Some(source)) => {
+                state.keep_success(&automation, source).map_err(failed)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The report; none of a run that failed before it found anything, for why it failed is said elsewhere.
+    pub(super) fn to_text(&self, palette: Palette) -> Option<String> {
+        let is_failed = self.outcome.outcome == OutcomeKind::Failed;
+        if is_failed && self.plan.is_none() {
+            return None;
+        }
+        let mut text = String::new();
+        if let Some(diff) = self.outcome.diff.as_ref().filter(|diff| !diff.is_empty()) {
+            text.push_str(&diff::coloured(diff, palette));
+            text.push('\n');
+        }
+        let automation = full_name(self.automation);
+        // Where no file was looked into there is nothing to report but why.
+        text.push_str(&match &self.plan {
+            None => report::heading(&automation, palette),
+            Some(plan) => {
+                let is_pushed = self.outcome.outcome == OutcomeKind::Pushed;
+                let report = Report {
+                    automation: Some(automation),
+                    setters: &self.setters,
+                    plan,
+                    result: &plan.result,
+                    deed: if is_pushed { Deed::Changed } else { Deed::WouldChange },
+                    not_written: 0,
+                };
+                report::render(&report, palette)
+            }
+        });
+        // The summary says what a dry run would do, and standard error what failed.
+        let is_said = is_failed || self.outcome.outcome == OutcomeKind::DryRun;
+        if let Some(message) = self.outcome.message.as_ref().filter(|_| !is_said) {
+            text.push_str(&printable(message));
+            text.push('\n');
+        }
+        Some(text)
+    }
+}
