@@ -71,6 +71,10 @@ fn two_processes_on_one_state_wait_for_each_other() {
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     }
     setting.assert_one_commit();
+    // Whoever wrote the status last, it knows of the push.
+    let status = setting.root.path().join("state/objects/ImageUpdateAutomation/default/fleet.json");
+    let object: serde_json::Value = serde_json::from_slice(&fs::read(status).unwrap()).unwrap();
+    assert_eq!(object["status"]["lastPushCommit"], setting.remote.id("main").unwrap().as_str(), "{object:#}");
 }
 
 #[test]

@@ -9,4 +9,5 @@ mod races;
 mod redirects;
 mod refspecs;
 mod refusals;
+mod signals;
 mod vanished_bases;
