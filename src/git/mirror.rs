@@ -123,6 +123,7 @@ impl Mirror {
             }
         }
         remove_left_overs(&folder, &folder.join(REPOSITORY)).map_err(refused)?;
+        restore_configuration(&folder.join(REPOSITORY)).map_err(refused)?;
         let (repository, is_new) =
             match Repository::open_bare(folder.join(REPOSITORY)).and_then(keep_in_memory) {
                 Ok(repository) => (repository, false),
@@ -285,6 +286,9 @@ enum PackError {
 }
 
 /// The repository within a mirror's folder.
+/// The configuration of every mirror.
+const CONFIGURATION: &[u8] = b"[core]\n\trepositoryformatversion = 0\n\tbare = true\n";
+
 const REPOSITORY: &str = "repository.git";
 
 /// Git's list of commits whose parents are not here, within the repository.
@@ -297,9 +301,20 @@ fn create(folder: &Path) -> Result<Repository, MirrorError> {
     let mut options = RepositoryInitOptions::new();
     options.bare(true).external_template(false).initial_head("none");
     let repository = Repository::init_opts(&place, &options);
+    restore_configuration(&place).map_err(refused)?;
     repository
         .and_then(keep_in_memory)
         .map_err(|cause| MirrorError::Unusable { folder: folder.to_owned(), cause })
+}
+
+/// Sees to it that a repository has the configuration that it began with: git obeys it in much, addresses included.
+fn restore_configuration(repository: &Path) -> io::Result<()> {
+    let place = repository.join("config");
+    if repository.is_dir() && fs::read(&place).ok().as_deref() != Some(CONFIGURATION) {
+        remove(&place)?;
+        fs::write(place, CONFIGURATION)?;
+    }
+    Ok(())
 }
 
 fn keep_in_memory(repository: Repository) -> Result<Repository, git2::Error> {

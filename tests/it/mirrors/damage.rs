@@ -185,6 +185,12 @@ fn damages() -> Vec<Damage> {
         ("shallow of others", |place| {
             write(&place.mirror().join("shallow"), b"1234567890123456789012345678901234567890\n");
         }),
+        ("shallow of nothing but zeros", |place| write(&place.mirror().join("shallow"), &[0; 20])),
+        ("the configuration of others", |place| {
+            let other =
+                b"[core]\n\tbare = true\n[url \"/nonexistent/\"]\n\tinsteadOf = /\n\tinsteadOf = http\n";
+            write(&place.mirror().join("config"), other);
+        }),
         ("a file in its place", |place| {
             let mirror = place.mirror();
             fs::remove_dir_all(&mirror).unwrap();

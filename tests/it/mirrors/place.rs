@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tagboat::git::checkout::CheckoutReference;
@@ -29,6 +29,8 @@ pub(super) struct Place {
     root: TempDir,
     pub(super) remote: BareRepository,
     limit: u64,
+    /// The commit that a status would have as the last one pushed.
+    pushed: Mutex<Option<String>>,
 }
 
 impl Place {
@@ -44,7 +46,7 @@ impl Place {
 
     fn at(root: TempDir, files: &[Change]) -> Self {
         let remote = BareRepository::with_files(&root.path().join("fleet.git"), files);
-        Self { root, remote, limit: ROOMY }
+        Self { root, remote, limit: ROOMY, pushed: Mutex::default() }
     }
 
     /// The same with mirrors of at most so many bytes.
@@ -96,11 +98,16 @@ impl Place {
         let proposal = Proposal {
             name: "default/fleet".to_owned(),
             target,
-            known: Known::default(),
+            known: Known { pushed: self.pushed.lock().unwrap().clone(), ..Known::default() },
             proposer: proposer(tag),
         };
         let mut receivers = writer.submit(vec![Request { mirror, remote, proposal }]);
-        receivers.remove(0).blocking_recv().expect("the writer answers")
+        let answer = receivers.remove(0).blocking_recv().expect("the writer answers");
+        writer.finish();
+        if let Ok(Outcome::Pushed(push)) = &answer.result {
+            *self.pushed.lock().unwrap() = Some(push.commit.to_string());
+        }
+        answer
     }
 }
 

@@ -178,6 +178,20 @@ fn a_changed_source_is_not_forgotten_by_a_run_of_another_automation() {
     assert_eq!((one("fleet"), one("other")), ("skipped".to_owned(), "skipped".to_owned()));
 }
 
+/// A run that stalled has looked at nothing, though it has taken note of the new generation.
+#[test]
+fn a_spec_that_a_stalled_run_never_looked_at_is_not_skipped_later() {
+    let (scene, host) = scene();
+    assert_eq!(outcome(&scene, &[]), "pushed");
+    scene.automation(json!({"update": {"strategy": "Setters", "path": "./elsewhere"}}));
+    scene.source(json!({"url": host.url("fleet.git"), "provider": "azure", "serviceAccountName": "s"}));
+    assert_eq!(scene.run_with_state(["--output", "json"]).status, Some(1));
+    scene.source(json!({"url": host.url("fleet.git")}));
+    let run = scene.run_with_state(["--output", "json"]);
+    assert_eq!(result(&run)["outcome"], "failed", "{run:?}");
+    assert!(run.errors.contains("elsewhere"), "{run:?}");
+}
+
 #[test]
 fn a_lost_mirror_or_status_costs_a_run() {
     let (scene, host) = scene();
