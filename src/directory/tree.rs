@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use memchr::memmem;
 
 use super::write::is_left_over;
+use crate::update::reach::{Reach, check_depth};
 use crate::update::{Entry, EntryKind, FileTree, TreeError, TreePath};
 
 /// How much of a large file is searched at a time.
@@ -60,6 +61,7 @@ impl FileTree for Directory {
             return Ok(vec![Entry { path: under.clone(), kind, content: None }]);
         }
         let mut entries = Vec::new();
+        let mut reach = Reach::of(under);
         let mut directories = vec![under.clone()];
         while let Some(directory) = directories.pop() {
             let listing = match fs::read_dir(self.locate(&directory)) {
@@ -77,6 +79,7 @@ impl FileTree for Directory {
                 let name = item.file_name().into_vec();
                 let kind = item.file_type().map_err(|error| read_error(directory.clone(), error))?;
                 let path = directory.join(&name);
+                reach.meet(&path)?;
                 if kind.is_dir() {
                     if name != b".git" {
                         directories.push(path);
@@ -94,6 +97,7 @@ impl FileTree for Directory {
     }
 
     fn kind(&self, path: &TreePath) -> Result<EntryKind, TreeError> {
+        check_depth(path)?;
         let metadata =
             fs::symlink_metadata(self.locate(path)).map_err(|error| read_error(path.clone(), error))?;
         match entry_kind(metadata.file_type()) {
@@ -110,7 +114,7 @@ impl FileTree for Directory {
         let mut read = || -> io::Result<Option<u64>> {
             if entry.kind == EntryKind::Link {
                 content.extend(fs::read_link(&path)?.into_os_string().into_vec());
-                return Ok(None);
+                return Ok(if content.len() > limit { u64::try_from(content.len()).ok() } else { None });
             }
             let file = File::open(&path)?;
             // One byte more than allowed tells a file at the limit from one beyond it.

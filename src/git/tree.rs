@@ -2,14 +2,15 @@
 
 use std::cell::Cell;
 
-use git2::{ErrorCode, ObjectType, Odb, Oid, Repository, Tree};
+use git2::{ErrorClass, ErrorCode, ObjectType, Odb, Oid, Repository, Tree};
 use memchr::memmem;
 
 use super::name::CommitId;
+use crate::update::reach::{Reach, check_depth};
 use crate::update::{ContentId, Entry, EntryKind, FileTree, TreeError, TreePath};
 
-/// A file whose content is not looked for beyond this size, because all of it has to be held in memory.
-const SEARCHED_SIZE: usize = 256 * 1024 * 1024;
+/// A file beyond this size is not searched, because all of it has to be held in memory.
+const SEARCHED_SIZE: usize = 64 * 1024 * 1024;
 
 /// The type bits of an entry's mode, and what they stand for.
 const TYPE: i32 = 0o170_000;
@@ -19,12 +20,21 @@ const FILE: i32 = 0o100_000;
 
 /// The tree of a commit as a [`FileTree`].
 ///
-/// Submodules are directories without content here, as in a checkout that does not fetch them.
+/// Submodules are directories without content here, as in a checkout that does not fetch them. What has a name that no
+/// checkout could have is passed over: nothing could be committed there.
 pub struct GitTree<'r> {
     repository: &'r Repository,
     objects: Odb<'r>,
     root: Oid,
     is_damaged: Cell<bool>,
+}
+
+/// A directory that is being listed.
+struct OpenDirectory<'r> {
+    path: TreePath,
+    tree: Tree<'r>,
+    /// How many of its entries were met.
+    met: usize,
 }
 
 impl<'r> GitTree<'r> {
@@ -44,16 +54,19 @@ impl<'r> GitTree<'r> {
     }
 
     fn damaged(&self, path: &TreePath, cause: git2::Error) -> TreeError {
-        self.is_damaged.set(true);
+        if !is_malformed(&cause) {
+            self.is_damaged.set(true);
+        }
         TreeError::Read { path: path.clone(), cause: cause.into() }
     }
 
     /// The entry at `path`: its mode and object.
     fn find(&self, path: &TreePath) -> Result<(i32, Oid), TreeError> {
         let not_found = || TreeError::NotFound { path: path.clone() };
+        check_depth(path)?;
         let (mut mode, mut object) = (DIRECTORY, self.root);
         for part in path.parts() {
-            if mode & TYPE != DIRECTORY {
+            if mode & TYPE != DIRECTORY || !is_possible(part) {
                 return Err(not_found());
             }
             let tree = self.repository.find_tree(object).map_err(|cause| self.damaged(path, cause))?;
@@ -63,33 +76,44 @@ impl<'r> GitTree<'r> {
         Ok((mode, object))
     }
 
+    fn open(&self, path: TreePath, object: Oid) -> Result<OpenDirectory<'r>, TreeError> {
+        let tree = self.repository.find_tree(object).map_err(|cause| self.damaged(&path, cause))?;
+        Ok(OpenDirectory { path, tree, met: 0 })
+    }
+
+    /// The files and links below a directory. No call for each level: nobody knows how many there are.
     fn list(
         &self,
-        tree: &Tree<'_>,
-        at: &TreePath,
+        directory: OpenDirectory<'r>,
         is_left_out: &mut dyn FnMut(&TreePath, ContentId) -> bool,
-        entries: &mut Vec<Entry>,
-    ) -> Result<(), TreeError> {
+    ) -> Result<Vec<Entry>, TreeError> {
+        let mut entries = Vec::new();
+        let mut reach = Reach::of(&directory.path);
+        let mut open = vec![directory];
         // Git sorts a directory as if its name ended in a slash, so this is the order of the paths' bytes.
-        for entry in tree {
-            let path = at.join(entry.name_bytes());
-            let mode = entry.filemode() & TYPE;
-            // Git takes no commit with such a directory, but whoever writes objects by hand can make one.
-            if mode == DIRECTORY && entry.name_bytes() == b".git" {
+        while let Some(directory) = open.last_mut() {
+            let Some(entry) = directory.tree.get(directory.met) else {
+                open.pop();
+                continue;
+            };
+            directory.met += 1;
+            let path = directory.path.join(entry.name_bytes());
+            reach.meet(&path)?;
+            let (mode, object) = (entry.filemode() & TYPE, entry.id());
+            if !is_possible(entry.name_bytes()) {
                 continue;
             }
+            drop(entry);
             if mode == DIRECTORY {
-                if is_left_out(&path, content_id(entry.id())) {
-                    continue;
+                if !is_left_out(&path, content_id(object)) {
+                    let below = self.open(path, object)?;
+                    open.push(below);
                 }
-                let below =
-                    self.repository.find_tree(entry.id()).map_err(|cause| self.damaged(&path, cause))?;
-                self.list(&below, &path, is_left_out, entries)?;
             } else if let Some(kind) = entry_kind(mode) {
-                entries.push(Entry { path, kind, content: Some(content_id(entry.id())) });
+                entries.push(Entry { path, kind, content: Some(content_id(object)) });
             }
         }
-        Ok(())
+        Ok(entries)
     }
 
     fn content(&self, entry: &Entry) -> Result<Oid, TreeError> {
@@ -123,12 +147,11 @@ impl FileTree for GitTree<'_> {
         if let Some(kind) = entry_kind(mode & TYPE) {
             return Ok(vec![Entry { path: under.clone(), kind, content: Some(content_id(object)) }]);
         }
-        let mut entries = Vec::new();
         if mode & TYPE == DIRECTORY {
-            let tree = self.repository.find_tree(object).map_err(|cause| self.damaged(under, cause))?;
-            self.list(&tree, under, is_left_out, &mut entries)?;
+            self.list(self.open(under.clone(), object)?, is_left_out)
+        } else {
+            Ok(Vec::new())
         }
-        Ok(entries)
     }
 
     fn kind(&self, path: &TreePath) -> Result<EntryKind, TreeError> {
@@ -140,7 +163,7 @@ impl FileTree for GitTree<'_> {
         content.clear();
         let object = self.content(entry)?;
         let size = self.size(entry, object)?;
-        if entry.kind == EntryKind::File && size > limit {
+        if size > limit {
             return Err(TreeError::TooLarge { path: entry.path.clone(), size: size as u64 });
         }
         let object = self.objects.read(object).map_err(|cause| self.damaged(&entry.path, cause))?;
@@ -163,7 +186,27 @@ impl FileTree for GitTree<'_> {
 /// room or no right.
 pub(super) fn is_damage(error: &git2::Error) -> bool {
     use git2::ErrorClass::{Filesystem, NoMemory, Os};
-    error.code() == ErrorCode::NotFound || !matches!(error.class(), Filesystem | NoMemory | Os)
+    let is_of_system = matches!(error.class(), Filesystem | NoMemory | Os);
+    error.code() == ErrorCode::NotFound || !(is_of_system || is_malformed(error))
+}
+
+/// Whether an error says that a tree is none, or that none can be made with such a name: an object's bytes are held
+/// against its id before they are understood, so it was made so, and no fetch brings another.
+fn is_malformed(error: &git2::Error) -> bool {
+    error.class() == ErrorClass::Tree && error.code() != ErrorCode::NotFound
+}
+
+/// Whether a file or directory can have this name in a commit that libgit2 makes, or in a checkout. Git itself makes no
+/// commit with another one, but whoever writes objects by hand can.
+fn is_possible(name: &[u8]) -> bool {
+    let begins_with =
+        |prefix: &[u8]| name.get(..prefix.len()).is_some_and(|it| it.eq_ignore_ascii_case(prefix));
+    // What Windows takes for `.git`: spaces and dots at the end do not count there, and a colon begins a stream.
+    let is_git = [b".git".as_slice(), b"git~1"].iter().any(|prefix| {
+        let rest = || name[prefix.len()..].iter().find(|byte| !matches!(byte, b' ' | b'.'));
+        begins_with(prefix) && matches!(rest(), None | Some(b':' | b'\\'))
+    });
+    !is_git && !matches!(name, b"" | b"." | b"..") && !name.contains(&b'/')
 }
 
 fn entry_kind(mode: i32) -> Option<EntryKind> {
@@ -176,4 +219,57 @@ fn entry_kind(mode: i32) -> Option<EntryKind> {
 
 fn content_id(object: Oid) -> ContentId {
     ContentId(object.as_bytes().try_into().expect("an id of a SHA-1 repository has 20 bytes"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_no_checkout_has() {
+        let possible = [
+            ".github",
+            ".gitignore",
+            ".gitmodules",
+            "git",
+            "git~10",
+            "git~2",
+            "...",
+            ".g",
+            "a b.yaml",
+            ".git-x",
+        ];
+        for name in possible {
+            assert!(is_possible(name.as_bytes()), "{name}");
+        }
+        for name in [
+            ".git",
+            ".GIT",
+            ".Git. .",
+            "git~1",
+            "GIT~1 ",
+            ".git::$INDEX_ALLOCATION",
+            ".git\\x",
+            "",
+            ".",
+            "..",
+            "a/b",
+        ] {
+            assert!(!is_possible(name.as_bytes()), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_malformed_tree_is_no_damage() {
+        use git2::ErrorClass::{Odb, Os, Tree, Zlib};
+        for (code, class, expected) in [
+            (ErrorCode::GenericError, Tree, false),
+            (ErrorCode::NotFound, Tree, true),
+            (ErrorCode::NotFound, Odb, true),
+            (ErrorCode::GenericError, Zlib, true),
+            (ErrorCode::GenericError, Os, false),
+        ] {
+            assert_eq!(is_damage(&git2::Error::new(code, class, "")), expected, "{code:?} {class:?}");
+        }
+    }
 }

@@ -1,7 +1,8 @@
 //! Directories in which there is nothing to do.
 //!
 //! In git a directory has an id as well. One in whose files, all the way down, nothing was found that a plan would
-//! speak of is barren, and stays so as long as it has this id: it need not even be listed again.
+//! speak of is barren, and stays so as long as it has this id: it need not even be listed again. This says nothing of
+//! its files without the name of a YAML file: a link that leads to one of them from elsewhere is followed all the same.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -30,7 +31,7 @@ impl Directories {
         files.is_some()
     }
 
-    /// Whether a file was left out with its directory.
+    /// Whether a file to look into was left out with its directory.
     pub(super) fn have_left_out(&self, file: &TreePath) -> bool {
         let mut parents =
             std::iter::successors(Some(file.parent()), |path| (!path.is_root()).then(|| path.parent()));
@@ -59,7 +60,9 @@ impl Directories {
             let inside = path.join(b"");
             let is_inside = |path: &TreePath| path.as_bytes().starts_with(inside.as_bytes());
             let begin = files.partition_point(|file| file.entry.path < inside);
-            let listed = files[begin..].iter().take_while(|file| is_inside(&file.entry.path)).count();
+            let listed = files[begin..].iter().take_while(|file| is_inside(&file.entry.path));
+            // What only a link led to is counted where there is such a link.
+            let listed = listed.filter(|file| file.link.is_none()).count();
             let left_out = self.left_out.range(&inside..).take_while(|(path, _)| is_inside(path));
             index.remember_barren(*id, listed + left_out.map(|(_, files)| files).sum::<usize>());
         }
@@ -70,6 +73,10 @@ impl Directories {
 mod tests {
     use std::cell::RefCell;
     use std::hash::{DefaultHasher, Hash, Hasher};
+
+    use proptest::collection::{btree_map, vec};
+    use proptest::prelude::*;
+    use proptest::sample::{Index, select};
 
     use super::*;
     use crate::update::{Entry, EntryKind, FileTree, TreeError, UpdatePlan, UpdateRequest, plan};
@@ -207,5 +214,90 @@ mod tests {
         let (plan, listed) = grown.plan(&mut index);
         assert_eq!(plan.files, 7, "a file in a directory within a barren one counts as well");
         assert!(!listed.contains(&"apps/plain".to_owned()));
+    }
+
+    /// Marked, but without the name of a YAML file.
+    const HIDDEN: (&str, &str) = ("base/values.txt", MARKED);
+
+    #[test]
+    fn a_new_link_into_a_barren_directory_is_followed() {
+        let mut index = MarkerIndex::default();
+        let before = Tree::of(&[HIDDEN, ("base/plain.yaml", "a: 1\n")]);
+        before.plan(&mut index);
+        let (plan, listed) = before.plan(&mut index);
+        assert_eq!((plan.files, plan.markers.len(), listed), (1, 0, vec![String::new()]));
+
+        let after = [HIDDEN, ("base/plain.yaml", "a: 1\n"), ("a.yaml", "->base/values.txt")];
+        assert_warm_is_cold(&Tree::of(&after), None, &mut index);
+        let (plan, _) = Tree::of(&after).plan(&mut index);
+        assert_eq!((plan.files, plan.markers.len()), (2, 1));
+    }
+
+    #[test]
+    fn an_automation_of_another_path_does_not_hide_what_a_link_leads_to() {
+        let tree = Tree::of(&[
+            ("base/deep/values.txt", MARKED),
+            ("base/deep/notes.txt", "a: 1\n"),
+            ("base/deep/plain.yaml", "a: 1\n"),
+            ("apps/a.yaml", "->../base/deep/values.txt"),
+            ("apps/b.yaml", "->../base/deep/notes.txt"),
+            ("apps/c.yaml", "->../base/deep/plain.yaml"),
+        ]);
+        for paths in [["base", ""], ["apps", "base"], ["", "apps"], ["base", "apps"], ["apps", ""]] {
+            let mut index = MarkerIndex::default();
+            for path in paths.into_iter().chain(paths) {
+                assert_warm_is_cold(&tree, Some(path), &mut index);
+            }
+        }
+    }
+
+    #[track_caller]
+    fn assert_warm_is_cold(tree: &Tree, path: Option<&str>, index: &mut MarkerIndex) {
+        let request = UpdateRequest { path: path.map(str::to_owned), ..UpdateRequest::default() };
+        let planned = |index: &mut MarkerIndex| {
+            let plan = plan(tree, &request, index, &mut |_| {});
+            plan.map_or_else(|error| error.to_string(), |plan| format!("{plan:?}"))
+        };
+        assert_eq!(planned(index), planned(&mut MarkerIndex::default()), "{path:?} {:?}", tree.files);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn a_warm_index_gives_the_plan_of_a_cold_one(
+            trees in vec(btree_map(paths(), contents(), 0..8), 1..4),
+            runs in vec((any::<Index>(), select(vec!["", "a", "b", "a/b", "b/a"])), 1..8),
+        ) {
+            let mut index = MarkerIndex::default();
+            for (number, path) in runs {
+                assert_warm_is_cold(&Tree { files: number.get(&trees).clone(), ..Tree::default() }, Some(path), &mut index);
+            }
+        }
+    }
+
+    /// Names of files are no names of directories here, so no path leads through a file.
+    fn paths() -> impl Strategy<Value = TreePath> {
+        let directories = select(vec!["", "a/", "b/", "a/b/", "b/a/"]);
+        let names = select(vec!["one.yaml", "two.yaml", "plain.txt", "way"]);
+        (directories, names).prop_map(|(directory, name)| path(&format!("{directory}{name}")))
+    }
+
+    fn contents() -> impl Strategy<Value = String> {
+        let files = vec![MARKED, "a: 1\n", "a: b # {$imagepolicy: n:p}\n"];
+        let links = vec![
+            "->plain.txt",
+            "->a/plain.txt",
+            "->../b/plain.txt",
+            "->../a/b/plain.txt",
+            "->a/b/one.yaml",
+            "->../two.yaml",
+            "->way",
+            "->../way",
+            "->../a/way",
+            "->b",
+            "->nothing",
+        ];
+        prop_oneof![2 => select(files), 1 => select(links)].prop_map(str::to_owned)
     }
 }

@@ -17,7 +17,7 @@ use super::tree::ContentId;
 
 /// What the index begins with where it is kept. Another form of it, or other rules for what a marker is, need another
 /// number: an index of another number is forgotten.
-const FORM: &[u8] = b"tagboat marker index 2\n";
+const FORM: &[u8] = b"tagboat marker index 3\n";
 
 /// More contents than this are more than one tree of any size that is met; the index begins anew then.
 const CONTENTS: usize = 1_000_000;

@@ -14,6 +14,7 @@ pub mod index;
 pub mod marker;
 pub mod object;
 pub mod plan;
+pub mod reach;
 pub mod result;
 pub mod scope;
 pub mod setter;

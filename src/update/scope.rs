@@ -37,8 +37,8 @@ pub struct Scope {
 pub struct ScopedFile {
     /// The file itself, never a link.
     pub entry: Entry,
-    /// The link that led to it.
-    link: Option<TreePath>,
+    /// The link that led to it, where the listing did not.
+    pub(super) link: Option<TreePath>,
 }
 
 /// A link or directory that was left alone.
@@ -165,7 +165,12 @@ pub(super) fn fertile_scope(
         let target = follow(tree, &link.parent(), link.file_name());
         let cause =
             match target.and_then(|path| Ok((tree.kind(&path).map_err(|error| cause_of(&error))?, path))) {
-                Ok((EntryKind::File, path)) if scope.directories.have_left_out(&path) => continue,
+                // It stands in a directory that is known by the names of its own; what a link alone leads to is not.
+                Ok((EntryKind::File, path))
+                    if is_yaml_name(path.file_name()) && scope.directories.have_left_out(&path) =>
+                {
+                    continue;
+                }
                 Ok((EntryKind::File, path)) => {
                     let entry = Entry { path, kind: EntryKind::File, content: None };
                     scope.files.push(ScopedFile { entry, link: Some(link) });

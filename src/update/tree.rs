@@ -118,7 +118,8 @@ pub trait FileTree {
     ///
     /// # Errors
     ///
-    /// [`TreeError::NotFound`] when there is nothing at `under`.
+    /// [`TreeError::NotFound`] when there is nothing at `under`; another when there is more than a
+    /// [`Reach`](super::reach::Reach) allows.
     fn entries(&self, under: &TreePath) -> Result<Vec<Entry>, TreeError>;
 
     /// As [`entries`](Self::entries), but without what is below the directories of which `is_left_out` says so. It is
@@ -148,14 +149,14 @@ pub trait FileTree {
     ///
     /// # Errors
     ///
-    /// [`TreeError::TooLarge`] when the file has more than `limit` bytes; `content` is undefined then.
+    /// [`TreeError::TooLarge`] when that has more than `limit` bytes; `content` is undefined then.
     fn read(&self, entry: &Entry, limit: usize, content: &mut Vec<u8>) -> Result<(), TreeError>;
 
-    /// Whether a file of any size contains `token`.
+    /// Whether a file contains `token`, although it may be too large to be read.
     ///
     /// # Errors
     ///
-    /// When the file cannot be read.
+    /// When the file cannot be read; [`TreeError::TooLarge`] when it cannot even be searched.
     fn contains(&self, entry: &Entry, token: &[u8]) -> Result<bool, TreeError>;
 }
 
@@ -168,13 +169,46 @@ pub enum TreeError {
         /// The path.
         path: TreePath,
     },
-    /// The file is larger than asked for.
+    /// The file or link is larger than asked for.
     #[error("{path} has {size} bytes")]
     TooLarge {
-        /// The file.
+        /// Where it stands.
         path: TreePath,
         /// Its size in bytes.
         size: u64,
+    },
+    /// Something stands too deep.
+    #[error(
+        "a path has more than {limit} parts, the limit: {}; remove it, or let update.path lead elsewhere",
+        beginning(path)
+    )]
+    TooDeep {
+        /// Where it stands.
+        path: TreePath,
+        /// How many parts a path may have.
+        limit: usize,
+    },
+    /// There is too much to list.
+    #[error(
+        "there are more than {limit} files and directories in {}, the limit; let update.path lead to a smaller directory",
+        name(directory)
+    )]
+    TooMany {
+        /// The directory that was to be listed.
+        directory: TreePath,
+        /// How many there may be.
+        limit: usize,
+    },
+    /// The paths of what there is to list are too long.
+    #[error(
+        "the paths of all files in {} have more than {limit} bytes, the limit; let update.path lead to a smaller directory",
+        name(directory)
+    )]
+    TooLong {
+        /// The directory that was to be listed.
+        directory: TreePath,
+        /// How many bytes they may have.
+        limit: usize,
     },
     /// Reading failed.
     #[error("cannot read {path}")]
@@ -187,7 +221,16 @@ pub enum TreeError {
     },
 }
 
-/// Whatever could not be listed or read this time may be there the next time.
+/// A path's first characters: those of a hostile one can be many.
+fn beginning(path: &TreePath) -> String {
+    path.to_string().chars().take(100).chain(['…']).collect()
+}
+
+fn name(directory: &TreePath) -> String {
+    if directory.is_root() { "the root".to_owned() } else { directory.to_string() }
+}
+
+/// Whatever could not be listed or read this time may be there, or be less, the next time.
 impl Failing for TreeError {
     fn reason(&self) -> Reason {
         Reason::UpdateFailed

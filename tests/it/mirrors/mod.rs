@@ -3,6 +3,7 @@
 mod age;
 mod bounds;
 mod damage;
+mod hostile;
 mod indexes;
 mod outline;
 mod place;
