@@ -162,7 +162,7 @@ impl Remote {
         deadline: Instant,
     ) -> Result<Listing, RemoteError> {
         let mut call = self.call(mirror, "ls-remote", deadline).argument("--quiet");
-        // A server of protocol 2 takes the beginnings of names. Git sends it one only for each of these two options, so
+        // A server of protocol 2 can be asked for names that begin in some way. Git does so for these two options only, so
         // all branches come, or all tags, and everything where both are wanted; git itself picks what is named.
         let is_all = |test: fn(&Wanted) -> bool| !wanted.is_empty() && wanted.iter().all(test);
         if is_all(|wanted| wanted.name().starts_with("refs/heads/")) {
