@@ -19,6 +19,15 @@ use super::{
 use crate::failing::Failing;
 use crate::secret::Secret;
 
+/// Whose business a login is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LoginOwner {
+    /// That of the objects: a Secret that one of them names.
+    Objects,
+    /// That of whoever started us.
+    User,
+}
+
 /// Whose login is used.
 #[derive(Debug, Clone, Copy)]
 pub enum Login<'a> {
@@ -27,6 +36,9 @@ pub enum Login<'a> {
     /// That of whoever started us: the own configuration of git, its credential helpers, the agent of ssh.
     OfTheUser,
 }
+
+/// The user name of those who log in by a password alone. It is no secret, and hardly a sentence of git's is without it.
+const NOBODY: &str = "git";
 
 /// What else a way to a remote depends on.
 #[derive(Debug, Clone, Default)]
@@ -42,6 +54,7 @@ pub struct AccessOptions {
 /// The way to a remote repository. Its files are gone when it is dropped, so it must outlive the git process.
 #[derive(Debug)]
 pub struct Access {
+    owner: LoginOwner,
     environment: Vec<(OsString, OsString)>,
     scrubber: Scrubber,
     directory: PrivateDirectory,
@@ -113,7 +126,15 @@ impl Access {
             Login::Given(credentials) => preparation.give(url, credentials, options)?,
         }
         preparation.go_through_a_proxy(url, options)?;
-        preparation.finish()
+        preparation.finish(match login {
+            Login::Given(_) => LoginOwner::Objects,
+            Login::OfTheUser => LoginOwner::User,
+        })
+    }
+
+    /// Whose business the login is, and so who can put it right.
+    pub fn owner(&self) -> LoginOwner {
+        self.owner
     }
 
     /// The variables for a git process, to be added to an environment without any of git's own and without `HOME`.
@@ -145,7 +166,7 @@ impl Preparation {
 
     /// What a URL holds must not be seen, whether it is used or not. The user of SSH is no secret.
     fn learn_user_info(&mut self, url: &RemoteUrl) {
-        let user = url.user().filter(|_| url.transport() != Transport::Ssh);
+        let user = url.user().filter(|user| url.transport() != Transport::Ssh && *user != NOBODY);
         for secret in [user.map(str::as_bytes), url.password().map(Secret::expose)].into_iter().flatten() {
             self.scrubber.learn(secret);
         }
@@ -240,8 +261,12 @@ impl Preparation {
     /// Sends user and password with the first request: no refusal comes first, and git never has to ask for them.
     fn log_in(&mut self, url: &RemoteUrl, user: &[u8], password: &[u8]) {
         let both = Secret::new([user, b":".as_slice(), password].concat());
-        for secret in [user, password, both.expose()] {
+        for secret in [password, both.expose()] {
             self.scrubber.learn(secret);
+        }
+        // It may be a token.
+        if user != NOBODY.as_bytes() {
+            self.scrubber.learn(user);
         }
         self.set_header(url, format!("Authorization: Basic {}", STANDARD.encode(both.expose())).as_bytes());
     }
@@ -287,10 +312,11 @@ impl Preparation {
         }
     }
 
-    fn finish(mut self) -> Result<Access, AccessError> {
+    fn finish(mut self, owner: LoginOwner) -> Result<Access, AccessError> {
         let file = self.directory.write("config", self.configuration.as_bytes())?;
         self.set("GIT_CONFIG_GLOBAL", file);
         Ok(Access {
+            owner,
             environment: self.environment,
             scrubber: self.scrubber,
             directory: self.directory,

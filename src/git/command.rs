@@ -15,6 +15,8 @@ use std::time::{Duration, Instant};
 use super::access::Access;
 use super::process::{self, Ended, Running};
 use super::stop::StopSignal;
+use super::url::RemoteUrl;
+use super::words::Words;
 
 /// Variables that every git process inherits; what else it needs to reach a remote comes with the [`Access`].
 const INHERITED: [&str; 2] = ["PATH", "TMPDIR"];
@@ -78,8 +80,8 @@ pub enum GitError {
     Refused {
         /// The subcommand.
         verb: &'static str,
-        /// What git said, without secrets, on one line.
-        words: String,
+        /// What git said.
+        words: Words,
     },
     /// The time was up.
     #[error("git {verb} was ended after {} s without a result", after.as_secs().max(1))]
@@ -129,6 +131,7 @@ impl Git {
             git: self.clone(),
             verb,
             settings: Vec::new(),
+            url_settings: Vec::new(),
             arguments: Vec::new(),
             access: None,
             deadline: None,
@@ -143,6 +146,7 @@ pub struct Call<'a> {
     git: Git,
     verb: &'static str,
     settings: Vec<String>,
+    url_settings: Vec<(String, String)>,
     arguments: Vec<OsString>,
     access: Option<&'a Access>,
     deadline: Option<Instant>,
@@ -157,8 +161,8 @@ pub struct Printed {
     pub is_success: bool,
     /// Its standard output.
     pub output: Vec<u8>,
-    /// What it said on standard error, without secrets.
-    pub words: String,
+    /// What it said on standard error.
+    pub words: Words,
 }
 
 impl<'a> Call<'a> {
@@ -180,6 +184,13 @@ impl<'a> Call<'a> {
     #[must_use]
     pub fn setting(mut self, name: &str, value: &str) -> Self {
         self.settings.push(format!("{name}={value}"));
+        self
+    }
+
+    /// Sets a setting of git for this call and a URL, so that one for less of the URL does not count.
+    #[must_use]
+    pub fn setting_for(mut self, url: &RemoteUrl, section: &str, name: &str, value: &str) -> Self {
+        self.url_settings.push((format!("{section}.{url}.{name}"), value.to_owned()));
         self
     }
 
@@ -223,7 +234,7 @@ impl<'a> Call<'a> {
             return Ok(printed.output);
         }
         git.check_age()?;
-        Err(GitError::Refused { verb, words: one_line(&printed.words) })
+        Err(GitError::Refused { verb, words: printed.words })
     }
 
     /// Makes the call and gives what it prints, even where git is not content.
@@ -251,7 +262,9 @@ impl<'a> Call<'a> {
             Ok(Ended::Flooded) => Err(GitError::Flooded { verb }),
             Ok(Ended::Itself { is_success, output, words }) => {
                 let words = String::from_utf8_lossy(&words);
-                let words = self.access.map_or_else(|| words.to_string(), |access| access.scrub(&words));
+                let words = Words::new(words, |line| {
+                    self.access.map_or_else(|| line.to_owned(), |access| access.scrub(line))
+                });
                 Ok(Printed { is_success, output, words })
             }
         }
@@ -289,6 +302,13 @@ impl<'a> Call<'a> {
         for setting in &self.settings {
             command.arg("-c").arg(setting);
         }
+        // A URL may have an equals sign in it, where an argument would end the name.
+        for (count, (name, value)) in self.url_settings.iter().enumerate() {
+            command
+                .env(format!("GIT_CONFIG_KEY_{count}"), name)
+                .env(format!("GIT_CONFIG_VALUE_{count}"), value);
+            command.env("GIT_CONFIG_COUNT", (count + 1).to_string());
+        }
         command.arg(self.verb).args(&self.arguments);
         process::lead_a_group(&mut command);
         Ok(command)
@@ -305,12 +325,4 @@ impl Git {
         let version = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
         if version < OLDEST { Err(GitError::TooOld { found: found.to_owned() }) } else { Ok(()) }
     }
-}
-
-/// What git said, on one line, without the words that git puts in front.
-pub(super) fn one_line(words: &str) -> String {
-    let lines = words.lines().map(str::trim).filter(|line| !line.is_empty());
-    let lines =
-        lines.map(|line| line.strip_prefix("fatal: ").or(line.strip_prefix("error: ")).unwrap_or(line));
-    lines.collect::<Vec<_>>().join("; ")
 }

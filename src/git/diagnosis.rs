@@ -3,6 +3,9 @@
 //! Git has one exit status for everything that can go wrong on the way to a remote. Its words, in the locale `C`,
 //! have been the same for years; where none of those here are found, they are passed on as they are.
 
+use super::access::LoginOwner;
+use super::words::Words;
+
 /// What is the matter between here and a remote.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trouble {
@@ -142,19 +145,56 @@ const NOISE: [&str; 18] = [
 ];
 
 /// What of git's words is worth saying behind [`Trouble::advice`].
-pub(super) fn telling(words: &str) -> String {
-    let is_telling = |line: &&str| !NOISE.iter().any(|noise| line.starts_with(noise));
-    words.split("; ").filter(is_telling).collect::<Vec<_>>().join("; ")
+pub(super) fn telling(words: &Words) -> String {
+    words.choose(|line| !NOISE.iter().any(|noise| line.starts_with(noise)))
 }
 
-/// What git's words mean, where they are known.
+/// What git's words mean, where they are known. They must be in full.
 pub(super) fn diagnose(words: &str) -> Option<Trouble> {
     TABLE.iter().find(|(known, _)| words.contains(known)).map(|(_, trouble)| *trouble)
 }
 
 impl Trouble {
-    /// What to tell the user, and what to do about it.
-    pub fn advice(self) -> &'static str {
+    /// What to tell the user, and what can be done about it by the one whose business the login is.
+    pub fn advice(self, owner: LoginOwner) -> &'static str {
+        match owner {
+            LoginOwner::Objects => self.advice_on_secret(),
+            LoginOwner::User => self.advice_on_set_up().unwrap_or_else(|| self.advice_on_secret()),
+        }
+    }
+
+    /// What differs where git logs in by its user's own set-up.
+    fn advice_on_set_up(self) -> Option<&'static str> {
+        Some(match self {
+            Self::Authentication => {
+                "the server does not accept your login, or wants one; check that git's credential helper has the right one for this server"
+            }
+            Self::Forbidden => "the server forbids it (403); your login needs the right to read and to push",
+            Self::NoRepository => "there is no such repository, or your login may not see it",
+            Self::Certificate => {
+                "the server's certificate is not trusted; name its authority's certificate by http.sslCAInfo in your configuration of git"
+            }
+            Self::Authority => {
+                "the trusted certificates cannot be read; check http.sslCAInfo in your configuration of git"
+            }
+            Self::Handshake => {
+                "no TLS connection comes about; check the port in the URL, and http.sslCert and http.sslKey in your configuration of git if the server wants a client certificate"
+            }
+            Self::HostKeyChanged => {
+                "the server's host key is another than the one in your known_hosts; if the server really has a new key, put it there"
+            }
+            Self::HostKeyUnknown => {
+                "the server's host key is not in your known_hosts, or is another one there"
+            }
+            Self::KeyRefused => {
+                "the server does not accept your SSH keys; check that the right one is in your SSH agent"
+            }
+            Self::KeyLocked => "your SSH key cannot be opened; add it to your SSH agent",
+            _ => return None,
+        })
+    }
+
+    fn advice_on_secret(self) -> &'static str {
         match self {
             Self::Authentication => {
                 "the server does not accept the credentials, or wants some; check the Secret that spec.secretRef of the GitRepository names"
@@ -234,22 +274,26 @@ mod tests {
         for (words, wanted) in [
             ("could not read Username for 'http://h': terminal prompts disabled", ""),
             (
-                "@@@; @    WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED!     @; The fingerprint is; SHA256:x.; Offending key in /x:2; remove with:; ssh-keygen -f \"/x\" -R \"h\"; Host key verification failed.",
+                "@@@\n@    WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED!     @\nThe fingerprint is\nSHA256:x.\nOffending key in /x:2\n  remove with:\n  ssh-keygen -f \"/x\" -R \"h\"\nHost key verification failed.",
                 "The fingerprint is; SHA256:x.",
             ),
             (
-                "RPC failed; HTTP 403 curl 22 The requested URL returned error: 403; the remote end hung up unexpectedly",
+                "RPC failed; HTTP 403 curl 22 The requested URL returned error: 403\nfatal: the remote end hung up unexpectedly",
                 "RPC failed; HTTP 403 curl 22 The requested URL returned error: 403",
             ),
         ] {
-            assert_eq!(telling(words), wanted);
+            assert_eq!(telling(&Words::new(words, str::to_owned)), wanted);
         }
     }
 
     #[test]
     fn every_meaning_has_words() {
         for (words, trouble) in TABLE {
-            assert!(!trouble.advice().is_empty(), "{words}");
+            for owner in [LoginOwner::Objects, LoginOwner::User] {
+                assert!(!trouble.advice(owner).is_empty(), "{words}");
+            }
+            let advice = trouble.advice(LoginOwner::User);
+            assert!(!advice.contains("Secret") && !advice.contains("ca.crt"), "{words}: {advice}");
         }
     }
 }

@@ -8,7 +8,7 @@ use super::commit::CommitError;
 use super::diagnosis::Trouble;
 use super::mirror::MirrorError;
 use super::name::{CommitId, RefName};
-use super::remote::RemoteError;
+use super::remote::{Doing, RemoteError};
 use super::tree;
 use crate::failing::Failing;
 
@@ -143,11 +143,7 @@ impl SyncError {
     pub fn is_checkout(&self) -> bool {
         match self {
             Self::Commit(_) | Self::Ledger(_) | Self::Refused { .. } | Self::Overtaken { .. } => false,
-            Self::Remote(
-                RemoteError::Troubled { doing, .. }
-                | RemoteError::Failed { doing, .. }
-                | RemoteError::Redirected { doing, .. },
-            ) => *doing != "push to",
+            Self::Remote(error) => error.doing() != Doing::Push,
             _ => true,
         }
     }

@@ -1,6 +1,7 @@
 //! One push: what is asked of the remote, and what it answers.
 
 use super::name::{CommitId, RefName};
+use super::words::Words;
 
 /// What to push.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -59,29 +60,34 @@ pub(super) struct PushLine {
     /// Whether it points at the new commit now.
     pub(super) is_done: bool,
     /// The words for it, such as `[remote rejected] (pre-receive hook declined)`.
-    pub(super) words: String,
+    pub(super) words: Words,
 }
 
 impl PushReply {
-    /// Reads what `git push --porcelain` prints.
-    pub(super) fn parse(output: &[u8], words: &str) -> Self {
+    /// Reads what `git push --porcelain` prints; `scrub` takes the secrets out of a server's words.
+    pub(super) fn parse(output: &[u8], words: &Words, scrub: impl Fn(&str) -> String) -> Self {
         let output = String::from_utf8_lossy(output);
         let lines = output.lines().filter_map(|line| {
             let mut parts = line.splitn(3, '\t');
             let (flag, names, words) = (parts.next()?, parts.next()?, parts.next()?);
             let (_, reference) = names.split_once(':')?;
-            let words = words.trim().to_owned();
+            let words = Words::new(words.trim(), &scrub);
             Some(PushLine { reference: reference.to_owned(), is_done: flag != "!", words })
         });
-        let hooks = words.lines().filter_map(|line| line.strip_prefix("remote:")).map(str::trim);
+        let hooks = words.lines().filter(|(full, _)| full.starts_with("remote:"));
+        let hooks = hooks.map(|(_, shown)| shown.split_once(':').map_or(shown, |(_, said)| said).trim());
         let hooks: Vec<&str> = hooks.filter(|line| !line.is_empty()).collect();
         Self { lines: lines.collect(), hooks: hooks.join("; ") }
     }
 
     /// Whether a reference points at the new commit now, for all that the remote says.
     pub(super) fn is_done(&self, reference: &RefName) -> bool {
-        // Gerrit refuses a change that it has got already.
-        let has = |line: &PushLine| line.is_done || line.words.contains("no new changes");
+        // Gerrit refuses a change that it has got already. That concerns only what is up for review: a branch or tag
+        // that is refused does not point at the commit, whatever a server says.
+        let is_for_review =
+            !["refs/heads/", "refs/tags/"].iter().any(|place| reference.as_str().starts_with(place));
+        let is_known = |line: &PushLine| is_for_review && line.words.full().contains("no new changes");
+        let has = |line: &PushLine| line.is_done || is_known(line);
         self.lines.iter().any(|line| line.reference == reference.as_str() && has(line))
     }
 
@@ -92,22 +98,22 @@ impl PushReply {
 
     /// Whether a reference was found to be another than planned on, so that nothing was sent.
     pub(super) fn is_overtaken(&self, reference: &RefName) -> bool {
-        let is_stale = |line: &PushLine| !line.is_done && line.words.contains("(stale info)");
+        let is_stale = |line: &PushLine| !line.is_done && line.words.full().contains("(stale info)");
         self.lines.iter().any(|line| line.reference == reference.as_str() && is_stale(line))
     }
 
     /// Whether it is certain that a reference does not point at the new commit because of this push.
     pub(super) fn is_refused(&self, reference: &RefName) -> bool {
         // A remote failure means that nothing was heard of it.
-        let is_certain = |line: &PushLine| !line.is_done && !line.words.contains("remote failure");
+        let is_certain = |line: &PushLine| !line.is_done && !line.words.full().contains("remote failure");
         self.lines.iter().any(|line| line.reference == reference.as_str() && is_certain(line))
     }
 
     /// The remote's words on a reference that it refused.
     pub(super) fn refusal(&self, reference: &RefName) -> String {
         let line = self.lines.iter().find(|line| line.reference == reference.as_str());
-        let words = line.map_or("no answer", |line| &line.words);
-        if self.hooks.is_empty() { words.to_owned() } else { format!("{words}: {}", self.hooks) }
+        let words = line.map_or_else(|| "no answer".to_owned(), |line| line.words.to_string());
+        if self.hooks.is_empty() { words } else { format!("{words}: {}", self.hooks) }
     }
 }
 
@@ -121,10 +127,16 @@ mod tests {
             !\t1111:refs/heads/x\t[remote rejected] (pre-receive hook declined)\n\
             !\t1111:refs/for/main\t[remote rejected] (no new changes)\n=\t1111:refs/heads/same\t[up to date]\n\
             !\t1111:refs/heads/stale\t[rejected] (stale info)\n\
+            !\t1111:refs/heads/known\t[remote rejected] (no new changes)\n\
+            !\t1111:refs/tags/known\t[remote rejected] (no new changes)\n\
             !\t1111:refs/heads/lost\t[remote failure] (remote failed to report status)\nDone\n";
         let reply = PushReply::parse(
             output,
-            "remote: Not on Fridays.        \nremote: \nerror: failed to push some refs\n",
+            &Words::new(
+                "remote: Not on Fridays.        \nremote: \nerror: failed to push some refs\n",
+                str::to_owned,
+            ),
+            str::to_owned,
         );
         let name = |name: &str| name.parse::<RefName>().unwrap();
         for (reference, is_done) in [
@@ -136,12 +148,15 @@ mod tests {
             ("refs/heads/unheard", false),
             ("refs/heads/stale", false),
             ("refs/heads/lost", false),
+            ("refs/heads/known", false),
+            ("refs/tags/known", false),
         ] {
             assert_eq!(reply.is_done(&name(reference)), is_done, "{reference}");
         }
         for (reference, is_refused, is_overtaken) in [
             ("refs/heads/main", false, false),
             ("refs/heads/x", true, false),
+            ("refs/heads/known", true, false),
             ("refs/heads/stale", true, true),
             ("refs/heads/lost", false, false),
             ("refs/heads/unheard", false, false),
@@ -151,6 +166,16 @@ mod tests {
         }
         let words = reply.refusal(&name("refs/heads/x"));
         assert_eq!(words, "[remote rejected] (pre-receive hook declined): Not on Fridays.");
+    }
+
+    #[test]
+    fn a_servers_words_show_no_secret_and_mean_the_same() {
+        let scrub = |line: &str| line.replace("info", "••••").replace("remote", "••••");
+        let output = b"!\t1111:refs/heads/a\t[rejected] (stale info)\n";
+        let reply = PushReply::parse(output, &Words::new("remote: no info\n", scrub), scrub);
+        let name: RefName = "refs/heads/a".parse().unwrap();
+        assert!(reply.is_overtaken(&name));
+        assert_eq!(reply.refusal(&name), "[rejected] (stale ••••): no ••••");
     }
 
     #[test]

@@ -1,15 +1,18 @@
 //! The remote side of a mirror: what it lists, what is fetched from it, what is pushed to it.
 
+use std::fmt;
 use std::time::{Duration, Instant};
 
-use super::access::Access;
+use super::access::{Access, LoginOwner};
 use super::command::{Call, GitError, Printed};
 use super::diagnosis::{Trouble, diagnose, telling};
 use super::listing::{Listing, ListingError};
 use super::mirror::Mirror;
 use super::name::{CommitId, RefName};
+use super::process;
 use super::push::{PushReply, PushRequest};
-use super::url::RemoteUrl;
+use super::redirect::Redirect;
+use super::url::{RemoteUrl, Transport};
 
 /// Where a remote is, how it is reached, and what it may cost.
 #[derive(Debug)]
@@ -22,20 +25,46 @@ pub struct Remote {
     pub timeout: Duration,
     /// The size that the mirror may have, in bytes.
     pub size_limit: u64,
+    /// Where the server sends those who ask at the address. Nobody else can know, so it begins as none.
+    pub redirect: Option<Redirect>,
+}
+
+/// What is done with a remote.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Doing {
+    /// Its references are listed.
+    List,
+    /// Objects are fetched.
+    Fetch,
+    /// Commits are pushed.
+    Push,
+}
+
+/// Prints what stands before the remote's address in a sentence.
+impl fmt::Display for Doing {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::List => "list",
+            Self::Fetch => "fetch",
+            Self::Push => "push to",
+        })
+    }
 }
 
 /// Why a remote did not do what it was asked.
 #[derive(Debug, thiserror::Error)]
 pub enum RemoteError {
     /// Something between here and there that is known.
-    #[error("unable to {doing} '{url}': {}{}", trouble.advice(), behind_colon(words))]
+    #[error("unable to {doing} '{url}': {}{}", trouble.advice(*owner), behind_colon(words))]
     Troubled {
         /// What was being done.
-        doing: &'static str,
+        doing: Doing,
         /// The remote.
         url: String,
         /// What is the matter.
         trouble: Trouble,
+        /// Who can put a login right.
+        owner: LoginOwner,
         /// Git's words.
         words: String,
     },
@@ -43,7 +72,7 @@ pub enum RemoteError {
     #[error("unable to {doing} '{url}'")]
     Failed {
         /// What was being done.
-        doing: &'static str,
+        doing: Doing,
         /// The remote.
         url: String,
         /// Why.
@@ -57,11 +86,20 @@ pub enum RemoteError {
     )]
     Redirected {
         /// What was being done.
-        doing: &'static str,
+        doing: Doing,
         /// The remote.
         url: String,
-        /// Where it sends us.
+        /// Where it sends us, without user info.
         target: String,
+    },
+    /// The remote lists more than anybody has.
+    #[error(
+        "unable to list '{url}': its references take more than {} MiB, and a listing is never used in part; delete the \
+         branches and tags there that nobody needs", process::OUTPUT >> 20
+    )]
+    Overlong {
+        /// The remote.
+        url: String,
     },
     /// The remote's answer is no listing of ours.
     #[error("unable to list '{url}'")]
@@ -91,6 +129,17 @@ fn behind_colon(words: &str) -> String {
 }
 
 impl RemoteError {
+    /// What was being done, where it makes a difference.
+    pub(super) fn doing(&self) -> Doing {
+        match self {
+            Self::Troubled { doing, .. } | Self::Failed { doing, .. } | Self::Redirected { doing, .. } => {
+                *doing
+            }
+            Self::Listing { .. } | Self::Overlong { .. } => Doing::List,
+            Self::TooLarge { .. } => Doing::Fetch,
+        }
+    }
+
     /// What is the matter, where it is known.
     pub fn trouble(&self) -> Option<Trouble> {
         match self {
@@ -113,18 +162,23 @@ impl Remote {
         deadline: Instant,
     ) -> Result<Listing, RemoteError> {
         let mut call = self.call(mirror, "ls-remote", deadline).argument("--quiet");
-        // With these two, a server of protocol 2 sends only what is asked for.
+        // A server of protocol 2 can be asked for names that begin in some way. Git does so for these two options only, so
+        // all branches come, or all tags, and everything where both are wanted; git itself picks what is named.
         let is_all = |test: fn(&Wanted) -> bool| !wanted.is_empty() && wanted.iter().all(test);
         if is_all(|wanted| wanted.name().starts_with("refs/heads/")) {
             call = call.argument("--heads");
         } else if is_all(|wanted| wanted.name().starts_with("refs/tags/")) {
             call = call.argument("--tags");
         }
-        let call = call.argument("--").argument(self.url.to_argument());
+        let call = call.argument("--").argument(self.address().to_argument());
         let call = call.arguments(wanted.iter().flat_map(Wanted::patterns));
-        let output = call.run().map_err(|cause| self.explain("list", cause))?;
-        let listing = Listing::parse(&output);
-        listing.map_err(|cause| RemoteError::Listing { url: self.url.to_string(), cause })
+        let url = || self.address().to_string();
+        let output = match call.run() {
+            Ok(output) => output,
+            Err(GitError::Flooded { .. }) => return Err(RemoteError::Overlong { url: url() }),
+            Err(cause) => return Err(self.explain(Doing::List, cause)),
+        };
+        Listing::parse(&output).map_err(|cause| RemoteError::Listing { url: url(), cause })
     }
 
     /// Fetches commits, or tag objects, without their history.
@@ -169,13 +223,13 @@ impl Remote {
         let call = call.setting("fetch.unpackLimit", "1");
         let call = call
             .arguments(["--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance", "--"])
-            .argument(self.url.to_argument())
+            .argument(self.address().to_argument())
             .arguments(objects.iter().map(|object| format!("+{object}:{}", Mirror::kept_name(*object))))
             .watch(&mut is_within_limit);
-        let too_large = || RemoteError::TooLarge { url: self.url.to_string(), limit: self.size_limit };
+        let too_large = || RemoteError::TooLarge { url: self.address().to_string(), limit: self.size_limit };
         match call.run() {
             Err(GitError::Stopped { .. }) => Err(too_large()),
-            Err(cause) => Err(self.explain("fetch", cause)),
+            Err(cause) => Err(self.explain(Doing::Fetch, cause)),
             Ok(_) if mirror.size() > self.size_limit => Err(too_large()),
             Ok(_) => Ok(()),
         }
@@ -192,7 +246,7 @@ impl Remote {
         request: &PushRequest,
         deadline: Instant,
     ) -> Result<PushReply, RemoteError> {
-        let explain = |cause| self.explain("push to", cause);
+        let explain = |cause| self.explain(Doing::Push, cause);
         let make = |with_options: bool| {
             // The server tells what its references point at, and where one of them is what our commits stand on, it
             // has all that is below. Only otherwise is it worth asking what else it has.
@@ -203,74 +257,71 @@ impl Remote {
             let options = request.options.iter().filter(|_| with_options);
             call = call.arguments(options.map(|(key, value)| format!("--push-option={key}={value}")));
             call = call.arguments(request.leases().map(|lease| format!("--force-with-lease={lease}")));
-            call.argument("--").argument(self.url.to_argument()).arguments(request.refspecs()).run_whatever()
+            call.argument("--")
+                .argument(self.address().to_argument())
+                .arguments(request.refspecs())
+                .run_whatever()
         };
         let mut printed = make(true).map_err(explain)?;
         // Flux drops options that a server does not take.
-        if !printed.is_success && diagnose(&printed.words) == Some(Trouble::NoPushOptions) {
+        if !printed.is_success && diagnose(printed.words.full()) == Some(Trouble::NoPushOptions) {
             printed = make(false).map_err(explain)?;
         }
         let Printed { is_success, output, words } = printed;
-        let reply = PushReply::parse(&output, &words);
+        let reply = PushReply::parse(&output, &words, |text| self.access.scrub(text));
         if !is_success && reply.lines.is_empty() {
-            let words = super::command::one_line(&words);
             return Err(explain(GitError::Refused { verb: "push", words }));
         }
         Ok(reply)
     }
 
     fn call<'a>(&'a self, mirror: &Mirror, verb: &'static str, deadline: Instant) -> Call<'a> {
-        let scheme = format!("protocol.{}.allow", self.url.transport().scheme());
+        self.call_at(self.address(), mirror, verb, deadline)
+    }
+
+    /// A call that may reach `url`.
+    pub(super) fn call_at<'a>(
+        &'a self,
+        url: &RemoteUrl,
+        mirror: &Mirror,
+        verb: &'static str,
+        deadline: Instant,
+    ) -> Call<'a> {
+        let own = [url.transport()];
+        let transports = match (self.access.owner(), url.transport()) {
+            (_, Transport::Local) | (LoginOwner::Objects, _) => own.as_slice(),
+            // Their `url.….insteadOf` may turn one into another.
+            (LoginOwner::User, _) => &[Transport::Http, Transport::Https, Transport::Ssh],
+        };
         // Should we be killed, nobody is left to end the process at its deadline: then git gives up by itself on a
         // server that is silent.
         let patience = deadline.saturating_duration_since(Instant::now()).as_secs() + 1;
-        mirror
-            .git()
-            .call(verb)
-            .access(&self.access)
-            .setting(&scheme, "always")
+        let mut call = mirror.git().call(verb);
+        for transport in transports {
+            call = call.setting(&format!("protocol.{}.allow", transport.scheme()), "always");
+        }
+        if matches!(url.transport(), Transport::Http | Transport::Https) {
+            // A user's own setting for a part of this URL would go before the one for all.
+            call = call.setting_for(url, "http", "followRedirects", "false");
+        }
+        call.access(&self.access)
             .setting("http.lowSpeedLimit", "1")
             .setting("http.lowSpeedTime", &patience.to_string())
             .deadline(deadline)
     }
 
-    fn explain(&self, doing: &'static str, cause: GitError) -> RemoteError {
-        let url = self.url.to_string();
+    fn explain(&self, doing: Doing, cause: GitError) -> RemoteError {
+        let url = self.address().to_string();
         match cause {
-            GitError::Refused { verb, words } => match diagnose(&words) {
+            GitError::Refused { verb, words } => match diagnose(words.full()) {
                 Some(trouble) => {
                     let words = telling(&words);
-                    RemoteError::Troubled { doing, url, trouble, words }
+                    RemoteError::Troubled { doing, url, trouble, owner: self.access.owner(), words }
                 }
                 None => RemoteError::Failed { doing, url, cause: GitError::Refused { verb, words } },
             },
             cause => RemoteError::Failed { doing, url, cause },
         }
-    }
-
-    /// Where the server sends those who ask at the remote's address, if it sends them anywhere.
-    ///
-    /// Git does not say where a redirect leads that it does not follow, except in a trace of what it receives.
-    pub(super) fn find_redirect(
-        &self,
-        mirror: &Mirror,
-        is_of_push: bool,
-        deadline: Instant,
-    ) -> Option<String> {
-        let verb = if is_of_push { "push" } else { "ls-remote" };
-        let call = self.call(mirror, verb, deadline);
-        let call = call.environment("GIT_TRACE_CURL", "1").environment("GIT_TRACE_CURL_NO_DATA", "1");
-        // Neither changes anything; the push gets as far as the question what there is.
-        let (option, reference) =
-            if is_of_push { ("--dry-run", ":refs/heads/none") } else { ("--quiet", "refs/heads/none") };
-        let call = call.arguments([option, "--"]).argument(self.url.to_argument()).argument(reference);
-        let printed = call.run_whatever().ok()?;
-        printed.words.lines().find_map(|line| {
-            let (_, header) = line.split_once("Recv header")?;
-            let (_, header) = header.split_once(": ")?;
-            let (name, target) = header.split_once(": ")?;
-            name.eq_ignore_ascii_case("location").then(|| target.trim().to_owned())
-        })
     }
 }
 

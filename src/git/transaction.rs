@@ -16,8 +16,9 @@ use super::mirror::Mirror;
 use super::name::CommitId;
 use super::outcome::{Outcome, Target};
 use super::pause::pause;
-use super::remote::{Remote, RemoteError};
-use super::url::RemoteUrl;
+use super::redirect::Redirect;
+use super::remote::{Doing, Remote, RemoteError};
+use super::url;
 use super::writer::WriterOptions;
 use crate::update::{FileTree, MarkerIndex};
 
@@ -120,9 +121,8 @@ pub(super) fn transact<P: Proposer>(
     let mut ledger = Ledger::load(mirror.folder());
     let mut repairs = Repairs::default();
     let redirected = ledger.redirect.as_ref().and_then(|target| remote.url.redirected(target).ok());
-    if let Some(url) = redirected.filter(|url| url.is_same_origin(&remote.url)) {
-        repairs.configured = Some(std::mem::replace(&mut remote.url, url));
-    }
+    let redirected = redirected.filter(|url| url.is_same_origin(&remote.url));
+    remote.redirect = redirected.map(|url| Redirect { url, is_remembered: true });
     let mut attempt = Attempt::new(proposals, options.is_rehearsal);
     let mut tries = 0;
     loop {
@@ -158,8 +158,6 @@ pub(super) fn transact<P: Proposer>(
 struct Repairs {
     has_begun_anew: bool,
     has_followed: bool,
-    /// The address that was given, where one that an earlier run was redirected to is used instead.
-    configured: Option<RemoteUrl>,
 }
 
 impl Repairs {
@@ -181,17 +179,18 @@ impl Repairs {
                 Err(error) => Ended::Failed(error.into()),
             };
         }
-        let is_elsewhere =
-            matches!(error.trouble(), Some(Trouble::Redirected | Trouble::NoRepository | Trouble::Forbidden));
-        if let Some(configured) = self.configured.take_if(|_| is_elsewhere) {
+        let is_elsewhere = matches!(
+            error.trouble(),
+            Some(Trouble::Redirected | Trouble::NoRepository | Trouble::Forbidden | Trouble::Authentication)
+        );
+        if remote.redirect.take_if(|redirect| redirect.is_remembered && is_elsewhere).is_some() {
             // What was remembered no longer holds.
-            remote.url = configured;
             ledger.redirect = None;
             let _ = ledger.store(mirror.folder());
             return Ended::Mended;
         }
-        if error.trouble() == Some(Trouble::Redirected) {
-            return self.follow(error, mirror, remote, ledger);
+        if let SyncError::Remote(RemoteError::Troubled { doing, trouble: Trouble::Redirected, .. }) = error {
+            return self.follow((doing, error), mirror, remote, ledger);
         }
         if error.trouble() == Some(Trouble::Gone) {
             return Ended::Overtaken;
@@ -202,26 +201,28 @@ impl Repairs {
     /// Goes where the server sends us if it is the same server; a forge that adds `.git`, say.
     fn follow(
         &mut self,
-        error: SyncError,
+        (doing, error): (Doing, SyncError),
         mirror: &Mirror,
         remote: &mut Remote,
         ledger: &mut Ledger,
     ) -> Ended {
-        let is_of_push = !error.is_checkout();
-        let Some(target) = remote.find_redirect(mirror, is_of_push, Instant::now() + remote.timeout) else {
+        let deadline = Instant::now() + remote.timeout;
+        let Some(target) = remote.find_redirect(mirror, (doing, remote.address()), deadline) else {
             return Ended::Failed(error);
         };
-        match remote.url.redirected(&target) {
+        match remote.address().redirected(&target) {
             Ok(url) if !self.has_followed && url.is_same_origin(&remote.url) => {
                 self.has_followed = true;
-                ledger.redirect = Some(target);
+                // Not as it came: a server may have put user info in.
+                ledger.redirect = Some(url.to_location());
                 let _ = ledger.store(mirror.folder());
-                remote.url = url;
+                remote.redirect = Some(Redirect { url, is_remembered: false });
                 Ended::Mended
             }
             _ => {
-                let url = remote.url.to_string();
-                Ended::Failed(RemoteError::Redirected { doing: "reach", url, target }.into())
+                let url = remote.address().to_string();
+                let target = remote.access.scrub(&url::redact(&target));
+                Ended::Failed(RemoteError::Redirected { doing, url, target }.into())
             }
         }
     }

@@ -259,6 +259,11 @@ impl RemoteUrl {
         self.origin.is_some() && self.origin == other.origin
     }
 
+    /// Where git asks for the repository first, and so what a redirect to it names.
+    pub(super) fn to_location(&self) -> String {
+        format!("{}/info/refs", self.to_string().trim_end_matches('/'))
+    }
+
     /// The repository that the server means when it answers `URL/info/refs?service=…` by a redirect to `location`.
     ///
     /// It has this URL's user info when it is on the same server, and none otherwise.
@@ -272,9 +277,9 @@ impl RemoteUrl {
         if location.is_empty() || location.chars().any(char::is_control) {
             return Err(no_repository());
         }
-        let asked = format!("{}/info/refs", self.to_string().trim_end_matches('/'));
-        let mut target =
-            url::Url::parse(&asked).and_then(|asked| asked.join(location)).map_err(|_| no_repository())?;
+        let mut target = url::Url::parse(&self.to_location())
+            .and_then(|asked| asked.join(location))
+            .map_err(|_| no_repository())?;
         if !matches!(target.scheme(), "http" | "https") {
             return Err(RemoteUrlError::Scheme { shown, scheme: target.scheme().to_owned() });
         }
@@ -307,7 +312,7 @@ impl fmt::Debug for RemoteUrl {
 type Flaw = std::borrow::Cow<'static, str>;
 
 /// A text with all that could be user info hidden, on one line.
-fn redact(text: &str) -> String {
+pub(super) fn redact(text: &str) -> String {
     let start = text.find("://").map_or(0, |at| at + "://".len());
     let shown = match text[start..].rfind('@') {
         Some(at) => format!("{}••••{}", &text[..start], &text[start + at..]),

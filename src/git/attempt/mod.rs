@@ -126,6 +126,7 @@ impl<P: Proposer> Attempt<P> {
         let ground = Ground { mirror, remote, listing, old, deadline };
         let mut arrivals = order.arrivals;
         if !order.request.updates.is_empty() {
+            remote.confirm(mirror).map_err(SyncError::from)?;
             for candidate in self.open() {
                 candidate.note_pending(old, tip, ledger);
             }

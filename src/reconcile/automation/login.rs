@@ -113,7 +113,7 @@ pub async fn log_in(
         let credentials = credentials(objects, source, &url).await?;
         Access::prepare(&url, Login::Given(&credentials), &access)?
     };
-    Ok(Remote { url, access, timeout: source.timeout, size_limit: options.mirror_size })
+    Ok(Remote { url, access, timeout: source.timeout, size_limit: options.mirror_size, redirect: None })
 }
 
 async fn credentials(

@@ -88,7 +88,8 @@ impl Place {
         let access =
             Access::prepare(&url, Login::Given(&Credentials::Local), &AccessOptions::default()).unwrap();
         let mirror = MirrorKey { namespace: "default".into(), name: "fleet".into(), url: url.to_string() };
-        let remote = Remote { url, access, timeout: Duration::from_secs(120), size_limit: self.limit };
+        let remote =
+            Remote { url, access, timeout: Duration::from_secs(120), size_limit: self.limit, redirect: None };
         let target = Target {
             checkout: CheckoutReference::Branch("main".parse().unwrap()),
             push: "main".parse().unwrap(),

@@ -3,7 +3,7 @@
 use crate::support::bare_repository::BareRepository;
 use crate::support::content::file;
 use crate::support::fleet::{podinfo, tag_line};
-use crate::support::git_host::{Access, Fault, GitHost, Operation, Settings};
+use crate::support::git_host::{Access, Fault, GitHost, Operation, Record, Settings};
 use crate::support::manifests::automation;
 use crate::support::remote_fleet::{RemoteFleet, git_fields, git_repository, outcome_and_commit, secret};
 
@@ -48,44 +48,116 @@ fn no_credential_ever_reaches_another_server() {
     }
 }
 
+/// A fleet behind a bearer token, in the manifest by the address `fleet` and moved to `fleet.git`.
+fn moved_fleet() -> RemoteFleet {
+    let fleet = fleet(Access::bearer("to-ken"), "bearerToken: to-ken", "fleet");
+    fleet.host.moved("fleet", "fleet.git");
+    fleet
+}
+
+/// The paths that were asked for since `seen` requests, without what git appends.
+fn asked(fleet: &RemoteFleet, seen: usize) -> Vec<String> {
+    let path = |record: &Record| record.request.path.split('/').nth(1).unwrap_or_default().to_owned();
+    fleet.host.requests()[seen..].iter().map(path).collect()
+}
+
 #[test]
 fn a_redirect_within_a_server_is_followed_and_remembered() {
-    let fleet = fleet(Access::bearer("to-ken"), "bearerToken: to-ken", "fleet");
-    // Once for git, and once for the question where to.
-    for _ in 0..2 {
-        let to = fleet.host.url("fleet.git");
-        fleet.host.once(Operation::ListForFetch, Fault::Redirect { status: 301, to });
-    }
+    let fleet = moved_fleet();
     let run = fleet.run().with_status(0);
     assert_eq!(outcome_and_commit(&run), ("pushed".to_owned(), Some(fleet.tip())));
     fleet.assert_pushed_once();
-    let seen = fleet.host.requests().len();
-    assert_eq!(fleet.host.requests().iter().filter(|record| record.answer == Some(301)).count(), 2);
+    // Once for git, and once for the question where to.
+    assert_eq!(asked(&fleet, 0).iter().filter(|path| *path == "fleet").count(), 2);
     fleet.repository.commit("main", "Another", &[file("other.yaml", "1\n")]);
+    let seen = fleet.host.requests().len();
     assert_eq!(outcome_and_commit(&fleet.run_with_tag("5.0.4").with_status(0)).0, "pushed");
-    for record in &fleet.host.requests()[seen..] {
-        assert!(record.request.path.starts_with("/fleet.git/"), "{}", record.request.path);
-    }
+    // Only the question before the push.
+    assert_eq!(asked(&fleet, seen).iter().filter(|path| *path == "fleet").count(), 1);
+    let seen = fleet.host.requests().len();
+    fleet.run_with_tag("5.0.4").with_status(0);
+    assert!(
+        asked(&fleet, seen).iter().all(|path| path == "fleet.git"),
+        "where nothing is pushed, nothing is asked"
+    );
     fleet.assert_sound();
 }
 
 #[test]
+fn a_redirect_is_followed_though_the_users_name_is_in_the_path() {
+    for (user, from, to) in [
+        ("git", "fleet", "fleet.git"),
+        ("alice", "alice/fleet", "alice/fleet.git"),
+        ("fleet", "fleet", "fleet.git"),
+    ] {
+        let fleet =
+            fleet(Access::basic(user, "pass-word"), &format!("username: {user}, password: pass-word"), from);
+        if to != "fleet.git" {
+            std::os::unix::fs::symlink(".", fleet.root().join("served").join(user)).unwrap();
+        }
+        fleet.host.moved(from, to);
+        fleet.run().with_status(0);
+        fleet.assert_pushed_once();
+    }
+}
+
+#[test]
 fn a_remembered_redirect_that_no_longer_leads_anywhere_is_forgotten() {
-    let fleet = fleet(Access::bearer("to-ken"), "bearerToken: to-ken", "fleet");
-    for _ in 0..2 {
-        let to = fleet.host.url("fleet.git");
-        fleet.host.once(Operation::ListForFetch, Fault::Redirect { status: 301, to });
+    for status in [404, 403, 401] {
+        let fleet = moved_fleet();
+        fleet.run().with_status(0);
+        fleet.host.heal();
+        let place = fleet.root().join("served/fleet");
+        std::fs::rename(fleet.repository.path(), &place).unwrap();
+        if status != 404 {
+            fleet.host.once(Operation::ListForFetch, Fault::Status(status));
+        }
+        assert_eq!(outcome_and_commit(&fleet.run_with_tag("5.0.4").with_status(0)).0, "pushed");
+        assert_eq!(BareRepository::existing(&place).log("main").len(), 3);
+        let seen = fleet.host.requests().len();
+        fleet.run_with_tag("5.0.5").with_status(0);
+        assert!(asked(&fleet, seen).iter().all(|path| path == "fleet"), "{status}");
     }
+}
+
+#[test]
+fn nothing_is_pushed_to_where_a_repository_was_once_its_old_address_is_another_ones() {
+    let fleet = moved_fleet();
     fleet.run().with_status(0);
-    let place = fleet.root().join("served/fleet");
-    std::fs::rename(fleet.repository.path(), &place).unwrap();
-    assert_eq!(outcome_and_commit(&fleet.run_with_tag("5.0.4").with_status(0)).0, "pushed");
-    assert_eq!(BareRepository::existing(&place).log("main").len(), 3);
-    let seen = fleet.host.requests().len();
-    fleet.run_with_tag("5.0.5").with_status(0);
-    for record in &fleet.host.requests()[seen..] {
-        assert!(record.request.path.starts_with("/fleet/"), "{}", record.request.path);
-    }
+    let before = fleet.tip();
+    fleet.host.heal();
+    let other = fleet.root().join("served/fleet");
+    let other = BareRepository::with_files(&other, &[file("app.yaml", tag_line("1.0.0"))]);
+    let run = fleet.run_with_tag("5.0.4").with_status(0);
+    assert_eq!(outcome_and_commit(&run), ("pushed".to_owned(), other.id("refs/heads/main")));
+    assert_eq!(other.file("main", "app.yaml"), tag_line("5.0.4").as_bytes());
+    assert_eq!(fleet.tip(), before, "the renamed repository is left alone");
+    other.assert_sound();
+    fleet.assert_sound();
+}
+
+#[test]
+fn a_redirect_that_leads_elsewhere_now_is_followed_there() {
+    let fleet = moved_fleet();
+    fleet.run().with_status(0);
+    let before = fleet.tip();
+    let other = fleet.root().join("served/other.git");
+    let other = BareRepository::with_files(&other, &[file("app.yaml", tag_line("1.0.0"))]);
+    fleet.host.moved("fleet", "other.git");
+    fleet.run_with_tag("5.0.4").with_status(0);
+    assert_eq!(other.file("main", "app.yaml"), tag_line("5.0.4").as_bytes());
+    assert_eq!(fleet.tip(), before);
+}
+
+#[test]
+fn user_info_in_the_target_of_a_redirect_is_not_shown() {
+    let fleet = fleet(Access::bearer("to-ken"), "bearerToken: to-ken", "fleet.git");
+    let to = "http://someone:hunter2@127.0.0.1:1/fleet.git".to_owned();
+    fleet.host.always(Operation::ListForFetch, Fault::Redirect { status: 302, to });
+    let run = fleet.run().with_status(1);
+    let sentence = run.only_error();
+    assert!(sentence.contains("redirects to 'http://••••@127.0.0.1:1/fleet.git"), "{sentence}");
+    assert!(!format!("{run:?}").contains("hunter2"), "{run:?}");
 }
 
 #[test]

@@ -349,6 +349,41 @@ fn by_the_callers_own_ssh_agent() {
     });
 }
 
+#[test]
+fn by_the_callers_own_ssh_where_their_configuration_puts_it_in_the_place_of_https() {
+    let host = SshHost::start();
+    let scene = Scene::new();
+    scene.source(json!({"url": "https://git.invalid/fleet.git"}));
+    let own = host.url(scene.repository.path()).replace("fleet.git", "");
+    let rule = format!("[url \"{own}\"]\n\tinsteadOf = https://git.invalid/\n");
+    fs::write(scene.root().join("home/.gitconfig"), rule).unwrap();
+    let mut command = scene.command();
+    command
+        .args(["--git-login", "user"])
+        .env("GIT_SSH_COMMAND", host.command(host.key(), &host.known_hosts()));
+    run_in_time(&mut command).with_status(0);
+    assert_eq!(scene.tag("main"), "5.0.3");
+}
+
+#[test]
+fn no_configuration_of_the_callers_lets_git_follow_a_redirect() {
+    for path in ["fleet.git", "a=b/fleet.git"] {
+        for rest in ["", "fleet.git", "a=b/", "a=b/fleet.git"] {
+            let scene = Scene::new();
+            let host = scene.serve(Settings::default());
+            let other = GitHost::start(&scene.root().join("served"), Settings::default());
+            scene.source(json!({"url": host.url(path)}));
+            let own = format!("[http \"{}\"]\n\tfollowRedirects = true\n", host.url(rest));
+            fs::write(scene.root().join("home/.gitconfig"), own).unwrap();
+            let to = other.url("fleet.git");
+            host.always(Operation::ListForFetch, Fault::Redirect { status: 302, to });
+            let run = scene.run(["--git-login", "user"]).with_status(1);
+            assert!(run.only_error().contains("redirects to"), "{path} {rest}: {run:?}");
+            assert_eq!(other.requests().len(), 0, "{path} {rest}");
+        }
+    }
+}
+
 /// An agent that ends with the test.
 struct Agent {
     socket: std::path::PathBuf,

@@ -26,7 +26,17 @@ fn a_login_that_is_refused() {
     let (scene, host) = guarded(&json!({}));
     scene.source(json!({"url": host.url("fleet.git")}));
     refused(&scene, NONE, &sentence(&host));
-    refused(&scene, ["--git-login", "user"], &sentence(&host));
+}
+
+#[test]
+fn the_callers_own_login_that_is_refused_is_not_blamed_on_a_secret() {
+    let (scene, host) = guarded(&json!({}));
+    let sentence = format!(
+        "{CHECKOUT}: unable to list '{}': the server does not accept your login, or wants one; check that git's \
+         credential helper has the right one for this server",
+        host.url("fleet.git")
+    );
+    refused(&scene, ["--git-login", "user"], &sentence);
 }
 
 #[test]

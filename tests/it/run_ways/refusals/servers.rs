@@ -97,3 +97,29 @@ fn a_server_that_hangs() {
         refused(&scene, NONE, &sentence);
     }
 }
+
+#[test]
+fn a_listing_that_never_ends_is_an_error_and_never_used_in_part() {
+    let scene = Scene::new();
+    let host = scene.serve(Settings::default());
+    scene.source(json!({"url": host.url("fleet.git"), "ref": {"branch": null, "semver": "*"}}));
+    scene.automation(json!({"git": {"push": {"branch": "main"}}}));
+    let tip = scene.repository.id("refs/heads/main").unwrap();
+    let mut listing = "# pack-refs with: peeled fully-peeled sorted \n".to_owned();
+    let long = format!("{}/", "x".repeat(200)).repeat(15);
+    // The first of them is within the range.
+    listing.push_str(&format!("{tip} refs/tags/1.0.0\n"));
+    for number in 0..23_000 {
+        listing.push_str(&format!("{tip} refs/tags/{long}{number:05}\n"));
+    }
+    let place = scene.repository.path().join("packed-refs");
+    std::fs::write(&place, listing).unwrap();
+    let run = scene.run(NONE).with_status(1);
+    let sentence = format!(
+        "default/fleet: {CHECKOUT}: unable to list '{}': its references take more than 64 MiB, and a listing is never \
+         used in part; delete the branches and tags there that nobody needs",
+        host.url("fleet.git")
+    );
+    assert_eq!(run.only_error(), sentence);
+    assert_eq!(scene.repository.id("refs/heads/main"), Some(tip));
+}

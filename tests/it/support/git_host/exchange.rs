@@ -108,11 +108,15 @@ impl Host {
         let forward =
             || self.backend.answer(&self.life, user, (request, body)).map_or(Next::End, Next::Answer);
         let Some((operation, repository)) = Operation::of(request) else { return forward() };
-        let (meanwhile, fault) = self.plan.lock().expect("the plan is whole").next(operation);
+        let (meanwhile, fault, moved) = {
+            let mut plan = self.plan.lock().expect("the plan is whole");
+            let (meanwhile, fault) = plan.next(operation);
+            (meanwhile, fault, plan.move_of(repository))
+        };
         if let Some(meanwhile) = meanwhile {
             meanwhile();
         }
-        match fault {
+        match fault.or(moved) {
             None => forward(),
             Some(Fault::Redirect { status, to }) => {
                 let tail = &request.path[repository.len()..];

@@ -68,6 +68,7 @@ pub(super) struct Plan {
     once: HashMap<Operation, VecDeque<Fault>>,
     always: HashMap<Operation, Fault>,
     meanwhile: HashMap<Operation, Meanwhile>,
+    moves: HashMap<String, String>,
 }
 
 impl Plan {
@@ -81,6 +82,16 @@ impl Plan {
 
     pub(super) fn meanwhile(&mut self, operation: Operation, meanwhile: Meanwhile) {
         self.meanwhile.insert(operation, meanwhile);
+    }
+
+    pub(super) fn moved(&mut self, from: String, to: String) {
+        self.moves.insert(from, to);
+    }
+
+    /// Where a repository has gone.
+    pub(super) fn move_of(&self, repository: &str) -> Option<Fault> {
+        let to = self.moves.get(repository)?;
+        Some(Fault::Redirect { status: 301, to: to.clone() })
     }
 
     /// What to do before the next request of an operation, and what then goes wrong with it.

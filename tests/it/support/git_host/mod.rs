@@ -80,6 +80,11 @@ impl GitHost {
         self.plan().always(operation, fault);
     }
 
+    /// The repository at one path is found at another from now on, as where a forge has renamed it.
+    pub(crate) fn moved(&self, from: &str, to: &str) {
+        self.plan().moved(format!("/{from}"), self.url(to));
+    }
+
     /// Runs `meanwhile` just before each request of this kind is forwarded or goes wrong: what another person does
     /// at the worst moment. It must not use this host, or it would meet itself. Before `ListForPush` the client loses a race, before `Push` the server does.
     pub(crate) fn meanwhile(&self, operation: Operation, meanwhile: impl Fn() + Send + Sync + 'static) {

@@ -1,0 +1,92 @@
+//! Where a server sends those who ask for a repository at its address.
+
+use std::time::Instant;
+
+use super::diagnosis::Trouble;
+use super::mirror::Mirror;
+use super::remote::{Doing, Remote, RemoteError};
+use super::url::RemoteUrl;
+use super::words::Words;
+
+/// Another address of a repository on the same server, and how sure it is.
+#[derive(Clone, Debug)]
+pub struct Redirect {
+    /// The address.
+    pub(super) url: RemoteUrl,
+    /// Whether the server has named it in an earlier run only.
+    pub(super) is_remembered: bool,
+}
+
+impl Remote {
+    /// Where the repository is, as far as is known.
+    pub(super) fn address(&self) -> &RemoteUrl {
+        self.redirect.as_ref().map_or(&self.url, |redirect| &redirect.url)
+    }
+
+    /// Where the server sends those who ask at `url`, if it sends them anywhere.
+    ///
+    /// Git does not say where a redirect leads that it does not follow, except in a trace of what it receives.
+    pub(super) fn find_redirect(
+        &self,
+        mirror: &Mirror,
+        (doing, url): (Doing, &RemoteUrl),
+        deadline: Instant,
+    ) -> Option<String> {
+        // Neither changes anything; the push gets as far as the question what there is.
+        let (verb, option, reference) = match doing {
+            Doing::List | Doing::Fetch => ("ls-remote", "--quiet", "refs/heads/none"),
+            Doing::Push => ("push", "--dry-run", ":refs/heads/none"),
+        };
+        let call = self.call_at(url, mirror, verb, deadline);
+        let call = call.environment("GIT_TRACE_CURL", "1").environment("GIT_TRACE_CURL_NO_DATA", "1");
+        let call = call.arguments([option, "--"]).argument(url.to_argument()).argument(reference);
+        location(&call.run_whatever().ok()?.words)
+    }
+
+    /// Asks again where a redirect leads that was only remembered. Meanwhile another repository may have got the
+    /// address, and what is pushed would go to the one that had it before.
+    ///
+    /// # Errors
+    ///
+    /// When the answer is any other than the one remembered. What it is instead will show when the address is used.
+    pub(super) fn confirm(&self, mirror: &Mirror) -> Result<(), RemoteError> {
+        let Some(Redirect { url, is_remembered: true }) = &self.redirect else { return Ok(()) };
+        let location = self.find_redirect(mirror, (Doing::Push, &self.url), Instant::now() + self.timeout);
+        let found = location.and_then(|location| self.url.redirected(&location).ok());
+        if found.is_some_and(|found| found.to_argument() == url.to_argument()) {
+            return Ok(());
+        }
+        Err(RemoteError::Troubled {
+            doing: Doing::Push,
+            url: url.to_string(),
+            trouble: Trouble::Redirected,
+            owner: self.access.owner(),
+            words: String::new(),
+        })
+    }
+}
+
+/// The target of a redirect in a trace.
+fn location(words: &Words) -> Option<String> {
+    words.full().lines().find_map(|line| {
+        let (_, header) = line.split_once("Recv header")?;
+        let (_, header) = header.split_once(": ")?;
+        let (name, target) = header.split_once(": ")?;
+        name.eq_ignore_ascii_case("location").then(|| target.trim().to_owned())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_redirect_is_read_in_full_whatever_must_not_be_shown() {
+        let trace = "12:00:00.000001 http.c:725              <= Recv header: HTTP/1.1 301 Moved Permanently\n\
+            12:00:00.000002 http.c:725              <= Recv header: Location: http://h/alice/fleet.git/info/refs?service=git-upload-pack\n";
+        let words = Words::new(trace, |line| line.replace("alice", "••••").replace("git", "••••"));
+        let wanted = "http://h/alice/fleet.git/info/refs?service=git-upload-pack";
+        assert_eq!(location(&words).as_deref(), Some(wanted));
+        assert_eq!(location(&Words::new("fatal: Location: x", str::to_owned)), None);
+    }
+}
