@@ -149,10 +149,10 @@ impl Mirror {
     ///
     /// When the repository cannot be opened any more.
     pub(super) fn rest(&mut self) -> Result<(), MirrorError> {
-        let repository = Repository::open_bare(self.folder.join(REPOSITORY)).and_then(keep_in_memory);
-        self.repository =
-            repository.map_err(|cause| MirrorError::Unusable { folder: self.folder.clone(), cause })?;
-        Ok(())
+        let unusable = |cause| MirrorError::Unusable { folder: self.folder.clone(), cause };
+        // Two repositories share the packs that both have looked at: the old one goes before the new one looks.
+        self.repository = Repository::open_bare(self.folder.join(REPOSITORY)).map_err(unusable)?;
+        pack::keep_in_memory(&self.repository).map_err(unusable)
     }
 
     /// Whether this process has begun the repository, so that nothing in it is old.
