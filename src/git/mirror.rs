@@ -137,6 +137,8 @@ impl Mirror {
     ///
     /// When the file system refuses.
     pub(super) fn begin_anew(&mut self) -> Result<(), MirrorError> {
+        // What was read of damaged objects may be wrong.
+        remove(&self.index()).map_err(|cause| MirrorError::Refused { folder: self.folder.clone(), cause })?;
         self.repository = create(&self.folder)?;
         self.is_new = true;
         Ok(())
@@ -162,6 +164,11 @@ impl Mirror {
     /// The folder, for what is kept beside the repository.
     pub(super) fn folder(&self) -> &Path {
         &self.folder
+    }
+
+    /// The file that keeps the marker index of what is in the repository.
+    pub(super) fn index(&self) -> PathBuf {
+        self.folder.join("index")
     }
 
     /// The repository as libgit2 has it.
