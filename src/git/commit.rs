@@ -3,9 +3,7 @@
 use std::collections::HashSet;
 use std::fmt::Write;
 
-use git2::{
-    ErrorClass, ErrorCode, ObjectType, Oid, Repository, Signature, Tree, build::TreeUpdateBuilder,
-};
+use git2::{ErrorClass, ErrorCode, ObjectType, Oid, Repository, Signature, Tree, build::TreeUpdateBuilder};
 use serde::{Deserialize, Serialize};
 
 use super::author::Author;

@@ -150,10 +150,10 @@ impl Mirror {
     ///
     /// When the repository cannot be opened any more.
     pub(super) fn rest(&mut self) -> Result<(), MirrorError> {
-        let repository = Repository::open_bare(self.folder.join(REPOSITORY)).and_then(keep_in_memory);
-        self.repository =
-            repository.map_err(|cause| MirrorError::Unusable { folder: self.folder.clone(), cause })?;
-        Ok(())
+        let unusable = |cause| MirrorError::Unusable { folder: self.folder.clone(), cause };
+        self.repository = Repository::open_bare(self.folder.join(REPOSITORY)).map_err(unusable)?;
+        // Only now that the one before is gone: packs that both know would be held on to.
+        pack::keep_in_memory(&self.repository).map_err(unusable)
     }
 
     /// Whether this process has begun the repository, so that nothing in it is old.
