@@ -138,6 +138,8 @@ impl Mirror {
     ///
     /// When the file system refuses.
     pub(super) fn begin_anew(&mut self) -> Result<(), MirrorError> {
+        // What was read of damaged objects may be wrong.
+        remove(&self.index()).map_err(|cause| MirrorError::Refused { folder: self.folder.clone(), cause })?;
         self.repository = create(&self.folder)?;
         self.is_new = true;
         Ok(())
@@ -150,8 +152,8 @@ impl Mirror {
     /// When the repository cannot be opened any more.
     pub(super) fn rest(&mut self) -> Result<(), MirrorError> {
         let unusable = |cause| MirrorError::Unusable { folder: self.folder.clone(), cause };
-        // Two repositories share the packs that both have looked at: the old one goes before the new one looks.
         self.repository = Repository::open_bare(self.folder.join(REPOSITORY)).map_err(unusable)?;
+        // Only now that the one before is gone: packs that both know would be held on to.
         pack::keep_in_memory(&self.repository).map_err(unusable)
     }
 
@@ -163,6 +165,11 @@ impl Mirror {
     /// The folder, for what is kept beside the repository.
     pub(super) fn folder(&self) -> &Path {
         &self.folder
+    }
+
+    /// The file that keeps the marker index of what is in the repository.
+    pub(super) fn index(&self) -> PathBuf {
+        self.folder.join("index")
     }
 
     /// The repository as libgit2 has it.

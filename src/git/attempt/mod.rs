@@ -23,9 +23,6 @@ use arrivals::Arrivals;
 use candidate::{Candidate, OwnCommit};
 use ground::Ground;
 
-/// The file beside a mirror that keeps its index.
-const INDEX: &str = "index";
-
 /// How an attempt ended.
 pub(super) enum Ended {
     /// Every proposal has its answer.
@@ -178,7 +175,7 @@ impl<P: Proposer> Attempt<P> {
         base: CommitId,
         (old, ledger): (Option<CommitId>, &Ledger),
     ) -> Result<CommitId, SyncError> {
-        let place = mirror.folder().join(INDEX);
+        let place = mirror.index();
         let mut index = MarkerIndex::from_bytes(&std::fs::read(&place).unwrap_or_default());
         let mut tip = base;
         for candidate in self.open() {

@@ -14,10 +14,15 @@ use crate::support::git_program::{git, output};
 
 const OLD: &str = "1.0.0";
 
+fn twin(tag: &str) -> String {
+    format!("twin: 1\n{}", tag_line(tag))
+}
+
 fn fleet() -> Vec<Change> {
     let mut files: Vec<Change> =
         (0..30).map(|number| file(format!("d{number:03}/a.yaml"), format!("a: {number}\n"))).collect();
     files.push(file("app.yaml", tag_line(OLD)));
+    files.push(file("twin/app.yaml", twin(OLD)));
     files
 }
 
@@ -66,8 +71,9 @@ fn assert_next_run_is_right(place: &Place, what: &str) {
         (push.commit.to_string(), vec![before]),
         "{what}"
     );
-    let app = wanted.get_mut(b"app.yaml".as_slice()).unwrap();
-    *app = Content::File(tag_line("2.0.0").into_bytes());
+    for (path, text) in [("app.yaml", tag_line("2.0.0")), ("twin/app.yaml", twin("2.0.0"))] {
+        *wanted.get_mut(path.as_bytes()).unwrap() = Content::File(text.into_bytes());
+    }
     assert_eq!(place.remote.tree("main"), wanted, "{what}");
     place.remote.assert_sound();
     place.remote.commit("main", "More", &[file("d001/c.yaml", "c: 1\n")]);
@@ -124,6 +130,37 @@ fn loosen(place: &Place, damage: fn(&Path)) {
     objects.iter().for_each(|(path, _)| damage(path));
 }
 
+/// Lets two files have each other's content, as an index of a pack with two offsets exchanged does: every piece of the
+/// pack is as it should be, and so is every checksum that is looked at.
+fn exchange(place: &Place, paths: [&str; 2]) {
+    let ids = paths.map(|path| {
+        let id = place.remote.id(&format!("main:{path}")).unwrap();
+        git2::Oid::from_str(&id).unwrap()
+    });
+    for index in packs(place, "idx") {
+        let mut bytes = fs::read(&index).unwrap();
+        let count = u32::from_be_bytes(bytes[1028..1032].try_into().unwrap()) as usize;
+        let names = &bytes[1032..1032 + 20 * count];
+        let place_of = |id: &git2::Oid| names.chunks(20).position(|name| name == id.as_bytes());
+        let Some([one, other]) = ids
+            .each_ref()
+            .map(place_of)
+            .into_iter()
+            .collect::<Option<Vec<_>>>()
+            .map(|found| [found[0], found[1]])
+        else {
+            continue;
+        };
+        let offsets = 1032 + 24 * count;
+        for byte in 0..4 {
+            bytes.swap(offsets + 4 * one + byte, offsets + 4 * other + byte);
+        }
+        write(&index, &bytes);
+        return;
+    }
+    panic!("no pack has both");
+}
+
 /// Something that can befall a mirror, and its name.
 type Damage = (&'static str, fn(&Place));
 
@@ -154,6 +191,7 @@ fn damages() -> Vec<Damage> {
         ("garbage indexes", |place| each(&packs(place, "idx"), |path| write(path, b"garbage"))),
         ("empty indexes", |place| each(&packs(place, "idx"), |path| write(path, b""))),
         ("indexes of other bytes", |place| each(&packs(place, "idx"), flip)),
+        ("files in each other's place", |place| exchange(place, ["app.yaml", "twin/app.yaml"])),
         ("garbage HEAD", |place| write(&place.mirror().join("HEAD"), b"\xff\0garbage")),
         ("no HEAD", |place| fs::remove_file(place.mirror().join("HEAD")).unwrap()),
         ("garbage config", |place| write(&place.mirror().join("config"), b"[[[garbage")),

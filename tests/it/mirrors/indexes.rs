@@ -1,7 +1,7 @@
 //! An index of markers saves reading, and never changes what a plan says.
 
 use std::cell::Cell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::collection::{btree_map, vec};
 use proptest::option;
@@ -16,37 +16,88 @@ use tagboat::update::{
 use super::outline::outline;
 use crate::support::manifests::marker;
 
-/// Files in memory, whose contents have the ids that git would give them; it counts how often one is read.
+/// What begins so is the target of a link.
+const LINK: &str = "-> ";
+
+/// Files and links in memory. Contents and directories have ids as in git; how often a file is read is counted.
 #[derive(Debug, Default)]
 struct Memory {
-    files: BTreeMap<String, Vec<u8>>,
+    files: BTreeMap<TreePath, String>,
     reads: Cell<usize>,
+}
+
+fn id_of(bytes: &[u8]) -> ContentId {
+    let id = git2::Oid::hash_object(git2::ObjectType::Blob, bytes).unwrap();
+    ContentId(id.as_bytes().try_into().unwrap())
 }
 
 impl Memory {
     fn of(files: &BTreeMap<String, String>) -> Self {
-        let files = files.iter().map(|(path, text)| (path.clone(), text.clone().into_bytes())).collect();
+        let files = files.iter();
+        let files = files.map(|(path, text)| (TreePath::from_bytes(path.as_bytes()), text.clone())).collect();
         Self { files, reads: Cell::new(0) }
+    }
+
+    /// What is below a directory, by its path from there.
+    fn below(&self, directory: &TreePath) -> Vec<(TreePath, &String)> {
+        let files = self.files.iter();
+        files.filter_map(|(path, text)| Some((path.relative_to(directory)?, text))).collect()
+    }
+
+    fn list(
+        &self,
+        at: &TreePath,
+        is_left_out: &mut dyn FnMut(&TreePath, ContentId) -> bool,
+        entries: &mut Vec<Entry>,
+    ) {
+        let firsts: BTreeSet<Vec<u8>> =
+            self.below(at).iter().map(|(path, _)| path.parts().next().unwrap().to_vec()).collect();
+        for name in firsts {
+            let path = at.join(&name);
+            if let Some(text) = self.files.get(&path) {
+                let kind = if text.starts_with(LINK) { EntryKind::Link } else { EntryKind::File };
+                entries.push(Entry { path, kind, content: Some(id_of(text.as_bytes())) });
+            } else if !is_left_out(&path, id_of(format!("{:?}", self.below(&path)).as_bytes())) {
+                self.list(&path, is_left_out, entries);
+            }
+        }
     }
 }
 
 impl FileTree for Memory {
-    fn entries(&self, _: &TreePath) -> Result<Vec<Entry>, TreeError> {
-        let entry = |(path, content): (&String, &Vec<u8>)| {
-            let id = git2::Oid::hash_object(git2::ObjectType::Blob, content).unwrap();
-            let content = Some(ContentId(id.as_bytes().try_into().unwrap()));
-            Entry { path: TreePath::from_bytes(path.as_bytes()), kind: EntryKind::File, content }
-        };
-        Ok(self.files.iter().map(entry).collect())
+    fn entries(&self, under: &TreePath) -> Result<Vec<Entry>, TreeError> {
+        self.entries_except(under, &mut |_, _| false)
+    }
+
+    fn entries_except(
+        &self,
+        under: &TreePath,
+        is_left_out: &mut dyn FnMut(&TreePath, ContentId) -> bool,
+    ) -> Result<Vec<Entry>, TreeError> {
+        let mut entries = Vec::new();
+        self.list(under, is_left_out, &mut entries);
+        entries.sort_by(|left, right| left.path.cmp(&right.path));
+        Ok(entries)
     }
 
     fn kind(&self, path: &TreePath) -> Result<EntryKind, TreeError> {
-        Ok(if path.is_root() { EntryKind::Directory } else { EntryKind::File })
+        match self.files.get(path) {
+            Some(text) if text.starts_with(LINK) => Ok(EntryKind::Link),
+            Some(_) => Ok(EntryKind::File),
+            None if path.is_root() || !self.below(path).is_empty() => Ok(EntryKind::Directory),
+            None => Err(TreeError::NotFound { path: path.clone() }),
+        }
     }
 
     fn read(&self, entry: &Entry, _: usize, content: &mut Vec<u8>) -> Result<(), TreeError> {
-        self.reads.set(self.reads.get() + 1);
-        content.clone_from(&self.files[std::str::from_utf8(entry.path.as_bytes()).unwrap()]);
+        let text = &self.files[&entry.path];
+        let bytes = if let Some(target) = text.strip_prefix(LINK) {
+            target
+        } else {
+            self.reads.set(self.reads.get() + 1);
+            text
+        };
+        *content = bytes.as_bytes().to_vec();
         Ok(())
     }
 
@@ -55,9 +106,21 @@ impl FileTree for Memory {
     }
 }
 
-fn planned(tree: &Memory, setters: &Setters, index: &mut MarkerIndex) -> String {
-    let request = UpdateRequest { setters: setters.clone(), ..UpdateRequest::default() };
-    outline(&plan(tree, &request, index, &mut |_| {}).unwrap(), tree)
+fn planned(tree: &Memory, request: &UpdateRequest, index: &mut MarkerIndex) -> String {
+    match plan(tree, request, index, &mut |_| {}) {
+        Ok(plan) => {
+            let reads = tree.reads.get();
+            let outline = outline(&plan, tree);
+            // To outline is not to plan.
+            tree.reads.set(reads);
+            outline
+        }
+        Err(error) => error.to_string(),
+    }
+}
+
+fn request(setters: &Setters) -> UpdateRequest {
+    UpdateRequest { setters: setters.clone(), ..UpdateRequest::default() }
 }
 
 /// Lines of files: `%` stands for a value.
@@ -102,6 +165,14 @@ fn contents() -> impl Strategy<Value = String> {
     vec(lines(), 0..5).prop_map(|lines| lines.concat())
 }
 
+fn contents_and_links() -> impl Strategy<Value = String> {
+    let targets =
+        ["h.yaml", "../a.yaml", "../c/d.yaml", "../c/g/h.yaml", "g/h.yaml", "missing", "../../x", "g"];
+    let link = select(targets.to_vec()).prop_map(|target| format!("{LINK}{target}"));
+    // Files without markers make directories barren.
+    prop_oneof![2 => contents(), 2 => Just("a: 1\n".to_owned()), 1 => link]
+}
+
 fn setters() -> impl Strategy<Value = Setters> {
     let image = |tag: &str, digest: Option<&str>| {
         Policy::Image(ImageReference::from_parts("acme/p", tag, digest).unwrap())
@@ -132,20 +203,37 @@ fn setters() -> impl Strategy<Value = Setters> {
 struct Step {
     changes: BTreeMap<String, Option<String>>,
     setters: Option<Setters>,
+    path: Option<String>,
     is_kept_on_disk: bool,
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
-    let path = select(vec!["a.yaml", "b.yaml", "c/d.yaml", "c/e.yml", "f.yaml"]).prop_map(str::to_owned);
-    let changes = btree_map(path, option::weighted(0.9, contents()), 0..4);
-    let step = (changes, option::weighted(0.6, setters()), any::<bool>());
-    let step =
-        step.prop_map(|(changes, setters, is_kept_on_disk)| Step { changes, setters, is_kept_on_disk });
+    let paths = [
+        "a.yaml",
+        "c/d.yaml",
+        "c/e.yml",
+        "c/g/h.yaml",
+        "c/g/i.yaml",
+        "c/g/notes.txt",
+        "k/l.yaml",
+        "k/m.yaml",
+    ];
+    let path = select(paths.to_vec()).prop_map(str::to_owned);
+    let changes = btree_map(path, option::weighted(0.9, contents_and_links()), 0..5);
+    let path = select(vec![None, None, None, Some("c"), Some("c/g"), Some("k/l.yaml")]);
+    let path = path.prop_map(|path| path.map(str::to_owned));
+    let step = (changes, option::weighted(0.6, setters()), path, any::<bool>());
+    let step = step.prop_map(|(changes, setters, path, is_kept_on_disk)| Step {
+        changes,
+        setters,
+        path,
+        is_kept_on_disk,
+    });
     vec(step, 1..8)
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 1_000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn a_plan_with_an_index_is_the_plan_without(steps in steps()) {
@@ -163,9 +251,10 @@ proptest! {
                 prop_assert!(!index.has_news());
             }
             let tree = Memory::of(&files);
-            let expected = planned(&tree, &setters, &mut MarkerIndex::default());
+            let request = UpdateRequest { path: step.path, ..request(&setters) };
+            let expected = planned(&tree, &request, &mut MarkerIndex::default());
             let reads_without = tree.reads.take();
-            prop_assert_eq!(planned(&tree, &setters, &mut index), expected);
+            prop_assert_eq!(planned(&tree, &request, &mut index), expected);
             prop_assert!(tree.reads.get() <= reads_without);
         }
     }
@@ -175,12 +264,12 @@ proptest! {
         let files = files.into_iter().enumerate().map(|(number, text)| (format!("{number}.yaml"), text)).collect();
         let tree = Memory::of(&files);
         let mut index = MarkerIndex::default();
-        let expected = planned(&tree, &setters, &mut index);
+        let expected = planned(&tree, &request(&setters), &mut index);
         let reads_before = tree.reads.take();
         let mut again = MarkerIndex::from_bytes(&index.to_bytes());
-        prop_assert_eq!(planned(&tree, &setters, &mut again), expected);
+        prop_assert_eq!(planned(&tree, &request(&setters), &mut again), expected);
         let reads = tree.reads.take();
-        planned(&tree, &setters, &mut index);
+        planned(&tree, &request(&setters), &mut index);
         prop_assert_eq!(tree.reads.take(), reads);
         prop_assert!(reads <= reads_before);
         // Maps have no order; that of their lengths is enough here.
@@ -196,20 +285,20 @@ proptest! {
     ) {
         let files = files.into_iter().enumerate().map(|(number, text)| (format!("{number}.yaml"), text)).collect();
         let tree = Memory::of(&files);
-        let expected = planned(&tree, &setters, &mut MarkerIndex::default());
+        let expected = planned(&tree, &request(&setters), &mut MarkerIndex::default());
         let mut index = MarkerIndex::default();
-        planned(&tree, &setters, &mut index);
+        planned(&tree, &request(&setters), &mut index);
         let bytes = index.to_bytes();
         let cut = &bytes[..at.index(bytes.len())];
         for bytes in [garbage.as_slice(), cut, b"", b"{}", b"null", br#"{"version":1}"#] {
             let mut index = MarkerIndex::from_bytes(bytes);
-            prop_assert_eq!(planned(&tree, &setters, &mut index), expected.clone());
+            prop_assert_eq!(planned(&tree, &request(&setters), &mut index), expected.clone());
         }
         // Bytes that still say something may say something wrong, but panic they must not.
         let mut bytes = bytes;
         let at = at.index(bytes.len());
         bytes.splice(at..at, garbage);
-        planned(&tree, &setters, &mut MarkerIndex::from_bytes(&bytes));
+        planned(&tree, &request(&setters), &mut MarkerIndex::from_bytes(&bytes));
     }
 }
 
