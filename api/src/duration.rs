@@ -36,8 +36,20 @@ pub enum DurationError {
         /// The text as it was written.
         text: String,
     },
+    /// The text does not consist of numbers with units, in a field that does not take hours.
+    #[error("`{text}` is not a duration: expected numbers, each with a unit of ms, s or m, such as 1m30s")]
+    MalformedWithoutHours {
+        /// The text as it was written.
+        text: String,
+    },
+    /// The text has a sign in front.
+    #[error("`{text}` is less than nothing: expected numbers, each with a unit of ms, s or m, such as 1m30s")]
+    Negative {
+        /// The text as it was written.
+        text: String,
+    },
     /// The text has hours in a field that does not take them.
-    #[error("`{text}` counts hours, which this field does not take: write it in minutes")]
+    #[error("`{text}` counts hours, which this field does not take: write it in ms, s and m, such as 90m")]
     Hours {
         /// The text as it was written.
         text: String,
@@ -88,7 +100,13 @@ impl GoDuration {
 
     /// The length of time that the text stands for, in a field whose pattern is [`PATTERN_WITHOUT_HOURS`].
     pub fn to_duration_without_hours(&self) -> Result<Duration, DurationError> {
-        let duration = self.to_duration()?;
+        let duration = self.to_duration().map_err(|error| match error {
+            DurationError::Malformed { text } => match text.strip_prefix('-') {
+                Some(rest) if Self::new(rest).to_duration().is_ok() => DurationError::Negative { text },
+                _ => DurationError::MalformedWithoutHours { text },
+            },
+            other => other,
+        })?;
         if self.0.contains('h') {
             return Err(DurationError::Hours { text: self.0.clone() });
         }
@@ -202,6 +220,14 @@ mod tests {
     fn refuses_hours_where_the_schema_does() {
         let hours = GoDuration::new("1h1m").to_duration_without_hours();
         assert_eq!(hours, Err(DurationError::Hours { text: "1h1m".to_owned() }));
+        for text in ["-5s", "-1h"] {
+            let negative = GoDuration::new(text).to_duration_without_hours();
+            assert_eq!(negative, Err(DurationError::Negative { text: text.to_owned() }));
+        }
+        for text in ["5", "-", "-5", "1d", ""] {
+            let malformed = GoDuration::new(text).to_duration_without_hours();
+            assert_eq!(malformed, Err(DurationError::MalformedWithoutHours { text: text.to_owned() }));
+        }
         let minutes = GoDuration::new("61m").to_duration_without_hours();
         assert_eq!(minutes, Ok(Duration::from_secs(3660)));
     }

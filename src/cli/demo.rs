@@ -47,7 +47,10 @@ pub(super) fn run(arguments: &DemoArguments) -> Result<(), Failure> {
         "\nOnly marked values changed. A second run has nothing to do, and costs one look at the remote:\n\n",
     )?;
     run_once(&directory)?;
-    print("\nTry it on your own: tagboat run PATH… --dry-run\n")?;
+    print(&format!(
+        "\nThe sample stays in {} until you delete it.\nTry it on your own: tagboat run PATH… --dry-run\n",
+        directory.display()
+    ))?;
     Ok(())
 }
 

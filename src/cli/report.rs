@@ -10,6 +10,8 @@ use crate::update::{MarkerOutcome, ResultV2, Setters, UpdatePlan};
 pub(super) struct Report<'a> {
     /// The automation's namespace and name, if there is one.
     pub(super) automation: Option<String>,
+    /// Whether that name was printed already.
+    pub(super) is_headed: bool,
     pub(super) setters: &'a Setters,
     pub(super) plan: &'a UpdatePlan,
     /// What changed, or would.
@@ -42,7 +44,7 @@ pub(super) fn render(report: &Report<'_>, palette: Palette) -> String {
 
 fn write_report(report: &Report<'_>, palette: Palette, text: &mut String) -> std::fmt::Result {
     write_policies(report, palette, text)?;
-    if let Some(automation) = &report.automation {
+    if let Some(automation) = report.automation.as_ref().filter(|_| !report.is_headed) {
         write!(text, "\n{}", heading(automation, palette))?;
     }
     write_changes(report.result, palette, text)?;

@@ -13,6 +13,7 @@ use super::outcome::Outcomes;
 use super::size::ByteSize;
 use super::terminal::{Palette, print};
 use super::update::{OutputFormat, to_json};
+use super::warnings::warn_of_idle_images;
 use crate::git::{self, PrivateDirectory, StopSignal, SyncError, Writer, WriterOptions};
 use crate::reconcile::automation::conclusion::Conclusion;
 use crate::reconcile::automation::transaction;
@@ -80,7 +81,13 @@ pub(super) enum GitLogin {
 }
 
 pub(super) fn run(arguments: &RunArguments) -> Result<(), Failure> {
-    let inputs = Inputs::read(arguments)?;
+    let inputs = match Inputs::read(arguments) {
+        Err(failure @ Failure::Failed(_)) if arguments.output == OutputFormat::Json => {
+            let nothing = to_json(&Outcomes { automations: Vec::new() });
+            return Failure::after(print(&nothing), Err(failure));
+        }
+        inputs => inputs?,
+    };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build();
     let runtime = runtime.map_err(|error| Failure::new(format!("cannot begin: {error}")))?;
     let works = runtime.block_on(async {
@@ -95,17 +102,21 @@ pub(super) fn run(arguments: &RunArguments) -> Result<(), Failure> {
         }
         Ok::<_, Failure>(carry_out(&inputs, arguments.dry_run, &stop).await)
     })?;
+    warn_of_idle_images(&inputs.options.given, works.len(), |policy| {
+        works.iter().any(|work| work.may_select(policy))
+    });
     let palette = Palette::for_output();
     let text = match arguments.output {
         OutputFormat::Text => {
-            let texts: Vec<String> = works.iter().filter_map(|work| work.to_text(palette)).collect();
+            let several = works.len() > 1;
+            let texts: Vec<String> = works.iter().filter_map(|work| work.to_text(palette, several)).collect();
             texts.join("\n")
         }
         OutputFormat::Json => {
             to_json(&Outcomes { automations: works.iter().map(|work| &work.outcome).collect() })
         }
     };
-    let errors: Vec<String> = works.into_iter().flat_map(|work| work.outcome.errors).collect();
+    let errors = work::errors(works);
     let done = if errors.is_empty() { Ok(()) } else { Err(Failure::FailedFor(errors)) };
     Failure::after(print(&text), done)
 }

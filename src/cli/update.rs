@@ -136,7 +136,8 @@ fn update(arguments: &UpdateArguments, outcome: &mut Outcome) -> Result<String, 
     for unusable in &request.unusable {
         say(&format!("warning: {}", prefixed(outcome, &unusable.to_string())));
     }
-    warn_of_idle_images(&request, &given);
+    let setters = &request.update.setters;
+    warn_of_idle_images(&given, 1, |policy| setters.selected().any(|(selected, _)| selected == policy));
     warn_of_empty_selection(automation, &manifests, &request, outcome);
     outcome.set_request(&request);
     let directory = open(&arguments.directory)?;
@@ -172,6 +173,7 @@ fn update(arguments: &UpdateArguments, outcome: &mut Outcome) -> Result<String, 
     let automation = outcome.automation.as_ref().map(|name| format!("{}/{}", name.namespace, name.name));
     let report = Report {
         automation,
+        is_headed: false,
         setters: &request.update.setters,
         plan: &plan,
         result: &result,

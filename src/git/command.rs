@@ -320,7 +320,7 @@ impl Git {
     fn check_age(&self) -> Result<(), GitError> {
         let Ok(printed) = self.call("version").run_whatever() else { return Ok(()) };
         let text = String::from_utf8_lossy(&printed.output);
-        let found = text.split_whitespace().nth(2).unwrap_or_default();
+        let found = text.split_whitespace().nth(2).unwrap_or("of an unknown version");
         let mut numbers = found.split('.').map(|number| number.parse::<u32>().unwrap_or(0));
         let version = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
         if version < OLDEST { Err(GitError::TooOld { found: found.to_owned() }) } else { Ok(()) }

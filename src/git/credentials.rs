@@ -82,7 +82,20 @@ pub enum CredentialsError {
         /// The key.
         key: &'static str,
     },
-    /// A token in the secret and a user in the URL, in Flux's words.
+    /// A secret of which nothing is for HTTP.
+    #[error(
+        "secret '{secret}' has nothing for a login by {scheme}: it has {found}; wanted are username and password, or \
+         bearerToken, and for TLS ca.crt, or tls.crt and tls.key"
+    )]
+    NothingForHttp {
+        /// The secret.
+        secret: String,
+        /// Its keys, in words.
+        found: String,
+        /// The URL's scheme.
+        scheme: &'static str,
+    },
+    /// A token and a user, wherever each stands, in Flux's words.
     #[error("basic auth and bearer token cannot be set at the same time")]
     TwoLogins,
     /// A GitHub App's secret for another provider, in Flux's words.
@@ -161,6 +174,13 @@ impl CredentialsError {
     }
 }
 
+impl HttpCredentials {
+    /// Whether there is nothing in it: nobody names a secret to stay anonymous.
+    fn is_empty(&self) -> bool {
+        matches!(self.login, HttpLogin::Anonymous) && self.authority.is_none() && self.certificate.is_none()
+    }
+}
+
 impl Credentials {
     /// Reads the login of the provider `generic`: what the secret gives, its gaps filled from the URL.
     ///
@@ -171,11 +191,21 @@ impl Credentials {
         let credentials = match url.transport() {
             Transport::Local => Self::Local,
             Transport::Ssh => Self::Ssh(ssh_credentials(url, secret)?),
-            Transport::Http | Transport::Https => Self::Http(HttpCredentials {
-                login: http_login(url, secret)?,
-                authority: secret.map_or(Ok(None), authority)?,
-                certificate: secret.map_or(Ok(None), client_certificate)?,
-            }),
+            Transport::Http | Transport::Https => {
+                let http = HttpCredentials {
+                    login: http_login(url, secret)?,
+                    authority: secret.map_or(Ok(None), authority)?,
+                    certificate: secret.map_or(Ok(None), client_certificate)?,
+                };
+                if let Some(secret) = secret.filter(|secret| !has_app_data(secret) && http.is_empty()) {
+                    return Err(CredentialsError::NothingForHttp {
+                        secret: secret.name.to_owned(),
+                        found: secret.keys(),
+                        scheme: url.transport().scheme(),
+                    });
+                }
+                Self::Http(http)
+            }
         };
         match secret.filter(has_app_data) {
             Some(secret) => Err(CredentialsError::UnexpectedAppData { secret: secret.name.to_owned() }),
@@ -204,7 +234,7 @@ fn http_login(url: &RemoteUrl, secret: Option<SecretData<'_>>) -> Result<HttpLog
     let token =
         secret.filter(|secret| secret.data.contains_key("bearerToken")).map(bearer_token).transpose()?;
     let (mut user, mut password) = (None, None);
-    if let (Some(secret), None) = (secret, &token) {
+    if let Some(secret) = secret {
         (user, password) = (secret.line("username")?, secret.line("password")?);
     }
     let user = user.or_else(|| url.user().map(Secret::new));

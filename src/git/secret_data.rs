@@ -5,6 +5,9 @@ use std::collections::BTreeMap;
 use super::CredentialsError;
 use crate::secret::Secret;
 
+/// How many keys a message names.
+const KEYS_NAMED: usize = 8;
+
 /// A secret's name and data.
 #[derive(Debug, Clone, Copy)]
 pub struct SecretData<'a> {
@@ -33,6 +36,19 @@ impl SecretData<'_> {
             return Err(self.malformed(key, "has a control character: take it out"));
         }
         Ok((!bytes.is_empty()).then(|| Secret::new(bytes)))
+    }
+
+    /// The names of the keys, for messages; a directory given by mistake may have very many.
+    pub(super) fn keys(&self) -> String {
+        let empty = |value: &Secret| if value.expose().is_empty() { " (empty)" } else { "" };
+        let named = |(key, value): (&String, &Secret)| format!("{}{}", key.escape_debug(), empty(value));
+        let mut names: Vec<String> = self.data.iter().take(KEYS_NAMED).map(named).collect();
+        match self.data.len() {
+            0 => return "no keys".to_owned(),
+            number if number > KEYS_NAMED => names.push(format!("{} more", number - KEYS_NAMED)),
+            _ => {}
+        }
+        names.join(", ")
     }
 
     pub(super) fn malformed(&self, key: &'static str, flaw: &'static str) -> CredentialsError {

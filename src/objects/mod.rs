@@ -45,6 +45,11 @@ pub trait Objects: Sync {
         name: &str,
     ) -> impl Future<Output = Result<BTreeMap<String, Secret>, ObjectsError>> + Send;
 
+    /// What to do where SSH is to be used and no secret is named, if that is not plain; it follows a sentence.
+    fn advice_for_ssh(&self) -> &'static str {
+        ""
+    }
+
     /// Keeps the status of an automation.
     ///
     /// # Errors
@@ -86,15 +91,9 @@ pub enum ObjectsError {
     /// A manifest cannot be used.
     #[error(transparent)]
     Manifest(manifests::ManifestError),
-    /// The state could not be read or written.
-    #[error("cannot keep the state of {object}")]
-    State {
-        /// Kind, namespace and name.
-        object: String,
-        /// Why.
-        #[source]
-        cause: std::io::Error,
-    },
+    /// The state could not be read or kept.
+    #[error(transparent)]
+    State(#[from] manifests::StateError),
 }
 
 impl Failing for ObjectsError {

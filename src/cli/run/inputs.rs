@@ -11,10 +11,11 @@ use crate::cli::Failure;
 use crate::cli::choice::{choose_automation, full_name};
 use crate::cli::given::{given_images, split_name};
 use crate::cli::inputs::read_manifests;
+use crate::cli::warnings::warn_of_idle_secrets;
 use crate::git::{CommitTime, PrivateDirectory, Surroundings};
-use crate::objects::manifests::{ManifestStore, Manifests, SecretDirectory, StateDirectory};
+use crate::objects::manifests::{ManifestStore, Manifests, SecretDirectory, StateDirectory, StateError};
 use crate::reconcile::automation::login::LoginOptions;
-use crate::reconcile::automation::source::CrossNamespace;
+use crate::reconcile::automation::source::{CrossNamespace, ObjectName};
 use crate::reconcile::automation::transaction::TransactionOptions;
 use crate::sentence::chain;
 
@@ -50,7 +51,8 @@ impl Mirrors {
 impl Inputs {
     /// Reads the manifests and what is known of earlier runs.
     pub(super) fn read(arguments: &RunArguments) -> Result<Self, Failure> {
-        let secrets = arguments.secret.iter().map(|text| secret_directory(text)).collect::<Result<_, _>>()?;
+        let secrets: Vec<SecretDirectory> =
+            arguments.secret.iter().map(|text| secret_directory(text)).collect::<Result<_, _>>()?;
         let manifests = read_manifests(&arguments.manifests)?;
         let mut automations: Vec<ImageUpdateAutomation> = manifests.automations().cloned().collect();
         if let Some(wanted) = &arguments.automation {
@@ -61,13 +63,12 @@ impl Inputs {
         }
         let chosen: Vec<&ImageUpdateAutomation> = automations.iter().collect();
         let given = given_images(&arguments.latest, &manifests, &chosen)?;
+        let given_secrets: Vec<_> = arguments.secret.iter().map(String::as_str).zip(&secrets).collect();
+        warn_of_idle_secrets(&given_secrets, &wanted_secrets(&automations, &manifests, arguments.git_login));
         let state = arguments.state.as_deref().map(StateDirectory::new);
         let mut new = Vec::new();
         if let Some(state) = &state {
-            let failed = |error: std::io::Error| {
-                let place = arguments.state.as_deref().unwrap_or(Path::new("")).display();
-                Failure::new(format!("cannot read the state in {place}: {error}"))
-            };
+            let failed = |error: StateError| Failure::new(chain(&error));
             for automation in &mut automations {
                 state.recall(automation).map_err(failed)?;
                 if let Some(source) = source_of(automation, &manifests)
@@ -75,6 +76,10 @@ impl Inputs {
                 {
                     new.push(full_name(automation));
                 }
+            }
+            // What cannot be kept is better known before something is pushed.
+            if !arguments.dry_run && automations.iter().any(|automation| !automation.spec.suspend) {
+                state.lock().map_err(failed)?;
             }
         } else {
             for automation in &mut automations {
@@ -117,6 +122,23 @@ pub(super) fn source_of<'m>(
     manifests.git_repository(reference.effective_namespace(&own), &reference.name)
 }
 
+/// The secrets that the sources of automations name, as far as somebody asks for them.
+fn wanted_secrets(
+    automations: &[ImageUpdateAutomation],
+    manifests: &Manifests,
+    login: GitLogin,
+) -> Vec<ObjectName> {
+    let mut names = Vec::new();
+    for source in automations.iter().filter_map(|automation| source_of(automation, manifests)) {
+        let login = source.spec.secret_ref.as_ref().filter(|_| login == GitLogin::Secrets);
+        for secret in login.into_iter().chain(&source.spec.proxy_secret_ref) {
+            let namespace = source.namespace().unwrap_or_default();
+            names.push(ObjectName { namespace, name: secret.name.clone() });
+        }
+    }
+    names
+}
+
 /// Understands `--secret`.
 fn secret_directory(text: &str) -> Result<SecretDirectory, Failure> {
     let (name, directory) = text
@@ -125,6 +147,13 @@ fn secret_directory(text: &str) -> Result<SecretDirectory, Failure> {
         .ok_or_else(|| {
             Failure::Usage(format!("--secret {text:?} is not of the form [NAMESPACE/]NAME=DIR"))
         })?;
+    match std::fs::metadata(directory) {
+        Ok(found) if found.is_dir() => {}
+        Ok(_) => {
+            return Err(Failure::Usage(format!("--secret {text:?}: {directory} is not a directory")));
+        }
+        Err(error) => return Err(Failure::Usage(format!("--secret {text:?}: {directory}: {error}"))),
+    }
     let (namespace, name) = split_name(name);
     Ok(SecretDirectory {
         namespace: namespace.map(str::to_owned),

@@ -1,5 +1,7 @@
 //! One automation's run, from its manifests to its report.
 
+use std::collections::BTreeSet;
+
 use jiff::Timestamp;
 use kube::ResourceExt;
 use tagboat_api::ImageUpdateAutomation;
@@ -11,7 +13,9 @@ use crate::cli::outcome::{Outcome, OutcomeKind};
 use crate::cli::report::{self, Deed, Report};
 use crate::cli::terminal::{Palette, printable, say};
 use crate::cli::update::prefixed;
-use crate::cli::warnings::{warn_of_empty_selection, warn_of_idle_images, warn_of_template};
+use crate::cli::warnings::{
+    warn_of_empty_selection, warn_of_nameless_author, warn_of_service_account, warn_of_template,
+};
 use crate::objects::{Objects, ObjectsError};
 use crate::reconcile::automation::conclusion::Conclusion;
 use crate::reconcile::automation::proposal::UpdateProposal;
@@ -19,7 +23,7 @@ use crate::reconcile::automation::request::Request;
 use crate::reconcile::automation::run::Run;
 use crate::reconcile::automation::transaction::{self, Prepared, TransactionOptions};
 use crate::sentence::chain;
-use crate::update::{Setters, UpdatePlan};
+use crate::update::{PolicyName, Setters, UpdatePlan};
 
 /// The annotation by which a person asks for a run.
 const REQUESTED_AT: &str = "reconcile.fluxcd.io/requestedAt";
@@ -28,8 +32,11 @@ const REQUESTED_AT: &str = "reconcile.fluxcd.io/requestedAt";
 pub(super) struct Work<'i> {
     automation: &'i ImageUpdateAutomation,
     pub(super) outcome: Outcome,
-    setters: Setters,
+    /// What was selected, once that is known.
+    setters: Option<Setters>,
     plan: Option<UpdatePlan>,
+    /// Why the status could not be kept, which is the last of the outcome's errors then.
+    unkept: Option<String>,
     pub(super) is_done: bool,
 }
 
@@ -42,7 +49,7 @@ impl<'i> Work<'i> {
             outcome.outcome = OutcomeKind::Skipped;
             outcome.message = Some("the automation is suspended".to_owned());
         }
-        Self { automation, outcome, setters: Setters::default(), plan: None, is_done }
+        Self { automation, outcome, setters: None, plan: None, unkept: None, is_done }
     }
 
     /// Gets as far as the writer's request.
@@ -54,7 +61,7 @@ impl<'i> Work<'i> {
             self.warn(request, inputs);
         }
         self.outcome.set_request(request);
-        self.setters = request.update.setters.clone();
+        self.setters = Some(request.update.setters.clone());
         let is_forced = inputs.new.contains(&full_name(self.automation));
         let options = TransactionOptions { is_forced, ..inputs.options.clone() };
         transaction::prepare(&inputs.store, self.automation, selected, &options).await
@@ -65,9 +72,18 @@ impl<'i> Work<'i> {
         for unusable in &request.unusable {
             say(&format!("warning: {}", prefixed(&self.outcome, &unusable.to_string())));
         }
-        warn_of_idle_images(request, &inputs.options.given);
         warn_of_empty_selection(Some(self.automation), &inputs.store.manifests, request, &self.outcome);
         warn_of_template(self.automation, &self.outcome);
+        warn_of_nameless_author(self.automation, &self.outcome);
+        warn_of_service_account(source_of(self.automation, &inputs.store.manifests), &self.outcome);
+    }
+
+    /// Whether the automation selects a policy, or might: of one that was not carried so far nobody knows.
+    pub(super) fn may_select(&self, policy: &PolicyName) -> bool {
+        match &self.setters {
+            Some(setters) => setters.selected().any(|(selected, _)| selected == policy),
+            None => self.automation.namespace().as_ref() == Some(&policy.namespace),
+        }
     }
 
     /// Takes over what was found in the files.
@@ -87,8 +103,9 @@ impl<'i> Work<'i> {
             return;
         }
         if let Err(error) = self.keep(conclusion, inputs).await {
-            let sentence = prefixed(&self.outcome, &chain(&error));
-            self.outcome.errors.push(sentence);
+            let sentence = chain(&error);
+            self.outcome.errors.push(prefixed(&self.outcome, &sentence));
+            self.unkept = Some(sentence);
         }
     }
 
@@ -96,10 +113,9 @@ impl<'i> Work<'i> {
     /// meanwhile.
     async fn keep(&self, conclusion: &Conclusion, inputs: &Inputs) -> Result<(), ObjectsError> {
         let Some(state) = &inputs.store.state else { return Ok(()) };
-        let failed = |cause| ObjectsError::State { object: full_name(self.automation), cause };
-        let _lock = state.lock().map_err(failed)?;
+        let _lock = state.lock()?;
         let mut automation = self.automation.clone();
-        state.recall(&mut automation).map_err(failed)?;
+        state.recall(&mut automation)?;
         let run = Run {
             generation: automation.metadata.generation.unwrap_or(1),
             interval: automation.spec.interval.to_duration().unwrap_or_default(),
@@ -110,33 +126,41 @@ impl<'i> Work<'i> {
         let report = run.report(&previous, conclusion, Timestamp::now());
         inputs.store.write_status(&automation, &report.status).await?;
         match (conclusion, source_of(&automation, &inputs.store.manifests)) {
-            (Conclusion::Success { .. }, Some(source)) => {
-                state.keep_success(&automation, source).map_err(failed)
-            }
+            (Conclusion::Success { .. }, Some(source)) => Ok(state.keep_success(&automation, source)?),
             _ => Ok(()),
         }
     }
 
     /// The report; none of a run that failed before it found anything, for why it failed is said elsewhere.
-    pub(super) fn to_text(&self, palette: Palette) -> Option<String> {
+    ///
+    /// Of `several`, the name stands before all that is said of one; the name of the only one stands where it does in
+    /// the report of an update.
+    pub(super) fn to_text(&self, palette: Palette, several: bool) -> Option<String> {
         let is_failed = self.outcome.outcome == OutcomeKind::Failed;
         if is_failed && self.plan.is_none() {
             return None;
         }
+        let automation = full_name(self.automation);
         let mut text = String::new();
-        if let Some(diff) = self.outcome.diff.as_ref().filter(|diff| !diff.is_empty()) {
+        let diff = self.outcome.diff.as_ref().filter(|diff| !diff.is_empty());
+        let is_headed = several && diff.is_some();
+        if is_headed {
+            text.push_str(&report::heading(&automation, palette));
+            text.push('\n');
+        }
+        if let Some(diff) = diff {
             text.push_str(&diff::coloured(diff, palette));
             text.push('\n');
         }
-        let automation = full_name(self.automation);
         // Where no file was looked into there is nothing to report but why.
-        text.push_str(&match &self.plan {
+        text.push_str(&match self.plan.as_ref().zip(self.setters.as_ref()) {
             None => report::heading(&automation, palette),
-            Some(plan) => {
+            Some((plan, setters)) => {
                 let is_pushed = self.outcome.outcome == OutcomeKind::Pushed;
                 let report = Report {
                     automation: Some(automation),
-                    setters: &self.setters,
+                    is_headed,
+                    setters,
                     plan,
                     result: &plan.result,
                     deed: if is_pushed { Deed::Changed } else { Deed::WouldChange },
@@ -153,4 +177,18 @@ impl<'i> Work<'i> {
         }
         Some(text)
     }
+}
+
+/// What is said of the failures of all runs; of a state that cannot be kept for one cause, once.
+pub(super) fn errors(works: Vec<Work<'_>>) -> Vec<String> {
+    let mut said = BTreeSet::new();
+    let mut errors = Vec::new();
+    for work in works {
+        let mut own = work.outcome.errors;
+        if work.unkept.is_some_and(|sentence| !said.insert(sentence)) {
+            own.pop();
+        }
+        errors.extend(own);
+    }
+    errors
 }

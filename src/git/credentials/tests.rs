@@ -43,7 +43,7 @@ fn a_login_is_read_as_flux_reads_it() {
     let hosts = ("known_hosts", HOSTS);
     let cases: &[(&str, Items<'_>, &str)] = &[
         ("https://h/x", &[], "anonymous"),
-        ("https://h/x", &[("other", "x")], "anonymous"),
+        ("https://a:b@h/x", &[("other", "x")], "a:b"),
         ("https://h/x", &[("username", "u"), ("password", "p")], "u:p"),
         ("http://h/x", &[("username", "u"), ("password", "p")], "u:p"),
         ("https://h/x", &[("username", "u\n"), ("password", "p w\r\n")], "u:p w"),
@@ -53,10 +53,9 @@ fn a_login_is_read_as_flux_reads_it() {
         ("https://a:b@h/x", &[("password", "p")], "a:p"),
         ("https://a:b@h/x", &[("username", ""), ("password", "")], "a:b"),
         ("https://h/x", &[("bearerToken", "t")], "bearer t"),
-        ("https://h/x", &[("bearerToken", "t\n"), ("username", "u"), ("password", "p")], "bearer t"),
+        ("https://h/x", &[("bearerToken", "t\n"), ("username", ""), ("password", "")], "bearer t"),
         ("https://h/x", &[("ca.crt", CERTIFICATE), ("caFile", "x")], "anonymous +authority"),
         ("https://h/x", &[("caFile", CERTIFICATE)], "anonymous +authority"),
-        ("https://h/x", &[("certFile", "x"), ("keyFile", "y")], "anonymous"),
         ("https://h/x", &[("tls.crt", CERTIFICATE), ("tls.key", KEY)], "anonymous +certificate"),
         ("ssh://h/x", &[identity, hosts], "git None"),
         ("ssh://me:b@h/x", &[identity, hosts, ("username", "u")], "me None"),
@@ -89,6 +88,11 @@ fn a_bad_secret_is_refused_in_one_sentence() {
         (
             "https://u@h/x",
             &[("bearerToken", "t")],
+            "basic auth and bearer token cannot be set at the same time",
+        ),
+        (
+            "https://h/x",
+            &[("bearerToken", "t"), ("username", "u"), ("password", "p")],
             "basic auth and bearer token cannot be set at the same time",
         ),
         (
@@ -238,5 +242,33 @@ fn no_secret_shows_in_debug() {
         let data = data.iter().map(|(key, value)| ((*key).to_owned(), Secret::new(*value))).collect();
         let shown = format!("{:?}", SecretData { name: "a/b", data: &data });
         assert!(!shown.contains("hunter2"), "{shown}");
+    }
+}
+
+#[test]
+fn a_secret_with_nothing_for_http_is_no_anonymous_login() {
+    let many: Vec<(String, &str)> = (0..10).map(|number| (format!("k{number}"), "v")).collect();
+    let many: Vec<(&str, &str)> = many.iter().map(|(key, value)| (key.as_str(), *value)).collect();
+    let cases: &[(Items<'_>, &str)] = &[
+        (&[], "no keys"),
+        (&[("user", "hunter2"), ("pass", "hunter2")], "pass, user"),
+        (&[("username", ""), ("password", "")], "password (empty), username (empty)"),
+        (&[("certFile", "hunter2"), ("keyFile", "hunter2")], "certFile, keyFile"),
+        (&[("identity", KEY), ("known_hosts", HOSTS)], "identity, known_hosts"),
+        (&many, "k0, k1, k2, k3, k4, k5, k6, k7, 2 more"),
+    ];
+    for (data, found) in cases {
+        let data: BTreeMap<String, Secret> =
+            data.iter().map(|(key, value)| ((*key).to_owned(), Secret::new(*value))).collect();
+        for scheme in ["http", "https"] {
+            let url = RemoteUrl::parse(&format!("{scheme}://h/x"), LocalPaths::Refused).unwrap();
+            let secret = SecretData { name: "apps/login", data: &data };
+            let error = Credentials::generic(&url, Some(secret)).unwrap_err();
+            let words = format!(
+                "secret 'apps/login' has nothing for a login by {scheme}: it has {found}; wanted are username and \
+                 password, or bearerToken, and for TLS ca.crt, or tls.crt and tls.key"
+            );
+            assert_eq!(error.to_string(), words);
+        }
     }
 }

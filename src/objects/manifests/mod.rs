@@ -25,7 +25,7 @@ use source::Origin;
 
 pub use error::{FieldError, ManifestError, Note, SyntaxError};
 pub use secret::{SecretError, SecretManifest};
-pub use state::StateDirectory;
+pub use state::{StateDirectory, StateError};
 pub use store::{ManifestStore, SecretDirectory};
 
 /// The objects of a set of manifest files.

@@ -168,7 +168,7 @@ impl Reading<'_> {
             && let Some(object) = value.as_object_mut()
         {
             object.remove("status");
-            self.note_status(format!("{path}: {cause}"));
+            self.note_status(format!("{path}: {}", FieldError::Value(cause)));
             return serde_path_to_error::deserialize(value).map_err(|error| {
                 self.invalid(error.path().to_string(), FieldError::Value(error.into_inner()))
             });

@@ -1,7 +1,8 @@
 //! What a cluster would remember of objects: their generation and their status.
 
+use std::fmt;
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use kube::ResourceExt;
@@ -13,6 +14,34 @@ use tagboat_api::{GitRepository, ImageUpdateAutomation};
 #[derive(Clone, Debug)]
 pub struct StateDirectory {
     root: PathBuf,
+}
+
+/// Why the state could not be read or kept.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot {deed} the state in {}{}", root.display(), Place { root, culprit })]
+pub struct StateError {
+    /// `read` or `keep`.
+    deed: &'static str,
+    /// The state directory as it was given.
+    root: PathBuf,
+    /// The file or directory that is in the way.
+    culprit: PathBuf,
+    /// Why.
+    #[source]
+    cause: io::Error,
+}
+
+/// Prints what is in the way, where that is not the whole directory.
+struct Place<'a> {
+    root: &'a Path,
+    culprit: &'a Path,
+}
+
+impl fmt::Display for Place<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let place = self.culprit.strip_prefix(self.root).unwrap_or(self.culprit);
+        if place.as_os_str().is_empty() { Ok(()) } else { write!(formatter, ": {}", place.display()) }
+    }
 }
 
 impl StateDirectory {
@@ -27,7 +56,7 @@ impl StateDirectory {
     /// # Errors
     ///
     /// When what is here cannot be read.
-    pub fn recall(&self, automation: &mut ImageUpdateAutomation) -> io::Result<()> {
+    pub fn recall(&self, automation: &mut ImageUpdateAutomation) -> Result<(), StateError> {
         automation.status = None;
         automation.metadata.generation = Some(1);
         let Some(known) = self.read::<ImageUpdateAutomation>(&self.place(KIND, automation))? else {
@@ -49,9 +78,12 @@ impl StateDirectory {
         &self,
         automation: &ImageUpdateAutomation,
         status: &ImageUpdateAutomationStatus,
-    ) -> io::Result<()> {
+    ) -> Result<(), StateError> {
         let object = ImageUpdateAutomation { status: Some(status.clone()), ..automation.clone() };
-        write(&self.place(KIND, automation), &serde_json::to_vec_pretty(&object)?)
+        let place = self.place(KIND, automation);
+        let content =
+            serde_json::to_vec_pretty(&object).map_err(|error| self.failed("keep", &place, error.into()))?;
+        self.write(&place, &content)
     }
 
     /// Holds the state, so that nobody else writes between a reading and the writing that follows from it.
@@ -59,11 +91,15 @@ impl StateDirectory {
     /// # Errors
     ///
     /// When the directory cannot be made or locked.
-    pub fn lock(&self) -> io::Result<File> {
-        fs::create_dir_all(self.root.join("objects"))?;
-        let lock = File::create(self.root.join("objects/lock"))?;
-        lock.lock()?;
-        Ok(lock)
+    pub fn lock(&self) -> Result<File, StateError> {
+        let place = self.root.join("objects/lock");
+        let lock = || {
+            fs::create_dir_all(self.root.join("objects"))?;
+            let lock = File::create(&place)?;
+            lock.lock()?;
+            Ok(lock)
+        };
+        lock().map_err(|cause| self.failed("keep", &place, cause))
     }
 
     /// Whether an automation or its source is another than [`StateDirectory::keep_success`] was last told.
@@ -71,11 +107,17 @@ impl StateDirectory {
     /// # Errors
     ///
     /// When what is here cannot be read.
-    pub fn is_new(&self, automation: &ImageUpdateAutomation, source: &GitRepository) -> io::Result<bool> {
-        match fs::read(self.place(SUCCESSES, automation)) {
-            Ok(known) => Ok(known != fingerprint(automation, source)?),
+    pub fn is_new(
+        &self,
+        automation: &ImageUpdateAutomation,
+        source: &GitRepository,
+    ) -> Result<bool, StateError> {
+        let place = self.place(SUCCESSES, automation);
+        let failed = |cause| self.failed("read", &place, cause);
+        match fs::read(&place) {
+            Ok(known) => Ok(known != fingerprint(automation, source).map_err(failed)?),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(true),
-            Err(error) => Err(error),
+            Err(error) => Err(failed(error)),
         }
     }
 
@@ -85,8 +127,14 @@ impl StateDirectory {
     /// # Errors
     ///
     /// When it cannot be written.
-    pub fn keep_success(&self, automation: &ImageUpdateAutomation, source: &GitRepository) -> io::Result<()> {
-        write(&self.place(SUCCESSES, automation), &fingerprint(automation, source)?)
+    pub fn keep_success(
+        &self,
+        automation: &ImageUpdateAutomation,
+        source: &GitRepository,
+    ) -> Result<(), StateError> {
+        let place = self.place(SUCCESSES, automation);
+        let content = fingerprint(automation, source).map_err(|cause| self.failed("keep", &place, cause))?;
+        self.write(&place, &content)
     }
 
     fn place(&self, kind: &str, object: &impl ResourceExt) -> PathBuf {
@@ -96,14 +144,40 @@ impl StateDirectory {
     }
 
     /// Reads an object; one that cannot be understood counts as none, for it can be written anew.
-    fn read<T: serde::de::DeserializeOwned>(&self, place: &Path) -> io::Result<Option<T>> {
+    fn read<T: serde::de::DeserializeOwned>(&self, place: &Path) -> Result<Option<T>, StateError> {
         match fs::read(place) {
             Ok(content) => Ok(serde_json::from_slice::<Value>(&content)
                 .ok()
                 .and_then(|value| serde_json::from_value(value).ok())),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(error),
+            Err(error) => Err(self.failed("read", place, error)),
         }
+    }
+
+    /// Replaces a file, wholly or not at all; whoever writes holds the lock, so that the other file is nobody else's.
+    fn write(&self, place: &Path, content: &[u8]) -> Result<(), StateError> {
+        let folder = place.parent().unwrap_or(place);
+        let name = place.file_name().unwrap_or_default().to_string_lossy();
+        // No object's file begins with a dot.
+        let new = folder.join(format!(".new-{name}"));
+        let replace = || {
+            fs::create_dir_all(folder)?;
+            fs::write(&new, content)?;
+            fs::rename(&new, place)
+        };
+        replace().map_err(|cause| {
+            // What cannot be removed either is overwritten by the next who writes.
+            let _ = fs::remove_file(&new);
+            self.failed("keep", place, cause)
+        })
+    }
+
+    /// A failure at `place`, which is put down to as much of that path as there is.
+    fn failed(&self, deed: &'static str, place: &Path, cause: io::Error) -> StateError {
+        let culprit = place.ancestors().find(|path| fs::symlink_metadata(path).is_ok());
+        // A relative path ends in an empty one, which stands for the current directory.
+        let culprit = culprit.unwrap_or(&self.root).to_owned();
+        StateError { deed, root: self.root.clone(), culprit, cause }
     }
 }
 
@@ -111,16 +185,6 @@ const KIND: &str = "ImageUpdateAutomation";
 
 /// What stands in the place of a kind for what runs succeeded with.
 const SUCCESSES: &str = "successes";
-
-/// Replaces a file, wholly or not at all.
-fn write(place: &Path, content: &[u8]) -> io::Result<()> {
-    let folder = place.parent().unwrap_or(place);
-    fs::create_dir_all(folder)?;
-    let mut new = tempfile::Builder::new().prefix(".new-").tempfile_in(folder)?;
-    new.write_all(content)?;
-    new.persist(place).map_err(|error| error.error)?;
-    Ok(())
-}
 
 /// What tells an automation and its source from others.
 fn fingerprint(automation: &ImageUpdateAutomation, source: &GitRepository) -> io::Result<Vec<u8>> {
@@ -215,5 +279,42 @@ mod tests {
         fs::write(&place, "{").unwrap();
         state.recall(&mut object).unwrap();
         assert_eq!((object.metadata.generation, object.status), (Some(1), None));
+    }
+
+    #[test]
+    fn what_is_in_the_way_of_the_state_is_named_and_nothing_temporary() {
+        use crate::sentence::chain;
+        let root = tempfile::tempdir().unwrap();
+        let at = |path: &str| root.path().join(path);
+        let status = ImageUpdateAutomationStatus::default();
+        let mut object = automation("a", "1");
+        let name = "objects/ImageUpdateAutomation/n/%2e.%2fa.json";
+
+        fs::write(at("file"), "").unwrap();
+        let (whole, below) = (at("file"), at("file/state"));
+        for (state, place) in [(&whole, String::new()), (&below, format!(": {}", whole.display()))] {
+            let state_directory = StateDirectory::new(state);
+            let words = |deed: &str| {
+                format!(
+                    "cannot {deed} the state in {}{place}: Not a directory (os error 20)",
+                    state.display()
+                )
+            };
+            assert_eq!(chain(&state_directory.recall(&mut object).unwrap_err()), words("read"));
+            assert_eq!(chain(&state_directory.lock().unwrap_err()), words("keep"));
+            assert_eq!(chain(&state_directory.keep(&object, &status).unwrap_err()), words("keep"));
+        }
+
+        fs::create_dir_all(at("state").join(name)).unwrap();
+        let state = StateDirectory::new(&at("state"));
+        let words = |deed: &str| {
+            format!(
+                "cannot {deed} the state in {}: {name}: Is a directory (os error 21)",
+                at("state").display()
+            )
+        };
+        assert_eq!(chain(&state.recall(&mut object).unwrap_err()), words("read"));
+        assert_eq!(chain(&state.keep(&object, &status).unwrap_err()), words("keep"));
+        assert_eq!(fs::read_dir(at("state/objects/ImageUpdateAutomation/n")).unwrap().count(), 1);
     }
 }

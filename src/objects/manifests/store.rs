@@ -18,6 +18,10 @@ use crate::secret::Secret;
 const ADVICE: &str = "; give it as a Secret among the manifests or as --secret NAMESPACE/NAME=DIR, or log in as \
                       yourself with --git-login user";
 
+/// The same for SSH without the name of a secret.
+const ADVICE_FOR_SSH: &str = "; name a Secret with the key in spec.secretRef of the GitRepository, or log in as \
+                              yourself with --git-login user";
+
 /// The objects of manifest files, secrets in directories, and a state directory for what is written.
 #[derive(Debug)]
 pub struct ManifestStore {
@@ -41,7 +45,8 @@ pub struct SecretDirectory {
 }
 
 impl SecretDirectory {
-    fn is(&self, namespace: &str, name: &str) -> bool {
+    /// Whether it stands for the secret of that name.
+    pub fn is(&self, namespace: &str, name: &str) -> bool {
         self.name == name && self.namespace.as_deref().is_none_or(|own| own == namespace)
     }
 
@@ -90,19 +95,16 @@ impl Objects for ManifestStore {
         })
     }
 
+    fn advice_for_ssh(&self) -> &'static str {
+        ADVICE_FOR_SSH
+    }
+
     async fn write_status(
         &self,
         automation: &ImageUpdateAutomation,
         status: &ImageUpdateAutomationStatus,
     ) -> Result<(), ObjectsError> {
         let Some(state) = &self.state else { return Ok(()) };
-        state.keep(automation, status).map_err(|cause| ObjectsError::State {
-            object: format!(
-                "ImageUpdateAutomation {}/{}",
-                automation.namespace().unwrap_or_default(),
-                automation.name_any()
-            ),
-            cause,
-        })
+        Ok(state.keep(automation, status)?)
     }
 }

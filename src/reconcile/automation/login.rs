@@ -55,6 +55,14 @@ pub enum LoginError {
     /// The credentials cannot be used.
     #[error("failed to configure authentication options")]
     Options(#[source] CredentialsError),
+    /// SSH without a secret: the same, and what to do.
+    #[error("failed to configure authentication options: {missing}{advice}")]
+    WithoutSecret {
+        /// What is missing; the sentence has it in its middle, so it is no further cause.
+        missing: CredentialsError,
+        /// Where to put it.
+        advice: &'static str,
+    },
     /// The credentials cannot be used, and Flux has a sentence of its own for it.
     #[error(transparent)]
     Credentials(CredentialsError),
@@ -74,7 +82,9 @@ impl Failing for LoginError {
         match self {
             Self::Url(error) => error.reason(),
             Self::Secret { .. } | Self::ProxySecret { .. } => Reason::SourceManagerFailed,
-            Self::Options(error) | Self::Credentials(error) => error.reason(),
+            Self::Options(error) | Self::Credentials(error) | Self::WithoutSecret { missing: error, .. } => {
+                error.reason()
+            }
             Self::Access(error) => error.reason(),
         }
     }
@@ -83,7 +93,9 @@ impl Failing for LoginError {
         match self {
             Self::Url(error) => error.is_retryable(),
             Self::Secret { .. } | Self::ProxySecret { .. } => true,
-            Self::Options(error) | Self::Credentials(error) => error.is_retryable(),
+            Self::Options(error) | Self::Credentials(error) | Self::WithoutSecret { missing: error, .. } => {
+                error.is_retryable()
+            }
             Self::Access(error) => error.is_retryable(),
         }
     }
@@ -121,7 +133,14 @@ async fn credentials(
     source: &SourceConfiguration,
     url: &RemoteUrl,
 ) -> Result<Credentials, LoginError> {
-    let Some(name) = &source.secret else { return Ok(Credentials::generic(url, None)?) };
+    let Some(name) = &source.secret else {
+        return Credentials::generic(url, None).map_err(|error| match error {
+            missing @ CredentialsError::SshKeyMissing { .. } => {
+                LoginError::WithoutSecret { missing, advice: objects.advice_for_ssh() }
+            }
+            other => other.into(),
+        });
+    };
     let data: BTreeMap<String, Secret> = objects
         .secret(&name.namespace, &name.name)
         .await

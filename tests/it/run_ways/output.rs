@@ -269,3 +269,91 @@ fn what_is_worth_saying_is_said() {
     assert!(run.output.contains("broken.yaml:"), "{run:?}");
     assert_eq!(scene.tag("main"), "5.0.3");
 }
+
+#[test]
+fn a_given_image_that_no_automation_selects_is_said_once() {
+    let label = |name: &str| json!({"policySelector": {"matchLabels": {"app": name}}});
+    let scene =
+        Scene::with_files(&[file("app.yaml", tag_line("4.0.6")), file("empty/a.yaml", "a: 1\n")]).local();
+    for name in ["one", "two"] {
+        further(&scene, name, &label(name));
+    }
+    let given = format!("podinfo={IMAGE}:9.9.9");
+    let about = |run: &crate::support::program::Run| -> Vec<String> {
+        let lines = run.errors.lines().filter(|line| line.contains("--latest"));
+        lines.map(str::to_owned).collect()
+    };
+    let run = scene.run(["--latest", &given]).with_status(0);
+    assert_eq!(about(&run), Vec::<String>::new(), "fleet selects it");
+    assert_eq!(scene.tag("main"), "9.9.9");
+    scene.automation(label("three"));
+    let run = scene.run(["--latest", &given]).with_status(0);
+    let nobody = "warning: --latest for default/podinfo has no effect: no automation selects the policy";
+    assert_eq!(about(&run), [nobody]);
+    let run = scene.run(["--latest", &given, "--automation", "fleet"]).with_status(0);
+    let nobody =
+        "warning: --latest for default/podinfo has no effect: the automation does not select the policy";
+    assert_eq!(about(&run), [nobody]);
+}
+
+#[test]
+fn a_dry_run_of_several_names_each_before_its_patch() {
+    let scene = Scene::with_files(&[
+        file("a/app.yaml", tag_line("4.0.6")),
+        file("b/app.yaml", tag_line("4.0.6")),
+        file("app.yaml", "a: 1\n"),
+    ])
+    .local();
+    scene.automation(json!({"update": {"path": "a"}}));
+    further(&scene, "other", &json!({"update": {"path": "b"}}));
+    let run = scene.run(["--dry-run"]).with_status(0);
+    let lines: Vec<&str> = run.output.lines().collect();
+    let at = |wanted: &str| {
+        let found: Vec<usize> = (0..lines.len()).filter(|&index| lines[index] == wanted).collect();
+        assert_eq!(found.len(), 1, "{wanted}: {}", run.output);
+        found[0]
+    };
+    let order = [
+        at("Automation: default/fleet"),
+        at("--- a/a/app.yaml"),
+        at("Automation: default/other"),
+        at("--- a/b/app.yaml"),
+    ];
+    assert!(order.is_sorted(), "{}", run.output);
+}
+
+#[test]
+fn json_is_printed_also_when_the_manifests_cannot_be_read() {
+    let scene = Scene::new().local();
+    scene.write("policy.yaml", "apiVersion: image.toolkit.fluxcd.io/v1\nkind: Nothing\n");
+    let run = scene.run(["--output", "json"]).with_status(1);
+    assert_eq!(run.json(), json!({"automations": []}));
+    assert!(run.only_error().starts_with("error: "), "{run:?}");
+    let run = scene.run(["--output", "json", "--secret", "x"]).with_status(2);
+    assert_eq!(run.output, "");
+}
+
+#[test]
+fn an_author_without_name_and_address_is_taken_with_one_warning() {
+    let scene = Scene::new().local();
+    scene.automation(json!({"git": {"commit": {"author": {"name": "", "email": ""}}}}));
+    let run = scene.run(NONE).with_status(0);
+    assert_eq!(
+        run.only_error(),
+        "warning: default/fleet: spec.git.commit.author has neither a name nor an e-mail address; commits will have neither"
+    );
+    assert_eq!(scene.tag("main"), "5.0.3");
+}
+
+#[test]
+fn a_number_in_a_status_is_passed_over_with_what_to_do() {
+    let scene = Scene::new().local();
+    let policy = fs::read_to_string(scene.root().join("manifests/policy.yaml")).unwrap();
+    let policy = policy.replace("5.0.3", "2");
+    scene.write("policy.yaml", &policy);
+    let run = scene.run(NONE).with_status(0);
+    assert!(
+        run.errors.contains("invalid type: integer `2`, expected a string; put it in quotes\n"),
+        "{run:?}\n{policy}"
+    );
+}

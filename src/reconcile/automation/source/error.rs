@@ -78,10 +78,21 @@ pub enum SourceError {
         #[source]
         cause: DurationError,
     },
-    /// A GitHub App without a secret.
+    /// The timeout leaves no time.
+    #[error(
+        "spec.timeout of GitRepository {repository} is `{text}`, which leaves no time at all: write a number above zero \
+         with a unit of ms, s or m, such as 1m30s"
+    )]
+    NoTime {
+        /// The repository.
+        repository: ObjectName,
+        /// The timeout as it was written.
+        text: String,
+    },
+    /// A GitHub App without a secret: Flux's words, and that a secret would not be enough yet.
     #[error(
         "secretRef with github app data must be specified when provider is set to github: \
-         invalid source configuration"
+         invalid source configuration; logging in through providers is not supported yet"
     )]
     NoGitHubSecret,
     /// A provider that nobody has heard of.
@@ -134,6 +145,7 @@ impl Failing for SourceError {
             | Self::Refspec(_)
             | Self::PushOption { .. }
             | Self::Timeout { .. }
+            | Self::NoTime { .. }
             | Self::NoGitHubSecret
             | Self::UnknownProvider { .. }
             | Self::SigningKey => Reason::InvalidSourceConfiguration,

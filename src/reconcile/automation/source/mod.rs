@@ -120,6 +120,9 @@ impl<'a> SourceReference<'a> {
             .timeout
             .to_duration_without_hours()
             .map_err(|cause| SourceError::Timeout { repository: repository.clone(), cause })?;
+        if timeout.is_zero() {
+            return Err(SourceError::NoTime { repository, text: spec.timeout.to_string() });
+        }
         check_login(spec, &repository)?;
         if git.commit.signing_key.is_some() {
             return Err(SourceError::SigningKey);
@@ -297,7 +300,23 @@ mod tests {
                 Some(json!({"timeout": "1h", "provider": "github"})),
                 InvalidSourceConfiguration,
                 "spec.timeout of GitRepository n/r cannot be used: `1h` counts hours, which this field does not \
-                 take: write it in minutes",
+                 take: write it in ms, s and m, such as 90m",
+            ),
+            (
+                own(),
+                git(),
+                Some(json!({"timeout": "0m0s"})),
+                InvalidSourceConfiguration,
+                "spec.timeout of GitRepository n/r is `0m0s`, which leaves no time at all: write a number above zero \
+                 with a unit of ms, s or m, such as 1m30s",
+            ),
+            (
+                own(),
+                git(),
+                Some(json!({"timeout": "-5s"})),
+                InvalidSourceConfiguration,
+                "spec.timeout of GitRepository n/r cannot be used: `-5s` is less than nothing: expected numbers, each \
+                 with a unit of ms, s or m, such as 1m30s",
             ),
             (
                 own(),
@@ -305,7 +324,7 @@ mod tests {
                 Some(json!({"provider": "github", "serviceAccountName": "s"})),
                 InvalidSourceConfiguration,
                 "secretRef with github app data must be specified when provider is set to github: invalid source \
-                 configuration",
+                 configuration; logging in through providers is not supported yet",
             ),
             (
                 own(),

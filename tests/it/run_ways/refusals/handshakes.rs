@@ -76,7 +76,8 @@ fn what_ssh_does_not_like() {
     let words = "there is no such repository, or the credentials may not see it: '/nowhere/x.git' does not appear to be a git repository";
     refused(&scene, NONE, &format!("{CHECKOUT}: unable to list '{nowhere}': {words}"));
     scene.source(json!({"url": url}));
-    refused(&scene, NONE, &format!("{SOURCE}: {option}'identity' is required"));
+    let advice = "name a Secret with the key in spec.secretRef of the GitRepository, or log in as yourself with --git-login user";
+    refused(&scene, NONE, &format!("{SOURCE}: {option}'identity' is required; {advice}"));
     scene.source(json!({"url": url, "secretRef": {"name": "login"}, "proxySecretRef": {"name": "proxy"}}));
     scene.secret("proxy", json!({"stringData": {"address": "http://127.0.0.1:1"}}));
     refused(

@@ -50,10 +50,39 @@ fn a_secret_that_is_missing() {
         let missing =
             format!("{SOURCE}: failed to get {kind} secret 'default/other': secret 'default/other' ");
         refused(&scene, NONE, &format!("{missing}not found; {advice}"));
-        refused(&scene, ["--secret", "elsewhere/other=."], &format!("{missing}not found; {advice}"));
-        let unreadable = "cannot be read from nowhere: No such file or directory (os error 2)";
-        refused(&scene, ["--secret", "other=nowhere"], &format!("{missing}{unreadable}"));
     }
+}
+
+#[test]
+fn a_secret_of_the_command_line_that_nobody_asks_for_or_that_is_no_directory() {
+    let (scene, host) = guarded(&json!({"username": "bot", "password": "hunter2"}));
+    let idle = |text: &str| {
+        format!("warning: --secret {text:?} is not used: no GitRepository of these automations asks for it\n")
+    };
+    for (others, errors) in [
+        (vec!["elsewhere/login=."], idle("elsewhere/login=.")),
+        (vec!["other=.", "third=."], idle("other=.") + &idle("third=.")),
+    ] {
+        let others = others.iter().flat_map(|text| ["--secret", text]);
+        let run = scene.run(others.chain(["--dry-run"])).with_status(0);
+        assert_eq!(run.errors, errors);
+    }
+    let keys = scene.secret_directory(&[("username", "bot"), ("password", "hunter2")]);
+    let given = format!("login={}", keys.display());
+    let run = scene.run(["--dry-run", "--secret", &given]).with_status(0);
+    assert_eq!(run.errors, "");
+    let run = scene.run(["--dry-run", "--secret", &given, "--secret", &given]).with_status(0);
+    assert_eq!(run.errors, idle(&given), "the first one counts");
+
+    scene.write("text", "");
+    for (text, cause) in [
+        ("login=nowhere", "nowhere: No such file or directory (os error 2)"),
+        ("login=manifests/text", "manifests/text is not a directory"),
+    ] {
+        let run = scene.run(["--secret", text]).with_status(2);
+        assert_eq!(run.only_error(), format!("error: --secret {text:?}: {cause}"));
+    }
+    drop(host);
 }
 
 #[test]
@@ -63,6 +92,9 @@ fn a_secret_that_is_malformed() {
     let certificate = "-----BEGIN CERTIFICATE-----";
     for (data, words) in [
         (json!({"password": "hunter2"}), format!("{options}invalid 'http' auth option: 'password' requires 'username' to be set")),
+        (json!({"username": "bot", "password": "hunter2", "bearerToken": "hunter2"}), "basic auth and bearer token cannot be set at the same time".to_owned()),
+        (json!({"user": "hunter2"}), "secret 'default/login' has nothing for a login by http: it has user; wanted are username and password, or bearerToken, and for TLS ca.crt, or tls.crt and tls.key".to_owned()),
+        (json!({}), "secret 'default/login' has nothing for a login by http: it has no keys; wanted are username and password, or bearerToken, and for TLS ca.crt, or tls.crt and tls.key".to_owned()),
         (json!({"bearerToken": ""}), "secret 'default/login': key 'bearerToken' is empty: give the token, or take the key out".to_owned()),
         (json!({"bearerToken": "hunter2 x"}), "secret 'default/login': key 'bearerToken' has a character that an HTTP header cannot carry: correct it".to_owned()),
         (json!({"username": "bot", "password": "hunter2\nb"}), "secret 'default/login': key 'password' has a line break inside: give it on one line".to_owned()),

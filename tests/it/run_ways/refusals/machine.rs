@@ -86,6 +86,45 @@ fn a_state_directory_that_cannot_be_written() {
     refused_by(&scene, scene.command().arg("--state").arg(&state), &sentence);
 }
 
+#[test]
+fn a_directory_in_place_of_a_status_is_named_before_anything_is_pushed() {
+    let scene = Scene::new();
+    let _host = scene.serve(Settings::default());
+    let place = "objects/ImageUpdateAutomation/default/fleet.json";
+    fs::create_dir_all(scene.state().join(place)).unwrap();
+    let run = scene.run_with_state(NONE).with_status(1);
+    let state = scene.state();
+    let sentence =
+        format!("error: cannot read the state in {}: {place}: Is a directory (os error 21)", state.display());
+    assert_eq!(run.only_error(), sentence);
+    assert_eq!(scene.tag("main"), "4.0.6");
+}
+
+#[test]
+fn a_state_that_cannot_be_kept_is_said_once_for_all_automations() {
+    let scene = Scene::new();
+    let _host = scene.serve(Settings::default());
+    let automation = fs::read_to_string(scene.root().join("manifests/automation.yaml")).unwrap();
+    scene.write(
+        "second.yaml",
+        &automation.replace("\"name\":\"fleet\",\"namespace\"", "\"name\":\"second\",\"namespace\""),
+    );
+    let objects = scene.state().join("objects");
+    fs::create_dir_all(&objects).unwrap();
+    // A link to nowhere reads as nothing and cannot become a directory.
+    std::os::unix::fs::symlink("nowhere", objects.join("ImageUpdateAutomation")).unwrap();
+    let run = scene.run_with_state(["--output", "json"]).with_status(1);
+    let sentence = format!(
+        "default/fleet: cannot keep the state in {}: objects/ImageUpdateAutomation: File exists (os error 17)",
+        scene.state().display()
+    );
+    assert_eq!(run.only_error(), sentence);
+    let results = run.json()["automations"].as_array().unwrap().clone();
+    assert_eq!(results.len(), 2);
+    assert!(results.iter().all(|result| result["errors"].as_array().unwrap().len() == 1), "{results:?}");
+    assert_eq!(scene.tag("main"), "5.0.3");
+}
+
 /// A run whose PATH holds nothing but, perhaps, a script as git.
 fn with_only(scene: &Scene, git: Option<&str>) -> Command {
     let bin = scene.root().join("bin");
@@ -110,4 +149,7 @@ fn a_git_that_is_missing_or_too_old() {
                echo 'error: unknown option' >&2\nexit 129\n";
     let too_old = format!("{list}2.17.1 is too old; tagboat needs git 2.32 or newer");
     refused_by(&scene, &mut with_only(&scene, Some(old)), &too_old);
+    let silent = "#!/bin/sh\nfor word; do test \"$word\" = version && exit; done\necho 'error: unknown option' >&2\nexit 129\n";
+    let unknown = format!("{list}of an unknown version is too old; tagboat needs git 2.32 or newer");
+    refused_by(&scene, &mut with_only(&scene, Some(silent)), &unknown);
 }

@@ -115,7 +115,8 @@ fn objects_that_do_not_say_what_to_do() {
     for (spec, sentence) in [
         (
             json!({"provider": "github"}),
-            "secretRef with github app data must be specified when provider is set to github: invalid source configuration",
+            "secretRef with github app data must be specified when provider is set to github: invalid source configuration; \
+             logging in through providers is not supported yet",
         ),
         (
             json!({"provider": "github", "secretRef": {"name": "app"}}),
@@ -123,14 +124,14 @@ fn objects_that_do_not_say_what_to_do() {
              not supported yet: use the provider generic and a secret with a token or a key",
         ),
         (
-            json!({"provider": "azure", "serviceAccountName": "x"}),
-            "to use spec.serviceAccountName for provider authentication please enable the ObjectLevelWorkloadIdentity feature gate \
-             in the controller",
-        ),
-        (
             json!({"timeout": "1h"}),
             "spec.timeout of GitRepository default/fleet cannot be used: `1h` counts hours, which this field does not take: write \
-             it in minutes",
+             it in ms, s and m, such as 90m",
+        ),
+        (
+            json!({"timeout": "0s"}),
+            "spec.timeout of GitRepository default/fleet is `0s`, which leaves no time at all: write a number above zero with a \
+             unit of ms, s or m, such as 1m30s",
         ),
         (json!({"ref": null}), no_push),
     ] {
@@ -138,6 +139,23 @@ fn objects_that_do_not_say_what_to_do() {
         spec["url"] = host.url("fleet.git").into();
         scene.source(spec);
         refused(&scene, NONE, sentence);
+    }
+}
+
+#[test]
+fn a_service_account_has_flux_s_words_and_a_warning_that_says_what_to_do() {
+    let scene = Scene::new();
+    let host = scene.serve(Settings::default());
+    for provider in ["azure", "generic"] {
+        scene.source(json!({"url": host.url("fleet.git"), "provider": provider, "serviceAccountName": "x"}));
+        let run = scene.run(NONE).with_status(1);
+        assert_eq!(
+            run.errors,
+            "warning: default/fleet: spec.serviceAccountName of the GitRepository: logging in through a service account is \
+             not supported yet; take the field out and name a Secret in spec.secretRef\n\
+             default/fleet: to use spec.serviceAccountName for provider authentication please enable the \
+             ObjectLevelWorkloadIdentity feature gate in the controller\n"
+        );
     }
 }
 
