@@ -349,7 +349,7 @@ fn an_author_without_name_and_address_is_taken_with_one_warning() {
 fn a_number_in_a_status_is_passed_over_with_what_to_do() {
     let scene = Scene::new().local();
     let policy = fs::read_to_string(scene.root().join("manifests/policy.yaml")).unwrap();
-    let policy = policy.replace("5.0.3", "2");
+    let policy = policy.replace("tag: \"5.0.3\"", "tag: 2");
     scene.write("policy.yaml", &policy);
     let run = scene.run(NONE).with_status(0);
     assert!(

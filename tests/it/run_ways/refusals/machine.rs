@@ -105,10 +105,9 @@ fn a_state_that_cannot_be_kept_is_said_once_for_all_automations() {
     let scene = Scene::new();
     let _host = scene.serve(Settings::default());
     let automation = fs::read_to_string(scene.root().join("manifests/automation.yaml")).unwrap();
-    scene.write(
-        "second.yaml",
-        &automation.replace("\"name\":\"fleet\",\"namespace\"", "\"name\":\"second\",\"namespace\""),
-    );
+    let mut second: serde_json::Value = serde_json::from_str(&automation).unwrap();
+    second["metadata"]["name"] = "second".into();
+    scene.write("second.yaml", &second.to_string());
     let objects = scene.state().join("objects");
     fs::create_dir_all(&objects).unwrap();
     // A link to nowhere reads as nothing and cannot become a directory.

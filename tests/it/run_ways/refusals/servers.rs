@@ -12,7 +12,10 @@ fn a_server_that_cannot_be_reached() {
     let scene = Scene::new();
     let port = closed_port();
     let key = SshKey::generate(scene.root(), "key", "ed25519", "");
-    scene.secret("login", json!({"stringData": {"identity": key.private(), "known_hosts": "a b c\n"}}));
+    scene.secret(
+        "login",
+        json!({"stringData": {"identity": key.private(), "known_hosts": "a b c\n", "bearerToken": "t"}}),
+    );
     for (url, words) in [
         (format!("http://127.0.0.1:{port}/fleet.git"), "the server cannot be reached: "),
         (format!("https://127.0.0.1:{port}/fleet.git"), "the server cannot be reached: "),
