@@ -30,7 +30,8 @@ fn data(items: &[(&str, &str)]) -> BTreeMap<String, Secret> {
 
 fn credentials(url: &RemoteUrl, items: &[(&str, &str)]) -> Credentials {
     let data = data(items);
-    Credentials::generic(url, Some(SecretData { name: "apps/login", data: &data })).unwrap()
+    let secret = SecretData { name: "apps/login", data: &data };
+    Credentials::generic(url, (!items.is_empty()).then_some(secret)).unwrap()
 }
 
 fn prepare(url: &RemoteUrl, items: &[(&str, &str)], options: &AccessOptions) -> Access {
