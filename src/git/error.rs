@@ -27,6 +27,14 @@ pub enum SyncError {
         /// The remote.
         url: String,
     },
+    /// Something answers there that is no git server.
+    #[error(
+        "unable to clone '{url}': what answers there is not a git server; check spec.url of the GitRepository"
+    )]
+    NotGit {
+        /// The remote.
+        url: String,
+    },
     /// The remote does not have the reference that is to be checked out.
     #[error("unable to clone '{url}': couldn't find remote ref {:?}{}", name.as_str(), known(branches))]
     NoReference {

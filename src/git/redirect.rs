@@ -5,7 +5,7 @@ use std::time::Instant;
 use super::diagnosis::Trouble;
 use super::mirror::Mirror;
 use super::remote::{Doing, Remote, RemoteError};
-use super::url::RemoteUrl;
+use super::url::{RemoteUrl, Transport};
 use super::words::Words;
 
 /// Another address of a repository on the same server, and how sure it is.
@@ -32,6 +32,21 @@ impl Remote {
         (doing, url): (Doing, &RemoteUrl),
         deadline: Instant,
     ) -> Option<String> {
+        header(&self.trace(mirror, (doing, url), deadline)?, "location")
+    }
+
+    /// Whether the server answers as git servers do, and not with a page for people.
+    pub(super) fn speaks_git(&self, mirror: &Mirror, deadline: Instant) -> bool {
+        if !matches!(self.url.transport(), Transport::Http | Transport::Https) {
+            return true;
+        }
+        let words = self.trace(mirror, (Doing::List, self.address()), deadline);
+        let kind = words.and_then(|words| header(&words, "content-type"));
+        kind.is_none_or(|kind| kind.starts_with("application/x-git-"))
+    }
+
+    /// What is said, headers included, when somebody asks at `url`.
+    fn trace(&self, mirror: &Mirror, (doing, url): (Doing, &RemoteUrl), deadline: Instant) -> Option<Words> {
         // Neither changes anything; the push gets as far as the question what there is.
         let (verb, option, reference) = match doing {
             Doing::List | Doing::Fetch => ("ls-remote", "--quiet", "refs/heads/none"),
@@ -40,7 +55,7 @@ impl Remote {
         let call = self.call_at(url, mirror, verb, deadline);
         let call = call.environment("GIT_TRACE_CURL", "1").environment("GIT_TRACE_CURL_NO_DATA", "1");
         let call = call.arguments([option, "--"]).argument(url.to_argument()).argument(reference);
-        location(&call.run_whatever().ok()?.words)
+        Some(call.run_whatever().ok()?.words)
     }
 
     /// Asks again where a redirect leads that was only remembered. Meanwhile another repository may have got the
@@ -66,13 +81,13 @@ impl Remote {
     }
 }
 
-/// The target of a redirect in a trace.
-fn location(words: &Words) -> Option<String> {
+/// The value of a header in a trace, where it was received first.
+fn header(words: &Words, wanted: &str) -> Option<String> {
     words.full().lines().find_map(|line| {
         let (_, header) = line.split_once("Recv header")?;
         let (_, header) = header.split_once(": ")?;
-        let (name, target) = header.split_once(": ")?;
-        name.eq_ignore_ascii_case("location").then(|| target.trim().to_owned())
+        let (name, value) = header.split_once(": ")?;
+        name.eq_ignore_ascii_case(wanted).then(|| value.trim().to_owned())
     })
 }
 
@@ -86,7 +101,7 @@ mod tests {
             12:00:00.000002 http.c:725              <= Recv header: Location: http://h/alice/fleet.git/info/refs?service=git-upload-pack\n";
         let words = Words::new(trace, |line| line.replace("alice", "••••").replace("git", "••••"));
         let wanted = "http://h/alice/fleet.git/info/refs?service=git-upload-pack";
-        assert_eq!(location(&words).as_deref(), Some(wanted));
-        assert_eq!(location(&Words::new("fatal: Location: x", str::to_owned)), None);
+        assert_eq!(header(&words, "location").as_deref(), Some(wanted));
+        assert_eq!(header(&Words::new("fatal: Location: x", str::to_owned), "location"), None);
     }
 }

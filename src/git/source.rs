@@ -135,6 +135,7 @@ fn newest<'l>(
 fn missing(name: RefName, mirror: &Mirror, remote: &Remote, deadline: Instant) -> SyncError {
     let url = remote.url.to_string();
     match remote.list(mirror, &[], deadline) {
+        Ok(all) if all.is_empty && !remote.speaks_git(mirror, deadline) => SyncError::NotGit { url },
         Ok(all) if all.is_empty => SyncError::Empty { url },
         Ok(all) => {
             SyncError::NoReference { url, name, branches: all.branches().map(str::to_owned).collect() }

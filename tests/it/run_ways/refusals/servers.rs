@@ -1,5 +1,8 @@
 //! Servers that cannot be reached, say no or say nothing.
 
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpListener;
+
 use serde_json::json;
 
 use super::{CHECKOUT, NONE, PUSH, closed_port, refused};
@@ -125,4 +128,30 @@ fn a_listing_that_never_ends_is_an_error_and_never_used_in_part() {
     );
     assert_eq!(run.only_error(), sentence);
     assert_eq!(scene.repository.id("refs/heads/main"), Some(tip));
+}
+
+/// A page to log in, or that of a captive portal: git takes it for the listing of an empty repository.
+#[test]
+fn a_page_for_people_is_not_taken_for_an_empty_repository() {
+    let scene = Scene::new();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/fleet.git", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let Ok(mut stream) = stream else { return };
+            let mut lines = BufReader::new(&stream).lines();
+            while lines.next().is_some_and(|line| line.is_ok_and(|line| !line.is_empty())) {}
+            let page = "<html><body>Who are you?</body></html>";
+            let answer = format!(
+                "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{page}",
+                page.len()
+            );
+            let _gone = stream.write_all(answer.as_bytes());
+        }
+    });
+    scene.source(json!({"url": url}));
+    let sentence = format!(
+        "{CHECKOUT}: unable to clone '{url}': what answers there is not a git server; check spec.url of the GitRepository"
+    );
+    refused(&scene, NONE, &sentence);
 }
