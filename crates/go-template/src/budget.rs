@@ -1,5 +1,9 @@
 //! What a rendering may use: a template is user input.
 
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use crate::regexp::Regexp;
 use crate::text::Text;
 use crate::value::{Map, Value};
 
@@ -8,6 +12,9 @@ pub(crate) const DEEPEST_VALUE: usize = 100;
 
 /// How many bytes or elements one step pays for.
 const SIZE_OF_STEP: usize = 64;
+
+/// How many steps it takes to compile a regular expression.
+const STEPS_OF_REGEXP: usize = 1_000;
 
 /// Bounds on one rendering.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,11 +72,13 @@ pub(crate) struct Budget {
     /// Every dict that was made. Templates can put dicts into one another in circles, which would never be freed,
     /// and in long chains, which would be freed too deeply; so all are emptied at the end.
     dicts: Vec<Map>,
+    /// Every regular expression that was compiled.
+    regexps: HashMap<Text, Result<Rc<Regexp>, String>>,
 }
 
 impl Budget {
     pub(crate) fn new(limits: Limits) -> Self {
-        Self { limits, steps: limits.steps, dicts: Vec::new() }
+        Self { limits, steps: limits.steps, dicts: Vec::new(), regexps: HashMap::new() }
     }
 
     pub(crate) fn limits(&self) -> Limits {
@@ -106,8 +115,27 @@ impl Budget {
     /// A new dict.
     pub(crate) fn dict(&mut self, entries: impl IntoIterator<Item = (Text, Value)>) -> Map {
         let dict = Map::dict(entries);
-        self.dicts.push(dict.clone());
+        self.keep(&dict);
         dict
+    }
+
+    /// Takes care of a map that a function made.
+    pub(crate) fn keep(&mut self, map: &Map) {
+        self.dicts.push(map.clone());
+    }
+
+    /// A regular expression, compiled once; the inner error is Go's.
+    pub(crate) fn regexp(&mut self, expression: &Text) -> Result<Result<Rc<Regexp>, String>, Failure> {
+        if let Some(known) = self.regexps.get(expression) {
+            return Ok(known.clone());
+        }
+        self.step(STEPS_OF_REGEXP * SIZE_OF_STEP)?;
+        let compiled = match std::str::from_utf8(expression.as_bytes()) {
+            Ok(text) => Regexp::compile(text).map(Rc::new),
+            Err(_) => Err(format!("error parsing regexp: invalid UTF-8: `{expression}`")),
+        };
+        self.regexps.insert(expression.clone(), compiled.clone());
+        Ok(compiled)
     }
 
     /// Whether two values are deeply equal.

@@ -13,10 +13,12 @@
 //! another one each time, or a secret, fail and say so; addresses do not print; local time is UTC.
 
 mod budget;
+mod clock;
 mod error;
 mod execute;
 mod format;
 mod functions;
+mod regexp;
 mod sprig;
 mod strconv;
 mod syntax;
