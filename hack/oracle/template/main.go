@@ -76,6 +76,9 @@ func main() {
 }
 
 func serve() {
+	// A dict in a circle ends the program; let it be soon.
+	debug.SetMaxStack(1 << 24)
+	debug.SetTraceback("none")
 	in := bufio.NewScanner(os.Stdin)
 	in.Buffer(nil, 1<<24)
 	out := bufio.NewWriter(os.Stdout)

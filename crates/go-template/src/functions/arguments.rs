@@ -1,7 +1,7 @@
 //! The arguments of a call, which are of the types that the function's parameters have.
 
 use crate::text::Text;
-use crate::value::{Map, Slice, Value};
+use crate::value::{Map, Value};
 
 /// Arguments by their places.
 #[derive(Debug, Clone, Copy)]
@@ -58,13 +58,6 @@ impl<'v> Arguments<'v> {
     pub(crate) fn dict(self, at: usize) -> &'v Map {
         match self.value(at) {
             Value::Map(map) => map,
-            other => unreachable_argument(other),
-        }
-    }
-
-    pub(crate) fn slice(self, at: usize) -> &'v Slice {
-        match self.value(at) {
-            Value::Slice(slice) => slice,
             other => unreachable_argument(other),
         }
     }

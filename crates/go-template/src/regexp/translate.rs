@@ -278,7 +278,7 @@ impl<'e> Translator<'e> {
     }
 
     fn hexadecimal(&mut self) -> Option<u32> {
-        let mut next = |translator: &mut Self| {
+        let next = |translator: &mut Self| {
             let c = translator.rest.chars().next()?;
             translator.take(c.len_utf8());
             Some(c)

@@ -54,8 +54,8 @@ pub(super) const FUNCTIONS: &[Function] = &[
         Ok(budget.dict(kept).into())
     }),
     Function::variadic("dig", &[ANY], dig).giving_any(),
-    Function::new("deepCopy", &[ANY], |a, budget| deep_copy(a.value(0), budget, 0)).giving_any(),
-    Function::new("mustDeepCopy", &[ANY], |a, budget| deep_copy(a.value(0), budget, 0)).giving_any(),
+    Function::new("deepCopy", &[ANY], copied).giving_any(),
+    Function::new("mustDeepCopy", &[ANY], copied).giving_any(),
 ];
 
 pub(super) fn dict_of(value: &Value) -> Option<&Map> {
@@ -109,8 +109,15 @@ fn conversion(value: &Value, wanted: &str) -> Failure {
     format!("interface conversion: interface {{}} is {name}, not {wanted}").into()
 }
 
+fn copied(arguments: Arguments<'_>, budget: &mut Budget) -> Result<Value, Failure> {
+    match arguments.value(0) {
+        Value::Nil => Err("reflect: call of reflect.Value.Type on zero Value".into()),
+        value => deep_copy(value, budget, 0),
+    }
+}
+
 /// A copy that shares no list and no dict with the value.
-pub(super) fn deep_copy(value: &Value, budget: &mut Budget, depth: usize) -> Result<Value, Failure> {
+fn deep_copy(value: &Value, budget: &mut Budget, depth: usize) -> Result<Value, Failure> {
     if depth > crate::budget::DEEPEST_VALUE {
         return Err(Failure::too_deep());
     }

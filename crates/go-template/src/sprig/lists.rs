@@ -178,10 +178,12 @@ fn concat(arguments: Arguments<'_>, budget: &mut Budget) -> Result<Value, Failur
 fn chunk(arguments: Arguments<'_>, _: &mut Budget) -> Result<Value, Failure> {
     let list = list_at(arguments, 1, "Cannot chunk")?;
     let items = list.to_vec();
-    let chunks: Vec<Value> = match usize::try_from(arguments.int(0)) {
-        Ok(size) if size > 0 => items.chunks(size).map(|items| Value::list(items.to_vec())).collect(),
-        // Go divides by the size and gets what it can make no list of.
-        _ if items.len() == 1 => return Err("runtime error: makeslice: len out of range".into()),
+    let size = arguments.int(0);
+    let chunks: Vec<Value> = match (usize::try_from(size), items.len()) {
+        (Ok(size @ 1..), _) => items.chunks(size).map(|items| Value::list(items.to_vec())).collect(),
+        // What Go's division makes of sizes that are none.
+        (Err(_), 1) if size < -1 => vec![Value::list(items)],
+        (Err(_), length @ 2..) if length as i128 - 1 <= -i128::from(size) => Vec::new(),
         _ => return Err("runtime error: makeslice: len out of range".into()),
     };
     Ok(Slice::new(&LIST, chunks).into())

@@ -15,10 +15,15 @@ pub(super) const FUNCTIONS: &[Function] = &[
 
 /// Merges all other dicts into the first, which changes for all who share it.
 fn merge(arguments: Arguments<'_>, overwrites: bool, budget: &mut Budget) -> Result<Value, Failure> {
-    for source in arguments.from(1).iter().filter_map(dict_of) {
-        into(arguments.dict(0), source, overwrites, budget, 0)?;
+    let sources = || arguments.from(1).iter().filter_map(dict_of);
+    let mut target = arguments.dict(0).clone();
+    if target.is_nil() && sources().any(|source| !source.is_nil()) {
+        target = budget.dict([]);
     }
-    Ok(arguments.value(0).clone())
+    for source in sources() {
+        into(&target, source, overwrites, budget, 0)?;
+    }
+    Ok(target.into())
 }
 
 fn into(target: &Map, source: &Map, overwrites: bool, budget: &mut Budget, depth: usize) -> Result<(), Failure> {
@@ -27,7 +32,7 @@ fn into(target: &Map, source: &Map, overwrites: bool, budget: &mut Budget, depth
     }
     for (key, value) in source.entries() {
         budget.step(0)?;
-        if value.is_nil() && matches!(value, Value::Nil) {
+        if matches!(value, Value::Nil) {
             if overwrites {
                 target.insert(key, value);
             }

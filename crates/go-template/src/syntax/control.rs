@@ -82,7 +82,9 @@ impl<'t> Parser<'t> {
         let name = self.template_name(&item, CONTEXT)?;
         let pipe = self.pipe(CONTEXT, Kind::RightDelimiter)?;
         let inner = name.clone();
-        self.inner(|parser| parser.body_of(inner, CONTEXT))?;
+        let stop = self.inner(|parser| parser.body_of(inner))?;
+        // Go names the line on which the block begins, not that of the else.
+        self.refuse_else(stop, CONTEXT)?;
         Ok(Node::Template { at: item.at, name, pipe: Some(pipe) })
     }
 

@@ -200,17 +200,25 @@ impl<'t> Parser<'t> {
             }
             let name = parser.unquoted(&name)?;
             parser.expect(Kind::RightDelimiter, CONTEXT)?;
-            parser.body_of(name, CONTEXT)
+            let stop = parser.body_of(name)?;
+            parser.refuse_else(stop, CONTEXT)
         })
     }
 
-    /// The nodes of a template inside, up to its end.
-    pub(super) fn body_of(&mut self, name: Name, context: &str) -> Result<(), String> {
+    /// The nodes of a template inside, up to its end; what follows an `else` is not read.
+    pub(super) fn body_of(&mut self, name: Name) -> Result<Stop, String> {
         let (nodes, stop) = self.list()?;
-        if stop != Stop::End {
-            return self.error(format_args!("unexpected {} in {context}", stop.text()));
+        if stop == Stop::End {
+            self.add(name, nodes)?;
         }
-        self.add(name, nodes)
+        Ok(stop)
+    }
+
+    pub(super) fn refuse_else(&self, stop: Stop, context: &str) -> Result<(), String> {
+        match stop {
+            Stop::End => Ok(()),
+            Stop::Else => self.error(format_args!("unexpected {} in {context}", stop.text())),
+        }
     }
 
     fn add(&mut self, name: Name, nodes: Vec<Node>) -> Result<(), String> {

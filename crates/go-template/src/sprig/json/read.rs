@@ -20,6 +20,9 @@ pub(super) fn read(text: &[u8], budget: &mut Budget) -> Result<Result<Value, Str
     })
 }
 
+/// What Go says of a text that ends too early.
+const END: &str = "unexpected end of JSON input";
+
 enum Wrong {
     Text(String),
     Limit(Failure),
@@ -53,7 +56,10 @@ impl Reader<'_, '_> {
     /// The error for the byte that comes next.
     fn wrong<T>(&self, place: &str) -> Result<T, Wrong> {
         let Some(byte) = self.peek() else {
-            return Err(Wrong::Text("unexpected end of JSON input".to_owned()));
+            // At the end Go's scanner is given a blank, which words and numbers find wrong by themselves.
+            let is_inside = place.contains("literal") && !place.contains("string");
+            let message = if is_inside { format!("invalid character ' ' {place}") } else { END.to_owned() };
+            return Err(Wrong::Text(message));
         };
         let shown = match byte {
             b'\'' => r"'\''".to_owned(),
