@@ -91,6 +91,8 @@ const LAYOUTS: &[&str] = &[
     "2006-01-02", "2024-02-29", "Jan _2 15:04:05", "Mar  4 05:06:07", "2006-01-02T15:04:05Z07:00", "2024-13-01",
     "2024-01-02T03:04:05+02:00", "3:04PM", "11:59PM", "MST", "CET", "2006 002", "2024 366", "05.000", "59.999",
 ];
+const CONSTRAINTS: &[&str] = &["^1.2", ">=1.0 <2", "~1.2.3-0", "*", "1 - 2", "foo", "!=1.2.3", "1.x || >3", "=>1,<"];
+const VERSIONS: &[&str] = &["1.2.3", "v1.2", "2.0.0-rc.1+b", "01.2.3", "x", "1.2.3-01", "1", "0.0.0-0"];
 const DURATIONS: &[&str] = &["1h2m", "90s", "-36h", "5", "x", "1.5h", "400h", "20000h", "1us"];
 
 impl Grammar {
@@ -281,6 +283,8 @@ impl Grammar {
             'u' => quoted(self.pick(URLS)),
             't' => quoted(self.pick(LAYOUTS)),
             'n' => quoted(self.pick(DURATIONS)),
+            'c' => quoted(self.pick(CONSTRAINTS)),
+            'v' => quoted(self.pick(VERSIONS)),
             'p' => self.format(),
             _ => {
                 let kind = ['s', 'i', 'f', 'b', 'l', 'd', '.', 'n'][self.below(8)];

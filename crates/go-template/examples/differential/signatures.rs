@@ -1,7 +1,8 @@
 //! What the functions take, so that most of the templates are right.
 //!
 //! A letter a parameter: `s` string, `i` int, `f` float, `b` truth, `l` list, `d` dict, `a` anything, `r` regular
-//! expression, `p` format, `j` JSON, `u` URL, `t` layout, `n` duration; what stands behind a `*` may be repeated.
+//! expression, `p` format, `j` JSON, `u` URL, `t` layout, `n` duration, `c` constraint, `v` version; what stands behind a
+//! `*` may be repeated.
 
 /// Functions whose result is the same each time.
 pub(crate) const SIGNATURES: &[(&str, &str)] = &[
@@ -154,4 +155,6 @@ pub(crate) const SIGNATURES: &[(&str, &str)] = &[
     ("mustToDate", "tt"),
     ("duration", "a"),
     ("durationRound", "n"),
+    ("semverCompare", "cv"),
+    ("semver", "v"),
 ];

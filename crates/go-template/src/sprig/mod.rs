@@ -17,6 +17,7 @@ mod merge;
 mod paths;
 mod refused;
 mod regexes;
+mod semver;
 mod strings;
 mod urls;
 mod words;
@@ -41,6 +42,7 @@ pub(crate) const TABLES: &[&[Function]] = &[
     paths::FUNCTIONS,
     refused::FUNCTIONS,
     regexes::FUNCTIONS,
+    semver::FUNCTIONS,
     strings::FUNCTIONS,
     urls::FUNCTIONS,
     words::FUNCTIONS,

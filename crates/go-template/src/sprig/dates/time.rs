@@ -15,9 +15,9 @@ static TIME_STRUCT: StructType = StructType {
     name: "time.Time",
     // Go keeps other things under other names; templates see neither.
     fields: &[
-        Field::new("seconds", Type::Int(IntKind::Int64)),
-        Field::new("nanoseconds", Type::Int(IntKind::Int64)),
-        Field::new("offset", Type::Int(IntKind::Int64)),
+        Field::new("wall", Type::Int(IntKind::Int64)),
+        Field::new("ext", Type::Int(IntKind::Int64)),
+        Field::new("loc", Type::Int(IntKind::Int64)),
         Field::new("zone", Type::String),
     ],
     methods: &[

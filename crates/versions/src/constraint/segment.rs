@@ -1,7 +1,7 @@
 //! The reading of one alternative: operators and patterns with blanks or commas between them.
 
 use super::comparator::Operator;
-use crate::policy::shape::Shape;
+use crate::shape::Shape;
 
 /// A comparator as it was written.
 #[derive(Debug, Clone, Copy)]

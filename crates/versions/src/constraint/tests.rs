@@ -32,7 +32,7 @@ struct Vector {
 /// The constraints that the library's own tests have.
 #[test]
 fn the_vectors_of_the_library_hold() {
-    let table = include_str!("../../../testdata/semver/vectors.json");
+    let table = include_str!("../../../../testdata/semver/vectors.json");
     let vectors: Vec<Vector> = serde_json::from_str(table).unwrap();
     let mut count = 0;
     for Vector { constraint, wanted, unwanted } in &vectors {
@@ -201,7 +201,7 @@ struct ConstraintRow {
 }
 
 fn table() -> Table {
-    serde_json::from_str(include_str!("../../../testdata/semver/table.json")).unwrap()
+    serde_json::from_str(include_str!("../../../../testdata/semver/table.json")).unwrap()
 }
 
 /// Fails with the first few of what differs.

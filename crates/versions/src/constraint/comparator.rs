@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::ConstraintError;
 use super::segment::Term;
-use crate::policy::Version;
+use crate::Version;
 
 /// An operator with a pattern, such as `>=1.2` or `~1.x`.
 ///

@@ -118,6 +118,12 @@ impl Version {
         self.precedence.stage != Stage::Release
     }
 
+    /// The prerelease behind `-`, as `rc.1` in `1.2.3-rc.1+build`.
+    pub fn prerelease(&self) -> Option<&str> {
+        let release = self.text.split_once('+').map_or(self.text.as_str(), |(release, _)| release);
+        release.split_once('-').map(|(_, prerelease)| prerelease)
+    }
+
     /// The build metadata behind `+`, which no comparison looks at.
     pub fn metadata(&self) -> Option<&str> {
         self.text.split_once('+').map(|(_, metadata)| metadata)
