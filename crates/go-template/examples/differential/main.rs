@@ -30,14 +30,14 @@ fn main() -> ExitCode {
     let seed = number(arguments.next(), 1);
     let mut oracle = Oracle::start(&path);
     let mut grammar = Grammar::new(seed);
-    let (mut wrong, mut rendered) = (0, 0);
+    let (mut wrong, mut rendered, mut died) = (0, 0, 0);
     for _ in 0..count {
         let name = grammar.data();
         let template = grammar.template(name);
         let Some(answer) = oracle.ask(&json!({ "data": name, "template": template })) else {
-            // A dict in a circle overflows Go's stack; ours fails at a limit.
-            let ours = render(name, &template);
-            assert!(is_on_purpose(&ours), "Go died of {template:?}, ours: {ours:?}");
+            // A dict in a circle, which Go's stack is not deep enough for; ours must survive it.
+            drop(render(name, &template));
+            died += 1;
             oracle = Oracle::start(&path);
             continue;
         };
@@ -56,7 +56,7 @@ fn main() -> ExitCode {
             say(&format!("{name} {template:?}\n  Go:   {theirs:?}\n  ours: {ours:?}"));
         }
     }
-    say(&format!("{count} templates, {rendered} of them rendered by Go, {wrong} differ"));
+    say(&format!("{count} templates, {rendered} of them rendered by Go, {wrong} differ, Go died of {died}"));
     ExitCode::from(u8::from(wrong > 0))
 }
 
