@@ -10,7 +10,7 @@ use crate::value::{Map, Value};
 /// How deep values may hold one another.
 pub(crate) const DEEPEST_VALUE: usize = 100;
 
-/// How many bytes or elements one step pays for.
+/// How many bytes one step pays for.
 const SIZE_OF_STEP: usize = 64;
 
 /// How many steps it takes to compile a regular expression.
@@ -104,12 +104,11 @@ impl Budget {
 
     /// Fails when a value is too large or too deep, and takes the steps for having made it.
     pub(crate) fn take_in(&mut self, value: &Value) -> Result<(), Failure> {
-        let size = value.size();
-        self.check_size(size)?;
+        self.check_size(value.size())?;
         if value.depth() > DEEPEST_VALUE {
             return Err(Failure::too_deep());
         }
-        self.step(size)
+        self.step(value.weight())
     }
 
     /// A new dict.
@@ -140,11 +139,11 @@ impl Budget {
 
     /// Whether two values are deeply equal.
     pub(crate) fn are_equal(&mut self, left: &Value, right: &Value) -> Result<bool, Failure> {
-        let mut look = |depth| {
+        let mut look = |value: &Value, depth| {
             if depth > DEEPEST_VALUE {
                 return Err(Failure::too_deep());
             }
-            self.step(0)
+            self.step(value.weight())
         };
         left.is_deeply_equal(right, &mut look, 0)
     }

@@ -33,6 +33,6 @@ pub use functions::names as function_names;
 pub use template::Template;
 pub use text::Text;
 pub use value::{
-    ANY, Callable, DICT, DICT_MAP, Field, INT, IntKind, Json, LIST, Map, MapType, Method, NamedInt, Pointer, Run,
-    Slice, Struct, StructType, TEXT_MAP, Type, UintKind, Value,
+    ANY, Callable, DICT, DICT_MAP, Field, INT, IntKind, Json, LIST, Map, MapType, Method, NamedInt, Pointer,
+    Run, Slice, Struct, StructType, TEXT_MAP, Type, UintKind, Value,
 };

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+use memchr::memmem;
+
 /// A string of Go: bytes that need not be UTF-8.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Text(Arc<[u8]>);
@@ -74,7 +76,9 @@ pub(crate) fn first_rune(bytes: &[u8]) -> Option<(char, usize)> {
         _ => return Some((char::REPLACEMENT_CHARACTER, 1)),
     };
     let decoded = bytes.get(..width).and_then(|bytes| std::str::from_utf8(bytes).ok());
-    Some(decoded.and_then(|text| text.chars().next()).map_or((char::REPLACEMENT_CHARACTER, 1), |c| (c, width)))
+    Some(
+        decoded.and_then(|text| text.chars().next()).map_or((char::REPLACEMENT_CHARACTER, 1), |c| (c, width)),
+    )
 }
 
 /// The characters with the places at which they begin and their widths.
@@ -99,18 +103,12 @@ pub(crate) fn push_rune(bytes: &mut Vec<u8>, c: char) {
 
 /// The first place at which a part stands in a whole.
 pub(crate) fn find(whole: &[u8], part: &[u8]) -> Option<usize> {
-    if part.is_empty() {
-        return Some(0);
-    }
-    whole.windows(part.len()).position(|window| window == part)
+    memmem::find(whole, part)
 }
 
 /// The last place at which a part stands in a whole.
 pub(crate) fn find_last(whole: &[u8], part: &[u8]) -> Option<usize> {
-    if part.is_empty() {
-        return Some(whole.len());
-    }
-    whole.windows(part.len()).rposition(|window| window == part)
+    memmem::rfind(whole, part)
 }
 
 #[cfg(test)]

@@ -38,7 +38,10 @@ fn without_git_nothing_is_unpacked() {
     let (sample, nothing) = (root.path().join("sample"), root.path().join("nothing"));
     fs::create_dir(&nothing).unwrap();
     let ended = run(demo(&sample).env("PATH", &nothing)).with_status(1);
-    assert_eq!(ended.only_error(), "error: git is not installed, or not in PATH; tagboat needs git 2.32 or newer");
+    assert_eq!(
+        ended.only_error(),
+        "error: git is not installed, or not in PATH; tagboat needs git 2.32 or newer"
+    );
     assert_eq!(ended.output, "");
     assert!(!sample.exists());
     run(&mut demo(&sample)).with_status(0);

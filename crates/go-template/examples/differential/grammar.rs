@@ -70,28 +70,109 @@ const FLUX_FIELDS: &[(&str, char)] = &[
 ];
 
 const TEXTS: &[&str] = &[
-    "", "a", "b", "hello world", "Foo_Bar-baz9", "  x\\ty ", "äöü", "HTTPServer20x", "a,b,,c", "1", "-7.5", "0x1f",
-    "true", "ghcr.io/org/app:v1.2.3", "a\\nb\\nc", "<b>&'\\\"", "%d%s%v", "aGVsbG8=", "/a/../b//c.tar.gz", "中文X",
+    "",
+    "a",
+    "b",
+    "hello world",
+    "Foo_Bar-baz9",
+    "  x\\ty ",
+    "äöü",
+    "HTTPServer20x",
+    "a,b,,c",
+    "1",
+    "-7.5",
+    "0x1f",
+    "true",
+    "ghcr.io/org/app:v1.2.3",
+    "a\\nb\\nc",
+    "<b>&'\\\"",
+    "%d%s%v",
+    "aGVsbG8=",
+    "/a/../b//c.tar.gz",
+    "中文X",
 ];
 const NUMBERS: &[&str] = &["0", "1", "2", "3", "5", "-1", "-4", "10", "17", "100", "'a'", "0x1F", "1_0"];
-const FLOATS: &[&str] = &["0.0", "1.5", "-2.25", "1e3", "1e-7", "3.0", "123456.789", "1e21", "0.1", "-0.0", "2.5e10"];
+const FLOATS: &[&str] =
+    &["0.0", "1.5", "-2.25", "1e3", "1e-7", "3.0", "123456.789", "1e21", "0.1", "-0.0", "2.5e10"];
 const EXPRESSIONS: &[&str] = &[
-    "a", "[a-c]+", "^.", "x*", "(a)(b)?", "\\\\d+", "[^a-z]", "(?i)HELLO", "\\\\bw", "o|l", "(", "[", "a**", "\\\\w+\\\\s",
-    "", "$", "(?P<n>.)", "é", "[[:upper:]]", "a{2,1}", "\\\\pL+", "a{1,2}?", "\\\\Qa.b\\\\E", "(?m)^.$", "\\\\x41",
+    "a",
+    "[a-c]+",
+    "^.",
+    "x*",
+    "(a)(b)?",
+    "\\\\d+",
+    "[^a-z]",
+    "(?i)HELLO",
+    "\\\\bw",
+    "o|l",
+    "(",
+    "[",
+    "a**",
+    "\\\\w+\\\\s",
+    "",
+    "$",
+    "(?P<n>.)",
+    "é",
+    "[[:upper:]]",
+    "a{2,1}",
+    "\\\\pL+",
+    "a{1,2}?",
+    "\\\\Qa.b\\\\E",
+    "(?m)^.$",
+    "\\\\x41",
 ];
 const JSONS: &[&str] = &[
-    "{}", "[1,2,{\\\"a\\\":null}]", "\\\"x\\\"", "1.5e3", "tru", "{\\\"a\\\":1,}", "[1 2]", "null", "-0", "{\\\"b\\\":[],\\\"a\\\":{}}",
-    "\\\"\\\\u00e4\\\"", "", "[", "{\\\"a\\\"", "nul",
+    "{}",
+    "[1,2,{\\\"a\\\":null}]",
+    "\\\"x\\\"",
+    "1.5e3",
+    "tru",
+    "{\\\"a\\\":1,}",
+    "[1 2]",
+    "null",
+    "-0",
+    "{\\\"b\\\":[],\\\"a\\\":{}}",
+    "\\\"\\\\u00e4\\\"",
+    "",
+    "[",
+    "{\\\"a\\\"",
+    "nul",
 ];
 const URLS: &[&str] = &[
-    "http://u:p@h.de:80/a%20b?q=1#f", "/a/b", "mailto:x@y", "http://[::1]/", "//h", ":x", "http://h:x/", "a:b/c", "?q",
-    "#f", "http://%41/", "http://h/%zz", "HTTP://H/A b", "*",
+    "http://u:p@h.de:80/a%20b?q=1#f",
+    "/a/b",
+    "mailto:x@y",
+    "http://[::1]/",
+    "//h",
+    ":x",
+    "http://h:x/",
+    "a:b/c",
+    "?q",
+    "#f",
+    "http://%41/",
+    "http://h/%zz",
+    "HTTP://H/A b",
+    "*",
 ];
 const LAYOUTS: &[&str] = &[
-    "2006-01-02", "2024-02-29", "Jan _2 15:04:05", "Mar  4 05:06:07", "2006-01-02T15:04:05Z07:00", "2024-13-01",
-    "2024-01-02T03:04:05+02:00", "3:04PM", "11:59PM", "MST", "CET", "2006 002", "2024 366", "05.000", "59.999",
+    "2006-01-02",
+    "2024-02-29",
+    "Jan _2 15:04:05",
+    "Mar  4 05:06:07",
+    "2006-01-02T15:04:05Z07:00",
+    "2024-13-01",
+    "2024-01-02T03:04:05+02:00",
+    "3:04PM",
+    "11:59PM",
+    "MST",
+    "CET",
+    "2006 002",
+    "2024 366",
+    "05.000",
+    "59.999",
 ];
-const CONSTRAINTS: &[&str] = &["^1.2", ">=1.0 <2", "~1.2.3-0", "*", "1 - 2", "foo", "!=1.2.3", "1.x || >3", "=>1,<"];
+const CONSTRAINTS: &[&str] =
+    &["^1.2", ">=1.0 <2", "~1.2.3-0", "*", "1 - 2", "foo", "!=1.2.3", "1.x || >3", "=>1,<"];
 const VERSIONS: &[&str] = &["1.2.3", "v1.2", "2.0.0-rc.1+b", "01.2.3", "x", "1.2.3-01", "1", "0.0.0-0"];
 const DURATIONS: &[&str] = &["1h2m", "90s", "-36h", "5", "x", "1.5h", "400h", "20000h", "1us"];
 
@@ -139,7 +220,9 @@ impl Grammar {
             if self.chance(50) {
                 text.remove(at);
             } else {
-                let slip = self.pick(&["(", ")", "}}", "{{", ".", "|", "\"", "$", " ", "-", "end", "1", "é", "\n", "`", "'"]);
+                let slip = self.pick(&[
+                    "(", ")", "}}", "{{", ".", "|", "\"", "$", " ", "-", "end", "1", "é", "\n", "`", "'",
+                ]);
                 text.insert_str(at, slip);
             }
         }
@@ -175,15 +258,25 @@ impl Grammar {
             8..=9 => {
                 let value = self.pipe('l', data);
                 let body = self.node(data);
-                let leave = self.pick(&["", "", "", "{{ break }}", "{{ continue }}", "{{ if . }}{{ break }}{{ end }}"]);
+                let leave = self.pick(&[
+                    "",
+                    "",
+                    "",
+                    "{{ break }}",
+                    "{{ continue }}",
+                    "{{ if . }}{{ break }}{{ end }}",
+                ]);
                 let (i, k) = (self.variables + 1, self.variables + 2);
                 let variables = match self.below(3) {
                     0 => String::new(),
                     1 => format!("$v{i} := "),
                     _ => format!("$v{i}, $v{k} := "),
                 };
-                let shown = if variables.is_empty() { "{{ . }}".to_owned() } else { format!("{{{{ $v{i} }}}}") };
-                format!("{open}range {variables}{value}{close}{shown}{leave}{body},{{{{ else }}}}none{{{{ end }}}}")
+                let shown =
+                    if variables.is_empty() { "{{ . }}".to_owned() } else { format!("{{{{ $v{i} }}}}") };
+                format!(
+                    "{open}range {variables}{value}{close}{shown}{leave}{body},{{{{ else }}}}none{{{{ end }}}}"
+                )
             }
             10 if self.variables > 0 => {
                 let variable = 1 + self.below(self.variables);
@@ -276,8 +369,23 @@ impl Grammar {
             'i' => self.pick(NUMBERS).to_owned(),
             'f' => self.pick(FLOATS).to_owned(),
             'b' => self.pick(&["true", "false"]).to_owned(),
-            'l' => self.pick(&["(list)", "(list 1 2)", "(list \"b\" \"a\")", "(until 4)", "(splitList \",\" \"c,a,b\")"]).to_owned(),
-            'd' => self.pick(&["(dict)", "(dict \"a\" 1)", "(dict \"k\" (dict \"x\" 1))", "(dict \"b\" \"\" \"a\" (list 1))"]).to_owned(),
+            'l' => self
+                .pick(&[
+                    "(list)",
+                    "(list 1 2)",
+                    "(list \"b\" \"a\")",
+                    "(until 4)",
+                    "(splitList \",\" \"c,a,b\")",
+                ])
+                .to_owned(),
+            'd' => self
+                .pick(&[
+                    "(dict)",
+                    "(dict \"a\" 1)",
+                    "(dict \"k\" (dict \"x\" 1))",
+                    "(dict \"b\" \"\" \"a\" (list 1))",
+                ])
+                .to_owned(),
             'r' => quoted(self.pick(EXPRESSIONS)),
             'j' => quoted(self.pick(JSONS)),
             'u' => quoted(self.pick(URLS)),
@@ -307,7 +415,10 @@ impl Grammar {
             }
             text += self.pick(&["", "", "", "5", "12", "*", "[1]", "[2]"]);
             text += self.pick(&["", "", "", ".2", ".0", ".", ".*", ".9"]);
-            text += self.pick(&["v", "v", "s", "d", "q", "x", "X", "t", "f", "g", "e", "T", "c", "U", "b", "o", "O", "E", "G", "%", "z", "F"]);
+            text += self.pick(&[
+                "v", "v", "s", "d", "q", "x", "X", "t", "f", "g", "e", "T", "c", "U", "b", "o", "O", "E",
+                "G", "%", "z", "F",
+            ]);
         }
         text + "\""
     }

@@ -12,7 +12,7 @@ mod signatures;
 
 use std::env;
 use std::io::{BufRead, BufReader, Lines, Write, stdout};
-use std::process::{ChildStdin, ChildStdout, Command, ExitCode, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, ExitCode, Stdio};
 
 use serde_json::{Value, json};
 use tagboat_go_template::Template;
@@ -25,7 +25,8 @@ const MOST_SHOWN: usize = 40;
 fn main() -> ExitCode {
     let mut arguments = env::args().skip(1);
     let path = arguments.next().expect("the first argument is the oracle's program");
-    let number = |text: Option<String>, otherwise: u64| text.map_or(otherwise, |text| text.parse().expect("a number"));
+    let number =
+        |text: Option<String>, otherwise: u64| text.map_or(otherwise, |text| text.parse().expect("a number"));
     let count = number(arguments.next(), 100_000);
     let seed = number(arguments.next(), 1);
     let mut oracle = Oracle::start(&path);
@@ -82,8 +83,17 @@ fn without_addresses(text: &str) -> String {
     out
 }
 
+impl Drop for Oracle {
+    fn drop(&mut self) {
+        // It may have ended by itself, of what it was asked.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
 /// The program in Go.
 struct Oracle {
+    child: Child,
     requests: ChildStdin,
     answers: Lines<BufReader<ChildStdout>>,
 }
@@ -99,7 +109,7 @@ impl Oracle {
             .expect("the oracle starts");
         let requests = child.stdin.take().expect("standard input is piped");
         let answers = BufReader::new(child.stdout.take().expect("standard output is piped")).lines();
-        Self { requests, answers }
+        Self { child, requests, answers }
     }
 
     /// The answer; none when the program died of the request.

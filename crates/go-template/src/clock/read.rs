@@ -241,13 +241,16 @@ impl<'t> Reader<'t> {
             return Ok(());
         }
         let colon = usize::from(form.has_colon);
-        let length = 3
-            + if form.has_minutes { colon + 2 } else { 0 }
-            + if form.has_seconds { colon + 2 } else { 0 };
+        let length =
+            3 + if form.has_minutes { colon + 2 } else { 0 } + if form.has_seconds { colon + 2 } else { 0 };
         let taken = self.take(length)?;
         let mut parts = [0; 3];
         let mut at = 1;
-        for (i, part) in parts.iter_mut().enumerate().take(1 + usize::from(form.has_minutes) + usize::from(form.has_seconds)) {
+        for (i, part) in parts
+            .iter_mut()
+            .enumerate()
+            .take(1 + usize::from(form.has_minutes) + usize::from(form.has_seconds))
+        {
             if i > 0 && form.has_colon {
                 if taken[at] != b':' {
                     return Err(Problem::Bad);
@@ -310,7 +313,8 @@ impl<'t> Reader<'t> {
             Some(0) if self.zone_name.is_empty() || self.zone_name == b"UTC" => (Zone::utc(), 0),
             Some(offset) if offset != -1 => (Zone { name: self.zone_name.into(), offset }, offset),
             _ if !self.zone_name.is_empty() => {
-                let digits = self.zone_name.strip_prefix(b"GMT").and_then(|hours| std::str::from_utf8(hours).ok());
+                let digits =
+                    self.zone_name.strip_prefix(b"GMT").and_then(|hours| std::str::from_utf8(hours).ok());
                 let hours: i64 = digits.and_then(|hours| hours.parse().ok()).unwrap_or(0);
                 // Such a zone is only seen from: the time counts as UTC.
                 (Zone { name: self.zone_name.into(), offset: hours * 3600 }, 0)

@@ -1,9 +1,9 @@
 //! Arguments, and whether they fit the types of parameters.
 
-use super::call::Target;
+use super::call::{Given, Target};
 use super::{Operand, State};
-use crate::syntax::{Place, Term};
 use crate::functions::HELD;
+use crate::syntax::{Place, Term};
 use crate::value::{ANY, Pointer, Type, Value};
 
 impl<'t> State<'t, '_> {
@@ -15,18 +15,15 @@ impl<'t> State<'t, '_> {
         term: &'t Term,
     ) -> Result<Operand, String> {
         self.at(Place::Term(term));
+        let nothing = Given::nothing(Place::Term(term));
         let value = match term {
             Term::Dot { .. } => dot.clone(),
             Term::Nil { .. } => return self.nil(wanted.unwrap_or(ANY)),
-            Term::Field { fields, .. } => {
-                self.fields(dot, dot.clone(), Place::Term(term), fields, &[], None)?
-            }
-            Term::Variable(variable) => self.variable(dot, term, variable, &[], None)?,
+            Term::Field { fields, .. } => self.fields(dot, dot.clone(), fields, nothing)?,
+            Term::Variable(variable) => self.variable(dot, variable, nothing)?,
             Term::Pipe(pipe) => self.pipe(dot, pipe)?,
-            Term::Identifier { function, .. } => {
-                self.call(dot, &Target::Function(function), Place::Term(term), &[], None)?
-            }
-            Term::Chain { .. } => self.chain(dot, term, &[], None)?,
+            Term::Identifier { function, .. } => self.call(dot, &Target::Function(function), nothing)?,
+            Term::Chain { .. } => self.chain(dot, term, nothing)?,
             Term::Bool { .. } | Term::Number { .. } | Term::String { .. } => {
                 return self.literal(wanted.unwrap_or(ANY), term);
             }
@@ -100,11 +97,8 @@ impl<'t> State<'t, '_> {
                 None => self.error(format_args!("dereference of nil pointer of type {wanted}")),
             };
         }
-        let got = if operand.value.type_of().is_some() {
-            operand.value.type_name()
-        } else {
-            operand.type_name()
-        };
+        let got =
+            if operand.value.type_of().is_some() { operand.value.type_name() } else { operand.type_name() };
         self.error(format_args!("wrong type for value; expected {wanted}; got {got}"))
     }
 }

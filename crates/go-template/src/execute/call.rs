@@ -6,6 +6,22 @@ use crate::functions::{Arguments, Function, index};
 use crate::syntax::{Place, Term};
 use crate::value::{ANY, BoundMethod, Type, Value};
 
+/// What a function or a field is given.
+pub(super) struct Given<'t> {
+    /// The part of the template that errors name.
+    pub(super) place: Place<'t>,
+    pub(super) terms: &'t [Term],
+    /// What came through the pipe, which is the last argument.
+    pub(super) last: Option<Operand>,
+}
+
+impl<'t> Given<'t> {
+    /// Nothing.
+    pub(super) fn nothing(place: Place<'t>) -> Self {
+        Self { place, terms: &[], last: None }
+    }
+}
+
 /// What is called.
 pub(super) enum Target {
     Function(&'static Function),
@@ -37,10 +53,9 @@ impl<'t> State<'t, '_> {
         &mut self,
         dot: &Operand,
         target: &Target,
-        place: Place<'t>,
-        arguments: &'t [Term],
-        last: Option<Operand>,
+        given: Given<'t>,
     ) -> Result<Operand, String> {
+        let Given { place, terms: arguments, last } = given;
         let name = target.name();
         self.check_count(target, arguments.len(), usize::from(last.is_some()))?;
         if let Target::Function(function) = target
@@ -68,7 +83,7 @@ impl<'t> State<'t, '_> {
     }
 
     fn run(&mut self, target: &Target, values: &[Value], terms: &'t [Term]) -> Result<Operand, Failure> {
-        self.budget.step(values.iter().map(Value::size).sum())?;
+        self.budget.step(values.iter().map(Value::weight).sum())?;
         let operand = match target {
             Target::Function(function) if function.name == "call" => {
                 let name = terms.first().map_or_else(|| unnamed(values), ToString::to_string);
@@ -159,7 +174,8 @@ fn call_value(name: &str, values: &[Value]) -> Result<Value, Failure> {
         .zip(parameters)
         .enumerate()
         .map(|(i, (argument, of))| {
-            crate::functions::fit_key(argument, *of).map_err(|failure| format!("arg {i}: {}", failure.0).into())
+            crate::functions::fit_key(argument, *of)
+                .map_err(|failure| format!("arg {i}: {}", failure.0).into())
         })
         .collect();
     Ok(function.call(&fitting?)?)

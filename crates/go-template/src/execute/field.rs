@@ -2,38 +2,33 @@
 
 use std::sync::Arc;
 
-use super::call::Target;
+use super::call::{Given, Target};
 use super::{Operand, State};
-use crate::syntax::{Place, Term};
 use crate::value::{ANY, Type, Value};
 
 impl<'t> State<'t, '_> {
-    /// Follows fields from a value; the last one takes the arguments.
+    /// Follows fields from a value; the last one takes what is given.
     pub(super) fn fields(
         &mut self,
         dot: &Operand,
         receiver: Operand,
-        place: Place<'t>,
-        fields: &'t [Arc<str>],
-        arguments: &'t [Term],
-        last: Option<Operand>,
+        fields: &[Arc<str>],
+        given: Given<'t>,
     ) -> Result<Operand, String> {
         let Some((end, before)) = fields.split_last() else { return Ok(receiver) };
         let mut receiver = receiver;
         for name in before {
-            receiver = self.field(dot, &receiver, place, name, &[], None)?;
+            receiver = self.field(dot, &receiver, name, Given::nothing(given.place))?;
         }
-        self.field(dot, &receiver, place, end, arguments, last)
+        self.field(dot, &receiver, end, given)
     }
 
     fn field(
         &mut self,
         dot: &Operand,
         receiver: &Operand,
-        place: Place<'t>,
         name: &str,
-        arguments: &'t [Term],
-        last: Option<Operand>,
+        given: Given<'t>,
     ) -> Result<Operand, String> {
         if receiver.is_none() {
             return Ok(Operand::none());
@@ -45,16 +40,15 @@ impl<'t> State<'t, '_> {
         }
         if let Some((method, value)) = value.method(name) {
             let target = Target::Method(method, value);
-            return self.call(dot, &target, place, arguments, last);
+            return self.call(dot, &target, given);
         }
-        let has_arguments = !arguments.is_empty() || last.is_some();
+        let has_arguments = !given.terms.is_empty() || given.last.is_some();
         match &value {
             Value::Struct(object) => {
                 if let Some((field, value)) = object.described_field(name) {
                     if !field.is_exported() {
-                        return self.error(format_args!(
-                            "{name} is an unexported field of struct type {type_name}"
-                        ));
+                        return self
+                            .error(format_args!("{name} is an unexported field of struct type {type_name}"));
                     }
                     if has_arguments {
                         return self

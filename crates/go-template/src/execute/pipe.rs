@@ -1,6 +1,6 @@
 //! Pipes and their commands.
 
-use super::call::Target;
+use super::call::{Given, Target};
 use super::{Operand, State};
 use crate::syntax::{Command, Number, Pipe, Place, Term, Variable};
 use crate::value::Value;
@@ -42,16 +42,18 @@ impl<'t> State<'t, '_> {
         last: Option<Operand>,
     ) -> Result<Operand, String> {
         let first = &command.terms[0];
-        let arguments = &command.terms[1..];
+        let terms = &command.terms[1..];
+        let place = Place::Term(first);
         match first {
             Term::Field { fields, .. } => {
-                self.at(Place::Term(first));
-                return self.fields(dot, dot.clone(), Place::Term(first), fields, arguments, last);
+                self.at(place);
+                return self.fields(dot, dot.clone(), fields, Given { place, terms, last });
             }
-            Term::Chain { .. } => return self.chain(dot, first, arguments, last),
+            Term::Chain { .. } => return self.chain(dot, first, Given { place, terms, last }),
             Term::Identifier { function, .. } => {
-                self.at(Place::Term(first));
-                return self.call(dot, &Target::Function(function), Place::Command(command), arguments, last);
+                self.at(place);
+                let given = Given { place: Place::Command(command), terms, last };
+                return self.call(dot, &Target::Function(function), given);
             }
             Term::Pipe(pipe) => {
                 self.refuse_arguments(command, last.as_ref())?;
@@ -59,16 +61,16 @@ impl<'t> State<'t, '_> {
             }
             Term::Variable(variable) => {
                 if variable.fields.is_empty() {
-                    self.at(Place::Term(first));
+                    self.at(place);
                     let value = self.variable_value(variable)?;
                     self.refuse_arguments(command, last.as_ref())?;
                     return Ok(value);
                 }
-                return self.variable(dot, first, variable, arguments, last);
+                return self.variable(dot, variable, Given { place, terms, last });
             }
             _ => {}
         }
-        self.at(Place::Term(first));
+        self.at(place);
         self.refuse_arguments(command, last.as_ref())?;
         match first {
             Term::Bool { truth, .. } => Ok(Operand::of(Value::Bool(*truth))),
@@ -90,7 +92,8 @@ impl<'t> State<'t, '_> {
     pub(super) fn constant(&self, number: &Number) -> Result<Operand, String> {
         let text = &number.text;
         let is_char = text.starts_with('\'');
-        let is_hex = text.len() > 2 && text.to_ascii_lowercase().starts_with("0x") && !text.contains(['p', 'P']);
+        let is_hex =
+            text.len() > 2 && text.to_ascii_lowercase().starts_with("0x") && !text.contains(['p', 'P']);
         let value = if let Some((real, imaginary)) = number.complex {
             Value::Complex(real, imaginary)
         } else if let Some(float) = number.float
@@ -117,24 +120,21 @@ impl<'t> State<'t, '_> {
     pub(super) fn variable(
         &mut self,
         dot: &Operand,
-        term: &'t Term,
         variable: &'t Variable,
-        arguments: &'t [Term],
-        last: Option<Operand>,
+        given: Given<'t>,
     ) -> Result<Operand, String> {
-        self.at(Place::Term(term));
+        self.at(given.place);
         let value = self.variable_value(variable)?;
-        self.fields(dot, value, Place::Term(term), &variable.fields, arguments, last)
+        self.fields(dot, value, &variable.fields, given)
     }
 
     pub(super) fn chain(
         &mut self,
         dot: &Operand,
         term: &'t Term,
-        arguments: &'t [Term],
-        last: Option<Operand>,
+        given: Given<'t>,
     ) -> Result<Operand, String> {
-        self.at(Place::Term(term));
+        self.at(given.place);
         let Term::Chain { head, fields, .. } = term else {
             return self.error("what is no chain has no fields");
         };
@@ -142,6 +142,6 @@ impl<'t> State<'t, '_> {
             return self.error(format_args!("indirection through explicit nil in {term}"));
         }
         let value = self.argument(dot, None, head)?;
-        self.fields(dot, value, Place::Term(term), fields, arguments, last)
+        self.fields(dot, value, fields, given)
     }
 }

@@ -17,7 +17,8 @@ pub(super) fn print_text(out: &mut Vec<u8>, flags: &Flags, text: &[u8], verb: ch
 }
 
 fn truncated<'t>(flags: &Flags, text: &'t [u8]) -> &'t [u8] {
-    let end = flags.precision.and_then(|precision| runes(text).nth(precision)).map_or(text.len(), |(at, ..)| at);
+    let end =
+        flags.precision.and_then(|precision| runes(text).nth(precision)).map_or(text.len(), |(at, ..)| at);
     &text[..end]
 }
 

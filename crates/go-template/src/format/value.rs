@@ -8,7 +8,7 @@ use crate::budget::{DEEPEST_VALUE, Failure};
 use crate::value::{Map, Slice, Struct, Type, UintKind, Value};
 
 /// The place of everything: real addresses would differ from run to run.
-const ADDRESS: u64 = 0xc000_000_000;
+const ADDRESS: u64 = 0x00c0_0000_0000;
 
 /// What is printed so far.
 pub(super) struct Printer {
@@ -108,7 +108,8 @@ impl Printer {
     fn slice(&mut self, flags: &Flags, slice: &Slice, verb: char, depth: usize) -> Result<(), Failure> {
         let is_bytes = *slice.of() == Type::Uint(UintKind::Uint8);
         if is_bytes && matches!(verb, 's' | 'q' | 'x' | 'X') {
-            let byte = |value| if let Value::Uint(byte, _) = value { u8::try_from(byte).unwrap_or(0) } else { 0 };
+            let byte =
+                |value| if let Value::Uint(byte, _) = value { u8::try_from(byte).unwrap_or(0) } else { 0 };
             let bytes: Vec<u8> = slice.to_vec().into_iter().map(byte).collect();
             print_text(&mut self.out, flags, &bytes, verb);
             return Ok(());

@@ -7,7 +7,6 @@ use crate::value::{Map, Value};
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Arguments<'v>(&'v [Value]);
 
-
 impl<'v> Arguments<'v> {
     pub(crate) fn new(values: &'v [Value]) -> Self {
         Self(values)

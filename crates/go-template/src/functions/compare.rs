@@ -6,7 +6,7 @@ use std::mem::discriminant;
 use super::{Arguments, Function};
 use crate::budget::{Budget, Failure};
 use crate::format::{print_value, printf};
-use crate::value::{ANY, Value};
+use crate::value::{ANY, Type, Value};
 
 pub(super) const FUNCTIONS: &[Function] = &[
     Function::variadic("eq", &[ANY, ANY], |a, budget| Ok(equal(a, budget)?.into())),
@@ -32,8 +32,8 @@ fn equal(arguments: Arguments<'_>, budget: &Budget) -> Result<bool, Failure> {
 }
 
 fn are_equal(left: &Value, right: &Value, budget: &Budget) -> Result<bool, Failure> {
-    if let (Value::Int(signed, _), Value::Uint(unsigned, _)) | (Value::Uint(unsigned, _), Value::Int(signed, _)) =
-        (left, right)
+    if let (Value::Int(signed, _), Value::Uint(unsigned, _))
+    | (Value::Uint(unsigned, _), Value::Int(signed, _)) = (left, right)
     {
         return Ok(u64::try_from(*signed) == Ok(*unsigned));
     }
@@ -68,7 +68,7 @@ fn equal_composed(left: &Value, right: &Value, budget: &Budget) -> Result<bool, 
     if left.is_nil() || right.is_nil() {
         return Ok(left.is_nil() == right.is_nil());
     }
-    if !right.type_of().is_none_or(|of| of.is_comparable()) {
+    if !right.type_of().is_none_or(Type::is_comparable) {
         return Err(format!("non-comparable type {}: {}", shown(right)?, right.type_name()).into());
     }
     Ok(left.is_identical(right))

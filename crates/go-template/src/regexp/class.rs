@@ -4,8 +4,8 @@ use super::translate::{Translator, wrong};
 
 /// The names between `[:` and `:]`.
 const NAMES: [&str; 14] = [
-    "alnum", "alpha", "ascii", "blank", "cntrl", "digit", "graph", "lower", "print", "punct", "space", "upper",
-    "word", "xdigit",
+    "alnum", "alpha", "ascii", "blank", "cntrl", "digit", "graph", "lower", "print", "punct", "space",
+    "upper", "word", "xdigit",
 ];
 
 /// `\d` and its like, for ASCII only.

@@ -139,7 +139,10 @@ impl<'e> Translator<'e> {
         let is_lazy = self.rest[length..].starts_with('?');
         let length = length + usize::from(is_lazy);
         if let Some(last) = last {
-            return wrong("invalid nested repetition operator", &last[..last.len() - (before.len() - length)]);
+            return wrong(
+                "invalid nested repetition operator",
+                &last[..last.len() - (before.len() - length)],
+            );
         }
         if !self.can_repeat {
             return wrong("missing argument to repetition operator", &before[..length]);

@@ -11,7 +11,8 @@ pub(super) fn text_of(value: &Value, budget: &Budget) -> Result<Text, Failure> {
     match value {
         Value::String(text) => Ok(text.clone()),
         Value::Slice(slice) if *slice.of() == Type::Uint(UintKind::Uint8) => {
-            let byte = |value| if let Value::Uint(byte, _) = value { u8::try_from(byte).unwrap_or(0) } else { 0 };
+            let byte =
+                |value| if let Value::Uint(byte, _) = value { u8::try_from(byte).unwrap_or(0) } else { 0 };
             Ok(slice.to_vec().into_iter().map(byte).collect::<Vec<u8>>().into())
         }
         other => Ok(print_value(other, budget.most())?.into()),

@@ -3,7 +3,8 @@
 use crate::functions::Function;
 use crate::text::{first_rune, push_rune, runes};
 use crate::unicode::{
-    is_digit, is_letter, is_lower, is_number, is_punctuation, is_title, is_upper, to_lower, to_title, to_upper,
+    is_digit, is_letter, is_lower, is_number, is_punctuation, is_title, is_upper, to_lower, to_title,
+    to_upper,
 };
 use crate::value::Type;
 
@@ -55,7 +56,7 @@ fn swapped(text: &[u8]) -> Vec<u8> {
             after_blank = false;
             to_lower(c)
         } else if is_lower(c) {
-            std::mem::take(&mut after_blank).then(|| to_title(c)).unwrap_or_else(|| to_upper(c))
+            if std::mem::take(&mut after_blank) { to_title(c) } else { to_upper(c) }
         } else {
             after_blank = c.is_whitespace();
             c
@@ -188,7 +189,16 @@ fn with_connectors(text: &[u8], connector: char) -> Vec<u8> {
 fn push_word(out: &mut Vec<u8>, word: Word, part: &[u8], connector: char) {
     if matches!(word, Word::Upper | Word::Connector) {
         for (_, c, _) in runes(part) {
-            push_rune(out, if is_connector(c) { connector } else if is_upper(c) { to_lower(c) } else { c });
+            push_rune(
+                out,
+                if is_connector(c) {
+                    connector
+                } else if is_upper(c) {
+                    to_lower(c)
+                } else {
+                    c
+                },
+            );
         }
     } else {
         out.extend_from_slice(part);
@@ -217,7 +227,8 @@ fn run(text: &[u8], start: usize, first: char, is_wanted: impl Fn(char, usize) -
 
 /// Whether a character is a letter of a script that writes words, which the Chinese one is not.
 fn is_alphabet(c: char) -> bool {
-    is_letter(c) && !matches!(c, '\u{4e00}'..='\u{9fcc}' | '\u{3400}'..='\u{4d85}' | '\u{20000}'..='\u{2b81d}')
+    is_letter(c)
+        && !matches!(c, '\u{4e00}'..='\u{9fcc}' | '\u{3400}'..='\u{4d85}' | '\u{20000}'..='\u{2b81d}')
 }
 
 fn next_word(text: &[u8]) -> (Word, &[u8], &[u8]) {
@@ -238,8 +249,9 @@ fn next_word(text: &[u8]) -> (Word, &[u8], &[u8]) {
     } else if is_number(c) {
         (Word::Number, run(text, width, c, |c, _| is_number(c)))
     } else {
-        let is_other =
-            |c: char, width| width > 0 && !(is_connector(c) || is_alphabet(c) || is_number(c) || is_punctuation(c));
+        let is_other = |c: char, width| {
+            width > 0 && !(is_connector(c) || is_alphabet(c) || is_number(c) || is_punctuation(c))
+        };
         (Word::Other, run(text, width, c, is_other))
     };
     (word, &text[..end], &text[end..])
@@ -271,4 +283,3 @@ fn upper_word(text: &[u8], start: usize, first: char) -> usize {
     // The last capital belongs to the word that follows.
     if end < text.len() && is_alphabet(c) { end - last } else { end }
 }
-

@@ -26,7 +26,9 @@ pub(super) const FUNCTIONS: &[Function] = &[
         Ok(Value::int64(number.unwrap_or(0)))
     }),
     Function::new("add1", &[ANY], |a, _| Ok(Value::int64(int_of(a.value(0)).wrapping_add(1)))),
-    Function::variadic("add", &[ANY], |a, _| Ok(Value::int64(a.from(0).iter().map(int_of).fold(0, i64::wrapping_add)))),
+    Function::variadic("add", &[ANY], |a, _| {
+        Ok(Value::int64(a.from(0).iter().map(int_of).fold(0, i64::wrapping_add)))
+    }),
     Function::new("sub", &[ANY, ANY], |a, _| {
         Ok(Value::int64(int_of(a.value(0)).wrapping_sub(int_of(a.value(1)))))
     }),

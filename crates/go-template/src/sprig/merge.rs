@@ -26,7 +26,13 @@ fn merge(arguments: Arguments<'_>, overwrites: bool, budget: &mut Budget) -> Res
     Ok(target.into())
 }
 
-fn into(target: &Map, source: &Map, overwrites: bool, budget: &mut Budget, depth: usize) -> Result<(), Failure> {
+fn into(
+    target: &Map,
+    source: &Map,
+    overwrites: bool,
+    budget: &mut Budget,
+    depth: usize,
+) -> Result<(), Failure> {
     if depth > DEEPEST_VALUE {
         return Err(Failure::too_deep());
     }

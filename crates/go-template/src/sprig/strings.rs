@@ -98,8 +98,11 @@ fn truncated(count: i64, text: &[u8]) -> &[u8] {
 fn substring(arguments: Arguments<'_>, _: &mut Budget) -> Result<Value, Failure> {
     let (start, end, text) = (arguments.int(0), arguments.int(1), arguments.bytes(2));
     let length = i64::try_from(text.len()).unwrap_or(i64::MAX);
-    let (start, end, is_open) =
-        if start < 0 { (0, end, false) } else { (start, if end < 0 || end > length { length } else { end }, end < 0 || end > length) };
+    let (start, end, is_open) = if start < 0 {
+        (0, end, false)
+    } else {
+        (start, if end < 0 || end > length { length } else { end }, end < 0 || end > length)
+    };
     let place = |at: i64| usize::try_from(at).ok();
     if let (Some(from), Some(to)) = (place(start), place(end))
         && let Some(part) = text.get(from..to)

@@ -18,8 +18,9 @@ pub(super) const FUNCTIONS: &[Function] =
     &[Function::new("urlParse", &[TEXT], url_parse), Function::new("urlJoin", &[DICT], url_join)];
 
 fn url_parse(arguments: Arguments<'_>, budget: &mut Budget) -> Result<Value, Failure> {
-    let url = parse(arguments.bytes(0))
-        .map_err(|wrong| format!("unable to parse url: parse {}: {}", quote_bytes(&wrong.url), wrong.message))?;
+    let url = parse(arguments.bytes(0)).map_err(|wrong| {
+        format!("unable to parse url: parse {}: {}", quote_bytes(&wrong.url), wrong.message)
+    })?;
     let user = url.user.as_ref().map_or_else(Vec::new, parse::User::text);
     let members: [(&str, Vec<u8>); 8] = [
         ("hostname", host_name(&url.host).to_vec()),
@@ -60,9 +61,7 @@ fn member(dict: &Map, key: &str) -> Result<Vec<u8>, Failure> {
     match dict.at(&Text::from(key)) {
         None => Ok(Vec::new()),
         Some(Value::String(text)) => Ok(text.as_bytes().to_vec()),
-        Some(Value::Nil) => {
-            Err("runtime error: invalid memory address or nil pointer dereference".into())
-        }
+        Some(Value::Nil) => Err("runtime error: invalid memory address or nil pointer dereference".into()),
         Some(other) => {
             let kind = other.kind_name();
             Err(format!("unable to parse {key} key, must be of type string, but {kind} found").into())

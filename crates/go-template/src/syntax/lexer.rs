@@ -146,7 +146,9 @@ impl<'t> Lexer<'t> {
 
     fn comment(&mut self) -> Option<Item<'t>> {
         self.at += LEFT_COMMENT.len();
-        let Some(distance) = self.rest().find(RIGHT_COMMENT) else { return Some(self.error("unclosed comment")) };
+        let Some(distance) = self.rest().find(RIGHT_COMMENT) else {
+            return Some(self.error("unclosed comment"));
+        };
         self.at += distance + RIGHT_COMMENT.len();
         let Some(trims) = self.at_right_delimiter() else {
             return Some(self.error("comment ends before closing delimiter"));

@@ -121,7 +121,11 @@ impl Term {
     pub(super) fn is_plain_value(&self) -> bool {
         matches!(
             self,
-            Self::Bool { .. } | Self::Dot { .. } | Self::Nil { .. } | Self::Number { .. } | Self::String { .. }
+            Self::Bool { .. }
+                | Self::Dot { .. }
+                | Self::Nil { .. }
+                | Self::Number { .. }
+                | Self::String { .. }
         )
     }
 }

@@ -43,7 +43,8 @@ impl Number {
         };
         let split = (1..bytes.len()).rev().find(is_sign).ok_or("syntax error scanning complex number")?;
         let part = |text: &str| {
-            parse_float(text).map_err(|problem| format!("strconv.ParseFloat: parsing {}: {problem}", quote(text)))
+            parse_float(text)
+                .map_err(|problem| format!("strconv.ParseFloat: parsing {}: {problem}", quote(text)))
         };
         let real = part(&text[..split])?;
         let imaginary = part(text[split..].trim_end_matches('i'))?;

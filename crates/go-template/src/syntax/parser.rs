@@ -149,7 +149,8 @@ impl<'t> Parser<'t> {
         read: impl FnOnce(&mut Self) -> Result<T, String>,
     ) -> Result<T, String> {
         if self.depth == DEEPEST {
-            return self.error(format_args!("actions and parentheses are nested deeper than {DEEPEST} levels"));
+            return self
+                .error(format_args!("actions and parentheses are nested deeper than {DEEPEST} levels"));
         }
         self.depth += 1;
         let result = read(self);

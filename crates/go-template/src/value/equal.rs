@@ -28,10 +28,10 @@ impl Value {
     pub(crate) fn is_deeply_equal<E>(
         &self,
         other: &Self,
-        look: &mut impl FnMut(usize) -> Result<(), E>,
+        look: &mut impl FnMut(&Value, usize) -> Result<(), E>,
         depth: usize,
     ) -> Result<bool, E> {
-        look(depth)?;
+        look(self, depth)?;
         if self.type_of() != other.type_of() || self.is_nil() != other.is_nil() {
             return Ok(false);
         }
@@ -68,7 +68,7 @@ impl Value {
 
 fn all<'v, E>(
     pairs: impl Iterator<Item = (&'v Value, &'v Value)>,
-    look: &mut impl FnMut(usize) -> Result<(), E>,
+    look: &mut impl FnMut(&Value, usize) -> Result<(), E>,
     depth: usize,
 ) -> Result<bool, E> {
     for (left, right) in pairs {

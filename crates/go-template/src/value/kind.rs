@@ -150,7 +150,7 @@ pub enum Json {
 pub type Run = fn(&Value, &[Value]) -> Result<Value, String>;
 
 /// A method of a struct.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub struct Method {
     /// The name.
     pub name: &'static str,

@@ -41,6 +41,10 @@ impl Ord for Key {
     }
 }
 
+#[allow(
+    clippy::mutable_key_type,
+    reason = "keys are of types that Go can compare, which hold no slices and maps"
+)]
 impl Map {
     /// A map of these entries.
     #[must_use]

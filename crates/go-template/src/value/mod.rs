@@ -131,8 +131,8 @@ impl Value {
             Self::Float(number) => *number != 0.0,
             Self::Complex(real, imaginary) => *real != 0.0 || *imaginary != 0.0,
             Self::String(text) => !text.is_empty(),
-            Self::Slice(slice) => slice.len() > 0,
-            Self::Map(map) => map.len() > 0,
+            Self::Slice(slice) => !slice.is_empty(),
+            Self::Map(map) => !map.is_empty(),
             Self::Pointer(pointer) => pointer.target().is_some(),
             Self::Struct(_) | Self::Function(_) => true,
         }
@@ -159,13 +159,21 @@ impl Value {
         }
     }
 
-    /// What it takes to look at it once: bytes of a string, elements of a slice or map.
+    /// How large it is: the bytes of a string, the elements of a slice or map.
     pub(crate) fn size(&self) -> usize {
         match self {
             Self::String(text) => text.len(),
             Self::Slice(slice) => slice.len(),
             Self::Map(map) => map.len(),
             _ => 1,
+        }
+    }
+
+    /// How many bytes it takes about, without what its elements take.
+    pub(crate) fn weight(&self) -> usize {
+        match self {
+            Self::Slice(_) | Self::Map(_) => self.size() * 16,
+            _ => self.size(),
         }
     }
 }

@@ -17,7 +17,10 @@ pub(crate) fn compare(left: &Value, right: &Value) -> Ordering {
         (Value::String(left), Value::String(right)) => left.cmp(right),
         (Value::Struct(left), Value::Struct(right)) => {
             let pairs = left.fields().iter().zip(right.fields());
-            pairs.map(|(left, right)| compare(left, right)).find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
+            pairs
+                .map(|(left, right)| compare(left, right))
+                .find(|order| order.is_ne())
+                .unwrap_or(Ordering::Equal)
         }
         // The keys of one map have one type; any order will do for what cannot be.
         _ => left.type_name().cmp(&right.type_name()),

@@ -75,7 +75,9 @@ impl Slice {
     /// All elements.
     #[must_use]
     pub fn to_vec(&self) -> Vec<Value> {
-        self.row.as_ref().map_or_else(Vec::new, |row| row.borrow()[self.start..self.start + self.length].to_vec())
+        self.row
+            .as_ref()
+            .map_or_else(Vec::new, |row| row.borrow()[self.start..self.start + self.length].to_vec())
     }
 
     /// Part of it, counted from its start, with a capacity; nothing when that reaches beyond its own.
@@ -95,7 +97,8 @@ impl Slice {
     /// Puts other elements in the place of its own, for all who share them.
     pub(crate) fn overwrite(&self, items: Vec<Value>) {
         if let Some(row) = &self.row {
-            for (place, item) in row.borrow_mut()[self.start..self.start + self.length].iter_mut().zip(items) {
+            for (place, item) in row.borrow_mut()[self.start..self.start + self.length].iter_mut().zip(items)
+            {
                 *place = item;
             }
         }

@@ -101,7 +101,9 @@ impl Struct {
     fn embedded(&self) -> Vec<Self> {
         let fields = self.kind.fields.iter().zip(self.fields.iter());
         let embedded = fields.filter(|(field, _)| field.embedded).map(|(_, value)| value.indirect());
-        embedded.filter_map(|value| if let Value::Struct(object) = value { Some(object) } else { None }).collect()
+        embedded
+            .filter_map(|value| if let Value::Struct(object) = value { Some(object) } else { None })
+            .collect()
     }
 
     pub(super) fn depth(&self) -> usize {

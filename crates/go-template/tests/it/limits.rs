@@ -74,7 +74,8 @@ fn dicts_in_circles_are_no_trouble() {
 
 #[test]
 fn dicts_in_long_chains_are_given_back() {
-    let chain = r#"{{ $d := dict }}{{ range 50000 }}{{ $e := dict "d" $d }}{{ $d = $e }}{{ end }}{{ len $d }}"#;
+    let chain =
+        r#"{{ $d := dict }}{{ range 50000 }}{{ $e := dict "d" $d }}{{ $d = $e }}{{ end }}{{ len $d }}"#;
     let template = Template::parse("x", chain).unwrap();
     assert_eq!(template.render(&Value::Nil).unwrap(), b"1");
 }
@@ -101,4 +102,11 @@ fn limits_can_be_set() {
         "template: x:1:14: executing \"x\" at <ab>: the text is longer than the limit of 19 bytes"
     );
     assert_eq!(template.render(&Value::Nil).unwrap(), "ab".repeat(10).as_bytes());
+}
+
+#[test]
+fn searching_takes_no_longer_than_reading() {
+    let text = r#"{{ $a := repeat 500000 "a" }}{{ contains (print $a "b") (print $a $a) }}{{ replace (print $a "b") "" (print $a $a) | len }}"#;
+    let template = Template::parse("x", text).unwrap();
+    assert_eq!(template.render(&Value::Nil).unwrap(), b"false1000000");
 }

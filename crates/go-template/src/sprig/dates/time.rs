@@ -25,10 +25,13 @@ static TIME_STRUCT: StructType = StructType {
         Method::new("MarshalText", |time, _| {
             Ok(moment_of(time).format(b"2006-01-02T15:04:05.999999999Z07:00").into())
         }),
-        with(&[Type::String], Method::new("Format", |time, arguments| match arguments {
-            [Value::String(layout)] => Ok(moment_of(time).format(layout.as_bytes()).into()),
-            _ => Ok(Value::Nil),
-        })),
+        with(
+            &[Type::String],
+            Method::new("Format", |time, arguments| match arguments {
+                [Value::String(layout)] => Ok(moment_of(time).format(layout.as_bytes()).into()),
+                _ => Ok(Value::Nil),
+            }),
+        ),
         Method::new("Year", |time, _| Ok(Value::int(moment_of(time).date().year))),
         Method::new("Month", |time, _| Ok(Value::Int(moment_of(time).date().month, IntKind::Named(&MONTH)))),
         Method::new("Day", |time, _| Ok(Value::int(moment_of(time).date().day))),
@@ -50,23 +53,28 @@ static TIME_STRUCT: StructType = StructType {
         }),
         Method::new("UTC", utc),
         Method::new("Local", utc),
-        with(&[A_DURATION], Method::new("Add", |time, arguments| {
-            Ok(value_of(&moment_of(time).plus(number(arguments, 0))))
-        })),
+        with(
+            &[A_DURATION],
+            Method::new("Add", |time, arguments| Ok(value_of(&moment_of(time).plus(number(arguments, 0))))),
+        ),
         with(&[INT, INT, INT], Method::new("AddDate", add_date)),
-        with(&ANOTHER, Method::new("Sub", |time, arguments| {
-            let (left, right) = (moment_of(time), other(arguments));
-            let seconds = i128::from(left.seconds) - i128::from(right.seconds);
-            let difference = seconds * 1_000_000_000 + i128::from(left.nanoseconds - right.nanoseconds);
-            let bounded = difference.clamp(i64::MIN.into(), i64::MAX.into());
-            Ok(Value::Int(i64::try_from(bounded).unwrap_or(0), IntKind::Named(&DURATION)))
-        })),
+        with(
+            &ANOTHER,
+            Method::new("Sub", |time, arguments| {
+                let (left, right) = (moment_of(time), other(arguments));
+                let seconds = i128::from(left.seconds) - i128::from(right.seconds);
+                let difference = seconds * 1_000_000_000 + i128::from(left.nanoseconds - right.nanoseconds);
+                let bounded = difference.clamp(i64::MIN.into(), i64::MAX.into());
+                Ok(Value::Int(i64::try_from(bounded).unwrap_or(0), IntKind::Named(&DURATION)))
+            }),
+        ),
         with(&ANOTHER, Method::new("Before", |time, arguments| Ok(order(time, arguments).is_lt().into()))),
         with(&ANOTHER, Method::new("After", |time, arguments| Ok(order(time, arguments).is_gt().into()))),
         with(&ANOTHER, Method::new("Equal", |time, arguments| Ok(order(time, arguments).is_eq().into()))),
-        with(&ANOTHER, Method::new("Compare", |time, arguments| {
-            Ok(Value::int(order(time, arguments) as i64))
-        })),
+        with(
+            &ANOTHER,
+            Method::new("Compare", |time, arguments| Ok(Value::int(order(time, arguments) as i64))),
+        ),
     ],
 };
 
@@ -94,11 +102,13 @@ pub(super) fn value_of(moment: &Moment) -> Value {
 pub(super) fn moment_of(value: &Value) -> Moment {
     let Value::Struct(object) = value else { return Moment::zero() };
     match object.fields() {
-        [Value::Int(seconds, _), Value::Int(nanoseconds, _), Value::Int(offset, _), Value::String(name)] => Moment {
-            seconds: *seconds,
-            nanoseconds: *nanoseconds,
-            zone: Zone { name: name.clone(), offset: *offset },
-        },
+        [Value::Int(seconds, _), Value::Int(nanoseconds, _), Value::Int(offset, _), Value::String(name)] => {
+            Moment {
+                seconds: *seconds,
+                nanoseconds: *nanoseconds,
+                zone: Zone { name: name.clone(), offset: *offset },
+            }
+        }
         _ => Moment::zero(),
     }
 }

@@ -18,7 +18,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         Err(_) => Ok(Value::Nil),
     })
     .giving_any(),
-    Function::new("mustFromJson", &[TEXT], |a, budget| Ok(read(a.bytes(0), budget)?.map_err(Failure)?))
+    Function::new("mustFromJson", &[TEXT], |a, budget| read(a.bytes(0), budget)?.map_err(Failure))
         .giving_any(),
     Function::new("toJson", &[ANY], |a, budget| lenient(a, Style::Compact, budget)),
     Function::new("toPrettyJson", &[ANY], |a, budget| lenient(a, Style::Pretty, budget)),

@@ -13,9 +13,7 @@ pub(super) fn read(text: &[u8], budget: &mut Budget) -> Result<Result<Value, Str
         Err(Wrong::Limit(failure)) => return Err(failure),
     };
     Ok(match reader.out_of_range {
-        Some(number) => {
-            Err(format!("json: cannot unmarshal number {number} into Go value of type float64"))
-        }
+        Some(number) => Err(format!("json: cannot unmarshal number {number} into Go value of type float64")),
         None => Ok(value),
     })
 }

@@ -138,7 +138,8 @@ impl Writer<'_> {
             return Ok(());
         }
         if *slice.of() == Type::Uint(UintKind::Uint8) {
-            let byte = |value| if let Value::Uint(byte, _) = value { u8::try_from(byte).unwrap_or(0) } else { 0 };
+            let byte =
+                |value| if let Value::Uint(byte, _) = value { u8::try_from(byte).unwrap_or(0) } else { 0 };
             let bytes: Vec<u8> = slice.to_vec().into_iter().map(byte).collect();
             self.text(&encode_base64(&bytes).into());
             return Ok(());
@@ -186,7 +187,8 @@ impl Writer<'_> {
             .filter(|member| {
                 let rivals = || found.iter().filter(|other| other.name == member.name);
                 let best = rivals().map(Member::rank).min();
-                best == Some(member.rank()) && rivals().filter(|other| Some(other.rank()) == best).count() == 1
+                best == Some(member.rank())
+                    && rivals().filter(|other| Some(other.rank()) == best).count() == 1
             })
             .filter(|member| !member.is_left_out)
             .map(|member| (member.name.into(), member.value.clone()))

@@ -94,10 +94,14 @@ fn without_fragment(text: &[u8]) -> Result<Url, String> {
 }
 
 fn scheme(text: &[u8]) -> Result<(&[u8], &[u8]), String> {
-    let end = text.iter().position(|byte| !matches!(byte, b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'+' | b'-' | b'.'));
+    let end = text
+        .iter()
+        .position(|byte| !matches!(byte, b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'+' | b'-' | b'.'));
     match end {
         Some(0) if text[0] == b':' => Err("missing protocol scheme".to_owned()),
-        Some(end) if text[end] == b':' && text[0].is_ascii_alphabetic() => Ok((&text[..end], &text[end + 1..])),
+        Some(end) if text[end] == b':' && text[0].is_ascii_alphabetic() => {
+            Ok((&text[..end], &text[end + 1..]))
+        }
         _ => Ok((&[], text)),
     }
 }

@@ -7,7 +7,9 @@ use tagboat_go_template::{
 static NAMESPACED_NAME: StructType = StructType {
     name: "types.NamespacedName",
     fields: &[Field::new("Namespace", Type::String), Field::new("Name", Type::String)],
-    methods: &[Method::new("String", |value, _| Ok(format!("{}/{}", text(value, "Namespace"), text(value, "Name")).into()))],
+    methods: &[Method::new("String", |value, _| {
+        Ok(format!("{}/{}", text(value, "Namespace"), text(value, "Name")).into())
+    })],
 };
 
 const fn json(name: &'static str, json: &'static str) -> Field {
@@ -106,7 +108,8 @@ static RESULT: StructType = StructType {
         }),
         Method::new("Objects", |value, _| {
             let objects = entries(&field(value, "Files")).into_iter();
-            Ok(Map::new(&OBJECT_IMAGES, objects.flat_map(|(_, file)| entries(&field(&file, "Objects")))).into())
+            Ok(Map::new(&OBJECT_IMAGES, objects.flat_map(|(_, file)| entries(&field(&file, "Objects"))))
+                .into())
         }),
     ],
 };
@@ -123,7 +126,9 @@ static RESULT_V2: StructType = StructType {
             let files = entries(&field(value, "FileChanges"));
             for change in files.iter().flat_map(|(_, file)| entries(file)).flat_map(|(_, all)| items(&all)) {
                 let same = |other: &Value| {
-                    ["OldValue", "NewValue", "Setter"].iter().all(|name| text(other, name) == text(&change, name))
+                    ["OldValue", "NewValue", "Setter"]
+                        .iter()
+                        .all(|name| text(other, name) == text(&change, name))
                 };
                 if !changes.iter().any(same) {
                     changes.push(change);
@@ -153,7 +158,7 @@ static TEMPLATE_DATA: StructType = StructType {
 
 fn field(value: &Value, name: &str) -> Value {
     let Value::Struct(object) = value else { return Value::Nil };
-    object.field(name).unwrap()
+    object.field(name).expect("the sample has the field")
 }
 
 fn text(value: &Value, name: &str) -> String {
@@ -181,7 +186,8 @@ fn object(version: &str, kind: &str, namespace: &str, name: &str) -> Value {
 }
 
 fn changes(all: &[[&str; 3]]) -> Value {
-    let change = |texts: &[&str; 3]| Struct::new(&CHANGE, texts.iter().map(|text| (*text).into()).collect()).into();
+    let change =
+        |texts: &[&str; 3]| Struct::new(&CHANGE, texts.iter().map(|text| (*text).into()).collect()).into();
     Slice::new(&A_CHANGE, all.iter().map(change).collect()).into()
 }
 
@@ -202,8 +208,10 @@ pub(super) fn sample() -> Value {
         let objects = Map::new(&OBJECT_IMAGES, [(object.clone(), images)]);
         Value::from(Struct::new(&FILE_RESULT, vec![objects.into()]))
     };
-    let files =
-        Map::new(&FILES, [("apps/web.yaml".into(), images(&web, podinfo)), ("apps/api.yaml".into(), images(&job, busybox))]);
+    let files = Map::new(
+        &FILES,
+        [("apps/web.yaml".into(), images(&web, podinfo)), ("apps/api.yaml".into(), images(&job, busybox))],
+    );
     let updated = Struct::new(&RESULT, vec![files.into()]);
     let tag = ["6.6.0", "6.7.0", "flux-system:podinfo:tag"];
     let web_changes = changes(&[

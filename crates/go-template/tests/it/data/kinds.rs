@@ -1,8 +1,8 @@
 //! Data of every kind that a template may meet.
 
 use tagboat_go_template::{
-    ANY, Callable, DICT, Field, INT, IntKind, Json, LIST, Map, MapType, Method, NamedInt, Pointer, Slice, Struct,
-    StructType, Type, UintKind, Value,
+    ANY, Callable, DICT, Field, INT, IntKind, Json, LIST, Map, MapType, Method, NamedInt, Pointer, Slice,
+    Struct, StructType, Type, UintKind, Value,
 };
 
 static POINT: StructType =
@@ -143,8 +143,14 @@ fn fields() -> Vec<(&'static str, Value)> {
         ("dict".into(), dict),
         ("zero".into(), Value::int(0)),
     ]);
-    let anys =
-        vec![Value::int(1), "two".into(), 3.5.into(), Value::Nil, true.into(), Value::list(vec!["in".into()])];
+    let anys = vec![
+        Value::int(1),
+        "two".into(),
+        3.5.into(),
+        Value::Nil,
+        true.into(),
+        Value::list(vec!["in".into()]),
+    ];
     let add = Callable::new(ADD, &[INT, INT], |arguments| Ok(Value::int(arguments.iter().map(number).sum())));
     vec![
         ("Inner", Struct::new(&INNER, vec!["deep".into(), "label".into(), "inner".into()]).into()),
@@ -177,7 +183,10 @@ fn fields() -> Vec<(&'static str, Value)> {
         ("ByBool", map(&BY_BOOL, [(true.into(), "t".into()), (false.into(), "f".into())])),
         (
             "ByPoint",
-            map(&BY_POINT, [(2, 1, "21"), (1, 9, "19"), (1, 2, "12")].map(|(x, y, t)| (point(x, y), t.into()))),
+            map(
+                &BY_POINT,
+                [(2, 1, "21"), (1, 9, "19"), (1, 2, "12")].map(|(x, y, t)| (point(x, y), t.into())),
+            ),
         ),
         ("ByFloat", map(&BY_FLOAT, [(1.5.into(), "x".into()), ((-2.0).into(), "y".into())])),
         ("Point", point(5, 6)),
