@@ -8,6 +8,10 @@ SHELL := /usr/bin/env bash
 FUZZ_SECONDS ?= 1200
 FUZZ_TARGET ?= rewrite
 
+# How many templates `make differential` makes, and from which seed.
+DIFFERENTIAL_COUNT ?= 100000
+DIFFERENTIAL_SEED ?= 1
+
 GO := GOTOOLCHAIN=local GOWORK=off go
 
 .PHONY: demo
@@ -47,12 +51,24 @@ fuzz: ## Fuzz one target for FUZZ_SECONDS (default 1200; FUZZ_TARGET=rewrite)
 		-- -dict="$(CURDIR)/fuzz/yaml.dict" -max_total_time=$(FUZZ_SECONDS)
 
 .PHONY: oracle
-oracle: ## Make the tables of comments and versions anew with the libraries that Flux uses
+oracle: ## Make the tables of comments, versions and templates anew with the libraries that Flux uses
 	@hack/setup
 	cd hack/oracle && $(GO) run ./comments >"$(CURDIR)/testdata/comments/attachment.json.new"
 	mv testdata/comments/attachment.json.new testdata/comments/attachment.json
 	cd hack/oracle && $(GO) run ./semver >"$(CURDIR)/testdata/semver/table.json.new"
 	mv testdata/semver/table.json.new testdata/semver/table.json
+	cd hack/oracle && $(GO) run ./unicode >"$(CURDIR)/crates/go-template/src/unicode/tables.rs.new"
+	mv crates/go-template/src/unicode/tables.rs.new crates/go-template/src/unicode/tables.rs
+	cd hack/oracle && $(GO) run ./template "$(CURDIR)"/testdata/template/cases/*.txt >"$(CURDIR)/testdata/template/table.json.new"
+	mv testdata/template/table.json.new testdata/template/table.json
+
+.PHONY: differential
+differential: ## Render DIFFERENTIAL_COUNT random templates with Go and with ours (default 100000; DIFFERENTIAL_SEED=1)
+	@hack/setup
+	mkdir -p target
+	cd hack/oracle && $(GO) build -o "$(CURDIR)/target/template-oracle" ./template
+	cargo run --quiet --release --locked -p tagboat-go-template --example differential -- \
+		target/template-oracle $(DIFFERENTIAL_COUNT) $(DIFFERENTIAL_SEED)
 
 .PHONY: crds
 crds: ## Write deploy/crds and docs/outcome.schema.json from the types
@@ -62,4 +78,4 @@ crds: ## Write deploy/crds and docs/outcome.schema.json from the types
 
 .PHONY: help
 help: ## List the targets
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):[^#]*## /\1\t/' | while IFS=$$'\t' read -r name what; do printf '  make %-8s %s\n' "$$name" "$$what"; done
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):[^#]*## /\1\t/' | while IFS=$$'\t' read -r name what; do printf '  make %-12s %s\n' "$$name" "$$what"; done

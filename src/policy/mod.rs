@@ -1,12 +1,7 @@
 //! Policies: which version of those on offer is wanted.
 //!
-//! So far versions and ranges of them, in the language of Go's `Masterminds/semver` v3.5.0. That is what Flux 1.2
-//! uses for `ImagePolicy.spec.policy.semver.range` and for `GitRepository.spec.ref.semver`; it is neither Cargo's
-//! language nor npm's. `testdata/semver` holds what the library itself answers.
+//! So far versions and ranges of them, which stand in a crate of their own because templates compare versions as well.
 
-pub mod constraint;
-mod shape;
-pub mod version;
-
-pub use constraint::{Constraint, ConstraintError, Mismatch};
-pub use version::{Version, VersionError};
+pub use tagboat_versions::{
+    Constraint, ConstraintError, Mismatch, Version, VersionError, constraint, version,
+};

@@ -1,0 +1,70 @@
+//! The functions that templates can call: Go's own, and sprig's before them.
+
+mod arguments;
+mod compare;
+mod index;
+mod logic;
+mod output;
+
+pub(crate) use arguments::Arguments;
+pub(crate) use index::{fit_key, index};
+pub(crate) use logic::HELD;
+
+use crate::budget::{Budget, Failure};
+use crate::sprig;
+use crate::value::{Type, Value};
+
+/// What a function does.
+pub(crate) type Body = fn(Arguments<'_>, &mut Budget) -> Result<Value, Failure>;
+
+/// A function by its name.
+#[derive(Debug)]
+pub(crate) struct Function {
+    pub(crate) name: &'static str,
+    /// The types of its parameters.
+    pub(crate) parameters: &'static [Type],
+    /// Whether the last parameter takes any number of arguments.
+    pub(crate) is_variadic: bool,
+    /// Whether what it gives is seen as `interface {}`.
+    pub(crate) gives_any: bool,
+    pub(crate) run: Body,
+}
+
+impl Function {
+    pub(crate) const fn new(name: &'static str, parameters: &'static [Type], run: Body) -> Self {
+        Self { name, parameters, is_variadic: false, gives_any: false, run }
+    }
+
+    pub(crate) const fn variadic(name: &'static str, parameters: &'static [Type], run: Body) -> Self {
+        Self { name, parameters, is_variadic: true, gives_any: false, run }
+    }
+
+    pub(crate) const fn giving_any(self) -> Self {
+        Self { gives_any: true, ..self }
+    }
+
+    /// Whether it is `and` or `or`, which look at no more arguments than they need.
+    pub(crate) fn is_choice(&self) -> bool {
+        matches!(self.name, "and" | "or")
+    }
+}
+
+/// The tables, those that win first.
+fn tables() -> impl Iterator<Item = &'static [Function]> {
+    let own = [compare::FUNCTIONS, index::FUNCTIONS, logic::FUNCTIONS, output::FUNCTIONS];
+    sprig::TABLES.iter().copied().chain(own)
+}
+
+/// Finds a function by its name.
+pub(crate) fn find(name: &str) -> Option<&'static Function> {
+    tables().find_map(|table| table.iter().find(|function| function.name == name))
+}
+
+/// The names of all functions, in the order of the alphabet.
+#[must_use]
+pub fn names() -> Vec<&'static str> {
+    let mut names: Vec<&str> = tables().flatten().map(|function| function.name).collect();
+    names.sort_unstable();
+    names.dedup();
+    names
+}

@@ -1,0 +1,315 @@
+//! From Go's syntax to that of the `regex` crate, or to Go's error.
+//!
+//! Go's classes are ASCII where Rust's are Unicode, groups may share a name, a lone brace is a brace, and there are
+//! `\Q…\E` and octal numbers. What is written differently is written anew; all else stays.
+
+use super::class;
+
+/// How deep groups may stand in one another.
+const DEEPEST: usize = 100;
+
+/// What an expression becomes.
+pub(super) struct Translated {
+    pub(super) pattern: String,
+    /// The names of the groups, the whole match first.
+    pub(super) names: Vec<Option<String>>,
+}
+
+/// Translates an expression.
+pub(super) fn translate(expression: &str) -> Result<Translated, String> {
+    let mut translator = Translator {
+        whole: expression,
+        rest: expression,
+        out: String::with_capacity(expression.len()),
+        names: vec![None],
+        groups: Vec::new(),
+        can_repeat: false,
+    };
+    translator.run()?;
+    Ok(Translated { pattern: translator.out, names: translator.names })
+}
+
+pub(super) struct Translator<'e> {
+    whole: &'e str,
+    pub(super) rest: &'e str,
+    pub(super) out: String,
+    names: Vec<Option<String>>,
+    /// Whether something stood before each open group that could be repeated.
+    groups: Vec<()>,
+    /// Whether there is something that a repetition can repeat.
+    can_repeat: bool,
+}
+
+/// Go's error for a part of an expression.
+pub(super) fn wrong<T>(what: &str, part: &str) -> Result<T, String> {
+    Err(format!("error parsing regexp: {what}: `{part}`"))
+}
+
+impl<'e> Translator<'e> {
+    fn run(&mut self) -> Result<(), String> {
+        let mut last_repetition = None;
+        while let Some(c) = self.rest.chars().next() {
+            let before = self.rest;
+            let repetition = match c {
+                '*' | '+' | '?' => Some(1),
+                '{' => self.counted()?,
+                _ => None,
+            };
+            if let Some(length) = repetition {
+                self.repetition(length, last_repetition)?;
+                last_repetition = Some(before);
+                continue;
+            }
+            last_repetition = None;
+            self.piece(c)?;
+        }
+        if self.groups.is_empty() { Ok(()) } else { wrong("missing closing )", self.whole) }
+    }
+
+    fn take(&mut self, length: usize) -> &'e str {
+        let (taken, rest) = self.rest.split_at(length);
+        self.rest = rest;
+        taken
+    }
+
+    fn copy(&mut self, length: usize) {
+        let taken = self.take(length);
+        self.out.push_str(taken);
+        self.can_repeat = true;
+    }
+
+    fn piece(&mut self, c: char) -> Result<(), String> {
+        match c {
+            '(' => self.open()?,
+            ')' => {
+                if self.groups.pop().is_none() {
+                    return wrong("unexpected )", self.whole);
+                }
+                self.copy(1);
+            }
+            '|' => {
+                self.copy(1);
+                self.can_repeat = false;
+            }
+            '^' | '$' | '.' => self.copy(1),
+            '[' => {
+                class::translate(self)?;
+                self.can_repeat = true;
+            }
+            '\\' => self.escape()?,
+            c => {
+                self.take(c.len_utf8());
+                self.literal(c);
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn literal(&mut self, c: char) {
+        push_literal(&mut self.out, c);
+        self.can_repeat = true;
+    }
+
+    /// The length of a counted repetition; nothing when the brace is just a brace.
+    fn counted(&self) -> Result<Option<usize>, String> {
+        let Some(end) = self.rest.find('}') else { return Ok(None) };
+        let inner = &self.rest[1..end];
+        let (least, most) = inner.split_once(',').map_or((inner, Some(inner)), |(least, most)| {
+            (least, Some(most).filter(|most| !most.is_empty()))
+        });
+        let is_number = |text: &str| {
+            !text.is_empty()
+                && text.bytes().all(|byte| byte.is_ascii_digit())
+                && (text.len() == 1 || !text.starts_with('0'))
+        };
+        if !is_number(least) || !most.is_none_or(is_number) {
+            return Ok(None);
+        }
+        let number = |text: &str| text.parse::<u32>().unwrap_or(u32::MAX);
+        let least = number(least);
+        let most = most.map_or(least, number);
+        if least > 1000 || most > 1000 || least > most {
+            return wrong("invalid repeat count", &self.rest[..=end]);
+        }
+        Ok(Some(end + 1))
+    }
+
+    fn repetition(&mut self, length: usize, last: Option<&str>) -> Result<(), String> {
+        let before = self.rest;
+        let is_lazy = self.rest[length..].starts_with('?');
+        let length = length + usize::from(is_lazy);
+        if let Some(last) = last {
+            return wrong(
+                "invalid nested repetition operator",
+                &last[..last.len() - (before.len() - length)],
+            );
+        }
+        if !self.can_repeat {
+            return wrong("missing argument to repetition operator", &before[..length]);
+        }
+        self.copy(length);
+        Ok(())
+    }
+
+    fn open(&mut self) -> Result<(), String> {
+        if self.groups.len() == DEEPEST {
+            return wrong("expression nests too deeply", self.whole);
+        }
+        if !self.rest.starts_with("(?") {
+            self.copy(1);
+            self.names.push(None);
+            self.groups.push(());
+            self.can_repeat = false;
+            return Ok(());
+        }
+        let name_at = if self.rest.starts_with("(?P<") && self.rest.len() > 4 {
+            4
+        } else if self.rest.starts_with("(?<") && self.rest.len() > 3 {
+            3
+        } else {
+            return self.flags();
+        };
+        let Some(end) = self.rest.find('>') else { return wrong("invalid named capture", self.rest) };
+        let name = self.rest.get(name_at..end).unwrap_or("");
+        if name.is_empty() || !name.chars().all(|c| c == '_' || c.is_ascii_alphanumeric()) {
+            return wrong("invalid named capture", &self.rest[..=end]);
+        }
+        self.names.push(Some(name.to_owned()));
+        self.take(end + 1);
+        self.out.push('(');
+        self.groups.push(());
+        self.can_repeat = false;
+        Ok(())
+    }
+
+    /// `(?flags)` or `(?flags:`.
+    fn flags(&mut self) -> Result<(), String> {
+        let (mut is_negative, mut has_flag) = (false, false);
+        for (at, c) in self.rest.char_indices().skip(2) {
+            match c {
+                'i' | 'm' | 's' | 'U' => has_flag = true,
+                '-' if !is_negative => (is_negative, has_flag) = (true, false),
+                ':' | ')' if has_flag || !is_negative => {
+                    let could_repeat = self.can_repeat;
+                    let flags = self.take(at + 1);
+                    // Rust wants a flag in a group without a colon.
+                    self.out.push_str(if flags == "(?)" { "(?:)" } else { flags });
+                    if c == ':' {
+                        self.groups.push(());
+                    }
+                    self.can_repeat = c == ')' && could_repeat;
+                    return Ok(());
+                }
+                c => {
+                    return wrong("invalid or unsupported Perl syntax", &self.rest[..at + c.len_utf8()]);
+                }
+            }
+        }
+        wrong("invalid or unsupported Perl syntax", self.rest)
+    }
+
+    fn escape(&mut self) -> Result<(), String> {
+        let rest = self.rest;
+        match rest.chars().nth(1) {
+            Some('A' | 'z') => self.copy(2),
+            Some('b' | 'B') => {
+                let boundary = self.take(2);
+                self.out.push_str("(?-u:");
+                self.out.push_str(boundary);
+                self.out.push(')');
+                self.can_repeat = true;
+            }
+            Some('C') => return wrong("invalid escape sequence", r"\C"),
+            Some('Q') => {
+                self.take(2);
+                let (text, after) = self.rest.split_once(r"\E").unwrap_or((self.rest, ""));
+                self.rest = after;
+                text.chars().for_each(|c| self.literal(c));
+            }
+            Some('p' | 'P') => {
+                let class = class::unicode_class(self)?;
+                self.out.push_str(&class);
+                self.can_repeat = true;
+            }
+            Some(c @ ('d' | 'D' | 's' | 'S' | 'w' | 'W')) => {
+                self.take(2);
+                self.out.push_str(class::perl_class(c));
+                self.can_repeat = true;
+            }
+            _ => {
+                let c = self.escaped()?;
+                self.literal(c);
+            }
+        }
+        Ok(())
+    }
+
+    /// The character that an escape means.
+    pub(super) fn escaped(&mut self) -> Result<char, String> {
+        let start = self.rest;
+        self.take(1);
+        let Some(c) = self.rest.chars().next() else {
+            return wrong("trailing backslash at end of expression", "");
+        };
+        self.take(c.len_utf8());
+        let digit = |text: &str| text.chars().next().and_then(|c| c.to_digit(8));
+        let code = match c {
+            '1'..='7' if digit(self.rest).is_none() => None,
+            '0'..='7' => {
+                let mut code = c.to_digit(8).unwrap_or(0);
+                for _ in 0..2 {
+                    let Some(next) = digit(self.rest) else { break };
+                    code = code * 8 + next;
+                    self.take(1);
+                }
+                Some(code)
+            }
+            'x' => self.hexadecimal(),
+            'a' => Some(7),
+            'f' => Some(12),
+            'n' => Some(10),
+            'r' => Some(13),
+            't' => Some(9),
+            'v' => Some(11),
+            c if c.is_ascii() && !c.is_ascii_alphanumeric() => Some(c.into()),
+            _ => None,
+        };
+        match code.and_then(char::from_u32) {
+            Some(c) => Ok(c),
+            None => wrong("invalid escape sequence", &start[..start.len() - self.rest.len()]),
+        }
+    }
+
+    fn hexadecimal(&mut self) -> Option<u32> {
+        let next = |translator: &mut Self| {
+            let c = translator.rest.chars().next()?;
+            translator.take(c.len_utf8());
+            Some(c)
+        };
+        let first = next(self)?;
+        if first != '{' {
+            let second = next(self)?;
+            return Some(first.to_digit(16)? * 16 + second.to_digit(16)?);
+        }
+        let mut code = None;
+        loop {
+            let c = next(self)?;
+            if c == '}' {
+                return code;
+            }
+            code = Some(code.unwrap_or(0) * 16 + c.to_digit(16)?);
+            if code > Some(0x10_ffff) {
+                return None;
+            }
+        }
+    }
+}
+
+/// Appends a character that stands for itself.
+pub(super) fn push_literal(out: &mut String, c: char) {
+    if c.is_alphanumeric() || c == '_' {
+        out.push(c);
+    } else {
+        out.push_str(&format!("\\x{{{:x}}}", u32::from(c)));
+    }
+}

@@ -1,0 +1,103 @@
+//! Values as text and as numbers, as sprig and `spf13/cast` take them.
+
+use crate::budget::{Budget, Failure};
+use crate::format::print_value;
+use crate::strconv::{parse_float, parse_int};
+use crate::text::Text;
+use crate::value::{IntKind, Type, UintKind, Value};
+
+/// A value as text.
+pub(super) fn text_of(value: &Value, budget: &Budget) -> Result<Text, Failure> {
+    match value {
+        Value::String(text) => Ok(text.clone()),
+        Value::Slice(slice) if *slice.of() == Type::Uint(UintKind::Uint8) => {
+            let byte =
+                |value| if let Value::Uint(byte, _) = value { u8::try_from(byte).unwrap_or(0) } else { 0 };
+            Ok(slice.to_vec().into_iter().map(byte).collect::<Vec<u8>>().into())
+        }
+        other => Ok(print_value(other, budget.most())?.into()),
+    }
+}
+
+/// A value as a list of texts: nil elements are left out.
+pub(super) fn texts_of(value: &Value, budget: &mut Budget) -> Result<Vec<Text>, Failure> {
+    match value {
+        Value::Nil => Ok(Vec::new()),
+        Value::Slice(slice) => {
+            let mut texts = Vec::new();
+            let mut size = 0;
+            for item in slice.to_vec() {
+                if matches!(item, Value::Nil) {
+                    continue;
+                }
+                let text = text_of(&item, budget)?;
+                size += text.len();
+                budget.check_size(size)?;
+                budget.step(text.len())?;
+                texts.push(text);
+            }
+            Ok(texts)
+        }
+        other => Ok(vec![text_of(other, budget)?]),
+    }
+}
+
+/// A value as an `int64`, 0 when it is none.
+pub(super) fn int_of(value: &Value) -> i64 {
+    match value.indirect() {
+        Value::Int(number, kind) if is_number(kind) => number,
+        Value::Uint(number, _) => number.cast_signed(),
+        Value::Float(number) => truncated(number),
+        Value::Bool(truth) => i64::from(truth),
+        Value::String(text) => std::str::from_utf8(text.as_bytes())
+            .ok()
+            .and_then(|text| parse_int(without_zero_decimals(text), 0).ok())
+            .unwrap_or(0),
+        _ => 0,
+    }
+}
+
+/// A value as a `float64`, 0 when it is none.
+pub(super) fn float_of(value: &Value) -> f64 {
+    match value.indirect() {
+        Value::Int(number, kind) if is_number(kind) => number as f64,
+        Value::Uint(number, _) => number as f64,
+        Value::Float(number) => number,
+        Value::Bool(truth) => f64::from(u8::from(truth)),
+        Value::String(text) => {
+            std::str::from_utf8(text.as_bytes()).ok().and_then(|text| parse_float(text).ok()).unwrap_or(0.0)
+        }
+        _ => 0.0,
+    }
+}
+
+/// A number as Go on amd64 converts it: what does not fit is the least integer.
+pub(super) fn truncated(number: f64) -> i64 {
+    if (-9_223_372_036_854_775_808.0..9_223_372_036_854_775_808.0).contains(&number) {
+        number as i64
+    } else {
+        i64::MIN
+    }
+}
+
+/// A number without a fraction that is zero; the odd cases are the library's.
+fn without_zero_decimals(text: &str) -> &str {
+    let mut has_zero = false;
+    for (at, byte) in text.bytes().enumerate().rev() {
+        match byte {
+            b'.' if has_zero => return &text[..at],
+            b'.' => {}
+            b'0' => has_zero = true,
+            _ => break,
+        }
+    }
+    text
+}
+
+/// Whether an integer is of a type that the library takes for a number.
+fn is_number(kind: IntKind) -> bool {
+    match kind {
+        IntKind::Named(named) => matches!(named.name, "time.Month" | "time.Weekday"),
+        _ => true,
+    }
+}

@@ -1,0 +1,142 @@
+//! Dicts.
+
+use crate::budget::{Budget, Failure};
+use crate::functions::{Arguments, Function};
+use crate::text::Text;
+use crate::value::{ANY, DICT, Map, Type, Value};
+
+use super::cast::text_of;
+
+const TEXT: Type = Type::String;
+
+pub(super) const FUNCTIONS: &[Function] = &[
+    Function::variadic("dict", &[ANY], dict),
+    Function::new("get", &[DICT, TEXT], |a, _| Ok(a.dict(0).at(a.text(1)).unwrap_or_else(|| "".into())))
+        .giving_any(),
+    Function::new("set", &[DICT, TEXT, ANY], |a, _| {
+        if !a.dict(0).insert(a.value(1).clone(), a.value(2).clone()) {
+            return Err("assignment to entry in nil map".into());
+        }
+        Ok(a.value(0).clone())
+    }),
+    Function::new("unset", &[DICT, TEXT], |a, _| {
+        a.dict(0).remove(a.value(1));
+        Ok(a.value(0).clone())
+    }),
+    Function::new("hasKey", &[DICT, TEXT], |a, _| Ok(a.dict(0).get(a.value(1)).is_some().into())),
+    Function::variadic("pluck", &[TEXT, DICT], |a, _| {
+        let key = a.value(0);
+        let found = a.from(1).iter().filter_map(|dict| dict_of(dict).and_then(|dict| dict.get(key)));
+        Ok(Value::list(found.collect()))
+    }),
+    Function::variadic("keys", &[DICT], |a, budget| {
+        let mut keys = Vec::new();
+        for dict in a.from(0).iter().filter_map(dict_of) {
+            keys.extend(dict.entries().into_iter().filter_map(|(key, _)| key_of(&key)));
+            budget.check_size(keys.len())?;
+        }
+        Ok(Value::texts(keys))
+    }),
+    Function::new("values", &[DICT], |a, _| {
+        Ok(Value::list(a.dict(0).entries().into_iter().map(|(_, value)| value).collect()))
+    }),
+    Function::variadic("pick", &[DICT, TEXT], |a, budget| {
+        let wanted = a.from(1).iter().filter_map(key_of);
+        let found: Vec<_> =
+            wanted.filter_map(|key| a.dict(0).at(&key).map(|value| (key.clone(), value))).collect();
+        Ok(budget.dict(found).into())
+    }),
+    Function::variadic("omit", &[DICT, TEXT], |a, budget| {
+        let unwanted: std::collections::BTreeSet<Text> = a.from(1).iter().filter_map(key_of).collect();
+        let entries = a.dict(0).entries().into_iter();
+        let kept = entries.filter_map(|(key, value)| Some((key_of(&key)?, value)));
+        let kept: Vec<_> = kept.filter(|(key, _)| !unwanted.contains(key)).collect();
+        Ok(budget.dict(kept).into())
+    }),
+    Function::variadic("dig", &[ANY], dig).giving_any(),
+    Function::new("deepCopy", &[ANY], copied).giving_any(),
+    Function::new("mustDeepCopy", &[ANY], copied).giving_any(),
+];
+
+pub(super) fn dict_of(value: &Value) -> Option<&Map> {
+    if let Value::Map(map) = value { Some(map) } else { None }
+}
+
+fn key_of(value: &Value) -> Option<Text> {
+    if let Value::String(text) = value { Some(text.clone()) } else { None }
+}
+
+fn dict(arguments: Arguments<'_>, budget: &mut Budget) -> Result<Value, Failure> {
+    let mut entries = Vec::new();
+    for pair in arguments.from(0).chunks(2) {
+        let key = text_of(&pair[0], budget)?;
+        entries.push((key, pair.get(1).cloned().unwrap_or_else(|| "".into())));
+    }
+    Ok(budget.dict(entries).into())
+}
+
+/// Follows keys through dicts; the last argument is the dict, the one before it the default.
+fn dig(arguments: Arguments<'_>, _: &mut Budget) -> Result<Value, Failure> {
+    let [keys @ .., default, dict] = arguments.from(0) else {
+        return Err("dig needs at least three arguments".into());
+    };
+    if keys.is_empty() {
+        return Err("dig needs at least three arguments".into());
+    }
+    let mut found = as_dict(dict)?.clone();
+    for key in keys {
+        if !matches!(key, Value::String(_)) {
+            return Err(conversion(key, "string"));
+        }
+    }
+    let (last, before) = keys.split_last().expect("there is a key");
+    for key in before {
+        let Some(step) = found.get(key) else { return Ok(default.clone()) };
+        found = as_dict(&step)?.clone();
+    }
+    Ok(found.get(last).unwrap_or_else(|| default.clone()))
+}
+
+fn as_dict(value: &Value) -> Result<&Map, Failure> {
+    match value {
+        Value::Map(map) if Type::Map(map.kind()) == DICT => Ok(map),
+        other => Err(conversion(other, "map[string]interface {}")),
+    }
+}
+
+fn conversion(value: &Value, wanted: &str) -> Failure {
+    let name = if matches!(value, Value::Nil) { "nil".to_owned() } else { value.type_name() };
+    format!("interface conversion: interface {{}} is {name}, not {wanted}").into()
+}
+
+fn copied(arguments: Arguments<'_>, budget: &mut Budget) -> Result<Value, Failure> {
+    match arguments.value(0) {
+        Value::Nil => Err("reflect: call of reflect.Value.Type on zero Value".into()),
+        value => deep_copy(value, budget, 0),
+    }
+}
+
+/// A copy that shares no list and no dict with the value.
+fn deep_copy(value: &Value, budget: &mut Budget, depth: usize) -> Result<Value, Failure> {
+    if depth > crate::budget::DEEPEST_VALUE {
+        return Err(Failure::too_deep());
+    }
+    budget.step(0)?;
+    match value {
+        Value::Slice(slice) if !slice.is_nil() => {
+            let items = slice.to_vec().into_iter().map(|item| deep_copy(&item, budget, depth + 1));
+            let items: Result<Vec<Value>, Failure> = items.collect();
+            Ok(crate::value::Slice::new(slice.of(), items?).into())
+        }
+        Value::Map(map) if !map.is_nil() => {
+            let mut entries = Vec::new();
+            for (key, value) in map.entries() {
+                entries.push((key, deep_copy(&value, budget, depth + 1)?));
+            }
+            let copy = Map::new(map.kind(), entries);
+            budget.keep(&copy);
+            Ok(copy.into())
+        }
+        other => Ok(other.clone()),
+    }
+}

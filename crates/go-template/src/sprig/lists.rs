@@ -1,0 +1,206 @@
+//! Lists.
+
+use crate::budget::{Budget, Failure};
+use crate::functions::{Arguments, Function};
+use crate::text::Text;
+use crate::value::{ANY, INT, LIST, Slice, Type, Value};
+
+use super::cast::{int_of, text_of, texts_of};
+
+const TEXT: Type = Type::String;
+
+pub(super) const FUNCTIONS: &[Function] = &[
+    Function::variadic("list", &[ANY], |a, _| Ok(Value::list(a.from(0).to_vec()))),
+    Function::variadic("tuple", &[ANY], |a, _| Ok(Value::list(a.from(0).to_vec()))),
+    Function::new("append", &[ANY, ANY], push),
+    Function::new("push", &[ANY, ANY], push),
+    Function::new("mustAppend", &[ANY, ANY], push),
+    Function::new("mustPush", &[ANY, ANY], push),
+    Function::new("prepend", &[ANY, ANY], prepend),
+    Function::new("mustPrepend", &[ANY, ANY], prepend),
+    Function::new("first", &[ANY], |a, _| end_of(a, "first", |list| list.get(0))).giving_any(),
+    Function::new("mustFirst", &[ANY], |a, _| end_of(a, "first", |list| list.get(0))).giving_any(),
+    Function::new("last", &[ANY], |a, _| end_of(a, "last", |list| list.get(list.len() - 1))).giving_any(),
+    Function::new("mustLast", &[ANY], |a, _| end_of(a, "last", |list| list.get(list.len() - 1))).giving_any(),
+    Function::new("rest", &[ANY], rest),
+    Function::new("mustRest", &[ANY], rest),
+    Function::new("initial", &[ANY], initial),
+    Function::new("mustInitial", &[ANY], initial),
+    Function::new("reverse", &[ANY], reverse),
+    Function::new("mustReverse", &[ANY], reverse),
+    Function::new("compact", &[ANY], compact),
+    Function::new("mustCompact", &[ANY], compact),
+    Function::new("uniq", &[ANY], uniq),
+    Function::new("mustUniq", &[ANY], uniq),
+    Function::variadic("without", &[ANY, ANY], without),
+    Function::variadic("mustWithout", &[ANY, ANY], without),
+    Function::new("has", &[ANY, ANY], has),
+    Function::new("mustHas", &[ANY, ANY], has),
+    Function::variadic("slice", &[ANY, ANY], slice).giving_any(),
+    Function::variadic("mustSlice", &[ANY, ANY], slice).giving_any(),
+    Function::variadic("concat", &[ANY], concat).giving_any(),
+    Function::new("chunk", &[INT, ANY], chunk),
+    Function::new("mustChunk", &[INT, ANY], chunk),
+    Function::new("sortAlpha", &[ANY], sort_alpha),
+];
+
+/// The list that an argument is. `wrong` begins the sentence for what is none.
+fn list_at(arguments: Arguments<'_>, at: usize, wrong: &str) -> Result<Slice, Failure> {
+    match arguments.value(at) {
+        Value::Slice(slice) => Ok(slice.clone()),
+        Value::Nil => Err("runtime error: invalid memory address or nil pointer dereference".into()),
+        other => Err(format!("{wrong} type {}", other.kind_name()).into()),
+    }
+}
+
+fn push(arguments: Arguments<'_>, _: &mut Budget) -> Result<Value, Failure> {
+    let mut items = list_at(arguments, 0, "Cannot push on")?.to_vec();
+    items.push(arguments.value(1).clone());
+    Ok(Value::list(items))
+}
+
+fn prepend(arguments: Arguments<'_>, _: &mut Budget) -> Result<Value, Failure> {
+    let mut items = list_at(arguments, 0, "Cannot prepend on")?.to_vec();
+    items.insert(0, arguments.value(1).clone());
+    Ok(Value::list(items))
+}
+
+/// The first or last element, nil of an empty list.
+fn end_of(
+    arguments: Arguments<'_>,
+    what: &str,
+    end: impl Fn(&Slice) -> Option<Value>,
+) -> Result<Value, Failure> {
+    let list = list_at(arguments, 0, &format!("Cannot find {what} on"))?;
+    Ok(if list.is_empty() { Value::Nil } else { end(&list).unwrap_or(Value::Nil) })
+}
+
+fn rest(arguments: Arguments<'_>, _: &mut Budget) -> Result<Value, Failure> {
+    let list = list_at(arguments, 0, "Cannot find rest on")?;
+    if list.is_empty() {
+        return Ok(LIST.zero());
+    }
+    Ok(Value::list(list.to_vec().split_off(1)))
+}
+
+fn initial(arguments: Arguments<'_>, _: &mut Budget) -> Result<Value, Failure> {
+    let mut items = list_at(arguments, 0, "Cannot find initial on")?.to_vec();
+    Ok(if items.pop().is_none() { LIST.zero() } else { Value::list(items) })
+}
+
+fn reverse(arguments: Arguments<'_>, _: &mut Budget) -> Result<Value, Failure> {
+    let mut items = list_at(arguments, 0, "Cannot find reverse on")?.to_vec();
+    items.reverse();
+    Ok(Value::list(items))
+}
+
+fn compact(arguments: Arguments<'_>, _: &mut Budget) -> Result<Value, Failure> {
+    let mut items = list_at(arguments, 0, "Cannot compact on")?.to_vec();
+    items.retain(|item| !super::defaults::is_empty(item));
+    Ok(Value::list(items))
+}
+
+fn is_among(items: &[Value], wanted: &Value, budget: &mut Budget) -> Result<bool, Failure> {
+    for item in items {
+        if budget.are_equal(wanted, item)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+fn uniq(arguments: Arguments<'_>, budget: &mut Budget) -> Result<Value, Failure> {
+    let mut kept = Vec::new();
+    for item in list_at(arguments, 0, "Cannot find uniq on")?.to_vec() {
+        if !is_among(&kept, &item, budget)? {
+            kept.push(item);
+        }
+    }
+    Ok(Value::list(kept))
+}
+
+fn without(arguments: Arguments<'_>, budget: &mut Budget) -> Result<Value, Failure> {
+    let mut kept = Vec::new();
+    for item in list_at(arguments, 0, "Cannot find without on")?.to_vec() {
+        if !is_among(arguments.from(1), &item, budget)? {
+            kept.push(item);
+        }
+    }
+    Ok(Value::list(kept))
+}
+
+fn has(arguments: Arguments<'_>, budget: &mut Budget) -> Result<Value, Failure> {
+    if matches!(arguments.value(1), Value::Nil) {
+        return Ok(false.into());
+    }
+    let items = list_at(arguments, 1, "Cannot find has on")?.to_vec();
+    Ok(is_among(&items, arguments.value(0), budget)?.into())
+}
+
+fn slice(arguments: Arguments<'_>, _: &mut Budget) -> Result<Value, Failure> {
+    let list = match arguments.value(0) {
+        Value::Slice(list) => list,
+        Value::Nil => return Err("runtime error: invalid memory address or nil pointer dereference".into()),
+        other => {
+            return Err(format!("list should be type of slice or array but {}", other.kind_name()).into());
+        }
+    };
+    if list.is_empty() {
+        return Ok(Value::Nil);
+    }
+    let length = i64::try_from(list.len()).unwrap_or(i64::MAX);
+    let start = arguments.from(1).first().map_or(0, int_of);
+    let end = arguments.from(2).first().map_or(length, int_of);
+    let part = usize::try_from(start)
+        .ok()
+        .zip(usize::try_from(end).ok())
+        .and_then(|(start, end)| list.part(start..end, list.capacity()));
+    Ok(part.ok_or("reflect.Value.Slice: slice index out of bounds")?.into())
+}
+
+fn concat(arguments: Arguments<'_>, budget: &mut Budget) -> Result<Value, Failure> {
+    let mut all = Vec::new();
+    for value in arguments.from(0) {
+        match value {
+            Value::Slice(list) => {
+                budget.check_size(all.len() + list.len())?;
+                all.extend(list.to_vec());
+            }
+            Value::Nil => {
+                return Err("runtime error: invalid memory address or nil pointer dereference".into());
+            }
+            other => return Err(format!("Cannot concat type {} as list", other.kind_name()).into()),
+        }
+    }
+    Ok(if all.is_empty() { LIST.zero() } else { Value::list(all) })
+}
+
+fn chunk(arguments: Arguments<'_>, _: &mut Budget) -> Result<Value, Failure> {
+    let list = list_at(arguments, 1, "Cannot chunk")?;
+    let items = list.to_vec();
+    let size = arguments.int(0);
+    let chunks: Vec<Value> = match (usize::try_from(size), items.len()) {
+        (Ok(size @ 1..), _) => items.chunks(size).map(|items| Value::list(items.to_vec())).collect(),
+        // What Go's division makes of sizes that are none.
+        (Err(_), 1) if size < -1 => vec![Value::list(items)],
+        (Err(_), length @ 2..) if length as i128 - 1 <= -i128::from(size) => Vec::new(),
+        _ => return Err("runtime error: makeslice: len out of range".into()),
+    };
+    Ok(Slice::new(&LIST, chunks).into())
+}
+
+fn sort_alpha(arguments: Arguments<'_>, budget: &mut Budget) -> Result<Value, Failure> {
+    let value = arguments.value(0);
+    let Value::Slice(list) = value.indirect() else {
+        return Ok(Value::texts([text_of(value, budget)?]));
+    };
+    let mut texts: Vec<Text> = texts_of(value, budget)?;
+    texts.sort_unstable();
+    let sorted: Vec<Value> = texts.into_iter().map(Value::String).collect();
+    if *list.of() == TEXT {
+        // A list of strings is sorted in its place, which all who share it see.
+        list.overwrite(sorted);
+        return Ok(list.into());
+    }
+    Ok(Slice::new(&Type::String, sorted).into())
+}

@@ -1,0 +1,33 @@
+//! Functions that resolve and then fail: a message that is made twice must read the same, and holds no secrets.
+
+use crate::budget::{Budget, Failure};
+use crate::functions::{Arguments, Function};
+use crate::value::{ANY, INT, LIST, Type, UintKind, Value};
+
+const TEXT: Type = Type::String;
+
+pub(super) const FUNCTIONS: &[Function] = &[
+    Function::new("ago", &[ANY], changing),
+    Function::new("randInt", &[INT, INT], changing),
+    Function::new("shuffle", &[TEXT], changing),
+    Function::new("bcrypt", &[TEXT], secret),
+    Function::new("htpasswd", &[TEXT, TEXT], secret),
+    Function::new("derivePassword", &[Type::Uint(UintKind::Uint32), TEXT, TEXT, TEXT, TEXT], secret),
+    Function::new("encryptAES", &[TEXT, TEXT], secret),
+    Function::new("genPrivateKey", &[TEXT], secret),
+    Function::new("buildCustomCert", &[TEXT, TEXT], secret),
+    Function::new("genCA", &[TEXT, INT], secret),
+    Function::new("genCAWithKey", &[TEXT, INT, TEXT], secret),
+    Function::new("genSelfSignedCert", &[TEXT, LIST, LIST, INT], secret),
+    Function::new("genSelfSignedCertWithKey", &[TEXT, LIST, LIST, INT, TEXT], secret),
+    Function::new("genSignedCert", &[TEXT, LIST, LIST, INT, ANY], secret),
+    Function::new("genSignedCertWithKey", &[TEXT, LIST, LIST, INT, ANY, TEXT], secret),
+];
+
+fn changing(_: Arguments<'_>, _: &mut Budget) -> Result<Value, Failure> {
+    Err("this function is not offered: it gives another result each time, and a template must render to the same text again; remove it from the template".into())
+}
+
+fn secret(_: Arguments<'_>, _: &mut Budget) -> Result<Value, Failure> {
+    Err("this function is not offered: it makes keys, passwords or certificates, which have no place in rendered text; remove it from the template".into())
+}

@@ -1,0 +1,101 @@
+//! Regular expressions.
+
+use std::rc::Rc;
+
+use crate::budget::{Budget, Failure};
+use crate::format::{can_backquote, quote_bytes};
+use crate::functions::{Arguments, Function};
+use crate::regexp::{Regexp, quote_meta};
+use crate::value::{INT, Type, Value};
+
+const TEXT: Type = Type::String;
+
+pub(super) const FUNCTIONS: &[Function] = &[
+    Function::new("regexMatch", &[TEXT, TEXT], |a, budget| {
+        // A wrong expression matches nothing; but a limit stays a limit.
+        let regexp = budget.regexp(a.text(0))?;
+        Ok(regexp.is_ok_and(|regexp| regexp.is_match(a.bytes(1))).into())
+    }),
+    Function::new("mustRegexMatch", &[TEXT, TEXT], |a, budget| {
+        Ok(compiled(a, budget, IsMust(true))?.is_match(a.bytes(1)).into())
+    }),
+    Function::new("regexFind", &[TEXT, TEXT], |a, budget| find(a, budget, IsMust(false))),
+    Function::new("mustRegexFind", &[TEXT, TEXT], |a, budget| find(a, budget, IsMust(true))),
+    Function::new("regexFindAll", &[TEXT, TEXT, INT], |a, budget| find_all(a, budget, IsMust(false))),
+    Function::new("mustRegexFindAll", &[TEXT, TEXT, INT], |a, budget| find_all(a, budget, IsMust(true))),
+    Function::new("regexReplaceAll", &[TEXT, TEXT, TEXT], |a, budget| replace(a, budget, IsMust(false))),
+    Function::new("mustRegexReplaceAll", &[TEXT, TEXT, TEXT], |a, budget| replace(a, budget, IsMust(true))),
+    Function::new("regexReplaceAllLiteral", &[TEXT, TEXT, TEXT], |a, budget| {
+        replace_literally(a, budget, IsMust(false))
+    }),
+    Function::new("mustRegexReplaceAllLiteral", &[TEXT, TEXT, TEXT], |a, budget| {
+        replace_literally(a, budget, IsMust(true))
+    }),
+    Function::new("regexSplit", &[TEXT, TEXT, INT], |a, budget| split(a, budget, IsMust(false))),
+    Function::new("mustRegexSplit", &[TEXT, TEXT, INT], |a, budget| split(a, budget, IsMust(true))),
+    Function::new("regexQuoteMeta", &[TEXT], |a, _| Ok(quote_meta(a.bytes(0)).into())),
+];
+
+/// Whether the function's name begins with `must`; those that do not end in a panic of Go, which names the expression.
+#[derive(Debug, Clone, Copy)]
+struct IsMust(bool);
+
+fn compiled(arguments: Arguments<'_>, budget: &mut Budget, is_must: IsMust) -> Result<Rc<Regexp>, Failure> {
+    budget.regexp(arguments.text(0))?.map_err(|message| {
+        if is_must.0 {
+            return Failure(message);
+        }
+        let expression = arguments.bytes(0);
+        let quoted = if can_backquote(expression) {
+            format!("`{}`", arguments.text(0))
+        } else {
+            quote_bytes(expression)
+        };
+        Failure(format!("regexp: Compile({quoted}): {message}"))
+    })
+}
+
+fn find(arguments: Arguments<'_>, budget: &mut Budget, is_must: IsMust) -> Result<Value, Failure> {
+    let regexp = compiled(arguments, budget, is_must)?;
+    Ok(regexp.find(arguments.bytes(1)).unwrap_or_default().to_vec().into())
+}
+
+fn find_all(arguments: Arguments<'_>, budget: &mut Budget, is_must: IsMust) -> Result<Value, Failure> {
+    let text = arguments.bytes(1);
+    let found = compiled(arguments, budget, is_must)?.find_all(text, arguments.int(2));
+    if found.is_empty() {
+        return Ok(Type::Slice(&Type::String).zero());
+    }
+    Ok(Value::texts(found.into_iter().map(|(start, end)| text[start..end].into())))
+}
+
+fn replace(arguments: Arguments<'_>, budget: &mut Budget, is_must: IsMust) -> Result<Value, Failure> {
+    let regexp = compiled(arguments, budget, is_must)?;
+    let template = arguments.bytes(2);
+    let replaced = regexp.replace_all(arguments.bytes(1), |out, captures| {
+        regexp.expand(out, template, captures);
+        budget.check_size(out.len())?;
+        budget.step(template.len())
+    })?;
+    Ok(replaced.into())
+}
+
+fn replace_literally(
+    arguments: Arguments<'_>,
+    budget: &mut Budget,
+    is_must: IsMust,
+) -> Result<Value, Failure> {
+    let replaced = compiled(arguments, budget, is_must)?.replace_all(arguments.bytes(1), |out, _| {
+        out.extend_from_slice(arguments.bytes(2));
+        budget.check_size(out.len())
+    })?;
+    Ok(replaced.into())
+}
+
+fn split(arguments: Arguments<'_>, budget: &mut Budget, is_must: IsMust) -> Result<Value, Failure> {
+    let regexp = compiled(arguments, budget, is_must)?;
+    Ok(match regexp.split(arguments.bytes(1), arguments.int(2)) {
+        Some(parts) => Value::texts(parts.into_iter().map(Into::into)),
+        None => Type::Slice(&Type::String).zero(),
+    })
+}

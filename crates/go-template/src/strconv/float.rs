@@ -1,0 +1,283 @@
+//! Numbers with a fraction.
+
+use super::{Problem, has_proper_underscores};
+
+/// How a number with a fraction is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FloatFormat {
+    /// `-ddd.dddd`.
+    Plain,
+    /// `-d.dddde±dd`.
+    Exponent,
+    /// The shorter of both.
+    General,
+    /// `-ddddp±ddd`, a binary exponent.
+    Binary,
+    /// `-0x1.yyyyp±dd`.
+    Hex,
+}
+
+/// Parses a number with a fraction, decimal or hexadecimal, `inf` and `nan` included.
+pub(crate) fn parse_float(text: &str) -> Result<f64, Problem> {
+    let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
+    let sign = if text.starts_with('-') { -1.0 } else { 1.0 };
+    let lower = unsigned.to_ascii_lowercase();
+    match lower.as_str() {
+        "inf" | "infinity" => return Ok(sign * f64::INFINITY),
+        // Only without a sign.
+        "nan" if unsigned.len() == text.len() => return Ok(f64::NAN),
+        _ => {}
+    }
+    if !has_proper_underscores(text) {
+        return Err(Problem::Syntax);
+    }
+    let digits = lower.replace('_', "");
+    let number = match digits.strip_prefix("0x") {
+        Some(digits) => parse_hex(digits)?,
+        None => parse_decimal(&digits)?,
+    };
+    if number.is_infinite() { Err(Problem::Range) } else { Ok(sign * number) }
+}
+
+fn parse_decimal(text: &str) -> Result<f64, Problem> {
+    // Rust takes words and a sign as well; digits are all that may begin here.
+    if !text.starts_with(|c: char| c == '.' || c.is_ascii_digit()) {
+        return Err(Problem::Syntax);
+    }
+    text.parse().map_err(|_| Problem::Syntax)
+}
+
+fn parse_hex(text: &str) -> Result<f64, Problem> {
+    let (mantissa, exponent) = text.split_once('p').ok_or(Problem::Syntax)?;
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let mut digits = 0u128;
+    let mut shift = 0i64;
+    if whole.is_empty() && fraction.is_empty() {
+        return Err(Problem::Syntax);
+    }
+    for (i, c) in whole.chars().chain(fraction.chars()).enumerate() {
+        let digit = c.to_digit(16).ok_or(Problem::Syntax)?;
+        if digits >> 120 == 0 {
+            digits = digits << 4 | u128::from(digit);
+            shift -= 4 * i64::from(i >= whole.len());
+        } else {
+            // What does not fit can only break a tie.
+            digits |= u128::from(digit != 0);
+            shift += 4 * i64::from(i < whole.len());
+        }
+    }
+    let exponent_digits = exponent.strip_prefix(['+', '-']).unwrap_or(exponent);
+    if exponent_digits.is_empty() || !exponent_digits.bytes().all(|b| b.is_ascii_digit()) {
+        return Err(Problem::Syntax);
+    }
+    let exponent: i64 = exponent.trim_start_matches('+').parse().unwrap_or(if exponent.starts_with('-') {
+        -100_000
+    } else {
+        100_000
+    });
+    Ok(scale(digits, exponent.saturating_add(shift)))
+}
+
+/// `digits * 2^exponent`, rounded once, half to even.
+fn scale(digits: u128, exponent: i64) -> f64 {
+    if digits == 0 {
+        return 0.0;
+    }
+    let length = i64::from(128 - digits.leading_zeros());
+    // The exponent of the last bit that the result can have.
+    let last = (length + exponent - 53).max(-1074);
+    let drop = last - exponent;
+    let mut mantissa = digits;
+    if drop >= 128 {
+        mantissa = 0;
+    } else if drop > 0 {
+        let rest = digits & ((1 << drop) - 1);
+        let half = 1u128 << (drop - 1);
+        mantissa = digits >> drop;
+        if rest > half || rest == half && mantissa & 1 == 1 {
+            mantissa += 1;
+        }
+    }
+    let exponent = exponent.max(last);
+    if exponent > 1100 {
+        return f64::INFINITY;
+    }
+    // Both factors are exact, and so is each product until the very end of the range.
+    let mut result = mantissa as f64;
+    let mut left = exponent;
+    while left != 0 {
+        let step = left.clamp(-500, 500);
+        result *= 2f64.powi(i32::try_from(step).expect("at most 500"));
+        left -= step;
+    }
+    result
+}
+
+/// Formats a number with a precision, or with as many digits as tell it from its neighbours.
+pub(crate) fn format_float(number: f64, format: FloatFormat, precision: Option<usize>) -> String {
+    if number.is_nan() {
+        return "NaN".to_owned();
+    }
+    if number.is_infinite() {
+        return if number > 0.0 { "+Inf" } else { "-Inf" }.to_owned();
+    }
+    let sign = if number.is_sign_negative() { "-" } else { "" };
+    let magnitude = number.abs();
+    let text = match format {
+        FloatFormat::Plain => plain(magnitude, precision),
+        FloatFormat::Exponent => exponent(magnitude, precision),
+        FloatFormat::General => general(magnitude, precision),
+        FloatFormat::Binary => binary(magnitude),
+        FloatFormat::Hex => hex(magnitude, precision),
+    };
+    format!("{sign}{text}")
+}
+
+fn plain(number: f64, precision: Option<usize>) -> String {
+    match precision {
+        Some(precision) => format!("{number:.precision$}"),
+        None => format!("{number}"),
+    }
+}
+
+/// The digits without a point, and the decimal exponent of the first.
+fn digits(number: f64, precision: Option<usize>) -> (String, i32) {
+    let text = match precision {
+        Some(precision) => format!("{number:.precision$e}"),
+        None => format!("{number:e}"),
+    };
+    let (mantissa, exponent) = text.split_once('e').expect("Rust writes an exponent here");
+    (mantissa.replace('.', ""), exponent.parse().expect("Rust writes a number here"))
+}
+
+fn exponent(number: f64, precision: Option<usize>) -> String {
+    let (digits, exponent) = digits(number, precision);
+    with_exponent(&digits, exponent)
+}
+
+fn with_exponent(digits: &str, exponent: i32) -> String {
+    let (first, rest) = digits.split_at(1);
+    let point = if rest.is_empty() { "" } else { "." };
+    let sign = if exponent < 0 { '-' } else { '+' };
+    format!("{first}{point}{rest}e{sign}{:02}", exponent.abs())
+}
+
+fn general(number: f64, precision: Option<usize>) -> String {
+    let precision = precision.map(|precision| precision.max(1));
+    let (mut digits, exponent) = digits(number, precision.map(|precision| precision - 1));
+    let kept = digits.trim_end_matches('0').len().max(1);
+    digits.truncate(kept);
+    // From which exponent on the form with an exponent is taken.
+    let limit = match precision {
+        None => 6,
+        Some(precision) if precision > digits.len() && digits.len() as i32 > exponent => digits.len(),
+        Some(precision) => precision,
+    };
+    if exponent < -4 || i64::from(exponent) >= limit as i64 {
+        return with_exponent(&digits, exponent);
+    }
+    let decimals = i64::from(digits.len() as i32 - 1 - exponent).max(0);
+    let mut text = String::new();
+    if exponent < 0 {
+        text.push_str("0.");
+        text.extend(std::iter::repeat_n('0', exponent.unsigned_abs() as usize - 1));
+        text.push_str(&digits);
+        return text;
+    }
+    let whole = exponent.unsigned_abs() as usize + 1;
+    for i in 0..whole {
+        text.push(digits.chars().nth(i).unwrap_or('0'));
+    }
+    if decimals > 0 {
+        text.push('.');
+        text.push_str(&digits[whole..]);
+    }
+    text
+}
+
+/// The mantissa and the binary exponent of its last bit.
+fn parts(number: f64) -> (u64, i32) {
+    let bits = number.to_bits();
+    let exponent = i32::try_from(bits >> 52 & 0x7ff).expect("eleven bits");
+    let fraction = bits & ((1 << 52) - 1);
+    if exponent == 0 { (fraction, -1074) } else { (fraction | 1 << 52, exponent - 1075) }
+}
+
+fn binary(number: f64) -> String {
+    let (mantissa, exponent) = parts(number);
+    format!("{mantissa}p{exponent:+}")
+}
+
+fn hex(number: f64, precision: Option<usize>) -> String {
+    let (mut mantissa, mut exponent) = parts(number);
+    if mantissa == 0 {
+        exponent = 0;
+    } else {
+        // The first bit stands right before the point, which is bit 60.
+        let shift = mantissa.leading_zeros() - 3;
+        mantissa <<= shift;
+        exponent += 60 - i32::try_from(shift).expect("at most 63");
+    }
+    if let Some(precision) = precision.filter(|&precision| precision < 15) {
+        let shift = u32::try_from(precision * 4).expect("at most 56");
+        let extra = (mantissa << shift) & ((1 << 60) - 1);
+        mantissa >>= 60 - shift;
+        if (extra | (mantissa & 1)) > 1 << 59 {
+            mantissa += 1;
+        }
+        mantissa <<= 60 - shift;
+        if mantissa & (1 << 61) != 0 {
+            mantissa >>= 1;
+            exponent += 1;
+        }
+    }
+    let mut digits = format!("{:015x}", mantissa & ((1 << 60) - 1));
+    match precision {
+        None => digits.truncate(digits.trim_end_matches('0').len()),
+        Some(precision) => digits = format!("{digits:0<precision$}")[..precision].to_owned(),
+    }
+    let point = if digits.is_empty() { "" } else { "." };
+    let sign = if exponent < 0 { '-' } else { '+' };
+    format!("0x{}{point}{digits}p{sign}{:02}", mantissa >> 60, exponent.abs())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_written_as_go_writes_them() {
+        for (number, wanted) in [
+            (0.0, "0"),
+            (-0.0, "-0"),
+            (1e20, "1e+20"),
+            (123_456.0, "123456"),
+            (1_234_567.0, "1.234567e+06"),
+            (1e-4, "0.0001"),
+            (1e-5, "1e-05"),
+            (123_456_789.0, "1.23456789e+08"),
+            (100.0, "100"),
+            (3.25, "3.25"),
+            (f64::MAX, "1.7976931348623157e+308"),
+        ] {
+            assert_eq!(format_float(number, FloatFormat::General, None), wanted);
+        }
+        assert_eq!(format_float(1234.5678, FloatFormat::General, Some(3)), "1.23e+03");
+        assert_eq!(format_float(100.0, FloatFormat::General, Some(3)), "100");
+        assert_eq!(format_float(0.5, FloatFormat::Plain, Some(0)), "0");
+        assert_eq!(format_float(1.0, FloatFormat::Hex, None), "0x1p+00");
+        assert_eq!(format_float(3.25, FloatFormat::Hex, Some(1)), "0x1.ap+01");
+        assert_eq!(format_float(1.0, FloatFormat::Binary, None), "4503599627370496p-52");
+    }
+
+    #[test]
+    fn hexadecimal_numbers_are_rounded_once() {
+        assert_eq!(parse_float("0x1p-2"), Ok(0.25));
+        assert_eq!(parse_float("0x1.8p1"), Ok(3.0));
+        assert_eq!(parse_float("0x10000000000000081p0"), Ok(18_446_744_073_709_552_000.0 + 4096.0 - 4096.0));
+        assert_eq!(parse_float("0x1p-1075"), Ok(0.0));
+        assert_eq!(parse_float("1e400"), Err(Problem::Range));
+        assert_eq!(parse_float("1_0.5"), Ok(10.5));
+        assert_eq!(parse_float("."), Err(Problem::Syntax));
+    }
+}

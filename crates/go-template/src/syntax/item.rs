@@ -1,0 +1,116 @@
+//! What the lexer finds.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use crate::format::quote;
+
+/// A piece of a template.
+#[derive(Debug, Clone)]
+pub(super) struct Item<'t> {
+    pub(super) kind: Kind,
+    /// Where it begins, in bytes.
+    pub(super) at: usize,
+    /// The piece itself, or what is wrong with it.
+    pub(super) text: Cow<'t, str>,
+    /// The line on which it begins, from 1.
+    pub(super) line: usize,
+}
+
+/// What sort of piece it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Error,
+    Bool,
+    Char,
+    CharConstant,
+    Complex,
+    Assign,
+    Declare,
+    Eof,
+    Field,
+    Identifier,
+    LeftDelimiter,
+    LeftParenthesis,
+    Number,
+    Pipe,
+    RawString,
+    RightDelimiter,
+    RightParenthesis,
+    Space,
+    String,
+    Text,
+    Variable,
+    Dot,
+    Nil,
+    Block,
+    Break,
+    Continue,
+    Define,
+    Else,
+    End,
+    If,
+    Range,
+    Template,
+    With,
+}
+
+impl Kind {
+    /// The kind of a word that the language keeps for itself.
+    pub(super) fn of_keyword(word: &str) -> Option<Self> {
+        Some(match word {
+            "block" => Self::Block,
+            "break" => Self::Break,
+            "continue" => Self::Continue,
+            "define" => Self::Define,
+            "else" => Self::Else,
+            "end" => Self::End,
+            "if" => Self::If,
+            "range" => Self::Range,
+            "nil" => Self::Nil,
+            "template" => Self::Template,
+            "with" => Self::With,
+            _ => return None,
+        })
+    }
+
+    fn is_keyword(self) -> bool {
+        matches!(
+            self,
+            Self::Dot
+                | Self::Nil
+                | Self::Block
+                | Self::Break
+                | Self::Continue
+                | Self::Define
+                | Self::Else
+                | Self::End
+                | Self::If
+                | Self::Range
+                | Self::Template
+                | Self::With
+        )
+    }
+}
+
+impl Item<'_> {
+    /// What stands where nothing has been read yet.
+    pub(super) fn none() -> Self {
+        Self { kind: Kind::Error, at: 0, text: Cow::Borrowed(""), line: 0 }
+    }
+}
+
+impl fmt::Display for Item<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.kind {
+            Kind::Eof => formatter.write_str("EOF"),
+            Kind::Error => formatter.write_str(&self.text),
+            kind if kind.is_keyword() => write!(formatter, "<{}>", self.text),
+            _ if self.text.len() > 10 => {
+                let begin: String = self.text.chars().take(10).collect();
+                write!(formatter, "{}...", quote(&begin))
+            }
+            _ => formatter.write_str(&quote(&self.text)),
+        }
+    }
+}

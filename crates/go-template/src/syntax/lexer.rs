@@ -1,0 +1,392 @@
+//! The lexer: cuts a template into pieces, one at a time as the parser asks for them.
+
+use std::borrow::Cow;
+
+use super::item::{Item, Kind};
+use crate::format::{quote, unicode_point};
+use crate::unicode::{is_digit, is_letter};
+
+const LEFT: &str = "{{";
+const RIGHT: &str = "}}";
+const LEFT_COMMENT: &str = "/*";
+const RIGHT_COMMENT: &str = "*/";
+/// A trim marker and the blank beside it.
+const MARKER: usize = 2;
+
+/// The place up to which a template has been cut.
+pub(super) struct Lexer<'t> {
+    input: &'t str,
+    at: usize,
+    start: usize,
+    line: usize,
+    start_line: usize,
+    parentheses: usize,
+    is_inside: bool,
+}
+
+impl<'t> Lexer<'t> {
+    pub(super) fn new(input: &'t str) -> Self {
+        Self { input, at: 0, start: 0, line: 1, start_line: 1, parentheses: 0, is_inside: false }
+    }
+
+    /// The next piece; at the end, and after an error, that is the end again and again.
+    pub(super) fn next_item(&mut self) -> Item<'t> {
+        if self.is_inside { self.inside() } else { self.text() }
+    }
+
+    fn rest(&self) -> &'t str {
+        &self.input[self.at..]
+    }
+
+    fn next(&mut self) -> Option<char> {
+        let c = self.rest().chars().next()?;
+        self.at += c.len_utf8();
+        self.line += usize::from(c == '\n');
+        Some(c)
+    }
+
+    fn peek(&self) -> Option<char> {
+        self.rest().chars().next()
+    }
+
+    fn back(&mut self, c: char) {
+        self.at -= c.len_utf8();
+        self.line -= usize::from(c == '\n');
+    }
+
+    fn accept(&mut self, wanted: &str) -> bool {
+        let is_wanted = self.peek().is_some_and(|c| wanted.contains(c));
+        if is_wanted {
+            self.next();
+        }
+        is_wanted
+    }
+
+    fn accept_run(&mut self, wanted: &str) {
+        while self.accept(wanted) {}
+    }
+
+    fn piece(&self) -> &'t str {
+        &self.input[self.start..self.at]
+    }
+
+    fn item(&mut self, kind: Kind) -> Item<'t> {
+        let item = Item { kind, at: self.start, text: Cow::Borrowed(self.piece()), line: self.start_line };
+        self.start = self.at;
+        self.start_line = self.line;
+        item
+    }
+
+    fn ignore(&mut self) {
+        self.line += line_breaks(self.piece());
+        self.start = self.at;
+        self.start_line = self.line;
+    }
+
+    fn error(&mut self, message: impl Into<Cow<'t, str>>) -> Item<'t> {
+        let item = Item { kind: Kind::Error, at: self.start, text: message.into(), line: self.start_line };
+        self.start = 0;
+        self.at = 0;
+        self.input = "";
+        self.is_inside = false;
+        item
+    }
+
+    /// The text up to an action, or the action's delimiter when there is none.
+    fn text(&mut self) -> Item<'t> {
+        loop {
+            let Some(distance) = self.rest().find(LEFT) else {
+                self.at = self.input.len();
+                self.line += line_breaks(self.piece());
+                return if self.at > self.start { self.item(Kind::Text) } else { self.end() };
+            };
+            if distance > 0 {
+                self.at += distance;
+                let after = &self.rest()[LEFT.len()..];
+                let text = self.piece();
+                let kept = if begins_with_marker(after) { text.trim_end_matches(is_space) } else { text };
+                let trimmed = text.len() - kept.len();
+                self.at -= trimmed;
+                self.line += line_breaks(kept);
+                let item = self.item(Kind::Text);
+                self.at += trimmed;
+                self.ignore();
+                if !item.text.is_empty() {
+                    return item;
+                }
+            }
+            if let Some(item) = self.left_delimiter() {
+                return item;
+            }
+        }
+    }
+
+    fn end(&mut self) -> Item<'t> {
+        let mut item = self.item(Kind::Eof);
+        item.text = Cow::Borrowed("EOF");
+        item
+    }
+
+    /// The left delimiter; nothing when it begins a comment, which is passed over.
+    fn left_delimiter(&mut self) -> Option<Item<'t>> {
+        self.at += LEFT.len();
+        let marker = if begins_with_marker(self.rest()) { MARKER } else { 0 };
+        if self.rest()[marker..].starts_with(LEFT_COMMENT) {
+            self.at += marker;
+            self.ignore();
+            return self.comment();
+        }
+        let item = self.item(Kind::LeftDelimiter);
+        self.is_inside = true;
+        self.at += marker;
+        self.ignore();
+        self.parentheses = 0;
+        Some(item)
+    }
+
+    fn comment(&mut self) -> Option<Item<'t>> {
+        self.at += LEFT_COMMENT.len();
+        let Some(distance) = self.rest().find(RIGHT_COMMENT) else {
+            return Some(self.error("unclosed comment"));
+        };
+        self.at += distance + RIGHT_COMMENT.len();
+        let Some(trims) = self.at_right_delimiter() else {
+            return Some(self.error("comment ends before closing delimiter"));
+        };
+        self.line += line_breaks(self.piece());
+        // Only for its effect on the lines: the parser does not want comments.
+        self.item(Kind::Space);
+        self.at += RIGHT.len();
+        if trims {
+            self.at += MARKER;
+            self.skip_space();
+        }
+        self.ignore();
+        None
+    }
+
+    /// Whether a right delimiter follows, and then, whether it trims.
+    fn at_right_delimiter(&self) -> Option<bool> {
+        let rest = self.rest();
+        if ends_with_marker(rest) && rest[MARKER..].starts_with(RIGHT) {
+            return Some(true);
+        }
+        rest.starts_with(RIGHT).then_some(false)
+    }
+
+    fn skip_space(&mut self) {
+        let rest = self.rest();
+        self.at += rest.len() - rest.trim_start_matches(is_space).len();
+    }
+
+    fn right_delimiter(&mut self, trims: bool) -> Item<'t> {
+        if trims {
+            self.at += MARKER;
+            self.ignore();
+        }
+        self.at += RIGHT.len();
+        let item = self.item(Kind::RightDelimiter);
+        if trims {
+            self.skip_space();
+            self.ignore();
+        }
+        self.is_inside = false;
+        item
+    }
+
+    fn inside(&mut self) -> Item<'t> {
+        if let Some(trims) = self.at_right_delimiter() {
+            return if self.parentheses == 0 {
+                self.right_delimiter(trims)
+            } else {
+                self.error("unclosed left paren")
+            };
+        }
+        let Some(c) = self.next() else { return self.error("unclosed action") };
+        match c {
+            c if is_space(c) => self.space(c),
+            '=' => self.item(Kind::Assign),
+            ':' if self.next() == Some('=') => self.item(Kind::Declare),
+            ':' => self.error("expected :="),
+            '|' => self.item(Kind::Pipe),
+            '"' => self.quoted('"', Kind::String, "unterminated quoted string"),
+            '`' => self.raw_quoted(),
+            '$' if self.is_at_end_of_word() => self.item(Kind::Variable),
+            '$' => self.word_of(Kind::Variable),
+            '\'' => self.quoted('\'', Kind::CharConstant, "unterminated character constant"),
+            '.' if self.peek().is_some_and(|c| !c.is_ascii_digit()) => self.field(),
+            '.' | '+' | '-' | '0'..='9' => {
+                self.back(c);
+                self.number()
+            }
+            c if is_alphanumeric(c) => {
+                self.back(c);
+                self.identifier()
+            }
+            '(' => {
+                self.parentheses += 1;
+                self.item(Kind::LeftParenthesis)
+            }
+            ')' if self.parentheses == 0 => self.error("unexpected right paren"),
+            ')' => {
+                self.parentheses -= 1;
+                self.item(Kind::RightParenthesis)
+            }
+            ' '..='~' => self.item(Kind::Char),
+            c => self.error(format!("unrecognized character in action: {}", unicode_point(c))),
+        }
+    }
+
+    fn space(&mut self, first: char) -> Item<'t> {
+        let (mut last, mut count) = (first, 1);
+        while let Some(c) = self.peek().filter(|&c| is_space(c)) {
+            self.next();
+            last = c;
+            count += 1;
+        }
+        let from_last = &self.input[self.at - last.len_utf8()..];
+        if ends_with_marker(from_last) && from_last[MARKER..].starts_with(RIGHT) {
+            self.back(last);
+            if count == 1 {
+                return self.right_delimiter(true);
+            }
+        }
+        self.item(Kind::Space)
+    }
+
+    fn identifier(&mut self) -> Item<'t> {
+        while self.peek().is_some_and(is_alphanumeric) {
+            self.next();
+        }
+        if !self.is_at_end_of_word() {
+            return self.bad_character();
+        }
+        let word = self.piece();
+        let kind = Kind::of_keyword(word).unwrap_or(if matches!(word, "true" | "false") {
+            Kind::Bool
+        } else {
+            Kind::Identifier
+        });
+        self.item(kind)
+    }
+
+    fn field(&mut self) -> Item<'t> {
+        if self.is_at_end_of_word() { self.item(Kind::Dot) } else { self.word_of(Kind::Field) }
+    }
+
+    fn word_of(&mut self, kind: Kind) -> Item<'t> {
+        while self.peek().is_some_and(is_alphanumeric) {
+            self.next();
+        }
+        if self.is_at_end_of_word() { self.item(kind) } else { self.bad_character() }
+    }
+
+    fn bad_character(&mut self) -> Item<'t> {
+        let c = self.peek().unwrap_or_default();
+        self.error(format!("bad character {}", unicode_point(c)))
+    }
+
+    fn is_at_end_of_word(&self) -> bool {
+        self.peek().is_none_or(|c| is_space(c) || matches!(c, '.' | ',' | '|' | ':' | ')' | '('))
+            || self.rest().starts_with(RIGHT)
+    }
+
+    fn quoted(&mut self, mark: char, kind: Kind, unterminated: &'static str) -> Item<'t> {
+        loop {
+            let mut c = self.next();
+            if c == Some('\\') {
+                c = self.next();
+                if c.is_some_and(|c| c != '\n') {
+                    continue;
+                }
+            }
+            match c {
+                None | Some('\n') => return self.error(unterminated),
+                Some(c) if c == mark => return self.item(kind),
+                Some(_) => {}
+            }
+        }
+    }
+
+    fn raw_quoted(&mut self) -> Item<'t> {
+        loop {
+            match self.next() {
+                None => return self.error("unterminated raw quoted string"),
+                Some('`') => return self.item(Kind::RawString),
+                Some(_) => {}
+            }
+        }
+    }
+
+    fn number(&mut self) -> Item<'t> {
+        if !self.scan_number() {
+            return self.bad_number();
+        }
+        if matches!(self.peek(), Some('+' | '-')) {
+            if !self.scan_number() || !self.piece().ends_with('i') {
+                return self.bad_number();
+            }
+            return self.item(Kind::Complex);
+        }
+        self.item(Kind::Number)
+    }
+
+    fn bad_number(&mut self) -> Item<'t> {
+        let message = format!("bad number syntax: {}", quote(self.piece()));
+        self.error(message)
+    }
+
+    fn scan_number(&mut self) -> bool {
+        const DECIMAL: &str = "0123456789_";
+        self.accept("+-");
+        let mut digits = DECIMAL;
+        let mut exponent = "eE";
+        if self.accept("0") {
+            if self.accept("xX") {
+                (digits, exponent) = ("0123456789abcdefABCDEF_", "pP");
+            } else if self.accept("oO") {
+                (digits, exponent) = ("01234567_", "");
+            } else if self.accept("bB") {
+                (digits, exponent) = ("01_", "");
+            }
+        }
+        self.accept_run(digits);
+        if self.accept(".") {
+            self.accept_run(digits);
+        }
+        if self.accept(exponent) {
+            self.accept("+-");
+            self.accept_run(DECIMAL);
+        }
+        self.accept("i");
+        if self.peek().is_some_and(is_alphanumeric) {
+            self.next();
+            return false;
+        }
+        true
+    }
+}
+
+fn line_breaks(text: &str) -> usize {
+    text.bytes().filter(|&b| b == b'\n').count()
+}
+
+fn is_space(c: char) -> bool {
+    matches!(c, ' ' | '\t' | '\r' | '\n')
+}
+
+fn is_alphanumeric(c: char) -> bool {
+    c == '_' || is_letter(c) || is_digit(c)
+}
+
+/// Whether a text begins with a trim marker of a left delimiter.
+fn begins_with_marker(text: &str) -> bool {
+    let mut chars = text.chars();
+    chars.next() == Some('-') && chars.next().is_some_and(is_space)
+}
+
+/// Whether a text begins with a trim marker of a right delimiter.
+fn ends_with_marker(text: &str) -> bool {
+    let mut chars = text.chars();
+    chars.next().is_some_and(is_space) && chars.next() == Some('-')
+}

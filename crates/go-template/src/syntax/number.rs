@@ -1,0 +1,98 @@
+//! Constants that are numbers, under every type that they fit.
+
+use std::sync::Arc;
+
+use super::item::Kind;
+use super::unquote::unquote_char;
+use crate::format::quote;
+use crate::strconv::{parse_float, parse_int, parse_uint};
+
+/// A number as it was written, and its value as each sort of number that can hold it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Number {
+    pub(crate) text: Arc<str>,
+    pub(crate) int: Option<i64>,
+    pub(crate) uint: Option<u64>,
+    pub(crate) float: Option<f64>,
+    pub(crate) complex: Option<(f64, f64)>,
+}
+
+impl Number {
+    pub(super) fn parse(text: &str, kind: Kind) -> Result<Self, String> {
+        let number = Self { text: text.into(), ..Self::default() };
+        match kind {
+            Kind::CharConstant => number.of_char(text),
+            Kind::Complex => number.of_complex(text),
+            _ => number.of_plain(text),
+        }
+    }
+
+    fn of_char(self, text: &str) -> Result<Self, String> {
+        let (rune, rest) = unquote_char(&text[1..], '\'').ok_or("invalid syntax")?;
+        if rest != "'" {
+            return Err(format!("malformed character constant: {text}"));
+        }
+        Ok(Self { int: Some(rune.into()), uint: Some(rune.into()), float: Some(rune.into()), ..self })
+    }
+
+    fn of_complex(self, text: &str) -> Result<Self, String> {
+        // The second part begins at the last sign that is not an exponent's.
+        let bytes = text.as_bytes();
+        let is_sign = |&at: &usize| {
+            matches!(bytes[at], b'+' | b'-') && !matches!(bytes[at - 1], b'e' | b'E' | b'p' | b'P')
+        };
+        let split = (1..bytes.len()).rev().find(is_sign).ok_or("syntax error scanning complex number")?;
+        let part = |text: &str| {
+            parse_float(text)
+                .map_err(|problem| format!("strconv.ParseFloat: parsing {}: {problem}", quote(text)))
+        };
+        let real = part(&text[..split])?;
+        let imaginary = part(text[split..].trim_end_matches('i'))?;
+        Ok(self.with_complex(real, imaginary))
+    }
+
+    fn of_plain(mut self, text: &str) -> Result<Self, String> {
+        if let Some(digits) = text.strip_suffix('i')
+            && let Ok(imaginary) = parse_float(digits)
+        {
+            return Ok(self.with_complex(0.0, imaginary));
+        }
+        self.uint = parse_uint(text, 0).ok();
+        self.int = parse_int(text, 0).ok();
+        if self.int == Some(0) {
+            self.uint = Some(0);
+        }
+        if let Some(int) = self.int {
+            self.float = Some(int as f64);
+        } else if let Some(uint) = self.uint {
+            self.float = Some(uint as f64);
+        } else if let Ok(float) = parse_float(text) {
+            if !text.contains(['.', 'e', 'E', 'p', 'P']) {
+                return Err(format!("integer overflow: {}", quote(text)));
+            }
+            self.take_float(float);
+        } else {
+            return Err(format!("illegal number syntax: {}", quote(text)));
+        }
+        Ok(self)
+    }
+
+    fn with_complex(mut self, real: f64, imaginary: f64) -> Self {
+        self.complex = Some((real, imaginary));
+        if imaginary == 0.0 {
+            self.take_float(real);
+        }
+        self
+    }
+
+    fn take_float(&mut self, float: f64) {
+        self.float = Some(float);
+        // The bounds keep out what Go's conversion, undefined there, would turn into something else.
+        if (-9_223_372_036_854_775_808.0..9_223_372_036_854_775_808.0).contains(&float) {
+            self.int = Some(float as i64).filter(|&int| int as f64 == float);
+        }
+        if (0.0..18_446_744_073_709_551_616.0).contains(&float) {
+            self.uint = Some(float as u64).filter(|&uint| uint as f64 == float);
+        }
+    }
+}

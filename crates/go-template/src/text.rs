@@ -1,0 +1,126 @@
+//! Text as Go has it: any bytes, read as UTF-8 where characters are asked for.
+
+use std::fmt;
+use std::sync::Arc;
+
+use memchr::memmem;
+
+/// A string of Go: bytes that need not be UTF-8.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Text(Arc<[u8]>);
+
+impl Text {
+    /// The bytes themselves.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// The length in bytes, as Go's `len` counts.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there is no byte at all.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl From<&str> for Text {
+    fn from(text: &str) -> Self {
+        Self(text.as_bytes().into())
+    }
+}
+
+impl From<String> for Text {
+    fn from(text: String) -> Self {
+        Self(text.into_bytes().into())
+    }
+}
+
+impl From<&[u8]> for Text {
+    fn from(bytes: &[u8]) -> Self {
+        Self(bytes.into())
+    }
+}
+
+impl From<Vec<u8>> for Text {
+    fn from(bytes: Vec<u8>) -> Self {
+        Self(bytes.into())
+    }
+}
+
+impl fmt::Display for Text {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&String::from_utf8_lossy(&self.0))
+    }
+}
+
+impl fmt::Debug for Text {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{:?}", String::from_utf8_lossy(&self.0))
+    }
+}
+
+/// The first character and its width in bytes; what is no UTF-8 counts as U+FFFD of width 1.
+pub(crate) fn first_rune(bytes: &[u8]) -> Option<(char, usize)> {
+    let &first = bytes.first()?;
+    let width = match first {
+        0..0x80 => return Some((char::from(first), 1)),
+        0xc2..0xe0 => 2,
+        0xe0..0xf0 => 3,
+        0xf0..0xf5 => 4,
+        _ => return Some((char::REPLACEMENT_CHARACTER, 1)),
+    };
+    let decoded = bytes.get(..width).and_then(|bytes| std::str::from_utf8(bytes).ok());
+    Some(
+        decoded.and_then(|text| text.chars().next()).map_or((char::REPLACEMENT_CHARACTER, 1), |c| (c, width)),
+    )
+}
+
+/// The characters with the places at which they begin and their widths.
+pub(crate) fn runes(bytes: &[u8]) -> impl Iterator<Item = (usize, char, usize)> + '_ {
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        let (c, width) = first_rune(&bytes[at..])?;
+        at += width;
+        Some((at - width, c, width))
+    })
+}
+
+/// The number of characters.
+pub(crate) fn rune_count(bytes: &[u8]) -> usize {
+    if bytes.is_ascii() { bytes.len() } else { runes(bytes).count() }
+}
+
+/// Appends a character.
+pub(crate) fn push_rune(bytes: &mut Vec<u8>, c: char) {
+    bytes.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
+}
+
+/// The first place at which a part stands in a whole.
+pub(crate) fn find(whole: &[u8], part: &[u8]) -> Option<usize> {
+    memmem::find(whole, part)
+}
+
+/// The last place at which a part stands in a whole.
+pub(crate) fn find_last(whole: &[u8], part: &[u8]) -> Option<usize> {
+    memmem::rfind(whole, part)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_utf8_counts_byte_by_byte() {
+        let found: Vec<_> = runes(b"a\xc3\xa4\xff\xe2\x82b\xed\xa0\x80").map(|(at, c, _)| (at, c)).collect();
+        let odd = char::REPLACEMENT_CHARACTER;
+        let wanted =
+            [(0, 'a'), (1, 'ä'), (3, odd), (4, odd), (5, odd), (6, 'b'), (7, odd), (8, odd), (9, odd)];
+        assert_eq!(found, wanted);
+    }
+}

@@ -1,0 +1,116 @@
+//! Slices: windows on elements that several of them may share.
+
+use std::cell::RefCell;
+use std::fmt;
+use std::ops::Range;
+use std::rc::Rc;
+
+use super::{Type, Value};
+
+/// A slice of Go: part of a row of elements, with room behind it up to its capacity.
+#[derive(Clone)]
+pub struct Slice {
+    of: &'static Type,
+    row: Option<Rc<RefCell<Vec<Value>>>>,
+    start: usize,
+    length: usize,
+    capacity: usize,
+    depth: usize,
+}
+
+impl Slice {
+    /// A slice of elements of a type.
+    #[must_use]
+    pub fn new(of: &'static Type, items: Vec<Value>) -> Self {
+        let depth = items.iter().map(Value::depth).max().unwrap_or(0) + 1;
+        let length = items.len();
+        Self { of, row: Some(Rc::new(RefCell::new(items))), start: 0, length, capacity: length, depth }
+    }
+
+    /// The nil slice, which prints as an empty one.
+    #[must_use]
+    pub fn nil(of: &'static Type) -> Self {
+        Self { of, row: None, start: 0, length: 0, capacity: 0, depth: 1 }
+    }
+
+    /// The type of the elements.
+    #[must_use]
+    pub fn of(&self) -> &'static Type {
+        self.of
+    }
+
+    /// Whether it is the nil slice.
+    #[must_use]
+    pub fn is_nil(&self) -> bool {
+        self.row.is_none()
+    }
+
+    /// The number of elements.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.length
+    }
+
+    /// Whether there are no elements.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.length == 0
+    }
+
+    /// How far it can be cut again.
+    #[must_use]
+    pub fn capacity(&self) -> usize {
+        self.capacity
+    }
+
+    /// An element.
+    #[must_use]
+    pub fn get(&self, index: usize) -> Option<Value> {
+        if index >= self.length {
+            return None;
+        }
+        self.row.as_ref()?.borrow().get(self.start + index).cloned()
+    }
+
+    /// All elements.
+    #[must_use]
+    pub fn to_vec(&self) -> Vec<Value> {
+        self.row
+            .as_ref()
+            .map_or_else(Vec::new, |row| row.borrow()[self.start..self.start + self.length].to_vec())
+    }
+
+    /// Part of it, counted from its start, with a capacity; nothing when that reaches beyond its own.
+    #[must_use]
+    pub fn part(&self, range: Range<usize>, capacity: usize) -> Option<Self> {
+        if range.start > range.end || range.end > capacity || capacity > self.capacity {
+            return None;
+        }
+        Some(Self {
+            start: self.start + range.start,
+            length: range.end - range.start,
+            capacity: capacity - range.start,
+            ..self.clone()
+        })
+    }
+
+    /// Puts other elements in the place of its own, for all who share them.
+    pub(crate) fn overwrite(&self, items: Vec<Value>) {
+        if let Some(row) = &self.row {
+            for (place, item) in row.borrow_mut()[self.start..self.start + self.length].iter_mut().zip(items)
+            {
+                *place = item;
+            }
+        }
+    }
+
+    pub(super) fn depth(&self) -> usize {
+        self.depth
+    }
+}
+
+impl fmt::Debug for Slice {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "[]{}; {} elements", self.of, self.length)
+    }
+}

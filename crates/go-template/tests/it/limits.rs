@@ -1,0 +1,112 @@
+//! What a template may not do.
+
+use tagboat_go_template::{Limits, Template, Value};
+
+fn failure(text: &str) -> String {
+    let rendered = Template::parse("x", text).and_then(|template| template.render(&Value::Nil));
+    rendered.expect_err(&format!("{text} should go beyond a limit")).to_string()
+}
+
+#[test]
+fn a_template_that_calls_itself_ends() {
+    let error = failure(r#"{{ define "a" }}{{ template "a" }}{{ end }}{{ template "a" }}"#);
+    assert!(error.contains("deeper than the limit of 250 levels"), "{error}");
+}
+
+#[test]
+fn parentheses_and_actions_have_a_deepest_level() {
+    let error = failure(&format!("{{{{ {}1{} }}}}", "(".repeat(10_000), ")".repeat(10_000)));
+    assert!(error.contains("nested deeper than 100 levels"), "{error}");
+    let error = failure(&format!("{}{}", "{{ if 1 }}".repeat(10_000), "{{ end }}".repeat(10_000)));
+    assert!(error.contains("nested deeper than 100 levels"), "{error}");
+    let error = failure(&format!("{{{{ if 0 }}}}{}{{{{ end }}}}", "{{ else if 0 }}".repeat(10_000)));
+    assert!(error.contains("nested deeper than 100 levels"), "{error}");
+}
+
+#[test]
+fn a_loop_ends() {
+    let error = failure("{{ range 100000 }}{{ range 100000 }}{{ end }}{{ end }}");
+    assert!(error.contains("more than the limit of 1000000 steps"), "{error}");
+}
+
+#[test]
+fn text_has_a_bound() {
+    let error = failure("{{ range 1000 }}{{ printf \"%10000d\" 1 }}{{ end }}");
+    assert!(error.contains("the text is longer than the limit of 1048576 bytes"), "{error}");
+}
+
+#[test]
+fn values_have_a_bound() {
+    for text in [
+        r#"{{ repeat 1000000000 "x" }}"#,
+        r#"{{ $x := "xxxxxxxx" }}{{ range 40 }}{{ $x = print $x $x }}{{ end }}"#,
+        r#"{{ until 100000000 }}"#,
+        r#"{{ seq 1 100000000 }}"#,
+        r#"{{ $x := list 1 }}{{ range 40 }}{{ $x = concat $x $x }}{{ end }}"#,
+        r#"{{ printf "%1000000d%1000000d" 1 1 }}"#,
+        r#"{{ indent 100000000 "x" }}"#,
+        r#"{{ replace "" (repeat 1000 "y") (repeat 10000 "x") }}"#,
+        r#"{{ $x := repeat 100000 "x" }}{{ $x | replace "x" $x }}"#,
+        r#"{{ $x := list (repeat 1000000 "x") }}{{ join "" (concat $x $x $x) }}"#,
+        r#"{{ regexReplaceAll "x" (repeat 100000 "x") (repeat 100000 "y") }}"#,
+        r#"{{ $x := repeat 1000000 "x" }}{{ toJson (list $x $x $x $x) }}"#,
+        r#"{{ $x := list }}{{ range 200 }}{{ $x = list $x $x }}{{ end }}"#,
+        r#"{{ cat (repeat 1000000 "x") (repeat 1000000 "x") }}"#,
+        r#"{{ wrapWith 1 (repeat 100 "y") (repeat 100000 "x") }}"#,
+    ] {
+        let error = failure(text);
+        assert!(error.contains("limit of"), "{text}: {error}");
+    }
+}
+
+#[test]
+fn dicts_in_circles_are_no_trouble() {
+    let circle = r#"{{ $d := dict "a" 1 }}{{ $_ := set $d "d" $d }}"#;
+    for rest in
+        ["{{ $d }}", "{{ toJson $d }}", "{{ mustToJson $d }}", "{{ deepCopy $d }}", "{{ printf \"%v\" $d }}"]
+    {
+        let error = failure(&format!("{circle}{rest}"));
+        assert!(error.contains("limit of 100 levels"), "{error}");
+    }
+    let template = Template::parse("x", &format!("{circle}{{{{ len $d }}}}")).unwrap();
+    assert_eq!(template.render(&Value::Nil).unwrap(), b"2");
+}
+
+#[test]
+fn dicts_in_long_chains_are_given_back() {
+    let chain =
+        r#"{{ $d := dict }}{{ range 50000 }}{{ $e := dict "d" $d }}{{ $d = $e }}{{ end }}{{ len $d }}"#;
+    let template = Template::parse("x", chain).unwrap();
+    assert_eq!(template.render(&Value::Nil).unwrap(), b"1");
+}
+
+#[test]
+fn the_deepest_levels_fit_the_stack() {
+    let inner = format!("{}template_{}", "(print ".repeat(40), ")".repeat(40));
+    let body = inner.replace("template_", "1");
+    let text = format!(
+        "{{{{ define \"a\" }}}}{}{{{{ template \"a\" }}}}{{{{ {body} }}}}{}{{{{ end }}}}{{{{ template \"a\" }}}}",
+        "{{ if 1 }}".repeat(50),
+        "{{ end }}".repeat(50)
+    );
+    assert!(failure(&text).contains("deeper than the limit"));
+}
+
+#[test]
+fn limits_can_be_set() {
+    let template = Template::parse("x", "{{ range 10 }}ab{{ end }}").unwrap();
+    let limits = Limits { output: 19, ..Limits::default() };
+    let error = template.render_within(&Value::Nil, limits).unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "template: x:1:14: executing \"x\" at <ab>: the text is longer than the limit of 19 bytes"
+    );
+    assert_eq!(template.render(&Value::Nil).unwrap(), "ab".repeat(10).as_bytes());
+}
+
+#[test]
+fn searching_takes_no_longer_than_reading() {
+    let text = r#"{{ $a := repeat 500000 "a" }}{{ contains (print $a "b") (print $a $a) }}{{ replace (print $a "b") "" (print $a $a) | len }}"#;
+    let template = Template::parse("x", text).unwrap();
+    assert_eq!(template.render(&Value::Nil).unwrap(), b"false1000000");
+}

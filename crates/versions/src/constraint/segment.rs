@@ -1,0 +1,48 @@
+//! The reading of one alternative: operators and patterns with blanks or commas between them.
+
+use super::comparator::Operator;
+use crate::shape::Shape;
+
+/// A comparator as it was written.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Term<'t> {
+    /// The operator's text.
+    pub(super) sign: &'t str,
+    /// What it means.
+    pub(super) operator: Operator,
+    /// What stands behind it.
+    pub(super) pattern: Shape<'t>,
+}
+
+/// Cuts an alternative into its comparators; nothing when it is not made of such.
+pub(super) fn terms(segment: &str) -> Option<Vec<Term<'_>>> {
+    let mut found = Vec::new();
+    let mut rest = segment.trim_start_matches(is_blank);
+    loop {
+        let (sign, after) = rest.split_at(rest.find(|c| !"=!<>~^".contains(c)).unwrap_or(rest.len()));
+        let operator = Operator::parse(sign)?;
+        let pattern = scan_pattern(after.trim_start_matches(is_blank))?;
+        found.push(Term { sign, operator, pattern });
+
+        let after = after.trim_start_matches(is_blank).strip_prefix(pattern.text)?;
+        let next = after.trim_start_matches(is_blank);
+        rest = match next.strip_prefix(',') {
+            _ if next.is_empty() => return Some(found),
+            Some(next) => next.trim_start_matches(is_blank),
+            None if next.len() < after.len() => next,
+            None => return None,
+        };
+    }
+}
+
+/// The pattern in front of a text.
+pub(super) fn scan_pattern(text: &str) -> Option<Shape<'_>> {
+    // The library's class of characters has a stray `|`, so `1|2` has the form of a pattern. It fails later, and
+    // then with another sentence.
+    Shape::scan(text, |byte| byte.is_ascii_digit() || b"xX*|".contains(&byte))
+}
+
+/// Whether a character is a blank as Go's regular expressions have it.
+pub(super) fn is_blank(c: char) -> bool {
+    matches!(c, ' ' | '\t' | '\n' | '\x0c' | '\r')
+}
