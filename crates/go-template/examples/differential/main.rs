@@ -100,8 +100,9 @@ struct Oracle {
 
 impl Oracle {
     fn start(path: &str) -> Self {
-        let mut child = Command::new(path)
-            .arg("-serve")
+        // Where ours fails at a limit, Go would take all memory there is.
+        let mut child = Command::new("sh")
+            .args(["-c", "ulimit -v 2000000 && exec \"$0\" -serve", path])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())

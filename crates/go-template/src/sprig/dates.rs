@@ -8,7 +8,8 @@ use crate::functions::{Arguments, Function};
 use crate::strconv::parse_int;
 use crate::value::{ANY, IntKind, Type, Value};
 
-use time::{TIME, moment_of, value_of};
+pub(super) use time::TIME;
+use time::{moment_of, value_of};
 
 const TEXT: Type = Type::String;
 

@@ -3,7 +3,7 @@
 use crate::budget::{Budget, Failure};
 use crate::functions::{Arguments, Function};
 use crate::text::Text;
-use crate::value::{ANY, DICT, Map, Type, Value};
+use crate::value::{ANY, DICT, Map, Pointer, Slice, Struct, Type, Value};
 
 use super::cast::text_of;
 
@@ -126,7 +126,7 @@ fn deep_copy(value: &Value, budget: &mut Budget, depth: usize) -> Result<Value, 
         Value::Slice(slice) if !slice.is_nil() => {
             let items = slice.to_vec().into_iter().map(|item| deep_copy(&item, budget, depth + 1));
             let items: Result<Vec<Value>, Failure> = items.collect();
-            Ok(crate::value::Slice::new(slice.of(), items?).into())
+            Ok(Slice::new(slice.of(), items?).into())
         }
         Value::Map(map) if !map.is_nil() => {
             let mut entries = Vec::new();
@@ -137,6 +137,22 @@ fn deep_copy(value: &Value, budget: &mut Budget, depth: usize) -> Result<Value, 
             budget.keep(&copy);
             Ok(copy.into())
         }
+        Value::Struct(object) if value.type_of() != Some(super::dates::TIME) => {
+            let mut fields = Vec::new();
+            for (field, value) in object.kind().fields.iter().zip(object.fields()) {
+                // The library cannot see what a struct hides, and leaves it out.
+                let is_seen = field.is_exported();
+                fields.push(if is_seen { deep_copy(value, budget, depth + 1)? } else { field.of.zero() });
+            }
+            Ok(Struct::new(object.kind(), fields).into())
+        }
+        Value::Pointer(pointer) => match pointer.target() {
+            Some(target) => {
+                let copy = deep_copy(target, budget, depth + 1)?;
+                Ok(Value::Pointer(Pointer::new(pointer.to(), copy)))
+            }
+            None => Ok(value.clone()),
+        },
         other => Ok(other.clone()),
     }
 }

@@ -6,7 +6,7 @@ use crate::clock::{Date, Moment, Zone, month_name, show_duration, weekday_name};
 use crate::value::{Field, INT, IntKind, Method, NamedInt, Struct, StructType, Type, Value};
 
 /// The type of a point in time.
-pub(super) const TIME: Type = Type::Struct(&TIME_STRUCT);
+pub(in crate::sprig) const TIME: Type = Type::Struct(&TIME_STRUCT);
 
 /// The parameters of methods that take another point in time; a static may hold what holds it.
 static ANOTHER: [Type; 1] = [Type::Struct(&TIME_STRUCT)];

@@ -29,10 +29,28 @@ static INNER: StructType = StructType {
     methods: &[Method::new("Shout", |value, _| Ok(text(value, "Label").to_uppercase().into()))],
 };
 
+const MONTHS: [&str; 12] = [
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+];
+
 static MONTH: NamedInt = NamedInt {
     name: "time.Month",
     kind: IntKind::Int,
-    text: |month| if month == 3 { "March".to_owned() } else { format!("%!Month({month})") },
+    text: |month| {
+        let name = usize::try_from(month - 1).ok().and_then(|at| MONTHS.get(at));
+        name.map_or_else(|| format!("%!Month({month})"), |name| (*name).to_owned())
+    },
 };
 
 static COUNTS: MapType = MapType { name: None, key: Type::String, value: INT };
