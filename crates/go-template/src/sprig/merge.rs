@@ -2,19 +2,49 @@
 
 use crate::budget::{Budget, DEEPEST_VALUE, Failure};
 use crate::functions::{Arguments, Function};
-use crate::value::{DICT, Map, Value};
+use crate::value::{ANY, DICT, Map, Type, Value};
 
 use super::dicts::dict_of;
 
 pub(super) const FUNCTIONS: &[Function] = &[
-    Function::variadic("merge", &[DICT, DICT], |a, budget| merge(a, false, budget)).giving_any(),
-    Function::variadic("mustMerge", &[DICT, DICT], |a, budget| merge(a, false, budget)).giving_any(),
-    Function::variadic("mergeOverwrite", &[DICT, DICT], |a, budget| merge(a, true, budget)).giving_any(),
-    Function::variadic("mustMergeOverwrite", &[DICT, DICT], |a, budget| merge(a, true, budget)).giving_any(),
+    Function::variadic("merge", &[DICT, DICT], |a, budget| lenient(a, false, budget)).giving_any(),
+    Function::variadic("mustMerge", &[DICT, DICT], |a, budget| strict(a, false, budget)).giving_any(),
+    Function::variadic("mergeOverwrite", &[DICT, DICT], |a, budget| lenient(a, true, budget)).giving_any(),
+    Function::variadic("mustMergeOverwrite", &[DICT, DICT], |a, budget| strict(a, true, budget)).giving_any(),
 ];
 
+/// Why dicts are not merged.
+enum Unmerged {
+    /// The library gives this error.
+    OtherType,
+    /// The library panics, or a limit is reached.
+    Failure(Failure),
+}
+
+impl From<Failure> for Unmerged {
+    fn from(failure: Failure) -> Self {
+        Self::Failure(failure)
+    }
+}
+
+/// An empty string where the library gives an error.
+fn lenient(arguments: Arguments<'_>, overwrites: bool, budget: &mut Budget) -> Result<Value, Failure> {
+    match merge(arguments, overwrites, budget) {
+        Ok(merged) => Ok(merged),
+        Err(Unmerged::OtherType) => Ok("".into()),
+        Err(Unmerged::Failure(failure)) => Err(failure),
+    }
+}
+
+fn strict(arguments: Arguments<'_>, overwrites: bool, budget: &mut Budget) -> Result<Value, Failure> {
+    merge(arguments, overwrites, budget).map_err(|unmerged| match unmerged {
+        Unmerged::OtherType => "src and dst must be of same type".into(),
+        Unmerged::Failure(failure) => failure,
+    })
+}
+
 /// Merges all other dicts into the first, which changes for all who share it.
-fn merge(arguments: Arguments<'_>, overwrites: bool, budget: &mut Budget) -> Result<Value, Failure> {
+fn merge(arguments: Arguments<'_>, overwrites: bool, budget: &mut Budget) -> Result<Value, Unmerged> {
     let sources = || arguments.from(1).iter().filter_map(dict_of);
     let mut target = arguments.dict(0).clone();
     if target.is_nil() && sources().any(|source| !source.is_nil()) {
@@ -32,30 +62,69 @@ fn into(
     overwrites: bool,
     budget: &mut Budget,
     depth: usize,
-) -> Result<(), Failure> {
+) -> Result<(), Unmerged> {
     if depth > DEEPEST_VALUE {
-        return Err(Failure::too_deep());
+        return Err(Failure::too_deep().into());
     }
     for (key, value) in source.entries() {
         budget.step(0)?;
         if matches!(value, Value::Nil) {
             if overwrites {
-                target.insert(key, value);
+                put(target, source, key, value)?;
             }
             continue;
         }
         let before = target.get(&key);
-        let is_kept = before.as_ref().is_some_and(|before| !is_empty(before));
-        match (&before, &value) {
-            (Some(Value::Map(before)), Value::Map(value)) if is_kept => {
-                into(before, value, overwrites, budget, depth + 1)?;
-            }
-            _ if overwrites || !is_kept => {
-                target.insert(key, value);
-            }
-            _ => {}
+        if let Some(before) = &before {
+            inside(before, &value, overwrites, budget, depth)?;
         }
+        let is_kept = before.as_ref().is_some_and(|before| !is_empty(before));
+        let are_maps = matches!((&before, &value), (Some(Value::Map(_)), Value::Map(_)));
+        if is_kept && (are_maps || !overwrites) {
+            continue;
+        }
+        put(target, source, key, value)?;
     }
+    Ok(())
+}
+
+/// Merges a value into the one at the same key, as far as that can change in its place: only a map can.
+fn inside(
+    before: &Value,
+    value: &Value,
+    overwrites: bool,
+    budget: &mut Budget,
+    depth: usize,
+) -> Result<(), Unmerged> {
+    match (before, value) {
+        (Value::Map(before), Value::Map(value)) if !before.is_nil() => {
+            into(before, value, overwrites, budget, depth + 1)
+        }
+        (Value::Struct(_), Value::Map(_) | Value::Pointer(_)) => {
+            let kind = value.kind_name();
+            Err(Failure(format!("reflect: call of reflect.Value.Field on {kind} Value")).into())
+        }
+        (Value::Pointer(pointer), Value::Map(_) | Value::Struct(_))
+            if pointer.target().is_some()
+                && !value.is_nil()
+                && !overwrites
+                && value.type_of() != Some(*pointer.to()) =>
+        {
+            Err(Unmerged::OtherType)
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Puts a value of one map into another, if that holds values of such a type.
+fn put(target: &Map, source: &Map, key: Value, value: Value) -> Result<(), Unmerged> {
+    let (of, wanted): (Type, Type) = (source.kind().value, target.kind().value);
+    if wanted != ANY && of != wanted {
+        let message =
+            format!("reflect.Value.SetMapIndex: value of type {of} is not assignable to type {wanted}");
+        return Err(Failure(message).into());
+    }
+    target.insert(key, value);
     Ok(())
 }
 
