@@ -11,7 +11,7 @@ use memchr::memmem;
 
 use super::write::is_left_over;
 use crate::update::reach::{Reach, check_depth};
-use crate::update::{Entry, EntryKind, FileTree, TreeError, TreePath};
+use crate::update::{ContentId, Entry, EntryKind, FileTree, TreeError, TreePath};
 
 /// How much of a large file is searched at a time.
 const WINDOW: usize = 256 * 1024;
@@ -52,7 +52,12 @@ impl Directory {
 }
 
 impl FileTree for Directory {
-    fn entries(&self, under: &TreePath) -> Result<Vec<Entry>, TreeError> {
+    // Nothing here has an id to be left out by.
+    fn entries_except(
+        &self,
+        under: &TreePath,
+        _: &mut dyn FnMut(&TreePath, ContentId) -> bool,
+    ) -> Result<Vec<Entry>, TreeError> {
         let metadata =
             fs::symlink_metadata(self.locate(under)).map_err(|error| read_error(under.clone(), error))?;
         if let Some(kind) = entry_kind(metadata.file_type())

@@ -94,6 +94,13 @@ pub(super) fn write_commit(
     Ok(Some(commit.into()))
 }
 
+/// The parents that a commit states, given as git stores it. Libgit2 leaves out those that the mirror does not have.
+pub(super) fn stated_parents(commit: &[u8]) -> Vec<CommitId> {
+    let lines = commit.split(|&byte| byte == b'\n').take_while(|line| !line.is_empty());
+    let ids = lines.filter_map(|line| std::str::from_utf8(line.strip_prefix(b"parent ")?).ok()?.parse().ok());
+    ids.collect()
+}
+
 /// The commit as git stores it.
 fn encode(tree: Oid, parent: CommitId, draft: &CommitDraft) -> String {
     let (name, email) = (draft.author.name(), draft.author.email());

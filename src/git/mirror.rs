@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 use git2::{Oid, Repository, RepositoryInitOptions};
 
 use super::command::{Git, GitError};
+use super::commit::stated_parents;
 use super::name::CommitId;
 use super::pack;
 use super::stop::StopSignal;
@@ -198,16 +199,6 @@ impl Mirror {
         format!("{KEPT}{commit}")
     }
 
-    /// The parents of a commit, which the mirror need not have.
-    fn parents(&self, commit: CommitId) -> Result<Vec<CommitId>, git2::Error> {
-        let commit = self.repository.find_commit(commit.oid())?;
-        // libgit2 leaves out those that were not fetched.
-        let header = commit.raw_header_bytes();
-        let lines = header.split(|&byte| byte == b'\n');
-        let parents = lines.filter_map(|line| line.strip_prefix(b"parent "));
-        Ok(parents.filter_map(|id| std::str::from_utf8(id).ok()?.parse().ok()).collect())
-    }
-
     /// Keeps `commits`, those of them that are here, and lets go of all others.
     pub(super) fn keep(&self, commits: &[CommitId]) -> Result<(), git2::Error> {
         let wanted: Vec<String> = commits.iter().map(|commit| Self::kept_name(*commit)).collect();
@@ -264,8 +255,9 @@ impl Mirror {
     fn pack(&self, kept: &[CommitId], deadline: Instant) -> Result<(), PackError> {
         // Of commits made here the parents are here too, and would be for good: cut them off as a fetch does.
         let mut shallow = tempfile::Builder::new().prefix("tmp_").tempfile_in(&self.folder)?;
+        let objects = self.repository.odb()?;
         for commit in kept {
-            if !self.parents(*commit)?.is_empty() {
+            if !stated_parents(objects.read(commit.oid())?.data()).is_empty() {
                 writeln!(shallow, "{commit}")?;
             }
         }
@@ -292,10 +284,10 @@ enum PackError {
     Git(#[from] GitError),
 }
 
-/// The repository within a mirror's folder.
 /// The configuration of every mirror.
 const CONFIGURATION: &[u8] = b"[core]\n\trepositoryformatversion = 0\n\tbare = true\n";
 
+/// The repository within a mirror's folder.
 const REPOSITORY: &str = "repository.git";
 
 /// Git's list of commits whose parents are not here, within the repository.

@@ -29,10 +29,11 @@ impl Remote {
     pub(super) fn find_redirect(
         &self,
         mirror: &Mirror,
-        (doing, url): (Doing, &RemoteUrl),
+        doing: Doing,
+        url: &RemoteUrl,
         deadline: Instant,
     ) -> Option<String> {
-        header(&self.trace(mirror, (doing, url), deadline)?, "location")
+        header(&self.trace(mirror, doing, url, deadline)?, "location")
     }
 
     /// Whether the server answers as git servers do, and not with a page for people.
@@ -40,13 +41,13 @@ impl Remote {
         if !matches!(self.url.transport(), Transport::Http | Transport::Https) {
             return true;
         }
-        let words = self.trace(mirror, (Doing::List, self.address()), deadline);
+        let words = self.trace(mirror, Doing::List, self.address(), deadline);
         let kind = words.and_then(|words| header(&words, "content-type"));
         kind.is_none_or(|kind| kind.starts_with("application/x-git-"))
     }
 
     /// What is said, headers included, when somebody asks at `url`.
-    fn trace(&self, mirror: &Mirror, (doing, url): (Doing, &RemoteUrl), deadline: Instant) -> Option<Words> {
+    fn trace(&self, mirror: &Mirror, doing: Doing, url: &RemoteUrl, deadline: Instant) -> Option<Words> {
         // Neither changes anything; the push gets as far as the question what there is.
         let (verb, option, reference) = match doing {
             Doing::List | Doing::Fetch => ("ls-remote", "--quiet", "refs/heads/none"),
@@ -66,7 +67,7 @@ impl Remote {
     /// When the answer is any other than the one remembered. What it is instead will show when the address is used.
     pub(super) fn confirm(&self, mirror: &Mirror) -> Result<(), RemoteError> {
         let Some(Redirect { url, is_remembered: true }) = &self.redirect else { return Ok(()) };
-        let location = self.find_redirect(mirror, (Doing::Push, &self.url), Instant::now() + self.timeout);
+        let location = self.find_redirect(mirror, Doing::Push, &self.url, Instant::now() + self.timeout);
         let found = location.and_then(|location| self.url.redirected(&location).ok());
         if found.is_some_and(|found| found.to_argument() == url.to_argument()) {
             return Ok(());

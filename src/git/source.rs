@@ -90,23 +90,11 @@ fn find(commit: CommitId, mirror: &Mirror, remote: &Remote, deadline: Instant) -
 fn highest<'l>(range: &str, listing: &'l Listing) -> Result<Vec<(&'l RefName, Listed)>, SyncError> {
     let constraint: Constraint =
         Constraint::parse(range).map_err(|cause| SyncError::Range { range: range.to_owned(), cause })?;
-    let mut best: Option<Version> = None;
-    let mut tied = Vec::new();
-    for (name, listed) in listing.tags() {
-        let Ok(version) = Version::parse_tag(name.short()) else { continue };
-        if !constraint.matches(&version) {
-            continue;
-        }
-        let order = best.as_ref().map_or(std::cmp::Ordering::Greater, |best| version.cmp(best));
-        if order.is_gt() {
-            tied.clear();
-            best = Some(version);
-        }
-        if order.is_ge() {
-            tied.push((name, listed));
-        }
-    }
-    Ok(tied)
+    let tags = listing.tags().filter_map(|tag| Some((Version::parse_tag(tag.0.short()).ok()?, tag)));
+    let tags: Vec<(Version, (&RefName, Listed))> = tags.collect();
+    let highest = constraint.highest(tags.iter().map(|(version, _)| version));
+    let is_highest = |version: &Version| highest.first().is_some_and(|highest| *highest == version);
+    Ok(tags.iter().filter(|(version, _)| is_highest(version)).map(|(_, tag)| *tag).collect())
 }
 
 /// The tag of the newest commit.

@@ -111,7 +111,7 @@ impl<E> From<SyncError> for Failure<E> {
     }
 }
 
-/// Carries out proposals that go to the same branch with the same push options.
+/// Carries out proposals that start from the same, and go to the same branch with the same push options.
 pub(super) fn transact<P: Proposer>(
     mirror: &mut Mirror,
     remote: &mut Remote,
@@ -190,7 +190,7 @@ impl Repairs {
             return Ended::Mended;
         }
         if let SyncError::Remote(RemoteError::Troubled { doing, trouble: Trouble::Redirected, .. }) = error {
-            return self.follow((doing, error), mirror, remote, ledger);
+            return self.follow(doing, error, mirror, remote, ledger);
         }
         if error.trouble() == Some(Trouble::Gone) {
             return Ended::Overtaken;
@@ -201,13 +201,14 @@ impl Repairs {
     /// Goes where the server sends us if it is the same server; a forge that adds `.git`, say.
     fn follow(
         &mut self,
-        (doing, error): (Doing, SyncError),
+        doing: Doing,
+        error: SyncError,
         mirror: &Mirror,
         remote: &mut Remote,
         ledger: &mut Ledger,
     ) -> Ended {
         let deadline = Instant::now() + remote.timeout;
-        let Some(target) = remote.find_redirect(mirror, (doing, remote.address()), deadline) else {
+        let Some(target) = remote.find_redirect(mirror, doing, remote.address(), deadline) else {
             return Ended::Failed(error);
         };
         match remote.address().redirected(&target) {

@@ -134,10 +134,6 @@ impl<'r> GitTree<'r> {
 }
 
 impl FileTree for GitTree<'_> {
-    fn entries(&self, under: &TreePath) -> Result<Vec<Entry>, TreeError> {
-        self.entries_except(under, &mut |_, _| false)
-    }
-
     fn entries_except(
         &self,
         under: &TreePath,

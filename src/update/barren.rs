@@ -119,10 +119,6 @@ mod tests {
     }
 
     impl FileTree for Tree {
-        fn entries(&self, under: &TreePath) -> Result<Vec<Entry>, TreeError> {
-            self.entries_except(under, &mut |_, _| false)
-        }
-
         fn entries_except(
             &self,
             under: &TreePath,

@@ -270,6 +270,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
+    use crate::update::ContentId;
 
     /// A tree in memory: files have the content `file`, links their target.
     struct Tree(BTreeMap<TreePath, Option<&'static str>>);
@@ -283,7 +284,12 @@ mod tests {
     }
 
     impl FileTree for Tree {
-        fn entries(&self, under: &TreePath) -> Result<Vec<Entry>, TreeError> {
+        // Nothing here has an id to be left out by.
+        fn entries_except(
+            &self,
+            under: &TreePath,
+            _: &mut dyn FnMut(&TreePath, ContentId) -> bool,
+        ) -> Result<Vec<Entry>, TreeError> {
             let found = self.0.iter().filter(|(path, _)| *path == under || path.relative_to(under).is_some());
             let entries: Vec<Entry> = found
                 .map(|(path, target)| {

@@ -120,7 +120,9 @@ pub trait FileTree {
     ///
     /// [`TreeError::NotFound`] when there is nothing at `under`; another when there is more than a
     /// [`Reach`](super::reach::Reach) allows.
-    fn entries(&self, under: &TreePath) -> Result<Vec<Entry>, TreeError>;
+    fn entries(&self, under: &TreePath) -> Result<Vec<Entry>, TreeError> {
+        self.entries_except(under, &mut |_, _| false)
+    }
 
     /// As [`entries`](Self::entries), but without what is below the directories of which `is_left_out` says so. It is
     /// asked of directories whose content has an id, from the outer to the inner ones; `under` itself is never left
@@ -133,10 +135,7 @@ pub trait FileTree {
         &self,
         under: &TreePath,
         is_left_out: &mut dyn FnMut(&TreePath, ContentId) -> bool,
-    ) -> Result<Vec<Entry>, TreeError> {
-        let _ = is_left_out;
-        self.entries(under)
-    }
+    ) -> Result<Vec<Entry>, TreeError>;
 
     /// What stands at `path`, links not followed.
     ///

@@ -147,7 +147,8 @@ impl<P: Proposer> Candidate<P> {
     /// the push branch.
     pub(super) fn settle(
         &mut self,
-        (request, arrivals): (&PushRequest, &Arrivals),
+        request: &PushRequest,
+        arrivals: &Arrivals,
         tip: Option<CommitId>,
         ground: &Ground<'_>,
         ledger: &mut Ledger,

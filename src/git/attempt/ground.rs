@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use git2::Odb;
 
+use crate::git::commit::stated_parents;
 use crate::git::error::SyncError;
 use crate::git::listing::Listing;
 use crate::git::mirror::Mirror;
@@ -91,17 +92,10 @@ fn walk(
             continue;
         }
         if odb.exists(commit.oid()) {
-            waiting.extend(parents(odb.read(commit.oid())?.data()));
+            waiting.extend(stated_parents(odb.read(commit.oid())?.data()));
         } else {
             is_cut_off = true;
         }
     }
     Ok(if is_cut_off { Walk::CutOff } else { Walk::NotThere })
-}
-
-/// The parents that a commit states. Libgit2 says that a commit has none where the mirror's history ends.
-fn parents(commit: &[u8]) -> Vec<CommitId> {
-    let lines = commit.split(|&byte| byte == b'\n').take_while(|line| !line.is_empty());
-    let ids = lines.filter_map(|line| std::str::from_utf8(line.strip_prefix(b"parent ")?).ok()?.parse().ok());
-    ids.collect()
 }

@@ -111,12 +111,12 @@ impl<P: Proposer> Attempt<P> {
         for candidate in self.open() {
             candidate.recall(&ground, ledger)?;
         }
-        let tip = self.propose(mirror, base, (old, ledger))?;
+        let tip = self.propose(mirror, base, old, ledger)?;
         if self.is_rehearsal {
             self.open().for_each(Candidate::settle_rehearsal);
             return Ok(());
         }
-        let order = order::order(&self.candidates, (base, tip), ledger, &ground)?;
+        let order = order::order(&self.candidates, base, tip, ledger, &ground)?;
         // Git reads the same packs now; both need not hold them.
         let Ground { listing, .. } = ground;
         mirror.rest().map_err(SyncError::from)?;
@@ -129,12 +129,12 @@ impl<P: Proposer> Attempt<P> {
             }
             store(ledger, mirror)?;
             let reply = remote.push(mirror, &order.request, Instant::now() + remote.timeout);
-            self.judge((&order.request, reply), &ground, &mut arrivals, ledger)?;
+            self.judge(&order.request, reply, &ground, &mut arrivals, ledger)?;
         }
         let is_new = self.candidates.iter().any(|candidate| candidate.commit.is_some());
         let tip = if is_new { Some(tip) } else { old };
         for candidate in self.open() {
-            candidate.settle((&order.request, &arrivals), tip, &ground, ledger);
+            candidate.settle(&order.request, &arrivals, tip, &ground, ledger);
         }
         store(ledger, mirror)?;
         mirror.keep(&kept(ledger, tip.unwrap_or(base))).map_err(SyncError::from)?;
@@ -173,7 +173,8 @@ impl<P: Proposer> Attempt<P> {
         &mut self,
         mirror: &Mirror,
         base: CommitId,
-        (old, ledger): (Option<CommitId>, &Ledger),
+        old: Option<CommitId>,
+        ledger: &Ledger,
     ) -> Result<CommitId, SyncError> {
         let place = mirror.index();
         let mut index = MarkerIndex::from_bytes(&std::fs::read(&place).unwrap_or_default());
@@ -212,7 +213,8 @@ impl<P: Proposer> Attempt<P> {
     /// Finds out what a push came to: where the reply is not plainly good, the remote is listed again.
     fn judge(
         &self,
-        (request, reply): (&PushRequest, Result<PushReply, RemoteError>),
+        request: &PushRequest,
+        reply: Result<PushReply, RemoteError>,
         ground: &Ground<'_>,
         arrivals: &mut Arrivals,
         ledger: &mut Ledger,

@@ -21,7 +21,8 @@ pub(super) struct Order {
 /// The branch goes if it has new commits, and so do the refspecs of those who made them or owe them.
 pub(super) fn order<P: Proposer>(
     candidates: &[Candidate<P>],
-    (base, tip): (CommitId, CommitId),
+    base: CommitId,
+    tip: CommitId,
     ledger: &Ledger,
     ground: &Ground<'_>,
 ) -> Result<Order, SyncError> {

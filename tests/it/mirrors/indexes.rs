@@ -65,10 +65,6 @@ impl Memory {
 }
 
 impl FileTree for Memory {
-    fn entries(&self, under: &TreePath) -> Result<Vec<Entry>, TreeError> {
-        self.entries_except(under, &mut |_, _| false)
-    }
-
     fn entries_except(
         &self,
         under: &TreePath,
