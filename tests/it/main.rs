@@ -3,6 +3,7 @@
 #![cfg(test)]
 
 mod access;
+mod api_server;
 mod automation_status;
 mod cli;
 mod git_hosts;

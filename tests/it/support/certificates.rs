@@ -7,7 +7,10 @@ use std::sync::Arc;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair, KeyUsagePurpose};
+use rcgen::{
+    BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair, KeyUsagePurpose,
+    PublicKeyData,
+};
 use rustls::RootCertStore;
 use rustls::ServerConfig;
 use rustls::crypto::ring::default_provider;
@@ -65,6 +68,12 @@ impl Authority {
             certificate_file,
             key_file,
         }
+    }
+
+    /// A new key and its public half, as PEM, for a server that signs tokens.
+    pub(crate) fn signing_key() -> (String, String) {
+        let key = KeyPair::generate().unwrap();
+        (pem("PRIVATE KEY", key.serialized_der()), pem("PUBLIC KEY", &key.subject_public_key_info()))
     }
 
     /// What a server on loopback needs; with `client_certificates`, it takes nobody who shows none of ours.

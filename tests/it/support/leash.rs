@@ -2,11 +2,19 @@
 
 use std::fs::File;
 use std::io::{self, Read, Seek};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 /// The shell starts the server and then waits for the end of its own input. That comes when the leash is dropped
-/// and also when the process of the tests is killed, for the pipe closes with it.
-const SCRIPT: &str = r#""$@" <&- & server=$!; read -r _; kill -9 "$server"; wait "$server""#;
+/// and also when the process of the tests is killed, for the pipe closes with it. Signals of a terminal go to the
+/// shell as well, which must not end before the server. A directory goes with the server; another server that ends
+/// at the same time may still write there, hence the second try.
+const SCRIPT: &str = r#"trap '' INT QUIT TERM HUP
+directory=$1; shift
+"$@" <&- & server=$!
+read -r _
+kill -9 "$server"; wait "$server"
+[ -z "$directory" ] || rm -rf "$directory" || { sleep 1; rm -rf "$directory"; }"#;
 
 /// A running server.
 pub(crate) struct Leash {
@@ -17,15 +25,27 @@ pub(crate) struct Leash {
 impl Leash {
     /// Starts `command`, of which only program, arguments, environment and directory count.
     pub(crate) fn start(command: &Command) -> io::Result<Self> {
+        Self::start_with(command, "".as_ref())
+    }
+
+    /// Starts `command`, and removes `directory` when it has ended.
+    pub(crate) fn start_with(command: &Command, directory: &Path) -> io::Result<Self> {
         let words = tempfile::tempfile()?;
+        let mut shell = Self::shell(command, directory);
+        shell.stdin(Stdio::piped()).stdout(words.try_clone()?).stderr(words.try_clone()?);
+        Ok(Self { shell: shell.spawn()?, words })
+    }
+
+    /// The shell that holds a server as long as its own input lasts.
+    pub(crate) fn shell(command: &Command, directory: &Path) -> Command {
         let mut shell = Command::new("sh");
-        shell.args(["-c", SCRIPT, "leash"]).arg(command.get_program()).args(command.get_args()).env_clear();
+        shell.args(["-c", SCRIPT, "leash"]).arg(directory);
+        shell.arg(command.get_program()).args(command.get_args()).env_clear();
         shell.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
         if let Some(directory) = command.get_current_dir() {
             shell.current_dir(directory);
         }
-        shell.stdin(Stdio::piped()).stdout(words.try_clone()?).stderr(words.try_clone()?);
-        Ok(Self { shell: shell.spawn()?, words })
+        shell
     }
 
     /// What the server printed so far.

@@ -1,5 +1,6 @@
 //! What the tests share: the program, trees of files, manifests; git repositories and the servers they are on.
 
+pub(crate) mod api_server;
 pub(crate) mod bare_repository;
 pub(crate) mod certificates;
 pub(crate) mod content;
@@ -11,6 +12,7 @@ pub(crate) mod manifests;
 pub(crate) mod patches;
 pub(crate) mod program;
 pub(crate) mod remote_fleet;
+pub(crate) mod server_program;
 pub(crate) mod ssh_host;
 pub(crate) mod ssh_key;
 pub(crate) mod trees;

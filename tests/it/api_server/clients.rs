@@ -1,0 +1,78 @@
+//! What clients may do: RBAC is on.
+
+use k8s_openapi::api::rbac::v1::{PolicyRule, Role, RoleBinding, RoleRef, Subject};
+use kube::api::{Api, ListParams, ObjectMeta, PostParams};
+
+use super::{config_map, config_maps};
+use crate::support::api_server::Cluster;
+
+fn code(error: kube::Error) -> u16 {
+    let kube::Error::Api(status) = error else { panic!("no answer of the server: {error}") };
+    status.code
+}
+
+#[tokio::test]
+async fn a_user_without_a_role_may_do_nothing() {
+    let cluster = Cluster::new().await;
+    let error = config_maps(cluster.client_as("nobody")).list(&ListParams::default()).await.unwrap_err();
+    assert!(error.to_string().contains(r#"User "nobody" cannot list resource "configmaps""#), "{error}");
+    assert_eq!(code(error), 403);
+    let error = config_maps(cluster.client_with("no-token").await).get("any").await.unwrap_err();
+    assert_eq!(code(error), 401);
+}
+
+#[tokio::test]
+async fn a_service_account_may_do_what_its_role_says() {
+    let cluster = Cluster::new().await;
+    let metadata = || ObjectMeta { name: Some("reader".to_owned()), ..ObjectMeta::default() };
+    let rule = PolicyRule {
+        api_groups: Some(vec![String::new()]),
+        resources: Some(vec!["configmaps".to_owned()]),
+        verbs: vec!["get".to_owned(), "list".to_owned()],
+        ..PolicyRule::default()
+    };
+    let role = Role { metadata: metadata(), rules: Some(vec![rule]) };
+    Api::<Role>::default_namespaced(cluster.client()).create(&PostParams::default(), &role).await.unwrap();
+    let role_ref = RoleRef {
+        api_group: "rbac.authorization.k8s.io".to_owned(),
+        kind: "Role".to_owned(),
+        name: "reader".to_owned(),
+    };
+    let subject = Subject {
+        kind: "ServiceAccount".to_owned(),
+        name: "bot".to_owned(),
+        namespace: Some(cluster.namespace().to_owned()),
+        ..Subject::default()
+    };
+    let binding = RoleBinding { metadata: metadata(), role_ref, subjects: Some(vec![subject]) };
+    let bindings: Api<RoleBinding> = Api::default_namespaced(cluster.client());
+    bindings.create(&PostParams::default(), &binding).await.unwrap();
+
+    let token = cluster.token("bot").await;
+    let impersonated = cluster.client_as(&format!("system:serviceaccount:{}:bot", cluster.namespace()));
+    for client in [cluster.client_with(&token).await, impersonated] {
+        // The server learns of a binding a moment after it is made.
+        let begin = std::time::Instant::now();
+        while let Err(error) = config_maps(client.clone()).list(&ListParams::default()).await {
+            assert!(begin.elapsed().as_secs() < 10, "{error}");
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        }
+        let made = config_maps(client).create(&PostParams::default(), &config_map("wish")).await;
+        assert_eq!(code(made.unwrap_err()), 403);
+    }
+}
+
+#[tokio::test]
+async fn a_kubeconfig_leads_to_the_namespace() {
+    let cluster = Cluster::new().await;
+    let file = cluster.kubeconfig(&cluster.token("bot").await);
+    let kubeconfig = kube::config::Kubeconfig::read_from(&file).unwrap();
+    let options = kube::config::KubeConfigOptions::default();
+    let mut config = kube::Config::from_custom_kubeconfig(kubeconfig, &options).await.unwrap();
+    config.proxy_url = None;
+    assert_eq!(config.default_namespace, cluster.namespace());
+    let error =
+        config_maps(kube::Client::try_from(config).unwrap()).list(&ListParams::default()).await.unwrap_err();
+    let user = format!("system:serviceaccount:{}:bot", cluster.namespace());
+    assert!(error.to_string().contains(&user), "{error}");
+}

@@ -1,0 +1,116 @@
+//! What one test has of an API server: a namespace, and clients.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use k8s_openapi::api::authentication::v1::{TokenRequest, TokenRequestSpec};
+use k8s_openapi::api::core::v1::{Namespace, ServiceAccount};
+use kube::api::{Api, ObjectMeta, Patch, PatchParams, PostParams};
+use kube::{Client, Config};
+use serde_json::json;
+use tempfile::TempDir;
+
+use super::access::ADMIN_TOKEN;
+use super::fault::Faults;
+use super::server::ApiServer;
+
+/// A namespace of a test's own, and the ways to the server.
+pub(crate) struct Cluster {
+    server: Arc<ApiServer>,
+    namespace: String,
+    administrator: Config,
+    directory: TempDir,
+}
+
+impl Cluster {
+    /// On the server that all tests share.
+    pub(crate) async fn new() -> Self {
+        Self::on(ApiServer::shared()).await
+    }
+
+    /// On a server of a test's own.
+    pub(crate) async fn on(server: Arc<ApiServer>) -> Self {
+        let namespace = new_name();
+        let administrator = server.access().config(ADMIN_TOKEN, &namespace).await;
+        let cluster = Self { server, namespace, administrator, directory: tempfile::tempdir().unwrap() };
+        cluster.make(&cluster.namespace).await;
+        cluster
+    }
+
+    /// The namespace's name, which begins with that of the test.
+    pub(crate) fn namespace(&self) -> &str {
+        &self.namespace
+    }
+
+    /// Makes one more, for what crosses namespaces, and gives its name.
+    pub(crate) async fn another_namespace(&self) -> String {
+        let name = new_name();
+        self.make(&name).await;
+        name
+    }
+
+    /// A client that may do anything.
+    pub(crate) fn client(&self) -> Client {
+        Client::try_from(self.administrator.clone()).unwrap()
+    }
+
+    /// The same, through faults.
+    pub(crate) fn faulty_client(&self, faults: &Faults) -> Client {
+        // What goes wrong must meet the same retries as what the server refuses, so they come around the faults.
+        let mut config = self.administrator.clone();
+        config.default_retry = false;
+        faults.client(Client::try_from(config).unwrap(), &self.namespace)
+    }
+
+    /// A client that may do what a user may: `bot`, or `system:serviceaccount:NAMESPACE:NAME`.
+    pub(crate) fn client_as(&self, user: &str) -> Client {
+        let mut config = self.administrator.clone();
+        config.headers.push(("impersonate-user".parse().unwrap(), user.parse().unwrap()));
+        Client::try_from(config).unwrap()
+    }
+
+    /// A token of a service account in the test's namespace, which is made if it is not there.
+    pub(crate) async fn token(&self, account: &str) -> String {
+        let accounts: Api<ServiceAccount> = Api::default_namespaced(self.client());
+        let object = json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": account}});
+        accounts.patch(account, &PatchParams::apply("tests"), &Patch::Apply(object)).await.unwrap();
+        let spec = TokenRequestSpec { audiences: Vec::new(), ..TokenRequestSpec::default() };
+        let request = TokenRequest { spec, ..TokenRequest::default() };
+        let answer = accounts.create_token_request(account, &PostParams::default(), &request).await.unwrap();
+        answer.status.expect("a token request is answered with a token").token
+    }
+
+    /// The client of whoever has a token.
+    pub(crate) async fn client_with(&self, token: &str) -> Client {
+        Client::try_from(self.server.access().config(token, &self.namespace).await).unwrap()
+    }
+
+    /// A kubeconfig for the program, of whoever has a token; the file lives as long as this.
+    pub(crate) fn kubeconfig(&self, token: &str) -> PathBuf {
+        let file = tempfile::NamedTempFile::new_in(self.directory.path()).unwrap();
+        std::fs::write(&file, self.server.access().kubeconfig(token, &self.namespace)).unwrap();
+        // It goes with the directory.
+        file.keep().unwrap().1
+    }
+
+    async fn make(&self, namespace: &str) {
+        let metadata = ObjectMeta { name: Some(namespace.to_owned()), ..ObjectMeta::default() };
+        let object = Namespace { metadata, ..Namespace::default() };
+        Api::all(self.client()).create(&PostParams::default(), &object).await.unwrap();
+    }
+}
+
+/// A name for a namespace that says which test it is of.
+fn new_name() -> String {
+    static NEXT: AtomicUsize = AtomicUsize::new(1);
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    // The test runner names each thread for its test.
+    let thread = std::thread::current();
+    let test = thread.name().and_then(|path| path.rsplit("::").next()).unwrap_or("test");
+    let letters = test
+        .chars()
+        .map(|letter| if letter.is_ascii_alphanumeric() { letter.to_ascii_lowercase() } else { '-' });
+    let name: String = letters.take(50).collect();
+    format!("{}-{number}", name.trim_matches('-'))
+}

@@ -1,0 +1,41 @@
+//! The kinds of `deploy/crds`, as a cluster without Flux gets them.
+
+use std::time::{Duration, Instant};
+
+use axum::http::Request;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::api::{Api, Patch, PatchParams};
+use kube::{Client, ResourceExt};
+
+use super::access::Access;
+
+/// Applies them, and waits until their objects can be listed.
+pub(super) fn apply(access: &Access) {
+    access.ask(async |client| {
+        let api: Api<CustomResourceDefinition> = Api::all(client.clone());
+        let all = tagboat_api::crds::all();
+        for definition in &all {
+            let parameters = PatchParams::apply("tests").force();
+            api.patch(&definition.name_any(), &parameters, &Patch::Apply(definition)).await.unwrap();
+        }
+        for definition in &all {
+            for version in definition.spec.versions.iter().filter(|version| version.served) {
+                let (group, plural) = (&definition.spec.group, &definition.spec.names.plural);
+                served(&client, &format!("/apis/{group}/{}/{plural}", version.name)).await;
+            }
+        }
+    });
+}
+
+/// A definition is announced as established a moment before its path answers.
+async fn served(client: &Client, path: &str) {
+    let begin = Instant::now();
+    loop {
+        let request = Request::get(path).body(Vec::new()).unwrap();
+        match client.request_text(request).await {
+            Ok(_) => return,
+            Err(error) => assert!(begin.elapsed() < Duration::from_secs(30), "{path}: {error}"),
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}

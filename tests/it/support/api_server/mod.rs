@@ -1,0 +1,31 @@
+//! A real Kubernetes API: one kube-apiserver with its etcd for all tests, and a namespace for each.
+//!
+//! ```text
+//! let cluster = Cluster::new().await;                       // a namespace of its own: cluster.namespace()
+//! cluster.client();                                         // may do anything; its default namespace is the test's
+//! cluster.client_as("system:serviceaccount:NAMESPACE:bot"); // may do what that user may
+//! let token = cluster.token("bot").await;                   // of a service account, made when it is not there
+//! cluster.client_with(&token);
+//! cluster.kubeconfig(&token);                               // a file for `KUBECONFIG`, to run the program with
+//!
+//! let faults = Faults::default();                           // what goes wrong between a client and the server
+//! let client = cluster.faulty_client(&faults);
+//! faults.next(2, Fault::Conflict, |call| call.is("patch", "imageupdateautomations/status"));
+//! faults.calls();                                           // every request, in order
+//! ```
+//!
+//! The kinds of `deploy/crds` are there. No controller runs: nothing is collected, and a namespace that is deleted
+//! stays as it is, so tests leave theirs. The server is shared; a test that must stop one starts its own, with
+//! `Cluster::on(&ApiServer::start())`. Clients belong to the async runtime in which they are made.
+
+mod access;
+mod call;
+mod cluster;
+mod definitions;
+mod fault;
+mod server;
+
+pub(crate) use call::Call;
+pub(crate) use cluster::Cluster;
+pub(crate) use fault::{Ending, Fault, Faults};
+pub(crate) use server::ApiServer;

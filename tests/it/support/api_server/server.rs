@@ -1,0 +1,172 @@
+//! The processes: etcd, and kube-apiserver on it.
+
+use std::fs;
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::{Arc, Mutex, OnceLock};
+use std::time::{Duration, Instant};
+
+use crate::support::certificates::Authority;
+use crate::support::leash::Leash;
+use crate::support::server_program::{ETCD, KUBE_APISERVER};
+
+use super::access::{ADMIN_TOKEN, Access};
+use super::definitions;
+
+/// A running API server. Nothing of it is left when the last that holds it lets go, or the tests end.
+pub(crate) struct ApiServer {
+    access: Access,
+    directory: PathBuf,
+    command: Command,
+    server: Mutex<Option<Leash>>,
+    etcd: Leash,
+}
+
+impl ApiServer {
+    /// The one that all tests share.
+    pub(crate) fn shared() -> Arc<Self> {
+        static SHARED: OnceLock<Arc<ApiServer>> = OnceLock::new();
+        Arc::clone(SHARED.get_or_init(|| Arc::new(Self::start())))
+    }
+
+    /// Starts one on free ports, and waits until it answers and has our kinds.
+    pub(crate) fn start() -> Self {
+        let (etcd_program, program) = (ETCD.file(), KUBE_APISERVER.file());
+        // A shared server is a static, which nobody drops, so the leash removes the directory and not `TempDir`.
+        let memory = Path::new("/dev/shm");
+        let place = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
+        let directory = || tempfile::Builder::new().prefix("tagboat-api-").tempdir_in(&place).unwrap().keep();
+        let server = (0..3).find_map(|_| Self::start_in(&directory(), &etcd_program, &program));
+        let server =
+            server.expect("of three times three free ports three stay free until the servers take them");
+        definitions::apply(&server.access);
+        server
+    }
+
+    /// Tries it once; `None` if other programs were quicker to take the ports.
+    fn start_in(directory: &Path, etcd_program: &Path, program: &Path) -> Option<Self> {
+        let [clients, peers, port] = free_ports();
+        let mut etcd = command(etcd_program, directory);
+        let (clients, peers) = (format!("http://127.0.0.1:{clients}"), format!("http://127.0.0.1:{peers}"));
+        etcd.args(["--data-dir=etcd", "--unsafe-no-fsync", "--log-level=warn"]);
+        etcd.args(["--listen-client-urls", &clients, "--advertise-client-urls", &clients]);
+        etcd.args(["--listen-peer-urls", &peers, "--initial-advertise-peer-urls", &peers]);
+        etcd.arg("--initial-cluster").arg(format!("default={peers}"));
+        let authority = Authority::new();
+        let mut command = command(program, directory);
+        arguments(&mut command, directory, &authority).arg(format!("--etcd-servers={clients}"));
+        command.arg(format!("--secure-port={port}"));
+        let access = Access::new(port, fs::read(authority.certificate_file()).unwrap());
+        // kube-apiserver waits for etcd, and does without the directory once it runs.
+        let etcd = Leash::start_with(&etcd, directory).unwrap();
+        let leash = Leash::start(&command).unwrap();
+        let server =
+            Self { access, directory: directory.to_owned(), command, server: Mutex::new(Some(leash)), etcd };
+        server.wait().then_some(server)
+    }
+
+    /// How to reach it.
+    pub(crate) fn access(&self) -> &Access {
+        &self.access
+    }
+
+    /// Where everything of it is kept.
+    pub(crate) fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// An outage: ends the server, not its data. Only for a server of a test's own.
+    pub(crate) fn stop(&self) {
+        *self.server.lock().unwrap() = None;
+    }
+
+    /// The end of an outage: the same port, the same data.
+    pub(crate) fn resume(&self) {
+        *self.server.lock().unwrap() = Some(Leash::start(&self.command).unwrap());
+        assert!(self.wait(), "the port stays free during an outage: {}", self.words());
+    }
+
+    /// What both processes printed.
+    pub(crate) fn words(&self) -> String {
+        let server = self.server.lock().unwrap().as_ref().map(Leash::words).unwrap_or_default();
+        let last = |words: &str| -> String {
+            let lines: Vec<&str> = words.lines().collect();
+            lines[lines.len().saturating_sub(30)..].join("\n")
+        };
+        format!("kube-apiserver:\n{}\netcd:\n{}", last(&server), last(&self.etcd.words()))
+    }
+
+    /// Waits until it answers; false if a port was taken.
+    fn wait(&self) -> bool {
+        let begin = Instant::now();
+        loop {
+            if self.access.is_ready() {
+                return true;
+            }
+            let words = self.words();
+            if words.contains("address already in use") {
+                return false;
+            }
+            assert!(begin.elapsed() < Duration::from_secs(120), "the API server does not start: {words}");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+}
+
+/// A server's command in a directory of its own, with nothing of the caller's environment but the path.
+fn command(program: &Path, directory: &Path) -> Command {
+    let mut command = Command::new(program);
+    command.env_clear().env("HOME", directory).current_dir(directory);
+    command.envs(std::env::var_os("PATH").map(|path| ("PATH", path)));
+    command
+}
+
+/// Writes the files that kube-apiserver wants into its directory, and names them.
+fn arguments<'a>(command: &'a mut Command, directory: &Path, authority: &Authority) -> &'a mut Command {
+    let file = |name: &str, text: &str| fs::write(directory.join(name), text).unwrap();
+    file("tokens.csv", &format!("{ADMIN_TOKEN},admin,1,system:masters\n"));
+    file("audit.yaml", AUDIT_POLICY);
+    let server = authority.issue("127.0.0.1");
+    let copy = |from: &Path, name: &str| fs::copy(from, directory.join(name)).map(drop).unwrap();
+    copy(server.certificate_file(), "server.crt");
+    copy(server.key_file(), "server.key");
+    // Tokens of service accounts are signed with any key of the kind.
+    let (key, public) = Authority::signing_key();
+    file("accounts.key", &key);
+    file("accounts.pub", &public);
+    command.args([
+        "--bind-address=127.0.0.1",
+        "--advertise-address=127.0.0.1",
+        // Otherwise the server refuses to be known by a loopback address.
+        "--endpoint-reconciler-type=none",
+        "--tls-cert-file=server.crt",
+        "--tls-private-key-file=server.key",
+        "--token-auth-file=tokens.csv",
+        "--service-account-key-file=accounts.pub",
+        "--service-account-signing-key-file=accounts.key",
+        "--service-account-issuer=https://kubernetes.default.svc",
+        "--service-cluster-ip-range=10.0.0.0/24",
+        "--authorization-mode=RBAC",
+        // No controller makes the service account `default` that this plugin would wait for.
+        "--disable-admission-plugins=ServiceAccount",
+        "--allow-privileged=true",
+        "--audit-policy-file=audit.yaml",
+        "--audit-log-path=audit.log",
+        "--audit-log-mode=blocking",
+    ])
+}
+
+const AUDIT_POLICY: &str = "\
+apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived]
+rules:
+- level: Metadata
+";
+
+fn free_ports() -> [u16; 3] {
+    // All are held until the last is known, so that they differ.
+    let sockets = [(); 3].map(|()| TcpListener::bind(("127.0.0.1", 0)).unwrap());
+    sockets.map(|socket| socket.local_addr().unwrap().port())
+}

@@ -1,0 +1,60 @@
+//! Where the programs of servers come from that no package has: found as envtest finds its own.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+/// A program that `hack/testbin/build` makes.
+#[derive(Clone, Copy)]
+pub(crate) struct ServerProgram {
+    pub(crate) name: &'static str,
+    /// The variable that names a file to take in its place.
+    pub(crate) variable: &'static str,
+    /// The module of `hack/testbin` that makes it.
+    pub(crate) module: &'static str,
+    /// How long that takes the first time.
+    pub(crate) patience: &'static str,
+}
+
+pub(crate) const KUBE_APISERVER: ServerProgram = ServerProgram {
+    name: "kube-apiserver",
+    variable: "TEST_ASSET_KUBE_APISERVER",
+    module: "kubernetes",
+    patience: "about 5 minutes",
+};
+
+pub(crate) const ETCD: ServerProgram = ServerProgram {
+    name: "etcd",
+    variable: "TEST_ASSET_ETCD",
+    module: "kubernetes",
+    patience: "about 5 minutes",
+};
+
+impl ServerProgram {
+    /// The program's file. A test without it fails, and says how to get it.
+    pub(crate) fn file(self) -> PathBuf {
+        self.find(|variable| std::env::var_os(variable), Path::new(env!("CARGO_MANIFEST_DIR")))
+            .unwrap_or_else(|reason| panic!("{reason}"))
+    }
+
+    /// The file that an environment and a checkout lead to.
+    pub(crate) fn find(
+        self,
+        variable: impl Fn(&str) -> Option<OsString>,
+        checkout: &Path,
+    ) -> Result<PathBuf, String> {
+        let Self { name, variable: own, module, patience } = self;
+        let set = |name: &str| variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+        if let Some(file) = set(own) {
+            return if file.is_file() {
+                Ok(file)
+            } else {
+                Err(format!("{own} names {}, which is no file", file.display()))
+            };
+        }
+        let assets = set("KUBEBUILDER_ASSETS").map(|assets| assets.join(name));
+        let built = checkout.join("target/testbin").join(name);
+        assets.into_iter().chain([built]).find(|file| file.is_file()).ok_or_else(|| {
+            format!("{name} not found: run `hack/testbin/build {module}` ({patience} the first time), or set {own}")
+        })
+    }
+}
