@@ -14,6 +14,8 @@ mod limits;
 mod preset;
 pub mod recorded;
 mod template;
+#[cfg(test)]
+mod tests;
 
 pub use data::{AutomationName, JoinedUpdate, MessageData, ObjectUpdate, PolicyImages};
 pub use error::{MessageError, MessageFault, RemovedField, TemplateError, TemplateFault};

@@ -240,7 +240,7 @@ mod tests {
             {"setter": "n:one:tag"}, {"setter": "n:two:name"}, {"setter": "m:two"}, {"setter": "n:gone"}
         ]}]}}, "policies": {
             "one": {"name": "reg.io/one", "tag": "1", "digest": ""}, "idle": {"name": "UPPER", "tag": ""},
-            "n/two": {"name": "reg.io/n", "tag": "2"}, "m/two": {"name": "reg.io/m", "tag": "3"}
+            "n/two": {"name": "reg.io/nn", "tag": "2"}, "m/two": {"name": "reg.io/mm", "tag": "3"}
         }}"#;
         let automation = AutomationName { namespace: "n".to_owned(), name: "a".to_owned() };
         let data = read(json.as_bytes()).unwrap()[0].data(&automation).unwrap();
@@ -249,6 +249,6 @@ mod tests {
             .flat_map(|update| &update.images)
             .map(|image| format!("{} {}", image.policy, image.image))
             .collect();
-        assert_eq!(images, ["n/one reg.io/one:1", "n/two reg.io/n:2", "m/two reg.io/m:3"]);
+        assert_eq!(images, ["n/one reg.io/one:1", "n/two reg.io/nn:2", "m/two reg.io/mm:3"]);
     }
 }
