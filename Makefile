@@ -51,7 +51,7 @@ fuzz: ## Fuzz one target for FUZZ_SECONDS (default 1200; FUZZ_TARGET=rewrite)
 		-- -dict="$(CURDIR)/fuzz/yaml.dict" -max_total_time=$(FUZZ_SECONDS)
 
 .PHONY: oracle
-oracle: ## Make the tables of comments, versions and templates anew with the libraries that Flux uses
+oracle: ## Make the tables of comments, versions, templates and messages anew with the libraries that Flux uses
 	@hack/setup
 	cd hack/oracle && $(GO) run ./comments >"$(CURDIR)/testdata/comments/attachment.json.new"
 	mv testdata/comments/attachment.json.new testdata/comments/attachment.json
@@ -61,6 +61,8 @@ oracle: ## Make the tables of comments, versions and templates anew with the lib
 	mv crates/go-template/src/unicode/tables.rs.new crates/go-template/src/unicode/tables.rs
 	cd hack/oracle && $(GO) run ./template "$(CURDIR)"/testdata/template/cases/*.txt >"$(CURDIR)/testdata/template/table.json.new"
 	mv testdata/template/table.json.new testdata/template/table.json
+	cd hack/oracle && $(GO) run ./message "$(CURDIR)"/testdata/message/data "$(CURDIR)"/testdata/message/cases/*.txt >"$(CURDIR)/testdata/message/table.json.new"
+	mv testdata/message/table.json.new testdata/message/table.json
 
 .PHONY: differential
 differential: ## Render DIFFERENTIAL_COUNT random templates with Go and with ours (default 100000; DIFFERENTIAL_SEED=1)

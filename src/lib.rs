@@ -4,6 +4,7 @@ pub mod cli;
 pub mod directory;
 pub mod failing;
 pub mod git;
+pub mod message;
 pub mod objects;
 pub mod policy;
 pub mod reconcile;

@@ -11,6 +11,7 @@ mod given;
 mod inputs;
 mod outcome;
 mod progress;
+mod render;
 mod report;
 mod run;
 mod schema;
@@ -41,6 +42,7 @@ struct Arguments {
 enum Command {
     Run(run::RunArguments),
     Update(update::UpdateArguments),
+    Render(render::RenderArguments),
     Demo(demo::DemoArguments),
     Crds(crds::CrdsArguments),
     Schema(schema::SchemaArguments),
@@ -62,6 +64,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let result = match arguments.command {
         Command::Run(arguments) => run::run(&arguments),
         Command::Update(arguments) => update::run(&arguments),
+        Command::Render(arguments) => render::run(&arguments),
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Crds(arguments) => crds::run(&arguments),
         Command::Schema(arguments) => schema::run(&arguments),

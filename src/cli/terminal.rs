@@ -33,8 +33,13 @@ impl Palette {
 
 /// Writes to standard output.
 pub(super) fn print(text: &str) -> io::Result<()> {
+    print_bytes(text.as_bytes())
+}
+
+/// Writes bytes to standard output.
+pub(super) fn print_bytes(bytes: &[u8]) -> io::Result<()> {
     let mut output = io::stdout().lock();
-    output.write_all(text.as_bytes())?;
+    output.write_all(bytes)?;
     output.flush()
 }
 

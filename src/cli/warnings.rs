@@ -10,7 +10,7 @@ use super::outcome::Outcome;
 use super::terminal::say;
 use crate::objects::manifests::{Manifests, SecretDirectory};
 use crate::reconcile::automation::request::{GivenImages, Request};
-use crate::reconcile::automation::source::{DEFAULT_MESSAGE, ObjectName};
+use crate::reconcile::automation::source::ObjectName;
 use crate::update::PolicyName;
 
 /// Says so when an automation selects no policy although there are some in its namespace.
@@ -81,16 +81,5 @@ pub(super) fn warn_of_service_account(source: Option<&GitRepository>, outcome: &
         let sentence = "spec.serviceAccountName of the GitRepository: logging in through a service account is not \
                         supported yet; take the field out and name a Secret in spec.secretRef";
         say(&format!("warning: {}", super::update::prefixed(outcome, sentence)));
-    }
-}
-
-/// Says so when an automation has a template for its messages, which nobody renders yet.
-pub(super) fn warn_of_template(automation: &ImageUpdateAutomation, outcome: &Outcome) {
-    let template = automation.spec.git.as_ref().and_then(|git| git.commit.message_template.as_ref());
-    if template.is_some_and(|template| !template.is_empty()) {
-        let sentence = format!(
-            "spec.git.commit.messageTemplate is not rendered yet; the commit message is {DEFAULT_MESSAGE:?}"
-        );
-        say(&format!("warning: {}", super::update::prefixed(outcome, &sentence)));
     }
 }

@@ -107,7 +107,7 @@ pub fn lines_without_quotes(content: &[u8]) -> Vec<usize> {
 
 impl Marker {
     /// The marker with a setter such as `default:podinfo:tag`.
-    pub(super) fn of_setter(setter: &str) -> Self {
+    pub fn of_setter(setter: &str) -> Self {
         parse_setter(setter)
     }
 }

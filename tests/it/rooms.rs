@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The rooms from top to bottom; a room may use those above it.
-const ORDER: [&str; 12] = [
+const ORDER: [&str; 13] = [
     "secret",
     "sentence",
     "failing",
@@ -15,6 +15,7 @@ const ORDER: [&str; 12] = [
     "yaml",
     "policy",
     "update",
+    "message",
     "directory",
     "git",
     "objects",
@@ -23,7 +24,7 @@ const ORDER: [&str; 12] = [
 ];
 
 /// Rooms that take values and give values.
-const PURE: [&str; 7] = ["secret", "sentence", "failing", "reference", "yaml", "policy", "update"];
+const PURE: [&str; 8] = ["secret", "sentence", "failing", "reference", "yaml", "policy", "update", "message"];
 
 /// What no pure room may name.
 const IMPURE: [&str; 16] = [

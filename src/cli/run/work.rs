@@ -13,9 +13,7 @@ use crate::cli::outcome::{Outcome, OutcomeKind};
 use crate::cli::report::{self, Deed, Report};
 use crate::cli::terminal::{Palette, printable, say};
 use crate::cli::update::prefixed;
-use crate::cli::warnings::{
-    warn_of_empty_selection, warn_of_nameless_author, warn_of_service_account, warn_of_template,
-};
+use crate::cli::warnings::{warn_of_empty_selection, warn_of_nameless_author, warn_of_service_account};
 use crate::objects::{Objects, ObjectsError};
 use crate::reconcile::automation::conclusion::Conclusion;
 use crate::reconcile::automation::proposal::UpdateProposal;
@@ -73,7 +71,6 @@ impl<'i> Work<'i> {
             say(&format!("warning: {}", prefixed(&self.outcome, &unusable.to_string())));
         }
         warn_of_empty_selection(Some(self.automation), &inputs.store.manifests, request, &self.outcome);
-        warn_of_template(self.automation, &self.outcome);
         warn_of_nameless_author(self.automation, &self.outcome);
         warn_of_service_account(source_of(self.automation, &inputs.store.manifests), &self.outcome);
     }

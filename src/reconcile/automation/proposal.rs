@@ -1,9 +1,14 @@
 //! An update as a proposal to git.
 
-use tagboat_api::Reason;
+use std::collections::BTreeMap;
 
+use tagboat_api::Reason;
+use tagboat_api::settings::TemplateLanguage;
+
+use super::conclusion::Stage;
 use crate::failing::Failing;
 use crate::git::{Author, CommitDraft, CommitTime, Proposer};
+use crate::message::{AutomationName, DEFAULT_MESSAGE, MessageData, MessageError, Template, TemplateError};
 use crate::update::{FileTree, MarkerIndex, ScopeError, TreeError, UpdatePlan, UpdateRequest, diff, plan};
 
 /// Updates a tree and proposes the result as a commit.
@@ -13,8 +18,8 @@ pub struct UpdateProposal {
     pub update: UpdateRequest,
     /// Who commits.
     pub author: Author,
-    /// The message of the commit.
-    pub message: String,
+    /// What the message of the commit is made of.
+    pub message: MessageSource,
     /// When the commit is made.
     pub time: CommitTime,
     /// Whether the changes are to be shown as a diff too.
@@ -23,6 +28,30 @@ pub struct UpdateProposal {
     pub plan: Option<UpdatePlan>,
     /// The changes of the last look as a unified diff.
     pub diff: Option<String>,
+}
+
+/// What the message of a commit is made of, besides what changes.
+#[derive(Clone, Debug)]
+pub struct MessageSource {
+    /// The automation.
+    pub automation: AutomationName,
+    /// `messageTemplateValues`.
+    pub values: BTreeMap<String, String>,
+    /// The template, if there is one.
+    pub template: Option<String>,
+    /// The language of the template.
+    pub language: TemplateLanguage,
+}
+
+impl MessageSource {
+    /// The message of a plan. As in Flux, nobody looks at the template before there is something to commit.
+    fn render(&self, update: &UpdateRequest, plan: &UpdatePlan) -> Result<String, ProposalError> {
+        let Some(template) = &self.template else { return Ok(DEFAULT_MESSAGE.to_owned()) };
+        let images = update.setters.images().collect();
+        let data = MessageData::new(&self.automation, self.values.clone(), &plan.result, &images);
+        let message = Template::compile(template, self.language)?.render(&data)?;
+        Ok(String::from_utf8_lossy(&message).into_owned())
+    }
 }
 
 /// Why an update cannot be proposed.
@@ -34,6 +63,22 @@ pub enum ProposalError {
     /// A file cannot be read again to show what changes in it.
     #[error("cannot show the changes")]
     Diff(#[source] TreeError),
+    /// The text of the message's template is no template.
+    #[error(transparent)]
+    Template(#[from] TemplateError),
+    /// The template gives no message.
+    #[error(transparent)]
+    Message(#[from] MessageError),
+}
+
+impl ProposalError {
+    /// The stage of the run that it stops at.
+    pub fn stage(&self) -> Stage {
+        match self {
+            Self::Scope(_) | Self::Diff(_) => Stage::Update,
+            Self::Template(_) | Self::Message(_) => Stage::Push,
+        }
+    }
 }
 
 impl Failing for ProposalError {
@@ -41,6 +86,8 @@ impl Failing for ProposalError {
         match self {
             Self::Scope(error) => error.reason(),
             Self::Diff(error) => error.reason(),
+            Self::Template(error) => error.reason(),
+            Self::Message(error) => error.reason(),
         }
     }
 
@@ -48,6 +95,8 @@ impl Failing for ProposalError {
         match self {
             Self::Scope(error) => error.is_retryable(),
             Self::Diff(error) => error.is_retryable(),
+            Self::Template(error) => error.is_retryable(),
+            Self::Message(error) => error.is_retryable(),
         }
     }
 }
@@ -65,8 +114,13 @@ impl Proposer for UpdateProposal {
             self.diff = Some(diff::unified(tree, &plan.edits).map_err(ProposalError::Diff)?);
         }
         let edits = std::mem::take(&mut plan.edits);
-        self.plan = Some(plan);
-        let (message, author, time) = (self.message.clone(), self.author.clone(), self.time);
-        Ok((!edits.is_empty()).then_some(CommitDraft { edits, message, author, time }))
+        // The plan is kept also where the message fails: it says what would have changed.
+        let plan = self.plan.insert(plan);
+        if edits.is_empty() {
+            return Ok(None);
+        }
+        let message = self.message.render(&self.update, plan)?;
+        let (author, time) = (self.author.clone(), self.time);
+        Ok(Some(CommitDraft { edits, message, author, time }))
     }
 }

@@ -8,10 +8,11 @@ use tagboat_api::{ImageRef, ImageUpdateAutomation};
 
 use super::conclusion::{Conclusion, Stage};
 use super::login::{LoginOptions, log_in};
-use super::proposal::UpdateProposal;
+use super::proposal::{MessageSource, UpdateProposal};
 use super::request::{self, GivenImages, Request, RequestError};
-use super::source::{CrossNamespace, DEFAULT_MESSAGE, SourceConfiguration, SourceError, SourceReference};
+use super::source::{CrossNamespace, SourceConfiguration, SourceError, SourceReference};
 use crate::git::{self, Answer, CommitTime, Failure, Known, MirrorKey, Proposal};
+use crate::message::AutomationName;
 use crate::objects::Objects;
 
 /// What a run depends on besides its objects.
@@ -47,6 +48,8 @@ pub struct Selected {
     pub request: Request,
     /// The images that count, by the name of their policy.
     pub policies: BTreeMap<String, ImageRef>,
+    /// What the automation's annotations set.
+    pub settings: AutomationSettings,
 }
 
 /// Selects the policies of an automation: what is to be written.
@@ -59,14 +62,14 @@ pub async fn select(
     automation: &ImageUpdateAutomation,
     given: &GivenImages,
 ) -> Result<Selected, Conclusion> {
-    AutomationSettings::from_annotations(automation.annotations())
+    let settings = AutomationSettings::from_annotations(automation.annotations())
         .map_err(|error| Conclusion::stopped(Stage::Policies, &error))?;
     let policies = objects.policies(&automation.namespace().unwrap_or_default()).await;
     let policies = policies.map_err(|error| Conclusion::stopped(Stage::Policies, &error))?;
     let request = request::of_automation(automation, policies.iter(), given)
         .map_err(|error| Conclusion::stopped(stage_of(&error), &error))?;
     let policies = observed(&request);
-    Ok(Selected { request, policies })
+    Ok(Selected { request, policies, settings })
 }
 
 /// Finds out where and how to write what was selected.
@@ -84,7 +87,7 @@ pub async fn prepare(
     let remote = log_in(objects, &source, &options.login)
         .await
         .map_err(|error| Conclusion::stopped(Stage::Source, &error))?;
-    let Selected { request, policies } = selected;
+    let Selected { request, policies, settings } = selected;
     let status = automation.status.as_ref();
     let is_unchanged =
         !options.is_forced && status.is_some_and(|status| status.observed_policies == policies);
@@ -93,16 +96,25 @@ pub async fn prepare(
         revision: status.and_then(|status| status.observed_source_revision.clone()),
         pushed: status.and_then(|status| status.last_push_commit.clone()),
     };
+    let message = MessageSource {
+        automation: AutomationName {
+            namespace: automation.namespace().unwrap_or_default(),
+            name: automation.name_any(),
+        },
+        values: request.values,
+        template: source.message_template,
+        language: settings.template_language,
+    };
+    let name = message.automation.to_string();
     let proposer = UpdateProposal {
         update: request.update,
         author: source.author,
-        message: DEFAULT_MESSAGE.to_owned(),
+        message,
         time: options.time,
         wants_diff: options.wants_diff,
         plan: None,
         diff: None,
     };
-    let name = format!("{}/{}", automation.namespace().unwrap_or_default(), automation.name_any());
     let repository = source.repository;
     let mirror =
         MirrorKey { namespace: repository.namespace, name: repository.name, url: remote.url.to_string() };
@@ -117,7 +129,7 @@ pub fn conclude(
 ) -> (Conclusion, UpdateProposal) {
     let conclusion = match answer.result {
         Ok(outcome) => Conclusion::Success { outcome, policies },
-        Err(Failure::Proposer(error)) => Conclusion::stopped(Stage::Update, &error),
+        Err(Failure::Proposer(error)) => Conclusion::stopped(error.stage(), &error),
         Err(Failure::Sync(error)) => {
             let stage = if error.is_checkout() { Stage::Checkout } else { Stage::Push };
             Conclusion::stopped(stage, error.as_ref())

@@ -20,9 +20,6 @@ use self::target::target;
 use crate::git::author::Author;
 use crate::git::outcome::Target;
 
-/// The commit message of an automation without a template.
-pub const DEFAULT_MESSAGE: &str = "Update from image update automation";
-
 /// The name of an object with its namespace.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ObjectName {
@@ -67,7 +64,7 @@ pub struct SourceConfiguration {
     pub proxy_secret: Option<ObjectName>,
     /// Who commits.
     pub author: Author,
-    /// The template of the message; without it, the message is [`DEFAULT_MESSAGE`].
+    /// The template of the message; without it, the message is the default.
     pub message_template: Option<String>,
 }
 

@@ -1,0 +1,188 @@
+//! `tagboat render`: a commit message, before anything is committed.
+
+use std::fs;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+use tagboat_api::settings::TemplateLanguage;
+
+use super::Failure;
+use super::given::split_name;
+use super::terminal::print_bytes;
+use crate::message::recorded::{self, Recorded};
+use crate::message::{AutomationName, MessageData, Template};
+use crate::sentence::chain;
+
+/// What an automation without a namespace is in.
+const DEFAULT_NAMESPACE: &str = "default";
+
+/// Render the template of a commit message
+///
+/// Renders on sample data, or on a result that `tagboat run --output json` or `tagboat update --output json` printed:
+/// then the message is what the automation's commit has. Only the message is written to standard output, byte for
+/// byte, without a line break of its own at the end.
+///
+/// Presets: preset:detailed, preset:conventional, preset:summary.
+///
+/// Exit status: 0 done, 1 the template failed or something could not be read, 2 wrong usage.
+#[derive(Debug, Args)]
+pub(super) struct RenderArguments {
+    /// The template: a file, - for standard input, or preset:NAME
+    #[arg(long, value_name = "FILE|preset:NAME")]
+    template: PathBuf,
+
+    /// The language of the template
+    #[arg(long, value_name = "LANGUAGE", value_enum, default_value_t = Language::Go)]
+    language: Language,
+
+    /// The automation: which one of several in the result, or the one that the sample is said to be of
+    #[arg(long, value_name = "[NAMESPACE/]NAME")]
+    name: Option<String>,
+
+    /// A result as JSON: a file, or - for standard input
+    #[arg(long, value_name = "RESULT.json")]
+    from: Option<PathBuf>,
+}
+
+/// A language of templates.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Language {
+    /// Go's text/template with sprig's functions.
+    Go,
+    /// Handlebars.
+    Handlebars,
+}
+
+impl From<Language> for TemplateLanguage {
+    fn from(language: Language) -> Self {
+        match language {
+            Language::Go => Self::Go,
+            Language::Handlebars => Self::Handlebars,
+        }
+    }
+}
+
+pub(super) fn run(arguments: &RenderArguments) -> Result<(), Failure> {
+    let is_input = |path: &Path| path.as_os_str() == "-";
+    if is_input(&arguments.template) && arguments.from.as_deref().is_some_and(is_input) {
+        return Err(Failure::Usage("--template and --from cannot both be standard input".to_owned()));
+    }
+    let name = arguments.name.as_deref().map(Wanted::parse).transpose()?;
+    let data = match &arguments.from {
+        Some(path) => recorded_data(path, name.as_ref())?,
+        None => sample(name.as_ref()),
+    };
+    let text = template(&arguments.template)?;
+    let template =
+        Template::compile(&text, arguments.language.into()).map_err(|error| Failure::new(error.fault()))?;
+    let message = template.render(&data).map_err(|error| Failure::new(error.fault()))?;
+    Ok(print_bytes(&message)?)
+}
+
+/// The name of an automation as it was asked for.
+struct Wanted<'a> {
+    text: &'a str,
+    namespace: Option<&'a str>,
+    name: &'a str,
+}
+
+impl<'a> Wanted<'a> {
+    fn parse(text: &'a str) -> Result<Self, Failure> {
+        let (namespace, name) = split_name(text);
+        if name.is_empty() || namespace.is_some_and(str::is_empty) {
+            return Err(Failure::Usage(format!("--name {text:?} is not of the form [NAMESPACE/]NAME")));
+        }
+        Ok(Self { text, namespace, name })
+    }
+
+    fn fits(&self, automation: &AutomationName) -> bool {
+        automation.name == self.name
+            && self.namespace.is_none_or(|namespace| automation.namespace == namespace)
+    }
+
+    /// The automation of this name, in a namespace where none was given.
+    fn within(&self, namespace: &str) -> AutomationName {
+        let namespace = self.namespace.unwrap_or(namespace).to_owned();
+        AutomationName { namespace, name: self.name.to_owned() }
+    }
+}
+
+/// The template's text; what names a preset is a template as it is.
+fn template(path: &Path) -> Result<String, Failure> {
+    if let Some(text) = path.to_str().filter(|text| text.starts_with("preset:")) {
+        return Ok(text.to_owned());
+    }
+    String::from_utf8(read("the template", path)?)
+        .map_err(|_| Failure::new(format!("the template {} is not UTF-8", path.display())))
+}
+
+fn read(what: &str, path: &Path) -> Result<Vec<u8>, Failure> {
+    if path.as_os_str() == "-" {
+        let mut content = Vec::new();
+        let read = io::stdin().lock().read_to_end(&mut content);
+        read.map_err(|error| Failure::new(format!("cannot read {what} from standard input: {error}")))?;
+        return Ok(content);
+    }
+    fs::read(path).map_err(|error| Failure::new(format!("cannot read {what} {}: {error}", path.display())))
+}
+
+fn sample(wanted: Option<&Wanted<'_>>) -> MessageData {
+    let sample = MessageData::sample();
+    let Some(wanted) = wanted else { return sample };
+    let automation = wanted.within(&sample.automation().namespace);
+    sample.of_automation(&automation)
+}
+
+/// The data of the result that is meant.
+fn recorded_data(path: &Path, wanted: Option<&Wanted<'_>>) -> Result<MessageData, Failure> {
+    let place = if path.as_os_str() == "-" { "standard input".into() } else { path.display().to_string() };
+    let results = recorded::read(&read("the result", path)?).map_err(|error| {
+        Failure::new(format!(
+            "{place} is not what tagboat run or tagboat update printed with --output json: {}",
+            chain(&error)
+        ))
+    })?;
+    let (result, automation) = choose(&results, wanted, &place)?;
+    result.data(&automation).map_err(|error| Failure::new(format!("{place}: {}", chain(&error))))
+}
+
+/// The result that is meant, and its automation.
+fn choose<'r>(
+    results: &'r [Recorded],
+    wanted: Option<&Wanted<'_>>,
+    place: &str,
+) -> Result<(&'r Recorded, AutomationName), Failure> {
+    if let [result] = results
+        && result.automation().is_none()
+    {
+        let Some(wanted) = wanted else {
+            return Err(Failure::Usage(format!(
+                "the result in {place} is of no automation, since policies alone were given to the update: say by --name \
+                 [NAMESPACE/]NAME of which one the message should be"
+            )));
+        };
+        return Ok((result, wanted.within(DEFAULT_NAMESPACE)));
+    }
+    let known: Vec<(&Recorded, AutomationName)> =
+        results.iter().filter_map(|result| Some((result, result.automation()?))).collect();
+    let names = known.iter().map(|(_, name)| name.to_string()).collect::<Vec<_>>().join(", ");
+    let mut found = known
+        .into_iter()
+        .filter(|(_, name)| wanted.is_none_or(|wanted| wanted.fits(name)))
+        .collect::<Vec<_>>();
+    match (found.pop(), found.is_empty(), wanted) {
+        (Some(one), true, _) => Ok(one),
+        (Some(_), false, _) => Err(Failure::Usage(format!(
+            "{place} holds the results of several automations ({names}); say which by --name NAMESPACE/NAME"
+        ))),
+        (None, _, None) => Err(Failure::new(format!("{place} holds no result of an automation"))),
+        (None, _, Some(wanted)) => {
+            let there = if names.is_empty() { "none".to_owned() } else { names };
+            Err(Failure::Usage(format!(
+                "--name {}: no automation of that name is in {place}; there is {there}",
+                wanted.text
+            )))
+        }
+    }
+}

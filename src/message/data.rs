@@ -1,0 +1,190 @@
+//! What a message can speak of.
+
+use std::collections::{BTreeMap, HashSet};
+use std::fmt;
+
+use super::clean::clean;
+use super::image::PolicyImage;
+use super::recorded;
+use crate::reference::ImageReference;
+use crate::update::{Change, Marker, ObjectIdentifier, PolicyName, ResultV2};
+
+/// The automation that a message is of. Prints as `namespace/name`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AutomationName {
+    /// The namespace.
+    pub namespace: String,
+    /// The name.
+    pub name: String,
+}
+
+impl fmt::Display for AutomationName {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}/{}", self.namespace, self.name)
+    }
+}
+
+/// The data of one message: who updated what, from what to what.
+///
+/// All that others wrote is [cleaned](super::clean) here, once; the values of the automation are as they are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MessageData {
+    automation: AutomationName,
+    values: BTreeMap<String, String>,
+    files: BTreeMap<String, BTreeMap<ObjectIdentifier, ObjectUpdate>>,
+}
+
+/// What changed in one object of a file.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ObjectUpdate {
+    /// The changes in the order of the document, repetitions included.
+    pub changes: Vec<Change>,
+    /// The images of the policies that changed something in it, each once, in the order of the changes.
+    pub images: Vec<PolicyImage>,
+}
+
+/// What changed in one object, over all files.
+#[derive(Debug, Clone, Default)]
+pub struct JoinedUpdate<'d> {
+    /// The changes, those of one file behind those of another.
+    pub changes: Vec<&'d Change>,
+    /// The images, each once.
+    pub images: Vec<&'d PolicyImage>,
+}
+
+/// The images of policies, by which a change finds the one that it is due to.
+pub type PolicyImages<'i> = BTreeMap<&'i PolicyName, &'i ImageReference>;
+
+impl MessageData {
+    /// The data of an update: what changed, and the images of the policies that were to be written.
+    pub fn new(
+        automation: &AutomationName,
+        values: BTreeMap<String, String>,
+        result: &ResultV2,
+        images: &PolicyImages<'_>,
+    ) -> Self {
+        let mut files: BTreeMap<String, BTreeMap<ObjectIdentifier, ObjectUpdate>> = BTreeMap::new();
+        for (file, objects) in &result.file_changes {
+            // Two names may become one when they are cleaned; then they share an entry, and nothing is lost.
+            let file = files.entry(clean(file)).or_default();
+            for (object, changes) in objects {
+                let update = file.entry(clean_object(object)).or_default();
+                changes.iter().for_each(|change| update.add(change, images));
+            }
+        }
+        let automation =
+            AutomationName { namespace: clean(&automation.namespace), name: clean(&automation.name) };
+        Self { automation, values, files }
+    }
+
+    /// Made-up data of every kind, for looking at templates.
+    pub fn sample() -> Self {
+        recorded::sample()
+    }
+
+    /// The same data as of another automation.
+    #[must_use]
+    pub fn of_automation(self, automation: &AutomationName) -> Self {
+        let automation =
+            AutomationName { namespace: clean(&automation.namespace), name: clean(&automation.name) };
+        Self { automation, ..self }
+    }
+
+    /// The same data with other `messageTemplateValues`.
+    #[must_use]
+    pub fn with_values(self, values: BTreeMap<String, String>) -> Self {
+        Self { values, ..self }
+    }
+
+    /// The automation.
+    pub fn automation(&self) -> &AutomationName {
+        &self.automation
+    }
+
+    /// `messageTemplateValues`, verbatim.
+    pub fn values(&self) -> &BTreeMap<String, String> {
+        &self.values
+    }
+
+    /// What changed, by file and object.
+    pub fn files(&self) -> &BTreeMap<String, BTreeMap<ObjectIdentifier, ObjectUpdate>> {
+        &self.files
+    }
+
+    /// All changes in the order of files and objects, without exact repetitions.
+    pub fn changes(&self) -> Vec<&Change> {
+        let mut seen = HashSet::new();
+        let changes = self.files.values().flat_map(BTreeMap::values).flat_map(|update| &update.changes);
+        changes.filter(|change| seen.insert((&change.old_value, &change.new_value, &change.setter))).collect()
+    }
+
+    /// All images in the order of files and objects, each once.
+    pub fn images(&self) -> Vec<&PolicyImage> {
+        let mut seen = HashSet::new();
+        let images = self.files.values().flat_map(BTreeMap::values).flat_map(|update| &update.images);
+        images.filter(|image| seen.insert(*image)).collect()
+    }
+
+    /// What changed by object, joined over all files in their order.
+    pub fn objects(&self) -> BTreeMap<&ObjectIdentifier, JoinedUpdate<'_>> {
+        let mut objects: BTreeMap<&ObjectIdentifier, JoinedUpdate<'_>> = BTreeMap::new();
+        for (object, update) in self.files.values().flatten() {
+            let joined = objects.entry(object).or_default();
+            joined.changes.extend(&update.changes);
+            for image in &update.images {
+                if !joined.images.contains(&image) {
+                    joined.images.push(image);
+                }
+            }
+        }
+        objects
+    }
+
+    /// How many bytes the texts in it have about.
+    pub(super) fn size(&self) -> usize {
+        let values = self.values.iter().map(|(key, value)| key.len() + value.len());
+        let files = self.files.iter().map(|(file, objects)| {
+            file.len() + objects.iter().map(|(object, update)| size_of(object, update)).sum::<usize>()
+        });
+        values.sum::<usize>() + files.sum::<usize>()
+    }
+}
+
+/// So much more than its texts does a change count for.
+const SIZE_OF_CHANGE: usize = 64;
+
+fn size_of(object: &ObjectIdentifier, update: &ObjectUpdate) -> usize {
+    let change = |change: &Change| {
+        SIZE_OF_CHANGE + change.old_value.len() + change.new_value.len() + change.setter.len()
+    };
+    let texts = [&object.api_version, &object.kind, &object.namespace, &object.name];
+    texts.map(String::len).iter().sum::<usize>() + update.changes.iter().map(change).sum::<usize>()
+}
+
+impl ObjectUpdate {
+    fn add(&mut self, change: &Change, images: &PolicyImages<'_>) {
+        let policy = Marker::of_setter(&change.setter).policy;
+        if let Some(image) = images.get(&policy) {
+            let policy = PolicyName { namespace: clean(&policy.namespace), name: clean(&policy.name) };
+            let image = PolicyImage { policy, image: (*image).clone() };
+            if !self.images.contains(&image) {
+                self.images.push(image);
+            }
+        }
+        self.changes.push(Change {
+            old_value: clean(&change.old_value),
+            new_value: clean(&change.new_value),
+            setter: clean(&change.setter),
+            line: change.line,
+        });
+    }
+}
+
+fn clean_object(object: &ObjectIdentifier) -> ObjectIdentifier {
+    ObjectIdentifier {
+        api_version: clean(&object.api_version),
+        kind: clean(&object.kind),
+        name: clean(&object.name),
+        namespace: clean(&object.namespace),
+    }
+}

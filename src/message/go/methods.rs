@@ -1,0 +1,113 @@
+//! What the values of Flux's types can be asked.
+
+use std::collections::HashSet;
+
+use tagboat_go_template::{Map, Slice, Text, Value};
+
+use super::image::IMAGE_REF;
+use super::types::{A_CHANGE, OBJECT_CHANGES, OBJECT_IMAGES};
+
+/// `types.NamespacedName.String`.
+pub(super) fn full_name(value: &Value, _: &[Value]) -> Result<Value, String> {
+    Ok(format!("{}/{}", text(value, "Namespace"), text(value, "Name")).into())
+}
+
+/// `update.ResultV2.Changes`: all changes by file and object, none twice.
+pub(super) fn changes(value: &Value, _: &[Value]) -> Result<Value, String> {
+    let mut seen = HashSet::new();
+    let files = entries(&field(value, "FileChanges")).into_iter();
+    let changes = files.flat_map(|(_, objects)| entries(&objects)).flat_map(|(_, changes)| items(&changes));
+    let changes: Vec<Value> = changes
+        .filter(|change| seen.insert(["OldValue", "NewValue", "Setter"].map(|name| text(change, name))))
+        .collect();
+    Ok(if changes.is_empty() { Slice::nil(&A_CHANGE) } else { Slice::new(&A_CHANGE, changes) }.into())
+}
+
+/// `update.ResultV2.Objects`: the changes by object, those of all files behind one another.
+pub(super) fn objects(value: &Value, _: &[Value]) -> Result<Value, String> {
+    let files = entries(&field(value, "FileChanges")).into_iter();
+    let mut joined = Joined::default();
+    for (object, changes) in files.flat_map(|(_, objects)| entries(&objects)) {
+        joined.add(object, items(&changes));
+    }
+    let objects =
+        joined.objects.into_iter().map(|(object, changes)| (object, Slice::new(&A_CHANGE, changes).into()));
+    Ok(Map::new(&OBJECT_CHANGES, objects).into())
+}
+
+/// `update.Result.Images`: all images by file and object, none twice.
+pub(super) fn images(value: &Value, _: &[Value]) -> Result<Value, String> {
+    let files = entries(&field(value, "Files")).into_iter();
+    let images =
+        files.flat_map(|(_, file)| entries(&field(&file, "Objects"))).flat_map(|(_, images)| items(&images));
+    let images = once(images);
+    Ok(if images.is_empty() { Slice::nil(&IMAGE_REF) } else { Slice::new(&IMAGE_REF, images) }.into())
+}
+
+/// `update.Result.Objects`: the images by object, over all files, each once in an object.
+pub(super) fn image_objects(value: &Value, _: &[Value]) -> Result<Value, String> {
+    let files = entries(&field(value, "Files")).into_iter();
+    let mut joined = Joined::default();
+    for (object, images) in files.flat_map(|(_, file)| entries(&field(&file, "Objects"))) {
+        joined.add(object, items(&images));
+    }
+    let objects = joined.objects.into_iter();
+    let objects =
+        objects.map(|(object, images)| (object, Slice::new(&IMAGE_REF, once(images.into_iter())).into()));
+    Ok(Map::new(&OBJECT_IMAGES, objects).into())
+}
+
+/// What stands in several files for one object.
+#[derive(Default)]
+struct Joined {
+    objects: Vec<(Value, Vec<Value>)>,
+    places: std::collections::HashMap<[Text; 4], usize>,
+}
+
+impl Joined {
+    fn add(&mut self, object: Value, found: Vec<Value>) {
+        let key = ["APIVersion", "Kind", "Name", "Namespace"].map(|name| text(&object, name));
+        let place = *self.places.entry(key).or_insert(self.objects.len());
+        match self.objects.get_mut(place) {
+            Some((_, items)) => items.extend(found),
+            None => self.objects.push((object, found)),
+        }
+    }
+}
+
+/// Images without repetitions: two are the same when their texts and policies are.
+fn once(images: impl Iterator<Item = Value>) -> Vec<Value> {
+    let mut seen = HashSet::new();
+    images
+        .filter(|image| {
+            let policy = field(image, "policy");
+            let image = field(&field(image, "Reference"), "original");
+            seen.insert((as_text(image), text(&policy, "Namespace"), text(&policy, "Name")))
+        })
+        .collect()
+}
+
+/// A field of a struct.
+pub(super) fn field(value: &Value, name: &str) -> Value {
+    match value {
+        Value::Struct(object) => object.field(name).unwrap_or(Value::Nil),
+        _ => Value::Nil,
+    }
+}
+
+/// A field that is a text.
+pub(super) fn text(value: &Value, name: &str) -> Text {
+    as_text(field(value, name))
+}
+
+fn as_text(value: Value) -> Text {
+    if let Value::String(text) = value { text } else { Text::default() }
+}
+
+fn entries(value: &Value) -> Vec<(Value, Value)> {
+    if let Value::Map(map) = value { map.entries() } else { Vec::new() }
+}
+
+fn items(value: &Value) -> Vec<Value> {
+    if let Value::Slice(slice) = value { slice.to_vec() } else { Vec::new() }
+}

@@ -1,0 +1,53 @@
+//! Messages in Go's language.
+//!
+//! [`types`] describes the data as Flux's types, [`value`] makes values of them, [`methods`] is what these can be
+//! asked; images have a file of their own, [`image`].
+
+mod image;
+mod methods;
+mod types;
+mod value;
+
+use tagboat_go_template as engine;
+
+use super::data::MessageData;
+use super::error::{MessageFault, RemovedField, TemplateFault};
+use super::limits::limits;
+
+/// What Flux calls the template, which shows in errors.
+const NAME: &str = "commit message";
+
+/// What Flux's own check for removed fields looks for.
+const NO_UPDATED: &str = "can't evaluate field Updated in type source.TemplateData";
+const NO_IMAGE_RESULT: &str = "can't evaluate field ImageResult in type update.Result";
+
+/// A template in Go's language.
+#[derive(Debug)]
+pub(super) struct GoTemplate {
+    template: engine::Template,
+}
+
+impl GoTemplate {
+    pub(super) fn compile(text: &str) -> Result<Self, TemplateFault> {
+        let template = engine::Template::parse(NAME, text).map_err(TemplateFault::Go)?;
+        Ok(Self { template })
+    }
+
+    pub(super) fn render(&self, data: &MessageData) -> Result<Vec<u8>, MessageFault> {
+        let value = value::template_data(data);
+        self.template.render_within(&value, limits(data)).map_err(MessageFault::Go)
+    }
+
+    /// Renders as Flux of today does, without the fields that it removed.
+    pub(super) fn removed_field(&self, data: &MessageData) -> Option<RemovedField> {
+        let value = value::template_data_of_today(data);
+        let error = self.template.render_within(&value, limits(data)).err()?.to_string();
+        if error.contains(NO_UPDATED) {
+            Some(RemovedField::Updated)
+        } else if error.contains(NO_IMAGE_RESULT) {
+            Some(RemovedField::ImageResult)
+        } else {
+            None
+        }
+    }
+}

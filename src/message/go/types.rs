@@ -1,0 +1,124 @@
+//! The types of the data, named and built as in Flux: names show in errors, in `%T` and in `typeOf`.
+
+use tagboat_go_template::{Field, Json, MapType, Method, StructType, TEXT_MAP, Type};
+
+use super::image::IMAGE_REF;
+use super::methods;
+
+/// What a template is given.
+pub(super) static TEMPLATE_DATA: StructType = StructType {
+    name: "source.TemplateData",
+    fields: &[
+        Field::new("AutomationObject", Type::Struct(&NAMESPACED_NAME)),
+        Field::new("Updated", Type::Struct(&RESULT)),
+        Field::new("Changed", Type::Struct(&RESULT_V2)),
+        Field::new("Values", Type::Map(&TEXT_MAP)),
+    ],
+    methods: &[],
+};
+
+/// The name of an object.
+pub(super) static NAMESPACED_NAME: StructType = StructType {
+    name: "types.NamespacedName",
+    fields: &[Field::new("Namespace", Type::String), Field::new("Name", Type::String)],
+    methods: &[Method::new("String", methods::full_name)],
+};
+
+/// Everything that changed.
+pub(super) static RESULT_V2: StructType = StructType {
+    name: "update.ResultV2",
+    fields: &[
+        Field::new("ImageResult", Type::Struct(&RESULT)),
+        Field::new("FileChanges", Type::Map(&FILE_CHANGES)),
+    ],
+    methods: &[Method::new("Changes", methods::changes), Method::new("Objects", methods::objects)],
+};
+
+/// The images that were written.
+pub(super) static RESULT: StructType = StructType {
+    name: "update.Result",
+    fields: &[Field::new("Files", Type::Map(&FILES))],
+    methods: &[Method::new("Images", methods::images), Method::new("Objects", methods::image_objects)],
+};
+
+/// The images that were written in one file.
+pub(super) static FILE_RESULT: StructType = StructType {
+    name: "update.FileResult",
+    fields: &[Field::new("Objects", Type::Map(&OBJECT_IMAGES))],
+    methods: &[],
+};
+
+/// An object, and what it is made of.
+pub(super) static OBJECT_IDENTIFIER: StructType = StructType {
+    name: "update.ObjectIdentifier",
+    fields: &[embedded("ResourceIdentifier", &RESOURCE_IDENTIFIER, Json::Plain)],
+    methods: &[],
+};
+
+pub(super) static RESOURCE_IDENTIFIER: StructType = StructType {
+    name: "yaml.ResourceIdentifier",
+    fields: &[embedded("TypeMeta", &TYPE_META, Json::Inline), embedded("NameMeta", &NAME_META, Json::Inline)],
+    methods: &[],
+};
+
+pub(super) static TYPE_META: StructType = StructType {
+    name: "yaml.TypeMeta",
+    fields: &[if_any("APIVersion", "apiVersion"), if_any("Kind", "kind")],
+    methods: &[],
+};
+
+pub(super) static NAME_META: StructType = StructType {
+    name: "yaml.NameMeta",
+    fields: &[if_any("Name", "name"), if_any("Namespace", "namespace")],
+    methods: &[],
+};
+
+/// One value replaced.
+pub(super) static CHANGE: StructType = StructType {
+    name: "update.Change",
+    fields: &[
+        Field::new("OldValue", Type::String),
+        Field::new("NewValue", Type::String),
+        Field::new("Setter", Type::String),
+    ],
+    methods: &[],
+};
+
+const OBJECT: Type = Type::Struct(&OBJECT_IDENTIFIER);
+pub(super) const A_CHANGE: Type = Type::Struct(&CHANGE);
+
+pub(super) static OBJECT_CHANGES: MapType =
+    MapType { name: Some("update.ObjectChanges"), key: OBJECT, value: Type::Slice(&A_CHANGE) };
+pub(super) static FILE_CHANGES: MapType =
+    MapType { name: None, key: Type::String, value: Type::Map(&OBJECT_CHANGES) };
+pub(super) static OBJECT_IMAGES: MapType =
+    MapType { name: None, key: OBJECT, value: Type::Slice(&IMAGE_REF) };
+pub(super) static FILES: MapType =
+    MapType { name: None, key: Type::String, value: Type::Struct(&FILE_RESULT) };
+
+/// What Flux of today gives a template.
+pub(super) static TEMPLATE_DATA_OF_TODAY: StructType = StructType {
+    name: "source.TemplateData",
+    fields: &[
+        Field::new("AutomationObject", Type::Struct(&NAMESPACED_NAME)),
+        Field::new("Changed", Type::Struct(&RESULT_OF_TODAY)),
+        Field::new("Values", Type::Map(&TEXT_MAP)),
+    ],
+    methods: &[],
+};
+
+/// Everything that changed, in Flux of today.
+pub(super) static RESULT_OF_TODAY: StructType = StructType {
+    name: "update.Result",
+    fields: &[Field::new("FileChanges", Type::Map(&FILE_CHANGES))],
+    methods: &[Method::new("Changes", methods::changes), Method::new("Objects", methods::objects)],
+};
+
+pub(super) const fn embedded(name: &'static str, kind: &'static StructType, json: Json) -> Field {
+    Field { name, of: Type::Struct(kind), embedded: true, json }
+}
+
+/// A text that JSON leaves out when it is empty.
+const fn if_any(name: &'static str, json: &'static str) -> Field {
+    Field { name, of: Type::String, embedded: false, json: Json::OmitEmpty(json) }
+}

@@ -1,0 +1,87 @@
+//! The data of a message as values of Flux's types.
+
+use std::collections::HashMap;
+
+use tagboat_go_template::{Map, Slice, Struct, TEXT_MAP, Value};
+
+use super::image::{IMAGE_REF, image_ref};
+use super::types::{
+    A_CHANGE, CHANGE, FILE_CHANGES, FILE_RESULT, FILES, NAME_META, NAMESPACED_NAME, OBJECT_CHANGES,
+    OBJECT_IDENTIFIER, OBJECT_IMAGES, RESOURCE_IDENTIFIER, RESULT, RESULT_OF_TODAY, RESULT_V2, TEMPLATE_DATA,
+    TEMPLATE_DATA_OF_TODAY, TYPE_META,
+};
+use crate::message::data::MessageData;
+use crate::message::image::PolicyImage;
+use crate::update::{Change, ObjectIdentifier};
+
+/// The data as a template is given them.
+pub(super) fn template_data(data: &MessageData) -> Value {
+    let images = images(data);
+    let changed = structure(&RESULT_V2, vec![images.clone(), file_changes(data)]);
+    structure(&TEMPLATE_DATA, vec![automation(data), images, changed, values(data)])
+}
+
+/// The data as Flux of today gives them.
+pub(super) fn template_data_of_today(data: &MessageData) -> Value {
+    let changed = structure(&RESULT_OF_TODAY, vec![file_changes(data)]);
+    structure(&TEMPLATE_DATA_OF_TODAY, vec![automation(data), changed, values(data)])
+}
+
+fn structure(kind: &'static tagboat_go_template::StructType, fields: Vec<Value>) -> Value {
+    Struct::new(kind, fields).into()
+}
+
+fn automation(data: &MessageData) -> Value {
+    namespaced_name(&data.automation().namespace, &data.automation().name)
+}
+
+/// A `types.NamespacedName`.
+pub(super) fn namespaced_name(namespace: &str, name: &str) -> Value {
+    structure(&NAMESPACED_NAME, vec![namespace.into(), name.into()])
+}
+
+fn values(data: &MessageData) -> Value {
+    if data.values().is_empty() {
+        return Map::nil(&TEXT_MAP).into();
+    }
+    let values = data.values().iter();
+    Map::new(&TEXT_MAP, values.map(|(key, value)| (key.as_str().into(), value.as_str().into()))).into()
+}
+
+fn file_changes(data: &MessageData) -> Value {
+    let files = data.files().iter().map(|(file, objects)| {
+        let objects = objects.iter().map(|(identifier, update)| {
+            let changes = update.changes.iter().map(change).collect();
+            (object(identifier), Slice::new(&A_CHANGE, changes).into())
+        });
+        (file.as_str().into(), Map::new(&OBJECT_CHANGES, objects).into())
+    });
+    Map::new(&FILE_CHANGES, files).into()
+}
+
+fn change(change: &Change) -> Value {
+    let texts = [&change.old_value, &change.new_value, &change.setter];
+    structure(&CHANGE, texts.map(|text| text.as_str().into()).into())
+}
+
+fn object(object: &ObjectIdentifier) -> Value {
+    let kind = structure(&TYPE_META, vec![object.api_version.as_str().into(), object.kind.as_str().into()]);
+    let name = structure(&NAME_META, vec![object.name.as_str().into(), object.namespace.as_str().into()]);
+    structure(&OBJECT_IDENTIFIER, vec![structure(&RESOURCE_IDENTIFIER, vec![kind, name])])
+}
+
+/// An `update.Result`: the images by file and object.
+fn images(data: &MessageData) -> Value {
+    let mut made: HashMap<&PolicyImage, Value> = HashMap::new();
+    let files = data.files().iter().map(|(file, objects)| {
+        let mut found = Vec::new();
+        for (identifier, update) in objects.iter().filter(|(_, update)| !update.images.is_empty()) {
+            let images = update.images.iter();
+            let images = images.map(|image| made.entry(image).or_insert_with(|| image_ref(image)).clone());
+            found.push((object(identifier), Slice::new(&IMAGE_REF, images.collect()).into()));
+        }
+        let objects = Map::new(&OBJECT_IMAGES, found);
+        (file.as_str().into(), structure(&FILE_RESULT, vec![objects.into()]))
+    });
+    structure(&RESULT, vec![Map::new(&FILES, files.collect::<Vec<_>>()).into()])
+}

@@ -1,0 +1,123 @@
+//! The loop of handlebars, with an end.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use ::handlebars::{
+    BlockContext, BlockParams, Context, Handlebars, Helper, HelperDef, HelperResult, JsonValue, Output,
+    PathAndJson, RenderContext, RenderError, RenderErrorReason, Renderable,
+};
+
+/// `each` as handlebars has it, for so many rounds in all.
+pub(super) struct Each {
+    most: usize,
+    left: AtomicUsize,
+}
+
+/// One round of a loop.
+struct Round<'a> {
+    index: usize,
+    is_last: bool,
+    /// The key of an object's member.
+    key: Option<&'a str>,
+    item: &'a JsonValue,
+}
+
+impl Each {
+    /// A loop whose rounds count together wherever it is used.
+    pub(super) fn new(most: usize) -> Self {
+        Self { most, left: AtomicUsize::new(most) }
+    }
+
+    fn take(&self, rounds: usize) -> Result<(), RenderError> {
+        let left = self.left.load(Ordering::Relaxed);
+        let Some(left) = left.checked_sub(rounds) else {
+            let words = format!("the loops take more than the limit of {} rounds", self.most);
+            return Err(RenderErrorReason::Other(words).into());
+        };
+        self.left.store(left, Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+impl HelperDef for Each {
+    fn call<'reg: 'rc, 'rc>(
+        &self,
+        helper: &Helper<'rc>,
+        registry: &'reg Handlebars<'reg>,
+        context: &'rc Context,
+        rendering: &mut RenderContext<'reg, 'rc>,
+        output: &mut dyn Output,
+    ) -> HelperResult {
+        let list = helper.param(0).ok_or(RenderErrorReason::ParamNotFoundForIndex("each", 0))?;
+        let Some(body) = helper.template() else { return Ok(()) };
+        let rounds = match list.value() {
+            JsonValue::Array(items) => rounds(items.iter().map(|item| (None, item))),
+            JsonValue::Object(members) => {
+                rounds(members.iter().map(|(key, item)| (Some(key.as_str()), item)))
+            }
+            _ if helper.inverse().is_none() => {
+                return Err(RenderError::strict_error(list.relative_path()));
+            }
+            _ => Vec::new(),
+        };
+        self.take(rounds.len() + 1)?;
+        if rounds.is_empty() {
+            return match helper.inverse() {
+                Some(inverse) => inverse.render(registry, context, rendering, output),
+                None => Ok(()),
+            };
+        }
+        rendering.push_block(BlockContext::new());
+        for round in &rounds {
+            if let Some(block) = rendering.block_mut() {
+                round.enter(block, list, helper)?;
+            }
+            body.render(registry, context, rendering, output)?;
+        }
+        rendering.pop_block();
+        Ok(())
+    }
+}
+
+fn rounds<'a>(items: impl ExactSizeIterator<Item = (Option<&'a str>, &'a JsonValue)>) -> Vec<Round<'a>> {
+    let last = items.len().wrapping_sub(1);
+    let round = |(index, (key, item))| Round { index, is_last: index == last, key, item };
+    items.enumerate().map(round).collect()
+}
+
+impl Round<'_> {
+    /// Makes the item what names in the block mean.
+    fn enter<'rc>(
+        &self,
+        block: &mut BlockContext<'rc>,
+        list: &PathAndJson<'rc>,
+        helper: &Helper<'rc>,
+    ) -> Result<(), RenderError> {
+        block.set_local_var("first", (self.index == 0).into());
+        block.set_local_var("last", self.is_last.into());
+        block.set_local_var("index", self.index.into());
+        let key: JsonValue = self.key.map_or_else(|| self.index.into(), Into::into);
+        if self.key.is_some() {
+            block.set_local_var("key", key.clone());
+        }
+        if let Some(path) = list.context_path() {
+            let mut path = path.clone();
+            path.push(self.key.map_or_else(|| self.index.to_string(), str::to_owned));
+            *block.base_path_mut() = path;
+        } else {
+            block.set_base_value(self.item.clone());
+        }
+        if !helper.has_block_param() {
+            return Ok(());
+        }
+        let mut names = BlockParams::new();
+        if let Some(item) = helper.block_param() {
+            names.add_value(item, self.item.clone())?;
+        } else if let Some((item, name)) = helper.block_param_pair() {
+            names.add_value(item, self.item.clone())?;
+            names.add_value(name, key)?;
+        }
+        block.set_block_params(names);
+        Ok(())
+    }
+}

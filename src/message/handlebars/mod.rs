@@ -1,0 +1,117 @@
+//! Messages in handlebars: strict, plain text, without files, and with an end.
+//!
+//! The crate has no bounds of its own, so what could run for ever is bounded here: [`nesting`] looks at a template
+//! before it is read, [`each`] counts the rounds of loops, and the output stops at its limit.
+
+mod each;
+mod nesting;
+mod value;
+
+use std::fmt;
+use std::io;
+
+use ::handlebars::{
+    Context, Decorator, Handlebars, HelperResult, RenderContext, RenderError, RenderErrorReason, Renderable,
+    Template, TemplateErrorReason, WriteOutput, no_escape,
+};
+
+use self::each::Each;
+use super::data::MessageData;
+use super::error::{MessageFault, TemplateFault};
+use super::limits::limits;
+
+/// A template in handlebars.
+pub(super) struct HandlebarsTemplate {
+    template: Template,
+}
+
+impl fmt::Debug for HandlebarsTemplate {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("HandlebarsTemplate")
+    }
+}
+
+impl HandlebarsTemplate {
+    pub(super) fn compile(text: &str) -> Result<Self, TemplateFault> {
+        let fault = |place, cause| TemplateFault::Handlebars { place, cause };
+        nesting::check(text).map_err(|cause| fault(None, cause))?;
+        let template = Template::compile(text).map_err(|error| {
+            let cause = match error.reason() {
+                TemplateErrorReason::InvalidSyntax(words) => one_line(words),
+                other => one_line(&other.to_string()),
+            };
+            fault(error.pos(), cause)
+        })?;
+        Ok(Self { template })
+    }
+
+    pub(super) fn render(&self, data: &MessageData) -> Result<Vec<u8>, MessageFault> {
+        let limits = limits(data);
+        let registry = registry(limits.steps);
+        let fault = |error: &RenderError| MessageFault::Handlebars {
+            place: error.line_no.zip(error.column_no),
+            cause: describe(error, limits.output),
+        };
+        let context = Context::from(value::template_data(data));
+        let mut message = Bounded { bytes: Vec::new(), most: limits.output };
+        let mut output = WriteOutput::new(&mut message);
+        self.template
+            .render(&registry, &context, &mut RenderContext::new(None), &mut output)
+            .map_err(|error| fault(&error))?;
+        Ok(message.bytes)
+    }
+}
+
+/// What templates may use.
+fn registry(steps: usize) -> Handlebars<'static> {
+    let mut registry = Handlebars::new();
+    registry.set_strict_mode(true);
+    registry.register_escape_fn(no_escape);
+    registry.register_helper("each", Box::new(Each::new(steps)));
+    registry.unregister_helper("log");
+    // Partials could call one another without end.
+    registry.register_decorator("inline", Box::new(refuse_inline));
+    registry
+}
+
+fn refuse_inline(
+    _: &Decorator<'_>,
+    _: &Handlebars<'_>,
+    _: &Context,
+    _: &mut RenderContext<'_, '_>,
+) -> HelperResult {
+    Err(RenderErrorReason::Other("inline partials are not supported in commit messages".to_owned()).into())
+}
+
+/// What went wrong, without the place.
+fn describe(error: &RenderError, most: usize) -> String {
+    match error.reason() {
+        RenderErrorReason::MissingVariable(Some(name)) => format!("there is no {name:?} in the data"),
+        RenderErrorReason::IOError(_) => format!("the message is longer than the limit of {most} bytes"),
+        other => one_line(&other.to_string()),
+    }
+}
+
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Bytes up to a limit.
+struct Bounded {
+    bytes: Vec<u8>,
+    most: usize,
+}
+
+impl io::Write for Bounded {
+    fn write(&mut self, part: &[u8]) -> io::Result<usize> {
+        if self.bytes.len() + part.len() > self.most {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+        self.bytes.extend_from_slice(part);
+        Ok(part.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,76 @@
+//! How deep the parts of a template stand in one another, seen before it is parsed: parser and renderer go down
+//! with them.
+
+/// How deep blocks and subexpressions may go.
+const DEEPEST: usize = 100;
+
+/// Refuses a template that goes too deep. Each `else` counts like a block, as it does for the renderer.
+pub(super) fn check(text: &str) -> Result<(), String> {
+    let too_deep = || format!("blocks or expressions stand in one another deeper than {DEEPEST} levels");
+    let mut blocks: Vec<usize> = Vec::new();
+    for tag in text.split("{{").skip(1) {
+        let tag = tag.split("}}").next().unwrap_or(tag);
+        if parentheses(tag) > DEEPEST {
+            return Err(too_deep());
+        }
+        let tag = tag.trim_start_matches(['{', '~', ' ', '\t', '\r', '\n']);
+        match tag.as_bytes().first() {
+            Some(b'#') => blocks.push(1),
+            Some(b'/') => {
+                blocks.pop();
+            }
+            Some(b'^') => begin_else(&mut blocks),
+            _ if tag.starts_with("else") => begin_else(&mut blocks),
+            _ => {}
+        }
+        if blocks.iter().sum::<usize>() > DEEPEST {
+            return Err(too_deep());
+        }
+    }
+    Ok(())
+}
+
+/// `{{^` may begin an inverse block as well; counted as part of the block around it, the depth is the same.
+fn begin_else(blocks: &mut Vec<usize>) {
+    match blocks.last_mut() {
+        Some(block) => *block += 1,
+        None => blocks.push(1),
+    }
+}
+
+fn parentheses(tag: &str) -> usize {
+    let (mut depth, mut deepest) = (0_usize, 0);
+    for byte in tag.bytes() {
+        match byte {
+            b'(' => depth += 1,
+            b')' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        deepest = deepest.max(depth);
+    }
+    deepest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_too_deep_is_refused() {
+        let blocks = |count: usize| "{{#if x}}".repeat(count) + &"{{/if}}".repeat(count);
+        for (text, is_allowed) in [
+            (blocks(DEEPEST), true),
+            (blocks(DEEPEST + 1), false),
+            (blocks(60).repeat(100), true),
+            (format!("{{{{#if a}}}}{}{{{{/if}}}}", "{{else if b}}".repeat(DEEPEST)), false),
+            (format!("{{{{#if a}}}}{}{{{{/if}}}}", "{{~^if b}}".repeat(DEEPEST)), false),
+            ("{{#if a}}{{else}}{{/if}}".repeat(1000), true),
+            (format!("{{{{len {}x{}}}}}", "(y ".repeat(101), ")".repeat(101)), false),
+            (format!("{{{{len {}x{}}}}}", "(y ".repeat(100), ")".repeat(100)), true),
+            (":-(".repeat(1000), true),
+            ("{{#if x}} :-( ".repeat(50), true),
+        ] {
+            assert_eq!(check(&text).is_ok(), is_allowed, "{:.60}", text);
+        }
+    }
+}

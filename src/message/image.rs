@@ -1,0 +1,96 @@
+//! What can be asked about the image of a policy.
+
+use crate::reference::ImageReference;
+use crate::update::PolicyName;
+
+/// What Docker Hub is called, also where a name has no registry.
+const DOCKER_HUB: &str = "index.docker.io";
+
+/// The latest image of a policy.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct PolicyImage {
+    /// The policy.
+    pub policy: PolicyName,
+    /// Its image.
+    pub image: ImageReference,
+}
+
+impl PolicyImage {
+    /// The digest, else the tag.
+    pub fn identifier(&self) -> &str {
+        match &self.image.digest {
+            Some(digest) => digest.as_str(),
+            None => self.image.tag.as_str(),
+        }
+    }
+
+    /// The registry; Docker Hub is `index.docker.io`.
+    pub fn registry(&self) -> &str {
+        match self.split().0 {
+            "docker.io" => DOCKER_HUB,
+            registry => registry,
+        }
+    }
+
+    /// The name as written, without the registry.
+    pub(super) fn written_repository(&self) -> &str {
+        self.split().1
+    }
+
+    /// The name without the registry; a single word of Docker Hub's stands in `library/`.
+    pub fn repository(&self) -> String {
+        let repository = self.written_repository();
+        let is_official = self.registry() == DOCKER_HUB && !repository.contains('/');
+        if is_official { format!("library/{repository}") } else { repository.to_owned() }
+    }
+
+    /// Registry and repository, then `@` and the digest, else `:` and the tag.
+    pub fn name(&self) -> String {
+        let mark = if self.image.digest.is_some() { '@' } else { ':' };
+        format!("{}/{}{mark}{}", self.registry(), self.repository(), self.identifier())
+    }
+
+    fn split(&self) -> (&str, &str) {
+        let name = self.image.name.as_str();
+        match name.split_once('/') {
+            Some((registry, repository)) if registry.contains(['.', ':']) => (registry, repository),
+            _ => (DOCKER_HUB, name),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn docker_hub_is_filled_in() {
+        let digest = format!("sha256:{}", "0a".repeat(32));
+        for (image, registry, repository, name) in [
+            ("busybox:1", "index.docker.io", "library/busybox", "index.docker.io/library/busybox:1"),
+            ("org/app:1", "index.docker.io", "org/app", "index.docker.io/org/app:1"),
+            (
+                "docker.io/busybox:1",
+                "index.docker.io",
+                "library/busybox",
+                "index.docker.io/library/busybox:1",
+            ),
+            ("index.docker.io/org/app:1", "index.docker.io", "org/app", "index.docker.io/org/app:1"),
+            ("ghcr.io/app:1", "ghcr.io", "app", "ghcr.io/app:1"),
+            ("localhost:5000/app:1", "localhost:5000", "app", "localhost:5000/app:1"),
+            ("localhost/app:1", "index.docker.io", "localhost/app", "index.docker.io/localhost/app:1"),
+        ] {
+            let policy = PolicyName { namespace: "n".to_owned(), name: "p".to_owned() };
+            let mut of_policy = PolicyImage { policy, image: ImageReference::parse(image).unwrap() };
+            assert_eq!(
+                (of_policy.registry(), &*of_policy.repository(), &*of_policy.name()),
+                (registry, repository, name),
+                "{image}"
+            );
+            assert_eq!(of_policy.identifier(), "1");
+            of_policy.image = ImageReference::parse(&format!("{image}@{digest}")).unwrap();
+            assert_eq!(of_policy.identifier(), digest);
+            assert_eq!(of_policy.name(), format!("{registry}/{repository}@{digest}"));
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! Templates that ship with the program, by name.
+
+use super::error::TemplateFault;
+
+/// What a template begins with that names a preset.
+const PREFIX: &str = "preset:";
+
+/// A template that ships with the program, in Go's language.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Preset {
+    /// The name behind `preset:`.
+    pub name: &'static str,
+    /// What messages of it look like, in a few words.
+    pub summary: &'static str,
+    /// The template.
+    pub text: &'static str,
+}
+
+const PRESETS: [Preset; 3] = [
+    Preset {
+        name: "detailed",
+        summary: "the automation, then each file with its objects and their changes",
+        text: include_str!("../../templates/commit/detailed.tmpl"),
+    },
+    Preset {
+        name: "conventional",
+        summary: "a conventional commit: chore(AUTOMATION): update IMAGE to TAG, with the changes and a footer",
+        text: include_str!("../../templates/commit/conventional.tmpl"),
+    },
+    Preset {
+        name: "summary",
+        summary: "one line with counts, then the automation and the images as trailers",
+        text: include_str!("../../templates/commit/summary.tmpl"),
+    },
+];
+
+/// All presets.
+pub fn presets() -> &'static [Preset] {
+    &PRESETS
+}
+
+/// The preset that a template is wholly the name of, if it is.
+///
+/// # Errors
+///
+/// When there is none of that name.
+pub(super) fn named_by(text: &str) -> Result<Option<&'static Preset>, TemplateFault> {
+    let Some(name) = text.trim().strip_prefix(PREFIX) else { return Ok(None) };
+    if name.contains(char::is_whitespace) || name.contains("{{") {
+        return Ok(None);
+    }
+    match PRESETS.iter().find(|preset| preset.name == name) {
+        Some(preset) => Ok(Some(preset)),
+        None => {
+            let known = PRESETS.map(|preset| format!("preset:{}", preset.name)).join(", ");
+            Err(TemplateFault::UnknownPreset { name: name.to_owned(), known })
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_preset_is_named_by_a_whole_template() {
+        for preset in presets() {
+            let named = named_by(&format!(" preset:{}\n", preset.name)).unwrap();
+            assert_eq!(named, Some(preset));
+        }
+        for text in [
+            "",
+            "preset",
+            "preset: summary",
+            "use preset:summary",
+            "preset:summary\nand more",
+            "preset:{{ .x }}",
+        ] {
+            assert_eq!(named_by(text).unwrap(), None, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn an_unknown_name_lists_those_that_exist() {
+        for name in ["", "sumary", "Summary"] {
+            let error = named_by(&format!("preset:{name}")).unwrap_err();
+            let words = format!(
+                "there is no preset {name:?}; there are preset:detailed, preset:conventional, preset:summary"
+            );
+            assert_eq!(error.to_string(), words);
+        }
+    }
+}

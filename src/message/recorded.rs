@@ -1,0 +1,254 @@
+//! Results that were printed as JSON, as data of messages.
+//!
+//! `tagboat run --output json` prints a list of results, `tagboat update --output json` one. Of each only its
+//! `automation` and its `changes` must be there; what is not known is passed over.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+
+use super::data::{AutomationName, MessageData};
+use crate::reference::{ImageReference, ReferenceError};
+use crate::update::{Change, Marker, ObjectIdentifier, PolicyName, ResultV2};
+
+/// Why a text is no result.
+#[derive(Debug, thiserror::Error)]
+pub enum RecordError {
+    /// It is no JSON, or no result.
+    #[error("at {path} (line {line}, column {column})")]
+    Json {
+        /// The path of the member.
+        path: String,
+        /// The line, counted from 1.
+        line: usize,
+        /// The column, counted from 1.
+        column: usize,
+        /// What is wrong there.
+        #[source]
+        cause: serde_json::Error,
+    },
+    /// The image of a policy is no image reference.
+    #[error("the image of the policy {policy} under \"policies\" cannot be used")]
+    Image {
+        /// The policy's key.
+        policy: String,
+        /// What is wrong with it.
+        #[source]
+        cause: ReferenceError,
+    },
+}
+
+/// One result.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Recorded {
+    automation: Option<Name>,
+    changes: BTreeMap<String, File>,
+    values: Option<BTreeMap<String, String>>,
+    policies: Option<BTreeMap<String, Image>>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+struct Name {
+    #[serde(default)]
+    namespace: String,
+    name: String,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+struct Image {
+    name: String,
+    #[serde(default)]
+    tag: String,
+    #[serde(default)]
+    digest: Option<String>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+struct File {
+    objects: Vec<Object>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+#[derive(Default)]
+struct Object {
+    api_version: String,
+    kind: String,
+    namespace: String,
+    name: String,
+    changes: Vec<RecordedChange>,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct RecordedChange {
+    old_value: String,
+    new_value: String,
+    setter: String,
+    line: usize,
+}
+
+/// Which of the two forms a document has.
+#[derive(Deserialize)]
+struct Form {
+    automations: Option<serde::de::IgnoredAny>,
+}
+
+#[derive(Deserialize)]
+struct List {
+    automations: Vec<Recorded>,
+}
+
+/// Reads what `--output json` printed: the results in it, in their order.
+///
+/// # Errors
+///
+/// When it is no JSON, or a member has another form than a result has.
+pub fn read(json: &[u8]) -> Result<Vec<Recorded>, RecordError> {
+    let form: Form = parse(json)?;
+    if form.automations.is_some() {
+        let list: List = parse(json)?;
+        Ok(list.automations)
+    } else {
+        Ok(vec![parse(json)?])
+    }
+}
+
+fn parse<T: DeserializeOwned>(json: &[u8]) -> Result<T, RecordError> {
+    let mut reader = serde_json::Deserializer::from_slice(json);
+    let failed = |path: String, cause: serde_json::Error| {
+        let path = if path == "." { "the top".to_owned() } else { path };
+        RecordError::Json { path, line: cause.line(), column: cause.column(), cause }
+    };
+    let value = serde_path_to_error::deserialize(&mut reader)
+        .map_err(|error| failed(error.path().to_string(), error.into_inner()))?;
+    reader.end().map_err(|error| failed(".".to_owned(), error))?;
+    Ok(value)
+}
+
+impl Recorded {
+    /// The automation; none where policies alone were given to the update.
+    pub fn automation(&self) -> Option<AutomationName> {
+        let name = self.automation.as_ref()?;
+        Some(AutomationName { namespace: name.namespace.clone(), name: name.name.clone() })
+    }
+
+    /// The result as the data of a message of an automation.
+    ///
+    /// # Errors
+    ///
+    /// When the image of a policy that changed something is no image reference.
+    pub fn data(&self, automation: &AutomationName) -> Result<MessageData, RecordError> {
+        let result = self.result();
+        let mut images: BTreeMap<PolicyName, ImageReference> = BTreeMap::new();
+        for change in result.changes() {
+            let policy = Marker::of_setter(&change.setter).policy;
+            if images.contains_key(&policy) {
+                continue;
+            }
+            if let Some((key, image)) = self.image(&policy) {
+                let read = ImageReference::from_parts(&image.name, &image.tag, image.digest.as_deref());
+                let image = read.map_err(|cause| RecordError::Image { policy: key.clone(), cause })?;
+                images.insert(policy, image);
+            }
+        }
+        let values = self.values.clone().unwrap_or_default();
+        Ok(MessageData::new(automation, values, &result, &images.iter().collect()))
+    }
+
+    /// The image of a policy, which goes by its name, or by that with its namespace where two have the same name.
+    fn image(&self, policy: &PolicyName) -> Option<(&String, &Image)> {
+        let policies = self.policies.as_ref()?;
+        policies.get_key_value(&policy.to_string()).or_else(|| policies.get_key_value(&policy.name))
+    }
+
+    fn result(&self) -> ResultV2 {
+        let mut result = ResultV2::default();
+        for (file, File { objects }) in &self.changes {
+            let file = result.file_changes.entry(file.clone()).or_default();
+            for object in objects {
+                let identifier = ObjectIdentifier {
+                    api_version: object.api_version.clone(),
+                    kind: object.kind.clone(),
+                    name: object.name.clone(),
+                    namespace: object.namespace.clone(),
+                };
+                let changes = object.changes.iter().map(|change| Change {
+                    old_value: change.old_value.clone(),
+                    new_value: change.new_value.clone(),
+                    setter: change.setter.clone(),
+                    line: change.line,
+                });
+                file.entry(identifier).or_default().extend(changes);
+            }
+        }
+        result
+    }
+}
+
+/// The embedded sample.
+pub(super) fn sample() -> MessageData {
+    let results = read(include_bytes!("../../templates/commit/sample.json"));
+    let sample = results.expect("the sample is a result").remove(0);
+    let automation = sample.automation().expect("the sample has an automation");
+    sample.data(&automation).expect("the images of the sample are references")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sentence::chain;
+
+    #[test]
+    fn both_forms_are_read_and_what_is_not_known_is_passed_over() {
+        let one = r#"{"automation": {"namespace": "n", "name": "a", "x": 1}, "changes": {}, "new": [1]}"#;
+        for (json, names) in [
+            (one.to_owned(), vec!["n/a"]),
+            (format!(r#"{{"automations": [{one}, {one}], "more": null}}"#), vec!["n/a", "n/a"]),
+            (r#"{"automations": []}"#.to_owned(), vec![]),
+            (r#"{"changes": {}, "automations": null}"#.to_owned(), vec!["none"]),
+        ] {
+            let results = read(json.as_bytes()).unwrap();
+            let found: Vec<String> = results
+                .iter()
+                .map(|result| result.automation().map_or("none".to_owned(), |name| name.to_string()))
+                .collect();
+            assert_eq!(found, names, "{json}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_result_is_refused_with_its_place() {
+        for (json, words) in [
+            ("", "at the top (line 1, column 0): EOF while parsing a value at line 1 column 0"),
+            ("[]", "at the top"),
+            (r#"{"automation": {"name": "a"}}"#, "missing field `changes`"),
+            (r#"{"changes": {"f": {}}}"#, "at changes.f"),
+            (r#"{"changes": {"f": {"objects": [{"kind": 1}]}}}"#, "at changes.f.objects[0].kind"),
+            (r#"{"changes": {}} x"#, "trailing characters"),
+            (r#"{"automations": [{"changes": {}}, {}]}"#, "at automations[1]"),
+        ] {
+            let error = chain(&read(json.as_bytes()).unwrap_err());
+            assert!(error.contains(words), "{json}: {error}");
+        }
+    }
+
+    #[test]
+    fn images_are_those_of_the_policies_that_changed_something() {
+        let json = r#"{"changes": {"f": {"objects": [{"changes": [
+            {"setter": "n:one:tag"}, {"setter": "n:two:name"}, {"setter": "m:two"}, {"setter": "n:gone"}
+        ]}]}}, "policies": {
+            "one": {"name": "reg.io/one", "tag": "1", "digest": ""}, "idle": {"name": "UPPER", "tag": ""},
+            "n/two": {"name": "reg.io/nn", "tag": "2"}, "m/two": {"name": "reg.io/mm", "tag": "3"}
+        }}"#;
+        let automation = AutomationName { namespace: "n".to_owned(), name: "a".to_owned() };
+        let data = read(json.as_bytes()).unwrap()[0].data(&automation).unwrap();
+        let objects = data.files()["f"].values();
+        let images: Vec<String> = objects
+            .flat_map(|update| &update.images)
+            .map(|image| format!("{} {}", image.policy, image.image))
+            .collect();
+        assert_eq!(images, ["n/one reg.io/one:1", "n/two reg.io/nn:2", "m/two reg.io/mm:3"]);
+    }
+}
