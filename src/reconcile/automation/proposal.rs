@@ -3,7 +3,7 @@
 use tagboat_api::Reason;
 
 use crate::failing::Failing;
-use crate::git::{Author, CommitDraft, CommitTime, Proposer};
+use crate::git::{Author, CommitDraft, CommitTime, Proposer, SigningKey};
 use crate::update::{FileTree, MarkerIndex, ScopeError, TreeError, UpdatePlan, UpdateRequest, diff, plan};
 
 /// Updates a tree and proposes the result as a commit.
@@ -17,6 +17,8 @@ pub struct UpdateProposal {
     pub message: String,
     /// When the commit is made.
     pub time: CommitTime,
+    /// What signs the commit.
+    pub signer: Option<SigningKey>,
     /// Whether the changes are to be shown as a diff too.
     pub wants_diff: bool,
     /// What the last look at a tree found.
@@ -67,6 +69,7 @@ impl Proposer for UpdateProposal {
         let edits = std::mem::take(&mut plan.edits);
         self.plan = Some(plan);
         let (message, author, time) = (self.message.clone(), self.author.clone(), self.time);
-        Ok((!edits.is_empty()).then_some(CommitDraft { edits, message, author, time }))
+        let signer = self.signer.clone();
+        Ok((!edits.is_empty()).then_some(CommitDraft { edits, message, author, time, signer }))
     }
 }
