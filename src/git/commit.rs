@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::author::Author;
 use super::name::CommitId;
 use super::pack;
+use super::signature::{SigningError, SigningKey};
 use crate::update::FileEdit;
 
 /// A commit that somebody wants to make on top of a tree.
@@ -21,6 +22,8 @@ pub struct CommitDraft {
     pub author: Author,
     /// When it is made.
     pub time: CommitTime,
+    /// What signs it.
+    pub signer: Option<SigningKey>,
 }
 
 /// A point in time as a commit states it.
@@ -57,6 +60,16 @@ pub enum CommitError {
     /// The message cannot stand in a commit.
     #[error("the commit message has a NUL character, which git cannot store")]
     Message,
+    /// The commit cannot be signed.
+    #[error("cannot sign the commit")]
+    Signature(#[from] SigningError),
+}
+
+impl CommitError {
+    /// Whether what was proposed is to blame, and nothing that other proposals need.
+    pub(super) fn is_of_proposal(&self) -> bool {
+        matches!(self, Self::Message | Self::Signature(_))
+    }
 }
 
 /// Makes a commit on top of `parent`, or none where the edits leave the tree as it is.
@@ -88,7 +101,11 @@ pub(super) fn write_commit(
     if tree == base.id() {
         return Ok(None);
     }
-    let content = encode(tree, parent, draft);
+    let mut content = encode(tree, parent, draft);
+    if let Some(signer) = &draft.signer {
+        let signature = signer.sign(content.as_bytes(), draft.time)?;
+        content = with_signature(&content, &signature);
+    }
     let commit = repository.odb()?.write(ObjectType::Commit, content.as_bytes())?;
     pack::write(repository, &base, commit)?;
     Ok(Some(commit.into()))
@@ -114,6 +131,13 @@ fn encode(tree: Oid, parent: CommitId, draft: &CommitDraft) -> String {
     text
 }
 
+/// The commit with a signature as its last header; each line of it but the first begins with a blank.
+fn with_signature(commit: &str, signature: &str) -> String {
+    let (headers, message) = commit.split_once("\n\n").expect("headers end with an empty line");
+    let lines = signature.trim_end_matches('\n').replace('\n', "\n ");
+    format!("{headers}\ngpgsig {lines}\n\n{message}")
+}
+
 fn bytes_as_path(bytes: &[u8]) -> &std::path::Path {
     use std::os::unix::ffi::OsStrExt;
     std::path::Path::new(std::ffi::OsStr::from_bytes(bytes))
@@ -136,10 +160,22 @@ mod tests {
                 message: " as it is\n\n".to_owned(),
                 author: Author::new(name, "a@b"),
                 time: CommitTime { seconds: 5, offset },
+                signer: None,
             };
             let text = encode(id.oid(), id, &draft);
             let person = format!("author {expected}\ncommitter {expected}\n\n as it is\n\n");
             assert_eq!(text, format!("tree {id}\nparent {id}\n{person}"));
+        }
+    }
+    #[test]
+    fn a_signature_is_the_last_header_folded() {
+        for (message, signature, expected) in [
+            ("m", "one\n", "a b\ngpgsig one\n\nm"),
+            ("m\n", "one\n\ntwo\n", "a b\ngpgsig one\n \n two\n\nm\n"),
+            ("", "one\ntwo", "a b\ngpgsig one\n two\n\n"),
+            ("\n\nm\n\n", "one", "a b\ngpgsig one\n\n\n\nm\n\n"),
+        ] {
+            assert_eq!(with_signature(&format!("a b\n\n{message}"), signature), expected);
         }
     }
 }

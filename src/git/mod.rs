@@ -2,7 +2,7 @@
 //!
 //! A [`Writer`] takes proposals for remotes. For each remote it opens a [`mirror`] and carries out one [`transaction`]
 //! a branch: an [`attempt`] lists the [`remote`], finds what is checked out ([`source`]), fetches it, lets each proposer
-//! look at the [`tree`], makes the [`commit`]s and makes one [`push`]. What has to be known of a remote beyond its objects stands in the
+//! look at the [`tree`], makes the [`commit`]s, with a [`signature`] where one is asked for, and makes one [`push`]. What has to be known of a remote beyond its objects stands in the
 //! [`ledger`]. Objects are read and written through libgit2; everything that goes over the network is done by the git
 //! program ([`command`], [`process`]), which reaches a remote by an [`access`] made of [`credentials`].
 
@@ -33,6 +33,7 @@ pub mod refspec;
 mod remote;
 mod scrub;
 mod secret_data;
+mod signature;
 mod source;
 mod ssh;
 mod stop;
@@ -62,6 +63,10 @@ pub use proxy::Proxy;
 pub use redirect::Redirect;
 pub use remote::{Doing, Remote, RemoteError};
 pub use secret_data::SecretData;
+pub use signature::{
+    Fault, FaultyPart, Keyring, OpenPgpFlaw, SigningError, SigningKey, SigningKeyError, SigningKeyKind,
+    SshFlaw, Unusable,
+};
 pub use ssh::SshAlgorithms;
 pub use stop::StopSignal;
 pub use surroundings::Surroundings;

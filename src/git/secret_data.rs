@@ -17,9 +17,14 @@ pub struct SecretData<'a> {
     pub data: &'a BTreeMap<String, Secret>,
 }
 
-impl SecretData<'_> {
+impl<'a> SecretData<'a> {
+    /// The name without the namespace.
+    pub(super) fn bare_name(&self) -> &'a str {
+        self.name.rsplit('/').next().unwrap_or_default()
+    }
+
     /// A value that is there and not empty.
-    pub(super) fn value(&self, key: &str) -> Option<&Secret> {
+    pub(super) fn value(&self, key: &str) -> Option<&'a Secret> {
         self.data.get(key).filter(|value| !value.expose().is_empty())
     }
 

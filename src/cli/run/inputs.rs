@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use kube::ResourceExt;
+use tagboat_api::reference::LocalObjectReference;
 use tagboat_api::{GitRepository, ImageUpdateAutomation};
 
 use super::{GitLogin, RunArguments};
@@ -12,7 +13,7 @@ use crate::cli::choice::{choose_automation, full_name};
 use crate::cli::given::{given_images, split_name};
 use crate::cli::inputs::read_manifests;
 use crate::cli::warnings::warn_of_idle_secrets;
-use crate::git::{CommitTime, PrivateDirectory, Surroundings};
+use crate::git::{CommitTime, Keyring, PrivateDirectory, Surroundings};
 use crate::objects::manifests::{ManifestStore, Manifests, SecretDirectory, StateDirectory, StateError};
 use crate::reconcile::automation::login::LoginOptions;
 use crate::reconcile::automation::source::{CrossNamespace, ObjectName};
@@ -103,6 +104,7 @@ impl Inputs {
                 surroundings: Surroundings::of_this_process(),
                 mirror_size: arguments.mirror_max_size.0,
             },
+            keyring: Keyring::default(),
             time: CommitTime::now(),
             wants_diff: arguments.dry_run,
             is_forced: false,
@@ -122,21 +124,27 @@ pub(super) fn source_of<'m>(
     manifests.git_repository(reference.effective_namespace(&own), &reference.name)
 }
 
-/// The secrets that the sources of automations name, as far as somebody asks for them.
+/// The secrets that automations and their sources name, as far as somebody asks for them.
 fn wanted_secrets(
     automations: &[ImageUpdateAutomation],
     manifests: &Manifests,
     login: GitLogin,
 ) -> Vec<ObjectName> {
     let mut names = Vec::new();
-    for source in automations.iter().filter_map(|automation| source_of(automation, manifests)) {
+    for automation in automations {
+        let key = automation.spec.git.as_ref().and_then(|git| git.commit.signing_key.as_ref());
+        names.extend(key.map(|key| beside(automation, &key.secret_ref)));
+        let Some(source) = source_of(automation, manifests) else { continue };
         let login = source.spec.secret_ref.as_ref().filter(|_| login == GitLogin::Secrets);
-        for secret in login.into_iter().chain(&source.spec.proxy_secret_ref) {
-            let namespace = source.namespace().unwrap_or_default();
-            names.push(ObjectName { namespace, name: secret.name.clone() });
-        }
+        let secrets = login.into_iter().chain(&source.spec.proxy_secret_ref);
+        names.extend(secrets.map(|secret| beside(source, secret)));
     }
     names
+}
+
+/// The full name of what an object refers to in its own namespace.
+fn beside(object: &impl ResourceExt, reference: &LocalObjectReference) -> ObjectName {
+    ObjectName { namespace: object.namespace().unwrap_or_default(), name: reference.name.clone() }
 }
 
 /// Understands `--secret`.

@@ -196,9 +196,17 @@ impl<P: Proposer> Attempt<P> {
                     if let Some(pending) = pending.filter(|pending| pending.old == old) {
                         draft.time = pending.time;
                     }
-                    if let Some(id) = write_commit(mirror.repository(), tip, &draft)? {
-                        candidate.commit = Some(OwnCommit { id, message: draft.message, time: draft.time });
-                        tip = id;
+                    match write_commit(mirror.repository(), tip, &draft) {
+                        Ok(Some(id)) => {
+                            candidate.commit =
+                                Some(OwnCommit { id, message: draft.message, time: draft.time });
+                            tip = id;
+                        }
+                        Ok(None) => {}
+                        Err(error) if error.is_of_proposal() => {
+                            candidate.result = Some(Err(SyncError::from(error).into()));
+                        }
+                        Err(error) => return Err(error.into()),
                     }
                 }
             }

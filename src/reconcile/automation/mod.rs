@@ -1,6 +1,7 @@
 //! An ImageUpdateAutomation, once.
 //!
-//! [`request`] says what to write, [`source`] where and how; [`login`] finds the way there. [`transaction`] hands the
+//! [`request`] says what to write, [`source`] where and how; [`login`] finds the way there, and
+//! [`signing`] the key that signs. [`transaction`] hands the
 //! [`proposal`] to the writer and turns its answer into a [`conclusion`], of which [`report`] makes the status of the
 //! [`run`] and its [`event`].
 
@@ -13,5 +14,6 @@ pub mod report;
 pub mod request;
 pub mod run;
 pub mod selector;
+pub mod signing;
 pub mod source;
 pub mod transaction;

@@ -7,7 +7,7 @@ use tagboat_api::settings::TemplateLanguage;
 
 use super::conclusion::Stage;
 use crate::failing::Failing;
-use crate::git::{Author, CommitDraft, CommitTime, Proposer};
+use crate::git::{Author, CommitDraft, CommitTime, Proposer, SigningKey};
 use crate::message::{AutomationName, DEFAULT_MESSAGE, MessageData, MessageError, Template, TemplateError};
 use crate::update::{FileTree, MarkerIndex, ScopeError, TreeError, UpdatePlan, UpdateRequest, diff, plan};
 
@@ -22,6 +22,8 @@ pub struct UpdateProposal {
     pub message: MessageSource,
     /// When the commit is made.
     pub time: CommitTime,
+    /// What signs the commit.
+    pub signer: Option<SigningKey>,
     /// Whether the changes are to be shown as a diff too.
     pub wants_diff: bool,
     /// What the last look at a tree found.
@@ -120,7 +122,7 @@ impl Proposer for UpdateProposal {
             return Ok(None);
         }
         let message = self.message.render(&self.update, plan)?;
-        let (author, time) = (self.author.clone(), self.time);
-        Ok(Some(CommitDraft { edits, message, author, time }))
+        let (author, time, signer) = (self.author.clone(), self.time, self.signer.clone());
+        Ok(Some(CommitDraft { edits, message, author, time, signer }))
     }
 }

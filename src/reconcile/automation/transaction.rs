@@ -10,8 +10,9 @@ use super::conclusion::{Conclusion, Stage};
 use super::login::{LoginOptions, log_in};
 use super::proposal::{MessageSource, UpdateProposal};
 use super::request::{self, GivenImages, Request, RequestError};
+use super::signing::signing_key;
 use super::source::{CrossNamespace, SourceConfiguration, SourceError, SourceReference};
-use crate::git::{self, Answer, CommitTime, Failure, Known, MirrorKey, Proposal};
+use crate::git::{self, Answer, CommitTime, Failure, Keyring, Known, MirrorKey, Proposal};
 use crate::message::AutomationName;
 use crate::objects::Objects;
 
@@ -24,6 +25,8 @@ pub struct TransactionOptions {
     pub cross_namespace: CrossNamespace,
     /// How remotes are reached.
     pub login: LoginOptions,
+    /// The keys that were unlocked so far, in this run and earlier ones.
+    pub keyring: Keyring,
     /// When the run began, as commits state it.
     pub time: CommitTime,
     /// Whether the changes are to be shown as a diff.
@@ -87,6 +90,9 @@ pub async fn prepare(
     let remote = log_in(objects, &source, &options.login)
         .await
         .map_err(|error| Conclusion::stopped(Stage::Source, &error))?;
+    let signer = signing_key(objects, &source, &options.keyring, options.time)
+        .await
+        .map_err(|error| Conclusion::stopped(Stage::Source, &error))?;
     let Selected { request, policies, settings } = selected;
     let status = automation.status.as_ref();
     let is_unchanged =
@@ -111,6 +117,7 @@ pub async fn prepare(
         author: source.author,
         message,
         time: options.time,
+        signer,
         wants_diff: options.wants_diff,
         plan: None,
         diff: None,

@@ -122,12 +122,6 @@ pub enum SourceError {
         /// The provider.
         provider: String,
     },
-    /// A key to sign with.
-    #[error(
-        "spec.git.commit.signingKey is set, but commits cannot be signed yet, and nothing is pushed unsigned in \
-         their place: remove the field to have commits without a signature"
-    )]
-    SigningKey,
 }
 
 impl Failing for SourceError {
@@ -147,8 +141,7 @@ impl Failing for SourceError {
             | Self::Timeout { .. }
             | Self::NoTime { .. }
             | Self::NoGitHubSecret
-            | Self::UnknownProvider { .. }
-            | Self::SigningKey => Reason::InvalidSourceConfiguration,
+            | Self::UnknownProvider { .. } => Reason::InvalidSourceConfiguration,
         }
     }
 

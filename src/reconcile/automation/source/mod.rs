@@ -9,7 +9,7 @@ use std::fmt;
 use std::time::Duration;
 
 use kube::ResourceExt;
-use tagboat_api::automation::{GitSpec, SourceKind};
+use tagboat_api::automation::{GitSpec, SigningKeyType, SourceKind};
 use tagboat_api::git_repository::{GitProvider, GitRepositorySpec};
 use tagboat_api::reference::LocalObjectReference;
 use tagboat_api::{GitRepository, ImageUpdateAutomation};
@@ -62,16 +62,29 @@ pub struct SourceConfiguration {
     pub secret: Option<ObjectName>,
     /// The secret that names a proxy.
     pub proxy_secret: Option<ObjectName>,
+    /// The secret with the key that signs, which stands beside the automation.
+    pub signing_secret: Option<SigningSecret>,
     /// Who commits.
     pub author: Author,
     /// The template of the message; without it, the message is the default.
     pub message_template: Option<String>,
 }
 
+/// A secret with a key that signs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SigningSecret {
+    /// The secret.
+    pub name: ObjectName,
+    /// The sort of its key.
+    pub kind: SigningKeyType,
+}
+
 /// An automation whose source may be looked up.
 #[derive(Clone, Debug)]
 pub struct SourceReference<'a> {
     git: &'a GitSpec,
+    /// The automation's own namespace.
+    namespace: String,
     repository: ObjectName,
 }
 
@@ -94,7 +107,7 @@ impl<'a> SourceReference<'a> {
         if is_elsewhere && access == CrossNamespace::Forbidden {
             return Err(SourceError::CrossNamespace { repository });
         }
-        Ok(Self { git, repository })
+        Ok(Self { git, namespace: own, repository })
     }
 
     /// The repository to look up.
@@ -108,7 +121,7 @@ impl<'a> SourceReference<'a> {
     ///
     /// When the two objects together do not say where and how to work.
     pub fn configure(self, found: Option<&GitRepository>) -> Result<SourceConfiguration, SourceError> {
-        let Self { git, repository } = self;
+        let Self { git, namespace, repository } = self;
         let Some(GitRepository { spec, .. }) = found else {
             return Err(SourceError::NoRepository { repository });
         };
@@ -121,13 +134,14 @@ impl<'a> SourceReference<'a> {
             return Err(SourceError::NoTime { repository, text: spec.timeout.to_string() });
         }
         check_login(spec, &repository)?;
-        if git.commit.signing_key.is_some() {
-            return Err(SourceError::SigningKey);
-        }
         let beside = |secret: &Option<LocalObjectReference>| {
             let name = secret.as_ref().map(|secret| secret.name.clone());
             name.map(|name| ObjectName { namespace: repository.namespace.clone(), name })
         };
+        let signing_secret = git.commit.signing_key.as_ref().map(|key| SigningSecret {
+            name: ObjectName { namespace, name: key.secret_ref.name.clone() },
+            kind: key.effective_type(),
+        });
         let author = &git.commit.author;
         Ok(SourceConfiguration {
             secret: beside(&spec.secret_ref),
@@ -137,6 +151,7 @@ impl<'a> SourceReference<'a> {
             target,
             branches,
             timeout,
+            signing_secret,
             author: Author::new(author.name.as_deref().unwrap_or_default(), &author.email),
             message_template: git.commit.message_template.clone().filter(|template| !template.is_empty()),
         })
@@ -213,6 +228,7 @@ mod tests {
         let git = json!({"commit": {
             "author": {"name": "A <b>", "email": "<a@example.com>"},
             "messageTemplate": "{{ .Changed }}",
+            "signingKey": {"secretRef": {"name": "key"}},
         }});
         let source = json!({"kind": "GitRepository", "name": "r", "namespace": "other"});
         let automation = automation(&source, &git);
@@ -227,6 +243,8 @@ mod tests {
         assert_eq!(found.timeout, Duration::from_secs(90));
         assert_eq!(found.secret.unwrap().to_string(), "other/login");
         assert_eq!(found.proxy_secret.unwrap().to_string(), "other/proxy");
+        let name = ObjectName { namespace: "n".to_owned(), name: "key".to_owned() };
+        assert_eq!(found.signing_secret, Some(SigningSecret { name, kind: SigningKeyType::Gpg }));
         assert_eq!(found.author, Author::new("A b", "a@example.com"));
         assert_eq!(found.message_template.as_deref(), Some("{{ .Changed }}"));
         assert_eq!(found.target.push.as_str(), "main");
@@ -241,7 +259,7 @@ mod tests {
             assert_eq!(found.message_template, None);
             assert_eq!(found.author, Author::new("", "a@example.com"));
             assert_eq!(found.timeout, Duration::from_secs(60));
-            assert_eq!((found.secret, found.proxy_secret), (None, None));
+            assert_eq!((found.secret, found.proxy_secret, found.signing_secret), (None, None, None));
         }
     }
 
@@ -340,7 +358,7 @@ mod tests {
             ),
             (
                 own(),
-                signing.clone(),
+                signing,
                 Some(json!({"provider": "aws"})),
                 SourceManagerFailed,
                 "GitRepository n/r has the provider aws, and logging in through it is not supported yet: use the \
@@ -353,14 +371,6 @@ mod tests {
                 SourceManagerFailed,
                 "GitRepository n/r has the provider github, and logging in through it is not supported yet: use \
                  the provider generic and a secret with a token or a key",
-            ),
-            (
-                own(),
-                signing,
-                Some(json!({})),
-                InvalidSourceConfiguration,
-                "spec.git.commit.signingKey is set, but commits cannot be signed yet, and nothing is pushed \
-                 unsigned in their place: remove the field to have commits without a signature",
             ),
         ];
         for (source, git, spec, reason, words) in rows {

@@ -1,0 +1,205 @@
+//! Which part of a key signs at a time: the newest subkey that may, else the primary key, as gpg has it.
+
+use std::fmt;
+
+use jiff::Timestamp;
+
+use super::facts::{KeyFacts, PartFacts, Statement, UserFacts};
+
+/// A part of a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Choice {
+    Primary,
+    /// The subkey at a place.
+    Subkey(usize),
+}
+
+/// Why no part of a key can sign.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub struct Unusable {
+    /// What is wrong with each part that could matter; of the primary key alone where all depends on it.
+    pub parts: Vec<FaultyPart>,
+}
+
+/// A part that cannot sign.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FaultyPart {
+    /// Whether it is a subkey.
+    pub is_subkey: bool,
+    /// Its short name.
+    pub id: String,
+    /// What is wrong with it.
+    pub fault: Fault,
+}
+
+/// Why a part of a key cannot sign.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fault {
+    /// It was withdrawn.
+    Revoked,
+    /// It lived until then, in seconds after 1970.
+    Expired(i64),
+    /// It was made later, in seconds after 1970.
+    NotYet(i64),
+    /// Nothing in the key says that it belongs there, or nothing that holds.
+    Unbound,
+    /// It is for something else.
+    NotForSigning,
+    /// Only its public half is there.
+    NotSecret,
+}
+
+impl fmt::Display for Unusable {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, part) in self.parts.iter().enumerate() {
+            let comma = if index == 0 { "" } else { ", " };
+            write!(formatter, "{comma}{part}")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for FaultyPart {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { is_subkey, id, fault } = self;
+        let part = if *is_subkey { "subkey" } else { "key" };
+        match fault {
+            Fault::Revoked => write!(formatter, "{part} {id} is revoked"),
+            Fault::Expired(second) => write!(formatter, "{part} {id} expired at {}", Moment(*second)),
+            Fault::NotYet(second) => {
+                write!(formatter, "{part} {id} was made at {}, which is still to come", Moment(*second))
+            }
+            Fault::Unbound if *is_subkey => {
+                write!(formatter, "subkey {id} has no valid signature that binds it to its key")
+            }
+            Fault::Unbound => write!(formatter, "key {id} has no user ID with a valid signature of its own"),
+            Fault::NotForSigning => write!(formatter, "{part} {id} is not for signing"),
+            Fault::NotSecret => write!(formatter, "the secret half of {part} {id} is not in it"),
+        }
+    }
+}
+
+/// A point in time as people read it.
+struct Moment(i64);
+
+impl fmt::Display for Moment {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match Timestamp::from_second(self.0) {
+            Ok(time) => write!(formatter, "{time}"),
+            Err(_) => write!(formatter, "second {}", self.0),
+        }
+    }
+}
+
+/// What the statements that count make of a part.
+struct Standing {
+    lifetime: Option<i64>,
+    is_for_signing: Option<bool>,
+}
+
+impl KeyFacts {
+    /// Chooses the part that signs.
+    pub(super) fn choose(&self, now: i64) -> Result<Choice, Unusable> {
+        let faulty =
+            |part: &PartFacts, is_subkey, fault| FaultyPart { is_subkey, id: part.id.clone(), fault };
+        let standing = self.standing(now).ok_or(Fault::Unbound);
+        let alive = standing.and_then(|standing| self.primary.check_life(&standing, now).map(|()| standing));
+        let standing =
+            alive.map_err(|fault| Unusable { parts: vec![faulty(&self.primary, false, fault)] })?;
+        let mut parts = vec![];
+        let mut best: Option<(usize, i64)> = None;
+        for (index, subkey) in self.subkeys.iter().enumerate() {
+            match subkey.check_subkey(now) {
+                Ok(()) if best.is_none_or(|(_, made)| made < subkey.made) => {
+                    best = Some((index, subkey.made))
+                }
+                Ok(()) => {}
+                Err(fault) => parts.push(faulty(subkey, true, fault)),
+            }
+        }
+        if let Some((index, _)) = best {
+            return Ok(Choice::Subkey(index));
+        }
+        match self.primary.check_use(&standing) {
+            Ok(()) => return Ok(Choice::Primary),
+            Err(fault) => parts.insert(0, faulty(&self.primary, false, fault)),
+        }
+        // A subkey for encryption is nobody's mistake where another part was meant to sign.
+        if parts.iter().any(|part| part.fault != Fault::NotForSigning) {
+            parts.retain(|part| part.fault != Fault::NotForSigning);
+        }
+        Err(Unusable { parts })
+    }
+
+    /// What the key says of its primary part: of itself as a whole, else by way of its users, newest first.
+    fn standing(&self, now: i64) -> Option<Standing> {
+        let own = newest(&self.primary.statements, now);
+        let mut users: Vec<&Statement> = self.users.iter().filter_map(|user| user.newest(now)).collect();
+        users.sort_by_key(|statement| std::cmp::Reverse(statement.made));
+        if own.is_none() && users.is_empty() {
+            return None;
+        }
+        let all = || own.into_iter().chain(users.iter().copied());
+        Some(Standing {
+            lifetime: all().find_map(|statement| statement.lifetime),
+            is_for_signing: all().find_map(|statement| statement.is_for_signing),
+        })
+    }
+}
+
+impl UserFacts {
+    fn newest(&self, now: i64) -> Option<&Statement> {
+        newest(&self.statements, now)
+            .filter(|statement| self.revoked.is_none_or(|revoked| revoked < statement.made))
+    }
+}
+
+impl PartFacts {
+    fn check_subkey(&self, now: i64) -> Result<(), Fault> {
+        if !self.can_sign {
+            return Err(Fault::NotForSigning);
+        }
+        if self.made > now {
+            return Err(Fault::NotYet(self.made));
+        }
+        let &Statement { lifetime, is_for_signing, .. } =
+            newest(&self.statements, now).ok_or(Fault::Unbound)?;
+        let standing = Standing { lifetime, is_for_signing };
+        self.check_use(&standing)?;
+        self.check_life(&standing, now)
+    }
+
+    /// Whether it lives at a time.
+    fn check_life(&self, standing: &Standing, now: i64) -> Result<(), Fault> {
+        let end = standing.lifetime.map(|lifetime| self.made + lifetime);
+        if self.is_revoked {
+            Err(Fault::Revoked)
+        } else if self.made > now {
+            Err(Fault::NotYet(self.made))
+        } else if let Some(end) = end.filter(|&end| end <= now) {
+            Err(Fault::Expired(end))
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Whether it is there to sign.
+    fn check_use(&self, standing: &Standing) -> Result<(), Fault> {
+        if !self.can_sign || standing.is_for_signing == Some(false) {
+            Err(Fault::NotForSigning)
+        } else if !self.is_secret {
+            Err(Fault::NotSecret)
+        } else {
+            Ok(())
+        }
+    }
+}
+
+/// The newest of the statements that hold at a time; the later one of two made in the same second.
+fn newest(statements: &[Statement], now: i64) -> Option<&Statement> {
+    let holds = |statement: &&Statement| statement.made <= now && statement.end.is_none_or(|end| now < end);
+    statements.iter().filter(holds).max_by_key(|statement| statement.made)
+}
+
+#[cfg(test)]
+mod tests;

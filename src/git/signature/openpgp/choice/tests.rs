@@ -1,0 +1,142 @@
+use super::*;
+
+/// The time at which the tests choose.
+const NOW: i64 = 1000;
+
+fn statement(made: i64, is_for_signing: Option<bool>) -> Statement {
+    Statement { made, end: None, lifetime: None, is_for_signing }
+}
+
+fn part(id: &str, made: i64, statements: &[Statement]) -> PartFacts {
+    PartFacts {
+        id: id.to_owned(),
+        made,
+        can_sign: true,
+        is_secret: true,
+        is_revoked: false,
+        statements: statements.to_vec(),
+    }
+}
+
+/// A key with one user, made at 100.
+fn key(is_for_signing: Option<bool>, subkeys: Vec<PartFacts>) -> KeyFacts {
+    let users = vec![UserFacts { statements: vec![statement(100, is_for_signing)], revoked: None }];
+    KeyFacts { primary: part("P", 100, &[]), users, subkeys }
+}
+
+fn subkey(id: &str, made: i64) -> PartFacts {
+    part(id, made, &[statement(made, Some(true))])
+}
+
+#[track_caller]
+fn assert_faulty(key: &KeyFacts, sentence: &str) {
+    assert_eq!(key.choose(NOW).unwrap_err().to_string(), sentence);
+}
+
+#[test]
+fn the_newest_subkey_signs_that_may() {
+    let encryption = || part("E", 900, &[statement(900, Some(false))]);
+    let lifetime = |lifetime| Statement { lifetime: Some(lifetime), ..statement(500, Some(true)) };
+    let rows: Vec<(&str, Vec<PartFacts>, Choice)> = vec![
+        ("none", vec![], Choice::Primary),
+        ("one", vec![subkey("A", 200)], Choice::Subkey(0)),
+        ("the newest", vec![subkey("A", 200), subkey("B", 400), subkey("C", 300)], Choice::Subkey(1)),
+        ("the first of two made at once", vec![subkey("A", 200), subkey("B", 200)], Choice::Subkey(0)),
+        ("not one for encryption", vec![subkey("A", 200), encryption()], Choice::Subkey(0)),
+        ("nothing but encryption", vec![encryption()], Choice::Primary),
+        ("no flags", vec![part("A", 200, &[statement(200, None)])], Choice::Subkey(0)),
+        (
+            "no flags, and a sort that cannot",
+            vec![PartFacts { can_sign: false, ..part("A", 200, &[statement(200, None)]) }],
+            Choice::Primary,
+        ),
+        ("not yet", vec![subkey("A", 200), subkey("B", 1001)], Choice::Subkey(0)),
+        (
+            "revoked",
+            vec![subkey("A", 200), PartFacts { is_revoked: true, ..subkey("B", 300) }],
+            Choice::Subkey(0),
+        ),
+        ("expired", vec![subkey("A", 200), part("B", 500, &[lifetime(500)])], Choice::Subkey(0)),
+        ("not yet expired", vec![subkey("A", 200), part("B", 500, &[lifetime(501)])], Choice::Subkey(1)),
+        ("extended", vec![part("B", 500, &[lifetime(100), statement(600, Some(true))])], Choice::Subkey(0)),
+        (
+            "a stub",
+            vec![subkey("A", 200), PartFacts { is_secret: false, ..subkey("B", 300) }],
+            Choice::Subkey(0),
+        ),
+        ("unbound", vec![part("A", 200, &[])], Choice::Primary),
+        (
+            "bound for a time that is over",
+            vec![part("A", 200, &[Statement { end: Some(1000), ..statement(200, Some(true)) }])],
+            Choice::Primary,
+        ),
+    ];
+    for (name, subkeys, expected) in rows {
+        assert_eq!(key(None, subkeys).choose(NOW), Ok(expected), "{name}");
+    }
+}
+
+#[test]
+fn where_no_part_can_sign_the_sentence_names_those_that_should() {
+    let stub = |part| PartFacts { is_secret: false, ..part };
+    let revoked = |part| PartFacts { is_revoked: true, ..part };
+    let dead = |id| part(id, 500, &[Statement { lifetime: Some(100), ..statement(500, Some(true)) }]);
+    let encryption = || part("E", 300, &[statement(300, Some(false))]);
+    assert_faulty(&key(Some(false), vec![]), "key P is not for signing");
+    assert_faulty(
+        &key(Some(false), vec![encryption()]),
+        "key P is not for signing, subkey E is not for signing",
+    );
+    assert_faulty(
+        &key(Some(false), vec![encryption(), dead("A")]),
+        "subkey A expired at 1970-01-01T00:10:00Z",
+    );
+    assert_faulty(
+        &key(Some(false), vec![revoked(subkey("A", 200)), subkey("B", 2000), part("C", 200, &[])]),
+        "subkey A is revoked, subkey B was made at 1970-01-01T00:33:20Z, which is still to come, subkey C has no valid \
+         signature that binds it to its key",
+    );
+    assert_faulty(
+        &KeyFacts {
+            primary: stub(part("P", 100, &[])),
+            ..key(None, vec![encryption(), stub(subkey("A", 200))])
+        },
+        "the secret half of key P is not in it, the secret half of subkey A is not in it",
+    );
+}
+
+#[test]
+fn everything_depends_on_the_primary_key() {
+    let whole = key(None, vec![subkey("A", 200)]);
+    let primary = |primary| KeyFacts { primary, ..whole.clone() };
+    let users = |users| KeyFacts { users, ..whole.clone() };
+    let dying = |made, lifetime| Statement { lifetime: Some(lifetime), ..statement(made, None) };
+    let user = |statements: &[Statement], revoked| UserFacts { statements: statements.to_vec(), revoked };
+    let expired = "key P expired at 1970-01-01T00:05:00Z";
+    assert_faulty(&primary(PartFacts { is_revoked: true, ..part("P", 100, &[]) }), "key P is revoked");
+    assert_faulty(
+        &primary(part("P", 1001, &[])),
+        "key P was made at 1970-01-01T00:16:41Z, which is still to come",
+    );
+    assert_faulty(&users(vec![]), "key P has no user ID with a valid signature of its own");
+    assert_faulty(
+        &users(vec![user(&[statement(100, None)], Some(100))]),
+        "key P has no user ID with a valid signature of its own",
+    );
+    assert_faulty(&users(vec![user(&[dying(100, 200)], None)]), expired);
+    // Of two users, the newest word on the life of the key counts; one that is revoked has no say.
+    assert_faulty(&users(vec![user(&[dying(150, 200)], None), user(&[dying(100, 5000)], None)]), expired);
+    assert_eq!(
+        users(vec![user(&[dying(150, 200)], Some(160)), user(&[dying(100, 5000)], None)]).choose(NOW),
+        Ok(Choice::Subkey(0))
+    );
+    // What the key says of itself counts more than what it says of its users.
+    assert_faulty(&primary(part("P", 100, &[dying(120, 200)])), expired);
+    assert_eq!(primary(part("P", 100, &[dying(120, 5000)])).choose(NOW), Ok(Choice::Subkey(0)));
+    // It is renewed by a newer statement, and one that is yet to come does not count.
+    assert_eq!(
+        users(vec![user(&[dying(100, 200), statement(300, None)], None)]).choose(NOW),
+        Ok(Choice::Subkey(0))
+    );
+    assert_faulty(&users(vec![user(&[dying(100, 200), statement(1001, None)], None)]), expired);
+}

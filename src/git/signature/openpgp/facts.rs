@@ -1,0 +1,176 @@
+//! What a key says of itself, as far as its own signatures hold.
+//!
+//! Checked once when the key is read. What follows from it at some time is the matter of [`choice`](super::choice).
+
+use pgp::composed::{SignedSecretKey, SignedSecretSubKey};
+use pgp::crypto::public_key::PublicKeyAlgorithm;
+use pgp::packet::{Signature, SignatureType, Subpacket, SubpacketData};
+use pgp::types::{KeyDetails, S2kParams, SecretParams, StringToKey, Tag};
+
+/// What a key says of itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct KeyFacts {
+    pub(super) primary: PartFacts,
+    pub(super) users: Vec<UserFacts>,
+    /// In the order in which they stand in the key.
+    pub(super) subkeys: Vec<PartFacts>,
+}
+
+/// What is known of a part.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct PartFacts {
+    /// Its short name, as gpg prints it.
+    pub(super) id: String,
+    /// When it was made, in seconds after 1970.
+    pub(super) made: i64,
+    /// Whether its mathematics is for signatures.
+    pub(super) can_sign: bool,
+    /// Whether its secret half is there.
+    pub(super) is_secret: bool,
+    pub(super) is_revoked: bool,
+    /// Of a subkey, what binds it to the primary key; of the primary key, what it says of itself as a whole.
+    pub(super) statements: Vec<Statement>,
+}
+
+/// What a key says of one of its users.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct UserFacts {
+    pub(super) statements: Vec<Statement>,
+    /// When the last revocation was made.
+    pub(super) revoked: Option<i64>,
+}
+
+/// What one signature says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Statement {
+    /// When it was made.
+    pub(super) made: i64,
+    /// When it ceases to hold.
+    pub(super) end: Option<i64>,
+    /// How many seconds the part lives.
+    pub(super) lifetime: Option<i64>,
+    /// Whether the part is for signing, if it says so.
+    pub(super) is_for_signing: Option<bool>,
+}
+
+impl KeyFacts {
+    /// Checks the signatures of a key.
+    pub(super) fn of(key: &SignedSecretKey) -> Self {
+        let public = key.primary_key.public_key();
+        let details = &key.details;
+        // Revocations can stand among the others as well.
+        let own = || details.revocation_signatures.iter().chain(&details.direct_signatures);
+        let holds = |signature: &&Signature| signature.verify_key(public).is_ok();
+        let is = |signature: &Signature, kind| signature.typ() == Some(kind);
+        let primary = PartFacts {
+            is_revoked: own().any(|one| is(one, SignatureType::KeyRevocation) && holds(&one)),
+            statements: own()
+                .filter(|one| is(one, SignatureType::Key) && holds(one))
+                .map(Statement::of)
+                .collect(),
+            ..PartFacts::of(&key.primary_key, key.primary_key.secret_params())
+        };
+        let user = |user: &pgp::types::SignedUser| {
+            let mut facts = UserFacts::default();
+            for signature in &user.signatures {
+                if signature.verify_certification(public, Tag::UserId, &user.id).is_err() {
+                    continue;
+                }
+                let statement = Statement::of(signature);
+                if is(signature, SignatureType::CertRevocation) {
+                    facts.revoked = facts.revoked.max(Some(statement.made));
+                } else {
+                    facts.statements.push(statement);
+                }
+            }
+            facts
+        };
+        Self {
+            primary,
+            users: details.users.iter().map(user).collect(),
+            subkeys: key.secret_subkeys.iter().map(|subkey| PartFacts::of_subkey(key, subkey)).collect(),
+        }
+    }
+}
+
+impl PartFacts {
+    fn of(key: &impl KeyDetails, secret: &SecretParams) -> Self {
+        Self {
+            id: key.legacy_key_id().to_string().to_uppercase(),
+            made: key.created_at().as_secs().into(),
+            can_sign: can_sign(key.algorithm()),
+            is_secret: is_secret(secret),
+            is_revoked: false,
+            statements: Vec::new(),
+        }
+    }
+
+    fn of_subkey(key: &SignedSecretKey, subkey: &SignedSecretSubKey) -> Self {
+        let primary = key.primary_key.public_key();
+        let public = subkey.key.public_key();
+        let mut facts = Self::of(&subkey.key, subkey.key.secret_params());
+        for signature in &subkey.signatures {
+            if signature.verify_subkey_binding(primary, public).is_err() {
+                continue;
+            }
+            if signature.typ() == Some(SignatureType::SubkeyRevocation) {
+                facts.is_revoked = true;
+                continue;
+            }
+            let statement = Statement::of(signature);
+            // Nobody believes a subkey that signs and does not say itself whose it is.
+            let is_acknowledged = signature
+                .embedded_signature()
+                .is_some_and(|back| back.verify_primary_key_binding(public, primary).is_ok());
+            if is_acknowledged || !statement.is_for_signing.unwrap_or(facts.can_sign) {
+                facts.statements.push(statement);
+            }
+        }
+        facts
+    }
+}
+
+impl Statement {
+    fn of(signature: &Signature) -> Self {
+        let seconds = |duration: pgp::types::Duration| i64::from(duration.as_secs());
+        // Zero is for ever.
+        let lasting =
+            |duration: Option<pgp::types::Duration>| duration.map(seconds).filter(|&seconds| seconds > 0);
+        let made = signature.created().map_or(0, |time| i64::from(time.as_secs()));
+        let mut subpackets = signature.config().into_iter().flat_map(|config| config.hashed_subpackets());
+        Self {
+            made,
+            end: lasting(signature.signature_expiration_time()).map(|seconds| made + seconds),
+            lifetime: lasting(signature.key_expiration_time()),
+            is_for_signing: subpackets.find_map(|subpacket: &Subpacket| match &subpacket.data {
+                SubpacketData::KeyFlags(flags) => Some(flags.sign()),
+                _ => None,
+            }),
+        }
+    }
+}
+
+fn can_sign(algorithm: PublicKeyAlgorithm) -> bool {
+    use PublicKeyAlgorithm as Algorithm;
+    matches!(
+        algorithm,
+        Algorithm::RSA
+            | Algorithm::RSASign
+            | Algorithm::DSA
+            | Algorithm::ECDSA
+            | Algorithm::EdDSALegacy
+            | Algorithm::Ed25519
+            | Algorithm::Ed448
+    )
+}
+
+/// Whether a secret half is there, locked or not, rather than a stub.
+fn is_secret(secret: &SecretParams) -> bool {
+    let SecretParams::Encrypted(locked) = secret else { return true };
+    match locked.string_to_key_params() {
+        S2kParams::Cfb { s2k, .. } | S2kParams::MalleableCfb { s2k, .. } | S2kParams::Aead { s2k, .. } => {
+            !matches!(s2k, StringToKey::Private { .. })
+        }
+        _ => true,
+    }
+}

@@ -1,0 +1,134 @@
+//! The part of a key that signs, unlocked.
+
+use pgp::composed::{ArmorOptions, DetachedSignature, SignedSecretKey};
+use pgp::packet::{SecretKey, SecretSubkey, SignatureConfig, SignatureType, Subpacket, SubpacketData};
+use pgp::types::{KeyDetails, Password, SecretParams, SigningKey, Timestamp};
+
+use super::super::passphrase::Passphrase;
+use super::super::{OpenPgpFlaw, SigningError, SigningKeyError};
+use super::PASSPHRASE;
+use super::choice::Choice;
+
+/// A part of a key, unlocked.
+pub(in super::super) enum UnlockedPart {
+    Primary(Box<SecretKey>),
+    Subkey(Box<SecretSubkey>),
+}
+
+/// Why a part could not be unlocked.
+pub(super) enum Obstacle {
+    /// There is no passphrase.
+    NoPassphrase,
+    /// The passphrase is not that of the part with this id.
+    WrongPassphrase(String),
+    Flaw(OpenPgpFlaw),
+}
+
+impl Obstacle {
+    /// The same as an error of the secret that the key is in.
+    pub(super) fn in_secret(self, secret: String) -> SigningKeyError {
+        match self {
+            Self::NoPassphrase => SigningKeyError::PassphraseMissing { secret, key: PASSPHRASE },
+            Self::WrongPassphrase(id) => SigningKeyError::WrongPassphrase { secret, id },
+            Self::Flaw(flaw) => SigningKeyError::OpenPgp { secret, flaw },
+        }
+    }
+}
+
+impl UnlockedPart {
+    /// Unlocks a part. A passphrase that is not needed does not matter.
+    pub(super) fn of(
+        key: &SignedSecretKey,
+        choice: Choice,
+        passphrase: &Passphrase<'_>,
+    ) -> Result<Self, Obstacle> {
+        let part = match choice {
+            Choice::Primary => Self::Primary(Box::new(key.primary_key.clone())),
+            Choice::Subkey(index) => Self::Subkey(Box::new(key.secret_subkeys[index].key.clone())),
+        };
+        let part = match part.is_locked() {
+            false => part,
+            true if !passphrase.is_given() => return Err(Obstacle::NoPassphrase),
+            true => {
+                let unlocked = passphrase.try_each(|bytes| part.unlocked(&Password::from(bytes)));
+                unlocked.ok_or_else(|| Obstacle::WrongPassphrase(part.id()))?
+            }
+        };
+        part.require_sound()?;
+        Ok(part)
+    }
+
+    fn is_locked(&self) -> bool {
+        let secret = match self {
+            Self::Primary(key) => key.secret_params(),
+            Self::Subkey(key) => key.secret_params(),
+        };
+        matches!(secret, SecretParams::Encrypted(_))
+    }
+
+    fn unlocked(&self, password: &Password) -> Option<Self> {
+        match self {
+            Self::Primary(key) => {
+                let mut key = key.clone();
+                key.remove_password(password).ok()?;
+                Some(Self::Primary(key))
+            }
+            Self::Subkey(key) => {
+                let mut key = key.clone();
+                key.remove_password(password).ok()?;
+                Some(Self::Subkey(key))
+            }
+        }
+    }
+
+    /// Finds out whether the two halves belong together, before anybody edits a file.
+    fn require_sound(&self) -> Result<(), Obstacle> {
+        let probe = b"probe".as_slice();
+        let made = match self {
+            Self::Primary(key) => key.created_at(),
+            Self::Subkey(key) => key.created_at(),
+        };
+        let signature = self.signature(probe, made).map_err(|_| Obstacle::Flaw(OpenPgpFlaw::Unsupported))?;
+        let verified = match self {
+            Self::Primary(key) => signature.verify(key.public_key(), probe),
+            Self::Subkey(key) => signature.verify(key.public_key(), probe),
+        };
+        verified.map_err(|_| Obstacle::Flaw(OpenPgpFlaw::Damaged))
+    }
+
+    /// Makes a detached signature of a time, armored.
+    pub(in super::super) fn sign(&self, text: &[u8], seconds: i64) -> Result<String, SigningError> {
+        let time = u32::try_from(seconds).map_err(|_| SigningError::Time { seconds })?;
+        let signature = self.signature(text, Timestamp::from_secs(time));
+        let armored = signature.and_then(|signature| signature.to_armored_string(ArmorOptions::default()));
+        armored.map_err(|error| SigningError::OpenPgp(Box::new(error)))
+    }
+
+    fn signature(&self, text: &[u8], time: Timestamp) -> pgp::errors::Result<DetachedSignature> {
+        match self {
+            Self::Primary(key) => signature(key.as_ref(), text, time),
+            Self::Subkey(key) => signature(key.as_ref(), text, time),
+        }
+    }
+
+    /// The short name of the part.
+    pub(in super::super) fn id(&self) -> String {
+        let id = match self {
+            Self::Primary(key) => key.legacy_key_id(),
+            Self::Subkey(key) => key.legacy_key_id(),
+        };
+        id.to_string().to_uppercase()
+    }
+}
+
+/// Makes a signature; it tells its time and who made it, as those of gpg do.
+fn signature(key: &impl SigningKey, text: &[u8], time: Timestamp) -> pgp::errors::Result<DetachedSignature> {
+    let mut config = SignatureConfig::v4(SignatureType::Binary, key.algorithm(), key.hash_alg());
+    config.hashed_subpackets = vec![
+        Subpacket::regular(SubpacketData::IssuerFingerprint(key.fingerprint()))?,
+        Subpacket::regular(SubpacketData::SignatureCreationTime(time))?,
+    ];
+    config.unhashed_subpackets = vec![Subpacket::regular(SubpacketData::IssuerKeyId(key.legacy_key_id()))?];
+    // A part that is unlocked has no passphrase any more.
+    config.sign(key, &Password::empty(), text).map(DetachedSignature::new)
+}

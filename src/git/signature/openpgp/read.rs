@@ -1,0 +1,64 @@
+//! From what a secret holds to one OpenPGP key.
+
+use std::collections::BTreeSet;
+
+use pgp::composed::{PublicOrSecret, SignedSecretKey};
+use pgp::types::{KeyDetails, KeyVersion};
+
+use super::super::armor;
+use super::super::{OpenPgpFlaw, SigningKeyError};
+use super::packets;
+
+/// Reads the one key that a text, or the bytes that it stands for, holds. A public key beside its own secret one is not
+/// minded.
+pub(super) fn read(text: &[u8], secret: &str) -> Result<SignedSecretKey, SigningKeyError> {
+    let keys = keys(text).map_err(|flaw| SigningKeyError::OpenPgp { secret: secret.to_owned(), flaw })?;
+    let names = keys.iter().map(|key| match key {
+        PublicOrSecret::Secret(key) => key.fingerprint().to_string(),
+        PublicOrSecret::Public(key) => key.fingerprint().to_string(),
+    });
+    if names.collect::<BTreeSet<String>>().len() > 1 {
+        return Err(SigningKeyError::Several { secret: secret.to_owned() });
+    }
+    let mut flaw = OpenPgpFlaw::Damaged;
+    for key in keys {
+        match key {
+            PublicOrSecret::Secret(key) => match key.version() {
+                KeyVersion::V4 => return Ok(key),
+                other => flaw = OpenPgpFlaw::Version { version: other.into() },
+            },
+            PublicOrSecret::Public(_) => flaw = OpenPgpFlaw::Public,
+        }
+    }
+    Err(SigningKeyError::OpenPgp { secret: secret.to_owned(), flaw })
+}
+
+/// All keys, secret and public.
+fn keys(text: &[u8]) -> Result<Vec<PublicOrSecret>, OpenPgpFlaw> {
+    if text.first().is_some_and(|&byte| byte >= 0x80) {
+        return parse(text);
+    }
+    let blocks = armor::blocks(text);
+    let mut keys = Vec::new();
+    for block in &blocks {
+        if let "PGP PRIVATE KEY BLOCK" | "PGP PUBLIC KEY BLOCK" = block.label {
+            keys.extend(parse(block.data.as_ref().ok_or(OpenPgpFlaw::Damaged)?)?);
+        }
+    }
+    if !keys.is_empty() {
+        return Ok(keys);
+    }
+    let is_for_ssh = blocks.iter().any(|block| block.label.ends_with("PRIVATE KEY"));
+    Err(if is_for_ssh { OpenPgpFlaw::ForSsh } else { OpenPgpFlaw::NoKey })
+}
+
+fn parse(bytes: &[u8]) -> Result<Vec<PublicOrSecret>, OpenPgpFlaw> {
+    let bytes = packets::tidy(bytes);
+    // The errors are dropped: some show parts of what could not be read.
+    let found = PublicOrSecret::from_bytes_many(bytes.as_slice()).map_err(|_| OpenPgpFlaw::Damaged)?;
+    let mut keys = Vec::new();
+    for key in found {
+        keys.push(key.map_err(|_| OpenPgpFlaw::Damaged)?);
+    }
+    if keys.is_empty() { Err(OpenPgpFlaw::Damaged) } else { Ok(keys) }
+}

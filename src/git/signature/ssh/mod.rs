@@ -1,0 +1,150 @@
+//! SSH keys: read, unlocked, and signing as `ssh-keygen -Y sign -n git` does.
+//!
+//! OpenSSH's own form is read by ssh-key; the forms of PEM ([`pem`], in [`der`]) and their encryption ([`cipher`],
+//! [`stretch`]) are brought into the same type by [`keypair`].
+
+mod cipher;
+mod der;
+mod keypair;
+mod pem;
+mod stretch;
+
+use ssh_key::private::KeypairData;
+use ssh_key::{Cipher, HashAlg, Kdf, LineEnding, PrivateKey};
+
+use super::armor::{self, Block};
+use super::passphrase::Passphrase;
+use super::{SigningError, SigningKeyError, SshFlaw};
+use crate::git::SecretData;
+
+/// The key of a secret that holds an SSH key.
+const IDENTITY: &str = "identity";
+
+/// The key of a secret that holds its passphrase.
+pub(super) const PASSPHRASE: &str = "password";
+
+/// What git wants to see in a signature that it is to believe.
+const NAMESPACE: &str = "git";
+
+/// The fewest bits of an RSA key whose signature OpenSSH accepts.
+const FEWEST_RSA_BITS: u32 = 2048;
+
+/// The most rounds of bcrypt; `ssh-keygen` makes 16 or 24 if nobody asks for more.
+const MOST_ROUNDS: u32 = 4096;
+
+/// A key that is unlocked.
+pub(super) struct UnlockedKey(PrivateKey);
+
+/// Why there is no key yet.
+enum Obstacle {
+    /// It is locked, and there is no passphrase.
+    NoPassphrase,
+    Flaw(SshFlaw),
+}
+
+impl From<SshFlaw> for Obstacle {
+    fn from(flaw: SshFlaw) -> Self {
+        Self::Flaw(flaw)
+    }
+}
+
+impl UnlockedKey {
+    /// Makes a signature over the SHA-512 of a text.
+    pub(super) fn sign(&self, text: &[u8]) -> Result<String, SigningError> {
+        let signature = self.0.sign(NAMESPACE, HashAlg::Sha512, text)?;
+        Ok(signature.to_pem(LineEnding::LF)?)
+    }
+
+    /// Which key it is, as `ssh-keygen -l` prints it.
+    pub(super) fn fingerprint(&self) -> String {
+        self.0.fingerprint(HashAlg::Sha256).to_string()
+    }
+}
+
+/// Reads and unlocks the key of a secret.
+pub(super) fn unlock(
+    secret: SecretData<'_>,
+    passphrase: &Passphrase<'_>,
+) -> Result<UnlockedKey, SigningKeyError> {
+    let name = secret.bare_name();
+    let Some(identity) = secret.value(IDENTITY) else {
+        let advice = match secret.value("git.asc") {
+            Some(_) => "; its 'git.asc' is for spec.git.commit.signingKey.type gpg",
+            None => "",
+        };
+        return Err(SigningKeyError::KeyMissing { secret: name.to_owned(), key: IDENTITY, advice });
+    };
+    let key = read(identity.expose(), passphrase).and_then(|key| Ok(require_sound(key)?));
+    key.map_err(|obstacle| match obstacle {
+        Obstacle::NoPassphrase => {
+            SigningKeyError::PassphraseMissing { secret: name.to_owned(), key: PASSPHRASE }
+        }
+        Obstacle::Flaw(flaw) => SigningKeyError::Ssh { secret: name.to_owned(), flaw },
+    })
+}
+
+fn read(text: &[u8], passphrase: &Passphrase<'_>) -> Result<PrivateKey, Obstacle> {
+    let blocks = armor::blocks(text);
+    let Some(block) = blocks.iter().find(|block| block.label.ends_with("PRIVATE KEY")) else {
+        return Err(flaw_without_key(text, &blocks).into());
+    };
+    let data = block.data.as_ref().ok_or(SshFlaw::Damaged)?;
+    if block.label == "OPENSSH PRIVATE KEY" {
+        openssh(data, passphrase)
+    } else {
+        pem::read(block, data, passphrase)
+    }
+}
+
+/// What a text is that has no private key.
+fn flaw_without_key(text: &[u8], blocks: &[Block<'_>]) -> SshFlaw {
+    let has = |words: &str| blocks.iter().any(|block| block.label.contains(words));
+    let line = text.trim_ascii_start();
+    let is_public_line = ["ssh-", "ecdsa-", "sk-"].iter().any(|start| line.starts_with(start.as_bytes()));
+    if has("PGP") {
+        SshFlaw::ForOpenPgp
+    } else if has("PUBLIC KEY") || is_public_line {
+        SshFlaw::Public
+    } else {
+        SshFlaw::NoKey
+    }
+}
+
+/// Reads OpenSSH's own form.
+fn openssh(data: &[u8], passphrase: &Passphrase<'_>) -> Result<PrivateKey, Obstacle> {
+    let key = PrivateKey::from_bytes(data).map_err(|_| SshFlaw::Damaged)?;
+    if !key.is_encrypted() {
+        return Ok(key);
+    }
+    if let Kdf::Bcrypt { rounds, .. } = key.kdf()
+        && *rounds > MOST_ROUNDS
+    {
+        return Err(SshFlaw::Rounds { rounds: (*rounds).into(), most: MOST_ROUNDS.into() }.into());
+    }
+    if key.cipher() == Cipher::TdesCbc {
+        return Err(SshFlaw::Lock { scheme: key.cipher().to_string() }.into());
+    }
+    if !passphrase.is_given() {
+        return Err(Obstacle::NoPassphrase);
+    }
+    let unlocked = passphrase.try_each(|bytes| key.decrypt(bytes).ok());
+    unlocked.ok_or(Obstacle::Flaw(SshFlaw::WrongPassphrase))
+}
+
+/// Lets only keys through whose signatures are accepted, and whose two halves belong together.
+fn require_sound(key: PrivateKey) -> Result<UnlockedKey, SshFlaw> {
+    let sort = |sort: &str| Err(SshFlaw::Sort { sort: sort.to_owned() });
+    match key.key_data() {
+        KeypairData::Ed25519(_) | KeypairData::Ecdsa(_) => {}
+        KeypairData::Rsa(pair) if pair.key_size() < FEWEST_RSA_BITS => {
+            return Err(SshFlaw::Short { bits: pair.key_size() });
+        }
+        KeypairData::Rsa(_) => {}
+        KeypairData::Dsa(_) => return sort("DSA"),
+        _ => return sort(key.algorithm().as_str()),
+    }
+    let probe = b"probe";
+    let signature = key.sign(NAMESPACE, HashAlg::Sha512, probe).map_err(|_| SshFlaw::Damaged)?;
+    key.public_key().verify(NAMESPACE, probe, &signature).map_err(|_| SshFlaw::Damaged)?;
+    Ok(UnlockedKey(key))
+}

@@ -1,0 +1,124 @@
+//! The forms of PEM that private keys have: PKCS#1, SEC1 and PKCS#8, plain and encrypted.
+
+use zeroize::Zeroizing;
+
+use super::super::SshFlaw;
+use super::super::armor::Block;
+use super::super::passphrase::Passphrase;
+use super::der::{Der, tag};
+use super::keypair::{self, Curve, RsaNumbers};
+use super::{Obstacle, cipher};
+use ssh_key::PrivateKey;
+
+/// What a block says that its data is.
+#[derive(Clone, Copy)]
+enum Form {
+    Pkcs1,
+    Sec1,
+    Pkcs8,
+}
+
+/// Reads a block, unlocking it where it is locked.
+pub(super) fn read(
+    block: &Block<'_>,
+    data: &[u8],
+    passphrase: &Passphrase<'_>,
+) -> Result<PrivateKey, Obstacle> {
+    let form = match block.label {
+        "RSA PRIVATE KEY" => Form::Pkcs1,
+        "EC PRIVATE KEY" => Form::Sec1,
+        "PRIVATE KEY" => Form::Pkcs8,
+        "ENCRYPTED PRIVATE KEY" => {
+            let lock = cipher::Lock::of_pkcs8(data)?;
+            return unlock(&lock, Form::Pkcs8, passphrase);
+        }
+        "DSA PRIVATE KEY" => return Err(SshFlaw::Sort { sort: "DSA".to_owned() }.into()),
+        _ => return Err(SshFlaw::NoKey.into()),
+    };
+    match block.header("DEK-Info") {
+        Some(header) => unlock(&cipher::Lock::of_header(header, data)?, form, passphrase),
+        None => Ok(form.read(data)?),
+    }
+}
+
+fn unlock(lock: &cipher::Lock<'_>, form: Form, passphrase: &Passphrase<'_>) -> Result<PrivateKey, Obstacle> {
+    if !passphrase.is_given() {
+        return Err(Obstacle::NoPassphrase);
+    }
+    let mut flaw = SshFlaw::WrongPassphrase;
+    let key = passphrase.try_each(|bytes| {
+        // With the wrong passphrase all is noise, which hardly ever begins as a key does.
+        let plain: Zeroizing<Vec<u8>> = lock.open(bytes)?;
+        match form.read(&plain) {
+            Ok(key) => Some(key),
+            Err(SshFlaw::Damaged) => None,
+            Err(other) => {
+                flaw = other;
+                None
+            }
+        }
+    });
+    key.ok_or(Obstacle::Flaw(flaw))
+}
+
+impl Form {
+    fn read(self, data: &[u8]) -> Result<PrivateKey, SshFlaw> {
+        match self {
+            Self::Pkcs1 => pkcs1(data),
+            Self::Sec1 => sec1(data, None),
+            Self::Pkcs8 => pkcs8(data),
+        }
+    }
+}
+
+fn pkcs1(data: &[u8]) -> Result<PrivateKey, SshFlaw> {
+    let numbers = || -> Option<RsaNumbers<'_>> {
+        let mut key = Der::new(data).inside(tag::SEQUENCE)?;
+        // Other versions have more than two primes.
+        key.small_number().filter(|&version| version == 0)?;
+        let (modulus, exponent, secret) = (key.number()?, key.number()?, key.number()?);
+        let primes = [key.number()?, key.number()?];
+        let (_, _) = (key.number()?, key.number()?);
+        Some(RsaNumbers { modulus, exponent, secret, primes, coefficient: key.number()? })
+    };
+    keypair::rsa(&numbers().ok_or(SshFlaw::Damaged)?)
+}
+
+/// Reads a key on a curve that is named in it, or around it.
+fn sec1(data: &[u8], around: Option<&[u8]>) -> Result<PrivateKey, SshFlaw> {
+    let parts = || {
+        let mut key = Der::new(data).inside(tag::SEQUENCE)?;
+        key.small_number().filter(|&version| version == 1)?;
+        let secret = key.read(tag::OCTET_STRING)?;
+        let named = key.inside(tag::NUMBER_0).and_then(|mut inside| inside.read(tag::OBJECT));
+        Some((secret, named.or(around)?))
+    };
+    let (secret, object) = parts().ok_or(SshFlaw::Damaged)?;
+    let curve = Curve::of_object(object)
+        .ok_or_else(|| SshFlaw::Sort { sort: "EC on a curve other than NIST's".to_owned() })?;
+    keypair::ecdsa(curve, secret)
+}
+
+fn pkcs8(data: &[u8]) -> Result<PrivateKey, SshFlaw> {
+    let parts = || {
+        let mut key = Der::new(data).inside(tag::SEQUENCE)?;
+        key.small_number().filter(|&version| version <= 1)?;
+        let mut algorithm = key.inside(tag::SEQUENCE)?;
+        let object = algorithm.read(tag::OBJECT)?;
+        Some((object, algorithm.read(tag::OBJECT), key.read(tag::OCTET_STRING)?))
+    };
+    let (object, curve, inner) = parts().ok_or(SshFlaw::Damaged)?;
+    let sort = |sort: &str| Err(SshFlaw::Sort { sort: sort.to_owned() });
+    match object {
+        [0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, 0x01] => pkcs1(inner),
+        [0x2a, 0x86, 0x48, 0xce, 0x3d, 0x02, 0x01] => sec1(inner, curve),
+        [0x2b, 0x65, 0x70] => {
+            let seed = Der::new(inner).read(tag::OCTET_STRING).ok_or(SshFlaw::Damaged)?;
+            keypair::ed25519(seed)
+        }
+        [0x2b, 0x65, 0x71] => sort("Ed448"),
+        [0x2a, 0x86, 0x48, 0xce, 0x38, 0x04, 0x01] => sort("DSA"),
+        [0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, 0x0a] => sort("RSA-PSS"),
+        _ => sort("that PKCS#8 gives an unknown number"),
+    }
+}
