@@ -1,14 +1,18 @@
 //! Tagboat tows image tags into git.
 
 pub mod cli;
+pub mod controller;
 pub mod directory;
 pub mod failing;
 pub mod git;
+pub mod metrics;
 pub mod objects;
 pub mod policy;
 pub mod reconcile;
 pub mod reference;
 pub mod secret;
 pub mod sentence;
+pub mod telemetry;
 pub mod update;
+pub mod web;
 pub mod yaml;

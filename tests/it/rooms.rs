@@ -7,8 +7,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The rooms from top to bottom; a room may use those above it.
-const ORDER: [&str; 12] = [
+const ORDER: [&str; 16] = [
     "secret",
+    "metrics",
+    "telemetry",
     "sentence",
     "failing",
     "reference",
@@ -19,6 +21,8 @@ const ORDER: [&str; 12] = [
     "git",
     "objects",
     "reconcile",
+    "controller",
+    "web",
     "cli",
 ];
 
