@@ -1,15 +1,19 @@
 //! Tagboat tows image tags into git.
 
 pub mod cli;
+pub mod controller;
 pub mod directory;
 pub mod failing;
 pub mod git;
 pub mod message;
+pub mod metrics;
 pub mod objects;
 pub mod policy;
 pub mod reconcile;
 pub mod reference;
 pub mod secret;
 pub mod sentence;
+pub mod telemetry;
 pub mod update;
+pub mod web;
 pub mod yaml;

@@ -2,6 +2,7 @@
 
 mod choice;
 mod completions;
+mod controller;
 mod count;
 mod crds;
 mod demo;
@@ -27,6 +28,8 @@ use clap::{Parser, Subcommand};
 
 use failure::Failure;
 
+pub use controller::flags_page;
+
 /// Keeps the image references in a git repository of Kubernetes manifests up to date.
 ///
 /// Values with a marker comment, such as `image: ghcr.io/org/app:1.0 # {"$imagepolicy": "default:app"}`, follow
@@ -43,6 +46,7 @@ enum Command {
     Run(run::RunArguments),
     Update(update::UpdateArguments),
     Render(render::RenderArguments),
+    Controller(controller::ControllerArguments),
     Demo(demo::DemoArguments),
     Crds(crds::CrdsArguments),
     Schema(schema::SchemaArguments),
@@ -53,7 +57,7 @@ enum Command {
 ///
 /// Exit status: 0 when the work is done, 1 when something failed, 2 when the arguments are wrong.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
-    let arguments = match Arguments::try_parse_from(arguments) {
+    let arguments = match Arguments::try_parse_from(controller::understood(arguments)) {
         Ok(arguments) => arguments,
         Err(error) => {
             // Nothing can be done when even this cannot be printed.
@@ -65,6 +69,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Run(arguments) => run::run(&arguments),
         Command::Update(arguments) => update::run(&arguments),
         Command::Render(arguments) => render::run(&arguments),
+        Command::Controller(arguments) => controller::run(&arguments),
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Crds(arguments) => crds::run(&arguments),
         Command::Schema(arguments) => schema::run(&arguments),

@@ -14,14 +14,10 @@ use super::size::ByteSize;
 use super::terminal::{Palette, print};
 use super::update::{OutputFormat, to_json};
 use super::warnings::warn_of_idle_images;
-use crate::git::{self, PrivateDirectory, StopSignal, SyncError, Writer, WriterOptions};
-use crate::reconcile::automation::conclusion::Conclusion;
-use crate::reconcile::automation::transaction;
+use crate::git::{Places, PrivateDirectory, StopSignal, Writer, WriterOptions};
+use crate::reconcile::automation::batch;
 use inputs::Inputs;
 use work::Work;
-
-/// How often everything is begun anew when others push faster than a transaction may try.
-const ROUNDS: u32 = 16;
 
 /// Carry out automations on their git repositories, once
 ///
@@ -125,39 +121,15 @@ pub(super) fn run(arguments: &RunArguments) -> Result<(), Failure> {
 async fn carry_out<'i>(inputs: &'i Inputs, is_rehearsal: bool, stop: &StopSignal) -> Vec<Work<'i>> {
     PrivateDirectory::sweep();
     let mirrors = inputs.mirrors.path().to_owned();
-    let writer = Writer::new(WriterOptions { mirrors, is_rehearsal, stop: stop.clone() });
-    let mut works: Vec<Work<'_>> = inputs.automations.iter().map(Work::new).collect();
-    for round in 0..ROUNDS {
-        let (mut waiting, mut requests, mut policies) = (Vec::new(), Vec::new(), Vec::new());
-        for (index, work) in works.iter_mut().enumerate().filter(|(_, work)| !work.is_done) {
-            match work.prepare(inputs, round == 0).await {
-                Ok(prepared) => {
-                    waiting.push(index);
-                    requests.push(prepared.request);
-                    policies.push(prepared.policies);
-                }
-                Err(conclusion) => work.conclude(&conclusion, inputs, is_rehearsal).await,
-            }
-        }
-        let receivers = writer.submit(requests);
-        for ((index, policies), receiver) in waiting.into_iter().zip(policies).zip(receivers) {
-            let Ok(answer) = receiver.await else {
-                works[index].conclude(&Conclusion::broken_off(), inputs, is_rehearsal).await;
-                continue;
-            };
-            let is_overtaken = matches!(&answer.result,
-                Err(git::Failure::Sync(error)) if matches!(**error, SyncError::Overtaken { .. }));
-            if is_overtaken && round + 1 < ROUNDS && !stop.is_given() {
-                continue;
-            }
-            let (conclusion, proposal) = transaction::conclude(answer, policies);
-            works[index].take(proposal);
-            works[index].conclude(&conclusion, inputs, is_rehearsal).await;
-        }
-        if works.iter().all(|work| work.is_done) {
-            break;
-        }
-    }
+    let writer = Writer::new(WriterOptions {
+        mirrors,
+        is_rehearsal,
+        stop: stop.clone(),
+        places: Places::without_limit(),
+    });
+    let mut works: Vec<Work<'_>> =
+        inputs.automations.iter().map(|automation| Work::new(automation, inputs, is_rehearsal)).collect();
+    batch::carry_out(works.iter_mut().filter(|work| !work.is_done).collect(), &writer, stop).await;
     writer.finish();
     works
 }

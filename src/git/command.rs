@@ -251,12 +251,17 @@ impl<'a> Call<'a> {
             _ => GitError::NotStarted { verb, cause },
         };
         let command = self.command().map_err(|cause| GitError::NotStarted { verb, cause })?;
-        let running = Running::start(command).map_err(not_started)?;
         let (stop, mut watch) = (&self.git.stop, self.watch.take());
+        if stop.is_given() {
+            return Err(GitError::Interrupted { verb });
+        }
+        let deadline = stop.deadline(deadline);
+        let running = Running::start(command).map_err(not_started)?;
         let mut may_go_on = || !stop.is_given() && watch.as_mut().is_none_or(|watch| watch());
         match running.wait(deadline, Some(&mut may_go_on)) {
             Ok(Ended::Stopped) if stop.is_given() => Err(GitError::Interrupted { verb }),
             Err(cause) => Err(GitError::NotStarted { verb, cause }),
+            Ok(Ended::TimedOut) if stop.is_given() => Err(GitError::Interrupted { verb }),
             Ok(Ended::TimedOut) => Err(GitError::TimedOut { verb, after: begin.elapsed() }),
             Ok(Ended::Stopped) => Err(GitError::Stopped { verb }),
             Ok(Ended::Flooded) => Err(GitError::Flooded { verb }),

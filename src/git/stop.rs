@@ -1,23 +1,71 @@
 //! The word to stop, for everything that waits.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 
 /// Tells work in other threads to end: git processes are ended with their groups, and nothing new is begun.
 ///
 /// Clones are one and the same signal. A push that is under way when it is given may arrive all the same; the next run
 /// finds out.
 #[derive(Clone, Debug, Default)]
-pub struct StopSignal(Arc<AtomicBool>);
+pub struct StopSignal(Arc<Words>);
+
+#[derive(Debug, Default)]
+struct Words {
+    is_given: AtomicBool,
+    /// When it counts as given unless somebody says otherwise before.
+    end: Mutex<Option<Instant>>,
+}
 
 impl StopSignal {
     /// Gives the word.
     pub fn give(&self) {
-        self.0.store(true, Ordering::Relaxed);
+        self.0.is_given.store(true, Ordering::Relaxed);
     }
 
-    /// Whether it was given.
+    /// Whether it was given, or the time is up.
     pub fn is_given(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
+        self.0.is_given.load(Ordering::Relaxed) || self.end().is_some_and(|end| Instant::now() >= end)
+    }
+
+    /// Lets work go on until `end` and no longer; a later call may put it off. So whoever has a permit that runs out
+    /// need not be awake at that time.
+    pub fn allow_until(&self, end: Instant) {
+        *self.0.end.lock().unwrap_or_else(PoisonError::into_inner) = Some(end);
+    }
+
+    /// The deadline of work that may take until `wanted`.
+    pub(super) fn deadline(&self, wanted: Instant) -> Instant {
+        self.end().map_or(wanted, |end| end.min(wanted))
+    }
+
+    fn end(&self) -> Option<Instant> {
+        *self.0.end.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn a_permit_runs_out_unless_it_is_renewed() {
+        let (stop, now) = (StopSignal::default(), Instant::now());
+        let later = now + Duration::from_secs(600);
+        assert_eq!(stop.deadline(later), later);
+        stop.allow_until(now + Duration::from_secs(60));
+        assert!(!stop.is_given());
+        assert_eq!(stop.deadline(later), now + Duration::from_secs(60));
+        stop.clone().allow_until(later + Duration::from_secs(1));
+        assert_eq!(stop.deadline(later), later);
+        stop.allow_until(now);
+        assert!(stop.is_given());
+        stop.allow_until(later);
+        assert!(!stop.is_given());
+        stop.give();
+        assert!(stop.is_given());
     }
 }

@@ -15,6 +15,7 @@ use tokio::sync::oneshot;
 
 use super::error::SyncError;
 use super::mirror::{Mirror, MirrorKey};
+use super::places::Places;
 use super::remote::Remote;
 use super::stop::StopSignal;
 use super::transaction::{Answer, Failure, Proposal, Proposer, transact};
@@ -28,6 +29,8 @@ pub struct WriterOptions {
     pub is_rehearsal: bool,
     /// The word to stop.
     pub stop: StopSignal,
+    /// How many transactions may be under way at once.
+    pub places: Places,
 }
 
 /// A proposal on its way to the writer.
@@ -91,8 +94,9 @@ impl<P: Proposer> Writer<P> {
     }
 
     /// Waits until nothing is left to do, mirrors to be tidied included. What was asked for has its answer before.
-    pub fn finish(self) {
-        for thread in self.threads.into_inner().unwrap_or_else(PoisonError::into_inner) {
+    pub fn finish(&self) {
+        let threads = std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner));
+        for thread in threads {
             // One that panicked has nothing left to do either.
             let _ = thread.join();
         }
@@ -145,6 +149,7 @@ fn carry_out<P: Proposer>(options: &WriterOptions, key: &MirrorKey, batch: Vec<L
         remote = Some(letter.request.remote);
     }
     let Some(mut remote) = remote else { return };
+    let _place = options.places.take();
     // Another process may hold the mirror: one that lists and fetches, pushes, and lists again takes that long, and
     // what is left of one that was killed takes no longer.
     let deadline = Instant::now() + 3 * remote.timeout;

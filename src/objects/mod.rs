@@ -9,7 +9,13 @@ use tagboat_api::{GitRepository, ImagePolicy, ImageUpdateAutomation, Reason};
 use crate::failing::Failing;
 use crate::secret::Secret;
 
+pub mod cluster;
+mod event;
 pub mod manifests;
+mod name;
+
+pub use event::{Event, EventType};
+pub use name::ObjectName;
 
 /// The objects that a reconcile reads and writes, wherever they are kept.
 pub trait Objects: Sync {
@@ -50,17 +56,23 @@ pub trait Objects: Sync {
         ""
     }
 
-    /// Keeps the status of an automation.
+    /// Brings the status of an automation up to date and gives the object as it then is, unless it has gone.
+    ///
+    /// `status` makes the new status from the object as it stands at the time. It is called again where somebody else
+    /// was faster.
     ///
     /// # Errors
     ///
     /// When it cannot be written.
-    fn write_status(
+    fn update_status(
         &self,
         automation: &ImageUpdateAutomation,
-        status: &ImageUpdateAutomationStatus,
-    ) -> impl Future<Output = Result<(), ObjectsError>> + Send;
+        status: &StatusMaker<'_>,
+    ) -> impl Future<Output = Result<Option<ImageUpdateAutomation>, ObjectsError>> + Send;
 }
+
+/// Makes the status of an automation from the object as it stands.
+pub type StatusMaker<'a> = dyn Fn(&ImageUpdateAutomation) -> ImageUpdateAutomationStatus + Sync + 'a;
 
 /// Why objects could not be read or written.
 #[derive(Debug, thiserror::Error)]
@@ -91,6 +103,9 @@ pub enum ObjectsError {
     /// A manifest cannot be used.
     #[error(transparent)]
     Manifest(manifests::ManifestError),
+    /// The cluster does not do what it is asked.
+    #[error(transparent)]
+    Cluster(#[from] cluster::ClusterError),
     /// The state could not be read or kept.
     #[error(transparent)]
     State(#[from] manifests::StateError),

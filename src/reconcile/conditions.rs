@@ -5,6 +5,7 @@ use std::fmt;
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use tagboat_api::automation::ImageUpdateAutomationStatus;
 use tagboat_api::{Condition, Reason};
 
 /// The longest message that an API server takes, in bytes.
@@ -82,6 +83,18 @@ pub fn is_ready(conditions: &[Condition]) -> bool {
 /// Whether only a change of an object helps.
 pub fn is_stalled(conditions: &[Condition]) -> bool {
     is(conditions, ConditionType::Stalled, ConditionStatus::True)
+}
+
+/// Whether a condition is ours to set.
+pub fn is_own(condition: &Condition) -> bool {
+    ConditionType::ALL.iter().any(|own| own.to_string() == condition.type_)
+}
+
+/// A status without the conditions that are not ours.
+pub fn without_those_of_others(status: &ImageUpdateAutomationStatus) -> ImageUpdateAutomationStatus {
+    let mut status = status.clone();
+    status.conditions.retain(is_own);
+    status
 }
 
 /// Conditions while they are being worked on.

@@ -39,6 +39,11 @@ fn the_schema_of_the_outcome_is_the_committed_one() {
 }
 
 #[test]
+fn the_page_of_flags_is_the_committed_one() {
+    check("docs/controller-flags.md", &tagboat::cli::flags_page());
+}
+
+#[test]
 fn completions_know_every_subcommand() {
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let run = run(tagboat().args(["completions", shell])).with_status(0);

@@ -7,8 +7,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The rooms from top to bottom; a room may use those above it.
-const ORDER: [&str; 13] = [
+const ORDER: [&str; 17] = [
     "secret",
+    "metrics",
+    "telemetry",
     "sentence",
     "failing",
     "reference",
@@ -20,6 +22,8 @@ const ORDER: [&str; 13] = [
     "git",
     "objects",
     "reconcile",
+    "controller",
+    "web",
     "cli",
 ];
 

@@ -13,7 +13,7 @@ use crate::cli::choice::{choose_automation, full_name};
 use crate::cli::given::{given_images, split_name};
 use crate::cli::inputs::read_manifests;
 use crate::cli::warnings::warn_of_idle_secrets;
-use crate::git::{CommitTime, Keyring, PrivateDirectory, Surroundings};
+use crate::git::{CommitTime, Keyring, PrivateDirectory, SshAlgorithms, Surroundings};
 use crate::objects::manifests::{ManifestStore, Manifests, SecretDirectory, StateDirectory, StateError};
 use crate::reconcile::automation::login::LoginOptions;
 use crate::reconcile::automation::source::{CrossNamespace, ObjectName};
@@ -102,6 +102,7 @@ impl Inputs {
                 local_paths: Some(here),
                 is_of_the_user: arguments.git_login == GitLogin::User,
                 surroundings: Surroundings::of_this_process(),
+                ssh_algorithms: SshAlgorithms::default(),
                 mirror_size: arguments.mirror_max_size.0,
             },
             keyring: Keyring::default(),

@@ -15,6 +15,7 @@ use crate::cli::terminal::{Palette, printable, say};
 use crate::cli::update::prefixed;
 use crate::cli::warnings::{warn_of_empty_selection, warn_of_nameless_author, warn_of_service_account};
 use crate::objects::{Objects, ObjectsError};
+use crate::reconcile::automation::batch::Job;
 use crate::reconcile::automation::conclusion::Conclusion;
 use crate::reconcile::automation::proposal::UpdateProposal;
 use crate::reconcile::automation::request::Request;
@@ -23,12 +24,11 @@ use crate::reconcile::automation::transaction::{self, Prepared, TransactionOptio
 use crate::sentence::chain;
 use crate::update::{PolicyName, Setters, UpdatePlan};
 
-/// The annotation by which a person asks for a run.
-const REQUESTED_AT: &str = "reconcile.fluxcd.io/requestedAt";
-
 /// One automation's run, as far as it has come.
 pub(super) struct Work<'i> {
     automation: &'i ImageUpdateAutomation,
+    inputs: &'i Inputs,
+    is_rehearsal: bool,
     pub(super) outcome: Outcome,
     /// What was selected, once that is known.
     setters: Option<Setters>,
@@ -38,25 +38,13 @@ pub(super) struct Work<'i> {
     pub(super) is_done: bool,
 }
 
-impl<'i> Work<'i> {
-    /// The run of an automation, before it has begun.
-    pub(super) fn new(automation: &'i ImageUpdateAutomation) -> Self {
-        let mut outcome = Outcome::new(Some(name_of(automation)));
-        let is_done = automation.spec.suspend;
-        if is_done {
-            outcome.outcome = OutcomeKind::Skipped;
-            outcome.message = Some("the automation is suspended".to_owned());
-        }
-        Self { automation, outcome, setters: None, plan: None, unkept: None, is_done }
-    }
-
-    /// Gets as far as the writer's request.
-    pub(super) async fn prepare(&mut self, inputs: &Inputs, is_first: bool) -> Result<Prepared, Conclusion> {
-        let given = &inputs.options.given;
-        let selected = transaction::select(&inputs.store, self.automation, given).await?;
+impl Job for Work<'_> {
+    async fn prepare(&mut self, is_first: bool) -> Result<Prepared, Conclusion> {
+        let inputs = self.inputs;
+        let selected = transaction::select(&inputs.store, self.automation, &inputs.options.given).await?;
         let request = &selected.request;
         if is_first {
-            self.warn(request, inputs);
+            self.warn(request);
         }
         self.outcome.set_request(request);
         self.setters = Some(request.update.setters.clone());
@@ -65,8 +53,42 @@ impl<'i> Work<'i> {
         transaction::prepare(&inputs.store, self.automation, selected, &options).await
     }
 
+    async fn conclude(&mut self, conclusion: Conclusion, proposal: Option<UpdateProposal>) {
+        if let Some(proposal) = proposal {
+            if let Some(plan) = proposal.plan {
+                self.outcome.set_plan(&plan);
+                self.plan = Some(plan);
+            }
+            self.outcome.diff = proposal.diff;
+        }
+        self.is_done = true;
+        self.outcome.set_conclusion(&conclusion);
+        if self.is_rehearsal {
+            return;
+        }
+        if let Err(error) = self.keep(&conclusion).await {
+            let sentence = chain(&error);
+            self.outcome.errors.push(prefixed(&self.outcome, &sentence));
+            self.unkept = Some(sentence);
+        }
+    }
+}
+
+impl<'i> Work<'i> {
+    /// The run of an automation, before it has begun.
+    pub(super) fn new(automation: &'i ImageUpdateAutomation, inputs: &'i Inputs, is_rehearsal: bool) -> Self {
+        let mut outcome = Outcome::new(Some(name_of(automation)));
+        let is_done = automation.spec.suspend;
+        if is_done {
+            outcome.outcome = OutcomeKind::Skipped;
+            outcome.message = Some("the automation is suspended".to_owned());
+        }
+        Self { automation, inputs, is_rehearsal, outcome, setters: None, plan: None, unkept: None, is_done }
+    }
+
     /// Says what is odd about the automation and no error.
-    fn warn(&self, request: &Request, inputs: &Inputs) {
+    fn warn(&self, request: &Request) {
+        let inputs = self.inputs;
         for unusable in &request.unusable {
             say(&format!("warning: {}", prefixed(&self.outcome, &unusable.to_string())));
         }
@@ -83,47 +105,21 @@ impl<'i> Work<'i> {
         }
     }
 
-    /// Takes over what was found in the files.
-    pub(super) fn take(&mut self, proposal: UpdateProposal) {
-        if let Some(plan) = proposal.plan {
-            self.outcome.set_plan(&plan);
-            self.plan = Some(plan);
-        }
-        self.outcome.diff = proposal.diff;
-    }
-
-    /// Takes over how the run ended, and keeps the status that it leads to.
-    pub(super) async fn conclude(&mut self, conclusion: &Conclusion, inputs: &Inputs, is_rehearsal: bool) {
-        self.is_done = true;
-        self.outcome.set_conclusion(conclusion);
-        if is_rehearsal {
-            return;
-        }
-        if let Err(error) = self.keep(conclusion, inputs).await {
-            let sentence = chain(&error);
-            self.outcome.errors.push(prefixed(&self.outcome, &sentence));
-            self.unkept = Some(sentence);
-        }
-    }
-
-    /// Keeps the status that the run leads to, from the one that is there now: another process may have written it
-    /// meanwhile.
-    async fn keep(&self, conclusion: &Conclusion, inputs: &Inputs) -> Result<(), ObjectsError> {
+    /// Keeps the status that the run leads to.
+    async fn keep(&self, conclusion: &Conclusion) -> Result<(), ObjectsError> {
+        let inputs = self.inputs;
         let Some(state) = &inputs.store.state else { return Ok(()) };
-        let _lock = state.lock()?;
-        let mut automation = self.automation.clone();
-        state.recall(&mut automation)?;
-        let run = Run {
-            generation: automation.metadata.generation.unwrap_or(1),
-            interval: automation.spec.interval.to_duration().unwrap_or_default(),
-            requested_at: automation.annotations().get(REQUESTED_AT).cloned(),
-            started: inputs.started,
+        let now = Timestamp::now();
+        let status = |automation: &ImageUpdateAutomation| {
+            let previous = automation.status.clone().unwrap_or_default();
+            Run::of(automation, inputs.started).report(&previous, conclusion, now).status
         };
-        let previous = automation.status.clone().unwrap_or_default();
-        let report = run.report(&previous, conclusion, Timestamp::now());
-        inputs.store.write_status(&automation, &report.status).await?;
-        match (conclusion, source_of(&automation, &inputs.store.manifests)) {
-            (Conclusion::Success { .. }, Some(source)) => Ok(state.keep_success(&automation, source)?),
+        inputs.store.update_status(self.automation, &status).await?;
+        match (conclusion, source_of(self.automation, &inputs.store.manifests)) {
+            (Conclusion::Success { .. }, Some(source)) => {
+                let _lock = state.lock()?;
+                Ok(state.keep_success(self.automation, source)?)
+            }
             _ => Ok(()),
         }
     }

@@ -6,12 +6,11 @@ use std::io;
 use std::path::PathBuf;
 
 use kube::ResourceExt;
-use tagboat_api::automation::ImageUpdateAutomationStatus;
 use tagboat_api::{GitRepository, ImagePolicy, ImageUpdateAutomation};
 
 use super::Manifests;
 use super::state::StateDirectory;
-use crate::objects::{Objects, ObjectsError};
+use crate::objects::{Objects, ObjectsError, StatusMaker};
 use crate::secret::Secret;
 
 /// Where a secret that is missing could have come from.
@@ -99,12 +98,20 @@ impl Objects for ManifestStore {
         ADVICE_FOR_SSH
     }
 
-    async fn write_status(
+    /// Holds the state meanwhile: another process may have written it since.
+    async fn update_status(
         &self,
         automation: &ImageUpdateAutomation,
-        status: &ImageUpdateAutomationStatus,
-    ) -> Result<(), ObjectsError> {
-        let Some(state) = &self.state else { return Ok(()) };
-        Ok(state.keep(automation, status)?)
+        status: &StatusMaker<'_>,
+    ) -> Result<Option<ImageUpdateAutomation>, ObjectsError> {
+        let mut automation = automation.clone();
+        if let Some(state) = &self.state {
+            let _lock = state.lock()?;
+            state.recall(&mut automation)?;
+            let status = status(&automation);
+            state.keep(&automation, &status)?;
+            automation.status = Some(status);
+        }
+        Ok(Some(automation))
     }
 }

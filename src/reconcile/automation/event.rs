@@ -4,6 +4,7 @@ use tagboat_api::{Condition, Reason};
 
 use super::conclusion::Conclusion;
 use crate::git::outcome::{Outcome, Push};
+use crate::objects::{Event, EventType};
 use crate::reconcile::conditions::{self, ConditionType};
 
 /// What is said of a run that went well, whatever came of it.
@@ -12,47 +13,21 @@ pub(super) const UP_TO_DATE: &str = "repository up-to-date";
 /// What is said of a run that had nothing to look at.
 const NO_CHANGE: &str = "no change since last reconciliation";
 
-/// An event about an automation.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Event {
-    /// How much it matters.
-    pub type_: EventType,
-    /// What happened, in one word.
-    pub reason: String,
-    /// What happened.
-    pub message: String,
-}
-
-/// How much an event matters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum EventType {
-    /// It is worth a notification.
-    Normal,
-    /// Something is wrong.
-    Warning,
-    /// It is only recorded, as a normal event; nobody is notified.
-    Trace,
-}
-
-impl Event {
-    /// The event of a run, from whether the object was Ready before and what its conditions are after.
-    pub(super) fn of(was_ready: bool, after: &[Condition], conclusion: &Conclusion) -> Self {
-        let (type_, message) = match conclusion {
-            Conclusion::Success { outcome: Outcome::Pushed(push), .. } => (EventType::Normal, summary(push)),
-            Conclusion::Success { .. } if !was_ready => (EventType::Normal, UP_TO_DATE.to_owned()),
-            Conclusion::Success { outcome: Outcome::NothingNew, .. } => {
-                (EventType::Trace, NO_CHANGE.to_owned())
-            }
-            Conclusion::Success { .. } => (EventType::Trace, UP_TO_DATE.to_owned()),
-            Conclusion::Stall(_) | Conclusion::Failure(_) => {
-                // What Ready says, even where that is not why the run stopped.
-                let ready = conditions::find(after, ConditionType::Ready).expect("a run ends with Ready");
-                let (reason, message) = (ready.reason.clone(), ready.message.clone());
-                return Self { type_: EventType::Warning, reason, message };
-            }
-        };
-        Self { type_, reason: Reason::Succeeded.to_string(), message }
-    }
+/// The event of a run, from whether the object was Ready before and what its conditions are after.
+pub(super) fn of(was_ready: bool, after: &[Condition], conclusion: &Conclusion) -> Event {
+    let (type_, message) = match conclusion {
+        Conclusion::Success { outcome: Outcome::Pushed(push), .. } => (EventType::Normal, summary(push)),
+        Conclusion::Success { .. } if !was_ready => (EventType::Normal, UP_TO_DATE.to_owned()),
+        Conclusion::Success { outcome: Outcome::NothingNew, .. } => (EventType::Trace, NO_CHANGE.to_owned()),
+        Conclusion::Success { .. } => (EventType::Trace, UP_TO_DATE.to_owned()),
+        Conclusion::Stall(_) | Conclusion::Failure(_) => {
+            // What Ready says, even where that is not why the run stopped.
+            let ready = conditions::find(after, ConditionType::Ready).expect("a run ends with Ready");
+            let (reason, message) = (ready.reason.clone(), ready.message.clone());
+            return Event { type_: EventType::Warning, reason, message };
+        }
+    };
+    Event { type_, reason: Reason::Succeeded.to_string(), message }
 }
 
 /// What was pushed, in Flux's words.
@@ -117,7 +92,7 @@ mod tests {
             after.set(ConditionType::Ready, status, Reason::UpdateFailed, "what Ready says");
             let after = after.settle(&[], Timestamp::UNIX_EPOCH);
             let expected = Event { type_, reason: reason.to_owned(), message: message.to_owned() };
-            assert_eq!(Event::of(was_ready, &after, &conclusion), expected, "{was_ready} {conclusion:?}");
+            assert_eq!(of(was_ready, &after, &conclusion), expected, "{was_ready} {conclusion:?}");
         }
     }
 
@@ -137,7 +112,7 @@ mod tests {
                 "pushed commit '0011223' to branch 'auto/x' and refspecs 'HEAD:refs/for/main'",
             ),
         ] {
-            let event = Event::of(true, &[], &success(push(message, refspec)));
+            let event = of(true, &[], &success(push(message, refspec)));
             assert_eq!(event.message, expected);
         }
     }

@@ -9,7 +9,7 @@ use super::source::{ObjectName, SourceConfiguration};
 use crate::failing::Failing;
 use crate::git::{
     Access, AccessError, AccessOptions, Credentials, CredentialsError, LocalPaths, Login, Proxy, Remote,
-    RemoteUrl, RemoteUrlError, SecretData, Surroundings,
+    RemoteUrl, RemoteUrlError, SecretData, SshAlgorithms, Surroundings,
 };
 use crate::objects::{Objects, ObjectsError};
 use crate::secret::Secret;
@@ -24,6 +24,8 @@ pub struct LoginOptions {
     pub is_of_the_user: bool,
     /// The environment of this process.
     pub surroundings: Surroundings,
+    /// What ssh may use.
+    pub ssh_algorithms: SshAlgorithms,
     /// The size that a mirror may have, in bytes.
     pub mirror_size: u64,
 }
@@ -113,7 +115,11 @@ pub async fn log_in(
 ) -> Result<Remote, LoginError> {
     let locals = options.local_paths.as_deref().map_or(LocalPaths::Refused, LocalPaths::Under);
     let url = RemoteUrl::parse(&source.url, locals)?;
-    let mut access = AccessOptions { surroundings: options.surroundings.clone(), ..AccessOptions::default() };
+    let mut access = AccessOptions {
+        surroundings: options.surroundings.clone(),
+        ssh_algorithms: options.ssh_algorithms.clone(),
+        proxy: None,
+    };
     if let Some(name) = &source.proxy_secret {
         let data = objects.secret(&name.namespace, &name.name).await;
         let data = data.map_err(|cause| LoginError::ProxySecret { name: name.clone(), cause })?;

@@ -3,8 +3,9 @@
 //! [`request`] says what to write, [`source`] where and how; [`login`] finds the way there, and
 //! [`signing`] the key that signs. [`transaction`] hands the
 //! [`proposal`] to the writer and turns its answer into a [`conclusion`], of which [`report`] makes the status of the
-//! [`run`] and its [`event`].
+//! [`run`] and its [`event`]. A [`batch`] carries out several at once.
 
+pub mod batch;
 pub mod conclusion;
 pub mod event;
 pub mod label;

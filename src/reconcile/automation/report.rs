@@ -10,10 +10,11 @@ use tagboat_api::automation::ImageUpdateAutomationStatus;
 use tagboat_api::{Condition, Reason};
 
 use super::conclusion::{Conclusion, Stage, Stop};
-use super::event::{Event, UP_TO_DATE};
+use super::event::{self, UP_TO_DATE};
 use super::run::{Beginning, IN_PROGRESS, Run};
 use crate::git::checkout::Revision;
 use crate::git::outcome::Outcome;
+use crate::objects::Event;
 use crate::reconcile::conditions::ConditionStatus::{False, True, Unknown};
 use crate::reconcile::conditions::ConditionType::{Ready, Reconciling, Stalled};
 use crate::reconcile::conditions::{self, Draft, whole_seconds};
@@ -66,7 +67,7 @@ impl Run {
             status.last_handled_reconcile_at.clone_from(&self.requested_at);
         }
         observe_generation(&mut status, self.generation);
-        let event = Event::of(conditions::is_ready(&previous.conditions), &status.conditions, conclusion);
+        let event = event::of(conditions::is_ready(&previous.conditions), &status.conditions, conclusion);
         let next = match conclusion {
             Conclusion::Success { .. } if self.interval.is_zero() => Next::Wait,
             Conclusion::Success { .. } => Next::After(self.interval),

@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use tagboat_api::Reason;
+use kube::ResourceExt;
 use tagboat_api::automation::ImageUpdateAutomationStatus;
+use tagboat_api::{ImageUpdateAutomation, RECONCILE_REQUEST_ANNOTATION, Reason};
 
 use crate::reconcile::conditions::ConditionStatus::{False, True, Unknown};
 use crate::reconcile::conditions::ConditionType::{Ready, Reconciling, Stalled};
-use crate::reconcile::conditions::{Draft, whole_seconds};
+use crate::reconcile::conditions::{self, Draft, whole_seconds};
 
 /// What is said while a run goes on.
 pub(super) const IN_PROGRESS: &str = "reconciliation in progress";
@@ -39,6 +40,16 @@ pub struct Beginning {
 }
 
 impl Run {
+    /// The run of an automation that begins now.
+    pub fn of(automation: &ImageUpdateAutomation, started: Timestamp) -> Self {
+        Self {
+            generation: automation.metadata.generation.unwrap_or(1),
+            interval: automation.spec.interval.to_duration().unwrap_or_default(),
+            requested_at: automation.annotations().get(RECONCILE_REQUEST_ANNOTATION).cloned(),
+            started,
+        }
+    }
+
     /// The status with which the run begins.
     pub fn begin(&self, previous: &ImageUpdateAutomationStatus) -> Beginning {
         let observed = previous.observed_generation.unwrap_or(NEVER_OBSERVED);
@@ -64,6 +75,24 @@ impl Run {
         };
         Beginning { status, is_to_be_written: is_changed || is_requested }
     }
+}
+
+/// The status that a run is to be reported on, where `stored` is what the object has at its end.
+///
+/// If nobody has written to it since the run `begun`, that is the `previous` one; conditions of others count as they
+/// stand. Otherwise somebody else has carried the object out meanwhile, and what they found counts.
+pub fn reported_on(
+    previous: &ImageUpdateAutomationStatus,
+    begun: &ImageUpdateAutomationStatus,
+    stored: &ImageUpdateAutomationStatus,
+) -> ImageUpdateAutomationStatus {
+    if conditions::without_those_of_others(begun) != conditions::without_those_of_others(stored) {
+        return stored.clone();
+    }
+    let own = previous.conditions.iter().filter(|condition| conditions::is_own(condition));
+    let of_others = stored.conditions.iter().filter(|condition| !conditions::is_own(condition));
+    let conditions = own.chain(of_others).cloned().collect();
+    ImageUpdateAutomationStatus { conditions, ..previous.clone() }
 }
 
 #[cfg(test)]
@@ -150,5 +179,21 @@ pub(super) mod tests {
         let begun = run(1).begin(&stalled);
         let ready = "Ready=False AccessDenied old".to_owned();
         assert_eq!(short(&begun.status.conditions), [progressing(IN_PROGRESS), ready]);
+    }
+
+    #[test]
+    fn a_run_is_reported_on_what_it_began_with_unless_somebody_else_was_at_it() {
+        let previous = status(&[(Ready, True, Reason::Succeeded, UP_TO_DATE)]);
+        let begun = run(2).begin(&previous).status;
+        assert_eq!(reported_on(&previous, &begun, &begun), previous);
+        // A condition of somebody else comes meanwhile.
+        let mut stored = begun.clone();
+        let theirs = Condition { type_: "Theirs".to_owned(), ..stored.conditions[0].clone() };
+        stored.conditions.push(theirs.clone());
+        let base = reported_on(&previous, &begun, &stored);
+        assert_eq!(base.conditions, [previous.conditions[0].clone(), theirs]);
+        // Another controller has pushed.
+        stored.last_push_commit = Some("theirs".to_owned());
+        assert_eq!(reported_on(&previous, &begun, &stored), stored);
     }
 }

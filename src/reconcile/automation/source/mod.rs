@@ -5,7 +5,6 @@
 mod error;
 mod target;
 
-use std::fmt;
 use std::time::Duration;
 
 use kube::ResourceExt;
@@ -19,22 +18,7 @@ pub use self::target::Branches;
 use self::target::target;
 use crate::git::author::Author;
 use crate::git::outcome::Target;
-
-/// The name of an object with its namespace.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ObjectName {
-    /// The namespace.
-    pub namespace: String,
-    /// The name.
-    pub name: String,
-}
-
-/// Prints as in `namespace/name`.
-impl fmt::Display for ObjectName {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{}/{}", self.namespace, self.name)
-    }
-}
+pub use crate::objects::ObjectName;
 
 /// Whether an automation may work on a repository of another namespace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,0 +1,148 @@
+//! `tagboat controller`: carry out the automations of a cluster, as long as it runs.
+
+mod entry;
+mod flags;
+mod options;
+
+use std::future::Future;
+
+use kube::Client;
+use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::Failure;
+use crate::controller::{self, ControllerOptions, Election, RunOptions, lease_name};
+use crate::git::{Keyring, PrivateDirectory, Surroundings};
+use crate::metrics::Metrics;
+use crate::objects::cluster::{Notifier, Scope};
+use crate::reconcile::automation::login::LoginOptions;
+use crate::sentence::chain;
+use crate::telemetry;
+use crate::web;
+use options::Options;
+
+pub(super) use entry::understood;
+pub use flags::page as flags_page;
+pub(super) use options::ControllerArguments;
+
+/// The namespace that the pod runs in, and that is watched where not all are.
+const NAMESPACE: &str = "RUNTIME_NAMESPACE";
+
+pub(super) fn run(arguments: &ControllerArguments) -> Result<(), Failure> {
+    let options = arguments.read()?;
+    telemetry::log(options.log_level, options.log_encoding);
+    for warning in &options.warnings {
+        tracing::warn!("{warning}");
+    }
+    // Fails where there is one already, which is as good.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    let runtime = runtime.map_err(|error| Failure::new(format!("cannot begin: {error}")))?;
+    let ended = runtime.block_on(serve(options));
+    // A thread that still waits for something has nothing left to do.
+    runtime.shutdown_background();
+    ended
+}
+
+async fn serve(options: Options) -> Result<(), Failure> {
+    let end = told_to_end()?;
+    let metrics = Metrics::default();
+    if let Some(address) = &options.health {
+        spawn("health", web::serve_health(listen("health-addr", address).await?));
+    }
+    if let Some(address) = &options.metrics {
+        spawn("metrics", web::serve_metrics(listen("metrics-addr", address).await?, metrics.clone()));
+    }
+    PrivateDirectory::sweep();
+    let configuration = kube::Config::infer().await;
+    let configuration =
+        configuration.map_err(|error| Failure::new(format!("there is no cluster: {error}")))?;
+    let own_namespace = std::env::var(NAMESPACE).ok().filter(|name| !name.is_empty());
+    let namespace = own_namespace.clone().unwrap_or_else(|| configuration.default_namespace.clone());
+    let client = Client::try_from(configuration);
+    let client = client.map_err(|error| Failure::new(format!("cannot reach the cluster: {error}")))?;
+    let options = controller_options(options, own_namespace, &namespace)?;
+    controller::run(client, options, metrics, end).await.map_err(|error| Failure::new(chain(&error)))
+}
+
+/// What the controller is told, from the flags and from where we are.
+fn controller_options(
+    options: Options,
+    own_namespace: Option<String>,
+    namespace: &str,
+) -> Result<ControllerOptions, Failure> {
+    let notifier = options.events.as_deref().map(Notifier::new).transpose();
+    let notifier = notifier.map_err(|error| Failure::Usage(chain(&error)))?;
+    let (instance, process_id) = (host_name(), random_uuid()?);
+    let election = options.election.map(|times| Election {
+        namespace: namespace.to_owned(),
+        name: lease_name(options.labels.as_deref()),
+        identity: format!("{instance}_{process_id}"),
+        duration: times.duration,
+        renew_deadline: times.renew_deadline,
+        retry_period: times.retry_period,
+        is_released: times.is_released,
+    });
+    let login = LoginOptions {
+        local_paths: None,
+        is_of_the_user: false,
+        surroundings: Surroundings::of_this_process(),
+        ssh_algorithms: options.ssh_algorithms,
+        mirror_size: options.mirror_size,
+    };
+    Ok(ControllerOptions {
+        scope: Scope {
+            namespace: own_namespace.filter(|_| !options.watches_all_namespaces),
+            labels: options.labels,
+        },
+        concurrent: options.concurrent,
+        retry_delays: options.retry_delays,
+        run: RunOptions { cross_namespace: options.cross_namespace, login, keyring: Keyring::default() },
+        mirrors: options.state.join("mirrors"),
+        election,
+        notifier,
+        instance,
+        process_id,
+    })
+}
+
+/// Is there when somebody tells us to end.
+fn told_to_end() -> Result<impl Future<Output = ()>, Failure> {
+    let hear = |kind| signal(kind).map_err(|error| Failure::new(format!("cannot hear signals: {error}")));
+    let (mut interrupt, mut terminate) = (hear(SignalKind::interrupt())?, hear(SignalKind::terminate())?);
+    Ok(async move {
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+        tracing::info!("told to end");
+    })
+}
+
+async fn listen(flag: &str, address: &str) -> Result<TcpListener, Failure> {
+    let listener = web::listen(address).await;
+    listener.map_err(|error| Failure::new(format!("cannot serve at --{flag} {address:?}: {error}")))
+}
+
+fn spawn(what: &'static str, server: impl Future<Output = std::io::Result<()>> + Send + 'static) {
+    tokio::spawn(async move {
+        if let Err(error) = server.await {
+            tracing::error!(error = %error, "cannot serve {what} any more");
+        }
+    });
+}
+
+/// The name of this machine, which in a pod is the pod's.
+fn host_name() -> String {
+    let read = || std::fs::read_to_string("/proc/sys/kernel/hostname").ok();
+    let name = std::env::var("HOSTNAME").ok().or_else(read).unwrap_or_default();
+    let name = name.trim();
+    if name.is_empty() { "tagboat".to_owned() } else { name.to_owned() }
+}
+
+/// A UUID that nobody else has.
+fn random_uuid() -> Result<String, Failure> {
+    let text = std::fs::read_to_string("/proc/sys/kernel/random/uuid");
+    let text = text.map_err(|error| Failure::new(format!("there is no randomness to be had: {error}")))?;
+    Ok(text.trim().to_owned())
+}

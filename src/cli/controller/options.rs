@@ -1,0 +1,342 @@
+//! The values of the flags as what they stand for.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::parser::ValueSource;
+use clap::{ArgMatches, Args, Command, FromArgMatches};
+use tagboat_api::GoDuration;
+
+use super::flags::{Effect, FLAGS, GATES, find};
+use crate::cli::Failure;
+use crate::cli::size::ByteSize;
+use crate::controller::RetryDelays;
+use crate::git::SshAlgorithms;
+use crate::reconcile::automation::source::CrossNamespace;
+use crate::telemetry::{LogEncoding, LogLevel};
+
+/// The flags as they were given.
+#[derive(Clone, Debug, Default)]
+pub(in crate::cli) struct ControllerArguments {
+    values: BTreeMap<&'static str, String>,
+    given: BTreeSet<&'static str>,
+}
+
+/// What the flags ask for.
+#[derive(Debug)]
+pub(super) struct Options {
+    pub(super) state: PathBuf,
+    pub(super) mirror_size: u64,
+    pub(super) watches_all_namespaces: bool,
+    pub(super) labels: Option<String>,
+    pub(super) cross_namespace: CrossNamespace,
+    pub(super) concurrent: usize,
+    pub(super) retry_delays: RetryDelays,
+    pub(super) election: Option<ElectionTimes>,
+    pub(super) events: Option<String>,
+    pub(super) metrics: Option<String>,
+    pub(super) health: Option<String>,
+    pub(super) log_level: LogLevel,
+    pub(super) log_encoding: LogEncoding,
+    pub(super) ssh_algorithms: SshAlgorithms,
+    /// What was given and has no effect, a sentence each.
+    pub(super) warnings: Vec<String>,
+}
+
+/// How the leader is elected.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ElectionTimes {
+    pub(super) duration: Duration,
+    pub(super) renew_deadline: Duration,
+    pub(super) retry_period: Duration,
+    pub(super) is_released: bool,
+}
+
+impl FromArgMatches for ControllerArguments {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let mut arguments = Self::default();
+        arguments.update_from_arg_matches(matches)?;
+        Ok(arguments)
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        for flag in FLAGS {
+            let Some(value) = matches.get_one::<String>(flag.name) else { continue };
+            self.values.insert(flag.name, value.clone());
+            if matches.value_source(flag.name) == Some(ValueSource::CommandLine) {
+                self.given.insert(flag.name);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Args for ControllerArguments {
+    fn augment_args(command: Command) -> Command {
+        let command = command.about(ABOUT).long_about(LONG_ABOUT);
+        FLAGS.iter().fold(command, |command, flag| command.arg(flag.argument()))
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+const ABOUT: &str = "Carry out the automations of a Kubernetes cluster, as long as it runs";
+
+const LONG_ABOUT: &str = "Carry out the automations of a Kubernetes cluster, as long as it runs\n\n\
+    Takes the place of Flux's image-automation-controller: the same objects, flags, statuses, events and metrics. Which \
+    cluster it is says KUBECONFIG, or the pod that it runs in.\n\n\
+    Exit status: 0 it was told to end, 1 something failed or another controller has become the leader, 2 wrong usage.";
+
+impl ControllerArguments {
+    /// What the flags ask for.
+    ///
+    /// # Errors
+    ///
+    /// When a value makes no sense; the sentence names its flag.
+    pub(super) fn read(&self) -> Result<Options, Failure> {
+        let duration = self.duration("leader-election-lease-duration")?;
+        let renew_deadline = self.duration("leader-election-renew-deadline")?;
+        let retry_period = self.duration("leader-election-retry-period")?;
+        if renew_deadline >= duration || retry_period >= renew_deadline || retry_period.is_zero() {
+            return Err(Failure::Usage(
+                "--leader-election-retry-period must be longer than nothing, \
+                 --leader-election-renew-deadline longer than that, and --leader-election-lease-duration the longest"
+                    .to_owned(),
+            ));
+        }
+        let times = ElectionTimes {
+            duration,
+            renew_deadline,
+            retry_period,
+            is_released: self.switch("leader-election-release-on-cancel"),
+        };
+        let (shortest, longest) = (self.duration("min-retry-delay")?, self.duration("max-retry-delay")?);
+        let mut warnings = self.idle_flags();
+        warnings.extend(self.idle_gates()?);
+        Ok(Options {
+            state: self.text("state").map_or_else(std::env::temp_dir, PathBuf::from),
+            mirror_size: self.parsed::<ByteSize>("mirror-max-size")?.0,
+            watches_all_namespaces: self.switch("watch-all-namespaces"),
+            labels: self.text("watch-label-selector").map(str::to_owned),
+            cross_namespace: if self.switch("no-cross-namespace-refs") {
+                CrossNamespace::Forbidden
+            } else {
+                CrossNamespace::Allowed
+            },
+            concurrent: self.parsed("concurrent")?,
+            retry_delays: RetryDelays { shortest, longest: longest.max(shortest) },
+            election: self.switch("enable-leader-election").then_some(times),
+            events: self.text("events-addr").map(str::to_owned),
+            metrics: self.address("metrics-addr"),
+            health: self.address("health-addr"),
+            log_level: match self.value("log-level") {
+                "trace" => LogLevel::Trace,
+                "debug" => LogLevel::Debug,
+                "info" => LogLevel::Info,
+                "error" => LogLevel::Error,
+                _ => return Err(self.wrong("log-level", "write trace, debug, info or error")),
+            },
+            log_encoding: match self.value("log-encoding") {
+                "json" => LogEncoding::Json,
+                "console" => LogEncoding::Console,
+                _ => return Err(self.wrong("log-encoding", "write json or console")),
+            },
+            ssh_algorithms: SshAlgorithms {
+                key_exchange: self.list("ssh-kex-algos")?,
+                host_keys: self.list("ssh-hostkey-algos")?,
+            },
+            warnings,
+        })
+    }
+
+    fn value(&self, name: &str) -> &str {
+        self.values.get(name).map_or("", String::as_str)
+    }
+
+    /// A text that is there.
+    fn text(&self, name: &str) -> Option<&str> {
+        Some(self.value(name)).filter(|value| !value.is_empty())
+    }
+
+    /// An address to serve at; as in Flux, none at `0`.
+    fn address(&self, name: &str) -> Option<String> {
+        self.text(name).filter(|value| *value != "0").map(str::to_owned)
+    }
+
+    fn switch(&self, name: &str) -> bool {
+        self.value(name) == "true"
+    }
+
+    fn duration(&self, name: &str) -> Result<Duration, Failure> {
+        let value = GoDuration::new(self.value(name));
+        value.to_duration().map_err(|error| Failure::Usage(format!("--{name}: {error}")))
+    }
+
+    fn parsed<T: std::str::FromStr>(&self, name: &str) -> Result<T, Failure>
+    where
+        T::Err: std::fmt::Display,
+    {
+        let value = self.value(name);
+        value.parse().map_err(|error| Failure::Usage(format!("--{name} {value:?}: {error}")))
+    }
+
+    /// A list of names that ssh is told; nothing else can stand in one of its options.
+    fn list(&self, name: &str) -> Result<Vec<String>, Failure> {
+        let names = self.value(name).split(',').map(str::trim).filter(|item| !item.is_empty());
+        let names: Vec<String> = names.map(str::to_owned).collect();
+        let is_name = |c: char| c.is_ascii_alphanumeric() || "-._@+^*".contains(c);
+        if names.iter().all(|item| item.chars().all(is_name)) {
+            Ok(names)
+        } else {
+            Err(self.wrong(name, "write names of algorithms, parted by commas"))
+        }
+    }
+
+    fn wrong(&self, name: &str, advice: &str) -> Failure {
+        Failure::Usage(format!("--{name} {:?} cannot be used: {advice}", self.value(name)))
+    }
+
+    /// A sentence for each flag that was given another value than its default and does nothing.
+    fn idle_flags(&self) -> Vec<String> {
+        let given = self.given.iter().filter_map(|name| find(name));
+        given
+            .filter(|flag| self.value(flag.name) != flag.default)
+            .filter_map(|flag| match flag.effect {
+                Effect::Does(_) => None,
+                Effect::Nothing(why) => Some(format!("--{} has no effect: {why}", flag.name)),
+            })
+            .collect()
+    }
+
+    /// The same for feature gates; as in Flux, one that does not exist is an error.
+    fn idle_gates(&self) -> Result<Vec<String>, Failure> {
+        let mut warnings = Vec::new();
+        let mut has_identity = false;
+        for item in self.value("feature-gates").split(',').map(str::trim).filter(|item| !item.is_empty()) {
+            let (name, value) = item.split_once('=').unwrap_or((item, ""));
+            let Some(gate) = GATES.iter().find(|gate| gate.name == name) else {
+                return Err(Failure::new(format!("feature-gate '{name}' not supported")));
+            };
+            let value = match value {
+                "true" => true,
+                "false" => false,
+                _ => {
+                    return Err(
+                        self.wrong("feature-gates", "write NAME=true or NAME=false, parted by commas")
+                    );
+                }
+            };
+            has_identity |= gate.name == "ObjectLevelWorkloadIdentity" && value;
+            if value != gate.default {
+                warnings.push(format!("the feature gate {name} has no effect: {}", gate.why));
+            }
+        }
+        if self.text("default-service-account").is_some() && !has_identity {
+            return Err(Failure::new(
+                "cannot set default service accounts when the feature gate ObjectLevelWorkloadIdentity is not enabled",
+            ));
+        }
+        Ok(warnings)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn arguments(words: &[&str]) -> Result<ControllerArguments, clap::Error> {
+        let command = ControllerArguments::augment_args(Command::new("controller").no_binary_name(true));
+        ControllerArguments::from_arg_matches(&command.try_get_matches_from(words)?)
+    }
+
+    fn options(words: &[&str]) -> Result<Options, Failure> {
+        arguments(words).unwrap().read()
+    }
+
+    #[test]
+    fn what_is_not_given_is_as_in_flux() {
+        let options = options(&[]).unwrap();
+        assert!(options.watches_all_namespaces && options.election.is_none() && options.labels.is_none());
+        assert_eq!((options.concurrent, options.cross_namespace), (4, CrossNamespace::Allowed));
+        assert_eq!(options.retry_delays.shortest, Duration::from_millis(750));
+        assert_eq!(options.retry_delays.longest, Duration::from_secs(900));
+        assert_eq!((options.metrics.as_deref(), options.health.as_deref()), (Some(":8080"), Some(":9440")));
+        assert_eq!((options.log_level, options.log_encoding), (LogLevel::Info, LogEncoding::Json));
+        assert!(options.warnings.is_empty() && options.events.is_none());
+    }
+
+    #[test]
+    fn the_arguments_of_flux_are_taken() {
+        let options = options(&[
+            "--events-addr=http://notification-controller.flux-system.svc.cluster.local./",
+            "--watch-all-namespaces=false",
+            "--log-level=debug",
+            "--log-encoding",
+            "console",
+            "--enable-leader-election",
+            "--leader-election-release-on-cancel=0",
+            "--watch-label-selector=sharding.fluxcd.io/key=shard1",
+            "--no-cross-namespace-refs=true",
+            "--ssh-hostkey-algos=rsa-sha2-512,rsa-sha2-256",
+        ])
+        .unwrap();
+        assert!(!options.watches_all_namespaces);
+        assert!(!options.election.unwrap().is_released);
+        assert_eq!(options.labels.as_deref(), Some("sharding.fluxcd.io/key=shard1"));
+        assert_eq!(options.cross_namespace, CrossNamespace::Forbidden);
+        assert_eq!(options.ssh_algorithms.host_keys, ["rsa-sha2-512", "rsa-sha2-256"]);
+        assert_eq!((options.log_level, options.log_encoding), (LogLevel::Debug, LogEncoding::Console));
+    }
+
+    #[test]
+    fn what_has_no_effect_is_said_once_and_only_if_it_would_have_had_one() {
+        let options = options(&[
+            "--kube-api-qps=100",
+            "--kube-api-burst=300",
+            "--feature-gates=GitShallowClone=false,GitSparseCheckout=false,ObjectLevelWorkloadIdentity=true",
+            "--default-service-account=x",
+        ])
+        .unwrap();
+        let begins: Vec<&str> = options.warnings.iter().filter_map(|text| text.split(':').next()).collect();
+        assert_eq!(
+            begins,
+            [
+                "--default-service-account has no effect",
+                "--kube-api-qps has no effect",
+                "the feature gate GitShallowClone has no effect",
+                "the feature gate ObjectLevelWorkloadIdentity has no effect",
+            ]
+        );
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused_with_its_name() {
+        for (words, sentence) in [
+            (
+                &["--log-level=loud"][..],
+                "--log-level \"loud\" cannot be used: write trace, debug, info or error",
+            ),
+            (&["--concurrent=x"], "--concurrent \"x\": invalid digit found in string"),
+            (&["--min-retry-delay=5"], "--min-retry-delay: `5` is not a duration"),
+            (&["--feature-gates=Nope=true"], "feature-gate 'Nope' not supported"),
+            (
+                &["--default-service-account=x"],
+                "cannot set default service accounts when the feature gate ObjectLevelWorkloadIdentity is not enabled",
+            ),
+            (&["--leader-election-renew-deadline=40s"], "--leader-election-retry-period must be"),
+            (&["--ssh-kex-algos=a b"], "--ssh-kex-algos \"a b\" cannot be used"),
+        ] {
+            let text = match options(words).unwrap_err() {
+                Failure::Usage(sentence) => sentence,
+                Failure::Failed(sentences) => sentences[0].clone(),
+                other => panic!("{other:?}"),
+            };
+            assert!(text.starts_with(sentence), "{text}");
+        }
+        assert!(arguments(&["--watch-all-namespaces=perhaps"]).is_err());
+        assert!(arguments(&["--aws-autologin-for-ecr"]).is_err());
+    }
+}

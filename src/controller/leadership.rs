@@ -1,0 +1,267 @@
+//! Who of several controllers may write: a Lease, taken and kept as Kubernetes' own controllers do it.
+
+use std::time::{Duration, Instant};
+
+use jiff::Timestamp;
+use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
+use kube::api::{ObjectMeta, PostParams};
+use kube::{Api, Client};
+use sha2::{Digest, Sha256};
+use tokio::time::{sleep, timeout};
+
+use crate::git::StopSignal;
+use crate::objects::cluster::{ClusterError, answer};
+
+/// The name of the Lease, which is that of Flux's controller: of both, only one writes.
+const NAME: &str = "image-automation-controller-leader-election";
+
+/// How a Lease is taken and kept.
+#[derive(Clone, Debug)]
+pub struct Election {
+    /// The namespace of the Lease.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+    /// Who we are; no other process may have this name.
+    pub identity: String,
+    /// How long others wait after a renewal before they take it.
+    pub duration: Duration,
+    /// How long we go on without a renewal; less than the others wait.
+    pub renew_deadline: Duration,
+    /// The time between two tries.
+    pub retry_period: Duration,
+    /// Whether it is given back at the end.
+    pub is_released: bool,
+}
+
+/// The Lease's name for those who carry out automations with these labels.
+pub fn lease_name(labels: Option<&str>) -> String {
+    let Some(labels) = labels else { return NAME.to_owned() };
+    let digits: String = Sha256::digest(labels)[..4].iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("{NAME}-{digits}")
+}
+
+/// One who stands for election, and what it knows of the Lease.
+pub(super) struct Candidate {
+    api: Api<Lease>,
+    election: Election,
+    /// The Lease as it was last seen, and when that state was first seen. Clocks of others are not trusted.
+    seen: Option<(LeaseSpec, Instant)>,
+}
+
+/// Why a try did not make us the leader.
+#[derive(Debug)]
+pub(super) enum Setback {
+    /// Another is.
+    HeldBy(String),
+    /// The Lease cannot be read or written.
+    Trouble(ClusterError),
+}
+
+impl Candidate {
+    pub(super) fn new(client: Client, election: Election) -> Self {
+        Self { api: Api::namespaced(client, &election.namespace), election, seen: None }
+    }
+
+    /// Waits until we lead, and lets work go on for as long as that lasts.
+    pub(super) async fn win(&mut self, stop: &StopSignal) {
+        let mut said = String::new();
+        let place = format!("{}/{}", self.election.namespace, self.election.name);
+        tracing::info!(lease = place, "waiting to become the leader");
+        loop {
+            match self.renew(stop).await {
+                Ok(()) => {
+                    tracing::info!(lease = place, "became the leader");
+                    return;
+                }
+                Err(setback) => {
+                    let (error, words) = match setback {
+                        Setback::HeldBy(holder) => (false, format!("{holder} is the leader")),
+                        Setback::Trouble(error) => (true, error.to_string()),
+                    };
+                    if words != said {
+                        match error {
+                            true => tracing::error!(lease = place, error = words, "cannot become the leader"),
+                            false => tracing::info!(lease = place, "{words}"),
+                        }
+                        said = words;
+                    }
+                }
+            }
+            sleep(self.election.retry_period).await;
+        }
+    }
+
+    /// Keeps the Lease until that fails, and says why it did. Work has ended by then, or is just being ended.
+    pub(super) async fn keep(&mut self, stop: &StopSignal) -> Setback {
+        let mut renewed = Instant::now();
+        loop {
+            sleep(self.election.retry_period).await;
+            let left = self.election.renew_deadline.saturating_sub(renewed.elapsed());
+            let begin = Instant::now();
+            let setback = match timeout(left, self.renew(stop)).await {
+                Ok(Ok(())) => {
+                    renewed = begin;
+                    continue;
+                }
+                Ok(Err(setback)) => setback,
+                Err(_) => Setback::Trouble(ClusterError::Silent(self.election.renew_deadline)),
+            };
+            let is_over = renewed.elapsed() + self.election.retry_period >= self.election.renew_deadline;
+            if is_over || matches!(setback, Setback::HeldBy(_)) {
+                stop.give();
+                return setback;
+            }
+            tracing::warn!(error = %words(&setback), "cannot renew the lease, trying again");
+        }
+    }
+
+    /// Gives the Lease back, so that another need not wait until it runs out.
+    pub(super) async fn give_back(&mut self) -> Result<(), ClusterError> {
+        if !self.election.is_released {
+            return Ok(());
+        }
+        let mut lease = answer(self.api.get(&self.election.name)).await?;
+        let spec = lease.spec.get_or_insert_default();
+        if spec.holder_identity.as_deref() != Some(self.election.identity.as_str()) {
+            return Ok(());
+        }
+        let now = MicroTime(Timestamp::now());
+        spec.holder_identity = Some(String::new());
+        spec.lease_duration_seconds = Some(1);
+        (spec.acquire_time, spec.renew_time) = (Some(now.clone()), Some(now));
+        answer(self.api.replace(&self.election.name, &PostParams::default(), &lease)).await?;
+        Ok(())
+    }
+
+    /// Takes or renews the Lease, if it is ours to take.
+    async fn renew(&mut self, stop: &StopSignal) -> Result<(), Setback> {
+        let begin = Instant::now();
+        let name = self.election.name.clone();
+        let found = answer(self.api.get_opt(&name)).await.map_err(Setback::Trouble)?;
+        let parameters = PostParams::default();
+        let written = match found {
+            None => {
+                let metadata = ObjectMeta {
+                    name: Some(name),
+                    namespace: Some(self.election.namespace.clone()),
+                    ..Default::default()
+                };
+                let spec = claim(&self.election, None, Timestamp::now());
+                answer(self.api.create(&parameters, &Lease { metadata, spec: Some(spec) })).await
+            }
+            Some(mut lease) => {
+                let spec = lease.spec.take().unwrap_or_default();
+                let since = match &self.seen {
+                    Some((seen, since)) if *seen == spec => *since,
+                    _ => begin,
+                };
+                self.seen = Some((spec.clone(), since));
+                if let Some(holder) = holder(&spec, &self.election.identity, begin.duration_since(since)) {
+                    return Err(Setback::HeldBy(holder));
+                }
+                lease.spec = Some(claim(&self.election, Some(&spec), Timestamp::now()));
+                answer(self.api.replace(&name, &parameters, &lease)).await
+            }
+        };
+        let written = written.map_err(Setback::Trouble)?;
+        self.seen = written.spec.map(|spec| (spec, begin));
+        stop.allow_until(begin + self.election.renew_deadline);
+        Ok(())
+    }
+}
+
+/// Why a leader is none any more.
+pub(super) fn words(setback: &Setback) -> String {
+    match setback {
+        Setback::HeldBy(holder) => format!("{holder} is the leader now"),
+        Setback::Trouble(error) => error.to_string(),
+    }
+}
+
+/// Who else has the Lease and may keep it, when it has been seen as it is for this long.
+fn holder(spec: &LeaseSpec, identity: &str, age: Duration) -> Option<String> {
+    let holder =
+        spec.holder_identity.as_deref().filter(|holder| !holder.is_empty() && *holder != identity)?;
+    let duration = u64::try_from(spec.lease_duration_seconds.unwrap_or(0)).unwrap_or(0);
+    (age < Duration::from_secs(duration)).then(|| holder.to_owned())
+}
+
+/// The Lease as it is when it is ours.
+fn claim(election: &Election, before: Option<&LeaseSpec>, now: Timestamp) -> LeaseSpec {
+    let own = before.filter(|spec| spec.holder_identity.as_deref() == Some(election.identity.as_str()));
+    let transitions = before.and_then(|spec| spec.lease_transitions).unwrap_or(0);
+    let seconds = i32::try_from(election.duration.as_secs()).unwrap_or(i32::MAX);
+    LeaseSpec {
+        holder_identity: Some(election.identity.clone()),
+        lease_duration_seconds: Some(seconds),
+        acquire_time: own.and_then(|spec| spec.acquire_time.clone()).or(Some(MicroTime(now))),
+        renew_time: Some(MicroTime(now)),
+        lease_transitions: Some(match (before, own) {
+            (None, _) => 0,
+            (Some(_), Some(_)) => transitions,
+            (Some(_), None) => transitions.saturating_add(1),
+        }),
+        ..before.cloned().unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn election() -> Election {
+        Election {
+            namespace: "n".to_owned(),
+            name: lease_name(None),
+            identity: "me".to_owned(),
+            duration: Duration::from_secs(35),
+            renew_deadline: Duration::from_secs(30),
+            retry_period: Duration::from_secs(5),
+            is_released: true,
+        }
+    }
+
+    #[test]
+    fn a_shard_has_a_lease_of_its_own() {
+        assert_eq!(lease_name(None), "image-automation-controller-leader-election");
+        // The first digits of `printf %s team=x | sha256sum`.
+        assert_eq!(lease_name(Some("team=x")), format!("{NAME}-{}", "aaf9fc45"));
+    }
+
+    #[test]
+    fn a_lease_is_taken_when_nobody_holds_it_or_its_holder_is_silent() {
+        let seconds = Duration::from_secs;
+        let held = |holder: Option<&str>| LeaseSpec {
+            holder_identity: holder.map(str::to_owned),
+            lease_duration_seconds: Some(35),
+            ..Default::default()
+        };
+        for (spec, age, expected) in [
+            (held(None), seconds(0), None),
+            (held(Some("")), seconds(0), None),
+            (held(Some("me")), seconds(0), None),
+            (held(Some("other")), seconds(0), Some("other")),
+            (held(Some("other")), seconds(34), Some("other")),
+            (held(Some("other")), seconds(35), None),
+        ] {
+            assert_eq!(holder(&spec, "me", age).as_deref(), expected, "{spec:?} {age:?}");
+        }
+    }
+
+    #[test]
+    fn a_claim_counts_how_often_the_holder_changed() {
+        let (early, late): (Timestamp, Timestamp) =
+            ("2026-01-01T00:00:00Z".parse().unwrap(), "2026-01-01T00:00:05Z".parse().unwrap());
+        let first = claim(&election(), None, early);
+        assert_eq!((first.lease_transitions, first.acquire_time.clone()), (Some(0), Some(MicroTime(early))));
+        let renewed = claim(&election(), Some(&first), late);
+        assert_eq!((renewed.lease_transitions, renewed.acquire_time), (Some(0), Some(MicroTime(early))));
+        assert_eq!(renewed.renew_time, Some(MicroTime(late)));
+        let other = Election { identity: "other".to_owned(), ..election() };
+        let taken = claim(&other, Some(&first), late);
+        assert_eq!((taken.lease_transitions, taken.acquire_time), (Some(1), Some(MicroTime(late))));
+        assert_eq!(taken.lease_duration_seconds, Some(35));
+    }
+}

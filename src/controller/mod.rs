@@ -1,0 +1,278 @@
+//! The controller: carries out the automations of a cluster as long as it is told to.
+//!
+//! [`watches`] follow automations, policies and git repositories; [`trigger`] says which change concerns whom, [`queue`]
+//! who is due when. What is due together and goes to one repository is [`work`] for one batch; a [`pass`] is the part
+//! that one automation has in it, from the object as it stands to its new status. Between two passes, [`memory`] keeps
+//! what a status does not say. All of this happens only under a [`leadership`] that is ours.
+
+mod leadership;
+mod memory;
+mod pass;
+mod queue;
+mod trigger;
+mod watches;
+mod work;
+
+use std::collections::BTreeMap;
+use std::future::{Future, pending};
+use std::path::PathBuf;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use kube::Client;
+use tokio::sync::mpsc::{self, UnboundedReceiver};
+use tokio::task::JoinSet;
+use tokio::time::{sleep_until, timeout};
+
+use crate::git::{Keyring, Places, StopSignal, Writer, WriterOptions};
+use crate::metrics::Metrics;
+use crate::objects::ObjectName;
+use crate::objects::cluster::{Announcer, ClusterObjects, Notifier, Scope};
+use crate::reconcile::automation::login::LoginOptions;
+use crate::reconcile::automation::source::CrossNamespace;
+use leadership::Candidate;
+use queue::{DueNow, Queue};
+use watches::Signal;
+use work::{RunIds, Shared};
+
+pub use leadership::{Election, lease_name};
+pub use queue::RetryDelays;
+
+/// How long changes are gathered before what they concern is carried out. Many policies often change at once.
+const GATHERING: Duration = Duration::from_millis(50);
+
+/// How long runs that are under way at the end may go on.
+const FINISHING: Duration = Duration::from_secs(5);
+
+/// How long runs that have been told to stop may take to do so; git processes get two seconds for it.
+const STOPPING: Duration = Duration::from_secs(3);
+
+/// What a controller is to do, and how.
+pub struct ControllerOptions {
+    /// Which automations are ours, and where everything is watched.
+    pub scope: Scope,
+    /// How many transactions may be under way at once.
+    pub concurrent: usize,
+    /// How the waits after failures grow.
+    pub retry_delays: RetryDelays,
+    /// What runs depend on.
+    pub run: RunOptions,
+    /// The directory of the mirrors.
+    pub mirrors: PathBuf,
+    /// How it is settled who of several controllers writes; `None`: this one does.
+    pub election: Option<Election>,
+    /// Who is notified of events.
+    pub notifier: Option<Notifier>,
+    /// The name of this process, for events.
+    pub instance: String,
+    /// A random UUID, from which runs get their names.
+    pub process_id: String,
+}
+
+/// What runs depend on besides objects.
+#[derive(Clone, Debug)]
+pub struct RunOptions {
+    /// Whether an automation may work on a repository of another namespace.
+    pub cross_namespace: CrossNamespace,
+    /// How remotes are reached.
+    pub login: LoginOptions,
+    /// The keys that were unlocked so far.
+    pub keyring: Keyring,
+}
+
+/// Why a controller ended though nobody told it to.
+#[derive(Debug, thiserror::Error)]
+pub enum ControllerError {
+    /// Another took its place, or may have done so.
+    #[error("the leadership is lost: {words}")]
+    Deposed {
+        /// What happened.
+        words: String,
+    },
+}
+
+/// Carries out automations until `end` is there, and ends in good order then.
+///
+/// # Errors
+///
+/// When another controller has become the leader. Whatever was under way has been ended by then.
+pub async fn run(
+    client: Client,
+    options: ControllerOptions,
+    metrics: Metrics,
+    end: impl Future<Output = ()>,
+) -> Result<(), ControllerError> {
+    let mut end = pin!(end);
+    let stop = StopSignal::default();
+    let (signals, inbox) = mpsc::unbounded_channel();
+    let places = Places::limited(options.concurrent);
+    let writer = WriterOptions { mirrors: options.mirrors, is_rehearsal: false, stop: stop.clone(), places };
+    let shared = Arc::new(Shared {
+        objects: ClusterObjects::new(client.clone()),
+        announcer: Announcer::new(client.clone(), options.notifier, options.instance),
+        writer: Writer::new(writer),
+        stop: stop.clone(),
+        options: options.run,
+        metrics: metrics.clone(),
+        memory: memory::Memory::default(),
+        run_ids: RunIds::new(options.process_id),
+        signals,
+    });
+    let mut watching = JoinSet::new();
+    watching.spawn(watches::automations(shared.clone(), options.scope.clone()));
+    watching.spawn(watches::policies(shared.clone(), options.scope.clone()));
+    watching.spawn(watches::git_repositories(shared.clone(), options.scope));
+    let mut candidate = options.election.map(|election| Candidate::new(client, election));
+    let ready = async {
+        if let Some(candidate) = &mut candidate {
+            candidate.win(&stop).await;
+        }
+        let objects = &shared.objects;
+        tokio::join!(
+            objects.automations.complete(),
+            objects.policies.complete(),
+            objects.git_repositories.complete(),
+        );
+    };
+    let is_ready = tokio::select! {
+        () = ready => true,
+        () = &mut end => false,
+    };
+    let mut lost = None;
+    if is_ready {
+        metrics.set_leader(true);
+        tracing::info!("carrying out automations");
+        let mut dispatcher = Dispatcher {
+            shared: shared.clone(),
+            inbox,
+            queue: Queue::new(options.retry_delays),
+            runs: JoinSet::new(),
+        };
+        let kept = async {
+            match &mut candidate {
+                Some(candidate) => candidate.keep(&stop).await,
+                None => pending().await,
+            }
+        };
+        lost = tokio::select! {
+            () = dispatcher.dispatch() => None,
+            () = &mut end => None,
+            setback = kept => Some(leadership::words(&setback)),
+        };
+        metrics.set_leader(false);
+        watching.shutdown().await;
+        dispatcher.finish().await;
+    }
+    shared.announcer.finish().await;
+    if let Some(words) = lost {
+        return Err(ControllerError::Deposed { words });
+    }
+    if let Some(mut candidate) = candidate
+        && let Err(error) = candidate.give_back().await
+    {
+        tracing::error!(error = %error, "cannot give the lease back; others take it when it has run out");
+    }
+    tracing::info!("ended");
+    Ok(())
+}
+
+/// Hands what is due to those who carry it out.
+struct Dispatcher {
+    shared: Arc<Shared>,
+    inbox: UnboundedReceiver<Signal>,
+    queue: Queue,
+    runs: JoinSet<()>,
+}
+
+impl Dispatcher {
+    /// Works until the future is dropped.
+    async fn dispatch(&mut self) {
+        loop {
+            self.start_due();
+            let next = self.queue.next();
+            let due = async {
+                match next {
+                    Some(next) => sleep_until(next.into()).await,
+                    None => pending().await,
+                }
+            };
+            tokio::select! {
+                () = due => {}
+                signal = self.inbox.recv() => match signal {
+                    Some(signal) => self.take_note(signal),
+                    // We hold a sender ourselves.
+                    None => return,
+                },
+            }
+            // Whatever else is there is settled before anything is started.
+            while let Ok(signal) = self.inbox.try_recv() {
+                self.take_note(signal);
+            }
+        }
+    }
+
+    fn take_note(&mut self, signal: Signal) {
+        let now = Instant::now();
+        match signal {
+            Signal::Wake(name) => self.queue.wake(name, now + GATHERING),
+            Signal::Forget(name) => self.queue.forget(&name),
+            Signal::Done(name, verdict) => self.queue.done(&name, verdict, now),
+        }
+    }
+
+    /// Starts what is due, those of one repository together.
+    fn start_due(&mut self) {
+        while self.runs.try_join_next().is_some() {}
+        let now = Instant::now();
+        let mut groups: BTreeMap<ObjectName, Vec<ObjectName>> = BTreeMap::new();
+        for DueNow { name, interval } in self.queue.take_due(now) {
+            let Some(source) = self.source_of(&name) else {
+                groups.entry(name.clone()).or_default().push(name);
+                continue;
+            };
+            if let Some(interval) = interval {
+                // One listing of the remote does for all that look at it about now.
+                let shared = self.shared.clone();
+                let along = self
+                    .queue
+                    .take_along(now, interval, |name| shared.source_of(name).as_ref() == Some(&source));
+                groups.entry(source.clone()).or_default().extend(along.into_iter().map(|due| due.name));
+            }
+            groups.entry(source).or_default().push(name);
+        }
+        for names in groups.into_values() {
+            self.runs.spawn(work::carry_out(self.shared.clone(), names));
+        }
+    }
+
+    fn source_of(&self, name: &ObjectName) -> Option<ObjectName> {
+        self.shared.source_of(name)
+    }
+
+    /// Lets what is under way come to its end for a while, and ends it then.
+    async fn finish(mut self) {
+        if timeout(FINISHING, self.rest()).await.is_err() {
+            tracing::info!("ending what is still under way");
+            self.shared.stop.give();
+            let _ = timeout(STOPPING, self.rest()).await;
+        }
+        self.shared.stop.give();
+        self.runs.shutdown().await;
+        let shared = self.shared.clone();
+        // Mirrors may still be tidied. That can be broken off at any time.
+        let _ = timeout(STOPPING, tokio::task::spawn_blocking(move || shared.writer.finish())).await;
+    }
+
+    /// Waits until nothing is under way.
+    async fn rest(&mut self) {
+        while self.runs.join_next().await.is_some() {}
+    }
+}
+
+impl Shared {
+    /// The git repository of an automation that is known.
+    fn source_of(&self, name: &ObjectName) -> Option<ObjectName> {
+        self.objects.automations.get(name).map(|automation| trigger::source_of(&automation))
+    }
+}

@@ -1,0 +1,275 @@
+//! One look at one automation, from the object as it stands to its new status.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::ObjectReference;
+use kube::{Resource, ResourceExt};
+use tagboat_api::automation::ImageUpdateAutomationStatus;
+use tagboat_api::{FINALIZER, ImageUpdateAutomation};
+use tokio::sync::mpsc::UnboundedSender;
+use tracing::{Instrument, Span};
+
+use super::memory::Look;
+use super::queue::Verdict;
+use super::watches::Signal;
+use super::work::Shared;
+use crate::git::CommitTime;
+use crate::git::outcome::Outcome;
+use crate::metrics::{ObjectLabels, RunOutcome};
+use crate::objects::cluster::{Announcement, Occurrence};
+use crate::objects::{Event, EventType, ObjectName, Objects, ObjectsError};
+use crate::reconcile::automation::batch::Job;
+use crate::reconcile::automation::conclusion::Conclusion;
+use crate::reconcile::automation::proposal::UpdateProposal;
+use crate::reconcile::automation::report::{Next, while_suspended};
+use crate::reconcile::automation::request::GivenImages;
+use crate::reconcile::automation::run::{Run, reported_on};
+use crate::reconcile::automation::transaction::{self, Prepared, TransactionOptions};
+use crate::sentence::chain;
+
+/// A run of an automation that has begun.
+pub(super) struct Pass {
+    shared: Arc<Shared>,
+    automation: ImageUpdateAutomation,
+    run: Run,
+    /// The status before the run.
+    previous: ImageUpdateAutomationStatus,
+    /// The status as we know it to be stored.
+    begun: ImageUpdateAutomationStatus,
+    look: Look,
+    done: Done,
+    span: Span,
+}
+
+/// Tells the queue how a pass ended, also where it is dropped before its end.
+struct Done {
+    name: ObjectName,
+    verdict: Verdict,
+    signals: UnboundedSender<Signal>,
+}
+
+impl Drop for Done {
+    fn drop(&mut self) {
+        // Nobody listens at the end of the process.
+        let _ = self.signals.send(Signal::Done(self.name.clone(), self.verdict));
+    }
+}
+
+/// Looks at an automation as it stands, and gives its run if there is to be one.
+pub(super) async fn begin(shared: &Arc<Shared>, name: ObjectName) -> Option<Pass> {
+    let span = tracing::info_span!(
+        "reconcile",
+        namespace = name.namespace,
+        name = name.name,
+        reconcile_id = shared.run_ids.next(),
+    );
+    let mut done = Done { name, verdict: Verdict::Wait, signals: shared.signals.clone() };
+    let begun = Instant::now();
+    let opened = open(shared, &done.name).instrument(span.clone()).await;
+    let _entered = span.enter();
+    match opened {
+        Ok(Opened::Run(opened)) => {
+            // Should the run be broken off, it is tried again.
+            done.verdict = Verdict::Retry;
+            let Opening { automation, run, previous, begun, look } = *opened;
+            let (shared, span) = (shared.clone(), span.clone());
+            return Some(Pass { shared, automation, run, previous, begun, look, done, span });
+        }
+        Ok(Opened::Rest) => shared.metrics.reconciled(&labels(&done.name), begun.elapsed(), true),
+        Ok(Opened::Gone) => shared.forget(&done.name),
+        Err(error) => {
+            tracing::error!(error = chain(&error), "cannot write to the object, trying again");
+            shared.metrics.reconciled(&labels(&done.name), begun.elapsed(), false);
+            done.verdict = Verdict::Retry;
+        }
+    }
+    None
+}
+
+/// What is to be done with an automation.
+enum Opened {
+    /// It is to be carried out.
+    Run(Box<Opening>),
+    /// It rests.
+    Rest,
+    /// It has gone.
+    Gone,
+}
+
+/// What a pass starts with.
+struct Opening {
+    automation: ImageUpdateAutomation,
+    run: Run,
+    previous: ImageUpdateAutomationStatus,
+    begun: ImageUpdateAutomationStatus,
+    look: Look,
+}
+
+/// The steps before a run (spec §2.2, §2.3).
+async fn open(shared: &Shared, name: &ObjectName) -> Result<Opened, ObjectsError> {
+    let objects = &shared.objects;
+    let Some(known) = objects.automations.get(name) else { return Ok(Opened::Gone) };
+    if known.metadata.deletion_timestamp.is_some() {
+        objects.remove_finalizer(&known, FINALIZER).await?;
+        return Ok(Opened::Gone);
+    }
+    let Some(automation) = objects.add_finalizer(&known, FINALIZER).await? else { return Ok(Opened::Gone) };
+    shared.observe(&automation);
+    let previous = automation.status.clone().unwrap_or_default();
+    if automation.spec.suspend {
+        tracing::info!("reconciliation is suspended for this object");
+        let status = |current: &ImageUpdateAutomation| {
+            let generation = current.metadata.generation.unwrap_or(1);
+            while_suspended(&current.status.clone().unwrap_or_default(), generation)
+        };
+        let written = objects.update_status(&automation, &status).await?;
+        written.iter().for_each(|written| shared.observe(written));
+        return Ok(Opened::Rest);
+    }
+    let run = Run::of(&automation, Timestamp::now());
+    let look = Look::of(&automation, objects);
+    let mut opening = Opening { begun: previous.clone(), previous, run, look, automation };
+    if opening.run.begin(&opening.previous).is_to_be_written {
+        let status = |current: &ImageUpdateAutomation| {
+            opening.run.begin(&current.status.clone().unwrap_or_default()).status
+        };
+        let Some(written) = objects.update_status(&opening.automation, &status).await? else {
+            return Ok(Opened::Gone);
+        };
+        shared.observe(&written);
+        opening.begun = written.status.clone().unwrap_or_default();
+        opening.automation.metadata = written.metadata;
+    }
+    Ok(Opened::Run(Box::new(opening)))
+}
+
+impl Job for Pass {
+    async fn prepare(&mut self, _is_first: bool) -> Result<Prepared, Conclusion> {
+        let span = self.span.clone();
+        self.find_out().instrument(span).await
+    }
+
+    async fn conclude(&mut self, conclusion: Conclusion, proposal: Option<UpdateProposal>) {
+        let span = self.span.clone();
+        self.finish(&conclusion, proposal).instrument(span).await;
+    }
+}
+
+impl Pass {
+    async fn find_out(&self) -> Result<Prepared, Conclusion> {
+        let objects = &self.shared.objects;
+        // The status from before the run says what is known.
+        let automation =
+            ImageUpdateAutomation { status: Some(self.previous.clone()), ..self.automation.clone() };
+        let selected = transaction::select(objects, &automation, &GivenImages::new()).await?;
+        for unusable in &selected.request.unusable {
+            tracing::warn!("{unusable}");
+        }
+        let options = TransactionOptions {
+            given: GivenImages::new(),
+            cross_namespace: self.shared.options.cross_namespace,
+            login: self.shared.options.login.clone(),
+            keyring: self.shared.options.keyring.clone(),
+            time: CommitTime::now(),
+            wants_diff: false,
+            is_forced: self.shared.memory.has_changed(&self.done.name, &self.look),
+        };
+        transaction::prepare(objects, &automation, selected, &options).await
+    }
+
+    async fn finish(&mut self, conclusion: &Conclusion, proposal: Option<UpdateProposal>) {
+        if matches!(conclusion, Conclusion::Failure(_)) && self.shared.stop.is_given() {
+            tracing::info!("the run is given up because the controller is to end; the next one begins anew");
+            self.done.verdict = Verdict::Wait;
+            return;
+        }
+        let labels = labels(&self.done.name);
+        if let Some(plan) = proposal.and_then(|proposal| proposal.plan) {
+            let unresolved = plan.unresolved().count() + plan.unparsable.len();
+            self.shared.metrics.looked(&labels, plan.files as u64, unresolved as u64);
+        }
+        self.shared.metrics.run_ended(outcome(conclusion));
+        let now = Timestamp::now();
+        let report = self.run.report(&self.previous, conclusion, now);
+        self.announce(&report.event, conclusion, now).await;
+        let status = |current: &ImageUpdateAutomation| {
+            let stored = current.status.clone().unwrap_or_default();
+            self.run.report(&reported_on(&self.previous, &self.begun, &stored), conclusion, now).status
+        };
+        let begun = ImageUpdateAutomation { status: Some(self.begun.clone()), ..self.automation.clone() };
+        let written = self.shared.objects.update_status(&begun, &status).await;
+        let is_success = written.is_ok() && !matches!(conclusion, Conclusion::Failure(_));
+        self.done.verdict = match written {
+            Ok(written) => {
+                written.iter().for_each(|written| self.shared.observe(written));
+                self.shared.memory.forget_told(&self.done.name);
+                if matches!(conclusion, Conclusion::Success { .. }) {
+                    self.shared.memory.looked(&self.done.name, self.look.clone());
+                }
+                match report.next {
+                    Next::After(interval) => Verdict::After(interval),
+                    Next::Retry => Verdict::Retry,
+                    Next::Wait => Verdict::Wait,
+                }
+            }
+            Err(error) => {
+                tracing::error!(error = chain(&error), "cannot write the status, trying again");
+                Verdict::Retry
+            }
+        };
+        let elapsed = now.duration_since(self.run.started) + Timestamp::now().duration_since(now);
+        self.shared.metrics.reconciled(&labels, elapsed.unsigned_abs(), is_success);
+    }
+
+    /// Announces how the run ended; not again what was said of a run before whose status could not be written.
+    async fn announce(&self, event: &Event, conclusion: &Conclusion, now: Timestamp) {
+        match event.type_ {
+            EventType::Warning => tracing::error!(error = event.reason, "{}", event.message),
+            EventType::Normal | EventType::Trace => tracing::info!("{}", event.message),
+        }
+        if self.shared.memory.has_told(&self.done.name, event) {
+            return;
+        }
+        let occurrence = match conclusion {
+            Conclusion::Success { outcome: Outcome::Pushed(push), .. } => {
+                Occurrence::Once(push.commit.to_string())
+            }
+            _ => Occurrence::Repeated,
+        };
+        let object = reference(&self.automation);
+        let annotations = self.automation.annotations();
+        let announcement = Announcement { object, annotations, event, occurrence, time: now };
+        if let Err(error) = self.shared.announcer.announce(&announcement).await {
+            tracing::error!(error = %error, "cannot record the event");
+        }
+        self.shared.memory.told(&self.done.name, event.clone());
+    }
+}
+
+/// An automation as events refer to it.
+fn reference(automation: &ImageUpdateAutomation) -> ObjectReference {
+    // An answer of the API server may come without kind and version.
+    ObjectReference {
+        api_version: Some(ImageUpdateAutomation::api_version(&()).into_owned()),
+        kind: Some(ImageUpdateAutomation::kind(&()).into_owned()),
+        ..automation.object_ref(&())
+    }
+}
+
+/// An automation as measurements refer to it.
+pub(super) fn labels(name: &ObjectName) -> ObjectLabels {
+    let ObjectName { namespace, name } = name.clone();
+    ObjectLabels { kind: "ImageUpdateAutomation", name, namespace }
+}
+
+fn outcome(conclusion: &Conclusion) -> RunOutcome {
+    match conclusion {
+        Conclusion::Success { outcome: Outcome::Pushed(_), .. } => RunOutcome::pushed,
+        Conclusion::Success { outcome: Outcome::NothingNew, .. } => RunOutcome::skipped,
+        Conclusion::Success { .. } => RunOutcome::unchanged,
+        Conclusion::Stall(_) => RunOutcome::stalled,
+        Conclusion::Failure(_) => RunOutcome::failed,
+    }
+}

@@ -1,0 +1,101 @@
+//! What all passes share, and carrying out those that go together.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use futures::future::join_all;
+use tagboat_api::ImageUpdateAutomation;
+use tokio::sync::mpsc::UnboundedSender;
+
+use super::RunOptions;
+use super::memory::Memory;
+use super::pass;
+use super::watches::Signal;
+use crate::git::{StopSignal, Writer};
+use crate::metrics::Metrics;
+use crate::objects::ObjectName;
+use crate::objects::cluster::{Announcer, ClusterObjects};
+use crate::reconcile::automation::batch;
+use crate::reconcile::automation::proposal::UpdateProposal;
+
+/// What all passes share.
+pub(super) struct Shared {
+    pub(super) objects: ClusterObjects,
+    pub(super) announcer: Announcer,
+    pub(super) writer: Writer<UpdateProposal>,
+    pub(super) stop: StopSignal,
+    pub(super) options: RunOptions,
+    pub(super) metrics: Metrics,
+    pub(super) memory: Memory,
+    pub(super) run_ids: RunIds,
+    pub(super) signals: UnboundedSender<Signal>,
+}
+
+/// Gives each run a name of its own.
+#[derive(Debug)]
+pub(super) struct RunIds {
+    /// What tells the runs of this process from those of others: 32 hexadecimal digits with dashes, as a UUID has.
+    process: String,
+    count: AtomicU64,
+}
+
+impl RunIds {
+    /// Names that are this process's own if `process` is random.
+    pub(super) fn new(process: String) -> Self {
+        Self { process, count: AtomicU64::new(0) }
+    }
+
+    /// The next name: that of the process, with a number in the place of its end.
+    pub(super) fn next(&self) -> String {
+        let count = self.count.fetch_add(1, Ordering::Relaxed);
+        let end = self.process.len().saturating_sub(12);
+        format!("{}{count:012x}", self.process.get(..end).unwrap_or_default())
+    }
+}
+
+impl Shared {
+    /// Makes an automation due.
+    pub(super) fn wake(&self, name: ObjectName) {
+        self.signal(Signal::Wake(name));
+    }
+
+    pub(super) fn signal(&self, signal: Signal) {
+        // Nobody listens at the end of the process.
+        let _ = self.signals.send(signal);
+    }
+
+    /// Takes note of an automation as an answer of the API server has it. What somebody else changed in it meanwhile
+    /// counts, for the watch tells nothing of what is known.
+    pub(super) fn observe(&self, automation: &ImageUpdateAutomation) {
+        let mut automation = automation.clone();
+        automation.metadata.managed_fields = None;
+        if let Some(change) = self.objects.automations.put(automation) {
+            self.automation_changed(&change);
+        }
+    }
+
+    /// Forgets an automation that has gone.
+    pub(super) fn forget(&self, name: &ObjectName) {
+        self.memory.forget(name);
+        self.metrics.forget(&pass::labels(name));
+    }
+}
+
+/// Carries out automations that go to one repository.
+pub(super) async fn carry_out(shared: Arc<Shared>, names: Vec<ObjectName>) {
+    let passes = join_all(names.into_iter().map(|name| pass::begin(&shared, name))).await;
+    let mut passes: Vec<pass::Pass> = passes.into_iter().flatten().collect();
+    batch::carry_out(passes.iter_mut().collect(), &shared.writer, &shared.stop).await;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_run_has_a_name_of_its_own() {
+        let ids = RunIds::new("0b5f60e2-93d5-4d7c-8a52-3f1de25a70cc".to_owned());
+        assert_eq!(ids.next(), "0b5f60e2-93d5-4d7c-8a52-000000000000");
+        assert_eq!(ids.next(), "0b5f60e2-93d5-4d7c-8a52-000000000001");
+    }
+}

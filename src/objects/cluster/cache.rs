@@ -1,0 +1,193 @@
+//! What a watch has told of the objects of one kind.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, PoisonError, RwLock};
+
+use kube::ResourceExt;
+use kube::runtime::watcher::Event;
+use tokio::sync::watch;
+
+use crate::objects::ObjectName;
+
+/// The objects of one kind as they were last seen. Clones are one and the same.
+#[derive(Debug)]
+pub struct Cache<K> {
+    contents: Arc<RwLock<Contents<K>>>,
+    is_complete: watch::Sender<bool>,
+}
+
+#[derive(Debug)]
+struct Contents<K> {
+    objects: BTreeMap<ObjectName, Arc<K>>,
+    /// What a listing that is under way has named so far.
+    listed: BTreeSet<ObjectName>,
+}
+
+/// What became of an object.
+#[derive(Clone, Debug)]
+pub struct Change<K> {
+    /// Its name.
+    pub name: ObjectName,
+    /// What it was; nothing where it is new.
+    pub old: Option<Arc<K>>,
+    /// What it is; nothing where it has gone.
+    pub new: Option<Arc<K>>,
+}
+
+impl<K> Default for Cache<K> {
+    fn default() -> Self {
+        let contents = Contents { objects: BTreeMap::new(), listed: BTreeSet::new() };
+        Self { contents: Arc::new(RwLock::new(contents)), is_complete: watch::Sender::new(false) }
+    }
+}
+
+impl<K> Clone for Cache<K> {
+    fn clone(&self) -> Self {
+        Self { contents: self.contents.clone(), is_complete: self.is_complete.clone() }
+    }
+}
+
+impl<K: ResourceExt> Cache<K> {
+    /// Takes note of what a watch says, and gives what changed by it.
+    ///
+    /// After a gap in the watch a new listing tells what has gone meanwhile, so no change is lost.
+    pub fn observe(&self, event: Event<K>) -> Vec<Change<K>> {
+        match event {
+            Event::Init => {
+                self.write().listed.clear();
+                Vec::new()
+            }
+            Event::InitApply(object) => {
+                self.write().listed.insert(ObjectName::of(&object));
+                self.put(object).into_iter().collect()
+            }
+            Event::InitDone => {
+                let mut contents = self.write();
+                let listed = std::mem::take(&mut contents.listed);
+                let gone = contents.objects.extract_if(.., |name, _| !listed.contains(name));
+                let gone = gone.map(|(name, old)| Change { name, old: Some(old), new: None }).collect();
+                drop(contents);
+                self.is_complete.send_replace(true);
+                gone
+            }
+            Event::Apply(object) => self.put(object).into_iter().collect(),
+            Event::Delete(object) => self.remove(&ObjectName::of(&object)).into_iter().collect(),
+        }
+    }
+
+    /// Takes note of an object, unless something newer is known of it; what we wrote ourselves may be.
+    pub fn put(&self, object: K) -> Option<Change<K>> {
+        let name = ObjectName::of(&object);
+        let mut contents = self.write();
+        let old = contents.objects.get(&name).cloned();
+        if old.as_ref().is_some_and(|old| !is_newer(&object, old)) {
+            return None;
+        }
+        let new = Arc::new(object);
+        contents.objects.insert(name.clone(), new.clone());
+        Some(Change { name, old, new: Some(new) })
+    }
+
+    /// Takes note that an object has gone, or cannot be understood any more.
+    pub fn remove(&self, name: &ObjectName) -> Option<Change<K>> {
+        let old = self.write().objects.remove(name)?;
+        Some(Change { name: name.clone(), old: Some(old), new: None })
+    }
+
+    /// An object, if it is known.
+    pub fn get(&self, name: &ObjectName) -> Option<Arc<K>> {
+        self.read().objects.get(name).cloned()
+    }
+
+    /// The objects of a namespace, in the order of their names.
+    pub fn in_namespace(&self, namespace: &str) -> Vec<Arc<K>> {
+        let first = ObjectName { namespace: namespace.to_owned(), name: String::new() };
+        let contents = self.read();
+        let rest = contents.objects.range(first..);
+        rest.take_while(|(name, _)| name.namespace == namespace).map(|(_, object)| object.clone()).collect()
+    }
+
+    /// All objects.
+    pub fn all(&self) -> Vec<Arc<K>> {
+        self.read().objects.values().cloned().collect()
+    }
+
+    /// Waits until all objects that there are have been listed once.
+    pub async fn complete(&self) {
+        // We hold the sending end ourselves, so the wait ends with its condition.
+        let _ = self.is_complete.subscribe().wait_for(|is_complete| *is_complete).await;
+    }
+
+    fn read(&self) -> std::sync::RwLockReadGuard<'_, Contents<K>> {
+        self.contents.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> std::sync::RwLockWriteGuard<'_, Contents<K>> {
+        self.contents.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Whether `new` is a later state than `old`; of another object of the same name it is taken to be.
+///
+/// Versions of one kind rise with time, in every API server that stores in etcd.
+fn is_newer<K: ResourceExt>(new: &K, old: &K) -> bool {
+    let version = |object: &K| object.resource_version().and_then(|text| text.parse::<u64>().ok());
+    match (version(new), version(old)) {
+        (Some(new_version), Some(old_version)) if new.uid() == old.uid() => new_version > old_version,
+        _ => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::api::core::v1::ConfigMap;
+
+    use super::*;
+
+    fn object(namespace: &str, name: &str, uid: &str, version: u64) -> ConfigMap {
+        let mut object = ConfigMap::default();
+        object.metadata.namespace = Some(namespace.to_owned());
+        object.metadata.name = Some(name.to_owned());
+        object.metadata.uid = Some(uid.to_owned());
+        object.metadata.resource_version = Some(version.to_string());
+        object
+    }
+
+    fn short(changes: &[Change<ConfigMap>]) -> Vec<String> {
+        let version = |object: &Option<Arc<ConfigMap>>| {
+            object.as_ref().map_or("-".to_owned(), |object| object.resource_version().unwrap())
+        };
+        changes
+            .iter()
+            .map(|change| format!("{} {}>{}", change.name, version(&change.old), version(&change.new)))
+            .collect()
+    }
+
+    #[test]
+    fn every_change_is_told_once() {
+        let cache = Cache::default();
+        assert!(cache.observe(Event::Init).is_empty());
+        assert_eq!(short(&cache.observe(Event::InitApply(object("n", "a", "1", 1)))), ["n/a ->1"]);
+        assert_eq!(short(&cache.observe(Event::InitApply(object("m", "b", "2", 2)))), ["m/b ->2"]);
+        assert!(cache.observe(Event::InitDone).is_empty());
+        assert_eq!(short(&cache.observe(Event::Apply(object("n", "a", "1", 5)))), ["n/a 1>5"]);
+        // What we wrote comes back through the watch, after something older.
+        assert_eq!(short(cache.put(object("n", "a", "1", 10)).as_slice()), ["n/a 5>10"]);
+        for version in [8, 10] {
+            assert!(cache.observe(Event::Apply(object("n", "a", "1", version))).is_empty());
+        }
+        // Another object of the same name.
+        assert_eq!(short(&cache.observe(Event::Apply(object("n", "a", "3", 9)))), ["n/a 10>9"]);
+        // A gap: one has gone, one is new, one is as it was.
+        cache.observe(Event::Apply(object("n", "c", "4", 11)));
+        cache.observe(Event::Init);
+        assert_eq!(short(&cache.observe(Event::InitApply(object("n", "d", "5", 12)))), ["n/d ->12"]);
+        assert!(cache.observe(Event::InitApply(object("n", "c", "4", 11))).is_empty());
+        assert_eq!(short(&cache.observe(Event::InitDone)), ["m/b 2>-", "n/a 9>-"]);
+        assert_eq!(short(&cache.observe(Event::Delete(object("n", "c", "4", 13)))), ["n/c 11>-"]);
+        assert!(cache.observe(Event::Delete(object("n", "c", "4", 13))).is_empty());
+        let names: Vec<String> = cache.in_namespace("n").iter().map(|object| object.name_any()).collect();
+        assert_eq!(names, ["d"]);
+        assert!(cache.in_namespace("m").is_empty());
+    }
+}

@@ -1,0 +1,72 @@
+//! What turns one JSON document into another, as a JSON merge patch (RFC 7386).
+
+use serde_json::{Map, Value};
+
+/// The merge patch that turns `old` into `new`: what is gone is null, lists are replaced whole, and what is equal is
+/// left out. `None` where nothing differs.
+///
+/// Members that neither has are not touched by it, whoever put them there.
+pub(super) fn difference(old: &Value, new: &Value) -> Option<Value> {
+    let (Value::Object(old), Value::Object(new)) = (old, new) else {
+        return (old != new).then(|| new.clone());
+    };
+    let mut patch = Map::new();
+    for name in old.keys().filter(|name| !new.contains_key(*name)) {
+        patch.insert(name.clone(), Value::Null);
+    }
+    for (name, value) in new {
+        let change = match old.get(name) {
+            Some(before) => difference(before, value),
+            None => Some(value.clone()),
+        };
+        patch.extend(change.map(|change| (name.clone(), change)));
+    }
+    (!patch.is_empty()).then_some(Value::Object(patch))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// Applies a patch as the RFC says.
+    fn apply(target: Value, patch: &Value) -> Value {
+        let Value::Object(patch) = patch else { return patch.clone() };
+        let mut object = if let Value::Object(object) = target { object } else { Map::new() };
+        for (name, value) in patch {
+            if value.is_null() {
+                object.remove(name);
+            } else {
+                let before = object.remove(name).unwrap_or(Value::Null);
+                object.insert(name.clone(), apply(before, value));
+            }
+        }
+        Value::Object(object)
+    }
+
+    #[test]
+    fn the_patch_has_what_differs_and_leads_to_the_new_document() {
+        for (old, new, expected) in [
+            (json!({}), json!({}), None),
+            (json!({"a": 1}), json!({"a": 1}), None),
+            (json!({"a": 1}), json!({"a": 2}), Some(json!({"a": 2}))),
+            (json!({"a": 1}), json!({}), Some(json!({"a": null}))),
+            (json!({}), json!({"a": {"b": 1}}), Some(json!({"a": {"b": 1}}))),
+            (
+                json!({"policies": {"old": {"tag": "1"}, "kept": {"tag": "1", "digest": "x"}}}),
+                json!({"policies": {"kept": {"tag": "1"}, "new": {"tag": "2"}}}),
+                Some(json!({"policies": {"old": null, "kept": {"digest": null}, "new": {"tag": "2"}}})),
+            ),
+            (json!({"list": [1, 2, 3]}), json!({"list": [1, 3]}), Some(json!({"list": [1, 3]}))),
+            (json!({"list": [{"a": 1}]}), json!({"list": [{"a": 1}]}), None),
+            (json!({"a": {"b": 1}}), json!({"a": 1}), Some(json!({"a": 1}))),
+        ] {
+            let patch = difference(&old, &new);
+            assert_eq!(patch, expected, "{old} {new}");
+            if let Some(patch) = patch {
+                assert_eq!(apply(old, &patch), new);
+            }
+        }
+    }
+}

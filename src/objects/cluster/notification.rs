@@ -1,0 +1,205 @@
+//! Notifications for Flux's notification controller, or whoever takes them in its place.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::ObjectReference;
+use reqwest::{Client, StatusCode, Url};
+use serde_json::{Value, json};
+use tokio::sync::Semaphore;
+use tokio::time::{sleep, timeout};
+
+use super::FIELD_MANAGER;
+use crate::objects::{Event, EventType};
+use crate::sentence::chain;
+
+/// How long a receiver may take to answer.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// How often a notification is sent to a receiver that is not up to it.
+const TRIES: u32 = 5;
+
+/// The wait before the second try; it doubles with each.
+const FIRST_WAIT: Duration = Duration::from_secs(1);
+
+/// How many notifications may be on their way; more are not sent.
+const ON_THEIR_WAY: u32 = 1000;
+
+/// How long the end of the process is put off for notifications that are on their way.
+const FAREWELL: Duration = Duration::from_secs(1);
+
+/// Sends notifications to an address. Nobody waits for them.
+pub struct Notifier {
+    client: Client,
+    address: Url,
+    places: Arc<Semaphore>,
+}
+
+/// What is sent.
+#[derive(Clone, Debug)]
+pub struct Notification {
+    /// The object that it is about.
+    pub object: ObjectReference,
+    /// What happened to it.
+    pub event: Event,
+    /// The object's annotations for its notifications.
+    pub metadata: BTreeMap<String, String>,
+    /// Who sends it.
+    pub instance: String,
+    /// When it happened.
+    pub time: Timestamp,
+}
+
+/// Why notifications cannot be sent at all.
+#[derive(Debug, thiserror::Error)]
+pub enum NotifierError {
+    /// The address is none.
+    #[error("--events-addr {address:?} is no address to send events to: write http://HOST or https://HOST")]
+    Address {
+        /// The address.
+        address: String,
+    },
+    /// There is no client for it.
+    #[error("cannot prepare to send events")]
+    Client(#[source] reqwest::Error),
+}
+
+impl Notifier {
+    /// Sends to an address over HTTP.
+    ///
+    /// # Errors
+    ///
+    /// When the address is none.
+    pub fn new(address: &str) -> Result<Self, NotifierError> {
+        let url = Url::parse(address).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
+        let url = url.ok_or_else(|| NotifierError::Address { address: address.to_owned() })?;
+        let client = Client::builder().timeout(PATIENCE).build().map_err(NotifierError::Client)?;
+        let places = Arc::new(Semaphore::new(ON_THEIR_WAY as usize));
+        Ok(Self { client, address: url, places })
+    }
+
+    /// Sends a notification, unless it is a mere trace.
+    pub fn notify(&self, notification: Notification) {
+        if notification.event.type_ == EventType::Trace {
+            return;
+        }
+        let Ok(place) = self.places.clone().try_acquire_owned() else {
+            tracing::error!(object = %named(&notification.object), "the event is not sent: too many are waiting");
+            return;
+        };
+        let (client, address) = (self.client.clone(), self.address.clone());
+        tokio::spawn(async move {
+            if let Err(words) = send(&client, address, &notification.body()).await {
+                tracing::error!(object = %named(&notification.object), error = words, "unable to send the event");
+            }
+            drop(place);
+        });
+    }
+
+    /// Waits until nothing is on its way, but not for long.
+    pub(super) async fn finish(&self) {
+        let _ = timeout(FAREWELL, self.places.acquire_many(ON_THEIR_WAY)).await;
+    }
+}
+
+/// Sends a body until it is taken, or it makes no sense to go on.
+async fn send(client: &Client, address: Url, body: &Value) -> Result<(), String> {
+    let mut wait = FIRST_WAIT;
+    for attempt in 1..=TRIES {
+        let words = match client.post(address.clone()).json(body).send().await {
+            Ok(response) => match response.status() {
+                status if status.is_success() => return Ok(()),
+                // It has been sent before, and the receiver knows it.
+                StatusCode::TOO_MANY_REQUESTS => return Ok(()),
+                status if status.is_server_error() => format!("the receiver answered with status {status}"),
+                status => return Err(format!("the receiver answered with status {status}")),
+            },
+            // The address may hold a password.
+            Err(error) => chain(&error.without_url()),
+        };
+        if attempt == TRIES {
+            return Err(words);
+        }
+        sleep(wait).await;
+        wait *= 2;
+    }
+    Ok(())
+}
+
+impl Notification {
+    /// The body as Flux's receivers read it.
+    fn body(&self) -> Value {
+        let severity = if self.event.type_ == EventType::Warning { "error" } else { "info" };
+        let time = Timestamp::from_second(self.time.as_second()).unwrap_or(self.time);
+        let mut body = json!({
+            "involvedObject": self.object,
+            "severity": severity,
+            "timestamp": time.to_string(),
+            "message": self.event.message,
+            "reason": self.event.reason,
+        });
+        if !self.metadata.is_empty() {
+            body["metadata"] = json!(self.metadata);
+        }
+        body["reportingController"] = json!(FIELD_MANAGER);
+        body["reportingInstance"] = json!(self.instance);
+        body
+    }
+}
+
+fn named(object: &ObjectReference) -> String {
+    let text = |field: &Option<String>| field.clone().unwrap_or_default();
+    format!("{}/{}/{}", text(&object.kind), text(&object.namespace), text(&object.name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_body_is_what_receivers_read() {
+        let mut notification = Notification {
+            object: ObjectReference {
+                kind: Some("ImageUpdateAutomation".to_owned()),
+                namespace: Some("n".to_owned()),
+                name: Some("a".to_owned()),
+                ..Default::default()
+            },
+            event: Event {
+                type_: EventType::Normal,
+                reason: "Succeeded".to_owned(),
+                message: "pushed".to_owned(),
+            },
+            metadata: BTreeMap::new(),
+            instance: "host".to_owned(),
+            time: "2026-01-01T00:00:00.5Z".parse().unwrap(),
+        };
+        assert_eq!(
+            notification.body(),
+            json!({
+                "involvedObject": {"kind": "ImageUpdateAutomation", "namespace": "n", "name": "a"},
+                "severity": "info",
+                "timestamp": "2026-01-01T00:00:00Z",
+                "message": "pushed",
+                "reason": "Succeeded",
+                "reportingController": "image-automation-controller",
+                "reportingInstance": "host",
+            })
+        );
+        notification.event.type_ = EventType::Warning;
+        notification.metadata.insert("event.toolkit.fluxcd.io/team".to_owned(), "x".to_owned());
+        let body = notification.body();
+        assert_eq!(body["severity"], "error");
+        assert_eq!(body["metadata"], json!({"event.toolkit.fluxcd.io/team": "x"}));
+    }
+
+    #[test]
+    fn an_address_that_is_none_is_refused() {
+        for address in ["", "notification-controller", "ftp://x/", "/x"] {
+            let error = Notifier::new(address).err().unwrap();
+            assert!(error.to_string().starts_with(&format!("--events-addr {address:?} is no")), "{error}");
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! Watching the objects of one kind.
+
+use futures::StreamExt;
+use k8s_openapi::NamespaceResourceScope;
+use kube::core::{DeserializeGuard, ObjectMeta};
+use kube::runtime::WatchStreamExt;
+use kube::runtime::watcher::{self, Event};
+use kube::{Api, Client, Resource};
+use serde::de::DeserializeOwned;
+
+use super::cache::{Cache, Change};
+use super::error::ClusterError;
+use crate::objects::ObjectName;
+
+/// Which objects of a kind are watched.
+#[derive(Clone, Debug, Default)]
+pub struct Scope {
+    /// The only namespace; `None`: all.
+    pub namespace: Option<String>,
+    /// The labels that they must have, as a selector.
+    pub labels: Option<String>,
+}
+
+/// What a watch tells.
+#[derive(Debug)]
+pub enum Observation<K> {
+    /// An object has changed.
+    Changed(Change<K>),
+    /// An object cannot be understood. It counts as absent, and the others go on.
+    Unreadable {
+        /// The object's metadata.
+        metadata: Box<ObjectMeta>,
+        /// What is wrong with it.
+        words: String,
+        /// What became of it by that, where it could be understood before.
+        change: Option<Change<K>>,
+    },
+    /// All objects that there are have been listed.
+    Complete,
+    /// The watch is disturbed and goes on in a moment.
+    Disturbed(ClusterError),
+}
+
+/// Watches the objects of a kind, keeps `cache` up to date and tells `observe`, until the future is dropped.
+pub async fn follow<K>(
+    client: Client,
+    scope: &Scope,
+    cache: &Cache<K>,
+    mut observe: impl FnMut(Observation<K>),
+) where
+    K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
+        + Clone
+        + DeserializeOwned
+        + std::fmt::Debug
+        + Send
+        + Sync
+        + 'static,
+{
+    let api: Api<DeserializeGuard<K>> = match &scope.namespace {
+        Some(namespace) => Api::namespaced(client, namespace),
+        None => Api::all(client),
+    };
+    let mut config = watcher::Config::default();
+    config.label_selector.clone_from(&scope.labels);
+    let mut events = watcher::watcher(api, config).default_backoff().boxed();
+    while let Some(event) = events.next().await {
+        let event = match event {
+            Ok(event) => event,
+            Err(error) => {
+                observe(Observation::Disturbed(disturbance(error)));
+                continue;
+            }
+        };
+        let is_end = matches!(event, Event::InitDone);
+        match understood(event) {
+            Ok(event) => cache.observe(event).into_iter().map(Observation::Changed).for_each(&mut observe),
+            Err((metadata, words)) => {
+                let name = ObjectName {
+                    namespace: metadata.namespace.clone().unwrap_or_default(),
+                    name: metadata.name.clone().unwrap_or_default(),
+                };
+                let change = cache.remove(&name);
+                observe(Observation::Unreadable { metadata, words, change });
+            }
+        }
+        if is_end {
+            observe(Observation::Complete);
+        }
+    }
+}
+
+/// The event with its object as it should be, or what is wrong with that. Managed fields are nothing that we read.
+fn understood<K: Resource>(event: Event<DeserializeGuard<K>>) -> Result<Event<K>, (Box<ObjectMeta>, String)> {
+    let open = |guard: DeserializeGuard<K>| match guard.0 {
+        Ok(mut object) => {
+            object.meta_mut().managed_fields = None;
+            Ok(object)
+        }
+        Err(invalid) => Err((Box::new(invalid.metadata), invalid.error)),
+    };
+    Ok(match event {
+        Event::Init => Event::Init,
+        Event::InitDone => Event::InitDone,
+        Event::InitApply(guard) => Event::InitApply(open(guard)?),
+        Event::Apply(guard) => Event::Apply(open(guard)?),
+        Event::Delete(guard) => match guard.0 {
+            Ok(object) => Event::Delete(object),
+            Err(invalid) => return Err((Box::new(invalid.metadata), invalid.error)),
+        },
+    })
+}
+
+fn disturbance(error: watcher::Error) -> ClusterError {
+    match error {
+        watcher::Error::InitialListFailed(cause)
+        | watcher::Error::WatchStartFailed(cause)
+        | watcher::Error::WatchFailed(cause) => cause.into(),
+        watcher::Error::WatchError(status) => ClusterError::Refused(status),
+        other @ watcher::Error::NoResourceVersion => ClusterError::Unreachable { words: other.to_string() },
+    }
+}

@@ -1,0 +1,246 @@
+//! The log: one line an event, as JSON with the keys that `flux logs` reads, or for people.
+//!
+//! What belongs to a reconcile stands in a span of that name; each line inside it gets the names of the object.
+
+use std::fmt::{self, Write as _};
+use std::io::Write;
+use std::sync::{Mutex, PoisonError};
+
+use jiff::Timestamp;
+use serde_json::{Map, Value, json};
+use tracing::field::{Field, Visit};
+use tracing::level_filters::LevelFilter;
+use tracing::span::{Attributes, Id, Record};
+use tracing::{Event, Level, Subscriber};
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::layer::{Context, Layer, SubscriberExt as _};
+use tracing_subscriber::registry::LookupSpan;
+use tracing_subscriber::util::SubscriberInitExt as _;
+
+/// The span that a reconcile is in.
+const RECONCILE: &str = "reconcile";
+
+/// What is left out of the log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogLevel {
+    /// Nothing.
+    Trace,
+    /// What only its authors understand.
+    Debug,
+    /// What is of no use to who runs it.
+    Info,
+    /// Everything but errors.
+    Error,
+}
+
+/// What a line looks like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogEncoding {
+    /// A JSON object.
+    Json,
+    /// Text for people.
+    Console,
+}
+
+/// Logs to standard error from now on, until the process ends.
+///
+/// A second call changes nothing, for there is one log.
+pub fn log(level: LogLevel, encoding: LogEncoding) {
+    let (own, others) = match level {
+        LogLevel::Trace => (LevelFilter::TRACE, LevelFilter::DEBUG),
+        LogLevel::Debug => (LevelFilter::DEBUG, LevelFilter::INFO),
+        LogLevel::Info => (LevelFilter::INFO, LevelFilter::ERROR),
+        LogLevel::Error => (LevelFilter::ERROR, LevelFilter::ERROR),
+    };
+    let filter = Targets::new().with_default(others).with_target("tagboat", own);
+    let lines = Lines { encoding, output: Mutex::new(std::io::stderr()) };
+    let _ = tracing_subscriber::registry().with(lines.with_filter(filter)).try_init();
+}
+
+/// Writes lines.
+struct Lines<W> {
+    encoding: LogEncoding,
+    output: Mutex<W>,
+}
+
+/// What was recorded of a span or an event.
+#[derive(Debug, Default)]
+struct Fields(Map<String, Value>);
+
+impl Visit for Fields {
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        self.0.insert(field.name().to_owned(), json!(format!("{value:?}")));
+    }
+
+    fn record_str(&mut self, field: &Field, value: &str) {
+        self.0.insert(field.name().to_owned(), json!(value));
+    }
+
+    fn record_i64(&mut self, field: &Field, value: i64) {
+        self.0.insert(field.name().to_owned(), json!(value));
+    }
+
+    fn record_u64(&mut self, field: &Field, value: u64) {
+        self.0.insert(field.name().to_owned(), json!(value));
+    }
+
+    fn record_bool(&mut self, field: &Field, value: bool) {
+        self.0.insert(field.name().to_owned(), json!(value));
+    }
+}
+
+impl<S, W> Layer<S> for Lines<W>
+where
+    S: Subscriber + for<'l> LookupSpan<'l>,
+    W: Write + 'static,
+{
+    fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
+        let Some(span) = context.span(id) else { return };
+        let mut fields = Fields::default();
+        attributes.record(&mut fields);
+        span.extensions_mut().insert(fields);
+    }
+
+    fn on_record(&self, id: &Id, values: &Record<'_>, context: Context<'_, S>) {
+        let Some(span) = context.span(id) else { return };
+        if let Some(fields) = span.extensions_mut().get_mut::<Fields>() {
+            values.record(fields);
+        }
+    }
+
+    fn on_event(&self, event: &Event<'_>, context: Context<'_, S>) {
+        let mut fields = Fields::default();
+        event.record(&mut fields);
+        let mut reconcile = Map::new();
+        for span in context.event_scope(event).into_iter().flatten() {
+            if span.name() == RECONCILE
+                && let Some(Fields(known)) = span.extensions().get::<Fields>()
+            {
+                reconcile.clone_from(known);
+            }
+        }
+        let line = line(*event.metadata().level(), fields.0, reconcile, Timestamp::now());
+        let mut text = match self.encoding {
+            LogEncoding::Json => Value::Object(line).to_string(),
+            LogEncoding::Console => for_people(line),
+        };
+        text.push('\n');
+        // Nobody can be told that the log cannot be written.
+        let _ = self.output.lock().unwrap_or_else(PoisonError::into_inner).write_all(text.as_bytes());
+    }
+}
+
+/// The members of a line, in the order in which Flux writes them.
+fn line(
+    level: Level,
+    mut fields: Map<String, Value>,
+    reconcile: Map<String, Value>,
+    time: Timestamp,
+) -> Map<String, Value> {
+    let level = match level {
+        Level::ERROR => "error",
+        Level::WARN => "warn",
+        Level::INFO => "info",
+        Level::DEBUG => "debug",
+        Level::TRACE => "trace",
+    };
+    let mut line = Map::new();
+    line.insert("level".to_owned(), json!(level));
+    line.insert("ts".to_owned(), json!(format!("{time:.3}")));
+    line.insert("msg".to_owned(), fields.remove("message").unwrap_or_else(|| json!("")));
+    if let (Some(namespace), Some(name)) = (reconcile.get("namespace"), reconcile.get("name")) {
+        for (key, value) in [
+            ("controller", json!("imageupdateautomation")),
+            ("controllerGroup", json!(tagboat_api::IMAGE_GROUP)),
+            ("controllerKind", json!("ImageUpdateAutomation")),
+            ("ImageUpdateAutomation", json!({"name": name, "namespace": namespace})),
+            ("namespace", namespace.clone()),
+            ("name", name.clone()),
+            ("reconcileID", reconcile.get("reconcile_id").cloned().unwrap_or_default()),
+        ] {
+            line.insert(key.to_owned(), value);
+        }
+    }
+    line.extend(fields);
+    line
+}
+
+/// A line for people: what happened when, and the members that say more.
+fn for_people(mut line: Map<String, Value>) -> String {
+    let mut take = |key: &str| match line.remove(key) {
+        Some(Value::String(text)) => text,
+        _ => String::new(),
+    };
+    let mut text =
+        format!("{}\t{}\t{}", take("ts"), take("level").to_uppercase(), take("msg").replace('\n', "\\n"));
+    if !line.is_empty() {
+        let _ = write!(text, "\t{}", Value::Object(line));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+
+    #[derive(Clone, Default)]
+    struct Kept(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Kept {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0.lock().unwrap().extend(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    fn logged(encoding: LogEncoding, say: impl FnOnce()) -> String {
+        let kept = Kept::default();
+        let lines = Lines { encoding, output: Mutex::new(kept.clone()) };
+        tracing::subscriber::with_default(tracing_subscriber::registry().with(lines), say);
+        String::from_utf8(kept.0.lock().unwrap().clone()).unwrap()
+    }
+
+    #[test]
+    fn a_line_of_a_reconcile_has_the_keys_that_flux_reads() {
+        let text = logged(LogEncoding::Json, || {
+            let span = tracing::info_span!("reconcile", namespace = "n", name = "a", reconcile_id = "7");
+            span.in_scope(|| tracing::error!(error = "GitOperationFailed", "no \"way\"\nin"));
+        });
+        let mut line: Value = serde_json::from_str(&text).unwrap();
+        let time = line["ts"].take();
+        let time = time.as_str().unwrap();
+        assert!(
+            time.parse::<Timestamp>().is_ok() && time.len() == "2026-01-01T00:00:00.000Z".len(),
+            "{time}"
+        );
+        let expected = json!({
+            "level": "error",
+            "ts": null,
+            "msg": "no \"way\"\nin",
+            "controller": "imageupdateautomation",
+            "controllerGroup": "image.toolkit.fluxcd.io",
+            "controllerKind": "ImageUpdateAutomation",
+            "ImageUpdateAutomation": {"name": "a", "namespace": "n"},
+            "namespace": "n",
+            "name": "a",
+            "reconcileID": "7",
+            "error": "GitOperationFailed",
+        });
+        assert_eq!(line, expected);
+        assert!(text.ends_with("}\n") && text.lines().count() == 1);
+    }
+
+    #[test]
+    fn a_line_for_people_is_one_line() {
+        let text = logged(LogEncoding::Console, || tracing::info!(count = 3, "two\nlines"));
+        let (time, rest) = text.split_once('\t').unwrap();
+        assert!(time.parse::<Timestamp>().is_ok(), "{text}");
+        assert_eq!(rest, "INFO\ttwo\\nlines\t{\"count\":3}\n");
+    }
+}
