@@ -132,6 +132,7 @@ fn proposer(tag: &str) -> UpdateProposal {
             language: TemplateLanguage::Go,
         },
         time: CommitTime { seconds: 1_767_323_045, offset: 0 },
+        signer: None,
         wants_diff: false,
         plan: None,
         diff: None,

@@ -210,3 +210,21 @@ fn a_preview_of_an_update_is_of_its_automation_or_of_the_one_that_is_named() {
         assert_eq!(named.output, format!("{shown} [{IMAGE}:5.0.3]map[]"));
     }
 }
+
+#[test]
+fn a_message_that_is_no_utf8_is_committed_byte_for_byte_and_one_with_nul_is_not() {
+    let scene = scene();
+    scene.automation_with(commit("{{ trunc 1 \"\u{e9}\" }}\n"));
+    let run = scene.run(["--output", "json"]).with_status(0);
+    assert!(scene.repository.git(["cat-file", "commit", "main"]).ends_with(b"\n\n\xc3\n"));
+    assert_eq!(run.json()["automations"][0]["commit"]["message"], "\u{fffd}\n");
+    let scene = self::scene();
+    let before = scene.repository.id("main");
+    scene.automation_with(commit("a{{ \"\\x00\" }}b"));
+    let run = scene.run(NONE).with_status(1);
+    assert!(
+        run.only_error().contains("the commit message has a NUL character, which git cannot store"),
+        "{run:?}"
+    );
+    assert_eq!(scene.repository.id("main"), before);
+}
