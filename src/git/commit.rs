@@ -1,7 +1,5 @@
 //! From edits to a commit, without a work tree.
 
-use std::fmt::Write;
-
 use git2::{ObjectType, Oid, Repository, Signature, build::TreeUpdateBuilder};
 use serde::{Deserialize, Serialize};
 
@@ -16,8 +14,8 @@ use crate::update::FileEdit;
 pub struct CommitDraft {
     /// What it changes.
     pub edits: Vec<FileEdit>,
-    /// Its message, taken as it is.
-    pub message: String,
+    /// Its message, taken as it is; it need not be UTF-8.
+    pub message: Vec<u8>,
     /// Who makes it; author and committer are the same.
     pub author: Author,
     /// When it is made.
@@ -82,7 +80,7 @@ pub(super) fn write_commit(
     parent: CommitId,
     draft: &CommitDraft,
 ) -> Result<Option<CommitId>, CommitError> {
-    if draft.message.contains('\0') {
+    if draft.message.contains(&0) {
         return Err(CommitError::Message);
     }
     let base = repository.find_commit(parent.oid())?.tree()?;
@@ -101,12 +99,13 @@ pub(super) fn write_commit(
     if tree == base.id() {
         return Ok(None);
     }
-    let mut content = encode(tree, parent, draft);
+    let headers = headers(tree, parent, draft);
+    let mut content = encode(&headers, &draft.message);
     if let Some(signer) = &draft.signer {
-        let signature = signer.sign(content.as_bytes(), draft.time)?;
-        content = with_signature(&content, &signature);
+        let signature = signer.sign(&content, draft.time)?;
+        content = encode(&with_signature(&headers, &signature), &draft.message);
     }
-    let commit = repository.odb()?.write(ObjectType::Commit, content.as_bytes())?;
+    let commit = repository.odb()?.write(ObjectType::Commit, &content)?;
     pack::write(repository, &base, commit)?;
     Ok(Some(commit.into()))
 }
@@ -119,23 +118,24 @@ pub(super) fn stated_parents(commit: &[u8]) -> Vec<CommitId> {
 }
 
 /// The commit as git stores it.
-fn encode(tree: Oid, parent: CommitId, draft: &CommitDraft) -> String {
+fn encode(headers: &str, message: &[u8]) -> Vec<u8> {
+    [headers.as_bytes(), b"\n\n", message].concat()
+}
+
+/// What stands above the message.
+fn headers(tree: Oid, parent: CommitId, draft: &CommitDraft) -> String {
     let (name, email) = (draft.author.name(), draft.author.email());
     let CommitTime { seconds, offset } = draft.time;
     let sign = if offset < 0 { '-' } else { '+' };
     let (hours, minutes) = (offset.abs() / 60, offset.abs() % 60);
     let person = format!("{name} <{email}> {seconds} {sign}{hours:02}{minutes:02}");
-    let mut text = String::new();
-    write!(text, "tree {tree}\nparent {parent}\nauthor {person}\ncommitter {person}\n\n{}", draft.message)
-        .expect("writing to a string cannot fail");
-    text
+    format!("tree {tree}\nparent {parent}\nauthor {person}\ncommitter {person}")
 }
 
-/// The commit with a signature as its last header; each line of it but the first begins with a blank.
-fn with_signature(commit: &str, signature: &str) -> String {
-    let (headers, message) = commit.split_once("\n\n").expect("headers end with an empty line");
+/// The headers with a signature as the last of them; each line of it but the first begins with a blank.
+fn with_signature(headers: &str, signature: &str) -> String {
     let lines = signature.trim_end_matches('\n').replace('\n', "\n ");
-    format!("{headers}\ngpgsig {lines}\n\n{message}")
+    format!("{headers}\ngpgsig {lines}")
 }
 
 fn bytes_as_path(bytes: &[u8]) -> &std::path::Path {
@@ -157,25 +157,25 @@ mod tests {
         ] {
             let draft = CommitDraft {
                 edits: Vec::new(),
-                message: " as it is\n\n".to_owned(),
+                message: b" as it is\xe9\n\n".to_vec(),
                 author: Author::new(name, "a@b"),
                 time: CommitTime { seconds: 5, offset },
                 signer: None,
             };
-            let text = encode(id.oid(), id, &draft);
-            let person = format!("author {expected}\ncommitter {expected}\n\n as it is\n\n");
-            assert_eq!(text, format!("tree {id}\nparent {id}\n{person}"));
+            let content = encode(&headers(id.oid(), id, &draft), &draft.message);
+            let headers = format!("tree {id}\nparent {id}\nauthor {expected}\ncommitter {expected}\n\n");
+            assert_eq!(content, [headers.as_bytes(), b" as it is\xe9\n\n"].concat());
         }
     }
+
     #[test]
     fn a_signature_is_the_last_header_folded() {
-        for (message, signature, expected) in [
-            ("m", "one\n", "a b\ngpgsig one\n\nm"),
-            ("m\n", "one\n\ntwo\n", "a b\ngpgsig one\n \n two\n\nm\n"),
-            ("", "one\ntwo", "a b\ngpgsig one\n two\n\n"),
-            ("\n\nm\n\n", "one", "a b\ngpgsig one\n\n\n\nm\n\n"),
+        for (signature, expected) in [
+            ("one\n", "a b\ngpgsig one"),
+            ("one\n\ntwo\n", "a b\ngpgsig one\n \n two"),
+            ("one\ntwo", "a b\ngpgsig one\n two"),
         ] {
-            assert_eq!(with_signature(&format!("a b\n\n{message}"), signature), expected);
+            assert_eq!(with_signature("a b", signature), expected);
         }
     }
 }

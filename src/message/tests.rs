@@ -6,7 +6,7 @@ use serde::Deserialize;
 use tagboat_api::settings::TemplateLanguage;
 
 use super::recorded;
-use super::{DEFAULT_MESSAGE, MessageData, RemovedField, Template};
+use super::{DEFAULT_MESSAGE, MessageData, RemovedField, Template, presets};
 
 #[derive(Deserialize)]
 struct Table {
@@ -28,6 +28,7 @@ fn data(name: &str) -> MessageData {
         "several" => include_bytes!("../../testdata/message/data/several.json"),
         "nothing" => include_bytes!("../../testdata/message/data/nothing.json"),
         "sample" => include_bytes!("../../testdata/message/data/sample.json"),
+        "one" => include_bytes!("../../testdata/message/data/one.json"),
         other => panic!("there are no data named {other}"),
     };
     let result = recorded::read(json).unwrap().remove(0);
@@ -63,6 +64,22 @@ fn messages_are_what_go_renders() {
 }
 
 #[test]
+fn the_table_has_the_presets_as_they_are() {
+    let cases = include_str!("../../testdata/message/table.json");
+    let Table { cases, .. } = serde_json::from_str(cases).unwrap();
+    for preset in presets() {
+        let named = format!("preset:{}", preset.name);
+        let of_preset: Vec<&Case> = cases.iter().filter(|case| case.template == preset.text).collect();
+        assert_eq!(of_preset.len(), 4, "{named}: put its text into the cases, and run make oracle");
+        for language in [TemplateLanguage::Go, TemplateLanguage::Handlebars] {
+            for Case { data: name, text, .. } in &of_preset {
+                assert_eq!(render(&data(name), &named, language).as_ref(), Ok(text), "{named} {name}");
+            }
+        }
+    }
+}
+
+#[test]
 fn the_sample_of_the_table_is_the_embedded_one() {
     assert_eq!(data("sample"), MessageData::sample());
 }
@@ -80,4 +97,132 @@ fn removed_fields_are_found_where_flux_finds_them() {
         let template = Template::compile(text, TemplateLanguage::Go).unwrap();
         assert_eq!(template.removed_field(&sample), found, "{text}");
     }
+}
+
+#[test]
+fn nothing_and_white_space_are_no_message() {
+    for language in [TemplateLanguage::Go, TemplateLanguage::Handlebars] {
+        for text in
+            ["", " ", "\n", " \t\r\n ", "{{#if Values.nope}}x{{/if}}\n", "{{ if .Values.nope }}x{{ end }}\n"]
+        {
+            if text.contains('#') == (language == TemplateLanguage::Handlebars) || !text.contains('{') {
+                assert_eq!(render(&data("one"), text, language).as_deref(), Ok(DEFAULT_MESSAGE), "{text:?}");
+            }
+        }
+    }
+    assert_eq!(render(&data("one"), "\n x \n", TemplateLanguage::Go).as_deref(), Ok("\n x \n"));
+}
+
+#[test]
+fn what_others_wrote_cannot_begin_a_line() {
+    let foreign = "x\r\nSigned-off-by: mallory\u{2028}\u{85}\u{0}";
+    let json = serde_json::json!({
+        "automation": {"namespace": foreign, "name": foreign},
+        "values": {"k\n": foreign},
+        "policies": {foreign: {"name": "reg.io/app", "tag": "1"}},
+        "changes": {
+            foreign: {"objects": [{
+                "apiVersion": foreign, "kind": foreign, "namespace": foreign, "name": foreign,
+                "changes": [{"oldValue": foreign, "newValue": foreign, "setter": format!("n:{foreign}:tag")}]
+            }]},
+            // Cleaned, it has the name of the other.
+            "x\\r\\nSigned-off-by: mallory\\u2028\\u0085\\x00": {"objects": [{"kind": "second", "changes": [{}]}]},
+        }
+    });
+    let result = recorded::read(json.to_string().as_bytes()).unwrap().remove(0);
+    let data = result.data(&result.automation().unwrap()).unwrap();
+    for (text, language) in [
+        (
+            "{{ printf \"%v %#v\" . . }}{{ range .Updated.Images }}{{ .Policy }}{{ end }}",
+            TemplateLanguage::Go,
+        ),
+        (
+            "{{AutomationObject.String}}{{#each Changed.FileChanges}}{{@key}}{{#each this}}{{APIVersion}}{{Kind}}{{Name}}\
+             {{Namespace}}{{#each Changes}}{{OldValue}}{{NewValue}}{{Setter}}{{/each}}{{/each}}{{/each}}\
+             {{#each Updated.Images}}{{Policy.String}}{{/each}}",
+            TemplateLanguage::Handlebars,
+        ),
+    ] {
+        let data = data.clone().with_values(Default::default());
+        let message = render(&data, text, language).unwrap();
+        assert!(message.contains(r"x\r\nSigned-off-by: mallory\u2028\u0085\x00"), "{message}");
+        assert!(!message.contains(|c: char| c.is_control() || c == '\u{2028}'), "{message:?}");
+    }
+    let values = "{{ range $k, $v := .Values }}{{ $k }}{{ $v }}{{ end }}";
+    assert_eq!(render(&data, values, TemplateLanguage::Go), Ok(format!("k\n{foreign}")));
+    assert_eq!(data.files().len(), 1);
+    let kinds: Vec<&str> = data.files().values().flatten().map(|(object, _)| &*object.kind).collect();
+    assert_eq!(kinds.len(), 2, "nothing is lost: {kinds:?}");
+}
+
+#[test]
+fn handlebars_is_strict_plain_and_bounded() {
+    let every = "{{#each Changed.Changes}}";
+    let loops =
+        |depth: usize| every.replace("Changed.", "@root.Changed.").repeat(depth) + &"{{/each}}".repeat(depth);
+    for (text, expected) in [
+        ("{{Values.html}} {{{Values.html}}}".to_owned(), Ok("<b>&</b> <b>&</b>")),
+        ("{{AutomationObject.Namespace}}/{{AutomationObject.Name}}".to_owned(), Ok("flux-system/apps")),
+        ("{{#each Values as |value key|}}{{key}}={{value}};{{else}}none{{/each}}".to_owned(), Ok(
+            "cluster=prod;empty=;html=<b>&</b>;lines=one\ntwo;odd.key=odd;",
+        )),
+        ("{{#each Updated.Images}}{{@index}}{{#if @last}}{{Name}}{{/if}}{{/each}}".to_owned(), Ok(
+            "012345ghcr.io/stefanprodan/podinfo:6.7.0",
+        )),
+        (
+            "{{#each Changed.FileChanges as |objects file|}}{{file}}:{{#each objects as |object i|}} {{i}} {{object.Kind}}\
+             {{#each object.Changes as |change|}} {{change.NewValue}}/{{@../index}}{{@root.Values.cluster}}{{/each}};{{/each}}{{/each}}".to_owned(),
+            Ok("a.yaml: 0  ghcr.io/stefanprodan/podinfo/0prod;\
+             \x201 Kustomization 1.2.3@sha256:0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a/1prod localhost:5000/app/1prod;\
+             a/web.yaml: 0 Deployment busybox:1.36/0prod 6.7.0/0prod;\
+             b/web.yaml: 0 Deployment v2/0prod;\
+             \x201 Deployment 6.7.0/1prod ghcr.io/stefanprodan/podinfo:6.7.0/1prod 6.7.0/1prod 6.7.0/1prod;\
+             Ä ö/日本.yaml: 0 ConfigMap x/0prod;"),
+        ),
+        ("{{Foo}}".to_owned(), Err("template: commit message:1:1: there is no \"Foo\" in the data")),
+        ("a\n {{Values.nope}}".to_owned(), Err("template: commit message:2:2: there is no \"Values.nope\" in the data")),
+        ("{{#each Foo}}x{{/each}}".to_owned(), Err("there is no \"Foo\" in the data")),
+        ("{{#each AutomationObject.Name}}x{{else}}not a list{{/each}}".to_owned(), Ok("not a list")),
+        ("{{> other}}".to_owned(), Err("there is no partial \"other\"")),
+        ("{{#*inline \"a\"}}{{> a}}{{/inline}}{{> a}}".to_owned(), Err("inline partials are not supported")),
+        ("{{log \"x\"}}".to_owned(), Err("there is no helper \"log\"")),
+        ("{{#if".to_owned(), Err("template: commit message:1:6: invalid syntax: expected ")),
+        ("{{#if x}}{{/each}}".to_owned(), Err("helper \"if\" was opened, but \"each\" is closing")),
+        (loops(20), Err("the loops take more than the limit of ")),
+        (loops(101), Err("deeper than 100 levels")),
+        (format!("{{{{len {}Values{}}}}}", "(len ".repeat(9000), ")".repeat(9000)), Err("deeper than 100 levels")),
+        (
+            every.replace("Changed.", "@root.Changed.").repeat(5) + &"long ".repeat(1000) + &"{{/each}}".repeat(5),
+            Err("the message is longer than the limit of "),
+        ),
+    ] {
+        let rendered = render(&data("several"), &text, TemplateLanguage::Handlebars);
+        match (&rendered, expected) {
+            (Ok(message), Ok(expected)) => assert_eq!(message, expected, "{text}"),
+            (Err(error), Err(words)) => assert!(error.contains(words), "{text:.80}: {error}"),
+            _ => panic!("{text:.80}: {rendered:?}"),
+        }
+    }
+}
+
+#[test]
+fn limits_grow_with_what_changed() {
+    let object = |number: usize| {
+        let value = "v".repeat(100);
+        serde_json::json!({"kind": "Deployment", "name": format!("app-{number}"), "changes": [
+            {"oldValue": format!("{value}{number}"), "newValue": value, "setter": "n:p:tag"}
+        ]})
+    };
+    let objects: Vec<_> = (0..6_000).map(object).collect();
+    let json =
+        serde_json::json!({"changes": {"all.yaml": {"objects": objects}}, "automation": {"name": "a"}});
+    let result = recorded::read(json.to_string().as_bytes()).unwrap().remove(0);
+    let data = result.data(&result.automation().unwrap()).unwrap();
+    for preset in presets() {
+        let message = render(&data, preset.text, TemplateLanguage::Go).unwrap();
+        assert!(preset.name == "summary" || message.lines().count() > 6_000, "{}", preset.name);
+    }
+    let error =
+        render(&super::tests::data("one"), "{{ repeat 2000000 \"x\" }}", TemplateLanguage::Go).unwrap_err();
+    assert!(error.contains("larger than the limit"), "{error}");
 }

@@ -10,6 +10,7 @@ mod git_hosts;
 mod golden;
 mod help;
 mod links;
+mod manual;
 mod mirrors;
 mod paths;
 mod properties;

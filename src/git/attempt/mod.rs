@@ -198,8 +198,8 @@ impl<P: Proposer> Attempt<P> {
                     }
                     match write_commit(mirror.repository(), tip, &draft) {
                         Ok(Some(id)) => {
-                            candidate.commit =
-                                Some(OwnCommit { id, message: draft.message, time: draft.time });
+                            let message = String::from_utf8_lossy(&draft.message).into_owned();
+                            candidate.commit = Some(OwnCommit { id, message, time: draft.time });
                             tip = id;
                         }
                         Ok(None) => {}

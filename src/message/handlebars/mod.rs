@@ -37,7 +37,9 @@ impl HandlebarsTemplate {
         nesting::check(text).map_err(|cause| fault(None, cause))?;
         let template = Template::compile(text).map_err(|error| {
             let cause = match error.reason() {
-                TemplateErrorReason::InvalidSyntax(words) => one_line(words),
+                TemplateErrorReason::InvalidSyntax(words) => {
+                    format!("invalid syntax: {}", one_line(words).replace('_', " "))
+                }
                 other => one_line(&other.to_string()),
             };
             fault(error.pos(), cause)
@@ -87,6 +89,11 @@ fn refuse_inline(
 fn describe(error: &RenderError, most: usize) -> String {
     match error.reason() {
         RenderErrorReason::MissingVariable(Some(name)) => format!("there is no {name:?} in the data"),
+        RenderErrorReason::MissingVariable(None) => "a value is not in the data".to_owned(),
+        RenderErrorReason::HelperNotFound(name) => format!("there is no helper {name:?}"),
+        RenderErrorReason::PartialNotFound(name) => {
+            format!("there is no partial {name:?}")
+        }
         RenderErrorReason::IOError(_) => format!("the message is longer than the limit of {most} bytes"),
         other => one_line(&other.to_string()),
     }

@@ -47,12 +47,11 @@ pub struct MessageSource {
 
 impl MessageSource {
     /// The message of a plan. As in Flux, nobody looks at the template before there is something to commit.
-    fn render(&self, update: &UpdateRequest, plan: &UpdatePlan) -> Result<String, ProposalError> {
-        let Some(template) = &self.template else { return Ok(DEFAULT_MESSAGE.to_owned()) };
+    fn render(&self, update: &UpdateRequest, plan: &UpdatePlan) -> Result<Vec<u8>, ProposalError> {
+        let Some(template) = &self.template else { return Ok(DEFAULT_MESSAGE.into()) };
         let images = update.setters.images().collect();
         let data = MessageData::new(&self.automation, self.values.clone(), &plan.result, &images);
-        let message = Template::compile(template, self.language)?.render(&data)?;
-        Ok(String::from_utf8_lossy(&message).into_owned())
+        Ok(Template::compile(template, self.language)?.render(&data)?)
     }
 }
 

@@ -9,5 +9,6 @@ mod given_manifests;
 mod interruptions;
 mod manifest_directories;
 mod outcome_members;
+mod rendering;
 mod speech;
 mod writing;

@@ -55,19 +55,6 @@ fn the_message_is_the_default_and_stands_there_verbatim() {
 }
 
 #[test]
-fn a_template_is_not_ignored_in_silence() {
-    let scene = Scene::new().local();
-    scene.automation(json!({"git": {"commit": {"messageTemplate": "Images: {{ .Changed }}"}}}));
-    let run = scene.run(NONE).with_status(0);
-    assert_eq!(
-        run.only_error(),
-        "warning: default/fleet: spec.git.commit.messageTemplate is not rendered yet; the commit message is \"Update from \
-         image update automation\""
-    );
-    assert_eq!(scene.repository.log("main")[0].message, "Update from image update automation");
-}
-
-#[test]
 fn nothing_but_the_values_changes() {
     let scene = Scene::with_files(&[
         crate::support::content::file("app.yaml", crate::support::fleet::tag_line("4.0.6")),

@@ -3,6 +3,7 @@
 mod checkout;
 mod commits;
 mod login;
+mod messages;
 mod output;
 mod proxy;
 mod refusals;

@@ -1,0 +1,136 @@
+//! `tagboat render`: where templates and results come from, and what is wrong usage.
+
+use std::fs;
+
+use tempfile::TempDir;
+
+use crate::support::program::{Run, run, run_with_input, tagboat};
+
+const SEVERAL: &str = r#"{"more": 1, "automations": [
+    {"automation": {"namespace": "a", "name": "one"}, "changes": {"x.yaml": {"objects": [{"changes": [{"newValue": "1"}]}]}}},
+    {"automation": {"namespace": "a", "name": "two"}, "changes": {}, "outcome": "unchanged"},
+    {"automation": {"namespace": "b", "name": "two"}, "changes": {}, "values": {"k": "v"}, "new": []}
+]}"#;
+
+const TEMPLATE: &str =
+    "{{ .AutomationObject }}{{ .Values }}{{ range .Changed.Changes }}{{ .NewValue }}{{ end }}\n";
+
+fn place() -> TempDir {
+    let place = tempfile::tempdir().unwrap();
+    for (name, content) in [
+        ("t.tmpl", TEMPLATE.as_bytes()),
+        ("several.json", SEVERAL.as_bytes()),
+        ("empty.json", br#"{"automations": []}"#),
+        ("broken.json", b"{\"changes\": "),
+        ("other.json", br#"{"some": "thing"}"#),
+        (
+            "image.json",
+            br#"{"automation": {"name": "a"}, "policies": {"p": {"name": "UPPER", "tag": "1"}},
+            "changes": {"f": {"objects": [{"changes": [{"setter": "n:p"}]}]}}}"#,
+        ),
+        ("latin1.tmpl", b"caf\xe9"),
+        ("bytes.tmpl", b"{{ trunc 1 \"\xc3\xa9\" }}{{ \"\\x00\" }}"),
+        ("preset.tmpl", b"\npreset:summary\n"),
+    ] {
+        fs::write(place.path().join(name), content).unwrap();
+    }
+    place
+}
+
+fn render(place: &TempDir, arguments: &[&str]) -> Run {
+    run(tagboat().current_dir(place.path()).arg("render").args(arguments))
+}
+
+#[test]
+fn the_message_and_nothing_else_goes_to_standard_output() {
+    let place = place();
+    for (arguments, expected) in [
+        (&["--template", "t.tmpl"][..], "default/test-update-automap[cluster:staging ticket:OPS-7]"),
+        (&["--template", "t.tmpl", "--name", "x"], "default/xmap[cluster:staging ticket:OPS-7]"),
+        (&["--template", "t.tmpl", "--name", "y/x"], "y/xmap[cluster:staging ticket:OPS-7]"),
+        (&["--template", "t.tmpl", "--from", "several.json", "--name", "one"], "a/onemap[]1\n"),
+        (&["--template", "t.tmpl", "--from", "several.json", "--name", "a/two"], "a/twomap[]\n"),
+        (&["--template", "t.tmpl", "--from", "several.json", "--name", "b/two"], "b/twomap[k:v]\n"),
+        (
+            &["--template", "preset.tmpl"],
+            "Update 5 values in 2 files\n\nAutomation: default/test-update-auto\nImage: ",
+        ),
+        (&["--template", "preset:summary", "--language", "handlebars"], "Update 5 values in 2 files\n"),
+    ] {
+        let run = render(&place, arguments).with_status(0);
+        assert!(run.output.starts_with(expected), "{arguments:?}: {run:?}");
+        assert_eq!(run.errors, "", "{arguments:?}");
+    }
+    let template = run_with_input(tagboat().args(["render", "--template", "-"]), "no line break");
+    assert_eq!(template.with_status(0).output, "no line break");
+    let mut command = tagboat();
+    command.current_dir(place.path()).args([
+        "render",
+        "--template",
+        "t.tmpl",
+        "--name",
+        "a/one",
+        "--from",
+        "-",
+    ]);
+    assert_eq!(run_with_input(&mut command, SEVERAL).with_status(0).output, "a/onemap[]1\n");
+    let bytes =
+        tagboat().current_dir(place.path()).args(["render", "--template", "bytes.tmpl"]).output().unwrap();
+    assert_eq!(bytes.stdout, b"\xc3\x00", "bytes are as Go gives them");
+}
+
+#[test]
+fn what_fails_is_one_sentence_and_no_output() {
+    let place = place();
+    fs::write(place.path().join("bad.tmpl"), "line\n{{ .Foo }}").unwrap();
+    let unreadable = "is not what tagboat run or tagboat update printed with --output json: ";
+    for (arguments, status, words) in [
+        (
+            &["--template", "bad.tmpl"][..],
+            1,
+            "template: commit message:2:3: executing \"commit message\" at <.Foo>: can't evaluate field Foo in type \
+             source.TemplateData",
+        ),
+        (&["--template", "bad.tmpl", "--language", "handlebars"], 1, "template: commit message:2:"),
+        (&["--template", "nowhere"], 1, "cannot read the template nowhere: No such file"),
+        (&["--template", "latin1.tmpl"], 1, "the template latin1.tmpl is not UTF-8"),
+        (&["--template", "preset:nope"], 1, "there are preset:detailed, preset:conventional, preset:summary"),
+        (&["--template", "t.tmpl", "--from", "nowhere"], 1, "cannot read the result nowhere: No such file"),
+        (&["--template", "t.tmpl", "--from", "broken.json"], 1, unreadable),
+        (&["--template", "t.tmpl", "--from", "other.json"], 1, "missing field `changes`"),
+        (&["--template", "t.tmpl", "--from", "t.tmpl"], 1, unreadable),
+        (&["--template", "t.tmpl", "--from", "empty.json"], 1, "empty.json holds no result of an automation"),
+        (
+            &["--template", "t.tmpl", "--from", "image.json"],
+            1,
+            "the image of the policy p under \"policies\"",
+        ),
+        (
+            &["--template", "t.tmpl", "--from", "several.json"],
+            2,
+            "several automations (a/one, a/two, b/two); say which",
+        ),
+        (
+            &["--template", "t.tmpl", "--from", "several.json", "--name", "two"],
+            2,
+            "say which by --name NAMESPACE/NAME",
+        ),
+        (
+            &["--template", "t.tmpl", "--from", "several.json", "--name", "b/one"],
+            2,
+            "no automation of that name is in several.json; there is a/one, a/two, b/two",
+        ),
+        (&["--template", "t.tmpl", "--name", ""], 2, "--name \"\" is not of the form [NAMESPACE/]NAME"),
+        (&["--template", "t.tmpl", "--name", "/x"], 2, "is not of the form [NAMESPACE/]NAME"),
+        (&["--template", "-", "--from", "-"], 2, "--template and --from cannot both be standard input"),
+    ] {
+        let run = render(&place, arguments).with_status(status);
+        assert_eq!(run.output, "", "{arguments:?}");
+        assert!(run.only_error().starts_with("error: "), "{run:?}");
+        assert!(run.only_error().contains(words), "{run:?}");
+    }
+    for arguments in [&[][..], &["--template", "t.tmpl", "--language", "jinja"], &["--template"], &["t.tmpl"]]
+    {
+        assert_eq!(render(&place, arguments).with_status(2).output, "");
+    }
+}
