@@ -125,6 +125,7 @@ fn proposer(tag: &str) -> UpdateProposal {
         author: Author::new("Tagboat", "tagboat@example.com"),
         message: format!("Podinfo {tag}"),
         time: CommitTime { seconds: 1_767_323_045, offset: 0 },
+        signer: None,
         wants_diff: false,
         plan: None,
         diff: None,

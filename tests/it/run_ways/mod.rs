@@ -6,7 +6,7 @@ mod login;
 mod output;
 mod proxy;
 mod refusals;
-mod scene;
+pub(crate) mod scene;
 mod short_circuit;
 mod trees;
 mod watch;
