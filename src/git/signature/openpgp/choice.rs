@@ -114,10 +114,9 @@ impl KeyFacts {
         let mut parts = vec![];
         let mut best: Option<(usize, i64)> = None;
         for (index, subkey) in self.subkeys.iter().enumerate() {
+            let is_newer = best.is_none_or(|(_, made)| made < subkey.made);
             match subkey.check_subkey(now) {
-                Ok(()) if best.is_none_or(|(_, made)| made < subkey.made) => {
-                    best = Some((index, subkey.made))
-                }
+                Ok(()) if is_newer => best = Some((index, subkey.made)),
                 Ok(()) => {}
                 Err(fault) => parts.push(faulty(subkey, true, fault)),
             }

@@ -4,7 +4,7 @@
 
 use pgp::composed::{SignedSecretKey, SignedSecretSubKey};
 use pgp::crypto::public_key::PublicKeyAlgorithm;
-use pgp::packet::{Signature, SignatureType, Subpacket, SubpacketData};
+use pgp::packet::{Signature, SignatureConfig, SignatureType, Subpacket, SubpacketData};
 use pgp::types::{
     EcdsaPublicParams, EddsaLegacyPublicParams, KeyDetails, PublicParams, S2kParams, SecretParams,
     StringToKey, Tag,
@@ -143,7 +143,7 @@ impl Statement {
         let lasting =
             |duration: Option<pgp::types::Duration>| duration.map(seconds).filter(|&seconds| seconds > 0);
         let made = signature.created().map_or(0, |time| i64::from(time.as_secs()));
-        let mut subpackets = signature.config().into_iter().flat_map(|config| config.hashed_subpackets());
+        let mut subpackets = signature.config().into_iter().flat_map(SignatureConfig::hashed_subpackets);
         Self {
             made,
             end: lasting(signature.signature_expiration_time()).map(|seconds| made + seconds),
