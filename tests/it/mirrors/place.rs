@@ -12,9 +12,11 @@ use tagboat::git::{
     Access, AccessOptions, Answer, Author, CommitTime, Credentials, Failure, Known, LocalPaths, Login,
     MirrorKey, Proposal, Remote, RemoteUrl, Request, StopSignal, SyncError, Writer, WriterOptions,
 };
-use tagboat::reconcile::automation::proposal::UpdateProposal;
+use tagboat::message::AutomationName;
+use tagboat::reconcile::automation::proposal::{MessageSource, UpdateProposal};
 use tagboat::reference::ImageReference;
 use tagboat::update::{Policy, PolicyName, Setters, UpdateRequest};
+use tagboat_api::settings::TemplateLanguage;
 use tempfile::TempDir;
 
 use crate::support::bare_repository::BareRepository;
@@ -123,7 +125,12 @@ fn proposer(tag: &str) -> UpdateProposal {
     UpdateProposal {
         update: UpdateRequest { setters: setters([("podinfo", tag)]), ..UpdateRequest::default() },
         author: Author::new("Tagboat", "tagboat@example.com"),
-        message: format!("Podinfo {tag}"),
+        message: MessageSource {
+            automation: AutomationName { namespace: "default".to_owned(), name: "fleet".to_owned() },
+            values: BTreeMap::new(),
+            template: Some(format!("Podinfo {tag}")),
+            language: TemplateLanguage::Go,
+        },
         time: CommitTime { seconds: 1_767_323_045, offset: 0 },
         signer: None,
         wants_diff: false,
