@@ -55,7 +55,7 @@ pub(super) fn warn_of_idle_secrets(secrets: &[(&str, &SecretDirectory)], wanted:
     for (index, (text, _)) in secrets.iter().enumerate() {
         if !used.contains(&index) {
             say(&format!(
-                "warning: --secret {text:?} is not used: no GitRepository of these automations asks for it"
+                "warning: --secret {text:?} is not used: neither these automations nor their GitRepositories ask for it"
             ));
         }
     }

@@ -18,4 +18,5 @@ mod rooms;
 mod run;
 mod run_ways;
 mod secrets;
+mod signing;
 mod support;

@@ -47,14 +47,16 @@ pub(super) fn blocks(mut text: &[u8]) -> Vec<Block<'_>> {
         text = &text[length + DASHES.len()..];
         let end = find(text, b"-----END ");
         let body = &text[..end.unwrap_or(text.len())];
-        let (headers, data) = read(body);
-        blocks.push(Block { label, headers, data: data.filter(|_| end.is_some()) });
+        let mut block = read(label, body);
+        block.data = block.data.filter(|_| end.is_some());
+        blocks.push(block);
         text = &text[body.len()..];
     }
     blocks
 }
 
-fn read(body: &[u8]) -> (Vec<(&str, &str)>, Option<Zeroizing<Vec<u8>>>) {
+/// Reads what stands between the two lines of dashes.
+fn read<'t>(label: &'t str, body: &'t [u8]) -> Block<'t> {
     let mut headers = Vec::new();
     let mut base64 = Zeroizing::new(Vec::with_capacity(body.len()));
     for line in body.split(|byte| b"\r\n".contains(byte)) {
@@ -69,7 +71,7 @@ fn read(body: &[u8]) -> (Vec<(&str, &str)>, Option<Zeroizing<Vec<u8>>>) {
     }
     // The error is dropped because it would show a byte of the key.
     let data = BASE64.decode(&*base64).ok().map(Zeroizing::new);
-    (headers, data.filter(|data| !data.is_empty()))
+    Block { label, headers, data: data.filter(|data| !data.is_empty()) }
 }
 
 #[cfg(test)]

@@ -100,11 +100,6 @@ pub enum OpenPgpFlaw {
         /// The version.
         version: u8,
     },
-    /// It is of a sort that we do not know.
-    #[error(
-        "the key in 'git.asc' is of a sort that is not known here: use RSA, DSA, ECDSA (NIST) or Ed25519"
-    )]
-    Unsupported,
 }
 
 /// What is wrong with an SSH key.

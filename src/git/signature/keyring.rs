@@ -40,7 +40,7 @@ struct Remembered {
 
 #[derive(Debug)]
 enum Keys {
-    OpenPgp(openpgp::Keys),
+    OpenPgp(Box<openpgp::Keys>),
     Ssh(SigningKey),
 }
 
@@ -85,7 +85,7 @@ impl Keyring {
 impl Keys {
     fn read(kind: SigningKeyKind, secret: SecretData<'_>) -> Result<Self, SigningKeyError> {
         match kind {
-            SigningKeyKind::OpenPgp => Ok(Self::OpenPgp(openpgp::Keys::read(secret)?)),
+            SigningKeyKind::OpenPgp => Ok(Self::OpenPgp(Box::new(openpgp::Keys::read(secret)?))),
             SigningKeyKind::Ssh => {
                 let key = ssh::unlock(secret, &Passphrase::of(secret, ssh::PASSPHRASE))?;
                 Ok(Self::Ssh(SigningKey::of_ssh(key)))

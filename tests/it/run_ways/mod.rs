@@ -7,7 +7,7 @@ mod messages;
 mod output;
 mod proxy;
 mod refusals;
-mod scene;
+pub(crate) mod scene;
 mod short_circuit;
 mod trees;
 mod watch;

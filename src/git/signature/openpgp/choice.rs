@@ -47,6 +47,8 @@ pub enum Fault {
     NotForSigning,
     /// Only its public half is there.
     NotSecret,
+    /// Its mathematics is not known here.
+    Unknown,
 }
 
 impl fmt::Display for Unusable {
@@ -74,6 +76,10 @@ impl fmt::Display for FaultyPart {
             }
             Fault::Unbound => write!(formatter, "key {id} has no user ID with a valid signature of its own"),
             Fault::NotForSigning => write!(formatter, "{part} {id} is not for signing"),
+            Fault::Unknown => write!(
+                formatter,
+                "{part} {id} is of a sort that is not known here (known are RSA, DSA, ECDSA on NIST's curves and Ed25519)"
+            ),
             Fault::NotSecret => write!(formatter, "the secret half of {part} {id} is not in it"),
         }
     }
@@ -102,17 +108,15 @@ impl KeyFacts {
     pub(super) fn choose(&self, now: i64) -> Result<Choice, Unusable> {
         let faulty =
             |part: &PartFacts, is_subkey, fault| FaultyPart { is_subkey, id: part.id.clone(), fault };
-        let standing = self.standing(now).ok_or(Fault::Unbound);
-        let alive = standing.and_then(|standing| self.primary.check_life(&standing, now).map(|()| standing));
+        let standing = self.check_primary(now);
         let standing =
-            alive.map_err(|fault| Unusable { parts: vec![faulty(&self.primary, false, fault)] })?;
+            standing.map_err(|fault| Unusable { parts: vec![faulty(&self.primary, false, fault)] })?;
         let mut parts = vec![];
         let mut best: Option<(usize, i64)> = None;
         for (index, subkey) in self.subkeys.iter().enumerate() {
+            let is_newer = best.is_none_or(|(_, made)| made < subkey.made);
             match subkey.check_subkey(now) {
-                Ok(()) if best.is_none_or(|(_, made)| made < subkey.made) => {
-                    best = Some((index, subkey.made))
-                }
+                Ok(()) if is_newer => best = Some((index, subkey.made)),
                 Ok(()) => {}
                 Err(fault) => parts.push(faulty(subkey, true, fault)),
             }
@@ -129,6 +133,14 @@ impl KeyFacts {
             parts.retain(|part| part.fault != Fault::NotForSigning);
         }
         Err(Unusable { parts })
+    }
+
+    /// Whether the primary key, and so all that hangs on it, is good at a time.
+    fn check_primary(&self, now: i64) -> Result<Standing, Fault> {
+        self.primary.check_origin(now)?;
+        let standing = self.standing(now).ok_or(Fault::Unbound)?;
+        self.primary.check_life(&standing, now)?;
+        Ok(standing)
     }
 
     /// What the key says of its primary part: of itself as a whole, else by way of its users, newest first.
@@ -159,9 +171,7 @@ impl PartFacts {
         if !self.can_sign {
             return Err(Fault::NotForSigning);
         }
-        if self.made > now {
-            return Err(Fault::NotYet(self.made));
-        }
+        self.check_origin(now)?;
         let &Statement { lifetime, is_for_signing, .. } =
             newest(&self.statements, now).ok_or(Fault::Unbound)?;
         let standing = Standing { lifetime, is_for_signing };
@@ -169,13 +179,22 @@ impl PartFacts {
         self.check_life(&standing, now)
     }
 
+    /// Whether it is there at a time, and of a sort whose statements can be checked.
+    fn check_origin(&self, now: i64) -> Result<(), Fault> {
+        if self.made > now {
+            Err(Fault::NotYet(self.made))
+        } else if !self.is_known {
+            Err(Fault::Unknown)
+        } else {
+            Ok(())
+        }
+    }
+
     /// Whether it lives at a time.
     fn check_life(&self, standing: &Standing, now: i64) -> Result<(), Fault> {
         let end = standing.lifetime.map(|lifetime| self.made + lifetime);
         if self.is_revoked {
             Err(Fault::Revoked)
-        } else if self.made > now {
-            Err(Fault::NotYet(self.made))
         } else if let Some(end) = end.filter(|&end| end <= now) {
             Err(Fault::Expired(end))
         } else {

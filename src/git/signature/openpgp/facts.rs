@@ -4,8 +4,11 @@
 
 use pgp::composed::{SignedSecretKey, SignedSecretSubKey};
 use pgp::crypto::public_key::PublicKeyAlgorithm;
-use pgp::packet::{Signature, SignatureType, Subpacket, SubpacketData};
-use pgp::types::{KeyDetails, S2kParams, SecretParams, StringToKey, Tag};
+use pgp::packet::{Signature, SignatureConfig, SignatureType, Subpacket, SubpacketData};
+use pgp::types::{
+    EcdsaPublicParams, EddsaLegacyPublicParams, KeyDetails, PublicParams, S2kParams, SecretParams,
+    StringToKey, Tag,
+};
 
 /// What a key says of itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,6 +28,8 @@ pub(super) struct PartFacts {
     pub(super) made: i64,
     /// Whether its mathematics is for signatures.
     pub(super) can_sign: bool,
+    /// Whether its mathematics is known here.
+    pub(super) is_known: bool,
     /// Whether its secret half is there.
     pub(super) is_secret: bool,
     pub(super) is_revoked: bool,
@@ -99,6 +104,7 @@ impl PartFacts {
             id: key.legacy_key_id().to_string().to_uppercase(),
             made: key.created_at().as_secs().into(),
             can_sign: can_sign(key.algorithm()),
+            is_known: is_known(key.public_params()),
             is_secret: is_secret(secret),
             is_revoked: false,
             statements: Vec::new(),
@@ -137,7 +143,7 @@ impl Statement {
         let lasting =
             |duration: Option<pgp::types::Duration>| duration.map(seconds).filter(|&seconds| seconds > 0);
         let made = signature.created().map_or(0, |time| i64::from(time.as_secs()));
-        let mut subpackets = signature.config().into_iter().flat_map(|config| config.hashed_subpackets());
+        let mut subpackets = signature.config().into_iter().flat_map(SignatureConfig::hashed_subpackets);
         Self {
             made,
             end: lasting(signature.signature_expiration_time()).map(|seconds| made + seconds),
@@ -161,6 +167,15 @@ fn can_sign(algorithm: PublicKeyAlgorithm) -> bool {
             | Algorithm::EdDSALegacy
             | Algorithm::Ed25519
             | Algorithm::Ed448
+    )
+}
+
+fn is_known(parameters: &PublicParams) -> bool {
+    !matches!(
+        parameters,
+        PublicParams::Unknown { .. }
+            | PublicParams::ECDSA(EcdsaPublicParams::Unsupported { .. })
+            | PublicParams::EdDSALegacy(EddsaLegacyPublicParams::Unsupported { .. })
     )
 }
 

@@ -88,7 +88,7 @@ impl UnlockedPart {
             Self::Primary(key) => key.created_at(),
             Self::Subkey(key) => key.created_at(),
         };
-        let signature = self.signature(probe, made).map_err(|_| Obstacle::Flaw(OpenPgpFlaw::Unsupported))?;
+        let signature = self.signature(probe, made).map_err(|_| Obstacle::Flaw(OpenPgpFlaw::Damaged))?;
         let verified = match self {
             Self::Primary(key) => signature.verify(key.public_key(), probe),
             Self::Subkey(key) => signature.verify(key.public_key(), probe),

@@ -146,7 +146,8 @@ impl<'d> Lock<'d> {
 
     fn checked(self) -> Result<Self, SshFlaw> {
         let size = self.cipher.block_size();
-        let is_whole = self.start.len() == size && !self.locked.is_empty() && self.locked.len() % size == 0;
+        let is_whole =
+            self.start.len() == size && !self.locked.is_empty() && self.locked.len().is_multiple_of(size);
         if is_whole { Ok(self) } else { Err(SshFlaw::Damaged) }
     }
 

@@ -33,7 +33,7 @@ const FEWEST_RSA_BITS: u32 = 2048;
 const MOST_ROUNDS: u32 = 4096;
 
 /// A key that is unlocked.
-pub(super) struct UnlockedKey(PrivateKey);
+pub(super) struct UnlockedKey(Box<PrivateKey>);
 
 /// Why there is no key yet.
 enum Obstacle {
@@ -146,5 +146,8 @@ fn require_sound(key: PrivateKey) -> Result<UnlockedKey, SshFlaw> {
     let probe = b"probe";
     let signature = key.sign(NAMESPACE, HashAlg::Sha512, probe).map_err(|_| SshFlaw::Damaged)?;
     key.public_key().verify(NAMESPACE, probe, &signature).map_err(|_| SshFlaw::Damaged)?;
-    Ok(UnlockedKey(key))
+    Ok(UnlockedKey(Box::new(key)))
 }
+
+#[cfg(test)]
+mod tests;

@@ -76,11 +76,6 @@ fn objects_that_do_not_say_what_to_do() {
                    .spec.git.checkout.ref or GitRepository .spec.ref";
     for (spec, sentence) in [
         (
-            json!({"git": {"commit": {"signingKey": {"secretRef": {"name": "key"}}}}}),
-            "spec.git.commit.signingKey is set, but commits cannot be signed yet, and nothing is pushed unsigned in their \
-             place: remove the field to have commits without a signature",
-        ),
-        (
             json!({"git": null}),
             "source kind 'GitRepository' necessitates field .spec.git: invalid source configuration",
         ),

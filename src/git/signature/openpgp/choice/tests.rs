@@ -12,6 +12,7 @@ fn part(id: &str, made: i64, statements: &[Statement]) -> PartFacts {
         id: id.to_owned(),
         made,
         can_sign: true,
+        is_known: true,
         is_secret: true,
         is_revoked: false,
         statements: statements.to_vec(),

@@ -1,0 +1,79 @@
+use std::collections::BTreeMap;
+use std::fs;
+
+use super::*;
+use crate::secret::Secret;
+use crate::sentence::chain;
+
+fn unlock_text(text: &[u8], passphrase: &str) -> Result<UnlockedKey, SigningKeyError> {
+    let mut data = BTreeMap::from([("identity".to_owned(), Secret::new(text))]);
+    data.insert("password".to_owned(), Secret::new(passphrase));
+    let secret = SecretData { name: "n/key", data: &data };
+    unlock(secret, &Passphrase::of(secret, PASSPHRASE))
+}
+
+/// One key in every form that OpenSSL writes.
+#[test]
+fn the_same_key_is_found_in_every_form() {
+    let mut fingerprints = Vec::new();
+    for file in fs::read_dir("testdata/signing/pem").unwrap() {
+        let path = file.unwrap().path();
+        let name = path.file_name().unwrap().to_str().unwrap();
+        if name.starts_with("refused-") {
+            continue;
+        }
+        let text = fs::read(&path).unwrap();
+        let key = unlock_text(&text, "correct horse").map_err(|error| format!("{name}: {}", chain(&error)));
+        fingerprints.push(key.unwrap().fingerprint());
+        if memchr::memmem::find(&text, b"ENCRYPTED").is_some() {
+            let wrong = unlock_text(&text, "hunter2").err().map(|error| chain(&error)).unwrap();
+            assert!(
+                wrong.ends_with("the passphrase in 'password' is not that of the key in 'identity'"),
+                "{name}: {wrong}"
+            );
+        }
+    }
+    assert_eq!(fingerprints.len(), 17);
+    fingerprints.dedup();
+    assert_eq!(fingerprints.len(), 1, "{fingerprints:?}");
+}
+
+#[test]
+fn what_is_refused_has_a_sentence() {
+    let locked = |scheme: &str| {
+        format!(
+            "the key in 'identity' is locked in a way that is not known here ({scheme}): lock it anew with `ssh-keygen -p`"
+        )
+    };
+    let sort = |sort: &str| {
+        format!(
+            "the key in 'identity' is of the sort {sort}, which cannot sign commits: use ed25519, ECDSA or RSA"
+        )
+    };
+    for (name, flaw) in [
+        ("scrypt", locked("scrypt")),
+        ("pkcs5-v1", locked("a scheme of PKCS#8 other than PBES2")),
+        ("camellia", locked("PBES2 with an unknown cipher")),
+        ("secp256k1", sort("EC on a curve other than NIST's")),
+        ("ed448", sort("Ed448")),
+    ] {
+        let text = fs::read(format!("testdata/signing/pem/refused-{name}.pem")).unwrap();
+        let error = unlock_text(&text, "correct horse").err().map(|error| chain(&error));
+        assert_eq!(error, Some(format!("could not parse SSH signing key from secret 'key': {flaw}")));
+    }
+}
+
+/// A signature has the words that `ssh-keygen -Y sign -n git` puts into it.
+#[test]
+fn a_signature_is_for_git_and_of_sha512() {
+    let text = fs::read("testdata/signing/pem/pkcs8.pem").unwrap();
+    let key = unlock_text(&text, "").map_err(|error| chain(&error)).unwrap();
+    let armored = key.sign(b"text").unwrap();
+    let signature = ssh_key::SshSig::from_pem(&armored).unwrap();
+    assert_eq!((signature.namespace(), signature.hash_alg()), ("git", HashAlg::Sha512));
+    assert!(
+        armored.starts_with("-----BEGIN SSH SIGNATURE-----\n")
+            && armored.ends_with("-----END SSH SIGNATURE-----\n")
+    );
+    assert_eq!(armored, key.sign(b"text").unwrap(), "a signature has no chance in it");
+}
