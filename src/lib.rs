@@ -6,6 +6,7 @@ pub mod failing;
 pub mod git;
 pub mod message;
 pub mod objects;
+pub mod permissions;
 pub mod policy;
 pub mod reconcile;
 pub mod reference;

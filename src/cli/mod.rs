@@ -11,6 +11,7 @@ mod given;
 mod inputs;
 mod outcome;
 mod progress;
+mod rbac;
 mod render;
 mod report;
 mod run;
@@ -45,6 +46,7 @@ enum Command {
     Render(render::RenderArguments),
     Demo(demo::DemoArguments),
     Crds(crds::CrdsArguments),
+    Rbac(rbac::RbacArguments),
     Schema(schema::SchemaArguments),
     Completions(completions::CompletionsArguments),
 }
@@ -67,6 +69,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Render(arguments) => render::run(&arguments),
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Crds(arguments) => crds::run(&arguments),
+        Command::Rbac(arguments) => rbac::run(&arguments),
         Command::Schema(arguments) => schema::run(&arguments),
         Command::Completions(arguments) => completions::run(&arguments),
     };

@@ -7,10 +7,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The rooms from top to bottom; a room may use those above it.
-const ORDER: [&str; 13] = [
+const ORDER: [&str; 14] = [
     "secret",
     "sentence",
     "failing",
+    "permissions",
     "reference",
     "yaml",
     "policy",
@@ -24,7 +25,8 @@ const ORDER: [&str; 13] = [
 ];
 
 /// Rooms that take values and give values.
-const PURE: [&str; 8] = ["secret", "sentence", "failing", "reference", "yaml", "policy", "update", "message"];
+const PURE: [&str; 9] =
+    ["secret", "sentence", "failing", "permissions", "reference", "yaml", "policy", "update", "message"];
 
 /// What no pure room may name.
 const IMPURE: [&str; 16] = [

@@ -5,7 +5,8 @@
 //! cluster.client();                                         // may do anything; its default namespace is the test's
 //! cluster.client_as("system:serviceaccount:NAMESPACE:bot"); // may do what that user may
 //! let token = cluster.token("bot").await;                   // of a service account, made when it is not there
-//! cluster.client_with(&token);
+//! cluster.client_with(&token).await;
+//! cluster.token_with_the_roles().await;                     // may do exactly what `deploy/rbac` allows
 //! cluster.kubeconfig(&token);                               // a file for `KUBECONFIG`, to run the program with
 //!
 //! let faults = Faults::default();                           // what goes wrong between a client and the server
@@ -23,9 +24,11 @@ mod call;
 mod cluster;
 mod definitions;
 mod fault;
+mod objects;
 mod server;
 
 pub(crate) use call::Call;
 pub(crate) use cluster::Cluster;
 pub(crate) use fault::{Ending, Fault, Faults};
+pub(crate) use objects::{apply, documents};
 pub(crate) use server::ApiServer;
