@@ -2,6 +2,7 @@
 
 mod chart;
 mod kustomizations;
+mod migration;
 mod roles;
 
 use std::path::{Path, PathBuf};
