@@ -18,4 +18,5 @@ mod rooms;
 mod run;
 mod run_ways;
 mod secrets;
+mod server_builds;
 mod support;

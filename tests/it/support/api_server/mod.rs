@@ -13,6 +13,8 @@
 //! let client = cluster.faulty_client(&faults);
 //! faults.next(2, Fault::Conflict, |call| call.is("patch", "imageupdateautomations/status"));
 //! faults.calls();                                           // every request, in order
+//!
+//! cluster.audit("tagboat");                                 // what the server answered to a service account
 //! ```
 //!
 //! The kinds of `deploy/crds` are there. No controller runs: nothing is collected, and a namespace that is deleted
@@ -20,6 +22,7 @@
 //! `Cluster::on(&ApiServer::start())`. Clients belong to the async runtime in which they are made.
 
 mod access;
+mod audit;
 mod call;
 mod cluster;
 mod definitions;
@@ -27,6 +30,7 @@ mod fault;
 mod objects;
 mod server;
 
+pub(crate) use audit::Audited;
 pub(crate) use call::Call;
 pub(crate) use cluster::Cluster;
 pub(crate) use fault::{Ending, Fault, Faults};
