@@ -73,8 +73,9 @@ differential: ## Render DIFFERENTIAL_COUNT random templates with Go and with our
 		target/template-oracle $(DIFFERENTIAL_COUNT) $(DIFFERENTIAL_SEED)
 
 .PHONY: crds
-crds: ## Write deploy/crds and docs/outcome.schema.json from the types
+crds: ## Write deploy/crds, the roles below deploy and docs/outcome.schema.json from the types
 	cargo run --quiet --locked -- crds --write deploy/crds
+	cargo run --quiet --locked -- rbac --write deploy
 	cargo run --quiet --locked -- schema >docs/outcome.schema.json.new
 	mv docs/outcome.schema.json.new docs/outcome.schema.json
 

@@ -8,6 +8,7 @@ pub mod git;
 pub mod message;
 pub mod metrics;
 pub mod objects;
+pub mod permissions;
 pub mod policy;
 pub mod reconcile;
 pub mod reference;

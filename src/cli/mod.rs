@@ -12,6 +12,7 @@ mod given;
 mod inputs;
 mod outcome;
 mod progress;
+mod rbac;
 mod render;
 mod report;
 mod run;
@@ -49,6 +50,7 @@ enum Command {
     Controller(controller::ControllerArguments),
     Demo(demo::DemoArguments),
     Crds(crds::CrdsArguments),
+    Rbac(rbac::RbacArguments),
     Schema(schema::SchemaArguments),
     Completions(completions::CompletionsArguments),
 }
@@ -72,6 +74,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Controller(arguments) => controller::run(&arguments),
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Crds(arguments) => crds::run(&arguments),
+        Command::Rbac(arguments) => rbac::run(&arguments),
         Command::Schema(arguments) => schema::run(&arguments),
         Command::Completions(arguments) => completions::run(&arguments),
     };

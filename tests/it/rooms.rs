@@ -7,12 +7,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The rooms from top to bottom; a room may use those above it.
-const ORDER: [&str; 17] = [
+const ORDER: [&str; 18] = [
     "secret",
     "metrics",
     "telemetry",
     "sentence",
     "failing",
+    "permissions",
     "reference",
     "yaml",
     "policy",
@@ -28,7 +29,8 @@ const ORDER: [&str; 17] = [
 ];
 
 /// Rooms that take values and give values.
-const PURE: [&str; 8] = ["secret", "sentence", "failing", "reference", "yaml", "policy", "update", "message"];
+const PURE: [&str; 9] =
+    ["secret", "sentence", "failing", "permissions", "reference", "yaml", "policy", "update", "message"];
 
 /// What no pure room may name.
 const IMPURE: [&str; 16] = [

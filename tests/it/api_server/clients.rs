@@ -4,7 +4,7 @@ use k8s_openapi::api::rbac::v1::{PolicyRule, Role, RoleBinding, RoleRef, Subject
 use kube::api::{Api, ListParams, ObjectMeta, PostParams};
 
 use super::{config_map, config_maps};
-use crate::support::api_server::Cluster;
+use crate::support::api_server::{Audited, Cluster};
 
 fn code(error: kube::Error) -> u16 {
     let kube::Error::Api(status) = error else { panic!("no answer of the server: {error}") };
@@ -75,4 +75,29 @@ async fn a_kubeconfig_leads_to_the_namespace() {
         config_maps(kube::Client::try_from(config).unwrap()).list(&ListParams::default()).await.unwrap_err();
     let user = format!("system:serviceaccount:{}:bot", cluster.namespace());
     assert!(error.to_string().contains(&user), "{error}");
+}
+
+#[tokio::test]
+async fn the_server_says_who_asked_for_what() {
+    let cluster = Cluster::new().await;
+    let client = cluster.client_with(&cluster.token_with_the_roles().await).await;
+    config_maps(client.clone()).create(&PostParams::default(), &config_map("wish")).await.unwrap_err();
+    let secrets: Api<k8s_openapi::api::core::v1::Secret> = Api::default_namespaced(client);
+    secrets.get("none").await.unwrap_err();
+    let seen = cluster.audit("tagboat");
+    // Before them the role was tried until it counted.
+    let [.., wish, none] = seen.as_slice() else { panic!("{seen:?}") };
+    let expected = |verb: &str, resource: &str, name: &str, code| Audited {
+        user: format!("system:serviceaccount:{}:tagboat", cluster.namespace()),
+        verb: verb.to_owned(),
+        resource: resource.to_owned(),
+        namespace: cluster.namespace().to_owned(),
+        name: name.to_owned(),
+        code,
+    };
+    // What is to be made has its name in the body, of which the log knows nothing.
+    assert_eq!(wish, &expected("create", "configmaps", &wish.name, 403));
+    assert_eq!(none, &expected("get", "secrets", "none", 404));
+    assert!(wish.writes() && !none.writes());
+    assert_eq!(cluster.audit("bot"), []);
 }

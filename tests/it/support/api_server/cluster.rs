@@ -12,6 +12,7 @@ use serde_json::json;
 use tempfile::TempDir;
 
 use super::access::ADMIN_TOKEN;
+use super::audit::Audited;
 use super::fault::Faults;
 use super::server::ApiServer;
 
@@ -92,6 +93,12 @@ impl Cluster {
         std::fs::write(&file, self.server.access().kubeconfig(token, &self.namespace)).unwrap();
         // It goes with the directory.
         file.keep().unwrap().1
+    }
+
+    /// What the server answered to a service account of the test's namespace, in order. A watch counts when it ends.
+    pub(crate) fn audit(&self, account: &str) -> Vec<Audited> {
+        let user = format!("system:serviceaccount:{}:{account}", self.namespace);
+        self.server.audit().into_iter().filter(|request| request.user == user).collect()
     }
 
     async fn make(&self, namespace: &str) {

@@ -5,13 +5,16 @@
 //! cluster.client();                                         // may do anything; its default namespace is the test's
 //! cluster.client_as("system:serviceaccount:NAMESPACE:bot"); // may do what that user may
 //! let token = cluster.token("bot").await;                   // of a service account, made when it is not there
-//! cluster.client_with(&token);
+//! cluster.client_with(&token).await;
+//! cluster.token_with_the_roles().await;                     // may do exactly what `deploy/rbac` allows
 //! cluster.kubeconfig(&token);                               // a file for `KUBECONFIG`, to run the program with
 //!
 //! let faults = Faults::default();                           // what goes wrong between a client and the server
 //! let client = cluster.faulty_client(&faults);
 //! faults.next(2, Fault::Conflict, |call| call.is("patch", "imageupdateautomations/status"));
 //! faults.calls();                                           // every request, in order
+//!
+//! cluster.audit("tagboat");                                 // what the server answered to a service account
 //! ```
 //!
 //! The kinds of `deploy/crds` are there. No controller runs: nothing is collected, and a namespace that is deleted
@@ -19,13 +22,17 @@
 //! `Cluster::on(&ApiServer::start())`. Clients belong to the async runtime in which they are made.
 
 mod access;
+mod audit;
 mod call;
 mod cluster;
 mod definitions;
 mod fault;
+mod objects;
 mod server;
 
+pub(crate) use audit::Audited;
 pub(crate) use call::Call;
 pub(crate) use cluster::Cluster;
 pub(crate) use fault::{Ending, Fault, Faults};
+pub(crate) use objects::{apply, documents};
 pub(crate) use server::ApiServer;

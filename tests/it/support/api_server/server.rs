@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::net::TcpListener;
+use std::panic::catch_unwind;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Arc, Mutex, OnceLock};
@@ -12,6 +13,7 @@ use crate::support::leash::Leash;
 use crate::support::server_program::{ETCD, KUBE_APISERVER};
 
 use super::access::{ADMIN_TOKEN, Access};
+use super::audit::Audited;
 use super::definitions;
 
 /// A running API server. Nothing of it is left when the last that holds it lets go, or the tests end.
@@ -26,8 +28,10 @@ pub(crate) struct ApiServer {
 impl ApiServer {
     /// The one that all tests share.
     pub(crate) fn shared() -> Arc<Self> {
-        static SHARED: OnceLock<Arc<ApiServer>> = OnceLock::new();
-        Arc::clone(SHARED.get_or_init(|| Arc::new(Self::start())))
+        static SHARED: OnceLock<Option<Arc<ApiServer>>> = OnceLock::new();
+        // The first test says why it does not start; the others need not wait for that again.
+        let shared = SHARED.get_or_init(|| catch_unwind(|| Arc::new(Self::start())).ok());
+        Arc::clone(shared.as_ref().expect("the API server starts: see the test that failed first"))
     }
 
     /// Starts one on free ports, and waits until it answers and has our kinds.
@@ -74,6 +78,14 @@ impl ApiServer {
     /// Where everything of it is kept.
     pub(crate) fn directory(&self) -> &Path {
         &self.directory
+    }
+
+    /// Every request that it answered, in order.
+    pub(crate) fn audit(&self) -> Vec<Audited> {
+        let log = fs::read_to_string(self.directory.join("audit.log")).unwrap();
+        // Its last line may still be written.
+        let whole = log.rsplit_once('\n').map_or("", |(whole, _)| whole);
+        whole.lines().map(Audited::read).collect()
     }
 
     /// An outage: ends the server, not its data. Only for a server of a test's own.

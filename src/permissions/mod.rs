@@ -1,0 +1,128 @@
+//! What the controller must be allowed to do in a cluster, and why; and the roles that allow just that.
+//!
+//! One table, from which the files below `deploy` are made that hold roles. Flux's own roles allow all of it as well:
+//! where Tagboat takes the place of Flux's controllers, theirs stay.
+
+mod manifest;
+
+pub use manifest::{RoleFile, files};
+
+/// What is done with objects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verb {
+    /// Read one.
+    Get,
+    /// Read all.
+    List,
+    /// Hear of changes.
+    Watch,
+    /// Make one.
+    Create,
+    /// Change parts of one.
+    Patch,
+    /// Replace one.
+    Update,
+}
+
+use Verb::{Create, Get, List, Patch, Update, Watch};
+
+impl Verb {
+    /// The verb as roles name it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Get => "get",
+            List => "list",
+            Watch => "watch",
+            Create => "create",
+            Patch => "patch",
+            Update => "update",
+        }
+    }
+}
+
+/// One rule of a role.
+#[derive(Clone, Copy, Debug)]
+pub struct Permission {
+    /// The API group; the core group is empty.
+    pub group: &'static str,
+    /// Plurals, with a subresource where one is meant.
+    pub resources: &'static [&'static str],
+    /// What is done with them.
+    pub verbs: &'static [Verb],
+    /// Why.
+    pub reason: &'static str,
+}
+
+const IMAGES: &str = "image.toolkit.fluxcd.io";
+const SOURCES: &str = "source.toolkit.fluxcd.io";
+
+/// What is needed in every namespace that is served.
+pub const EVERYWHERE: &[Permission] = &[
+    Permission {
+        group: IMAGES,
+        resources: &["imageupdateautomations", "imagerepositories", "imagepolicies"],
+        verbs: &[Get, List, Watch, Patch, Update],
+        reason: "The objects that are served; written to for their finalizer only.",
+    },
+    Permission {
+        group: IMAGES,
+        resources: &["imageupdateautomations/status", "imagerepositories/status", "imagepolicies/status"],
+        verbs: &[Get, Patch, Update],
+        reason: "What became of them.",
+    },
+    Permission {
+        group: IMAGES,
+        resources: &[
+            "imageupdateautomations/finalizers",
+            "imagerepositories/finalizers",
+            "imagepolicies/finalizers",
+        ],
+        verbs: &[Update],
+        reason: "Clusters may ask for it of whoever sets a finalizer.",
+    },
+    Permission {
+        group: SOURCES,
+        resources: &["gitrepositories"],
+        verbs: &[Get, List, Watch],
+        reason: "Where an automation finds its repository and how to log in; a change of it starts a run.",
+    },
+    Permission {
+        group: "",
+        resources: &["secrets"],
+        verbs: &[Get, List, Watch],
+        reason: "Logins, signing keys, certificates and proxies that the objects name.",
+    },
+    Permission {
+        group: "",
+        resources: &["serviceaccounts"],
+        verbs: &[Get, List, Watch],
+        reason: "Accounts that an object names: their pull secrets, and who they are at a cloud provider.",
+    },
+    Permission {
+        group: "",
+        resources: &["serviceaccounts/token"],
+        verbs: &[Create],
+        reason: "A token of such an account, which the provider takes in exchange for a login.",
+    },
+    Permission {
+        group: "",
+        resources: &["namespaces"],
+        verbs: &[Get, List, Watch],
+        reason: "Labels of namespaces, by which an ImageRepository says who may use it (`accessFrom`).",
+    },
+    Permission {
+        group: "",
+        resources: &["events"],
+        verbs: &[Create, Patch],
+        reason: "What happened to the objects.",
+    },
+];
+
+/// What is needed in the namespace that the controller runs in.
+pub const OWN_NAMESPACE: &[Permission] = &[Permission {
+    group: "coordination.k8s.io",
+    resources: &["leases"],
+    verbs: &[Get, Create, Patch, Update],
+    reason: "The leadership: one at a time writes.",
+}];

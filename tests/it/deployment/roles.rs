@@ -1,0 +1,114 @@
+//! The roles are made from one table, and allow just what it says.
+
+use std::collections::BTreeSet;
+
+use k8s_openapi::api::authorization::v1::{
+    ResourceAttributes, SelfSubjectAccessReview, SelfSubjectAccessReviewSpec,
+};
+use kube::Client;
+use kube::api::{Api, PostParams};
+use tagboat::permissions::{self, EVERYWHERE, OWN_NAMESPACE, Permission};
+
+use super::folder;
+use crate::support::api_server::Cluster;
+use crate::support::program::{run, tagboat};
+
+#[test]
+fn the_committed_roles_are_fresh() {
+    for file in permissions::files() {
+        let path = folder().join(file.path);
+        if std::env::var_os("TAGBOAT_REGENERATE").is_some() {
+            std::fs::write(&path, &file.text).unwrap();
+        }
+        let committed = std::fs::read_to_string(&path).unwrap_or_default();
+        assert!(
+            committed == file.text,
+            "{} is stale; run: cargo run -q -- rbac --write deploy",
+            path.display()
+        );
+    }
+}
+
+#[test]
+fn the_program_prints_them_or_writes_them() {
+    let printed = run(tagboat().arg("rbac")).with_status(0).output;
+    for path in ["rbac/cluster-role.yaml", "rbac/role.yaml"] {
+        assert!(printed.contains(&super::read(path)), "{printed}");
+    }
+    assert!(!printed.contains("{{"), "{printed}");
+    let directory = tempfile::tempdir().unwrap();
+    run(tagboat().args(["rbac", "--write"]).arg(directory.path())).with_status(0);
+    for file in permissions::files() {
+        assert_eq!(std::fs::read_to_string(directory.path().join(file.path)).unwrap(), file.text);
+    }
+}
+
+/// Everything that one can be allowed, of what a controller might want.
+const VERBS: [&str; 8] = ["get", "list", "watch", "create", "patch", "update", "delete", "deletecollection"];
+
+/// Kinds that the table does not name, besides those that it does.
+const OTHERS: [(&str, &str); 9] = [
+    ("", "configmaps"),
+    ("", "pods"),
+    ("", "pods/exec"),
+    ("", "secrets/status"),
+    ("apps", "deployments"),
+    ("source.toolkit.fluxcd.io", "gitrepositories/status"),
+    ("source.toolkit.fluxcd.io", "ocirepositories"),
+    ("rbac.authorization.k8s.io", "clusterroles"),
+    ("apiextensions.k8s.io", "customresourcedefinitions"),
+];
+
+async fn may(client: &Client, verb: &str, (group, resource): (&str, &str), namespace: &str) -> bool {
+    let (resource, subresource) = resource.split_once('/').unwrap_or((resource, ""));
+    let attributes = ResourceAttributes {
+        group: Some(group.to_owned()),
+        resource: Some(resource.to_owned()),
+        subresource: Some(subresource.to_owned()),
+        verb: Some(verb.to_owned()),
+        namespace: Some(namespace.to_owned()),
+        ..ResourceAttributes::default()
+    };
+    let spec = SelfSubjectAccessReviewSpec { resource_attributes: Some(attributes), ..Default::default() };
+    let review = SelfSubjectAccessReview { spec, ..Default::default() };
+    let answer = Api::all(client.clone()).create(&PostParams::default(), &review).await.unwrap();
+    answer.status.expect("a review is answered").allowed
+}
+
+fn allows(permissions: &[Permission], verb: &str, (group, resource): (&str, &str)) -> bool {
+    permissions.iter().any(|permission| {
+        permission.group == group
+            && permission.resources.contains(&resource)
+            && permission.verbs.iter().any(|own| own.name() == verb)
+    })
+}
+
+#[tokio::test]
+async fn the_server_allows_what_the_table_says_and_no_more() {
+    let cluster = Cluster::new().await;
+    let elsewhere = cluster.another_namespace().await;
+    let client = cluster.client_with(&cluster.token_with_the_roles().await).await;
+    let named = EVERYWHERE.iter().chain(OWN_NAMESPACE);
+    let named =
+        named.flat_map(|permission| permission.resources.iter().map(|name| (permission.group, *name)));
+    let resources: BTreeSet<(&str, &str)> = named.chain(OTHERS).collect();
+    for resource in resources {
+        for verb in VERBS {
+            let everywhere = allows(EVERYWHERE, verb, resource);
+            let here = everywhere || allows(OWN_NAMESPACE, verb, resource);
+            let seen = (
+                may(&client, verb, resource, cluster.namespace()).await,
+                may(&client, verb, resource, &elsewhere).await,
+            );
+            assert_eq!(seen, (here, everywhere), "{verb} {resource:?}");
+        }
+    }
+}
+
+#[test]
+fn every_rule_has_a_reason() {
+    for permission in EVERYWHERE.iter().chain(OWN_NAMESPACE) {
+        assert!(permission.reason.ends_with('.'), "{permission:?}");
+        assert!(!permission.resources.is_empty() && !permission.verbs.is_empty(), "{permission:?}");
+    }
+}

@@ -1,0 +1,41 @@
+//! What the server says of the requests that it answered: who asked for what, and whether they were allowed to.
+
+use serde_json::Value;
+
+/// A request with its answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Audited {
+    /// `admin`, or `system:serviceaccount:NAMESPACE:NAME`.
+    pub(crate) user: String,
+    /// As a role has it.
+    pub(crate) verb: String,
+    /// As a role has it: the plural with the subresource. Empty for paths of no resource.
+    pub(crate) resource: String,
+    pub(crate) namespace: String,
+    pub(crate) name: String,
+    /// The status of the answer.
+    pub(crate) code: u64,
+}
+
+impl Audited {
+    /// One line of the log.
+    pub(super) fn read(line: &str) -> Self {
+        let entry: Value = serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
+        let text = |place: &str| entry.pointer(place).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let subresource = text("/objectRef/subresource");
+        let slash = if subresource.is_empty() { "" } else { "/" };
+        Self {
+            user: text("/user/username"),
+            verb: text("/verb"),
+            resource: format!("{}{slash}{subresource}", text("/objectRef/resource")),
+            namespace: text("/objectRef/namespace"),
+            name: text("/objectRef/name"),
+            code: entry.pointer("/responseStatus/code").and_then(Value::as_u64).unwrap_or_default(),
+        }
+    }
+
+    /// Whether it could change anything.
+    pub(crate) fn writes(&self) -> bool {
+        !matches!(self.verb.as_str(), "get" | "list" | "watch")
+    }
+}

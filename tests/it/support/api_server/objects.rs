@@ -1,0 +1,72 @@
+//! Manifests of any kind, applied as a person does it.
+
+use k8s_openapi::api::core::v1::ServiceAccount;
+use kube::api::{Api, DynamicObject, Patch, PatchParams};
+use kube::core::GroupVersionKind;
+use kube::discovery::{Scope, pinned_kind};
+use kube::{Client, ResourceExt};
+use serde_json::{Value, json};
+use tagboat::permissions;
+
+use super::cluster::Cluster;
+
+/// The documents of a manifest.
+pub(crate) fn documents(text: &str) -> Vec<Value> {
+    let documents: Vec<Value> =
+        serde_saphyr::from_multiple(text).unwrap_or_else(|error| panic!("{error}: {text}"));
+    documents.into_iter().filter(|document| !document.is_null()).collect()
+}
+
+/// Applies one, or with `dry_run` only asks whether that would go; the server's schema must know every field.
+pub(crate) async fn apply(
+    client: &Client,
+    document: &Value,
+    dry_run: bool,
+) -> Result<DynamicObject, kube::Error> {
+    let object: DynamicObject = serde_json::from_value(document.clone()).unwrap();
+    let types = object.types.clone().expect("a manifest names its kind");
+    let kind = GroupVersionKind::try_from(&types).unwrap();
+    let (resource, capabilities) = pinned_kind(client, &kind).await?;
+    let api: Api<DynamicObject> = match (capabilities.scope, object.namespace()) {
+        (Scope::Cluster, _) => Api::all_with(client.clone(), &resource),
+        (Scope::Namespaced, None) => Api::default_namespaced_with(client.clone(), &resource),
+        (Scope::Namespaced, Some(namespace)) => Api::namespaced_with(client.clone(), &namespace, &resource),
+    };
+    let parameters = PatchParams { dry_run, ..PatchParams::apply("tests").force() };
+    api.patch(&object.name_any(), &parameters, &Patch::Apply(document)).await
+}
+
+impl Cluster {
+    /// The token of a service account that has exactly the roles of `deploy/rbac`, in the test's namespace.
+    pub(crate) async fn token_with_the_roles(&self) -> String {
+        let namespace = self.namespace();
+        let token = self.token("tagboat").await;
+        for file in permissions::files().iter().filter(|file| file.path.starts_with("rbac/")) {
+            for mut document in documents(&file.text) {
+                // What counts everywhere has a name of the test's own.
+                let name = format!("tagboat-{namespace}");
+                document["metadata"]["name"] = json!(name);
+                if document["metadata"].get("namespace").is_some() {
+                    document["metadata"]["namespace"] = json!(namespace);
+                }
+                if document.get("roleRef").is_some() {
+                    document["roleRef"]["name"] = json!(name);
+                    document["subjects"][0]["namespace"] = json!(namespace);
+                }
+                apply(&self.client(), &document, false).await.unwrap();
+            }
+        }
+        self.until_the_roles_count(&token).await;
+        token
+    }
+
+    /// The server learns of a role a moment after it is made.
+    async fn until_the_roles_count(&self, token: &str) {
+        let begin = std::time::Instant::now();
+        let accounts: Api<ServiceAccount> = Api::default_namespaced(self.client_with(token).await);
+        while let Err(error) = accounts.get("tagboat").await {
+            assert!(begin.elapsed().as_secs() < 20, "{error}");
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        }
+    }
+}
