@@ -41,7 +41,7 @@ pub(super) fn unicode_class(translator: &mut Translator<'_>) -> Result<String, S
     }
     let class = format!(r"\{}{{{name}}}", if is_negative { 'P' } else { 'p' });
     let is_plain = name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | ' '));
-    if name.is_empty() || !is_plain || !translator.knows_class(&class) {
+    if name.is_empty() || !is_plain || !translator.knows_class(name) {
         return wrong("invalid character class range", sequence);
     }
     translator.rest = &start[sequence.len()..];

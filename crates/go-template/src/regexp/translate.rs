@@ -52,7 +52,7 @@ pub(super) struct Translator<'e> {
     count: Count,
     /// What was counted of the piece that a repetition would repeat.
     last: Count,
-    /// Classes of Unicode that were met, and whether there are such.
+    /// Names of classes of Unicode that were met, and whether there are such.
     classes: HashMap<String, bool>,
 }
 
@@ -156,13 +156,14 @@ impl<'e> Translator<'e> {
         self.last.pieces = self.last.pieces.saturating_add(pieces);
     }
 
-    /// Whether there is a class of Unicode; each is looked up once.
-    pub(super) fn knows_class(&mut self, class: &str) -> bool {
-        if let Some(known) = self.classes.get(class) {
+    /// Whether there is a category or a script of this name; each is looked up once.
+    pub(super) fn knows_class(&mut self, name: &str) -> bool {
+        if let Some(known) = self.classes.get(name) {
             return *known;
         }
-        let is_known = regex::bytes::Regex::new(class).is_ok();
-        self.classes.insert(class.to_owned(), is_known);
+        let is_known =
+            ["gc", "sc"].iter().any(|of| regex::bytes::Regex::new(&format!(r"\p{{{of}={name}}}")).is_ok());
+        self.classes.insert(name.to_owned(), is_known);
         is_known
     }
 
