@@ -122,7 +122,7 @@ impl<'e> Translator<'e> {
                 let Some(before) = self.groups.pop() else {
                     return wrong("unexpected )", self.whole);
                 };
-                self.last = Count { pieces: self.count.pieces - before.pieces, ..self.count };
+                self.last = Count { pieces: self.count.pieces.saturating_sub(before.pieces), ..self.count };
                 self.count.repeats = before.repeats;
                 self.copy(1);
             }
