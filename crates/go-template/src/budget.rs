@@ -14,7 +14,7 @@ pub(crate) const DEEPEST_VALUE: usize = 100;
 const SIZE_OF_STEP: usize = 64;
 
 /// How many steps it takes to compile a regular expression.
-const STEPS_OF_REGEXP: usize = 1_000;
+const STEPS_OF_REGEXP: usize = 500;
 
 /// Bounds on one rendering.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -102,13 +102,10 @@ impl Budget {
         if size > self.limits.value { Err(Failure::too_large(size, self.limits.value)) } else { Ok(()) }
     }
 
-    /// Fails when a value is too large or too deep, and takes the steps for having made it.
-    pub(crate) fn take_in(&mut self, value: &Value) -> Result<(), Failure> {
+    /// Fails when a value is too large or too deep.
+    pub(crate) fn check(&self, value: &Value) -> Result<(), Failure> {
         self.check_size(value.size())?;
-        if value.depth() > DEEPEST_VALUE {
-            return Err(Failure::too_deep());
-        }
-        self.step(value.weight())
+        if value.depth() > DEEPEST_VALUE { Err(Failure::too_deep()) } else { Ok(()) }
     }
 
     /// A new dict.
@@ -130,7 +127,7 @@ impl Budget {
         }
         self.step(STEPS_OF_REGEXP * SIZE_OF_STEP)?;
         let compiled = match std::str::from_utf8(expression.as_bytes()) {
-            Ok(text) => Regexp::compile(text).map(Rc::new),
+            Ok(text) => Regexp::compile(text, self)?.map(Rc::new),
             Err(_) => Err(format!("error parsing regexp: invalid UTF-8: `{expression}`")),
         };
         self.regexps.insert(expression.clone(), compiled.clone());

@@ -10,7 +10,9 @@
 //! - A template is user input: [`Limits`] bound depth, steps, output and the size of every value.
 //!
 //! What differs on purpose: `keys` and `values` go by the order of keys, where Go takes none; functions whose result is
-//! another one each time, or a secret, fail and say so; addresses do not print; local time is UTC.
+//! another one each time, or a secret, fail and say so; addresses do not print; local time is UTC; a regular expression
+//! takes bytes that are no UTF-8 for no characters, and its names of Unicode's classes are the `regex` crate's; of what a
+//! time can do, what dates in text need is there.
 
 mod budget;
 mod clock;

@@ -55,13 +55,13 @@ impl From<Vec<u8>> for Text {
 
 impl fmt::Display for Text {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&String::from_utf8_lossy(&self.0))
+        formatter.write_str(&shown(&self.0))
     }
 }
 
 impl fmt::Debug for Text {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{:?}", String::from_utf8_lossy(&self.0))
+        write!(formatter, "{:?}", shown(&self.0))
     }
 }
 
@@ -89,6 +89,11 @@ pub(crate) fn runes(bytes: &[u8]) -> impl Iterator<Item = (usize, char, usize)> 
         at += width;
         Some((at - width, c, width))
     })
+}
+
+/// Bytes as errors show them: each that is no UTF-8 as U+FFFD.
+pub(crate) fn shown(bytes: &[u8]) -> String {
+    runes(bytes).map(|(_, c, _)| c).collect()
 }
 
 /// The number of characters.

@@ -83,7 +83,8 @@ impl<'t> State<'t, '_> {
     }
 
     fn run(&mut self, target: &Target, values: &[Value], terms: &'t [Term]) -> Result<Operand, Failure> {
-        self.budget.step(values.iter().map(Value::weight).sum())?;
+        let is_light = matches!(target, Target::Function(function) if function.is_light);
+        self.budget.step(if is_light { 0 } else { values.iter().map(Value::weight).sum() })?;
         let operand = match target {
             Target::Function(function) if function.name == "call" => {
                 let name = terms.first().map_or_else(|| unnamed(values), ToString::to_string);
@@ -99,7 +100,13 @@ impl<'t> State<'t, '_> {
             }
             Target::Method(method, receiver) => Operand::of(method.call(receiver, values)?),
         };
-        self.budget.take_in(&operand.value)?;
+        self.budget.check(&operand.value)?;
+        match target {
+            Target::Function(_) if is_light => {}
+            Target::Function(_) => self.budget.step(operand.value.weight())?,
+            // What data give is theirs, and was there before.
+            Target::Method(..) => self.budget.step(operand.value.size())?,
+        }
         Ok(operand)
     }
 

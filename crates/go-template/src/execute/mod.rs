@@ -13,6 +13,7 @@ use crate::budget::{Budget, Failure};
 use crate::format::{print_value, quote_bytes};
 use crate::syntax::{Branch, BranchKind, Name, Node, Pipe, Place};
 use crate::template::Template;
+use crate::text::shown;
 use crate::value::Value;
 
 use operand::Operand;
@@ -189,7 +190,6 @@ impl<'t> State<'t, '_> {
 
     /// A value as errors show it.
     fn shown(&self, value: &Value) -> String {
-        let bytes = print_value(value, self.budget.most()).unwrap_or_default();
-        String::from_utf8_lossy(&bytes).into_owned()
+        shown(&print_value(value, self.budget.most()).unwrap_or_default())
     }
 }

@@ -35,6 +35,7 @@ impl<'t> State<'t, '_> {
                 flow
             }
             Value::Map(map) => {
+                self.budget.step(value.weight()).or_else(|failure| self.fail(failure))?;
                 let mut flow = Flow::Next;
                 for (key, value) in map.entries() {
                     has_run = true;

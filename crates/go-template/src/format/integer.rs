@@ -65,13 +65,14 @@ pub(super) fn print_digits(out: &mut Vec<u8>, flags: &Flags, number: Integer, ve
         _ => 0,
     };
     let n = number.magnitude;
-    let mut digits = match verb {
-        'b' => format!("{n:0>least$b}"),
-        'o' | 'O' => format!("{n:0>least$o}"),
-        'x' => format!("{n:0>least$x}"),
-        'X' => format!("{n:0>least$X}"),
-        _ => format!("{n:0>least$}"),
+    let digits = match verb {
+        'b' => format!("{n:b}"),
+        'o' | 'O' => format!("{n:o}"),
+        'x' => format!("{n:x}"),
+        'X' => format!("{n:X}"),
+        _ => n.to_string(),
     };
+    let mut digits = with_zeros(&digits, least);
     let prefix = match verb {
         'b' if flags.sharp => "0b",
         'o' if flags.sharp && !digits.starts_with('0') => "0",
@@ -92,11 +93,16 @@ pub(super) fn print_digits(out: &mut Vec<u8>, flags: &Flags, number: Integer, ve
     flags.pad_with_blanks(out, digits.as_bytes());
 }
 
+/// Digits with zeros before them, up to a length that may be beyond what Rust's own formatting takes.
+fn with_zeros(digits: &str, length: usize) -> String {
+    "0".repeat(length.saturating_sub(digits.len())) + digits
+}
+
 fn print_unicode(out: &mut Vec<u8>, flags: &Flags, number: Integer) {
     // A negative number shows as the bits that it has.
     let code = if number.is_negative { number.magnitude.wrapping_neg() } else { number.magnitude };
     let digits = flags.precision.unwrap_or(0).max(4);
-    let mut text = format!("U+{code:0>digits$X}");
+    let mut text = format!("U+{}", with_zeros(&format!("{code:X}"), digits));
     if flags.sharp
         && let Some(c) = u32::try_from(code).ok().and_then(char::from_u32)
     {

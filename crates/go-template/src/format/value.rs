@@ -5,7 +5,7 @@ use super::float::{print_complex, print_float};
 use super::integer::{Integer, print_digits, print_integer};
 use super::text::print_text;
 use crate::budget::{DEEPEST_VALUE, Failure};
-use crate::value::{Map, Slice, Struct, Type, UintKind, Value};
+use crate::value::{Map, Slice, Struct, Type, Value};
 
 /// The place of everything: real addresses would differ from run to run.
 const ADDRESS: u64 = 0x00c0_0000_0000;
@@ -47,7 +47,9 @@ impl Printer {
         if depth > DEEPEST_VALUE {
             return Err(Failure::too_deep());
         }
-        if self.by_method(flags, value, verb)? {
+        // Of an argument that is bytes each byte is wrong by itself.
+        let is_bytes = depth == 0 && matches!(value, Value::Slice(slice) if slice.has_bytes());
+        if !is_bytes && self.by_method(flags, value, verb)? {
             return Ok(());
         }
         self.plain(flags, value, verb, depth)
@@ -106,16 +108,20 @@ impl Printer {
     }
 
     fn slice(&mut self, flags: &Flags, slice: &Slice, verb: char, depth: usize) -> Result<(), Failure> {
-        let is_bytes = *slice.of() == Type::Uint(UintKind::Uint8);
-        if is_bytes && matches!(verb, 's' | 'q' | 'x' | 'X') {
-            let byte =
-                |value| if let Value::Uint(byte, _) = value { u8::try_from(byte).unwrap_or(0) } else { 0 };
-            let bytes: Vec<u8> = slice.to_vec().into_iter().map(byte).collect();
+        if matches!(verb, 's' | 'q' | 'x' | 'X')
+            && let Some(bytes) = slice.bytes()
+        {
             print_text(&mut self.out, flags, &bytes, verb);
             return Ok(());
         }
         if flags.sharp_v {
-            self.out.extend_from_slice(Type::Slice(slice.of()).to_string().as_bytes());
+            // Go knows the bytes of an argument itself by their other name.
+            let name = if depth == 0 && slice.has_bytes() {
+                "[]byte".to_owned()
+            } else {
+                Type::Slice(slice.of()).to_string()
+            };
+            self.out.extend_from_slice(name.as_bytes());
             if slice.is_nil() {
                 self.out.extend_from_slice(b"(nil)");
                 return Ok(());

@@ -6,6 +6,7 @@ use std::mem::discriminant;
 use super::{Arguments, Function};
 use crate::budget::{Budget, Failure};
 use crate::format::{print_value, printf};
+use crate::text::shown;
 use crate::value::{ANY, Type, Value};
 
 pub(super) const FUNCTIONS: &[Function] = &[
@@ -51,17 +52,17 @@ fn are_equal(left: &Value, right: &Value, budget: &Budget) -> Result<bool, Failu
 
 /// Equality of what is neither number, nor string, nor truth.
 fn equal_composed(left: &Value, right: &Value, budget: &Budget) -> Result<bool, Failure> {
-    let shown = |value: &Value| -> Result<String, Failure> {
-        Ok(String::from_utf8_lossy(&printf(b"%s", std::slice::from_ref(value), budget.most())?).into_owned())
+    let as_text = |value: &Value| -> Result<String, Failure> {
+        Ok(shown(&printf(b"%s", std::slice::from_ref(value), budget.most())?))
     };
     let is_nothing = |value: &Value| matches!(value, Value::Nil);
     if left.kind_name() != right.kind_name() && !is_nothing(left) && !is_nothing(right) {
         return Err(format!(
             "non-comparable types {}: {}, {}: {}",
-            shown(left)?,
+            as_text(left)?,
             left.type_name(),
             right.type_name(),
-            String::from_utf8_lossy(&print_value(right, budget.most())?)
+            shown(&print_value(right, budget.most())?)
         )
         .into());
     }
@@ -69,7 +70,7 @@ fn equal_composed(left: &Value, right: &Value, budget: &Budget) -> Result<bool, 
         return Ok(left.is_nil() == right.is_nil());
     }
     if !right.type_of().is_none_or(Type::is_comparable) {
-        return Err(format!("non-comparable type {}: {}", shown(right)?, right.type_name()).into());
+        return Err(format!("non-comparable type {}: {}", as_text(right)?, right.type_name()).into());
     }
     Ok(left.is_identical(right))
 }

@@ -6,7 +6,7 @@ use crate::value::{ANY, Type, UintKind, Value};
 
 pub(super) const FUNCTIONS: &[Function] = &[
     // The executor calls the function below itself, for the type of the place.
-    Function::variadic("index", &[ANY, ANY], |a, _| Ok(index(a)?.0)),
+    Function::variadic("index", &[ANY, ANY], |a, _| Ok(index(a)?.0)).light(),
 ];
 
 /// What stands in a value at the places that follow it, and the type of the last place.

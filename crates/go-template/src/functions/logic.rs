@@ -12,8 +12,8 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function::variadic("and", &[ANY, ANY], by_executor),
     Function::variadic("or", &[ANY, ANY], by_executor),
     Function::variadic("call", &[ANY, ANY], by_executor),
-    Function::new("not", &[ANY], |a, _| Ok(Value::Bool(!a.value(0).is_true()))),
-    Function::new("len", &[HELD], length),
+    Function::new("not", &[ANY], |a, _| Ok(Value::Bool(!a.value(0).is_true()))).light(),
+    Function::new("len", &[HELD], length).light(),
 ];
 
 fn by_executor(_: Arguments<'_>, _: &mut Budget) -> Result<Value, Failure> {

@@ -27,20 +27,26 @@ pub(crate) struct Function {
     pub(crate) is_variadic: bool,
     /// Whether what it gives is seen as `interface {}`.
     pub(crate) gives_any: bool,
+    /// Whether it costs the same whatever the size of what it is given.
+    pub(crate) is_light: bool,
     pub(crate) run: Body,
 }
 
 impl Function {
     pub(crate) const fn new(name: &'static str, parameters: &'static [Type], run: Body) -> Self {
-        Self { name, parameters, is_variadic: false, gives_any: false, run }
+        Self { name, parameters, is_variadic: false, gives_any: false, is_light: false, run }
     }
 
     pub(crate) const fn variadic(name: &'static str, parameters: &'static [Type], run: Body) -> Self {
-        Self { name, parameters, is_variadic: true, gives_any: false, run }
+        Self { name, parameters, is_variadic: true, gives_any: false, is_light: false, run }
     }
 
     pub(crate) const fn giving_any(self) -> Self {
         Self { gives_any: true, ..self }
+    }
+
+    pub(crate) const fn light(self) -> Self {
+        Self { is_light: true, ..self }
     }
 
     /// Whether it is `and` or `or`, which look at no more arguments than they need.

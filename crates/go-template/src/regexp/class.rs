@@ -2,6 +2,9 @@
 
 use super::translate::{Translator, wrong};
 
+/// How many pieces a class of Unicode counts for: it becomes many ranges.
+const PIECES_OF_CLASS: usize = 20;
+
 /// The names between `[:` and `:]`.
 const NAMES: [&str; 14] = [
     "alnum", "alpha", "ascii", "blank", "cntrl", "digit", "graph", "lower", "print", "punct", "space",
@@ -38,10 +41,11 @@ pub(super) fn unicode_class(translator: &mut Translator<'_>) -> Result<String, S
     }
     let class = format!(r"\{}{{{name}}}", if is_negative { 'P' } else { 'p' });
     let is_plain = name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | ' '));
-    if name.is_empty() || !is_plain || regex::bytes::Regex::new(&class).is_err() {
+    if name.is_empty() || !is_plain || !translator.knows_class(name) {
         return wrong("invalid character class range", sequence);
     }
     translator.rest = &start[sequence.len()..];
+    translator.add_pieces(PIECES_OF_CLASS);
     Ok(class)
 }
 
@@ -57,6 +61,7 @@ pub(super) fn translate(translator: &mut Translator<'_>) -> Result<(), String> {
     let mut is_first = true;
     while is_first || !translator.rest.starts_with(']') {
         is_first = false;
+        translator.add_pieces(1);
         if let Some(named) = named_class(translator)? {
             class.push_str(named);
             continue;

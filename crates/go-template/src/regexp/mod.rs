@@ -5,10 +5,22 @@ mod translate;
 
 use regex::bytes::{Captures, Regex, RegexBuilder};
 
+use crate::budget::{Budget, Failure};
 use crate::text::first_rune;
+
+use translate::Translated;
 
 /// The largest compiled form, in bytes.
 const LARGEST: usize = 1 << 20;
+
+/// What a search pays a byte for: so many pieces of the expression, each at one byte of the text.
+const PIECES_OF_BYTE: usize = 32;
+
+/// What compiling pays a piece for, in bytes.
+const BYTES_OF_PIECE: usize = 2_048;
+
+/// How many pieces an expression may have, with repetitions written out.
+const MOST_PIECES: usize = 10_000;
 
 /// A compiled expression.
 #[derive(Debug)]
@@ -17,34 +29,57 @@ pub(crate) struct Regexp {
     /// The names of the groups, the whole match first.
     names: Vec<Option<String>>,
     is_blank: bool,
+    /// How many pieces it has, with repetitions written out.
+    size: usize,
 }
 
 impl Regexp {
-    /// Compiles an expression; the error is Go's.
-    pub(crate) fn compile(expression: &str) -> Result<Self, String> {
-        let translated = translate::translate(expression)?;
-        let regex = RegexBuilder::new(&translated.pattern).size_limit(LARGEST).build();
-        let regex =
-            regex.map_err(|_| format!("error parsing regexp: expression too large: `{expression}`"))?;
-        Ok(Self { regex, names: translated.names, is_blank: expression.is_empty() })
+    /// Compiles an expression; the inner error is Go's.
+    pub(crate) fn compile(expression: &str, budget: &mut Budget) -> Result<Result<Self, String>, Failure> {
+        budget.step(expression.len())?;
+        let Translated { pattern, names, size } = match translate::translate(expression) {
+            Ok(translated) => translated,
+            Err(message) => return Ok(Err(message)),
+        };
+        let too_large =
+            |_| Failure(format!("a regular expression is larger than the limit of {MOST_PIECES} pieces"));
+        if size > MOST_PIECES {
+            return Err(too_large(()));
+        }
+        budget.step(size.saturating_mul(BYTES_OF_PIECE))?;
+        let regex = RegexBuilder::new(&pattern).size_limit(LARGEST).build().map_err(|_| too_large(()))?;
+        Ok(Ok(Self { regex, names, is_blank: expression.is_empty(), size }))
     }
 
-    pub(crate) fn is_match(&self, text: &[u8]) -> bool {
-        self.regex.is_match(text)
+    /// Pays for a search: at worst each piece is tried at each byte that is left, for each match anew.
+    fn pay(&self, length: usize, budget: &mut Budget) -> Result<(), Failure> {
+        budget.step(length.saturating_mul(self.size) / PIECES_OF_BYTE)
+    }
+
+    pub(crate) fn is_match(&self, text: &[u8], budget: &mut Budget) -> Result<bool, Failure> {
+        self.pay(text.len(), budget)?;
+        Ok(self.regex.is_match(text))
     }
 
     /// The first match.
-    pub(crate) fn find<'t>(&self, text: &'t [u8]) -> Option<&'t [u8]> {
-        self.regex.find(text).map(|found| found.as_bytes())
+    pub(crate) fn find<'t>(&self, text: &'t [u8], budget: &mut Budget) -> Result<Option<&'t [u8]>, Failure> {
+        self.pay(text.len(), budget)?;
+        Ok(self.regex.find(text).map(|found| found.as_bytes()))
     }
 
     /// The places of at most a number of matches, of all when that is negative.
-    pub(crate) fn find_all(&self, text: &[u8], most: i64) -> Vec<(usize, usize)> {
+    pub(crate) fn find_all(
+        &self,
+        text: &[u8],
+        most: i64,
+        budget: &mut Budget,
+    ) -> Result<Vec<(usize, usize)>, Failure> {
         let most = usize::try_from(most).unwrap_or(usize::MAX);
         let mut found = Vec::new();
         let mut at = 0;
         let mut end_before = None;
         while at <= text.len() && found.len() < most {
+            self.pay(text.len() - at, budget)?;
             let Some(place) = self.regex.find_at(text, at) else { break };
             let (start, end) = (place.start(), place.end());
             let mut is_counted = true;
@@ -60,20 +95,25 @@ impl Regexp {
                 found.push((start, end));
             }
         }
-        found
+        Ok(found)
     }
 
     /// The parts of a text between matches.
-    pub(crate) fn split<'t>(&self, text: &'t [u8], most: i64) -> Option<Vec<&'t [u8]>> {
+    pub(crate) fn split<'t>(
+        &self,
+        text: &'t [u8],
+        most: i64,
+        budget: &mut Budget,
+    ) -> Result<Option<Vec<&'t [u8]>>, Failure> {
         if most == 0 {
-            return None;
+            return Ok(None);
         }
         if !self.is_blank && text.is_empty() {
-            return Some(vec![text]);
+            return Ok(Some(vec![text]));
         }
         let mut parts = Vec::new();
         let (mut begin, mut end) = (0, 0);
-        for (start, stop) in self.find_all(text, most) {
+        for (start, stop) in self.find_all(text, most, budget)? {
             if usize::try_from(most).is_ok_and(|most| parts.len() + 1 == most) {
                 break;
             }
@@ -86,23 +126,26 @@ impl Regexp {
         if end != text.len() {
             parts.push(&text[begin..]);
         }
-        Some(parts)
+        Ok(Some(parts))
     }
 
-    /// The text with what `replacement` gives in the place of each match; it may refuse to go on.
-    pub(crate) fn replace_all<E>(
+    /// The text with what `replacement` appends in the place of each match.
+    pub(crate) fn replace_all(
         &self,
         text: &[u8],
-        mut replacement: impl FnMut(&mut Vec<u8>, &Captures<'_>) -> Result<(), E>,
-    ) -> Result<Vec<u8>, E> {
+        budget: &mut Budget,
+        mut replacement: impl FnMut(&mut Vec<u8>, &Captures<'_>, &mut Budget) -> Result<(), Failure>,
+    ) -> Result<Vec<u8>, Failure> {
         let mut out = Vec::new();
         let (mut end_before, mut at) = (0, 0);
         while at <= text.len() {
+            self.pay(text.len() - at, budget)?;
             let Some(captures) = self.regex.captures_at(text, at) else { break };
             let (start, end) = captures.get(0).map_or((at, at), |whole| (whole.start(), whole.end()));
             out.extend_from_slice(&text[end_before..start]);
             if end > end_before || start == 0 {
-                replacement(&mut out, &captures)?;
+                replacement(&mut out, &captures, budget)?;
+                budget.check_size(out.len())?;
             }
             end_before = end;
             let width = first_rune(&text[at..]).map_or(1, |(_, width)| width);
@@ -113,7 +156,14 @@ impl Regexp {
     }
 
     /// Appends a template with `$1`, `${1}`, `$name` and `$$` filled in.
-    pub(crate) fn expand(&self, out: &mut Vec<u8>, template: &[u8], captures: &Captures<'_>) {
+    pub(crate) fn expand(
+        &self,
+        out: &mut Vec<u8>,
+        template: &[u8],
+        captures: &Captures<'_>,
+        budget: &mut Budget,
+    ) -> Result<(), Failure> {
+        budget.step(template.len())?;
         let mut rest = template;
         while let Some(at) = rest.iter().position(|&byte| byte == b'$') {
             out.extend_from_slice(&rest[..at]);
@@ -131,9 +181,11 @@ impl Regexp {
             rest = after;
             if let Some(group) = self.group(name, captures) {
                 out.extend_from_slice(group);
+                budget.check_size(out.len())?;
             }
         }
         out.extend_from_slice(rest);
+        Ok(())
     }
 
     fn group<'t>(&self, name: &str, captures: &Captures<'t>) -> Option<&'t [u8]> {

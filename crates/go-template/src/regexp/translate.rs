@@ -3,16 +3,23 @@
 //! Go's classes are ASCII where Rust's are Unicode, groups may share a name, a lone brace is a brace, and there are
 //! `\Q…\E` and octal numbers. What is written differently is written anew; all else stays.
 
+use std::collections::HashMap;
+
 use super::class;
 
 /// How deep groups may stand in one another.
 const DEEPEST: usize = 100;
+
+/// How often a piece may be repeated, by repetitions in one another as well.
+const MOST_REPEATS: usize = 1_000;
 
 /// What an expression becomes.
 pub(super) struct Translated {
     pub(super) pattern: String,
     /// The names of the groups, the whole match first.
     pub(super) names: Vec<Option<String>>,
+    /// How many pieces there are, with repetitions written out.
+    pub(super) size: usize,
 }
 
 /// Translates an expression.
@@ -24,9 +31,12 @@ pub(super) fn translate(expression: &str) -> Result<Translated, String> {
         names: vec![None],
         groups: Vec::new(),
         can_repeat: false,
+        count: Count::ONE,
+        last: Count::ONE,
+        classes: HashMap::new(),
     };
     translator.run()?;
-    Ok(Translated { pattern: translator.out, names: translator.names })
+    Ok(Translated { pattern: translator.out, names: translator.names, size: translator.count.pieces })
 }
 
 pub(super) struct Translator<'e> {
@@ -34,10 +44,34 @@ pub(super) struct Translator<'e> {
     pub(super) rest: &'e str,
     pub(super) out: String,
     names: Vec<Option<String>>,
-    /// Whether something stood before each open group that could be repeated.
-    groups: Vec<()>,
+    /// What was counted before each open group.
+    groups: Vec<Count>,
     /// Whether there is something that a repetition can repeat.
     can_repeat: bool,
+    /// What was counted so far: of the pieces, in all; of the repetitions, in the group that is open.
+    count: Count,
+    /// What was counted of the piece that a repetition would repeat.
+    last: Count,
+    /// Names of classes of Unicode that were met, and whether there are such.
+    classes: HashMap<String, bool>,
+}
+
+/// The pieces of a part, with repetitions written out, and the product of the repetitions in one another.
+#[derive(Debug, Clone, Copy)]
+struct Count {
+    pieces: usize,
+    repeats: usize,
+}
+
+impl Count {
+    const ONE: Self = Self { pieces: 1, repeats: 1 };
+}
+
+/// What follows a piece to repeat it.
+struct Repetition {
+    length: usize,
+    /// How often the piece is written out for it at most.
+    times: usize,
 }
 
 /// Go's error for a part of an expression.
@@ -51,16 +85,19 @@ impl<'e> Translator<'e> {
         while let Some(c) = self.rest.chars().next() {
             let before = self.rest;
             let repetition = match c {
-                '*' | '+' | '?' => Some(1),
+                '*' | '+' | '?' => Some(Repetition { length: 1, times: 1 }),
                 '{' => self.counted()?,
                 _ => None,
             };
-            if let Some(length) = repetition {
-                self.repetition(length, last_repetition)?;
+            if let Some(repetition) = repetition {
+                self.repetition(&repetition, last_repetition)?;
                 last_repetition = Some(before);
                 continue;
             }
             last_repetition = None;
+            self.count.repeats = self.count.repeats.max(self.last.repeats);
+            self.last = Count::ONE;
+            self.count.pieces = self.count.pieces.saturating_add(1);
             self.piece(c)?;
         }
         if self.groups.is_empty() { Ok(()) } else { wrong("missing closing )", self.whole) }
@@ -82,9 +119,11 @@ impl<'e> Translator<'e> {
         match c {
             '(' => self.open()?,
             ')' => {
-                if self.groups.pop().is_none() {
+                let Some(before) = self.groups.pop() else {
                     return wrong("unexpected )", self.whole);
-                }
+                };
+                self.last = Count { pieces: self.count.pieces.saturating_sub(before.pieces), ..self.count };
+                self.count.repeats = before.repeats;
                 self.copy(1);
             }
             '|' => {
@@ -105,13 +144,36 @@ impl<'e> Translator<'e> {
         Ok(())
     }
 
+    fn open_group(&mut self) {
+        self.groups.push(self.count);
+        self.count.repeats = 1;
+        self.can_repeat = false;
+    }
+
+    /// Counts more pieces for the one that is being read.
+    pub(super) fn add_pieces(&mut self, pieces: usize) {
+        self.count.pieces = self.count.pieces.saturating_add(pieces);
+        self.last.pieces = self.last.pieces.saturating_add(pieces);
+    }
+
+    /// Whether there is a category or a script of this name; each is looked up once.
+    pub(super) fn knows_class(&mut self, name: &str) -> bool {
+        if let Some(known) = self.classes.get(name) {
+            return *known;
+        }
+        let is_known =
+            ["gc", "sc"].iter().any(|of| regex::bytes::Regex::new(&format!(r"\p{{{of}={name}}}")).is_ok());
+        self.classes.insert(name.to_owned(), is_known);
+        is_known
+    }
+
     pub(super) fn literal(&mut self, c: char) {
         push_literal(&mut self.out, c);
         self.can_repeat = true;
     }
 
-    /// The length of a counted repetition; nothing when the brace is just a brace.
-    fn counted(&self) -> Result<Option<usize>, String> {
+    /// A counted repetition; nothing when the brace is just a brace.
+    fn counted(&self) -> Result<Option<Repetition>, String> {
         let Some(end) = self.rest.find('}') else { return Ok(None) };
         let inner = &self.rest[1..end];
         let (least, most) = inner.split_once(',').map_or((inner, Some(inner)), |(least, most)| {
@@ -125,19 +187,19 @@ impl<'e> Translator<'e> {
         if !is_number(least) || !most.is_none_or(is_number) {
             return Ok(None);
         }
-        let number = |text: &str| text.parse::<u32>().unwrap_or(u32::MAX);
+        let number = |text: &str| text.parse().unwrap_or(usize::MAX);
         let least = number(least);
         let most = most.map_or(least, number);
-        if least > 1000 || most > 1000 || least > most {
+        if least > MOST_REPEATS || most > MOST_REPEATS || least > most {
             return wrong("invalid repeat count", &self.rest[..=end]);
         }
-        Ok(Some(end + 1))
+        Ok(Some(Repetition { length: end + 1, times: most }))
     }
 
-    fn repetition(&mut self, length: usize, last: Option<&str>) -> Result<(), String> {
+    fn repetition(&mut self, repetition: &Repetition, last: Option<&str>) -> Result<(), String> {
         let before = self.rest;
-        let is_lazy = self.rest[length..].starts_with('?');
-        let length = length + usize::from(is_lazy);
+        let is_lazy = self.rest[repetition.length..].starts_with('?');
+        let length = repetition.length + usize::from(is_lazy);
         if let Some(last) = last {
             return wrong(
                 "invalid nested repetition operator",
@@ -148,6 +210,13 @@ impl<'e> Translator<'e> {
             return wrong("missing argument to repetition operator", &before[..length]);
         }
         self.copy(length);
+        let repeats = self.last.repeats * repetition.times;
+        if repetition.times > 1 && repeats > MOST_REPEATS {
+            return wrong("invalid repeat count", &before[..length]);
+        }
+        self.last.repeats = repeats.max(1);
+        let others = self.count.pieces.saturating_sub(self.last.pieces);
+        self.count.pieces = others.saturating_add(self.last.pieces.saturating_mul(repetition.times));
         Ok(())
     }
 
@@ -158,8 +227,7 @@ impl<'e> Translator<'e> {
         if !self.rest.starts_with("(?") {
             self.copy(1);
             self.names.push(None);
-            self.groups.push(());
-            self.can_repeat = false;
+            self.open_group();
             return Ok(());
         }
         let name_at = if self.rest.starts_with("(?P<") && self.rest.len() > 4 {
@@ -177,8 +245,7 @@ impl<'e> Translator<'e> {
         self.names.push(Some(name.to_owned()));
         self.take(end + 1);
         self.out.push('(');
-        self.groups.push(());
-        self.can_repeat = false;
+        self.open_group();
         Ok(())
     }
 
@@ -195,7 +262,7 @@ impl<'e> Translator<'e> {
                     // Rust wants a flag in a group without a colon.
                     self.out.push_str(if flags == "(?)" { "(?:)" } else { flags });
                     if c == ':' {
-                        self.groups.push(());
+                        self.open_group();
                     }
                     self.can_repeat = c == ')' && could_repeat;
                     return Ok(());
@@ -311,5 +378,26 @@ pub(super) fn push_literal(out: &mut String, c: char) {
         out.push(c);
     } else {
         out.push_str(&format!("\\x{{{:x}}}", u32::from(c)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn repetitions_count_as_often_as_they_are_written_out() {
+        for (expression, wanted) in [
+            ("", 1),
+            ("a", 2),
+            ("ab*", 3),
+            ("a{5}", 6),
+            ("ba{2,7}c", 10),
+            ("(ab){10}", 32),
+            ("((a{10}){10}){10}", 1_122),
+            ("x(a|b){0}", 3),
+        ] {
+            assert_eq!(translate(expression).map(|translated| translated.size), Ok(wanted), "{expression}");
+        }
     }
 }

@@ -4,17 +4,13 @@ use crate::budget::{Budget, Failure};
 use crate::format::print_value;
 use crate::strconv::{parse_float, parse_int};
 use crate::text::Text;
-use crate::value::{IntKind, Type, UintKind, Value};
+use crate::value::{IntKind, Value};
 
 /// A value as text.
 pub(super) fn text_of(value: &Value, budget: &Budget) -> Result<Text, Failure> {
     match value {
         Value::String(text) => Ok(text.clone()),
-        Value::Slice(slice) if *slice.of() == Type::Uint(UintKind::Uint8) => {
-            let byte =
-                |value| if let Value::Uint(byte, _) = value { u8::try_from(byte).unwrap_or(0) } else { 0 };
-            Ok(slice.to_vec().into_iter().map(byte).collect::<Vec<u8>>().into())
-        }
+        Value::Slice(slice) if let Some(bytes) = slice.bytes() => Ok(bytes.into()),
         other => Ok(print_value(other, budget.most())?.into()),
     }
 }

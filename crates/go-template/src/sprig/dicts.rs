@@ -12,18 +12,21 @@ const TEXT: Type = Type::String;
 pub(super) const FUNCTIONS: &[Function] = &[
     Function::variadic("dict", &[ANY], dict),
     Function::new("get", &[DICT, TEXT], |a, _| Ok(a.dict(0).at(a.text(1)).unwrap_or_else(|| "".into())))
+        .light()
         .giving_any(),
     Function::new("set", &[DICT, TEXT, ANY], |a, _| {
         if !a.dict(0).insert(a.value(1).clone(), a.value(2).clone()) {
             return Err("assignment to entry in nil map".into());
         }
         Ok(a.value(0).clone())
-    }),
+    })
+    .light(),
     Function::new("unset", &[DICT, TEXT], |a, _| {
         a.dict(0).remove(a.value(1));
         Ok(a.value(0).clone())
-    }),
-    Function::new("hasKey", &[DICT, TEXT], |a, _| Ok(a.dict(0).get(a.value(1)).is_some().into())),
+    })
+    .light(),
+    Function::new("hasKey", &[DICT, TEXT], |a, _| Ok(a.dict(0).get(a.value(1)).is_some().into())).light(),
     Function::variadic("pluck", &[TEXT, DICT], |a, _| {
         let key = a.value(0);
         let found = a.from(1).iter().filter_map(|dict| dict_of(dict).and_then(|dict| dict.get(key)));

@@ -18,10 +18,14 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function::new("mustPush", &[ANY, ANY], push),
     Function::new("prepend", &[ANY, ANY], prepend),
     Function::new("mustPrepend", &[ANY, ANY], prepend),
-    Function::new("first", &[ANY], |a, _| end_of(a, "first", |list| list.get(0))).giving_any(),
-    Function::new("mustFirst", &[ANY], |a, _| end_of(a, "first", |list| list.get(0))).giving_any(),
-    Function::new("last", &[ANY], |a, _| end_of(a, "last", |list| list.get(list.len() - 1))).giving_any(),
-    Function::new("mustLast", &[ANY], |a, _| end_of(a, "last", |list| list.get(list.len() - 1))).giving_any(),
+    Function::new("first", &[ANY], |a, _| end_of(a, "first", |list| list.get(0))).light().giving_any(),
+    Function::new("mustFirst", &[ANY], |a, _| end_of(a, "first", |list| list.get(0))).light().giving_any(),
+    Function::new("last", &[ANY], |a, _| end_of(a, "last", |list| list.get(list.len() - 1)))
+        .light()
+        .giving_any(),
+    Function::new("mustLast", &[ANY], |a, _| end_of(a, "last", |list| list.get(list.len() - 1)))
+        .light()
+        .giving_any(),
     Function::new("rest", &[ANY], rest),
     Function::new("mustRest", &[ANY], rest),
     Function::new("initial", &[ANY], initial),
@@ -36,8 +40,8 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function::variadic("mustWithout", &[ANY, ANY], without),
     Function::new("has", &[ANY, ANY], has),
     Function::new("mustHas", &[ANY, ANY], has),
-    Function::variadic("slice", &[ANY, ANY], slice).giving_any(),
-    Function::variadic("mustSlice", &[ANY, ANY], slice).giving_any(),
+    Function::variadic("slice", &[ANY, ANY], slice).light().giving_any(),
+    Function::variadic("mustSlice", &[ANY, ANY], slice).light().giving_any(),
     Function::variadic("concat", &[ANY], concat).giving_any(),
     Function::new("chunk", &[INT, ANY], chunk),
     Function::new("mustChunk", &[INT, ANY], chunk),

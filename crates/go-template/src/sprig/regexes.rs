@@ -13,11 +13,13 @@ const TEXT: Type = Type::String;
 pub(super) const FUNCTIONS: &[Function] = &[
     Function::new("regexMatch", &[TEXT, TEXT], |a, budget| {
         // A wrong expression matches nothing; but a limit stays a limit.
-        let regexp = budget.regexp(a.text(0))?;
-        Ok(regexp.is_ok_and(|regexp| regexp.is_match(a.bytes(1))).into())
+        match budget.regexp(a.text(0))? {
+            Ok(regexp) => Ok(regexp.is_match(a.bytes(1), budget)?.into()),
+            Err(_) => Ok(false.into()),
+        }
     }),
     Function::new("mustRegexMatch", &[TEXT, TEXT], |a, budget| {
-        Ok(compiled(a, budget, IsMust(true))?.is_match(a.bytes(1)).into())
+        Ok(compiled(a, budget, IsMust(true))?.is_match(a.bytes(1), budget)?.into())
     }),
     Function::new("regexFind", &[TEXT, TEXT], |a, budget| find(a, budget, IsMust(false))),
     Function::new("mustRegexFind", &[TEXT, TEXT], |a, budget| find(a, budget, IsMust(true))),
@@ -57,12 +59,12 @@ fn compiled(arguments: Arguments<'_>, budget: &mut Budget, is_must: IsMust) -> R
 
 fn find(arguments: Arguments<'_>, budget: &mut Budget, is_must: IsMust) -> Result<Value, Failure> {
     let regexp = compiled(arguments, budget, is_must)?;
-    Ok(regexp.find(arguments.bytes(1)).unwrap_or_default().to_vec().into())
+    Ok(regexp.find(arguments.bytes(1), budget)?.unwrap_or_default().to_vec().into())
 }
 
 fn find_all(arguments: Arguments<'_>, budget: &mut Budget, is_must: IsMust) -> Result<Value, Failure> {
     let text = arguments.bytes(1);
-    let found = compiled(arguments, budget, is_must)?.find_all(text, arguments.int(2));
+    let found = compiled(arguments, budget, is_must)?.find_all(text, arguments.int(2), budget)?;
     if found.is_empty() {
         return Ok(Type::Slice(&Type::String).zero());
     }
@@ -72,10 +74,8 @@ fn find_all(arguments: Arguments<'_>, budget: &mut Budget, is_must: IsMust) -> R
 fn replace(arguments: Arguments<'_>, budget: &mut Budget, is_must: IsMust) -> Result<Value, Failure> {
     let regexp = compiled(arguments, budget, is_must)?;
     let template = arguments.bytes(2);
-    let replaced = regexp.replace_all(arguments.bytes(1), |out, captures| {
-        regexp.expand(out, template, captures);
-        budget.check_size(out.len())?;
-        budget.step(template.len())
+    let replaced = regexp.replace_all(arguments.bytes(1), budget, |out, captures, budget| {
+        regexp.expand(out, template, captures, budget)
     })?;
     Ok(replaced.into())
 }
@@ -85,16 +85,17 @@ fn replace_literally(
     budget: &mut Budget,
     is_must: IsMust,
 ) -> Result<Value, Failure> {
-    let replaced = compiled(arguments, budget, is_must)?.replace_all(arguments.bytes(1), |out, _| {
+    let regexp = compiled(arguments, budget, is_must)?;
+    let replaced = regexp.replace_all(arguments.bytes(1), budget, |out, _, budget| {
         out.extend_from_slice(arguments.bytes(2));
-        budget.check_size(out.len())
+        budget.step(arguments.bytes(2).len())
     })?;
     Ok(replaced.into())
 }
 
 fn split(arguments: Arguments<'_>, budget: &mut Budget, is_must: IsMust) -> Result<Value, Failure> {
     let regexp = compiled(arguments, budget, is_must)?;
-    Ok(match regexp.split(arguments.bytes(1), arguments.int(2)) {
+    Ok(match regexp.split(arguments.bytes(1), arguments.int(2), budget)? {
         Some(parts) => Value::texts(parts.into_iter().map(Into::into)),
         None => Type::Slice(&Type::String).zero(),
     })

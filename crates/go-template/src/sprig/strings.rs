@@ -1,5 +1,7 @@
 //! Strings as they are: cut, joined, searched.
 
+use std::collections::BTreeSet;
+
 use crate::budget::{Budget, Failure};
 use crate::format::{printf, quote_bytes};
 use crate::functions::{Arguments, Function};
@@ -10,6 +12,9 @@ use crate::value::{ANY, INT, Map, TEXT_MAP, Type, Value};
 use super::cast::{text_of, texts_of};
 
 const TEXT: Type = Type::String;
+
+/// How many bytes an entry of a map takes about.
+const BYTES_OF_ENTRY: usize = 128;
 
 pub(super) const FUNCTIONS: &[Function] = &[
     Function::new("hello", &[], |_, _| Ok("Hello!".into())),
@@ -54,8 +59,10 @@ pub(super) const FUNCTIONS: &[Function] = &[
         budget.check_size(a.text(1).len())?;
         Ok(Value::texts(split(a.bytes(1), a.bytes(0), -1)))
     }),
-    Function::new("split", &[TEXT, TEXT], |a, _| Ok(numbered(split(a.bytes(1), a.bytes(0), -1)))),
-    Function::new("splitn", &[TEXT, INT, TEXT], |a, _| Ok(numbered(split(a.bytes(2), a.bytes(0), a.int(1))))),
+    Function::new("split", &[TEXT, TEXT], |a, budget| numbered(split(a.bytes(1), a.bytes(0), -1), budget)),
+    Function::new("splitn", &[TEXT, INT, TEXT], |a, budget| {
+        numbered(split(a.bytes(2), a.bytes(0), a.int(1)), budget)
+    }),
 ];
 
 /// A text with each character changed; bytes that are no UTF-8 become U+FFFD.
@@ -80,8 +87,8 @@ fn trimmed(text: &[u8], is_cut: impl Fn(char) -> bool) -> &[u8] {
 }
 
 fn trim_all(arguments: Arguments<'_>, _: &mut Budget) -> Result<Value, Failure> {
-    let cut = arguments.bytes(0);
-    Ok(trimmed(arguments.bytes(1), |c| runes(cut).any(|(_, other, _)| other == c)).to_vec().into())
+    let cut: BTreeSet<char> = runes(arguments.bytes(0)).map(|(_, c, _)| c).collect();
+    Ok(trimmed(arguments.bytes(1), |c| cut.contains(&c)).to_vec().into())
 }
 
 fn truncated(count: i64, text: &[u8]) -> &[u8] {
@@ -217,7 +224,9 @@ pub(super) fn split(text: &[u8], separator: &[u8], most: i64) -> Vec<Text> {
     parts
 }
 
-fn numbered(parts: Vec<Text>) -> Value {
+fn numbered(parts: Vec<Text>, budget: &mut Budget) -> Result<Value, Failure> {
+    budget.check_size(parts.len())?;
+    budget.step(parts.len().saturating_mul(BYTES_OF_ENTRY))?;
     let entries = parts.into_iter().enumerate().map(|(i, part)| (format!("_{i}").into(), part.into()));
-    Map::new(&TEXT_MAP, entries).into()
+    Ok(Map::new(&TEXT_MAP, entries).into())
 }

@@ -2,6 +2,9 @@
 
 use super::{Problem, has_proper_underscores};
 
+/// No number has more decimals than this; all behind them are zeros. Rust's own formatting ends at 65,535.
+const MOST_DECIMALS: usize = 1_100;
+
 /// How a number with a fraction is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FloatFormat {
@@ -134,16 +137,15 @@ pub(crate) fn format_float(number: f64, format: FloatFormat, precision: Option<u
 }
 
 fn plain(number: f64, precision: Option<usize>) -> String {
-    match precision {
-        Some(precision) => format!("{number:.precision$}"),
-        None => format!("{number}"),
-    }
+    let Some(precision) = precision else { return format!("{number}") };
+    let exact = precision.min(MOST_DECIMALS);
+    format!("{number:.exact$}") + &"0".repeat(precision - exact)
 }
 
 /// The digits without a point, and the decimal exponent of the first.
 fn digits(number: f64, precision: Option<usize>) -> (String, i32) {
-    let text = match precision {
-        Some(precision) => format!("{number:.precision$e}"),
+    let text = match precision.map(|precision| precision.min(MOST_DECIMALS)) {
+        Some(exact) => format!("{number:.exact$e}"),
         None => format!("{number:e}"),
     };
     let (mantissa, exponent) = text.split_once('e').expect("Rust writes an exponent here");
@@ -151,7 +153,9 @@ fn digits(number: f64, precision: Option<usize>) -> (String, i32) {
 }
 
 fn exponent(number: f64, precision: Option<usize>) -> String {
-    let (digits, exponent) = digits(number, precision);
+    let (mut digits, exponent) = digits(number, precision);
+    let missing = precision.unwrap_or(0).saturating_sub(MOST_DECIMALS);
+    digits.push_str(&"0".repeat(missing));
     with_exponent(&digits, exponent)
 }
 
@@ -234,7 +238,10 @@ fn hex(number: f64, precision: Option<usize>) -> String {
     let mut digits = format!("{:015x}", mantissa & ((1 << 60) - 1));
     match precision {
         None => digits.truncate(digits.trim_end_matches('0').len()),
-        Some(precision) => digits = format!("{digits:0<precision$}")[..precision].to_owned(),
+        Some(precision) => {
+            digits.truncate(precision);
+            digits.push_str(&"0".repeat(precision - digits.len()));
+        }
     }
     let point = if digits.is_empty() { "" } else { "." };
     let sign = if exponent < 0 { '-' } else { '+' };
@@ -268,6 +275,21 @@ mod tests {
         assert_eq!(format_float(1.0, FloatFormat::Hex, None), "0x1p+00");
         assert_eq!(format_float(3.25, FloatFormat::Hex, Some(1)), "0x1.ap+01");
         assert_eq!(format_float(1.0, FloatFormat::Binary, None), "4503599627370496p-52");
+    }
+
+    #[test]
+    fn any_precision_can_be_asked_for() {
+        let zeros = "0".repeat(99_998);
+        for (format, wanted) in [
+            (FloatFormat::Plain, format!("1.25{zeros}")),
+            (FloatFormat::Exponent, format!("1.25{zeros}e+00")),
+            (FloatFormat::Hex, format!("0x1.40{zeros}p+00")),
+            (FloatFormat::General, "1.25".to_owned()),
+        ] {
+            assert_eq!(format_float(1.25, format, Some(100_000)), wanted, "{format:?}");
+        }
+        let least = format_float(f64::from_bits(1), FloatFormat::Plain, Some(2_000));
+        assert!(least.trim_end_matches('0').len() == 1_076 && least.len() == 2_002);
     }
 
     #[test]

@@ -41,13 +41,17 @@ impl Number {
         let is_sign = |&at: &usize| {
             matches!(bytes[at], b'+' | b'-') && !matches!(bytes[at - 1], b'e' | b'E' | b'p' | b'P')
         };
-        let split = (1..bytes.len()).rev().find(is_sign).ok_or("syntax error scanning complex number")?;
+        let parts = (1..bytes.len()).rev().find(is_sign).map(|at| text.split_at(at));
+        let is_digit = |c: char| c.is_ascii_digit();
+        let (real, imaginary) = parts
+            .filter(|(real, imaginary)| !real.ends_with('i') && imaginary.contains(is_digit))
+            .ok_or("syntax error scanning complex number")?;
         let part = |text: &str| {
             parse_float(text)
                 .map_err(|problem| format!("strconv.ParseFloat: parsing {}: {problem}", quote(text)))
         };
-        let real = part(&text[..split])?;
-        let imaginary = part(text[split..].trim_end_matches('i'))?;
+        let real = part(real)?;
+        let imaginary = part(imaginary.trim_end_matches('i'))?;
         Ok(self.with_complex(real, imaginary))
     }
 

@@ -5,7 +5,7 @@ use std::fmt;
 use std::ops::Range;
 use std::rc::Rc;
 
-use super::{Type, Value};
+use super::{Type, UintKind, Value};
 
 /// A slice of Go: part of a row of elements, with room behind it up to its capacity.
 #[derive(Clone)]
@@ -78,6 +78,19 @@ impl Slice {
         self.row
             .as_ref()
             .map_or_else(Vec::new, |row| row.borrow()[self.start..self.start + self.length].to_vec())
+    }
+
+    /// Whether its elements are bytes.
+    pub(crate) fn has_bytes(&self) -> bool {
+        *self.of == Type::Uint(UintKind::Uint8)
+    }
+
+    /// The bytes, if its elements are bytes.
+    pub(crate) fn bytes(&self) -> Option<Vec<u8>> {
+        let byte = |value: Value| {
+            if let Value::Uint(byte, _) = value { u8::try_from(byte).unwrap_or(0) } else { 0 }
+        };
+        self.has_bytes().then(|| self.to_vec().into_iter().map(byte).collect())
     }
 
     /// Part of it, counted from its start, with a capacity; nothing when that reaches beyond its own.

@@ -73,19 +73,15 @@ impl Struct {
         }
     }
 
-    /// What a name leads to: of several, the least embedded.
+    /// What a name leads to: of several, the least embedded, if it is the only one there.
     fn member(&self, name: &str, is_wanted: fn(&Member) -> bool) -> Option<Member> {
         let mut level = vec![self.clone()];
         while !level.is_empty() {
-            let mut next = Vec::new();
-            for object in &level {
-                let found = object.own(name);
-                if let Some(found) = found {
-                    return is_wanted(&found).then_some(found);
-                }
-                next.extend(object.embedded());
+            let mut found = level.iter().filter_map(|object| object.own(name));
+            if let Some(first) = found.next() {
+                return (found.next().is_none() && is_wanted(&first)).then_some(first);
             }
-            level = next;
+            level = level.iter().flat_map(Self::embedded).collect();
         }
         None
     }
@@ -143,5 +139,38 @@ impl Pointer {
             (None, None) => true,
             _ => false,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    static LEFT: StructType = StructType {
+        name: "t.Left",
+        fields: &[Field::new("Both", Type::String), Field::new("One", Type::String)],
+        methods: &[Method::new("Twice", |_, _| Ok("left".into()))],
+    };
+    static RIGHT: StructType = StructType {
+        name: "t.Right",
+        fields: &[Field::new("Both", Type::String)],
+        methods: &[Method::new("Twice", |_, _| Ok("right".into()))],
+    };
+    static OUTER: StructType = StructType {
+        name: "t.Outer",
+        fields: &[
+            Field { embedded: true, ..Field::new("Left", Type::Struct(&LEFT)) },
+            Field { embedded: true, ..Field::new("Right", Type::Struct(&RIGHT)) },
+        ],
+        methods: &[],
+    };
+
+    #[test]
+    fn what_two_embedded_structs_have_is_nobodys() {
+        let outer = Struct::new(&OUTER, Vec::new());
+        assert!(outer.field("One").is_some());
+        assert!(outer.field("Both").is_none());
+        assert!(outer.method("Twice").is_none());
+        assert!(outer.field("Left").is_some());
     }
 }

@@ -2,8 +2,16 @@
 
 use tagboat_go_template::{Limits, Template, Value};
 
+/// Fewer steps than usual, which are soon taken.
+const FEW_STEPS: Limits = Limits { depth: 250, steps: 100_000, output: 1 << 20, value: 1 << 20 };
+
 fn failure(text: &str) -> String {
-    let rendered = Template::parse("x", text).and_then(|template| template.render(&Value::Nil));
+    failure_within(text, Limits::default())
+}
+
+fn failure_within(text: &str, limits: Limits) -> String {
+    let rendered =
+        Template::parse("x", text).and_then(|template| template.render_within(&Value::Nil, limits));
     rendered.expect_err(&format!("{text} should go beyond a limit")).to_string()
 }
 
@@ -90,6 +98,60 @@ fn the_deepest_levels_fit_the_stack() {
         "{{ end }}".repeat(50)
     );
     assert!(failure(&text).contains("deeper than the limit"));
+}
+
+#[test]
+fn any_width_and_precision_can_be_asked_for() {
+    for verb in ["%.70000f", "%.70000e", "%.70000x", "%#.70000g", "%.70000d", "%070000d", "%.70000U"] {
+        let number = if verb.ends_with(['d', 'U']) { "65" } else { "1.5" };
+        let template = Template::parse("x", &format!("{{{{ printf \"{verb}\" {number} | len }}}}")).unwrap();
+        let length = template.render(&Value::Nil).unwrap();
+        assert!(length.starts_with(b"7000"), "{verb}: {}", String::from_utf8_lossy(&length));
+    }
+}
+
+#[test]
+fn regular_expressions_have_bounds() {
+    for text in [
+        r#"{{ regexMatch (repeat 10000 "\\pL") "a" }}"#,
+        r#"{{ regexMatch (print "[" (repeat 100000 "\\pL") "]") "a" }}"#,
+        r#"{{ regexMatch "(?i)\\pL{1000}" "a" }}"#,
+        r#"{{ range 900 }}{{ $_ := regexMatch (printf "\\pL{20}%d" .) "x" }}{{ end }}"#,
+        r#"{{ regexReplaceAll "(x+)" (repeat 1000000 "x") (repeat 500000 "$1") }}"#,
+        r#"{{ regexFindAll "a*b|a" (repeat 1000000 "a") -1 }}"#,
+        r#"{{ regexFind "(0|1)*1(0|1){900}(2)" (repeat 250000 "0110") }}"#,
+        r#"{{ regexSplit "" (repeat 1000000 "a") -1 }}"#,
+    ] {
+        let error = failure_within(text, FEW_STEPS);
+        assert!(error.contains("limit of"), "{text}: {error}");
+    }
+}
+
+#[test]
+fn what_looks_at_much_pays_for_it() {
+    let dict = "{{ $d := dict }}{{ range 6000 }}{{ $_ := set $d (print .) . }}{{ end }}";
+    for text in [
+        format!("{dict}{{{{ range 100000 }}}}{{{{ range $d }}}}{{{{ break }}}}{{{{ end }}}}{{{{ end }}}}"),
+        format!("{dict}{{{{ range 100000 }}}}{{{{ $_ := keys $d }}}}{{{{ end }}}}"),
+        r#"{{ split "a" (repeat 1000000 "a") }}"#.to_owned(),
+    ] {
+        let error = failure_within(&text, FEW_STEPS);
+        assert!(error.contains("more than the limit of 100000 steps"), "{text}: {error}");
+    }
+}
+
+#[test]
+fn what_looks_at_one_place_costs_the_same_in_large_lists() {
+    let text = "{{ $l := until 5000 }}{{ range $i, $_ := $l }}\
+        {{ if eq (add1 $i) (len $l | int64) }}{{ index $l $i }} {{ first $l }}{{ end }}{{ end }}";
+    let template = Template::parse("x", text).unwrap();
+    assert_eq!(template.render(&Value::Nil).unwrap(), b"4999 0");
+}
+
+#[test]
+fn a_long_set_of_characters_is_cut_off_in_one_go() {
+    let text = r#"{{ trimAll (print (repeat 500000 "y") "x") (repeat 1000000 "x") | len }}"#;
+    assert_eq!(Template::parse("x", text).unwrap().render(&Value::Nil).unwrap(), b"0");
 }
 
 #[test]

@@ -4,7 +4,7 @@ use crate::budget::{Budget, DEEPEST_VALUE, Failure};
 use crate::sprig::coding::encode_base64;
 use crate::strconv::{FloatFormat, format_float};
 use crate::text::{Text, push_rune, runes};
-use crate::value::{Json, Map, Slice, Struct, Type, UintKind, Value};
+use crate::value::{Json, Map, Slice, Struct, Type, Value};
 
 /// How JSON is laid out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,10 +67,10 @@ impl Writer<'_> {
             Value::Slice(slice) => return self.slice(slice, depth),
             Value::Map(map) => return self.map(map, depth),
             Value::Struct(object) => return self.structure(object, depth),
-            Value::Pointer(pointer) => {
-                return match pointer.target() {
-                    Some(target) => self.value(target, depth + 1),
-                    None => self.value(&Value::Nil, depth),
+            Value::Pointer(_) => {
+                return match value.indirect() {
+                    Value::Pointer(_) => self.value(&Value::Nil, depth),
+                    target => self.value(&target, depth),
                 };
             }
             Value::Complex(..) | Value::Function(_) => return Err(unsupported(value)),
@@ -137,10 +137,7 @@ impl Writer<'_> {
             self.word("null");
             return Ok(());
         }
-        if *slice.of() == Type::Uint(UintKind::Uint8) {
-            let byte =
-                |value| if let Value::Uint(byte, _) = value { u8::try_from(byte).unwrap_or(0) } else { 0 };
-            let bytes: Vec<u8> = slice.to_vec().into_iter().map(byte).collect();
+        if let Some(bytes) = slice.bytes() {
             self.text(&encode_base64(&bytes).into());
             return Ok(());
         }
