@@ -25,7 +25,9 @@ fn examples() -> Vec<Example> {
     while let Some(line) = lines.next() {
         match line {
             "<!-- template -->" => template = Some((TemplateLanguage::Go, block(&mut lines))),
-            "<!-- template handlebars -->" => template = Some((TemplateLanguage::Handlebars, block(&mut lines))),
+            "<!-- template handlebars -->" => {
+                template = Some((TemplateLanguage::Handlebars, block(&mut lines)))
+            }
             "<!-- output -->" | "<!-- error -->" => {
                 let (language, template) = template.take().expect("a template stands before its output");
                 let shown = block(&mut lines);
