@@ -119,7 +119,7 @@ where
                 reconcile.clone_from(known);
             }
         }
-        let line = line(*event.metadata().level(), fields.0, reconcile, Timestamp::now());
+        let line = line(*event.metadata().level(), fields.0, &reconcile, Timestamp::now());
         let mut text = match self.encoding {
             LogEncoding::Json => Value::Object(line).to_string(),
             LogEncoding::Console => for_people(line),
@@ -134,7 +134,7 @@ where
 fn line(
     level: Level,
     mut fields: Map<String, Value>,
-    reconcile: Map<String, Value>,
+    reconcile: &Map<String, Value>,
     time: Timestamp,
 ) -> Map<String, Value> {
     let level = match level {

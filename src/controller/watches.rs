@@ -111,7 +111,7 @@ async fn watch<K>(
             if let Some(change) = change {
                 changed(&shared, change);
             }
-            report_unreadable::<K>(&shared, *metadata, words);
+            report_unreadable::<K>(&shared, *metadata, &words);
         }
         Observation::Disturbed(error) => {
             let words = disturbance(&error);
@@ -136,11 +136,7 @@ fn disturbance(error: &ClusterError) -> String {
 }
 
 /// Says of an object that it cannot be read, in the log and by an event.
-fn report_unreadable<K: Resource<DynamicType = ()>>(
-    shared: &Arc<Shared>,
-    metadata: ObjectMeta,
-    words: String,
-) {
+fn report_unreadable<K: Resource<DynamicType = ()>>(shared: &Arc<Shared>, metadata: ObjectMeta, words: &str) {
     let object = ObjectReference {
         api_version: Some(K::api_version(&()).into_owned()),
         kind: Some(K::kind(&()).into_owned()),

@@ -6,6 +6,7 @@ mod access;
 mod api_server;
 mod automation_status;
 mod cli;
+mod controller;
 mod deployment;
 mod git_hosts;
 mod golden;

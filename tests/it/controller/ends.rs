@@ -1,0 +1,136 @@
+//! The program as a pod runs it, and how it ends.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use k8s_openapi::api::coordination::v1::Lease;
+use kube::api::Api;
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use tagboat::controller::lease_name;
+
+use super::scene::{Scene, eventually};
+use crate::support::git_host::{Fault, Operation};
+use crate::support::program::tagboat;
+
+/// The program, and the lines that it logs.
+struct Pod {
+    child: Child,
+    lines: Arc<Mutex<Vec<Value>>>,
+}
+
+/// The arguments of Flux's Deployment.
+const OF_FLUX: [&str; 5] = [
+    "--watch-all-namespaces=false",
+    "--log-level=info",
+    "--log-encoding=json",
+    "--enable-leader-election",
+    "--events-addr=",
+];
+
+impl Pod {
+    fn start(scene: &Scene, arguments: &[&str]) -> Self {
+        let mut command: Command = tagboat();
+        for name in ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"] {
+            command.env_remove(name);
+        }
+        let temporary = scene.root().join("temporary");
+        fs::create_dir_all(&temporary).unwrap();
+        command
+            .args(arguments)
+            .args(["--health-addr=127.0.0.1:0", "--metrics-addr=0"])
+            .env("KUBECONFIG", scene.cluster.kubeconfig("admin-token"))
+            .env("RUNTIME_NAMESPACE", scene.cluster.namespace())
+            .env("TMPDIR", temporary)
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let lines: Arc<Mutex<Vec<Value>>> = Arc::default();
+        let (kept, errors) = (lines.clone(), BufReader::new(child.stderr.take().unwrap()));
+        std::thread::spawn(move || {
+            for line in errors.lines() {
+                let line = line.unwrap();
+                let line = serde_json::from_str(&line).unwrap_or_else(|_| panic!("no JSON: {line}"));
+                kept.lock().unwrap().push(line);
+            }
+        });
+        Self { child, lines }
+    }
+
+    /// Ends it as Kubernetes does, and gives its exit status and how long it took.
+    fn terminate(&mut self) -> (Option<i32>, Duration) {
+        let begin = Instant::now();
+        kill_process(Pid::from_child(&self.child), Signal::TERM).unwrap();
+        let status = self.child.wait().unwrap();
+        (status.code(), begin.elapsed())
+    }
+
+    fn lines(&self) -> Vec<Value> {
+        self.lines.lock().unwrap().clone()
+    }
+}
+
+impl Drop for Pod {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+async fn holder(scene: &Scene) -> String {
+    let leases: Api<Lease> = Api::namespaced(scene.cluster.client(), scene.cluster.namespace());
+    let lease = leases.get_opt(&lease_name(None)).await.unwrap();
+    lease.and_then(|lease| lease.spec?.holder_identity).unwrap_or_default()
+}
+
+/// The private directories that are left.
+fn left_behind(scene: &Scene) -> Vec<String> {
+    let directory = fs::read_dir(scene.root().join("temporary")).unwrap();
+    directory.map(|item| item.unwrap().file_name().into_string().unwrap()).collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_arguments_of_flux_start_it_and_a_signal_ends_it() {
+    let scene = Scene::new(&["app"]).await;
+    let mut pod = Pod::start(&scene, &OF_FLUX);
+    scene.ready("app").await;
+    scene.choose("app", "2.0.0").await;
+    scene.lands("app", "2.0.0").await;
+    scene.ready("app").await;
+    assert!(!holder(&scene).await.is_empty());
+    let (status, time) = pod.terminate();
+    assert_eq!(status, Some(0), "{:#?}", pod.lines());
+    assert!(time < Duration::from_secs(8), "{time:?}");
+    assert_eq!(holder(&scene).await, "");
+    assert_eq!(left_behind(&scene), ["mirrors"]);
+    let lines = pod.lines();
+    let pushed =
+        lines.iter().find(|line| line["msg"].as_str().unwrap().starts_with("pushed commit")).unwrap();
+    assert_eq!(pushed["controllerKind"], "ImageUpdateAutomation");
+    assert_eq!(pushed["name"], "app");
+    assert_eq!(pushed["ImageUpdateAutomation"]["namespace"], scene.cluster.namespace());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_push_that_hangs_is_ended_and_made_by_the_next() {
+    let scene = Scene::new(&["app"]).await;
+    let mut pod = Pod::start(&scene, &OF_FLUX);
+    scene.ready("app").await;
+    scene.host.always(Operation::Push, Fault::Hang);
+    scene.choose("app", "2.0.0").await;
+    eventually("a push is under way", async || !scene.host.requests_for(Operation::Push).is_empty()).await;
+    let (status, time) = pod.terminate();
+    assert_eq!(status, Some(0), "{:#?}", pod.lines());
+    assert!(time < Duration::from_secs(10), "{time:?}");
+    assert_eq!(left_behind(&scene), ["mirrors"]);
+    assert!(scene.commits().is_empty());
+    scene.host.heal();
+    let mut pod = Pod::start(&scene, &OF_FLUX);
+    scene.lands("app", "2.0.0").await;
+    scene.ready("app").await;
+    assert_eq!(scene.commits().len(), 1);
+    assert_eq!(pod.terminate().0, Some(0));
+}

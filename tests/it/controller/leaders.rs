@@ -1,0 +1,76 @@
+//! Several controllers, of which one writes.
+
+use std::time::Duration;
+
+use k8s_openapi::api::coordination::v1::Lease;
+use kube::api::{Api, Patch, PatchParams};
+use serde_json::json;
+use tagboat::controller::{ControllerError, lease_name};
+
+use super::scene::{Scene, eventually};
+use crate::support::api_server::{Fault, Faults};
+use crate::support::git_host::{self, Operation};
+
+fn leases(scene: &Scene) -> Api<Lease> {
+    Api::namespaced(scene.cluster.client(), scene.cluster.namespace())
+}
+
+async fn holder(scene: &Scene) -> String {
+    let lease = leases(scene).get_opt(&lease_name(None)).await.unwrap();
+    lease.and_then(|lease| lease.spec?.holder_identity).unwrap_or_default()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn only_the_leader_writes_and_another_follows_when_it_ends() {
+    let scene = Scene::new(&["app"]).await;
+    let first = scene.controller().standing_as("first").start();
+    scene.ready("app").await;
+    assert_eq!(holder(&scene).await, "first");
+    let faults = Faults::default();
+    let second =
+        scene.controller().through(scene.cluster.faulty_client(&faults)).standing_as("second").start();
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert!(faults.calls().iter().all(|call| !call.writes()), "{:?}", faults.calls());
+    first.end().await;
+    // It was given back, so nobody waits until it runs out.
+    eventually("the second leads", async || holder(&scene).await == "second").await;
+    scene.choose("app", "2.0.0").await;
+    scene.lands("app", "2.0.0").await;
+    second.end().await;
+    assert_eq!(holder(&scene).await, "");
+    assert_eq!(scene.commits().len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whoever_loses_the_lease_ends_its_pushes_at_once() {
+    let scene = Scene::new(&["app"]).await;
+    let controller = scene.controller().standing_as("first").start();
+    scene.ready("app").await;
+    scene.host.always(Operation::Push, git_host::Fault::Hang);
+    scene.choose("app", "2.0.0").await;
+    eventually("a push is under way", async || !scene.host.requests_for(Operation::Push).is_empty()).await;
+    let spec = json!({"spec": {"holderIdentity": "flux", "leaseDurationSeconds": 3600}});
+    leases(&scene).patch(&lease_name(None), &PatchParams::default(), &Patch::Merge(spec)).await.unwrap();
+    let begin = std::time::Instant::now();
+    let ControllerError::Deposed { words } = controller.ended().await;
+    assert_eq!(words, "flux is the leader now");
+    assert!(begin.elapsed() < Duration::from_secs(20), "{:?}", begin.elapsed());
+    assert_eq!(holder(&scene).await, "flux");
+    assert!(scene.commits().is_empty());
+    // Nothing is said of a run that was broken off.
+    assert_eq!(scene.events("app").await, ["Normal Succeeded: repository up-to-date"]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whoever_cannot_renew_the_lease_leads_no_longer() {
+    let scene = Scene::new(&["app"]).await;
+    let faults = Faults::default();
+    let beginning = scene.controller().through(scene.cluster.faulty_client(&faults)).standing_as("first");
+    let controller = beginning.start();
+    scene.ready("app").await;
+    faults.next(usize::MAX, Fault::Silence, |call| call.resource == "leases");
+    let begin = std::time::Instant::now();
+    let ControllerError::Deposed { words } = controller.ended().await;
+    assert!(words.starts_with("the API server did not answer"), "{words}");
+    assert!(begin.elapsed() < Duration::from_secs(20), "{:?}", begin.elapsed());
+}

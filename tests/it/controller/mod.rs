@@ -1,0 +1,9 @@
+//! The controller against a real Kubernetes API and real git remotes.
+
+mod ends;
+mod faults;
+mod leaders;
+mod runs;
+mod scene;
+mod takeover;
+mod triggers;

@@ -1,0 +1,85 @@
+//! Taking over from Flux, and giving back.
+
+use serde_json::{Value, json};
+
+use super::scene::{IMAGE, Kind, Scene, condition};
+
+/// What Flux's controller leaves behind of an object that it stalled, with a policy that is long gone.
+fn left_by_flux() -> Value {
+    let condition = |type_: &str, status: &str| {
+        json!({
+            "type": type_, "status": status, "reason": "RemovedTemplateField", "message": "old",
+            "lastTransitionTime": "2025-01-01T00:00:00Z", "observedGeneration": 1,
+        })
+    };
+    json!({
+        "observedGeneration": 1,
+        "lastAutomationRunTime": "2025-01-01T00:00:00Z",
+        "lastPushCommit": "1111111111111111111111111111111111111111",
+        "lastPushTime": "2025-01-01T00:00:00Z",
+        "observedSourceRevision": "main@sha1:1111111111111111111111111111111111111111",
+        "observedPolicies": {"gone": {"name": "img/gone", "tag": "1"}, "app": {"name": IMAGE, "tag": "0.9.0", "digest": "sha256:x"}},
+        "conditions": [condition("Stalled", "True"), condition("Ready", "False")],
+    })
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_stale_of_flux_stays_and_flux_can_take_it_back() {
+    const FLUX: &str = "image-automation-controller";
+    let scene = Scene::new(&["app"]).await;
+    scene.patch_status("app", FLUX, &left_by_flux()).await;
+    // A condition of a third party is nobody's business.
+    let theirs = json!({
+        "type": "Audited", "status": "True", "reason": "Fine", "message": "",
+        "lastTransitionTime": "2025-01-01T00:00:00Z",
+    });
+    let mut conditions = scene.status("app").await["conditions"].as_array().unwrap().clone();
+    conditions.push(theirs.clone());
+    scene.patch_status("app", "third-party", &json!({"conditions": conditions})).await;
+    let controller = scene.controller().start();
+    let status = scene.ready("app").await;
+    assert_eq!(status["observedPolicies"], json!({"app": {"name": IMAGE, "tag": "1.0.0"}}));
+    assert_eq!(condition(&status, "Stalled"), None);
+    assert_eq!(condition(&status, "Audited"), Some(&theirs));
+    assert_eq!(status["lastPushCommit"], "1111111111111111111111111111111111111111");
+    let object = scene.get("app").await.unwrap();
+    let managers: Vec<String> = object
+        .metadata
+        .managed_fields
+        .unwrap_or_default()
+        .into_iter()
+        .filter(|entry| entry.subresource.as_deref() == Some("status"))
+        .filter_map(|entry| entry.manager)
+        .collect();
+    assert!(managers.iter().any(|manager| manager == FLUX), "{managers:?}");
+    assert!(
+        !managers.iter().any(|manager| manager.contains("tagboat") || manager == "unknown"),
+        "{managers:?}"
+    );
+    controller.end().await;
+    // Flux writes as it does, by merge patches of its own, and has the last word.
+    scene
+        .patch_status(
+            "app",
+            FLUX,
+            &json!({"observedPolicies": {"app": null, "other": {"name": "img", "tag": "3"}}}),
+        )
+        .await;
+    assert_eq!(scene.status("app").await["observedPolicies"], json!({"other": {"name": "img", "tag": "3"}}));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_deleted_automation_goes_though_nobody_put_the_finalizer_on() {
+    let scene = Scene::new(&["app", "old"]).await;
+    let controller = scene.controller().start();
+    for name in ["app", "old"] {
+        scene.ready(name).await;
+    }
+    scene.delete(Kind::Automation, "app").await;
+    super::scene::eventually("the automation is gone", async || scene.get("app").await.is_none()).await;
+    // A new one of the same name is another.
+    scene.create(Kind::Automation, "app", &Scene::spec("app")).await;
+    let status = scene.ready("app").await;
+    assert_eq!(status["observedGeneration"], 1);
+    controller.end().await;
+}
