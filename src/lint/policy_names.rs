@@ -1,0 +1,109 @@
+//! The policies that markers can name.
+
+use std::collections::BTreeSet;
+
+use tagboat_api::nearest::nearest;
+
+use super::kustomize::{Kustomizations, fits};
+use crate::update::PolicyName;
+
+/// The policies among the files.
+///
+/// A marker names a policy as the cluster has it; a manifest may leave the namespace to a kustomization, and part of
+/// a name to a substitution. So a name counts as known if it may become that of a policy.
+#[derive(Debug)]
+pub(super) struct PolicyNames<'k> {
+    known: BTreeSet<GivenName>,
+    kustomizations: &'k Kustomizations,
+}
+
+/// A policy's name as its manifest has it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct GivenName {
+    /// The namespace, if it is given.
+    pub(super) namespace: Option<String>,
+    /// The name.
+    pub(super) name: String,
+}
+
+impl<'k> PolicyNames<'k> {
+    pub(super) fn new(kustomizations: &'k Kustomizations) -> Self {
+        Self { known: BTreeSet::new(), kustomizations }
+    }
+
+    pub(super) fn add(&mut self, name: GivenName) {
+        self.known.insert(name);
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.known.is_empty()
+    }
+
+    /// Whether a policy of that name may be among the files.
+    pub(super) fn knows(&self, wanted: &PolicyName) -> bool {
+        self.known.iter().any(|known| self.may_be(known, wanted))
+    }
+
+    /// Whether a policy may be the one that is wanted.
+    pub(super) fn may_be(&self, known: &GivenName, wanted: &PolicyName) -> bool {
+        self.may_be_in(known, &wanted.namespace)
+            && self.kustomizations.may_be_called(&known.name, &wanted.name)
+    }
+
+    fn may_be_in(&self, known: &GivenName, namespace: &str) -> bool {
+        let is_own = known.namespace.as_deref().is_none_or(|own| fits(own, namespace));
+        is_own || self.kustomizations.is_target(namespace)
+    }
+
+    /// The policy that was probably meant, as markers name it: the same name in another namespace, or a near name in
+    /// the same one.
+    pub(super) fn nearest(&self, wanted: &PolicyName) -> Option<String> {
+        let setter = |known: &GivenName| {
+            let namespace = known.namespace.as_deref().unwrap_or(&wanted.namespace);
+            format!("{namespace}:{}", known.name)
+        };
+        let namesake = self.known.iter().find(|known| known.name == wanted.name).map(setter);
+        let neighbours = self.known.iter().filter(|known| self.may_be_in(known, &wanted.namespace));
+        let near = || {
+            let name = nearest(&wanted.name, neighbours.map(|known| known.name.as_str()))?;
+            Some(format!("{}:{name}", wanted.namespace))
+        };
+        let whole = || {
+            let setters: Vec<String> = self.known.iter().map(setter).collect();
+            let wanted = format!("{}:{}", wanted.namespace, wanted.name);
+            nearest(&wanted, setters.iter().map(String::as_str)).map(str::to_owned)
+        };
+        namesake.or_else(near).or_else(whole)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn near_names_are_found() {
+        let kustomizations = Kustomizations::default();
+        let mut names = PolicyNames::new(&kustomizations);
+        for (namespace, name) in
+            [(Some("flux-system"), "podinfo"), (Some("apps"), "web"), (None, "worker"), (None, "${env}-api")]
+        {
+            names.add(GivenName { namespace: namespace.map(str::to_owned), name: name.to_owned() });
+        }
+        for (wanted, is_known, near) in [
+            ("flux-system:podinfo", true, Some("flux-system:podinfo")),
+            ("flux-system:podinof", false, Some("flux-system:podinfo")),
+            ("default:podinfo", false, Some("flux-system:podinfo")),
+            ("flux-sytem:podinof", false, Some("flux-system:podinfo")),
+            ("any:worker", true, Some("any:worker")),
+            ("any:wroker", false, Some("any:worker")),
+            ("any:prod-api", true, None),
+            ("apps:nothing", false, None),
+        ] {
+            let (namespace, name) = wanted.split_once(':').unwrap();
+            let wanted = PolicyName { namespace: namespace.to_owned(), name: name.to_owned() };
+            assert_eq!(names.knows(&wanted), is_known, "{wanted}");
+            assert_eq!(names.nearest(&wanted).as_deref(), near, "{wanted}");
+        }
+    }
+}
