@@ -14,7 +14,22 @@ pub(super) struct Kustomizations {
     patches: BTreeSet<String>,
     /// Kinds of which some object is patched within a kustomization.
     patched: BTreeSet<Kind>,
-    /// Namespaces that objects are put into.
+    layers: Vec<Layer>,
+}
+
+/// What one kustomization does to the names of objects.
+#[derive(Debug)]
+struct Layer {
+    /// The directory that it stands in.
+    directory: String,
+    /// The files and directories that it takes in; `None`: any.
+    resources: Option<Vec<String>>,
+    renaming: Renaming,
+}
+
+/// What may become of the names of objects in the cluster: each part is one that may be used, or not.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Renaming {
     namespaces: BTreeSet<String>,
     prefixes: BTreeSet<String>,
     suffixes: BTreeSet<String>,
@@ -26,12 +41,21 @@ impl Kustomizations {
         for node in flatten(&document.roots) {
             let group = node.text_at(&["apiVersion"]).and_then(|version| version.split_once('/'));
             let group = group.map_or("", |(group, _)| group);
+            let directory = beside(document.name, ".");
             if group == "kustomize.toolkit.fluxcd.io" {
-                self.read_patches(document.name, node.at(&["spec"]).unwrap_or(node));
-                self.read_names(node.at(&["spec"]).unwrap_or(node), "targetNamespace");
+                // Its path is seen from the root of a repository, which may be any directory here.
+                let spec = node.at(&["spec"]).unwrap_or(node);
+                self.read_patches(document.name, spec);
+                let renaming = Renaming::read(spec, "targetNamespace");
+                self.layers.push(Layer { directory, resources: None, renaming });
             } else if group == "kustomize.config.k8s.io" || is_kustomization(document.name) {
                 self.read_patches(document.name, node);
-                self.read_names(node, "namespace");
+                let lists =
+                    ["resources", "bases", "components"].into_iter().filter_map(|list| node.at(&[list]));
+                let paths = lists.flat_map(Node::items).filter_map(|path| path.text());
+                let resources = Some(paths.map(|path| beside(document.name, path)).collect());
+                let renaming = Renaming::read(node, "namespace");
+                self.layers.push(Layer { directory, resources, renaming });
             }
         }
     }
@@ -42,11 +66,11 @@ impl Kustomizations {
             self.read_patch_file(file, patch.text_at(&["path"]));
             let target = patch.text_at(&["target", "kind"]).unwrap_or_default();
             let text = patch.text_at(&["patch"]).unwrap_or_default();
-            self.read_patched(|kind| target == kind.name() || names_kind(text, kind));
+            self.read_patched(|kind| target == kind.name() || text.contains(kind.name()));
         }
         for patch in list("patchesStrategicMerge") {
             self.read_patch_file(file, patch.text().filter(|text| !text.contains('\n')));
-            self.read_patched(|kind| names_kind(patch.text().unwrap_or_default(), kind));
+            self.read_patched(|kind| patch.text().is_some_and(|text| text.contains(kind.name())));
         }
     }
 
@@ -56,13 +80,6 @@ impl Kustomizations {
 
     fn read_patched(&mut self, is_patched: impl Fn(Kind) -> bool) {
         self.patched.extend(Kind::ALL.into_iter().filter(|kind| is_patched(*kind)));
-    }
-
-    fn read_names(&mut self, node: &Node, namespace: &str) {
-        let text = |field: &str| node.text_at(&[field]).filter(|text| !text.is_empty()).map(str::to_owned);
-        self.namespaces.extend(text(namespace));
-        self.prefixes.extend(text("namePrefix"));
-        self.suffixes.extend(text("nameSuffix"));
     }
 
     /// Whether a file is a patch.
@@ -75,21 +92,68 @@ impl Kustomizations {
         self.patched.contains(&kind)
     }
 
-    /// The namespaces that objects may be put into, whatever theirs is.
-    pub(super) fn is_target(&self, namespace: &str) -> bool {
+    /// What may become of the names of the objects in a file.
+    pub(super) fn renaming_of(&self, file: &str) -> Renaming {
+        let file = tidy(file.split('/'));
+        let mut renaming = Renaming::default();
+        for index in 0..self.layers.len() {
+            if self.takes_in(index, &file, &mut BTreeSet::new()) {
+                renaming.add(&self.layers[index].renaming);
+            }
+        }
+        renaming
+    }
+
+    /// Whether a kustomization takes in a file, perhaps through another kustomization.
+    fn takes_in(&self, index: usize, file: &str, seen: &mut BTreeSet<usize>) -> bool {
+        if !seen.insert(index) {
+            return false;
+        }
+        let Some(resources) = &self.layers[index].resources else { return true };
+        resources.iter().any(|resource| {
+            let is_there = |path: &str| path == resource || is_below(path, resource);
+            let inner = self.layers.iter().enumerate().filter(|(_, layer)| is_there(&layer.directory));
+            let mut inner = inner.filter(|(_, layer)| layer.resources.is_some()).map(|(index, _)| index);
+            is_there(file) || inner.any(|index| self.takes_in(index, file, seen))
+        })
+    }
+}
+
+impl Renaming {
+    fn read(node: &Node, namespace: &str) -> Self {
+        let text = |field: &str| {
+            let text = node.text_at(&[field]).filter(|text| !text.is_empty());
+            text.map(str::to_owned).into_iter().collect()
+        };
+        Self { namespaces: text(namespace), prefixes: text("namePrefix"), suffixes: text("nameSuffix") }
+    }
+
+    fn add(&mut self, other: &Self) {
+        self.namespaces.extend(other.namespaces.iter().cloned());
+        self.prefixes.extend(other.prefixes.iter().cloned());
+        self.suffixes.extend(other.suffixes.iter().cloned());
+    }
+
+    /// Whether an object may be put into a namespace.
+    pub(super) fn may_put_into(&self, namespace: &str) -> bool {
         self.namespaces.iter().any(|target| fits(target, namespace))
     }
 
-    /// Whether an object of the name `given` may be called `name` in the cluster.
-    pub(super) fn may_be_called(&self, given: &str, name: &str) -> bool {
-        let some = |set: &'_ BTreeSet<String>| -> Vec<String> {
+    /// The names that an object of the name `given` may have in the cluster, its own first.
+    pub(super) fn names(&self, given: &str) -> Vec<String> {
+        let some = |set: &BTreeSet<String>| -> Vec<String> {
             std::iter::once(String::new()).chain(set.iter().cloned()).collect()
         };
         let suffixes = some(&self.suffixes);
-        some(&self.prefixes)
-            .iter()
-            .any(|prefix| suffixes.iter().any(|suffix| fits(&format!("{prefix}{given}{suffix}"), name)))
+        let with_suffixes = |prefix: &String| -> Vec<String> {
+            suffixes.iter().map(|suffix| format!("{prefix}{given}{suffix}")).collect()
+        };
+        some(&self.prefixes).iter().flat_map(with_suffixes).collect()
     }
+}
+
+fn is_below(path: &str, directory: &str) -> bool {
+    directory.is_empty() || path.strip_prefix(directory).is_some_and(|rest| rest.starts_with('/'))
 }
 
 /// Whether a text that may have parts which are filled in later can become `text`.
@@ -128,11 +192,6 @@ fn pieces(pattern: &str) -> Vec<&str> {
     }
     pieces.push(rest);
     pieces
-}
-
-/// Whether a patch's text is one of an object of that kind.
-fn names_kind(text: &str, kind: Kind) -> bool {
-    text.contains(kind.name())
 }
 
 /// The file that a path within another file means.

@@ -70,12 +70,7 @@ impl Markers {
     }
 
     /// Looks at each marker.
-    pub(super) fn check(
-        &self,
-        document: &Document<'_>,
-        names: &PolicyNames<'_>,
-        findings: &mut Findings<'_>,
-    ) {
+    pub(super) fn check(&self, document: &Document<'_>, names: &PolicyNames, findings: &mut Findings<'_>) {
         let lines: Vec<&str> = document.text.lines().collect();
         let line_of = |line: usize| lines.get(line - 1).copied().unwrap_or_default();
         for Found { line, marker, is_placed } in &self.found {
@@ -99,11 +94,26 @@ impl Markers {
             }
         }
         for (line, cause) in &self.near_misses {
+            if is_commented_out(line_of(*line)) {
+                continue;
+            }
             let column = column(line_of(*line), |comment| comment.contains(marker::TOKEN));
             let place = Place { line: *line, column };
             findings.add(place, Rule::MalformedMarker, format!("the comment is no marker: {cause}"));
         }
     }
+}
+
+/// Whether a line is one with a marker behind its value, all of it made a comment.
+fn is_commented_out(line: &str) -> bool {
+    let Some(comment) = line.trim_start_matches([' ', '\t', '\u{feff}']).strip_prefix('#') else {
+        return false;
+    };
+    let comment = comment.trim_start_matches('#').trim_start();
+    let is_content =
+        |text: &str| text.starts_with("- ") || text.contains(": ") || text.trim_end().ends_with(':');
+    let mut inner = comment.match_indices('#').map(|(at, _)| at);
+    inner.any(|at| is_content(&comment[..at]) && marker::parse(&comment[at..]).is_ok())
 }
 
 /// The column of the comment of which something is true.
@@ -123,7 +133,7 @@ fn trial(outcome: &FileOutcome) -> Setters {
     Setters::new(policies)
 }
 
-fn policy_fault(marker: &Marker, names: &PolicyNames<'_>) -> Option<String> {
+fn policy_fault(marker: &Marker, names: &PolicyNames) -> Option<String> {
     let Marker { setter, policy, .. } = marker;
     if policy.name.is_empty() || policy.namespace.is_empty() {
         let hint = names.nearest(policy).map_or_else(
@@ -154,7 +164,21 @@ fn field_fault(marker: &Marker) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::column;
+    use super::{column, is_commented_out};
+
+    #[test]
+    fn lines_that_are_commented_out_are_no_slips() {
+        for (line, expected) in [
+            (r##"  # image: app:1.0 # {"$imagepolicy": "a:b"}"##, true),
+            (r##"#- app:1.0 # {"$imagepolicy": "a:b"}"##, true),
+            (r##"# tag: # {"$imagepolicy": "a:b:tag"}"##, true),
+            (r##"image: app:1.0 # pinned: no # {"$imagepolicy": "a:b"}"##, false),
+            (r##"# see {"$imagepolicy": "a:b"}"##, false),
+            (r##"# image: app:1.0 # {"$imagepolicy": "a:b"} # x"##, false),
+        ] {
+            assert_eq!(is_commented_out(line), expected, "{line}");
+        }
+    }
 
     #[test]
     fn the_comment_is_found_on_its_line() {

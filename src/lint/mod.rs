@@ -25,7 +25,7 @@ pub use finding::{Finding, Place, Rule};
 pub use source::{Role, Source};
 
 use finding::Findings;
-use kustomize::Kustomizations;
+use kustomize::{Kustomizations, Renaming};
 use marker::Markers;
 use object::{Kind, Object, visit_nested};
 use policy_names::{GivenName, PolicyNames};
@@ -85,7 +85,7 @@ pub fn lint(sources: &[Source]) -> Report {
         named.extend(markers.found.into_iter().map(|found| found.marker.policy));
     }
     for Given { file, name, place, title } in policies {
-        if !named.iter().any(|named| names.may_be(&name, named)) {
+        if !named.iter().any(|named| name.may_be(named)) {
             let sentence = format!("no marker names {title}");
             Findings::new(file, &mut findings).add(place, Rule::UnmarkedPolicy, sentence);
         }
@@ -168,30 +168,31 @@ fn check_objects<'a>(
     let policies = located.iter().filter(|located| located.object.kind == Kind::Policy && !located.is_patch);
     let given = |located: &Located<'a>| Given {
         file: located.file,
-        name: given_name(located.object.node),
+        name: given_name(located.object.node, kustomizations.renaming_of(located.file)),
         place: located.object.place(),
         title: located.object.title(),
     };
     policies.map(given).collect()
 }
 
-fn given_name(node: &Node) -> GivenName {
+fn given_name(node: &Node, renaming: Renaming) -> GivenName {
     let text = |field: &str| node.text_at(&["metadata", field]).unwrap_or_default().to_owned();
     let namespace = Some(text("namespace")).filter(|namespace| !namespace.is_empty());
-    GivenName { namespace, name: text("name") }
+    GivenName { namespace, name: text("name"), renaming }
 }
 
 /// The policies that a marker may name, those included that other programs make of the files.
-fn policy_names<'k>(documents: &[Document<'_>], kustomizations: &'k Kustomizations) -> PolicyNames<'k> {
-    let mut names = PolicyNames::new(kustomizations);
+fn policy_names(documents: &[Document<'_>], kustomizations: &Kustomizations) -> PolicyNames {
+    let mut names = PolicyNames::default();
     for document in documents {
+        let renaming = || kustomizations.renaming_of(document.name);
         for root in &document.roots {
-            visit_nested(root, Kind::Policy, &mut |node| names.add(given_name(node)));
+            visit_nested(root, Kind::Policy, &mut |node| names.add(given_name(node, renaming())));
         }
         if document.error.is_some() && document.text.contains(Kind::Policy.name()) {
-            let guessed =
-                document.values_of("name").map(|name| GivenName { namespace: None, name: name.to_owned() });
-            guessed.for_each(|name| names.add(name));
+            for name in document.values_of("name") {
+                names.add(GivenName { namespace: None, name: name.to_owned(), renaming: renaming() });
+            }
         }
     }
     names

@@ -45,7 +45,7 @@ fn check_range(path: &str, range: Option<&Node>, findings: &mut Findings<'_>) {
 fn check_choice(spec: &Node, findings: &mut Findings<'_>) {
     let Some(choice) = spec.field("policy") else { return };
     let has = |name: &&str| choice.value.at(&[*name]).is_some_and(|node| !node.is_null());
-    if choice.value.is_mapping() && !CHOICES.iter().any(|name| has(&name)) {
+    if choice.value.is_mapping() && !CHOICES.iter().any(has) {
         let sentence = format!("`spec.policy` says nothing to choose by; give one of {}", CHOICES.join(", "));
         findings.add(Place::of(choice.key), Rule::MissingField, sentence);
     }

@@ -1,38 +1,46 @@
 //! The policies that markers can name.
 
-use std::collections::BTreeSet;
-
 use tagboat_api::nearest::nearest;
 
-use super::kustomize::{Kustomizations, fits};
+use super::kustomize::{Renaming, fits};
 use crate::update::PolicyName;
 
 /// The policies among the files.
 ///
 /// A marker names a policy as the cluster has it; a manifest may leave the namespace to a kustomization, and part of
 /// a name to a substitution. So a name counts as known if it may become that of a policy.
-#[derive(Debug)]
-pub(super) struct PolicyNames<'k> {
-    known: BTreeSet<GivenName>,
-    kustomizations: &'k Kustomizations,
+#[derive(Debug, Default)]
+pub(super) struct PolicyNames {
+    known: Vec<GivenName>,
 }
 
-/// A policy's name as its manifest has it.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+/// A policy's name as its manifest has it, and what may become of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct GivenName {
     /// The namespace, if it is given.
     pub(super) namespace: Option<String>,
     /// The name.
     pub(super) name: String,
+    /// What kustomizations may make of the two.
+    pub(super) renaming: Renaming,
 }
 
-impl<'k> PolicyNames<'k> {
-    pub(super) fn new(kustomizations: &'k Kustomizations) -> Self {
-        Self { known: BTreeSet::new(), kustomizations }
+impl GivenName {
+    /// Whether the policy may be the one that is wanted.
+    pub(super) fn may_be(&self, wanted: &PolicyName) -> bool {
+        self.may_be_in(&wanted.namespace)
+            && self.renaming.names(&self.name).iter().any(|name| fits(name, &wanted.name))
     }
 
+    fn may_be_in(&self, namespace: &str) -> bool {
+        let is_own = self.namespace.as_deref().is_none_or(|own| fits(own, namespace));
+        is_own || self.renaming.may_put_into(namespace)
+    }
+}
+
+impl PolicyNames {
     pub(super) fn add(&mut self, name: GivenName) {
-        self.known.insert(name);
+        self.known.push(name);
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -41,18 +49,7 @@ impl<'k> PolicyNames<'k> {
 
     /// Whether a policy of that name may be among the files.
     pub(super) fn knows(&self, wanted: &PolicyName) -> bool {
-        self.known.iter().any(|known| self.may_be(known, wanted))
-    }
-
-    /// Whether a policy may be the one that is wanted.
-    pub(super) fn may_be(&self, known: &GivenName, wanted: &PolicyName) -> bool {
-        self.may_be_in(known, &wanted.namespace)
-            && self.kustomizations.may_be_called(&known.name, &wanted.name)
-    }
-
-    fn may_be_in(&self, known: &GivenName, namespace: &str) -> bool {
-        let is_own = known.namespace.as_deref().is_none_or(|own| fits(own, namespace));
-        is_own || self.kustomizations.is_target(namespace)
+        self.known.iter().any(|known| known.may_be(wanted))
     }
 
     /// The policy that was probably meant, as markers name it: the same name in another namespace, or a near name in
@@ -63,9 +60,10 @@ impl<'k> PolicyNames<'k> {
             format!("{namespace}:{}", known.name)
         };
         let namesake = self.known.iter().find(|known| known.name == wanted.name).map(setter);
-        let neighbours = self.known.iter().filter(|known| self.may_be_in(known, &wanted.namespace));
         let near = || {
-            let name = nearest(&wanted.name, neighbours.map(|known| known.name.as_str()))?;
+            let neighbours = self.known.iter().filter(|known| known.may_be_in(&wanted.namespace));
+            let names: Vec<String> = neighbours.flat_map(|known| known.renaming.names(&known.name)).collect();
+            let name = nearest(&wanted.name, names.iter().map(String::as_str))?;
             Some(format!("{}:{name}", wanted.namespace))
         };
         let whole = || {
@@ -83,12 +81,12 @@ mod tests {
 
     #[test]
     fn near_names_are_found() {
-        let kustomizations = Kustomizations::default();
-        let mut names = PolicyNames::new(&kustomizations);
+        let mut names = PolicyNames::default();
         for (namespace, name) in
             [(Some("flux-system"), "podinfo"), (Some("apps"), "web"), (None, "worker"), (None, "${env}-api")]
         {
-            names.add(GivenName { namespace: namespace.map(str::to_owned), name: name.to_owned() });
+            let (namespace, name) = (namespace.map(str::to_owned), name.to_owned());
+            names.add(GivenName { namespace, name, renaming: Renaming::default() });
         }
         for (wanted, is_known, near) in [
             ("flux-system:podinfo", true, Some("flux-system:podinfo")),

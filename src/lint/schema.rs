@@ -255,7 +255,7 @@ impl Check<'_, '_> {
                     }
                 }
                 "labels" | "annotations" if !field.value.is_null() => {
-                    self.invalid(at, &path, "must be a mapping")
+                    self.invalid(at, &path, "must be a mapping");
                 }
                 "name" | "namespace" => self.text(&path, field.value),
                 name if METADATA.contains(&name) || name.starts_with('$') => {}
