@@ -1,7 +1,7 @@
 //! What kustomizations say about the manifests beside them: which are only patches, and what objects are called in
 //! the cluster.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::object::{Kind, flatten};
 use super::source::{Document, is_filled_in_later, is_kustomization};
@@ -23,7 +23,7 @@ struct Layer {
     /// The directory that it stands in.
     directory: String,
     /// The files and directories that it takes in; `None`: any.
-    resources: Option<Vec<String>>,
+    resources: Option<BTreeSet<String>>,
     renaming: Renaming,
 }
 
@@ -92,30 +92,52 @@ impl Kustomizations {
         self.patched.contains(&kind)
     }
 
+    /// Follows the resources of each kustomization that renames, through those of others; to be called when all are
+    /// read.
+    pub(super) fn follow_resources(&mut self) {
+        let mut in_directory: BTreeMap<&str, Vec<&BTreeSet<String>>> = BTreeMap::new();
+        for layer in &self.layers {
+            in_directory.entry(&layer.directory).or_default().extend(&layer.resources);
+        }
+        let reached = |layer: &Layer| {
+            let mut reached = layer.resources.clone()?;
+            let mut open: Vec<String> = reached.iter().cloned().collect();
+            while let Some(path) = open.pop() {
+                let below =
+                    in_directory.range(path.as_str()..).take_while(|(other, _)| other.starts_with(&path));
+                let inner = below.filter(|(other, _)| **other == path || is_below(other, &path));
+                for resource in inner.flat_map(|(_, resources)| resources.iter().copied().flatten()) {
+                    if reached.insert(resource.clone()) {
+                        open.push(resource.clone());
+                    }
+                }
+            }
+            Some(reached)
+        };
+        let renaming = self.layers.iter().filter(|layer| layer.renaming != Renaming::default());
+        let followed = renaming.map(|layer| Layer {
+            directory: layer.directory.clone(),
+            resources: reached(layer),
+            renaming: layer.renaming.clone(),
+        });
+        self.layers = followed.collect();
+    }
+
     /// What may become of the names of the objects in a file.
     pub(super) fn renaming_of(&self, file: &str) -> Renaming {
         let file = tidy(file.split('/'));
         let mut renaming = Renaming::default();
-        for index in 0..self.layers.len() {
-            if self.takes_in(index, &file, &mut BTreeSet::new()) {
-                renaming.add(&self.layers[index].renaming);
+        for layer in &self.layers {
+            let takes_in = |resources: &BTreeSet<String>| {
+                let mut ways =
+                    std::iter::successors(Some(file.as_str()), |path| Some(path.rsplit_once('/')?.0));
+                resources.contains("") || ways.any(|path| resources.contains(path))
+            };
+            if layer.resources.as_ref().is_none_or(takes_in) {
+                renaming.add(&layer.renaming);
             }
         }
         renaming
-    }
-
-    /// Whether a kustomization takes in a file, perhaps through another kustomization.
-    fn takes_in(&self, index: usize, file: &str, seen: &mut BTreeSet<usize>) -> bool {
-        if !seen.insert(index) {
-            return false;
-        }
-        let Some(resources) = &self.layers[index].resources else { return true };
-        resources.iter().any(|resource| {
-            let is_there = |path: &str| path == resource || is_below(path, resource);
-            let inner = self.layers.iter().enumerate().filter(|(_, layer)| is_there(&layer.directory));
-            let mut inner = inner.filter(|(_, layer)| layer.resources.is_some()).map(|(index, _)| index);
-            is_there(file) || inner.any(|index| self.takes_in(index, file, seen))
-        })
     }
 }
 

@@ -19,7 +19,7 @@ mod selector;
 pub mod source;
 mod template;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 pub use finding::{Finding, Place, Rule};
 pub use source::{Role, Source};
@@ -60,6 +60,7 @@ pub fn lint(sources: &[Source]) -> Report {
     }
     let mut kustomizations = Kustomizations::default();
     documents.iter().for_each(|document| kustomizations.read(document));
+    kustomizations.follow_resources();
     let policies = check_objects(&documents, &kustomizations, &mut findings);
     let names = policy_names(&documents, &kustomizations);
     let mut named: BTreeSet<PolicyName> = BTreeSet::new();
@@ -85,7 +86,7 @@ pub fn lint(sources: &[Source]) -> Report {
         named.extend(markers.found.into_iter().map(|found| found.marker.policy));
     }
     for Given { file, name, place, title } in policies {
-        if !named.iter().any(|named| name.may_be(named)) {
+        if !name.name.is_empty() && !is_named(&name, &named) {
             let sentence = format!("no marker names {title}");
             Findings::new(file, &mut findings).add(place, Rule::UnmarkedPolicy, sentence);
         }
@@ -93,6 +94,12 @@ pub fn lint(sources: &[Source]) -> Report {
     findings.sort();
     findings.dedup();
     Report { findings, lacks_policies: names.is_empty() && !named.is_empty() }
+}
+
+/// Whether one of the policies that markers name may be this one.
+fn is_named(policy: &GivenName, named: &BTreeSet<PolicyName>) -> bool {
+    let as_given = policy.as_given();
+    as_given.is_some_and(|name| named.contains(&name)) || named.iter().any(|named| policy.may_be(named))
 }
 
 /// A policy that markers are looked for.
@@ -151,15 +158,19 @@ fn check_objects<'a>(
             located.push(Located { file: document.name, object, is_patch, missing });
         }
     }
+    let mut namesakes: BTreeMap<(Kind, &str), Vec<&Located<'a>>> = BTreeMap::new();
+    for one in &located {
+        // The namespace may be filled in.
+        namesakes.entry((one.object.kind, one.object.name())).or_default().push(one);
+    }
     for Located { file, object, is_patch, missing } in &located {
         let mut findings = Findings::new(file, found);
-        let others: Vec<&Located<'a>> =
-            located.iter().filter(|other| other.file != *file && other.object.is_namesake(object)).collect();
+        let others = namesakes[&(object.kind, object.name())].iter().filter(|other| other.file != *file);
         let is_patched = *is_patch || kustomizations.patches_kind(object.kind);
-        policy::check(object, !is_patched && others.is_empty(), &mut findings);
+        policy::check(object, !is_patched && others.clone().next().is_none(), &mut findings);
         for field in missing.iter().filter(|_| !is_patched) {
             // What one of two files leaves out, the other may have: a base and what is laid over it.
-            if others.iter().all(|other| other.missing.contains(field)) {
+            if others.clone().all(|other| other.missing.contains(field)) {
                 let sentence = format!("{} lacks `{}`, which is required", object.title(), field.path);
                 findings.add(field.place, Rule::MissingField, sentence);
             }

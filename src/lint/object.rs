@@ -65,15 +65,14 @@ impl<'n> Object<'n> {
         Place::of(self.node.at(&["metadata", "name"]).unwrap_or(self.node))
     }
 
-    /// Kind, namespace and name.
+    /// Kind, namespace and name, as far as they are there.
     pub(super) fn title(&self) -> String {
-        let namespace = self.namespace().map(|namespace| format!("{namespace}/")).unwrap_or_default();
-        format!("{} {namespace}{}", self.kind.name(), self.name())
-    }
-
-    /// Whether another object has the same kind and name; the namespace may be filled in.
-    pub(super) fn is_namesake(&self, other: &Self) -> bool {
-        self.kind == other.kind && self.name() == other.name()
+        let kind = self.kind.name();
+        match (self.namespace(), self.name()) {
+            (_, "") => kind.to_owned(),
+            (None, name) => format!("{kind} {name}"),
+            (Some(namespace), name) => format!("{kind} {namespace}/{name}"),
+        }
     }
 
     /// Whether it says of itself that it is a patch of another: a directive of strategic merges.

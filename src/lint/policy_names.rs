@@ -1,5 +1,7 @@
 //! The policies that markers can name.
 
+use std::collections::HashSet;
+
 use tagboat_api::nearest::nearest;
 
 use super::kustomize::{Renaming, fits};
@@ -12,6 +14,8 @@ use crate::update::PolicyName;
 #[derive(Debug, Default)]
 pub(super) struct PolicyNames {
     known: Vec<GivenName>,
+    /// The names that are given whole, for most markers name one of them.
+    as_given: HashSet<PolicyName>,
 }
 
 /// A policy's name as its manifest has it, and what may become of it.
@@ -26,6 +30,12 @@ pub(super) struct GivenName {
 }
 
 impl GivenName {
+    /// The name as it stands there, if it is whole.
+    pub(super) fn as_given(&self) -> Option<PolicyName> {
+        let namespace = self.namespace.clone()?;
+        Some(PolicyName { namespace, name: self.name.clone() })
+    }
+
     /// Whether the policy may be the one that is wanted.
     pub(super) fn may_be(&self, wanted: &PolicyName) -> bool {
         self.may_be_in(&wanted.namespace)
@@ -40,6 +50,7 @@ impl GivenName {
 
 impl PolicyNames {
     pub(super) fn add(&mut self, name: GivenName) {
+        self.as_given.extend(name.as_given());
         self.known.push(name);
     }
 
@@ -49,7 +60,7 @@ impl PolicyNames {
 
     /// Whether a policy of that name may be among the files.
     pub(super) fn knows(&self, wanted: &PolicyName) -> bool {
-        self.known.iter().any(|known| known.may_be(wanted))
+        self.as_given.contains(wanted) || self.known.iter().any(|known| known.may_be(wanted))
     }
 
     /// The policy that was probably meant, as markers name it: the same name in another namespace, or a near name in

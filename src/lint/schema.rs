@@ -1,5 +1,7 @@
 //! The fields of an object, held against the schema of its kind.
 
+use std::collections::{HashMap, HashSet};
+
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     CustomResourceDefinition, JSONSchemaProps, JSONSchemaPropsOrArray, JSONSchemaPropsOrBool,
 };
@@ -93,6 +95,9 @@ impl Schemas {
             }
         }
         check.duplicates(object.node, "");
+        if object.name().is_empty() && object.node.text_at(&["metadata", "generateName"]).is_none() {
+            check.missing.push(Missing { path: "metadata.name".to_owned(), place: Place::of(object.node) });
+        }
         if let Some(spec) = object.node.field("spec")
             && object.kind == Kind::Automation
             && spec.value.is_mapping()
@@ -156,6 +161,7 @@ impl Check<'_, '_> {
 
     fn mapping(&mut self, path: &str, node: &Node, schema: &JSONSchemaProps, key: Place) {
         let fields = node.fields();
+        let present: HashSet<&str> = fields.iter().map(|field| field.name).collect();
         let named = schema.properties.as_ref();
         for field in &fields {
             let path = format!("{path}.{}", field.name);
@@ -169,7 +175,7 @@ impl Check<'_, '_> {
                 if field.name.starts_with('$') || others.clone().any(|other| other == field.name) {
                     continue;
                 }
-                let is_free = |name: &&str| fields.iter().all(|field| field.name != *name);
+                let is_free = |name: &&str| !present.contains(name);
                 let near =
                     nearest(field.name, named.keys().map(String::as_str).chain(others).filter(is_free));
                 // Flux may have given GitRepository more fields than are known here; a slip is one all the same.
@@ -276,15 +282,18 @@ impl Check<'_, '_> {
     /// A field that is given twice: Kubernetes' tools refuse the file, or take either.
     fn duplicates(&mut self, node: &Node, path: &str) {
         if let Content::Mapping(entries) = &node.content {
-            for (index, (key, value)) in entries.iter().enumerate() {
+            let mut first: HashMap<&str, usize> = HashMap::new();
+            for (key, value) in entries {
                 let Some(name) = key.text() else { continue };
                 let path = if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
-                let earlier = entries[..index].iter().find(|(key, _)| key.text() == Some(name));
-                if let Some((first, _)) = earlier
-                    && name != "<<"
-                {
-                    let sentence = format!("`{path}` is given twice, first on line {}; keep one", first.line);
-                    self.findings.add(Place::of(key), Rule::DuplicateField, sentence);
+                match first.get(name) {
+                    Some(line) if name != "<<" => {
+                        let sentence = format!("`{path}` is given twice, first on line {line}; keep one");
+                        self.findings.add(Place::of(key), Rule::DuplicateField, sentence);
+                    }
+                    _ => {
+                        first.insert(name, key.line);
+                    }
                 }
                 self.duplicates(value, &path);
             }
