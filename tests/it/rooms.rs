@@ -30,8 +30,18 @@ const ORDER: [&str; 19] = [
 ];
 
 /// Rooms that take values and give values.
-const PURE: [&str; 10] =
-    ["secret", "sentence", "failing", "permissions", "reference", "yaml", "policy", "update", "message", "lint"];
+const PURE: [&str; 10] = [
+    "secret",
+    "sentence",
+    "failing",
+    "permissions",
+    "reference",
+    "yaml",
+    "policy",
+    "update",
+    "message",
+    "lint",
+];
 
 /// What no pure room may name.
 const IMPURE: [&str; 16] = [
