@@ -5,6 +5,7 @@ pub mod controller;
 pub mod directory;
 pub mod failing;
 pub mod git;
+pub mod lint;
 pub mod message;
 pub mod metrics;
 pub mod objects;

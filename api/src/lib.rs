@@ -11,6 +11,7 @@
 //! | [`v1beta2`] | what the older version of the kinds has that v1 has not |
 //! | [`crds`] | the CustomResourceDefinitions, and the files they are kept in |
 //! | [`settings`] | our own settings: the annotations `tagboat.dev/…` |
+//! | [`mod@nearest`] | which known name was probably meant |
 //! | [`mod@unknown_fields`] | which fields of a manifest file the schema does not have |
 //!
 //! Two rules hold for all types. A field that is not known here is ignored, and an enumeration takes a value it
@@ -26,7 +27,7 @@ pub mod crds;
 pub mod duration;
 mod fields;
 pub mod git_repository;
-mod nearest;
+pub mod nearest;
 mod null;
 mod open_enum;
 pub mod policy;

@@ -3,7 +3,8 @@
 /// The known name that is close enough to `name` to be a likely spelling mistake, or nothing.
 ///
 /// Letter case counts like any other difference. Of several equally close names the first one wins.
-pub(crate) fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+#[must_use]
+pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let mut best: Option<(usize, &str)> = None;
     for candidate in known {
         let distance = edit_distance(name, candidate);

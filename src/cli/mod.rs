@@ -10,6 +10,7 @@ mod diff;
 mod failure;
 mod given;
 mod inputs;
+mod lint;
 mod outcome;
 mod progress;
 mod rbac;
@@ -47,6 +48,7 @@ enum Command {
     Run(run::RunArguments),
     Update(update::UpdateArguments),
     Render(render::RenderArguments),
+    Lint(lint::LintArguments),
     Controller(controller::ControllerArguments),
     Demo(demo::DemoArguments),
     Crds(crds::CrdsArguments),
@@ -71,6 +73,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Run(arguments) => run::run(&arguments),
         Command::Update(arguments) => update::run(&arguments),
         Command::Render(arguments) => render::run(&arguments),
+        Command::Lint(arguments) => lint::run(&arguments),
         Command::Controller(arguments) => controller::run(&arguments),
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Crds(arguments) => crds::run(&arguments),

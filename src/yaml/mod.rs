@@ -6,8 +6,10 @@
 //! splices of a few bytes ([`splice`], [`plain`]), and afterwards proves on the new bytes that nothing but
 //! the wanted values changed ([`fingerprint`]).
 //!
-//! The parser underneath (`granit-parser`) is named in [`reader`], [`walk`], [`scalar`], [`fingerprint`] and
-//! [`error`] only.
+//! Those who only look get a file as trees of nodes with their places ([`mod@tree`]).
+//!
+//! The parser underneath (`granit-parser`) is named in [`reader`], [`walk`], [`mod@tree`], [`scalar`],
+//! [`fingerprint`] and [`error`] only.
 
 pub mod attachment;
 pub mod comment;
@@ -21,6 +23,7 @@ pub mod plain;
 pub mod reader;
 pub mod scalar;
 pub mod splice;
+pub mod tree;
 pub mod walk;
 
 pub use comment::Comment;
@@ -30,4 +33,5 @@ pub use limits::Limits;
 pub use path::Step;
 pub use scalar::{Scalar, Style};
 pub use splice::{Splice, apply};
+pub use tree::{Node, trees};
 pub use walk::{Visit, Walk, fingerprint_of};

@@ -12,6 +12,7 @@ mod git_hosts;
 mod golden;
 mod help;
 mod links;
+mod lint;
 mod manual;
 mod mirrors;
 mod paths;

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The rooms from top to bottom; a room may use those above it.
-const ORDER: [&str; 18] = [
+const ORDER: [&str; 19] = [
     "secret",
     "metrics",
     "telemetry",
@@ -23,14 +23,25 @@ const ORDER: [&str; 18] = [
     "git",
     "objects",
     "reconcile",
+    "lint",
     "controller",
     "web",
     "cli",
 ];
 
 /// Rooms that take values and give values.
-const PURE: [&str; 9] =
-    ["secret", "sentence", "failing", "permissions", "reference", "yaml", "policy", "update", "message"];
+const PURE: [&str; 10] = [
+    "secret",
+    "sentence",
+    "failing",
+    "permissions",
+    "reference",
+    "yaml",
+    "policy",
+    "update",
+    "message",
+    "lint",
+];
 
 /// What no pure room may name.
 const IMPURE: [&str; 16] = [

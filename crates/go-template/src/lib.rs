@@ -14,6 +14,7 @@
 //! takes bytes that are no UTF-8 for no characters, and its names of Unicode's classes are the `regex` crate's; of what a
 //! time can do, what dates in text need is there.
 
+mod asked;
 mod budget;
 mod clock;
 mod error;
@@ -29,6 +30,7 @@ mod text;
 mod unicode;
 mod value;
 
+pub use asked::AskedField;
 pub use budget::Limits;
 pub use error::TemplateError;
 pub use functions::names as function_names;

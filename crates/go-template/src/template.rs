@@ -57,11 +57,21 @@ impl Template {
         self.trees.get(name).map(Vec::as_slice)
     }
 
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
     /// The line and column of a place, as errors name them.
     pub(crate) fn location(&self, at: usize) -> String {
+        let (line, column) = self.line_and_column(at);
+        format!("{}:{line}:{column}", self.name)
+    }
+
+    /// The line of a place, counted from 1, and its column in bytes, counted from 0.
+    pub(crate) fn line_and_column(&self, at: usize) -> (usize, usize) {
         let before = &self.text[..at];
         let line = before.matches('\n').count() + 1;
         let column = at - before.rfind('\n').map_or(0, |line_break| line_break + 1);
-        format!("{}:{line}:{column}", self.name)
+        (line, column)
     }
 }

@@ -1,0 +1,245 @@
+//! Which fields of its data a template asks for, as far as its text alone tells.
+//!
+//! Rendering shows only what the branches taken ask for. This follows all of them: the dot and variables are known as
+//! ways of fields from the data, or not at all. What is known is certain, so a field that is named here is asked for
+//! whenever its branch is taken; what an element of a list, or the result of a function, is asked for is not listed.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use crate::syntax::{Branch, BranchKind, Command, Name, Node, Pipe, Term, Variable};
+use crate::template::Template;
+
+/// A longer way is not followed: a template that calls itself could make it ever longer.
+const LONGEST_WAY: usize = 16;
+
+/// A field that a template asks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AskedField {
+    /// The fields on the way to it from the data, and itself.
+    pub way: Vec<Arc<str>>,
+    /// How many of the fields are asked for here; those before them led to the dot or a variable.
+    pub own: usize,
+    /// The line of the template, counted from 1.
+    pub line: usize,
+    /// The column in bytes, counted from 0, as in errors.
+    pub column: usize,
+}
+
+/// Fields from the data to a value.
+type Way = Vec<Arc<str>>;
+
+impl Template {
+    /// The fields that the template, and those that it calls, ask of the data, in no particular order.
+    #[must_use]
+    pub fn asked_fields(&self) -> Vec<AskedField> {
+        let mut asking = Asking { template: self, asked: Vec::new(), called: HashSet::new() };
+        asking.call(&self.name().into(), Way::new());
+        asking.asked
+    }
+}
+
+struct Asking<'t> {
+    template: &'t Template,
+    asked: Vec<AskedField>,
+    /// Templates that were looked at, with their data.
+    called: HashSet<(Name, Way)>,
+}
+
+/// What is known where a node stands.
+struct Known {
+    dot: Option<Way>,
+    /// The variables, inner ones last.
+    variables: Vec<(Arc<str>, Option<Way>)>,
+}
+
+impl Asking<'_> {
+    fn call(&mut self, name: &Name, data: Way) {
+        if data.len() > LONGEST_WAY || !self.called.insert((name.clone(), data.clone())) {
+            return;
+        }
+        let Some(nodes) = self.template.tree(name) else { return };
+        let mut known = Known { dot: Some(data.clone()), variables: vec![("$".into(), Some(data))] };
+        self.nodes(nodes, &mut known);
+    }
+
+    fn nodes(&mut self, nodes: &[Node], known: &mut Known) {
+        for node in nodes {
+            match node {
+                Node::Action { pipe, .. } => {
+                    self.pipe(pipe, known);
+                }
+                Node::Branch(branch) => self.branch(branch, known),
+                Node::Template { name, pipe: Some(pipe), .. } => {
+                    if let Some(data) = self.pipe(pipe, known) {
+                        self.call(name, data);
+                    }
+                }
+                Node::Template { .. } | Node::Text { .. } | Node::Break { .. } | Node::Continue { .. } => {}
+            }
+        }
+    }
+
+    fn branch(&mut self, branch: &Branch, known: &mut Known) {
+        let variables = known.variables.len();
+        let value = self.pipe(&branch.pipe, known);
+        let inner = known.variables.len();
+        let dot = known.dot.clone();
+        match branch.kind {
+            BranchKind::If => {}
+            BranchKind::With => known.dot = value,
+            BranchKind::Range => {
+                known.dot = None;
+                known.variables[variables..].iter_mut().for_each(|(_, way)| *way = None);
+            }
+        }
+        self.nodes(&branch.body, known);
+        known.dot = dot;
+        known.variables.truncate(inner);
+        if let Some(nodes) = &branch.otherwise {
+            self.nodes(nodes, known);
+        }
+        known.variables.truncate(variables);
+    }
+
+    /// Looks at all parts of a pipe; gives the way to its value, if that is known.
+    fn pipe(&mut self, pipe: &Pipe, known: &mut Known) -> Option<Way> {
+        let mut value = None;
+        for (index, command) in pipe.commands.iter().enumerate() {
+            let result = self.command(command, known);
+            // A value that is piped on goes into a function.
+            value = if index == 0 && pipe.commands.len() == 1 { result } else { None };
+        }
+        for variable in &pipe.variables {
+            if pipe.is_assignment {
+                known.assign(&variable.name, value.as_ref());
+            } else {
+                known.variables.push((Arc::clone(&variable.name), value.clone()));
+            }
+        }
+        value
+    }
+
+    fn command(&mut self, command: &Command, known: &mut Known) -> Option<Way> {
+        let mut first = None;
+        for (index, term) in command.terms.iter().enumerate() {
+            let way = self.term(term, known);
+            if index == 0 && command.terms.len() == 1 {
+                first = way;
+            }
+        }
+        first
+    }
+
+    fn term(&mut self, term: &Term, known: &mut Known) -> Option<Way> {
+        match term {
+            Term::Dot { .. } => known.dot.clone(),
+            Term::Field { at, fields } => {
+                let way = known.dot.clone();
+                self.ask(way, fields, *at)
+            }
+            Term::Variable(Variable { at, name, fields }) => {
+                let way = known.variable(name);
+                self.ask(way, fields, *at)
+            }
+            Term::Chain { at, head, fields } => {
+                let way = self.term(head, known);
+                self.ask(way, fields, *at)
+            }
+            Term::Pipe(pipe) => {
+                let variables = known.variables.len();
+                let way = self.pipe(pipe, known);
+                known.variables.truncate(variables);
+                way
+            }
+            Term::Bool { .. }
+            | Term::Identifier { .. }
+            | Term::Nil { .. }
+            | Term::Number { .. }
+            | Term::String { .. } => None,
+        }
+    }
+
+    /// Takes note of fields that are asked of the value at the end of a way.
+    fn ask(&mut self, way: Option<Way>, fields: &[Arc<str>], at: usize) -> Option<Way> {
+        let mut way = way?;
+        let Some(first) = fields.first() else { return Some(way) };
+        way.extend(fields.iter().cloned());
+        let (line, column) = self.template.line_and_column(self.start_of(first, at));
+        self.asked.push(AskedField { way: way.clone(), own: fields.len(), line, column });
+        Some(way)
+    }
+
+    /// Where the first field stands; the place of several is that of the second one.
+    fn start_of(&self, field: &str, at: usize) -> usize {
+        let text = self.template.text();
+        let field = format!(".{field}");
+        if text[at..].starts_with(&field) {
+            return at;
+        }
+        text[..at].rfind(&field).or_else(|| text[at..].find(&field).map(|behind| at + behind)).unwrap_or(at)
+    }
+}
+
+impl Known {
+    fn variable(&self, name: &str) -> Option<Way> {
+        let found = self.variables.iter().rev().find(|(known, _)| **known == *name);
+        found.and_then(|(_, way)| way.clone())
+    }
+
+    /// After an assignment, which may be in a branch that is not taken, a variable is known only if nothing changed.
+    fn assign(&mut self, name: &str, value: Option<&Way>) {
+        let found = self.variables.iter_mut().rev().find(|(known, _)| **known == *name);
+        if let Some((_, way)) = found
+            && way.as_ref() != value
+        {
+            *way = None;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked(text: &str) -> Vec<String> {
+        let template = Template::parse("t", text).unwrap();
+        let asked = template.asked_fields().into_iter();
+        asked.map(|field| format!("{}:{} {}", field.line, field.column, field.way.join("."))).collect()
+    }
+
+    #[test]
+    fn every_branch_is_followed() {
+        for (text, expected) in [
+            ("{{ .A.B }}", &["1:3 A.B"][..]),
+            ("{{ $.A.B.C }}", &["1:4 A.B.C"]),
+            ("{{ if false }}\n{{ .A }}{{ else }} {{ .B }}{{ end }}", &["2:3 A", "2:22 B"]),
+            ("{{ with .A }}{{ .B }}{{ else }}{{ .C }}{{ end }}", &["1:8 A", "1:16 A.B", "1:38 C"]),
+            ("{{ with $a := .A }}{{ $a.B }}{{ $.C }}{{ end }}", &["1:14 A", "1:24 A.B", "1:33 C"]),
+            ("{{ range .A }}{{ .B }}{{ $.C }}{{ else }}{{ .D }}{{ end }}", &["1:9 A", "1:26 C", "1:44 D"]),
+            ("{{ range $k, $v := .A }}{{ $v.B }}{{ end }}", &["1:19 A"]),
+            ("{{ len .A | printf \"%d\" }}{{ (.B).C }}", &["1:7 A", "1:30 B", "1:33 B.C"]),
+            ("{{ (index .A 0).B }}", &["1:10 A"]),
+            (
+                "{{ define \"x\" }}{{ .B }}{{ $.C }}{{ end }}{{ template \"x\" .A }}",
+                &["1:60 A", "1:19 A.B", "1:28 A.C"],
+            ),
+            ("{{ define \"x\" }}{{ .B }}{{ end }}", &[]),
+            ("{{ define \"x\" }}{{ .B }}{{ template \"x\" .B }}{{ end }}", &[]),
+            (
+                "{{ $x := . }}{{ $x.A }}{{ if .C }}{{ $x = .B }}{{ end }}{{ $x.D }}",
+                &["1:18 A", "1:29 C", "1:42 B"],
+            ),
+            ("{{ .A.B \"x\" .C }}", &["1:3 A.B", "1:12 C"]),
+            ("no template", &[]),
+        ] {
+            assert_eq!(asked(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_template_that_calls_itself_comes_to_an_end() {
+        let text = "{{ define \"x\" }}{{ template \"x\" .A }}{{ end }}{{ template \"x\" . }}";
+        assert_eq!(asked(text).len(), LONGEST_WAY + 1);
+    }
+}

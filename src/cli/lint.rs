@@ -1,0 +1,106 @@
+//! `tagboat lint`: look for what would go wrong.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use serde::Serialize;
+
+use super::Failure;
+use super::count::count;
+use super::terminal::{Palette, print, printable, say};
+use super::update::{OutputFormat, to_json};
+use crate::lint::{Finding, Report, lint};
+
+mod sources;
+
+/// Look for mistakes in manifests, markers and templates
+///
+/// Reads YAML files (and templates of commit messages that are named), and says what would go wrong: unknown fields
+/// and annotations, values that are refused, templates that fail on sample data or use removed fields, markers that
+/// name no policy, policies that no marker names. Give all that belongs together: markers are looked up among the
+/// policies of all paths.
+///
+/// Each finding is one line: FILE:LINE:COLUMN: RULE: SENTENCE. docs/lint.md describes the rules.
+///
+/// Exit status: 0 nothing found, 1 findings (a file that cannot be read is one), 2 wrong usage (a path that does not
+/// exist is one).
+#[derive(Debug, Args)]
+pub(super) struct LintArguments {
+    /// Files, directories (all YAML files below them), or - for standard input; a file named *.tmpl, *.gotmpl, *.hbs
+    /// or *.handlebars is a template
+    #[arg(value_name = "PATH", required = true)]
+    paths: Vec<PathBuf>,
+
+    /// How to print the findings
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = OutputFormat::Text)]
+    output: OutputFormat,
+}
+
+/// A finding as JSON has it.
+#[derive(Debug, Serialize)]
+struct Entry<'a> {
+    file: &'a str,
+    line: usize,
+    column: usize,
+    rule: &'static str,
+    message: &'a str,
+}
+
+pub(super) fn run(arguments: &LintArguments) -> Result<(), Failure> {
+    let sources = sources::collect(&arguments.paths)?;
+    for warning in &sources.warnings {
+        say(&format!("warning: {warning}"));
+    }
+    let report = lint(&sources.files);
+    let text = match arguments.output {
+        OutputFormat::Text => text(&report.findings, Palette::for_output()),
+        OutputFormat::Json => json(&report.findings),
+    };
+    let printed = print(&text);
+    summarize(&report, sources.number());
+    let done = if report.findings.is_empty() { Ok(()) } else { Err(Failure::Failed(Vec::new())) };
+    Failure::after(printed, done)
+}
+
+fn text(findings: &[Finding], palette: Palette) -> String {
+    let mut text = String::new();
+    for Finding { file, place, rule, message } in findings {
+        let place = format!("{}:{}:{}", printable(file), place.line, place.column);
+        let Palette { place: colour, reset, .. } = palette;
+        text.push_str(&format!("{colour}{place}{reset}: {}: {}\n", rule.name(), one_line(message)));
+    }
+    text
+}
+
+/// A sentence on one line: what a file holds must not begin another.
+fn one_line(message: &str) -> String {
+    printable(&message.replace('\t', " "))
+}
+
+fn json(findings: &[Finding]) -> String {
+    to_json(&findings.iter().map(entry).collect::<Vec<_>>())
+}
+
+fn entry(finding: &Finding) -> Entry<'_> {
+    Entry {
+        file: &finding.file,
+        line: finding.place.line,
+        column: finding.place.column,
+        rule: finding.rule.name(),
+        message: &finding.message,
+    }
+}
+
+fn summarize(report: &Report, files: usize) {
+    if report.lacks_policies {
+        say(
+            "hint: there is no ImagePolicy in the files, so no marker can be looked up; give the path of the \
+             policies as well",
+        );
+    }
+    let found = match report.findings.len() {
+        0 => "nothing found".to_owned(),
+        number => count(number, "finding"),
+    };
+    say(&format!("{found}; {} read", count(files, "file")));
+}

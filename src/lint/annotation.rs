@@ -1,0 +1,78 @@
+//! Annotations of ours, held against the table of settings.
+
+use std::collections::BTreeMap;
+
+use tagboat_api::nearest::nearest;
+use tagboat_api::settings::{
+    AutomationSettings, KindSettings, PREFIX, PolicySettings, RepositorySettings, SettingError, SettingErrors,
+};
+
+use super::finding::{Findings, Place, Rule, hint};
+use super::object::{Kind, Object};
+use super::source::is_filled_in_later;
+use crate::yaml::tree::Field;
+
+/// Looks at the annotations of an object that are ours, or nearly so.
+pub(super) fn check(object: &Object<'_>, findings: &mut Findings<'_>) {
+    let Some(annotations) = object.node.at(&["metadata", "annotations"]) else { return };
+    let fields = annotations.fields();
+    for field in fields.iter().filter(|field| !field.name.starts_with(PREFIX)) {
+        check_prefix(field, findings);
+    }
+    let own: BTreeMap<String, String> = fields
+        .iter()
+        .filter(|field| field.name.starts_with(PREFIX))
+        .filter_map(|field| Some((field.name.to_owned(), field.value.text()?.to_owned())))
+        .collect();
+    for error in errors(object.kind, &own) {
+        if matches!(&error, SettingError::BadValue { value, .. } if is_filled_in_later(value)) {
+            continue;
+        }
+        let (name, rule) = match &error {
+            SettingError::Unknown { annotation, .. } => (annotation.clone(), Rule::UnknownAnnotation),
+            SettingError::BadValue { setting, .. } => {
+                (format!("{PREFIX}{}", setting.name), Rule::InvalidAnnotation)
+            }
+        };
+        let place = annotations.field(&name).map_or_else(
+            || object.place(),
+            |field| match rule {
+                Rule::InvalidAnnotation => Place::of(field.value),
+                _ => Place::of(field.key),
+            },
+        );
+        findings.add(place, rule, error.to_string());
+    }
+}
+
+/// A slip in what the names of our annotations begin with.
+fn check_prefix(field: &Field<'_>, findings: &mut Findings<'_>) {
+    let Some((prefix, name)) = field.name.split_once('/') else { return };
+    let ours = PREFIX.trim_end_matches('/');
+    if nearest(prefix, [ours]).is_some() {
+        let hint = hint(Some(&format!("{PREFIX}{name}")));
+        findings.add(
+            Place::of(field.key),
+            Rule::UnknownAnnotation,
+            format!("annotation {} is nobody's{hint}", field.name),
+        );
+    }
+}
+
+fn errors(kind: Kind, annotations: &BTreeMap<String, String>) -> Vec<SettingError> {
+    let listed =
+        |errors: Option<SettingErrors>| errors.map(|errors| errors.errors().to_vec()).unwrap_or_default();
+    match kind {
+        Kind::Automation => listed(AutomationSettings::from_annotations(annotations).err()),
+        Kind::Policy => listed(PolicySettings::from_annotations(annotations).err()),
+        Kind::Repository => listed(RepositorySettings::from_annotations(annotations).err()),
+        Kind::GitRepository => {
+            let table = KindSettings { kind: Kind::GitRepository.name(), settings: &[] };
+            let unknown = |(annotation, value): (&String, &String)| {
+                let (annotation, value) = (annotation.clone(), value.clone());
+                SettingError::Unknown { annotation, value, table }
+            };
+            annotations.iter().map(unknown).collect()
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! Markers, each held against the policies that there are.
+
+use std::collections::BTreeMap;
+
+use super::finding::{Findings, Place, Rule, hint};
+use super::policy_names::PolicyNames;
+use super::source::Document;
+use crate::reference::ImageReference;
+use crate::update::file::{FileOutcome, update_file};
+use crate::update::marker::{self, Field, Marker, NoMarker};
+use crate::update::{MarkerOutcome, Policy, PolicyName, Setters};
+use crate::yaml::{Limits, YamlError};
+
+/// The parts that a marker can ask for.
+const FIELDS: [&str; 4] = ["tag", "name", "digest", "tag@digest"];
+
+/// An image to try markers with: its digest makes the longest text of each part.
+const SAMPLE: &str = "registry.example.com/sample:1.0.0@sha256:\
+                      0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
+
+/// The markers of a file, and what was found without a look at policies.
+#[derive(Debug, Default)]
+pub(super) struct Markers {
+    /// Each marker that can be read, with the line it stands on and whether it has a value there.
+    pub(super) found: Vec<Found>,
+    near_misses: Vec<(usize, NoMarker)>,
+}
+
+/// A marker in a file.
+#[derive(Debug)]
+pub(super) struct Found {
+    line: usize,
+    pub(super) marker: Marker,
+    is_placed: bool,
+}
+
+impl Markers {
+    /// Finds the markers of a file.
+    ///
+    /// # Errors
+    ///
+    /// When the file has markers and cannot be read as YAML.
+    pub(super) fn read(document: &Document<'_>, limits: &Limits) -> Result<Self, YamlError> {
+        if !document.has_marker() {
+            let lines = marker::lines_without_quotes(document.text.as_bytes());
+            let near_misses = lines.into_iter().map(|line| (line, NoMarker::NoQuotes)).collect();
+            return Ok(Self { found: Vec::new(), near_misses });
+        }
+        // A trial shows whether a value can take the place: every policy that is named has an image in it.
+        let named = update_file(document.text.as_bytes(), &Setters::default(), limits)?;
+        let setters = trial(&named);
+        let FileOutcome { markers, near_misses, .. } =
+            update_file(document.text.as_bytes(), &setters, limits)?;
+        let found = markers
+            .into_iter()
+            .map(|found| Found {
+                line: found.line,
+                is_placed: found.outcome != MarkerOutcome::NotOnScalar,
+                marker: found.marker,
+            })
+            .collect();
+        Ok(Self { found, near_misses })
+    }
+
+    /// The markers of a file that is not YAML, as far as its lines tell.
+    pub(super) fn guess(document: &Document<'_>) -> Vec<Marker> {
+        let comments =
+            document.text.lines().flat_map(|line| line.match_indices('#').map(|(at, _)| &line[at..]));
+        comments.filter_map(|comment| marker::parse(comment).ok()).collect()
+    }
+
+    /// Looks at each marker.
+    pub(super) fn check(&self, document: &Document<'_>, names: &PolicyNames, findings: &mut Findings<'_>) {
+        let lines: Vec<&str> = document.text.lines().collect();
+        let line_of = |line: usize| lines.get(line - 1).copied().unwrap_or_default();
+        for Found { line, marker, is_placed } in &self.found {
+            let column = column(line_of(*line), |comment| {
+                marker::parse(comment).is_ok_and(|found| found.setter == marker.setter)
+            });
+            let place = Place { line: *line, column };
+            if let Some(sentence) = policy_fault(marker, names) {
+                findings.add(place, Rule::UnknownPolicy, sentence);
+            }
+            if marker.field == Field::Unknown {
+                findings.add(place, Rule::UnknownMarkerField, field_fault(marker));
+            }
+            if !is_placed {
+                let complaint = MarkerOutcome::NotOnScalar.complaint().unwrap_or_default();
+                findings.add(
+                    place,
+                    Rule::MisplacedMarker,
+                    format!("marker `{}`: {complaint}", marker.setter),
+                );
+            }
+        }
+        for (line, cause) in &self.near_misses {
+            if is_commented_out(line_of(*line)) {
+                continue;
+            }
+            let column = column(line_of(*line), |comment| comment.contains(marker::TOKEN));
+            let place = Place { line: *line, column };
+            findings.add(place, Rule::MalformedMarker, format!("the comment is no marker: {cause}"));
+        }
+    }
+}
+
+/// Whether a line is one with a marker behind its value, all of it made a comment.
+fn is_commented_out(line: &str) -> bool {
+    let Some(comment) = line.trim_start_matches([' ', '\t', '\u{feff}']).strip_prefix('#') else {
+        return false;
+    };
+    let comment = comment.trim_start_matches('#').trim_start();
+    let is_content =
+        |text: &str| text.starts_with("- ") || text.contains(": ") || text.trim_end().ends_with(':');
+    let mut inner = comment.match_indices('#').map(|(at, _)| at);
+    inner.any(|at| is_content(&comment[..at]) && marker::parse(&comment[at..]).is_ok())
+}
+
+/// The column of the comment of which something is true.
+fn column(line: &str, is_it: impl Fn(&str) -> bool) -> usize {
+    let mut comments = line.match_indices('#').map(|(at, _)| at);
+    let at = comments.find(|at| {
+        let begins = line[..*at].is_empty() || line[..*at].ends_with([' ', '\t', '\u{feff}']);
+        begins && is_it(&line[*at..])
+    });
+    at.map_or(1, |at| line[..at].chars().filter(|c| *c != '\u{feff}').count() + 1)
+}
+
+fn trial(outcome: &FileOutcome) -> Setters {
+    let image = ImageReference::parse(SAMPLE).expect("the sample is an image with tag and digest");
+    let policy = |policy: &PolicyName| (policy.clone(), Policy::Image(image.clone()));
+    let policies: BTreeMap<_, _> = outcome.markers.iter().map(|found| policy(&found.marker.policy)).collect();
+    Setters::new(policies)
+}
+
+fn policy_fault(marker: &Marker, names: &PolicyNames) -> Option<String> {
+    let Marker { setter, policy, .. } = marker;
+    if policy.name.is_empty() || policy.namespace.is_empty() {
+        let hint = names.nearest(policy).map_or_else(
+            || "; markers name a policy as NAMESPACE:NAME".to_owned(),
+            |nearest| hint(Some(&nearest)),
+        );
+        return Some(format!("marker `{setter}` names no policy{hint}"));
+    }
+    if names.knows(policy) {
+        return None;
+    }
+    let hint = hint(names.nearest(policy).as_deref());
+    Some(format!("marker `{setter}`: there is no ImagePolicy {policy} among the files{hint}"))
+}
+
+fn field_fault(marker: &Marker) -> String {
+    let field = marker.setter.splitn(3, ':').nth(2).unwrap_or_default();
+    let near = tagboat_api::nearest::nearest(field, FIELDS)
+        .or_else(|| FIELDS.into_iter().find(|known| known.eq_ignore_ascii_case(field)));
+    let hint = hint(near);
+    format!(
+        "marker `{}` asks for the part `{field}`, which images do not have; there are {}, or nothing for the whole \
+         reference{hint}",
+        marker.setter,
+        FIELDS.join(", ")
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{column, is_commented_out};
+
+    #[test]
+    fn lines_that_are_commented_out_are_no_slips() {
+        for (line, expected) in [
+            (r##"  # image: app:1.0 # {"$imagepolicy": "a:b"}"##, true),
+            (r##"#- app:1.0 # {"$imagepolicy": "a:b"}"##, true),
+            (r##"# tag: # {"$imagepolicy": "a:b:tag"}"##, true),
+            (r##"image: app:1.0 # pinned: no # {"$imagepolicy": "a:b"}"##, false),
+            (r##"# see {"$imagepolicy": "a:b"}"##, false),
+            (r##"# image: app:1.0 # {"$imagepolicy": "a:b"} # x"##, false),
+        ] {
+            assert_eq!(is_commented_out(line), expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn the_comment_is_found_on_its_line() {
+        let is_marker = |comment: &str| comment.starts_with("# {");
+        assert_eq!(column("image: \"a#b # c\" # {x}", is_marker), 18);
+        assert_eq!(column("ä: b # {x}", is_marker), 6);
+        assert_eq!(column("\u{feff}# {x}", is_marker), 1);
+        assert_eq!(column("# none", is_marker), 1);
+    }
+}

@@ -1,0 +1,210 @@
+//! Files held against rules, without a cluster: what would go wrong, and where.
+//!
+//! [`lint`] takes the files ([`source`]) and gives a [`Report`] of [`finding`]s. Objects are found in them ([`object`])
+//! and held against their schema ([`schema`]), the table of settings ([`annotation`]) and what their controllers refuse
+//! ([`policy`], [`selector`]); templates are rendered ([`template`]), markers looked up among the policies ([`marker`],
+//! [`policy_names`]). What kustomizations say of other files counts ([`kustomize`]): a patch is no whole object.
+//!
+//! A finding is to be one: what may rightly be so, because something else fills it in or defines it, is left alone.
+
+mod annotation;
+pub mod finding;
+mod kustomize;
+mod marker;
+mod object;
+mod policy;
+mod policy_names;
+mod schema;
+mod selector;
+pub mod source;
+mod template;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+pub use finding::{Finding, Place, Rule};
+pub use source::{Role, Source};
+
+use finding::Findings;
+use kustomize::{Kustomizations, Renaming};
+use marker::Markers;
+use object::{Kind, Object, visit_nested};
+use policy_names::{GivenName, PolicyNames};
+use schema::{Missing, Schemas};
+use source::{Charts, Document};
+
+use crate::sentence::chain;
+use crate::update::PolicyName;
+use crate::yaml::{Limits, Node};
+
+/// What a lint comes to.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    /// What was found, by file and place.
+    pub findings: Vec<Finding>,
+    /// Whether there are markers, and no policy that one could name.
+    pub lacks_policies: bool,
+}
+
+/// Holds files against the rules.
+pub fn lint(sources: &[Source]) -> Report {
+    let limits = Limits::default();
+    let mut findings = Vec::new();
+    let documents: Vec<Document<'_>> =
+        sources.iter().filter_map(|source| Document::read(source, &limits)).collect();
+    unreadable(sources, &mut findings);
+    for source in sources {
+        if let (Role::Template(language), Ok(content)) = (source.role, &source.content) {
+            let mut findings = Findings::new(&source.name, &mut findings);
+            template::check_file(content, language, &mut findings);
+        }
+    }
+    let mut kustomizations = Kustomizations::default();
+    documents.iter().for_each(|document| kustomizations.read(document));
+    kustomizations.follow_resources();
+    let policies = check_objects(&documents, &kustomizations, &mut findings);
+    let names = policy_names(&documents, &kustomizations);
+    let mut named: BTreeSet<PolicyName> = BTreeSet::new();
+    for document in documents.iter().filter(|document| document.role == Role::Manifest) {
+        let mut findings = Findings::new(document.name, &mut findings);
+        let read = match &document.error {
+            Some(error) => Err(error.clone()),
+            None => Markers::read(document, &limits),
+        };
+        let markers = match read {
+            Ok(markers) => markers,
+            Err(error) => {
+                if document.matters() {
+                    let place = Place { line: error.line, column: error.column };
+                    let sentence = format!("the file cannot be read as YAML: {}", chain(&error.cause));
+                    findings.add(place, Rule::UnreadableFile, sentence);
+                }
+                named.extend(Markers::guess(document).into_iter().map(|marker| marker.policy));
+                continue;
+            }
+        };
+        markers.check(document, &names, &mut findings);
+        named.extend(markers.found.into_iter().map(|found| found.marker.policy));
+    }
+    for Given { file, name, place, title } in policies {
+        if !name.name.is_empty() && !is_named(&name, &named) {
+            let sentence = format!("no marker names {title}");
+            Findings::new(file, &mut findings).add(place, Rule::UnmarkedPolicy, sentence);
+        }
+    }
+    findings.sort();
+    findings.dedup();
+    Report { findings, lacks_policies: names.is_empty() && !named.is_empty() }
+}
+
+/// Whether one of the policies that markers name may be this one.
+fn is_named(policy: &GivenName, named: &BTreeSet<PolicyName>) -> bool {
+    let as_given = policy.as_given();
+    as_given.is_some_and(|name| named.contains(&name)) || named.iter().any(|named| policy.may_be(named))
+}
+
+/// A policy that markers are looked for.
+struct Given<'a> {
+    file: &'a str,
+    name: GivenName,
+    place: Place,
+    title: String,
+}
+
+/// An object and where it comes from.
+struct Located<'a> {
+    file: &'a str,
+    object: Object<'a>,
+    /// Whether it is only a part of an object that stands elsewhere.
+    is_patch: bool,
+    missing: Vec<Missing>,
+}
+
+/// Files whose bytes cannot be had or are no text, where that is of interest.
+fn unreadable(sources: &[Source], found: &mut Vec<Finding>) {
+    for source in sources.iter().filter(|source| source.role != Role::Context) {
+        let mut findings = Findings::new(&source.name, found);
+        match &source.content {
+            Err(cause) => findings.add(Place::START, Rule::UnreadableFile, cause.as_str()),
+            Ok(content) => {
+                if let Some(place) = source::not_text(content, source.role) {
+                    findings.add(place, Rule::UnreadableFile, "the file is not valid UTF-8 here");
+                }
+            }
+        }
+    }
+}
+
+/// Looks at every object; gives the policies.
+fn check_objects<'a>(
+    documents: &'a [Document<'a>],
+    kustomizations: &Kustomizations,
+    found: &mut Vec<Finding>,
+) -> Vec<Given<'a>> {
+    let schemas = Schemas::new();
+    let mut located: Vec<Located<'a>> = Vec::new();
+    let charts = Charts::among(documents);
+    for document in documents.iter().filter(|document| document.role == Role::Manifest) {
+        if charts.have_template(document.name) {
+            // Helm makes objects of it, and knows what will stand in them.
+            continue;
+        }
+        let mut findings = Findings::new(document.name, found);
+        for object in object::objects(&document.roots, &mut findings) {
+            let is_patch = kustomizations.is_patch(document.name) || object.has_directive();
+            let missing = schemas.check(&object, &mut findings);
+            annotation::check(&object, &mut findings);
+            selector::check(&object, &mut findings);
+            template::check_object(&object, document.text, &mut findings);
+            located.push(Located { file: document.name, object, is_patch, missing });
+        }
+    }
+    let mut namesakes: BTreeMap<(Kind, &str), Vec<&Located<'a>>> = BTreeMap::new();
+    for one in &located {
+        // The namespace may be filled in.
+        namesakes.entry((one.object.kind, one.object.name())).or_default().push(one);
+    }
+    for Located { file, object, is_patch, missing } in &located {
+        let mut findings = Findings::new(file, found);
+        let others = namesakes[&(object.kind, object.name())].iter().filter(|other| other.file != *file);
+        let is_patched = *is_patch || kustomizations.patches_kind(object.kind);
+        policy::check(object, !is_patched && others.clone().next().is_none(), &mut findings);
+        for field in missing.iter().filter(|_| !is_patched) {
+            // What one of two files leaves out, the other may have: a base and what is laid over it.
+            if others.clone().all(|other| other.missing.contains(field)) {
+                let sentence = format!("{} lacks `{}`, which is required", object.title(), field.path);
+                findings.add(field.place, Rule::MissingField, sentence);
+            }
+        }
+    }
+    let policies = located.iter().filter(|located| located.object.kind == Kind::Policy && !located.is_patch);
+    let given = |located: &Located<'a>| Given {
+        file: located.file,
+        name: given_name(located.object.node, kustomizations.renaming_of(located.file)),
+        place: located.object.place(),
+        title: located.object.title(),
+    };
+    policies.map(given).collect()
+}
+
+fn given_name(node: &Node, renaming: Renaming) -> GivenName {
+    let text = |field: &str| node.text_at(&["metadata", field]).unwrap_or_default().to_owned();
+    let namespace = Some(text("namespace")).filter(|namespace| !namespace.is_empty());
+    GivenName { namespace, name: text("name"), renaming }
+}
+
+/// The policies that a marker may name, those included that other programs make of the files.
+fn policy_names(documents: &[Document<'_>], kustomizations: &Kustomizations) -> PolicyNames {
+    let mut names = PolicyNames::default();
+    for document in documents {
+        let renaming = || kustomizations.renaming_of(document.name);
+        for root in &document.roots {
+            visit_nested(root, Kind::Policy, &mut |node| names.add(given_name(node, renaming())));
+        }
+        if document.error.is_some() && document.text.contains(Kind::Policy.name()) {
+            for name in document.values_of("name") {
+                names.add(GivenName { namespace: None, name: name.to_owned(), renaming: renaming() });
+            }
+        }
+    }
+    names
+}

@@ -1,0 +1,146 @@
+//! The objects of a YAML file.
+
+use std::rc::Rc;
+
+use tagboat_api::nearest::nearest;
+use tagboat_api::{DEPRECATED_VERSION, IMAGE_GROUP, SOURCE_GROUP, VERSION};
+
+use super::finding::{Findings, Place, Rule, hint};
+use crate::yaml::Node;
+
+/// A kind whose objects are held against a schema.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Kind {
+    Automation,
+    Policy,
+    Repository,
+    GitRepository,
+}
+
+impl Kind {
+    pub(super) const ALL: [Self; 4] = [Self::Automation, Self::Policy, Self::Repository, Self::GitRepository];
+
+    fn of(group: &str, name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.group() == group && kind.name() == name)
+    }
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Automation => "ImageUpdateAutomation",
+            Self::Policy => "ImagePolicy",
+            Self::Repository => "ImageRepository",
+            Self::GitRepository => "GitRepository",
+        }
+    }
+
+    pub(super) fn group(self) -> &'static str {
+        match self {
+            Self::GitRepository => SOURCE_GROUP,
+            _ => IMAGE_GROUP,
+        }
+    }
+}
+
+/// An object of a kind that is looked at.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Object<'n> {
+    pub(super) kind: Kind,
+    pub(super) version: &'n str,
+    pub(super) node: &'n Node,
+}
+
+impl<'n> Object<'n> {
+    pub(super) fn name(&self) -> &'n str {
+        self.node.text_at(&["metadata", "name"]).unwrap_or_default()
+    }
+
+    /// The namespace, where one is given.
+    pub(super) fn namespace(&self) -> Option<&'n str> {
+        let namespace = self.node.text_at(&["metadata", "namespace"]);
+        namespace.filter(|namespace| !namespace.is_empty())
+    }
+
+    /// Where the object's name stands, or the object.
+    pub(super) fn place(&self) -> Place {
+        Place::of(self.node.at(&["metadata", "name"]).unwrap_or(self.node))
+    }
+
+    /// Kind, namespace and name, as far as they are there.
+    pub(super) fn title(&self) -> String {
+        let kind = self.kind.name();
+        match (self.namespace(), self.name()) {
+            (_, "") => kind.to_owned(),
+            (None, name) => format!("{kind} {name}"),
+            (Some(namespace), name) => format!("{kind} {namespace}/{name}"),
+        }
+    }
+
+    /// Whether it says of itself that it is a patch of another: a directive of strategic merges.
+    pub(super) fn has_directive(&self) -> bool {
+        fn search(node: &Node) -> bool {
+            node.fields().iter().any(|field| field.name.starts_with('$') || search(field.value))
+                || node.items().iter().any(|item| search(item))
+        }
+        search(self.node)
+    }
+}
+
+/// All documents of a file, the items of lists standing for themselves.
+pub(super) fn flatten(roots: &[Rc<Node>]) -> Vec<&Node> {
+    fn take<'n>(node: &'n Node, found: &mut Vec<&'n Node>) {
+        let is_list = node.text_at(&["kind"]).is_some_and(|kind| kind.ends_with("List"));
+        match node.at(&["items"]) {
+            Some(items) if is_list => items.items().iter().for_each(|item| take(item, found)),
+            _ => found.push(node),
+        }
+    }
+    let mut found = Vec::new();
+    roots.iter().for_each(|root| take(root, &mut found));
+    found
+}
+
+/// The objects of a file; a kind or version that does not exist is a finding.
+pub(super) fn objects<'n>(roots: &'n [Rc<Node>], findings: &mut Findings<'_>) -> Vec<Object<'n>> {
+    let mut objects = Vec::new();
+    for node in flatten(roots) {
+        let Some(api_version) = node.text_at(&["apiVersion"]) else { continue };
+        let Some((group, version)) = api_version.split_once('/') else { continue };
+        let name = node.text_at(&["kind"]).unwrap_or_default();
+        let place = |field: &str| node.field(field).map_or(Place::START, |field| Place::of(field.value));
+        match Kind::of(group, name) {
+            Some(kind) if [VERSION, DEPRECATED_VERSION].contains(&version) => {
+                objects.push(Object { kind, version, node });
+            }
+            // Of the group of sources only what is known to be read can be judged.
+            Some(kind) if kind.group() == IMAGE_GROUP => {
+                let sentence = format!("{name} of {api_version} is not served; use {group}/{VERSION}");
+                findings.add(place("apiVersion"), Rule::UnknownKind, sentence);
+            }
+            None if group == IMAGE_GROUP => {
+                let names = Kind::ALL.iter().filter(|kind| kind.group() == group).map(|kind| kind.name());
+                let hint = hint(nearest(name, names));
+                let sentence = format!("there is no kind {name:?} in {IMAGE_GROUP}{hint}");
+                let at = if node.field("kind").is_some() { place("kind") } else { place("apiVersion") };
+                findings.add(at, Rule::UnknownKind, sentence);
+            }
+            _ => {}
+        }
+    }
+    objects
+}
+
+/// Calls `visit` for every mapping within a document that looks like an object of a kind, at whatever depth: sets of
+/// resources and charts hold objects as values.
+pub(super) fn visit_nested<'n>(node: &'n Node, kind: Kind, visit: &mut dyn FnMut(&'n Node)) {
+    let is_of_kind = node.text_at(&["kind"]) == Some(kind.name())
+        && node
+            .text_at(&["apiVersion"])
+            .and_then(|version| version.split_once('/'))
+            .is_some_and(|(group, _)| group == kind.group());
+    if is_of_kind {
+        visit(node);
+        return;
+    }
+    node.fields().iter().for_each(|field| visit_nested(field.value, kind, visit));
+    node.items().iter().for_each(|item| visit_nested(item, kind, visit));
+}

@@ -1,0 +1,118 @@
+//! The policies that markers can name.
+
+use std::collections::HashSet;
+
+use tagboat_api::nearest::nearest;
+
+use super::kustomize::{Renaming, fits};
+use crate::update::PolicyName;
+
+/// The policies among the files.
+///
+/// A marker names a policy as the cluster has it; a manifest may leave the namespace to a kustomization, and part of
+/// a name to a substitution. So a name counts as known if it may become that of a policy.
+#[derive(Debug, Default)]
+pub(super) struct PolicyNames {
+    known: Vec<GivenName>,
+    /// The names that are given whole, for most markers name one of them.
+    as_given: HashSet<PolicyName>,
+}
+
+/// A policy's name as its manifest has it, and what may become of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct GivenName {
+    /// The namespace, if it is given.
+    pub(super) namespace: Option<String>,
+    /// The name.
+    pub(super) name: String,
+    /// What kustomizations may make of the two.
+    pub(super) renaming: Renaming,
+}
+
+impl GivenName {
+    /// The name as it stands there, if it is whole.
+    pub(super) fn as_given(&self) -> Option<PolicyName> {
+        let namespace = self.namespace.clone()?;
+        Some(PolicyName { namespace, name: self.name.clone() })
+    }
+
+    /// Whether the policy may be the one that is wanted.
+    pub(super) fn may_be(&self, wanted: &PolicyName) -> bool {
+        self.may_be_in(&wanted.namespace)
+            && self.renaming.names(&self.name).iter().any(|name| fits(name, &wanted.name))
+    }
+
+    fn may_be_in(&self, namespace: &str) -> bool {
+        let is_own = self.namespace.as_deref().is_none_or(|own| fits(own, namespace));
+        is_own || self.renaming.may_put_into(namespace)
+    }
+}
+
+impl PolicyNames {
+    pub(super) fn add(&mut self, name: GivenName) {
+        self.as_given.extend(name.as_given());
+        self.known.push(name);
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.known.is_empty()
+    }
+
+    /// Whether a policy of that name may be among the files.
+    pub(super) fn knows(&self, wanted: &PolicyName) -> bool {
+        self.as_given.contains(wanted) || self.known.iter().any(|known| known.may_be(wanted))
+    }
+
+    /// The policy that was probably meant, as markers name it: the same name in another namespace, or a near name in
+    /// the same one.
+    pub(super) fn nearest(&self, wanted: &PolicyName) -> Option<String> {
+        let setter = |known: &GivenName| {
+            let namespace = known.namespace.as_deref().unwrap_or(&wanted.namespace);
+            format!("{namespace}:{}", known.name)
+        };
+        let namesake = self.known.iter().find(|known| known.name == wanted.name).map(setter);
+        let near = || {
+            let neighbours = self.known.iter().filter(|known| known.may_be_in(&wanted.namespace));
+            let names: Vec<String> = neighbours.flat_map(|known| known.renaming.names(&known.name)).collect();
+            let name = nearest(&wanted.name, names.iter().map(String::as_str))?;
+            Some(format!("{}:{name}", wanted.namespace))
+        };
+        let whole = || {
+            let setters: Vec<String> = self.known.iter().map(setter).collect();
+            let wanted = format!("{}:{}", wanted.namespace, wanted.name);
+            nearest(&wanted, setters.iter().map(String::as_str)).map(str::to_owned)
+        };
+        namesake.or_else(near).or_else(whole)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn near_names_are_found() {
+        let mut names = PolicyNames::default();
+        for (namespace, name) in
+            [(Some("flux-system"), "podinfo"), (Some("apps"), "web"), (None, "worker"), (None, "${env}-api")]
+        {
+            let (namespace, name) = (namespace.map(str::to_owned), name.to_owned());
+            names.add(GivenName { namespace, name, renaming: Renaming::default() });
+        }
+        for (wanted, is_known, near) in [
+            ("flux-system:podinfo", true, Some("flux-system:podinfo")),
+            ("flux-system:podinof", false, Some("flux-system:podinfo")),
+            ("default:podinfo", false, Some("flux-system:podinfo")),
+            ("flux-sytem:podinof", false, Some("flux-system:podinfo")),
+            ("any:worker", true, Some("any:worker")),
+            ("any:wroker", false, Some("any:worker")),
+            ("any:prod-api", true, None),
+            ("apps:nothing", false, None),
+        ] {
+            let (namespace, name) = wanted.split_once(':').unwrap();
+            let wanted = PolicyName { namespace: namespace.to_owned(), name: name.to_owned() };
+            assert_eq!(names.knows(&wanted), is_known, "{wanted}");
+            assert_eq!(names.nearest(&wanted).as_deref(), near, "{wanted}");
+        }
+    }
+}

@@ -1,0 +1,344 @@
+//! The fields of an object, held against the schema of its kind.
+
+use std::collections::{HashMap, HashSet};
+
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
+    CustomResourceDefinition, JSONSchemaProps, JSONSchemaPropsOrArray, JSONSchemaPropsOrBool,
+};
+use tagboat_api::nearest::nearest;
+use tagboat_api::{GoDuration, crds, duration};
+
+use super::finding::{Findings, Place, Rule, hint};
+use super::object::{Kind, Object};
+use super::source::is_filled_in_later;
+use crate::yaml::tree::Content;
+use crate::yaml::{Node, Style, plain};
+
+/// The schemas of the kinds that are looked at.
+#[derive(Debug)]
+pub(super) struct Schemas(Vec<CustomResourceDefinition>);
+
+/// A field that the schema requires and that is not there.
+#[derive(Debug, Clone)]
+pub(super) struct Missing {
+    /// The fields on the way to it and itself.
+    pub(super) path: String,
+    /// Where it would belong.
+    pub(super) place: Place,
+}
+
+/// The same field, wherever it is missing.
+impl PartialEq for Missing {
+    fn eq(&self, other: &Self) -> bool {
+        self.path == other.path
+    }
+}
+
+/// The fields of metadata, which the schema of a kind leaves to Kubernetes.
+const METADATA: [&str; 15] = [
+    "name",
+    "generateName",
+    "namespace",
+    "labels",
+    "annotations",
+    "finalizers",
+    "ownerReferences",
+    "uid",
+    "resourceVersion",
+    "generation",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "managedFields",
+    "selfLink",
+];
+
+/// Fields of GitRepository that its part of the schema which an automation needs does not have.
+const OTHER_GIT_FIELDS: [&str; 8] = [
+    "verify",
+    "ignore",
+    "include",
+    "recurseSubmodules",
+    "sparseCheckout",
+    "gitImplementation",
+    "accessFrom",
+    "depth",
+];
+
+impl Schemas {
+    pub(super) fn new() -> Self {
+        Self(crds::all())
+    }
+
+    /// Looks through all fields of an object but its status, which machines write. What is missing is returned, for
+    /// the object may be only a part of one.
+    pub(super) fn check(&self, object: &Object<'_>, findings: &mut Findings<'_>) -> Vec<Missing> {
+        let schema = crds::schema(&self.0, object.kind.group(), object.version, object.kind.name())
+            .expect("every kind that is looked at has a schema in both versions");
+        let mut check = Check { findings, kind: object.kind, missing: Vec::new() };
+        let sections = ["apiVersion", "kind", "metadata", "spec", "status"];
+        for field in object.node.fields() {
+            let at = Place::of(field.key);
+            match field.name {
+                "spec" => {
+                    let properties = schema.properties.as_ref();
+                    let spec = properties.and_then(|properties| properties.get("spec"));
+                    check.value("spec", field.value, spec.expect("every kind has a spec"), at);
+                }
+                "metadata" => check.metadata(field.value, at),
+                name if sections.contains(&name) || name.starts_with('$') => {}
+                name => {
+                    let free = sections.into_iter().filter(|name| object.node.field(name).is_none());
+                    let hint = hint(nearest(name, free));
+                    check.findings.add(at, Rule::UnknownField, unknown(object.kind, name, &hint));
+                }
+            }
+        }
+        check.duplicates(object.node, "");
+        if object.name().is_empty() && object.node.text_at(&["metadata", "generateName"]).is_none() {
+            check.missing.push(Missing { path: "metadata.name".to_owned(), place: Place::of(object.node) });
+        }
+        if let Some(spec) = object.node.field("spec")
+            && object.kind == Kind::Automation
+            && spec.value.is_mapping()
+            && spec.value.at(&["git"]).is_none_or(Node::is_null)
+        {
+            // The schema does not require it; the controller does.
+            check.missing.push(Missing { path: "spec.git".to_owned(), place: Place::of(spec.key) });
+        }
+        check.missing
+    }
+}
+
+fn unknown(kind: Kind, path: &str, hint: &str) -> String {
+    format!("{} has no field `{path}`{hint}", kind.name())
+}
+
+struct Check<'f, 'a> {
+    findings: &'f mut Findings<'a>,
+    kind: Kind,
+    missing: Vec<Missing>,
+}
+
+impl Check<'_, '_> {
+    fn invalid(&mut self, place: Place, path: &str, what: impl std::fmt::Display) {
+        self.findings.add(place, Rule::InvalidValue, format!("`{path}` {what}"));
+    }
+
+    /// Looks at a value; `key` is where its name stands.
+    fn value(&mut self, path: &str, node: &Node, schema: &JSONSchemaProps, key: Place) {
+        if node.is_null() {
+            // An API server drops it.
+            return;
+        }
+        let place = Place::of(node);
+        match (schema.type_.as_deref(), &node.content) {
+            (Some("object"), Content::Mapping(_)) => self.mapping(path, node, schema, key),
+            (Some("array"), Content::Sequence(items)) => {
+                if let Some(limit) = schema.max_items.and_then(|limit| usize::try_from(limit).ok())
+                    && items.len() > limit
+                {
+                    self.invalid(
+                        place,
+                        path,
+                        format_args!("has {} entries; {limit} are allowed", items.len()),
+                    );
+                }
+                if let Some(JSONSchemaPropsOrArray::Schema(schema)) = &schema.items {
+                    for (index, item) in items.iter().enumerate() {
+                        self.value(&format!("{path}[{index}]"), item, schema, Place::of(item));
+                    }
+                }
+            }
+            (Some(_), Content::Scalar { text, .. }) if is_filled_in_later(text) => {}
+            (Some("object"), _) => self.invalid(place, path, "must be a mapping"),
+            (Some("array"), _) => self.invalid(place, path, "must be a list"),
+            (Some(kind), Content::Scalar { .. }) => self.scalar(path, node, kind, schema),
+            (Some(kind), _) => self.invalid(place, path, format_args!("must be {}", with_article(kind))),
+            (None, _) => {}
+        }
+    }
+
+    fn mapping(&mut self, path: &str, node: &Node, schema: &JSONSchemaProps, key: Place) {
+        let fields = node.fields();
+        let present: HashSet<&str> = fields.iter().map(|field| field.name).collect();
+        let named = schema.properties.as_ref();
+        for field in &fields {
+            let path = format!("{path}.{}", field.name);
+            let at = Place::of(field.key);
+            if let Some(schema) = named.and_then(|named| named.get(field.name)) {
+                self.value(&path, field.value, schema, at);
+            } else if let Some(JSONSchemaPropsOrBool::Schema(schema)) = &schema.additional_properties {
+                self.value(&path, field.value, schema, at);
+            } else if let Some(named) = named.filter(|named| !named.is_empty()) {
+                let others = OTHER_GIT_FIELDS.into_iter().filter(|_| self.kind == Kind::GitRepository);
+                if field.name.starts_with('$') || others.clone().any(|other| other == field.name) {
+                    continue;
+                }
+                let is_free = |name: &&str| !present.contains(name);
+                let near =
+                    nearest(field.name, named.keys().map(String::as_str).chain(others).filter(is_free));
+                // Flux may have given GitRepository more fields than are known here; a slip is one all the same.
+                if self.kind != Kind::GitRepository || near.is_some() {
+                    let sentence = unknown(self.kind, &path, &hint(near));
+                    self.findings.add(at, Rule::UnknownField, sentence);
+                }
+            }
+        }
+        for name in schema.required.iter().flatten() {
+            let is_there = fields.iter().any(|field| field.name == name && !field.value.is_null());
+            let has_default =
+                named.and_then(|named| named.get(name)).is_some_and(|schema| schema.default.is_some());
+            if !is_there && !has_default {
+                self.missing.push(Missing { path: format!("{path}.{name}"), place: key });
+            }
+        }
+    }
+
+    fn scalar(&mut self, path: &str, node: &Node, kind: &str, schema: &JSONSchemaProps) {
+        let place = Place::of(node);
+        let text = node.text().unwrap_or_default();
+        match (kind, reading(node)) {
+            ("string", Reading::Text | Reading::Either) | ("boolean", Reading::Bool | Reading::Either) => {}
+            ("integer" | "number", Reading::Number) => {}
+            ("string", Reading::Bool | Reading::Number) => {
+                let sentence = format_args!("must be a string, and `{text}` is none; put it in quotes");
+                return self.invalid(place, path, sentence);
+            }
+            (kind, _) => {
+                let hint = if matches!(text, "true" | "false") { "; take the quotes away" } else { "" };
+                let sentence = format!("must be {}, and `{text}` is none{hint}", with_article(kind));
+                return self.invalid(place, path, sentence);
+            }
+        }
+        let allowed: Vec<&str> = schema.enum_.iter().flatten().filter_map(|value| value.0.as_str()).collect();
+        if !allowed.is_empty() && !allowed.contains(&text) {
+            let hint = hint(
+                nearest(text, allowed.iter().copied())
+                    .or_else(|| allowed.iter().copied().find(|value| value.eq_ignore_ascii_case(text))),
+            );
+            let names = allowed.join(", ");
+            self.invalid(place, path, format_args!("is `{text}`; allowed: {names}{hint}"));
+        }
+        if let Some(limit) = schema.max_length.and_then(|limit| usize::try_from(limit).ok())
+            && text.chars().count() > limit
+        {
+            self.invalid(place, path, format_args!("has more than {limit} characters"));
+        }
+        let duration = GoDuration::new(text);
+        let fault = match schema.pattern.as_deref() {
+            Some(duration::PATTERN) => duration.to_duration().err(),
+            Some(duration::PATTERN_WITHOUT_HOURS) => duration.to_duration_without_hours().err(),
+            Some(_) if self.kind == Kind::GitRepository && path == "spec.url" => {
+                if !["http://", "https://", "ssh://"].iter().any(|scheme| text.starts_with(scheme)) {
+                    let sentence = "must begin with http://, https:// or ssh://";
+                    self.invalid(place, path, sentence);
+                }
+                None
+            }
+            _ => None,
+        };
+        if let Some(fault) = fault {
+            self.findings.add(place, Rule::InvalidValue, format!("`{path}`: {fault}"));
+        }
+    }
+
+    /// Metadata is Kubernetes' own; what goes wrong there is a slip in a name, or a label that is no text.
+    fn metadata(&mut self, node: &Node, key: Place) {
+        if !node.is_mapping() {
+            if !node.is_null() {
+                self.invalid(key, "metadata", "must be a mapping");
+            }
+            return;
+        }
+        for field in node.fields() {
+            let at = Place::of(field.key);
+            let path = format!("metadata.{}", field.name);
+            match field.name {
+                "labels" | "annotations" if field.value.is_mapping() => {
+                    for entry in field.value.fields() {
+                        self.text(&format!("{path}.{}", entry.name), entry.value);
+                    }
+                }
+                "labels" | "annotations" if !field.value.is_null() => {
+                    self.invalid(at, &path, "must be a mapping");
+                }
+                "name" | "namespace" => self.text(&path, field.value),
+                name if METADATA.contains(&name) || name.starts_with('$') => {}
+                name => {
+                    let free = METADATA.into_iter().filter(|name| node.field(name).is_none());
+                    let sentence = unknown(self.kind, &path, &hint(nearest(name, free)));
+                    self.findings.add(at, Rule::UnknownField, sentence);
+                }
+            }
+        }
+    }
+
+    fn text(&mut self, path: &str, node: &Node) {
+        let schema = JSONSchemaProps { type_: Some("string".to_owned()), ..JSONSchemaProps::default() };
+        self.value(path, node, &schema, Place::of(node));
+    }
+
+    /// A field that is given twice: Kubernetes' tools refuse the file, or take either.
+    fn duplicates(&mut self, node: &Node, path: &str) {
+        if let Content::Mapping(entries) = &node.content {
+            let mut first: HashMap<&str, usize> = HashMap::new();
+            for (key, value) in entries {
+                let Some(name) = key.text() else { continue };
+                let path = if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
+                match first.get(name) {
+                    Some(line) if name != "<<" => {
+                        let sentence = format!("`{path}` is given twice, first on line {line}; keep one");
+                        self.findings.add(Place::of(key), Rule::DuplicateField, sentence);
+                    }
+                    _ => {
+                        first.insert(name, key.line);
+                    }
+                }
+                self.duplicates(value, &path);
+            }
+        }
+        for (index, item) in node.items().iter().enumerate() {
+            self.duplicates(item, &format!("{path}[{index}]"));
+        }
+    }
+}
+
+fn with_article(kind: &str) -> String {
+    match kind {
+        "integer" => "a whole number".to_owned(),
+        "object" => "a mapping".to_owned(),
+        "boolean" => "true or false".to_owned(),
+        kind => format!("a {kind}"),
+    }
+}
+
+/// What Kubernetes takes a scalar for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reading {
+    Text,
+    Bool,
+    Number,
+    /// Readers do not agree: `yes`, a date.
+    Either,
+}
+
+fn reading(node: &Node) -> Reading {
+    let Content::Scalar { text, style, tag } = &node.content else { return Reading::Text };
+    if *style != Style::Plain || tag.as_deref() == Some("tag:yaml.org,2002:str") {
+        return Reading::Text;
+    }
+    if tag.is_some() {
+        return Reading::Either;
+    }
+    match text.as_str() {
+        "true" | "True" | "TRUE" | "false" | "False" | "FALSE" => Reading::Bool,
+        text if text.parse::<f64>().is_ok()
+            && text.starts_with(|c: char| "+-.".contains(c) || c.is_ascii_digit()) =>
+        {
+            Reading::Number
+        }
+        text if plain::reads_as_other_type(text) => Reading::Either,
+        _ => Reading::Text,
+    }
+}

@@ -1,0 +1,179 @@
+//! Templates of commit messages: rendered on sample data, and looked through for fields that Flux removed.
+
+use std::collections::BTreeMap;
+
+use tagboat_api::settings::{PREFIX, TemplateLanguage};
+use tagboat_go_template as go;
+
+use super::finding::{Findings, Place, Rule};
+use super::object::{Kind, Object};
+use crate::message::{AutomationName, MessageData, RemovedField, Template, TemplateFault};
+use crate::yaml::tree::Content;
+use crate::yaml::{Node, Style};
+
+/// The name of every template, with which its errors begin.
+const NAME: &str = "commit message";
+
+/// The annotation that names the language.
+const LANGUAGE: &str = "template-language";
+
+/// Looks at the template of an automation, which stands in the file `source`.
+pub(super) fn check_object(object: &Object<'_>, source: &str, findings: &mut Findings<'_>) {
+    if object.kind != Kind::Automation {
+        return;
+    }
+    let commit = object.node.at(&["spec", "git", "commit"]);
+    let Some(node) = commit.and_then(|commit| commit.at(&["messageTemplate"])) else { return };
+    let annotation = object.node.at(&["metadata", "annotations"]);
+    let language = annotation.and_then(|fields| fields.text_at(&[&format!("{PREFIX}{LANGUAGE}")]));
+    // A language that does not exist is a finding of its own.
+    let Ok(language) = language.map_or(Ok(TemplateLanguage::default()), str::parse) else { return };
+    let Some(text) = node.text().filter(|_| !node.is_null()) else { return };
+    let values = commit.and_then(|commit| commit.at(&["messageTemplateValues"]));
+    let values = values.map(Node::fields).unwrap_or_default();
+    let values: BTreeMap<String, String> = values
+        .into_iter()
+        .filter_map(|field| Some((field.name.to_owned(), field.value.text()?.to_owned())))
+        .collect();
+    let name = AutomationName {
+        namespace: object.namespace().unwrap_or("default").to_owned(),
+        name: object.name().to_owned(),
+    };
+    let data = MessageData::sample().of_automation(&name).with_values(values);
+    let place = |line, column| place_in(node, source, line, column);
+    check(text, language, &data, &mut |rule, (line, column), sentence| {
+        findings.add(place(line, column), rule, sentence);
+    });
+}
+
+/// Looks at a file that is a template.
+pub(super) fn check_file(content: &[u8], language: TemplateLanguage, findings: &mut Findings<'_>) {
+    let Ok(text) = std::str::from_utf8(content) else { return };
+    // Which values there will be is not known; so there are all that the template asks for.
+    let mut values = MessageData::sample().values().clone();
+    for name in named_values(text, language) {
+        values.entry(name).or_insert_with(|| "value".to_owned());
+    }
+    let data = MessageData::sample().with_values(values);
+    check(text, language, &data, &mut |rule, (line, column), sentence| {
+        let before = text.lines().nth(line - 1).and_then(|line| line.get(..column?));
+        let column = before.map_or(1, |before| before.chars().count() + 1);
+        findings.add(Place { line, column }, rule, sentence);
+    });
+}
+
+/// The members of `.Values` that a template asks for.
+fn named_values(text: &str, language: TemplateLanguage) -> Vec<String> {
+    const VALUES: &str = "Values";
+    if language == TemplateLanguage::Handlebars {
+        let is_name = |c: char| c.is_alphanumeric() || c == '_' || c == '-';
+        let behind =
+            text.match_indices(VALUES).filter_map(|(at, _)| text[at + VALUES.len()..].strip_prefix('.'));
+        return behind.map(|rest| rest.chars().take_while(|c| is_name(*c)).collect()).collect();
+    }
+    let asked = go::Template::parse(NAME, text).map(|template| template.asked_fields()).unwrap_or_default();
+    let name = |field: go::AskedField| match field.way.as_slice() {
+        [first, name, ..] if **first == *VALUES => Some(name.to_string()),
+        _ => None,
+    };
+    asked.into_iter().filter_map(name).collect()
+}
+
+/// A place in a template: a line counted from 1, and a column in bytes counted from 0, where it is known.
+type Spot = (usize, Option<usize>);
+
+fn check(
+    text: &str,
+    language: TemplateLanguage,
+    data: &MessageData,
+    report: &mut dyn FnMut(Rule, Spot, String),
+) {
+    match Template::compile(text, language) {
+        Ok(template) => {
+            if let Err(error) = template.render(data) {
+                let fault = error.fault();
+                report(
+                    Rule::TemplateError,
+                    spot(&fault),
+                    format!("the template fails on sample data: {fault}"),
+                );
+            }
+        }
+        Err(error) => {
+            let fault = error.fault();
+            let (rule, sentence) = match &error.cause {
+                TemplateFault::UnknownPreset { .. } => (Rule::UnknownPreset, fault.clone()),
+                _ => (Rule::TemplateError, format!("the text is no template: {fault}")),
+            };
+            return report(rule, spot(&fault), sentence);
+        }
+    }
+    if language != TemplateLanguage::Go {
+        return;
+    }
+    let Ok(template) = go::Template::parse(NAME, text) else { return };
+    for asked in template.asked_fields() {
+        let Some(removed) = removed(&asked) else { continue };
+        let sentence = format!(
+            "the template uses `{}`, which renders here, but which Flux has removed: from version 1.0 on its \
+             controller stalls; use {}",
+            removed.name(),
+            removed.replacement()
+        );
+        report(Rule::RemovedTemplateField, (asked.line, Some(asked.column)), sentence);
+    }
+}
+
+/// The removed field that is asked for here, rather than led to the dot before.
+fn removed(asked: &go::AskedField) -> Option<RemovedField> {
+    let before = asked.way.len() - asked.own;
+    match asked.way.iter().map(|field| &**field).collect::<Vec<_>>().as_slice() {
+        ["Updated", ..] if before < 1 => Some(RemovedField::Updated),
+        ["Changed", "ImageResult", ..] if before < 2 => Some(RemovedField::ImageResult),
+        _ => None,
+    }
+}
+
+/// The place that an error names: `template: commit message:LINE:COLUMN: …`.
+fn spot(fault: &str) -> Spot {
+    let numbers = fault.split_once(&format!("{NAME}:")).map_or("", |(_, rest)| rest);
+    let mut parts = numbers.splitn(3, ':');
+    let line = parts.next().and_then(|line| line.parse().ok()).unwrap_or(1);
+    (line, parts.next().and_then(|column| column.parse().ok()))
+}
+
+/// Where a spot of a template stands in the file that holds it as a value, as far as can be told.
+fn place_in(node: &Node, source: &str, line: usize, column: Option<usize>) -> Place {
+    let whole = Place::of(node);
+    let Content::Scalar { text, style, .. } = &node.content else { return whole };
+    let first = match style {
+        Style::Literal => first_line(node, source),
+        // Other styles may join lines.
+        _ if line == 1 => whole.line,
+        _ => return whole,
+    };
+    let Some(of_template) = text.split('\n').nth(line - 1) else { return whole };
+    let Some(of_file) = source.lines().nth(first + line - 2) else { return whole };
+    let Some(before) = of_template.get(..column.unwrap_or(0)) else { return whole };
+    let start = match style {
+        Style::Literal if of_file.ends_with(of_template) => of_file.len() - of_template.len(),
+        Style::Plain | Style::SingleQuoted | Style::DoubleQuoted if column.is_some() => {
+            let skipped: usize = of_file.chars().take(whole.column - 1).map(char::len_utf8).sum();
+            match of_file[skipped..].find(before) {
+                Some(at) if at <= 1 => skipped + at,
+                _ => return whole,
+            }
+        }
+        _ => return whole,
+    };
+    Place { line: first + line - 1, column: of_file[..start].chars().count() + before.chars().count() + 1 }
+}
+
+/// The first line of a literal block's text; blank ones in front are not in its span.
+fn first_line(node: &Node, source: &str) -> usize {
+    let Some(text) = node.text() else { return node.line };
+    let blank = text.split('\n').take_while(|line| line.is_empty()).count();
+    let lines: Vec<&str> = source.lines().take(node.line.saturating_sub(1)).collect();
+    let above = lines.iter().rev().take_while(|line| line.trim().is_empty()).count();
+    node.line - blank.min(above)
+}

@@ -1,0 +1,256 @@
+//! A YAML file as trees of nodes, each of which knows its place.
+//!
+//! For those who look at a file and do not change it: a finding needs the line and the column of a field.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::rc::Rc;
+
+use granit_parser::{Event, Span, Tag};
+
+use super::fingerprint::tag_name;
+use super::reader::Reader;
+use super::{Limits, Style, YamlError};
+
+/// A value and where it stands.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Node {
+    /// The line on which it begins, counted from 1; of a block scalar, that of its text.
+    pub line: usize,
+    /// The column in characters, counted from 1.
+    pub column: usize,
+    /// The bytes it is written in; of a collection, only where it begins.
+    pub span: Range<usize>,
+    /// What it is.
+    pub content: Content,
+}
+
+/// What a node is.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Content {
+    /// A single value.
+    Scalar {
+        /// What it reads as.
+        text: String,
+        /// How it is written.
+        style: Style,
+        /// Its resolved tag, if it has one.
+        tag: Option<String>,
+    },
+    /// A list.
+    Sequence(Vec<Rc<Node>>),
+    /// Keys and values, in the order of the file, a key perhaps more than once.
+    Mapping(Vec<(Rc<Node>, Rc<Node>)>),
+}
+
+/// A field of a mapping.
+#[derive(Debug, Clone, Copy)]
+pub struct Field<'n> {
+    /// The key.
+    pub key: &'n Node,
+    /// What the key reads as.
+    pub name: &'n str,
+    /// The value.
+    pub value: &'n Node,
+}
+
+/// The roots of the documents of a file. An alias is the node that it stands for, at that node's place.
+///
+/// # Errors
+///
+/// When the file is not YAML or exceeds the limits.
+pub fn trees(source: &str, limits: &Limits) -> Result<Vec<Rc<Node>>, YamlError> {
+    let mut reader = Reader::new(source, limits);
+    let mut builder = Builder::default();
+    while let Some((event, span)) = reader.next()? {
+        builder.take(event, &span);
+    }
+    Ok(builder.roots)
+}
+
+impl Node {
+    /// What a scalar reads as; nothing for a collection.
+    pub fn text(&self) -> Option<&str> {
+        match &self.content {
+            Content::Scalar { text, .. } => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The entries of a list; none of what is no list.
+    pub fn items(&self) -> &[Rc<Node>] {
+        match &self.content {
+            Content::Sequence(items) => items,
+            _ => &[],
+        }
+    }
+
+    /// The fields of a mapping whose keys are scalars, those that it merges in (`<<`) last.
+    pub fn fields(&self) -> Vec<Field<'_>> {
+        let Content::Mapping(entries) = &self.content else { return Vec::new() };
+        let mut fields = Vec::new();
+        let mut merged = Vec::new();
+        for (key, value) in entries {
+            let Content::Scalar { text: name, style, .. } = &key.content else { continue };
+            if name == "<<" && *style == Style::Plain {
+                merged.extend(value.fields());
+                merged.extend(value.items().iter().flat_map(|item| item.fields()));
+            } else {
+                fields.push(Field { key, name, value });
+            }
+        }
+        for field in merged {
+            if fields.iter().all(|own: &Field<'_>| own.name != field.name) {
+                fields.push(field);
+            }
+        }
+        fields
+    }
+
+    /// The field of that name, the last one if there are several.
+    pub fn field(&self, name: &str) -> Option<Field<'_>> {
+        self.fields().into_iter().rev().find(|field| field.name == name)
+    }
+
+    /// The value at the end of a way of fields.
+    pub fn at(&self, way: &[&str]) -> Option<&Self> {
+        way.iter().try_fold(self, |node, name| node.field(name).map(|field| field.value))
+    }
+
+    /// What the scalar at the end of a way of fields reads as.
+    pub fn text_at(&self, way: &[&str]) -> Option<&str> {
+        self.at(way).and_then(Self::text)
+    }
+
+    /// Whether nothing is written here, or only the word for it.
+    pub fn is_null(&self) -> bool {
+        match &self.content {
+            Content::Scalar { text, style, tag } => {
+                *style == Style::Absent
+                    || (*style == Style::Plain
+                        && tag.is_none()
+                        && matches!(text.as_str(), "" | "~" | "null" | "Null" | "NULL"))
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether the node is a mapping.
+    pub fn is_mapping(&self) -> bool {
+        matches!(self.content, Content::Mapping(_))
+    }
+}
+
+/// A collection that is open.
+struct Open {
+    node: Node,
+    anchor: usize,
+    /// The key of a mapping that waits for its value.
+    key: Option<Rc<Node>>,
+}
+
+#[derive(Default)]
+struct Builder {
+    roots: Vec<Rc<Node>>,
+    open: Vec<Open>,
+    anchors: HashMap<usize, Rc<Node>>,
+}
+
+impl Builder {
+    fn take(&mut self, event: Event<'_>, span: &Span) {
+        match event {
+            Event::Scalar(text, style, anchor, tag) => {
+                let style = Style::of(style, span);
+                let text = if style == Style::Absent { String::new() } else { text.into_owned() };
+                let tag = tag.as_deref().map(|tag: &Tag| tag_name(tag));
+                self.add(node(span, Content::Scalar { text, style, tag }).into(), anchor);
+            }
+            Event::SequenceStart(_, anchor, _) => {
+                self.open.push(Open { node: node(span, Content::Sequence(Vec::new())), anchor, key: None });
+            }
+            Event::MappingStart(_, anchor, _) => {
+                self.open.push(Open { node: node(span, Content::Mapping(Vec::new())), anchor, key: None });
+            }
+            Event::SequenceEnd | Event::MappingEnd => {
+                if let Some(Open { node, anchor, .. }) = self.open.pop() {
+                    self.add(node.into(), anchor);
+                }
+            }
+            Event::Alias(anchor) => {
+                if let Some(node) = self.anchors.get(&anchor) {
+                    self.add(Rc::clone(node), 0);
+                }
+            }
+            Event::DocumentEnd => self.anchors.clear(),
+            _ => {}
+        }
+    }
+
+    fn add(&mut self, node: Rc<Node>, anchor: usize) {
+        if anchor != 0 {
+            self.anchors.insert(anchor, Rc::clone(&node));
+        }
+        match self.open.last_mut() {
+            None => self.roots.push(node),
+            Some(Open { node: Node { content: Content::Sequence(items), .. }, .. }) => items.push(node),
+            Some(Open { node: Node { content: Content::Mapping(entries), .. }, key, .. }) => match key.take()
+            {
+                None => *key = Some(node),
+                Some(key) => entries.push((key, node)),
+            },
+            Some(_) => {}
+        }
+    }
+}
+
+fn node(span: &Span, content: Content) -> Node {
+    let bytes = span.byte_range().expect("a parser over a string knows its byte offsets");
+    Node { line: span.start.line(), column: span.start.col() + 1, span: bytes, content }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn root(source: &str) -> Rc<Node> {
+        let mut roots = trees(source, &Limits::default()).unwrap();
+        assert_eq!(roots.len(), 1);
+        roots.remove(0)
+    }
+
+    #[test]
+    fn nodes_know_their_places() {
+        let root = root("# c\nä: [1, {b: \"x\"}] # c\nlist:\n- y\n- k: |\n    text\n    more\n");
+        let field = root.field("ä").unwrap();
+        assert_eq!((field.key.line, field.key.column), (2, 1));
+        let second = &field.value.items()[1];
+        let b = second.field("b").unwrap();
+        assert_eq!((b.key.column, b.value.column, b.value.text()), (9, 12, Some("x")));
+        let block = root.at(&["list"]).unwrap().items()[1].at(&["k"]).unwrap();
+        assert_eq!((block.line, block.text()), (6, Some("text\nmore\n")));
+    }
+
+    #[test]
+    fn aliases_and_merges_are_followed() {
+        let root = root("a: &a {x: 1, y: 2}\nb: *a\nc: {<<: *a, y: 3}\nd: {<<: [*a, {z: 4}]}\ne:\nf: ~\n");
+        assert_eq!(root.text_at(&["b", "x"]), Some("1"));
+        assert_eq!(root.text_at(&["c", "y"]), Some("3"));
+        assert_eq!(root.text_at(&["c", "x"]), Some("1"));
+        assert_eq!(root.text_at(&["d", "z"]), Some("4"));
+        assert!(root.at(&["e"]).unwrap().is_null() && root.at(&["f"]).unwrap().is_null());
+        assert!(root.at(&["a", "n"]).is_none());
+    }
+
+    #[test]
+    fn documents_stand_apart_and_hostile_ones_end_in_an_error() {
+        assert_eq!(trees("a: 1\n---\n---\n- b\n", &Limits::default()).unwrap().len(), 3);
+        assert_eq!(trees("# nothing\n", &Limits::default()).unwrap().len(), 0);
+        let bomb: String = (1..12).fold("a0: &a0 [x,x,x,x,x,x,x,x,x,x]\n".to_owned(), |text, level| {
+            let alias = format!("*a{},", level - 1).repeat(10);
+            format!("{text}a{level}: &a{level} [{alias}]\n")
+        });
+        for source in [bomb.as_str(), "a: [", "a: &a [*a]\n"] {
+            trees(source, &Limits::default()).unwrap_err();
+        }
+    }
+}
