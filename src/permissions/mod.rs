@@ -123,6 +123,6 @@ pub const EVERYWHERE: &[Permission] = &[
 pub const OWN_NAMESPACE: &[Permission] = &[Permission {
     group: "coordination.k8s.io",
     resources: &["leases"],
-    verbs: &[Get, Create, Patch, Update],
+    verbs: &[Get, Create, Update],
     reason: "The leadership: one at a time writes.",
 }];
