@@ -191,9 +191,12 @@ impl<P: Proposer> Attempt<P> {
                 Ok(None) => {}
                 Ok(Some(mut draft)) => {
                     // A push on the same tip that may still arrive: made at the same time, the same change is the
-                    // same commit, and nothing is lost if both arrive.
+                    // same commit, and nothing is lost if both arrive. A key that was made since then makes another.
                     let pending = ledger.pending.get(&candidate.proposal.name);
-                    if let Some(pending) = pending.filter(|pending| pending.old == old) {
+                    let signer = draft.signer.as_ref();
+                    if let Some(pending) = pending.filter(|pending| pending.old == old)
+                        && signer.is_none_or(|signer| signer.existed_at(pending.time))
+                    {
                         draft.time = pending.time;
                     }
                     match write_commit(mirror.repository(), tip, &draft) {

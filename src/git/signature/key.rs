@@ -43,6 +43,14 @@ impl SigningKey {
         Self { part: Arc::new(Part::Ssh(key)) }
     }
 
+    /// Whether the key was there at a time: nobody believes what it signs before it was made.
+    pub fn existed_at(&self, time: CommitTime) -> bool {
+        match &*self.part {
+            Part::OpenPgp(part) => part.made() <= time.seconds,
+            Part::Ssh(_) => true,
+        }
+    }
+
     /// Signs a commit as it is without a signature; gives the armored signature, whose lines end with `\n`.
     ///
     /// The same key, commit and time always give the same signature.

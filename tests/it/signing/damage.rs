@@ -110,4 +110,7 @@ fn time_is_looked_at_each_time() {
     {
         assert_eq!(at(seconds).is_ok(), is_good, "{seconds}");
     }
+    let key = at(1_577_836_800).unwrap();
+    let existed = |seconds| key.existed_at(CommitTime { seconds, offset: 0 });
+    assert_eq!((existed(1_577_836_799), existed(1_577_836_800)), (false, true));
 }

@@ -137,6 +137,9 @@ impl KeyFacts {
 
     /// Whether the primary key, and so all that hangs on it, is good at a time.
     fn check_primary(&self, now: i64) -> Result<Standing, Fault> {
+        if self.primary.is_revoked {
+            return Err(Fault::Revoked);
+        }
         self.primary.check_origin(now)?;
         let standing = self.standing(now).ok_or(Fault::Unbound)?;
         self.primary.check_life(&standing, now)?;

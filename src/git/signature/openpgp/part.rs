@@ -84,16 +84,25 @@ impl UnlockedPart {
     /// Finds out whether the two halves belong together, before anybody edits a file.
     fn require_sound(&self) -> Result<(), Obstacle> {
         let probe = b"probe".as_slice();
-        let made = match self {
-            Self::Primary(key) => key.created_at(),
-            Self::Subkey(key) => key.created_at(),
-        };
-        let signature = self.signature(probe, made).map_err(|_| Obstacle::Flaw(OpenPgpFlaw::Damaged))?;
+        let signature =
+            self.signature(probe, self.created_at()).map_err(|_| Obstacle::Flaw(OpenPgpFlaw::Damaged))?;
         let verified = match self {
             Self::Primary(key) => signature.verify(key.public_key(), probe),
             Self::Subkey(key) => signature.verify(key.public_key(), probe),
         };
         verified.map_err(|_| Obstacle::Flaw(OpenPgpFlaw::Damaged))
+    }
+
+    /// When the part was made, in seconds after 1970.
+    pub(in super::super) fn made(&self) -> i64 {
+        self.created_at().as_secs().into()
+    }
+
+    fn created_at(&self) -> Timestamp {
+        match self {
+            Self::Primary(key) => key.created_at(),
+            Self::Subkey(key) => key.created_at(),
+        }
     }
 
     /// Makes a detached signature of a time, armored.

@@ -115,6 +115,8 @@ fn everything_depends_on_the_primary_key() {
     let user = |statements: &[Statement], revoked| UserFacts { statements: statements.to_vec(), revoked };
     let expired = "key P expired at 1970-01-01T00:05:00Z";
     assert_faulty(&primary(PartFacts { is_revoked: true, ..part("P", 100, &[]) }), "key P is revoked");
+    let revoked = PartFacts { is_revoked: true, ..part("P", 100, &[]) };
+    assert_faulty(&KeyFacts { primary: revoked, users: vec![], subkeys: vec![] }, "key P is revoked");
     assert_faulty(
         &primary(part("P", 1001, &[])),
         "key P was made at 1970-01-01T00:16:41Z, which is still to come",
