@@ -32,6 +32,12 @@ const (
 	idle      = "idle"
 	lsRemote  = "ls-remote"
 	push      = "push"
+
+	detailed     = "message-detailed"
+	conventional = "message-conventional"
+	short        = "message-summary"
+	handlebars   = "message-handlebars"
+	start        = "message-start"
 )
 
 // record is one run of a program.

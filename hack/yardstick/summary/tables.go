@@ -7,8 +7,8 @@ import (
 	"text/tabwriter"
 )
 
-// rows are the programs in the order of the tables, with what they do; those of the mode update and then those of the
-// mode git.
+// rows are the programs in the order of the tables, with what they do; those of the mode update, then those
+// of the mode git, then those of the mode message.
 var rows = []struct{ program, title string }{
 	{setters, "(a)  setters: read, set, write with kyaml"},
 	{tagboat, "(b)  tagboat update"},
@@ -25,6 +25,12 @@ var rows = []struct{ program, title string }{
 	{idle, "(e)  tagboat run, nothing changed"},
 	{lsRemote, "(e2) git ls-remote"},
 	{push, "(f)  git ls-remote + git push"},
+
+	{detailed, "(a)  preset:detailed, 1,000 changes"},
+	{conventional, "(b)  preset:conventional, 1,000 changes"},
+	{short, "(c)  preset:summary, 1,000 changes"},
+	{handlebars, "(d)  (a) in handlebars"},
+	{start, "(e)  preset:summary on the sample"},
 }
 
 // spread is the smallest, the middle and the largest of some figures.

@@ -15,15 +15,15 @@ pub(super) fn template_data(data: &MessageData) -> Json {
         .iter()
         .map(|(file, objects)| {
             let objects = objects.iter();
-            let objects = objects
-                .map(|(object, update)| with(object, "Images", update.images.iter().map(image).collect()));
+            let objects =
+                objects.map(|(object, update)| with(object, "Images", update.images.iter().map(image)));
             (file.clone(), json!({ "Objects": objects.collect::<Vec<_>>() }))
         })
         .collect();
     let image_objects = data.objects();
     let image_objects = image_objects
         .iter()
-        .map(|(object, joined)| with(object, "Images", joined.images.iter().map(|of| image(of)).collect()));
+        .map(|(object, joined)| with(object, "Images", joined.images.iter().map(|of| image(of))));
     let updated = json!({
         "Files": files,
         "Images": data.images().into_iter().map(image).collect::<Vec<_>>(),
@@ -45,14 +45,14 @@ fn changed(data: &MessageData, images: &Json) -> Json {
         .map(|(file, objects)| {
             let objects = objects
                 .iter()
-                .map(|(object, update)| with(object, "Changes", update.changes.iter().map(change).collect()));
+                .map(|(object, update)| with(object, "Changes", update.changes.iter().map(change)));
             (file.clone(), objects.collect())
         })
         .collect();
     let objects = data.objects();
-    let objects = objects.iter().map(|(object, joined)| {
-        with(object, "Changes", joined.changes.iter().map(|of| change(of)).collect())
-    });
+    let objects = objects
+        .iter()
+        .map(|(object, joined)| with(object, "Changes", joined.changes.iter().map(|of| change(of))));
     json!({
         "FileChanges": files,
         "Changes": data.changes().into_iter().map(change).collect::<Vec<_>>(),
@@ -62,13 +62,13 @@ fn changed(data: &MessageData, images: &Json) -> Json {
 }
 
 /// An object with what happened in it.
-fn with(object: &ObjectIdentifier, name: &str, items: Vec<Json>) -> Json {
+fn with(object: &ObjectIdentifier, name: &str, items: impl Iterator<Item = Json>) -> Json {
     json!({
         "APIVersion": object.api_version,
         "Kind": object.kind,
         "Name": object.name,
         "Namespace": object.namespace,
-        name: items,
+        name: items.collect::<Vec<_>>(),
     })
 }
 

@@ -42,7 +42,9 @@ func (r Repository) Name() string { return r.registry + "/" + r.RepositoryStr() 
 func (r Repository) String() string { return r.Name() }
 
 // Scope says what may be done to it.
-func (r Repository) Scope(action string) string { return "repository:" + r.RepositoryStr() + ":" + action }
+func (r Repository) Scope(action string) string {
+	return "repository:" + r.RepositoryStr() + ":" + action
+}
 
 // Reference is an image of a repository.
 type Reference interface {
