@@ -35,8 +35,9 @@ impl Template {
     }
 
     fn engine(text: &str, language: TemplateLanguage) -> Result<Engine, TemplateFault> {
-        if text.len() > limits::TEMPLATE_SIZE {
-            return Err(TemplateFault::TooLarge { size: text.len(), most: limits::TEMPLATE_SIZE });
+        let most = limits::template_size(language);
+        if text.len() > most {
+            return Err(TemplateFault::TooLarge { size: text.len(), most });
         }
         Ok(match (preset::named_by(text)?, language) {
             (Some(preset), _) => Engine::Go(GoTemplate::compile(preset.text)?),

@@ -10,7 +10,7 @@ pub(super) fn check(text: &str) -> Result<(), String> {
     let mut blocks: Vec<usize> = Vec::new();
     for tag in text.split("{{").skip(1) {
         let tag = tag.split("}}").next().unwrap_or(tag);
-        if parentheses(tag) > DEEPEST {
+        if brackets(tag) > DEEPEST {
             return Err(too_deep());
         }
         let tag = tag.trim_start_matches(['{', '~', ' ', '\t', '\r', '\n']);
@@ -38,12 +38,13 @@ fn begin_else(blocks: &mut Vec<usize>) {
     }
 }
 
-fn parentheses(tag: &str) -> usize {
+/// How deep subexpressions, lists and objects stand in one another.
+fn brackets(tag: &str) -> usize {
     let (mut depth, mut deepest) = (0_usize, 0);
     for byte in tag.bytes() {
         match byte {
-            b'(' => depth += 1,
-            b')' => depth = depth.saturating_sub(1),
+            b'(' | b'[' | b'{' => depth += 1,
+            b')' | b']' | b'}' => depth = depth.saturating_sub(1),
             _ => {}
         }
         deepest = deepest.max(depth);
@@ -67,6 +68,9 @@ mod tests {
             ("{{#if a}}{{else}}{{/if}}".repeat(1000), true),
             (format!("{{{{len {}x{}}}}}", "(y ".repeat(101), ")".repeat(101)), false),
             (format!("{{{{len {}x{}}}}}", "(y ".repeat(100), ")".repeat(100)), true),
+            (format!("{{{{len {}1{}}}}}", "[".repeat(101), "]".repeat(101)), false),
+            (format!("{{{{len {}1 {}}}}}", "{\"a\":".repeat(101), "}".repeat(101)), false),
+            ("{{Values.[odd.key]}}".repeat(200), true),
             (":-(".repeat(1000), true),
             ("{{#if x}} :-( ".repeat(50), true),
         ] {
