@@ -14,7 +14,8 @@ use super::size::ByteSize;
 use super::terminal::{Palette, print};
 use super::update::{OutputFormat, to_json};
 use super::warnings::warn_of_idle_images;
-use crate::git::{Places, PrivateDirectory, StopSignal, Writer, WriterOptions};
+use crate::git::{Oversight, Places, PrivateDirectory, StopSignal, Writer, WriterOptions};
+use crate::metrics::Metrics;
 use crate::reconcile::automation::batch;
 use inputs::Inputs;
 use work::Work;
@@ -124,7 +125,7 @@ async fn carry_out<'i>(inputs: &'i Inputs, is_rehearsal: bool, stop: &StopSignal
     let writer = Writer::new(WriterOptions {
         mirrors,
         is_rehearsal,
-        stop: stop.clone(),
+        oversight: Oversight { stop: stop.clone(), metrics: Metrics::default() },
         places: Places::without_limit(),
     });
     let mut works: Vec<Work<'_>> =

@@ -25,7 +25,7 @@ use tokio::sync::mpsc::{self, UnboundedReceiver};
 use tokio::task::JoinSet;
 use tokio::time::{sleep_until, timeout};
 
-use crate::git::{Keyring, Places, StopSignal, Writer, WriterOptions};
+use crate::git::{Keyring, Oversight, Places, StopSignal, Writer, WriterOptions};
 use crate::metrics::Metrics;
 use crate::objects::ObjectName;
 use crate::objects::cluster::{Announcer, ClusterObjects, Notifier, Scope};
@@ -107,7 +107,8 @@ pub async fn run(
     let stop = StopSignal::default();
     let (signals, inbox) = mpsc::unbounded_channel();
     let places = Places::limited(options.concurrent);
-    let writer = WriterOptions { mirrors: options.mirrors, is_rehearsal: false, stop: stop.clone(), places };
+    let oversight = Oversight { stop: stop.clone(), metrics: metrics.clone() };
+    let writer = WriterOptions { mirrors: options.mirrors, is_rehearsal: false, oversight, places };
     let shared = Arc::new(Shared {
         objects: ClusterObjects::new(client.clone()),
         announcer: Announcer::new(client.clone(), options.notifier, options.instance),

@@ -13,8 +13,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::access::Access;
+use super::oversight::Oversight;
 use super::process::{self, Ended, Running};
-use super::stop::StopSignal;
 use super::url::RemoteUrl;
 use super::words::Words;
 
@@ -51,7 +51,7 @@ pub struct Git {
     place: PathBuf,
     is_repository: bool,
     lock: Option<Arc<File>>,
-    stop: StopSignal,
+    oversight: Oversight,
 }
 
 /// Why a git process did not do its work.
@@ -114,15 +114,20 @@ pub enum GitError {
 impl Git {
     /// Git in `directory`, as if called there.
     pub fn in_directory(directory: &Path) -> Self {
-        Self { place: directory.to_owned(), is_repository: false, lock: None, stop: StopSignal::default() }
+        Self {
+            place: directory.to_owned(),
+            is_repository: false,
+            lock: None,
+            oversight: Oversight::default(),
+        }
     }
 
     /// Git on the bare repository at `place`, which `lock` holds.
     ///
     /// Every process has the lock as its standard input, where it reads nothing: should we be killed while it works,
     /// the repository stays locked until it is done.
-    pub fn on_repository(place: &Path, lock: Arc<File>, stop: StopSignal) -> Self {
-        Self { place: place.to_owned(), is_repository: true, lock: Some(lock), stop }
+    pub fn on_repository(place: &Path, lock: Arc<File>, oversight: Oversight) -> Self {
+        Self { place: place.to_owned(), is_repository: true, lock: Some(lock), oversight }
     }
 
     /// Begins a call of `git VERB`.
@@ -251,14 +256,16 @@ impl<'a> Call<'a> {
             _ => GitError::NotStarted { verb, cause },
         };
         let command = self.command().map_err(|cause| GitError::NotStarted { verb, cause })?;
-        let (stop, mut watch) = (&self.git.stop, self.watch.take());
+        let (Oversight { stop, metrics }, mut watch) = (&self.git.oversight, self.watch.take());
         if stop.is_given() {
             return Err(GitError::Interrupted { verb });
         }
         let deadline = stop.deadline(deadline);
         let running = Running::start(command).map_err(not_started)?;
         let mut may_go_on = || !stop.is_given() && watch.as_mut().is_none_or(|watch| watch());
-        match running.wait(deadline, Some(&mut may_go_on)) {
+        let ended = running.wait(deadline, Some(&mut may_go_on));
+        metrics.git_called(verb, begin.elapsed());
+        match ended {
             Ok(Ended::Stopped) if stop.is_given() => Err(GitError::Interrupted { verb }),
             Err(cause) => Err(GitError::NotStarted { verb, cause }),
             Ok(Ended::TimedOut) if stop.is_given() => Err(GitError::Interrupted { verb }),

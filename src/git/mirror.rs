@@ -17,8 +17,8 @@ use git2::{Oid, Repository, RepositoryInitOptions};
 use super::command::{Git, GitError};
 use super::commit::stated_parents;
 use super::name::CommitId;
+use super::oversight::Oversight;
 use super::pack;
-use super::stop::StopSignal;
 
 /// References that keep fetched commits from being pruned stand below this.
 const KEPT: &str = "refs/tagboat/";
@@ -65,7 +65,7 @@ pub(super) struct Mirror {
     repository: Repository,
     is_new: bool,
     lock: Arc<File>,
-    stop: StopSignal,
+    oversight: Oversight,
 }
 
 /// Why a mirror cannot be used.
@@ -102,11 +102,11 @@ impl Mirror {
     ///
     /// # Errors
     ///
-    /// When another process holds it until `deadline` or until `stop` is given, or the file system refuses.
+    /// When another process holds it until `deadline` or until there is the word to stop, or the file system refuses.
     pub(super) fn open(
         root: &Path,
         key: &MirrorKey,
-        stop: &StopSignal,
+        oversight: &Oversight,
         deadline: Instant,
     ) -> Result<Self, MirrorError> {
         let folder = root.join(key.folder());
@@ -116,7 +116,7 @@ impl Mirror {
         loop {
             match lock.try_lock() {
                 Ok(()) => break,
-                Err(TryLockError::WouldBlock) if Instant::now() < deadline && !stop.is_given() => {
+                Err(TryLockError::WouldBlock) if Instant::now() < deadline && !oversight.stop.is_given() => {
                     std::thread::sleep(PACE);
                 }
                 Err(TryLockError::WouldBlock) => return Err(MirrorError::Held { folder }),
@@ -130,7 +130,7 @@ impl Mirror {
                 Ok(repository) => (repository, false),
                 Err(_) => (create(&folder)?, true),
             };
-        Ok(Self { folder, repository, is_new, lock: Arc::new(lock), stop: stop.clone() })
+        Ok(Self { folder, repository, is_new, lock: Arc::new(lock), oversight: oversight.clone() })
     }
 
     /// Throws the repository away and begins an empty one.
@@ -180,7 +180,7 @@ impl Mirror {
 
     /// Git on the repository.
     pub(super) fn git(&self) -> Git {
-        Git::on_repository(&self.folder.join(REPOSITORY), self.lock.clone(), self.stop.clone())
+        Git::on_repository(&self.folder.join(REPOSITORY), self.lock.clone(), self.oversight.clone())
     }
 
     /// Whether the mirror has a commit.

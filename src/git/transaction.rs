@@ -132,7 +132,8 @@ pub(super) fn transact<P: Proposer>(
         match ended {
             Ended::Done => return attempt.answers(),
             Ended::Mended => {}
-            Ended::Overtaken if tries + 1 < TRIES && !options.stop.is_given() => {
+            Ended::Overtaken if tries + 1 < TRIES && !options.oversight.stop.is_given() => {
+                options.oversight.metrics.push_retried();
                 let longest = begin.elapsed().max(FIRST_WAIT) * 2_u32.pow(tries);
                 pause(longest.min(LONGEST_WAIT));
                 tries += 1;

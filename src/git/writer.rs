@@ -15,9 +15,9 @@ use tokio::sync::oneshot;
 
 use super::error::SyncError;
 use super::mirror::{Mirror, MirrorKey};
+use super::oversight::Oversight;
 use super::places::Places;
 use super::remote::Remote;
-use super::stop::StopSignal;
 use super::transaction::{Answer, Failure, Proposal, Proposer, transact};
 
 /// Where and how a writer works.
@@ -27,8 +27,8 @@ pub struct WriterOptions {
     pub mirrors: PathBuf,
     /// Whether everything is done but the push.
     pub is_rehearsal: bool,
-    /// The word to stop.
-    pub stop: StopSignal,
+    /// The word to stop, and who counts.
+    pub oversight: Oversight,
     /// How many transactions may be under way at once.
     pub places: Places,
 }
@@ -153,7 +153,7 @@ fn carry_out<P: Proposer>(options: &WriterOptions, key: &MirrorKey, batch: Vec<L
     // Another process may hold the mirror: one that lists and fetches, pushes, and lists again takes that long, and
     // what is left of one that was killed takes no longer.
     let deadline = Instant::now() + 3 * remote.timeout;
-    let mut mirror = match Mirror::open(&options.mirrors, key, &options.stop, deadline) {
+    let mut mirror = match Mirror::open(&options.mirrors, key, &options.oversight, deadline) {
         Ok(mirror) => mirror,
         Err(error) => {
             let error = Arc::new(SyncError::from(error));

@@ -20,6 +20,8 @@ use crate::support::program::tagboat;
 struct Pod {
     child: Child,
     lines: Arc<Mutex<Vec<Value>>>,
+    health: String,
+    metrics: String,
 }
 
 /// The arguments of Flux's Deployment.
@@ -37,11 +39,14 @@ impl Pod {
         for name in ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"] {
             command.env_remove(name);
         }
+        // Free a moment ago; who takes a port of the kernel's choice is given another.
+        let free = || std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+        let (health, metrics) = (free(), free());
         let temporary = scene.root().join("temporary");
         fs::create_dir_all(&temporary).unwrap();
         command
             .args(arguments)
-            .args(["--health-addr=127.0.0.1:0", "--metrics-addr=0"])
+            .args([format!("--health-addr={}", health), format!("--metrics-addr={}", metrics)])
             .env("KUBECONFIG", scene.cluster.kubeconfig("admin-token"))
             .env("RUNTIME_NAMESPACE", scene.cluster.namespace())
             .env("TMPDIR", temporary)
@@ -57,7 +62,7 @@ impl Pod {
                 kept.lock().unwrap().push(line);
             }
         });
-        Self { child, lines }
+        Self { child, lines, health, metrics }
     }
 
     /// Ends it as Kubernetes does, and gives its exit status and how long it took.
@@ -78,6 +83,12 @@ impl Drop for Pod {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// What is served at an address.
+async fn get(address: &str, path: &str) -> String {
+    let client = reqwest::Client::builder().no_proxy().build().unwrap();
+    client.get(format!("http://{address}/{path}")).send().await.unwrap().text().await.unwrap()
 }
 
 async fn holder(scene: &Scene) -> String {
@@ -101,6 +112,20 @@ async fn the_arguments_of_flux_start_it_and_a_signal_ends_it() {
     scene.lands("app", "2.0.0").await;
     scene.ready("app").await;
     assert!(!holder(&scene).await.is_empty());
+    for path in ["healthz", "readyz"] {
+        assert_eq!(get(&pod.health, path).await, "ok");
+    }
+    let metrics = get(&pod.metrics, "metrics").await;
+    let labels =
+        format!(r#"{{kind="ImageUpdateAutomation",name="app",namespace="{}"}}"#, scene.cluster.namespace());
+    for series in [
+        format!("gotk_reconcile_duration_seconds_count{labels} "),
+        r#"tagboat_runs_total{outcome="pushed"} 1"#.to_owned(),
+        r#"tagboat_git_operation_duration_seconds_count{operation="push"} 1"#.to_owned(),
+        "tagboat_leader 1".to_owned(),
+    ] {
+        assert!(metrics.lines().any(|line| line.starts_with(&series)), "{series} is not in\n{metrics}");
+    }
     let (status, time) = pod.terminate();
     assert_eq!(status, Some(0), "{:#?}", pod.lines());
     assert!(time < Duration::from_secs(8), "{time:?}");

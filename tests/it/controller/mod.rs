@@ -3,6 +3,7 @@
 mod ends;
 mod faults;
 mod leaders;
+mod notifications;
 mod runs;
 mod scene;
 mod takeover;

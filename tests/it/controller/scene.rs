@@ -19,7 +19,7 @@ use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
 use serde_json::{Value, json};
 use tagboat::controller::{self, ControllerError, ControllerOptions, Election, RetryDelays, RunOptions};
-use tagboat::git::{SshAlgorithms, Surroundings};
+use tagboat::git::{Keyring, SshAlgorithms, Surroundings};
 use tagboat::metrics::Metrics;
 use tagboat::objects::cluster::{Notifier, Scope};
 use tagboat::reconcile::automation::login::LoginOptions;
@@ -296,7 +296,7 @@ impl Beginning {
                 shortest: Duration::from_millis(750),
                 longest: Duration::from_secs(900),
             },
-            run: RunOptions { cross_namespace: CrossNamespace::Allowed, login },
+            run: RunOptions { cross_namespace: CrossNamespace::Allowed, login, keyring: Keyring::default() },
             mirrors: scene.mirrors(),
             election: None,
             notifier: None,

@@ -10,7 +10,7 @@ use tagboat::git::checkout::CheckoutReference;
 use tagboat::git::outcome::{Outcome, Target};
 use tagboat::git::{
     Access, AccessOptions, Answer, Author, CommitTime, Credentials, Failure, Known, LocalPaths, Login,
-    MirrorKey, Places, Proposal, Remote, RemoteUrl, Request, StopSignal, SyncError, Writer, WriterOptions,
+    MirrorKey, Oversight, Places, Proposal, Remote, RemoteUrl, Request, SyncError, Writer, WriterOptions,
 };
 use tagboat::message::AutomationName;
 use tagboat::reconcile::automation::proposal::{MessageSource, UpdateProposal};
@@ -86,7 +86,7 @@ impl Place {
         let writer = Writer::new(WriterOptions {
             mirrors: self.mirrors(),
             is_rehearsal,
-            stop: StopSignal::default(),
+            oversight: Oversight::default(),
             places: Places::without_limit(),
         });
         let address = self.remote.path().to_str().unwrap();
