@@ -51,12 +51,16 @@ fuzz: ## Fuzz one target for FUZZ_SECONDS (default 1200; FUZZ_TARGET=rewrite)
 		-- -dict="$(CURDIR)/fuzz/yaml.dict" -max_total_time=$(FUZZ_SECONDS)
 
 .PHONY: oracle
-oracle: ## Make the tables of comments, versions, templates and messages anew with the libraries that Flux uses
+oracle: ## Make the tables of comments, versions, filters, numbers, templates and messages anew with Flux's libraries
 	@hack/setup
 	cd hack/oracle && $(GO) run ./comments >"$(CURDIR)/testdata/comments/attachment.json.new"
 	mv testdata/comments/attachment.json.new testdata/comments/attachment.json
 	cd hack/oracle && $(GO) run ./semver >"$(CURDIR)/testdata/semver/table.json.new"
 	mv testdata/semver/table.json.new testdata/semver/table.json
+	cd hack/oracle && $(GO) run ./filter >"$(CURDIR)/testdata/filter/table.json.new"
+	mv testdata/filter/table.json.new testdata/filter/table.json
+	cd hack/oracle && $(GO) run ./number >"$(CURDIR)/testdata/number/table.json.new"
+	mv testdata/number/table.json.new testdata/number/table.json
 	cd hack/oracle && $(GO) run ./unicode >"$(CURDIR)/crates/go-template/src/unicode/tables.rs.new"
 	mv crates/go-template/src/unicode/tables.rs.new crates/go-template/src/unicode/tables.rs
 	cd hack/oracle && $(GO) run ./template "$(CURDIR)"/testdata/template/cases/*.txt >"$(CURDIR)/testdata/template/table.json.new"

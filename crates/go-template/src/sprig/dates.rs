@@ -26,9 +26,9 @@ pub(super) const FUNCTIONS: &[Function] = &[
             Value::String(text) => {
                 std::str::from_utf8(text.as_bytes()).ok().map_or(0, |text| match parse_int(text, 10) {
                     Ok(number) => number,
-                    Err(crate::strconv::Problem::Range) if text.starts_with('-') => i64::MIN,
-                    Err(crate::strconv::Problem::Range) => i64::MAX,
-                    Err(crate::strconv::Problem::Syntax) => 0,
+                    Err(crate::strconv::NumberError::Range) if text.starts_with('-') => i64::MIN,
+                    Err(crate::strconv::NumberError::Range) => i64::MAX,
+                    Err(crate::strconv::NumberError::Syntax) => 0,
                 })
             }
             Value::Int(seconds, IntKind::Int64) => *seconds,

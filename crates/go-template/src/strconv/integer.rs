@@ -1,9 +1,11 @@
 //! Integers.
 
-use super::{Problem, has_proper_underscores};
+use tagboat_go_text::number::has_proper_underscores;
+
+use super::NumberError;
 
 /// Parses an unsigned integer; base 0 goes by the prefix and allows underscores.
-pub(crate) fn parse_uint(text: &str, base: u32) -> Result<u64, Problem> {
+pub(crate) fn parse_uint(text: &str, base: u32) -> Result<u64, NumberError> {
     let (mut radix, mut digits) = (base, text);
     if base == 0 {
         (radix, digits) = match text.as_bytes() {
@@ -18,7 +20,7 @@ pub(crate) fn parse_uint(text: &str, base: u32) -> Result<u64, Problem> {
         }
     }
     if text.is_empty() {
-        return Err(Problem::Syntax);
+        return Err(NumberError::Syntax);
     }
     let mut number: Option<u64> = Some(0);
     let mut has_underscore = false;
@@ -27,23 +29,23 @@ pub(crate) fn parse_uint(text: &str, base: u32) -> Result<u64, Problem> {
             has_underscore = true;
             continue;
         }
-        let digit = c.to_digit(radix).ok_or(Problem::Syntax)?;
+        let digit = c.to_digit(radix).ok_or(NumberError::Syntax)?;
         number = number.and_then(|n| n.checked_mul(radix.into())?.checked_add(digit.into()));
     }
     if has_underscore && !has_proper_underscores(text) {
-        return Err(Problem::Syntax);
+        return Err(NumberError::Syntax);
     }
-    number.ok_or(Problem::Range)
+    number.ok_or(NumberError::Range)
 }
 
 /// Parses a signed integer.
-pub(crate) fn parse_int(text: &str, base: u32) -> Result<i64, Problem> {
+pub(crate) fn parse_int(text: &str, base: u32) -> Result<i64, NumberError> {
     let is_negative = text.starts_with('-');
     let magnitude = parse_uint(text.strip_prefix(['+', '-']).unwrap_or(text), base)?;
     if is_negative {
-        0i64.checked_sub_unsigned(magnitude).ok_or(Problem::Range)
+        0i64.checked_sub_unsigned(magnitude).ok_or(NumberError::Range)
     } else {
-        i64::try_from(magnitude).map_err(|_| Problem::Range)
+        i64::try_from(magnitude).map_err(|_| NumberError::Range)
     }
 }
 
@@ -61,14 +63,14 @@ mod tests {
             ("0x_ff", Ok(255)),
             ("0b101", Ok(5)),
             ("1_000", Ok(1000)),
-            ("1__0", Err(Problem::Syntax)),
-            ("_1", Err(Problem::Syntax)),
-            ("08", Err(Problem::Syntax)),
-            ("0x", Err(Problem::Syntax)),
-            ("", Err(Problem::Syntax)),
+            ("1__0", Err(NumberError::Syntax)),
+            ("_1", Err(NumberError::Syntax)),
+            ("08", Err(NumberError::Syntax)),
+            ("0x", Err(NumberError::Syntax)),
+            ("", Err(NumberError::Syntax)),
             ("+5", Ok(5)),
             ("-9223372036854775808", Ok(i64::MIN)),
-            ("9223372036854775808", Err(Problem::Range)),
+            ("9223372036854775808", Err(NumberError::Range)),
         ] {
             assert_eq!(parse_int(text, 0), wanted, "{text}");
         }

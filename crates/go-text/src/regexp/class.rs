@@ -1,5 +1,6 @@
 //! Classes of characters.
 
+use super::RegexpError;
 use super::translate::{Translator, wrong};
 
 /// How many pieces a class of Unicode counts for: it becomes many ranges.
@@ -24,7 +25,7 @@ pub(super) fn perl_class(c: char) -> &'static str {
 }
 
 /// `\pL`, `\p{Greek}` and their opposites, at the front of what is left.
-pub(super) fn unicode_class(translator: &mut Translator<'_>) -> Result<String, String> {
+pub(super) fn unicode_class(translator: &mut Translator<'_>) -> Result<String, RegexpError> {
     let start = translator.rest;
     let mut is_negative = start.starts_with(r"\P");
     let rest = &start[2..];
@@ -50,7 +51,7 @@ pub(super) fn unicode_class(translator: &mut Translator<'_>) -> Result<String, S
 }
 
 /// A class in brackets, at the front of what is left.
-pub(super) fn translate(translator: &mut Translator<'_>) -> Result<(), String> {
+pub(super) fn translate(translator: &mut Translator<'_>) -> Result<(), RegexpError> {
     let whole = translator.rest;
     translator.rest = &translator.rest[1..];
     let mut class = String::from("[");
@@ -89,7 +90,7 @@ pub(super) fn translate(translator: &mut Translator<'_>) -> Result<(), String> {
 }
 
 /// `[:alpha:]` and its like.
-fn named_class<'e>(translator: &mut Translator<'e>) -> Result<Option<&'e str>, String> {
+fn named_class<'e>(translator: &mut Translator<'e>) -> Result<Option<&'e str>, RegexpError> {
     let rest = translator.rest;
     if rest.len() < 3 || !rest.starts_with("[:") {
         return Ok(None);
@@ -105,7 +106,7 @@ fn named_class<'e>(translator: &mut Translator<'e>) -> Result<Option<&'e str>, S
 }
 
 /// One character, or two with a dash between them.
-fn range(translator: &mut Translator<'_>, whole: &str, class: &mut String) -> Result<(), String> {
+fn range(translator: &mut Translator<'_>, whole: &str, class: &mut String) -> Result<(), RegexpError> {
     let start = translator.rest;
     let first = character(translator, whole)?;
     let mut last = first;
@@ -121,7 +122,7 @@ fn range(translator: &mut Translator<'_>, whole: &str, class: &mut String) -> Re
     Ok(())
 }
 
-fn character(translator: &mut Translator<'_>, whole: &str) -> Result<char, String> {
+fn character(translator: &mut Translator<'_>, whole: &str) -> Result<char, RegexpError> {
     let Some(c) = translator.rest.chars().next() else { return wrong("missing closing ]", whole) };
     if c == '\\' {
         return translator.escaped();

@@ -1,14 +1,11 @@
-//! Regular expressions in Go's syntax, run by the `regex` crate in linear time.
+//! Regular expressions within a budget: what a search costs is paid before it is made.
 
-mod class;
-mod translate;
-
-use regex::bytes::{Captures, Regex, RegexBuilder};
+use tagboat_go_text::{Captures, Expression};
 
 use crate::budget::{Budget, Failure};
 use crate::text::first_rune;
 
-use translate::Translated;
+pub(crate) use tagboat_go_text::quote_meta;
 
 /// The largest compiled form, in bytes.
 const LARGEST: usize = 1 << 20;
@@ -25,46 +22,42 @@ const MOST_PIECES: usize = 10_000;
 /// A compiled expression.
 #[derive(Debug)]
 pub(crate) struct Regexp {
-    regex: Regex,
-    /// The names of the groups, the whole match first.
-    names: Vec<Option<String>>,
+    regexp: tagboat_go_text::Regexp,
     is_blank: bool,
-    /// How many pieces it has, with repetitions written out.
-    size: usize,
 }
 
 impl Regexp {
     /// Compiles an expression; the inner error is Go's.
     pub(crate) fn compile(expression: &str, budget: &mut Budget) -> Result<Result<Self, String>, Failure> {
         budget.step(expression.len())?;
-        let Translated { pattern, names, size } = match translate::translate(expression) {
-            Ok(translated) => translated,
-            Err(message) => return Ok(Err(message)),
+        let parsed = match Expression::parse(expression) {
+            Ok(parsed) => parsed,
+            Err(error) => return Ok(Err(error.to_string())),
         };
         let too_large =
-            |_| Failure(format!("a regular expression is larger than the limit of {MOST_PIECES} pieces"));
-        if size > MOST_PIECES {
-            return Err(too_large(()));
+            || Failure(format!("a regular expression is larger than the limit of {MOST_PIECES} pieces"));
+        if parsed.size() > MOST_PIECES {
+            return Err(too_large());
         }
-        budget.step(size.saturating_mul(BYTES_OF_PIECE))?;
-        let regex = RegexBuilder::new(&pattern).size_limit(LARGEST).build().map_err(|_| too_large(()))?;
-        Ok(Ok(Self { regex, names, is_blank: expression.is_empty(), size }))
+        budget.step(parsed.size().saturating_mul(BYTES_OF_PIECE))?;
+        let regexp = parsed.compile_within(LARGEST).map_err(|_| too_large())?;
+        Ok(Ok(Self { regexp, is_blank: expression.is_empty() }))
     }
 
     /// Pays for a search: at worst each piece is tried at each byte that is left, for each match anew.
     fn pay(&self, length: usize, budget: &mut Budget) -> Result<(), Failure> {
-        budget.step(length.saturating_mul(self.size) / PIECES_OF_BYTE)
+        budget.step(length.saturating_mul(self.regexp.size()) / PIECES_OF_BYTE)
     }
 
     pub(crate) fn is_match(&self, text: &[u8], budget: &mut Budget) -> Result<bool, Failure> {
         self.pay(text.len(), budget)?;
-        Ok(self.regex.is_match(text))
+        Ok(self.regexp.is_match(text))
     }
 
     /// The first match.
     pub(crate) fn find<'t>(&self, text: &'t [u8], budget: &mut Budget) -> Result<Option<&'t [u8]>, Failure> {
         self.pay(text.len(), budget)?;
-        Ok(self.regex.find(text).map(|found| found.as_bytes()))
+        Ok(self.regexp.find_at(text, 0).map(|place| &text[place]))
     }
 
     /// The places of at most a number of matches, of all when that is negative.
@@ -80,8 +73,8 @@ impl Regexp {
         let mut end_before = None;
         while at <= text.len() && found.len() < most {
             self.pay(text.len() - at, budget)?;
-            let Some(place) = self.regex.find_at(text, at) else { break };
-            let (start, end) = (place.start(), place.end());
+            let Some(place) = self.regexp.find_at(text, at) else { break };
+            let (start, end) = (place.start, place.end);
             let mut is_counted = true;
             if end == at {
                 // Nothing right behind another match is no match.
@@ -140,7 +133,7 @@ impl Regexp {
         let (mut end_before, mut at) = (0, 0);
         while at <= text.len() {
             self.pay(text.len() - at, budget)?;
-            let Some(captures) = self.regex.captures_at(text, at) else { break };
+            let Some(captures) = self.regexp.captures_at(text, at) else { break };
             let (start, end) = captures.get(0).map_or((at, at), |whole| (whole.start(), whole.end()));
             out.extend_from_slice(&text[end_before..start]);
             if end > end_before || start == 0 {
@@ -164,63 +157,6 @@ impl Regexp {
         budget: &mut Budget,
     ) -> Result<(), Failure> {
         budget.step(template.len())?;
-        let mut rest = template;
-        while let Some(at) = rest.iter().position(|&byte| byte == b'$') {
-            out.extend_from_slice(&rest[..at]);
-            rest = &rest[at..];
-            if rest.get(1) == Some(&b'$') {
-                out.push(b'$');
-                rest = &rest[2..];
-                continue;
-            }
-            let Some((name, after)) = reference(rest) else {
-                out.push(b'$');
-                rest = &rest[1..];
-                continue;
-            };
-            rest = after;
-            if let Some(group) = self.group(name, captures) {
-                out.extend_from_slice(group);
-                budget.check_size(out.len())?;
-            }
-        }
-        out.extend_from_slice(rest);
-        Ok(())
+        self.regexp.expand(out, template, captures, |length| budget.check_size(length))
     }
-
-    fn group<'t>(&self, name: &str, captures: &Captures<'t>) -> Option<&'t [u8]> {
-        if name.bytes().all(|byte| byte.is_ascii_digit()) && (name.len() == 1 || !name.starts_with('0')) {
-            let number: usize = name.parse().ok()?;
-            return captures.get(number).map(|group| group.as_bytes());
-        }
-        let named = self.names.iter().enumerate().filter(|(_, known)| known.as_deref() == Some(name));
-        named.filter_map(|(i, _)| captures.get(i)).next().map(|group| group.as_bytes())
-    }
-}
-
-/// The name behind a dollar sign, and what follows it.
-fn reference(text: &[u8]) -> Option<(&str, &[u8])> {
-    let rest = &text[1..];
-    let has_brace = rest.first() == Some(&b'{');
-    let rest = &rest[usize::from(has_brace)..];
-    let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
-    let end = rest.iter().position(|byte| !is_part(byte)).unwrap_or(rest.len());
-    if end == 0 {
-        return None;
-    }
-    let name = std::str::from_utf8(&rest[..end]).ok()?;
-    let after = &rest[end..];
-    if has_brace { Some((name, after.strip_prefix(b"}")?)) } else { Some((name, after)) }
-}
-
-/// A text as an expression that matches it and nothing else.
-pub(crate) fn quote_meta(text: &[u8]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(text.len());
-    for &byte in text {
-        if br"\.+*?()|[]{}^$".contains(&byte) {
-            out.push(b'\\');
-        }
-        out.push(byte);
-    }
-    out
 }

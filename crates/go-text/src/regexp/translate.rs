@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use super::class;
+use super::{RegexpError, class};
 
 /// How deep groups may stand in one another.
 const DEEPEST: usize = 100;
@@ -14,6 +14,7 @@ const DEEPEST: usize = 100;
 const MOST_REPEATS: usize = 1_000;
 
 /// What an expression becomes.
+#[derive(Debug)]
 pub(super) struct Translated {
     pub(super) pattern: String,
     /// The names of the groups, the whole match first.
@@ -23,7 +24,7 @@ pub(super) struct Translated {
 }
 
 /// Translates an expression.
-pub(super) fn translate(expression: &str) -> Result<Translated, String> {
+pub(super) fn translate(expression: &str) -> Result<Translated, RegexpError> {
     let mut translator = Translator {
         whole: expression,
         rest: expression,
@@ -33,6 +34,7 @@ pub(super) fn translate(expression: &str) -> Result<Translated, String> {
         can_repeat: false,
         count: Count::ONE,
         last: Count::ONE,
+        flags_at: None,
         classes: HashMap::new(),
     };
     translator.run()?;
@@ -52,6 +54,8 @@ pub(super) struct Translator<'e> {
     count: Count,
     /// What was counted of the piece that a repetition would repeat.
     last: Count,
+    /// Where flags begin that stand behind the last piece; to Go they are no piece, and a repetition passes them over.
+    flags_at: Option<usize>,
     /// Names of classes of Unicode that were met, and whether there are such.
     classes: HashMap<String, bool>,
 }
@@ -75,12 +79,12 @@ struct Repetition {
 }
 
 /// Go's error for a part of an expression.
-pub(super) fn wrong<T>(what: &str, part: &str) -> Result<T, String> {
-    Err(format!("error parsing regexp: {what}: `{part}`"))
+pub(super) fn wrong<T>(what: &'static str, part: &str) -> Result<T, RegexpError> {
+    Err(RegexpError { what, part: part.to_owned() })
 }
 
 impl<'e> Translator<'e> {
-    fn run(&mut self) -> Result<(), String> {
+    fn run(&mut self) -> Result<(), RegexpError> {
         let mut last_repetition = None;
         while let Some(c) = self.rest.chars().next() {
             let before = self.rest;
@@ -95,6 +99,9 @@ impl<'e> Translator<'e> {
                 continue;
             }
             last_repetition = None;
+            if !before.starts_with("(?") {
+                self.flags_at = None;
+            }
             self.count.repeats = self.count.repeats.max(self.last.repeats);
             self.last = Count::ONE;
             self.count.pieces = self.count.pieces.saturating_add(1);
@@ -115,7 +122,7 @@ impl<'e> Translator<'e> {
         self.can_repeat = true;
     }
 
-    fn piece(&mut self, c: char) -> Result<(), String> {
+    fn piece(&mut self, c: char) -> Result<(), RegexpError> {
         match c {
             '(' => self.open()?,
             ')' => {
@@ -148,6 +155,7 @@ impl<'e> Translator<'e> {
         self.groups.push(self.count);
         self.count.repeats = 1;
         self.can_repeat = false;
+        self.flags_at = None;
     }
 
     /// Counts more pieces for the one that is being read.
@@ -173,7 +181,7 @@ impl<'e> Translator<'e> {
     }
 
     /// A counted repetition; nothing when the brace is just a brace.
-    fn counted(&self) -> Result<Option<Repetition>, String> {
+    fn counted(&self) -> Result<Option<Repetition>, RegexpError> {
         let Some(end) = self.rest.find('}') else { return Ok(None) };
         let inner = &self.rest[1..end];
         let (least, most) = inner.split_once(',').map_or((inner, Some(inner)), |(least, most)| {
@@ -189,14 +197,15 @@ impl<'e> Translator<'e> {
         }
         let number = |text: &str| text.parse().unwrap_or(usize::MAX);
         let least = number(least);
-        let most = most.map_or(least, number);
+        // Without an upper bound it is written out as often as it must be, and once at least.
+        let most = most.map_or(least.max(1), number);
         if least > MOST_REPEATS || most > MOST_REPEATS || least > most {
             return wrong("invalid repeat count", &self.rest[..=end]);
         }
         Ok(Some(Repetition { length: end + 1, times: most }))
     }
 
-    fn repetition(&mut self, repetition: &Repetition, last: Option<&str>) -> Result<(), String> {
+    fn repetition(&mut self, repetition: &Repetition, last: Option<&str>) -> Result<(), RegexpError> {
         let before = self.rest;
         let is_lazy = self.rest[repetition.length..].starts_with('?');
         let length = repetition.length + usize::from(is_lazy);
@@ -209,7 +218,8 @@ impl<'e> Translator<'e> {
         if !self.can_repeat {
             return wrong("missing argument to repetition operator", &before[..length]);
         }
-        self.copy(length);
+        let operator = self.take(length);
+        self.out.insert_str(self.flags_at.unwrap_or(self.out.len()), operator);
         let repeats = self.last.repeats * repetition.times;
         if repetition.times > 1 && repeats > MOST_REPEATS {
             return wrong("invalid repeat count", &before[..length]);
@@ -220,7 +230,7 @@ impl<'e> Translator<'e> {
         Ok(())
     }
 
-    fn open(&mut self) -> Result<(), String> {
+    fn open(&mut self) -> Result<(), RegexpError> {
         if self.groups.len() == DEEPEST {
             return wrong("expression nests too deeply", self.whole);
         }
@@ -250,21 +260,30 @@ impl<'e> Translator<'e> {
     }
 
     /// `(?flags)` or `(?flags:`.
-    fn flags(&mut self) -> Result<(), String> {
+    fn flags(&mut self) -> Result<(), RegexpError> {
         let (mut is_negative, mut has_flag) = (false, false);
+        // Go lets a flag stand twice and takes the last one; the `regex` crate does not.
+        let mut flags: Vec<(char, bool)> = Vec::new();
         for (at, c) in self.rest.char_indices().skip(2) {
             match c {
-                'i' | 'm' | 's' | 'U' => has_flag = true,
+                'i' | 'm' | 's' | 'U' => {
+                    has_flag = true;
+                    flags.retain(|(flag, _)| *flag != c);
+                    flags.push((c, !is_negative));
+                }
                 '-' if !is_negative => (is_negative, has_flag) = (true, false),
                 ':' | ')' if has_flag || !is_negative => {
-                    let could_repeat = self.can_repeat;
-                    let flags = self.take(at + 1);
-                    // Rust wants a flag in a group without a colon.
-                    self.out.push_str(if flags == "(?)" { "(?:)" } else { flags });
+                    self.take(at + 1);
+                    let begin = self.out.len();
+                    self.push_flags(&flags);
                     if c == ':' {
+                        self.out.push(':');
                         self.open_group();
+                    } else {
+                        // The crate wants a flag in a group without a colon.
+                        self.out.push_str(if flags.is_empty() { ":)" } else { ")" });
+                        self.flags_at = self.flags_at.or(Some(begin));
                     }
-                    self.can_repeat = c == ')' && could_repeat;
                     return Ok(());
                 }
                 c => {
@@ -275,7 +294,16 @@ impl<'e> Translator<'e> {
         wrong("invalid or unsupported Perl syntax", self.rest)
     }
 
-    fn escape(&mut self) -> Result<(), String> {
+    fn push_flags(&mut self, flags: &[(char, bool)]) {
+        self.out.push_str("(?");
+        self.out.extend(flags.iter().filter(|(_, is_set)| *is_set).map(|(flag, _)| *flag));
+        if flags.iter().any(|(_, is_set)| !is_set) {
+            self.out.push('-');
+            self.out.extend(flags.iter().filter(|(_, is_set)| !is_set).map(|(flag, _)| *flag));
+        }
+    }
+
+    fn escape(&mut self) -> Result<(), RegexpError> {
         let rest = self.rest;
         match rest.chars().nth(1) {
             Some('A' | 'z') => self.copy(2),
@@ -312,7 +340,7 @@ impl<'e> Translator<'e> {
     }
 
     /// The character that an escape means.
-    pub(super) fn escaped(&mut self) -> Result<char, String> {
+    pub(super) fn escaped(&mut self) -> Result<char, RegexpError> {
         let start = self.rest;
         self.take(1);
         let Some(c) = self.rest.chars().next() else {

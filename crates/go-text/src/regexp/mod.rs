@@ -1,0 +1,187 @@
+//! Regular expressions in Go's syntax, run by the `regex` crate in linear time.
+
+mod class;
+mod translate;
+
+use std::ops::Range;
+use std::sync::OnceLock;
+
+use regex::bytes::{Regex, RegexBuilder};
+
+use translate::Translated;
+
+pub use regex::bytes::Captures;
+
+/// Why a text is no expression; the sentence is Go's.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("error parsing regexp: {what}: `{part}`")]
+pub struct RegexpError {
+    /// What is wrong.
+    what: &'static str,
+    /// The part of the expression that is.
+    part: String,
+}
+
+/// An expression that was understood and is not compiled yet.
+#[derive(Debug)]
+pub struct Expression<'e> {
+    text: &'e str,
+    translated: Translated,
+}
+
+impl<'e> Expression<'e> {
+    /// Understands an expression.
+    ///
+    /// # Errors
+    ///
+    /// When the text is none.
+    pub fn parse(text: &'e str) -> Result<Self, RegexpError> {
+        Ok(Self { text, translated: translate::translate(text)? })
+    }
+
+    /// How many pieces it has, with repetitions written out.
+    pub fn size(&self) -> usize {
+        self.translated.size
+    }
+
+    /// Compiles it, if its compiled form has no more than so many bytes.
+    ///
+    /// # Errors
+    ///
+    /// When it has more.
+    pub fn compile_within(self, most_bytes: usize) -> Result<Regexp, RegexpError> {
+        let Translated { pattern, names, size } = self.translated;
+        match RegexBuilder::new(&pattern).size_limit(most_bytes).build() {
+            Ok(regex) => Ok(Regexp { regex, names, size, name: OnceLock::new() }),
+            Err(_) => Err(RegexpError { what: "expression too large", part: self.text.to_owned() }),
+        }
+    }
+}
+
+/// A compiled expression.
+#[derive(Debug, Clone)]
+pub struct Regexp {
+    regex: Regex,
+    /// The names of the groups, the whole match first.
+    names: Vec<Option<String>>,
+    /// How many pieces it has, with repetitions written out.
+    size: usize,
+    /// What a name behind a dollar sign is made of; only needed where one has letters beyond ASCII.
+    name: OnceLock<Regex>,
+}
+
+impl Regexp {
+    /// Compiles an expression whose compiled form may have so many bytes.
+    ///
+    /// # Errors
+    ///
+    /// When the text is no expression, or a larger one.
+    pub fn compile_within(expression: &str, most_bytes: usize) -> Result<Self, RegexpError> {
+        Expression::parse(expression)?.compile_within(most_bytes)
+    }
+
+    /// How many pieces it has, with repetitions written out: what a search costs for a byte at worst.
+    pub fn size(&self) -> usize {
+        self.size
+    }
+
+    /// Whether it matches anywhere in a text.
+    pub fn is_match(&self, text: &[u8]) -> bool {
+        self.regex.is_match(text)
+    }
+
+    /// The groups of the first match.
+    pub fn captures<'t>(&self, text: &'t [u8]) -> Option<Captures<'t>> {
+        self.regex.captures(text)
+    }
+
+    /// The place of the first match from a place on.
+    pub fn find_at(&self, text: &[u8], at: usize) -> Option<Range<usize>> {
+        self.regex.find_at(text, at).map(|found| found.range())
+    }
+
+    /// The groups of the first match from a place on.
+    pub fn captures_at<'t>(&self, text: &'t [u8], at: usize) -> Option<Captures<'t>> {
+        self.regex.captures_at(text, at)
+    }
+
+    /// Appends a template with `$1`, `${1}`, `$name` and `$$` filled in.
+    ///
+    /// # Errors
+    ///
+    /// When `check`, which is told the length of what there is after each group, refuses to go on.
+    pub fn expand<E>(
+        &self,
+        out: &mut Vec<u8>,
+        template: &[u8],
+        captures: &Captures<'_>,
+        mut check: impl FnMut(usize) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let mut rest = template;
+        while let Some(at) = rest.iter().position(|&byte| byte == b'$') {
+            out.extend_from_slice(&rest[..at]);
+            rest = &rest[at..];
+            if rest.get(1) == Some(&b'$') {
+                out.push(b'$');
+                rest = &rest[2..];
+                continue;
+            }
+            let Some((name, after)) = self.reference(rest) else {
+                out.push(b'$');
+                rest = &rest[1..];
+                continue;
+            };
+            rest = after;
+            if let Some(group) = self.group(name, captures) {
+                out.extend_from_slice(group);
+                check(out.len())?;
+            }
+        }
+        out.extend_from_slice(rest);
+        Ok(())
+    }
+
+    /// The name behind a dollar sign, and what follows it.
+    fn reference<'t>(&self, text: &'t [u8]) -> Option<(&'t str, &'t [u8])> {
+        let rest = &text[1..];
+        let has_brace = rest.first() == Some(&b'{');
+        let rest = &rest[usize::from(has_brace)..];
+        let (name, after) = rest.split_at(self.length_of_name(rest));
+        let name = std::str::from_utf8(name).ok().filter(|name| !name.is_empty())?;
+        if has_brace { Some((name, after.strip_prefix(b"}")?)) } else { Some((name, after)) }
+    }
+
+    /// How many bytes in front belong to a name: letters and digits of any script, and underscores.
+    fn length_of_name(&self, text: &[u8]) -> usize {
+        let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
+        let plain = text.iter().position(|byte| !is_part(byte)).unwrap_or(text.len());
+        if text.get(plain).is_none_or(u8::is_ascii) {
+            return plain;
+        }
+        let name = self.name.get_or_init(|| {
+            Regex::new(r"\A[\pL\p{Nd}_]*").expect("the expression is a constant and is valid")
+        });
+        name.find(text).map_or(0, |found| found.end())
+    }
+
+    fn group<'t>(&self, name: &str, captures: &Captures<'t>) -> Option<&'t [u8]> {
+        if name.bytes().all(|byte| byte.is_ascii_digit()) && (name.len() == 1 || !name.starts_with('0')) {
+            let number: usize = name.parse().ok()?;
+            return captures.get(number).map(|group| group.as_bytes());
+        }
+        let named = self.names.iter().enumerate().filter(|(_, known)| known.as_deref() == Some(name));
+        named.filter_map(|(i, _)| captures.get(i)).next().map(|group| group.as_bytes())
+    }
+}
+
+/// A text as an expression that matches it and nothing else.
+pub fn quote_meta(text: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(text.len());
+    for &byte in text {
+        if br"\.+*?()|[]{}^$".contains(&byte) {
+            out.push(b'\\');
+        }
+        out.push(byte);
+    }
+    out
+}
