@@ -4,10 +4,12 @@
 //! They are read once, into one struct per kind; an unknown or bad one is an error that stalls its object. A new
 //! setting is one entry in a table below and one field of a struct.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::str::FromStr;
+use std::time::Duration;
 
+use crate::duration::GoDuration;
 use crate::nearest;
 
 /// What the name of every annotation of ours begins with.
@@ -40,7 +42,8 @@ pub const TABLE: &[KindSettings] = &[AUTOMATION, POLICY, REPOSITORY];
 
 const AUTOMATION: KindSettings =
     KindSettings { kind: "ImageUpdateAutomation", settings: &[TEMPLATE_LANGUAGE] };
-const POLICY: KindSettings = KindSettings { kind: "ImagePolicy", settings: &[] };
+const POLICY: KindSettings =
+    KindSettings { kind: "ImagePolicy", settings: &[ORDER, EXCLUDE, MINIMUM_AGE, UNKNOWN_AGE] };
 const REPOSITORY: KindSettings = KindSettings { kind: "ImageRepository", settings: &[] };
 
 const TEMPLATE_LANGUAGE: Setting = Setting {
@@ -50,6 +53,31 @@ const TEMPLATE_LANGUAGE: Setting = Setting {
     meaning: "The language that the template of the commit message is written in.",
 };
 
+const ORDER: Setting = Setting {
+    name: "order",
+    allowed: "bytes, natural",
+    default: "bytes",
+    meaning: "How an alphabetical policy compares: byte by byte as Flux does, or as people read versions (`rc9` before `rc10`).",
+};
+const EXCLUDE: Setting = Setting {
+    name: "exclude",
+    allowed: "a tag, or a YAML list of tags",
+    default: "[]",
+    meaning: "Tags that are never chosen, so that a rollback holds.",
+};
+const MINIMUM_AGE: Setting = Setting {
+    name: "minimum-age",
+    allowed: "a duration in w, d, h, m, s and ms, such as 3d or 36h",
+    default: "0s",
+    meaning: "How long a tag must be known, or else its image exist, before it can be chosen.",
+};
+const UNKNOWN_AGE: Setting = Setting {
+    name: "unknown-age",
+    allowed: "wait, accept",
+    default: "wait",
+    meaning: "What becomes of a tag whose age is not known where a minimum age is set.",
+};
+
 /// The settings of an ImageUpdateAutomation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AutomationSettings {
@@ -57,9 +85,18 @@ pub struct AutomationSettings {
     pub template_language: TemplateLanguage,
 }
 
-/// The settings of an ImagePolicy: none so far.
+/// The settings of an ImagePolicy.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct PolicySettings {}
+pub struct PolicySettings {
+    /// How an alphabetical policy compares.
+    pub order: TextOrder,
+    /// Tags that are never chosen.
+    pub exclude: ExcludedTags,
+    /// How old a tag must be before it can be chosen.
+    pub minimum_age: MinimumAge,
+    /// What becomes of a tag whose age is not known.
+    pub unknown_age: UnknownAge,
+}
 
 /// The settings of an ImageRepository: none so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -87,6 +124,115 @@ impl FromStr for TemplateLanguage {
     }
 }
 
+/// How texts are compared.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TextOrder {
+    /// Byte by byte, as Flux does.
+    #[default]
+    Bytes,
+    /// As people read versions.
+    Natural,
+}
+
+impl FromStr for TextOrder {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        match text {
+            "bytes" => Ok(Self::Bytes),
+            "natural" => Ok(Self::Natural),
+            _ => Err(()),
+        }
+    }
+}
+
+/// Tags that are never chosen.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ExcludedTags(BTreeSet<String>);
+
+impl ExcludedTags {
+    /// Whether a tag is among them.
+    #[must_use]
+    pub fn contains(&self, tag: &str) -> bool {
+        self.0.contains(tag)
+    }
+}
+
+/// One tag as it is, or a YAML list of tags, in which `1.10` and `2024` are tags and no numbers.
+impl FromStr for ExcludedTags {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        let text = text.trim();
+        let is_list = text.starts_with('[') || text.starts_with("- ") || text == "-";
+        let tags: Vec<String> =
+            if is_list { serde_saphyr::from_str(text).map_err(|_| ())? } else { vec![text.to_owned()] };
+        let is_tag_character = |c: char| c.is_ascii_alphanumeric() || "_.-".contains(c);
+        let is_tag = |tag: &String| (1..=128).contains(&tag.len()) && tag.chars().all(is_tag_character);
+        if tags.iter().all(is_tag) { Ok(Self(tags.into_iter().collect())) } else { Err(()) }
+    }
+}
+
+/// How old a tag must be before it can be chosen; nothing by default.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MinimumAge(Duration);
+
+impl MinimumAge {
+    /// As a length of time.
+    #[must_use]
+    pub fn duration(self) -> Duration {
+        self.0
+    }
+}
+
+/// Flux's durations, with weeks and days in front.
+impl FromStr for MinimumAge {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        let mut rest = text;
+        let mut seconds: u64 = 0;
+        for (unit, length) in [('w', 604_800), ('d', 86_400)] {
+            let Some((number, after)) = rest.split_once(unit) else { continue };
+            if number.is_empty() || !number.bytes().all(|byte| byte.is_ascii_digit()) {
+                return Err(());
+            }
+            let number: u64 = number.parse().map_err(|_| ())?;
+            seconds = number.checked_mul(length).and_then(|more| seconds.checked_add(more)).ok_or(())?;
+            rest = after;
+        }
+        let below = match rest {
+            "" if rest.len() < text.len() => Duration::ZERO,
+            _ => GoDuration::new(rest).to_duration().map_err(|_| ())?,
+        };
+        let age = Duration::from_secs(seconds).checked_add(below).ok_or(())?;
+        // Beyond what Flux's own durations hold, no moment can be reckoned with any more.
+        if age.as_nanos() > i64::MAX as u128 { Err(()) } else { Ok(Self(age)) }
+    }
+}
+
+/// What becomes of a tag whose age is not known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum UnknownAge {
+    /// It counts as too new.
+    #[default]
+    Wait,
+    /// It counts as old enough.
+    Accept,
+}
+
+impl FromStr for UnknownAge {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        match text {
+            "wait" => Ok(Self::Wait),
+            "accept" => Ok(Self::Accept),
+            _ => Err(()),
+        }
+    }
+}
+
 impl AutomationSettings {
     /// Reads the settings from an object's annotations; those of others are left alone.
     pub fn from_annotations(annotations: &BTreeMap<String, String>) -> Result<Self, SettingErrors> {
@@ -99,7 +245,14 @@ impl AutomationSettings {
 impl PolicySettings {
     /// Reads the settings from an object's annotations; those of others are left alone.
     pub fn from_annotations(annotations: &BTreeMap<String, String>) -> Result<Self, SettingErrors> {
-        Reader::new(POLICY, annotations).finish(Self {})
+        let mut reader = Reader::new(POLICY, annotations);
+        let settings = Self {
+            order: reader.read(ORDER),
+            exclude: reader.read(EXCLUDE),
+            minimum_age: reader.read(MINIMUM_AGE),
+            unknown_age: reader.read(UNKNOWN_AGE),
+        };
+        reader.finish(settings)
     }
 }
 
@@ -215,7 +368,8 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::{
-        AutomationSettings, PolicySettings, RepositorySettings, TABLE, TEMPLATE_LANGUAGE, TemplateLanguage,
+        AutomationSettings, ExcludedTags, MinimumAge, ORDER, PolicySettings, RepositorySettings, TABLE,
+        TEMPLATE_LANGUAGE, TemplateLanguage, TextOrder, UNKNOWN_AGE, UnknownAge,
     };
 
     fn annotations(entries: &[(&str, &str)]) -> BTreeMap<String, String> {
@@ -278,11 +432,74 @@ mod tests {
     }
 
     #[test]
+    fn an_excluded_tag_is_a_text_however_it_is_written() {
+        for (value, tags) in [
+            ("1.4.2", &["1.4.2"][..]),
+            (" 1.10 ", &["1.10"]),
+            ("-x", &["-x"]),
+            ("[]", &[]),
+            ("[1.10]", &["1.10"]),
+            (
+                "[1.10, 2024, 0x10, 1e3, true, 'null', \"x\"]",
+                &["1.10", "2024", "0x10", "1e3", "true", "null", "x"],
+            ),
+            ("- 1.4.2\n- 1.4.3\n", &["1.4.2", "1.4.3"]),
+        ] {
+            let read: ExcludedTags = value.parse().expect(value);
+            assert_eq!(read.0.len(), tags.len(), "{value}: {read:?}");
+            for tag in tags {
+                assert!(read.contains(tag), "{value}: no {tag} in {read:?}");
+            }
+        }
+        for value in [
+            "",
+            "a b",
+            "[a b]",
+            "[null]",
+            "[~]",
+            "[",
+            "[a",
+            "{a: b}",
+            "[[a]]",
+            "a,b",
+            "1.4.2 1.4.3",
+            "[]]",
+            "[ä]",
+        ] {
+            assert_eq!(value.parse::<ExcludedTags>(), Err(()), "{value}");
+        }
+    }
+
+    #[test]
+    fn a_minimum_age_may_have_weeks_and_days() {
+        for (value, seconds) in [
+            ("0s", 0),
+            ("36h", 129_600),
+            ("3d", 259_200),
+            ("1w", 604_800),
+            ("1w2d3h4m5s", 604_800 + 172_800 + 10_800 + 245),
+            ("1d0.5h", 88_200),
+        ] {
+            let read: MinimumAge = value.parse().expect(value);
+            assert_eq!(read.duration().as_secs(), seconds, "{value}");
+        }
+        for value in
+            ["", "3", "d", "-3d", "1d2w", "1.5d", "3 d", "1d ", "20000w", "99999999999999999999d", "1y"]
+        {
+            assert_eq!(value.parse::<MinimumAge>(), Err(()), "{value}");
+        }
+    }
+
+    #[test]
     fn the_table_says_what_the_types_do() {
         for value in TEMPLATE_LANGUAGE.allowed.split(", ") {
             assert!(value.parse::<TemplateLanguage>().is_ok(), "{value}");
         }
         assert_eq!(TEMPLATE_LANGUAGE.default.parse(), Ok(TemplateLanguage::default()));
+        assert_eq!(ORDER.default.parse(), Ok(TextOrder::default()));
+        assert_eq!(UNKNOWN_AGE.default.parse(), Ok(UnknownAge::default()));
+        assert_eq!("0s".parse(), Ok(MinimumAge::default()));
+        assert_eq!("[]".parse(), Ok(ExcludedTags::default()));
         for setting in TABLE.iter().flat_map(|table| table.settings) {
             assert!(setting.meaning.ends_with('.'), "{}", setting.name);
         }

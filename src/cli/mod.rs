@@ -7,6 +7,7 @@ mod count;
 mod crds;
 mod demo;
 mod diff;
+mod explain;
 mod failure;
 mod given;
 mod inputs;
@@ -50,6 +51,7 @@ enum Command {
     Render(render::RenderArguments),
     Lint(lint::LintArguments),
     Controller(controller::ControllerArguments),
+    Explain(explain::ExplainArguments),
     Demo(demo::DemoArguments),
     Crds(crds::CrdsArguments),
     Rbac(rbac::RbacArguments),
@@ -75,6 +77,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Render(arguments) => render::run(&arguments),
         Command::Lint(arguments) => lint::run(&arguments),
         Command::Controller(arguments) => controller::run(&arguments),
+        Command::Explain(arguments) => explain::run(&arguments),
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Crds(arguments) => crds::run(&arguments),
         Command::Rbac(arguments) => rbac::run(&arguments),

@@ -1,7 +1,26 @@
-//! Policies: which version of those on offer is wanted.
+//! Policies: which of the tags on offer is wanted, and why each of the others is not.
 //!
-//! So far versions and ranges of them, which stand in a crate of their own because templates compare versions as well.
+//! A [`Policy`] is an ImagePolicy's spec and annotations, understood once (`rule`, `filter`, `definition`). It makes a
+//! [`Selection`] of a list of tags: every tag is judged, those in the contest are ordered (`contest`, `natural`), and
+//! the rest keep the reason why they are not in it (`selection`). [`regression`] says whether a winner that is lower
+//! than the one before it counts already. Versions and ranges of them stand in a crate of their own, because templates
+//! compare versions as well.
 
+pub mod age;
+mod contest;
+pub mod definition;
+mod filter;
+mod natural;
+pub mod regression;
+mod rule;
+pub mod selection;
+
+pub use age::{Ages, Birth};
+pub use definition::{Policy, PolicyError};
+pub use filter::FilterError;
+pub use regression::{Pending, Regression};
+pub use rule::RuleError;
+pub use selection::{Outcome, Selection, SelectionError, Verdict};
 pub use tagboat_versions::{
     Constraint, ConstraintError, Mismatch, Version, VersionError, constraint, version,
 };

@@ -28,10 +28,7 @@ impl ImageName {
         if text.contains("://") {
             return Err(error(NameError::Scheme));
         }
-        let (registry, repository) = match text.split_once('/') {
-            Some((registry, rest)) if registry.contains(['.', ':']) => (Some(registry), rest),
-            _ => (None, text),
-        };
+        let (registry, repository) = split(text);
         if let Some(registry) = registry {
             check_registry(registry).map_err(error)?;
         }
@@ -43,15 +40,35 @@ impl ImageName {
     pub fn as_str(&self) -> &str {
         &self.0
     }
+
+    /// The registry as written, if the name has one, and the repository.
+    pub(super) fn parts(&self) -> (Option<&str>, &str) {
+        split(&self.0)
+    }
 }
 
+/// The registry, if the text names one, and the repository.
+fn split(text: &str) -> (Option<&str>, &str) {
+    match text.split_once('/') {
+        Some((registry, rest)) if registry.contains(['.', ':']) => (Some(registry), rest),
+        _ => (None, text),
+    }
+}
+
+/// A registry is a host as a URL may have it, in brackets or not, and perhaps a port.
 fn check_registry(registry: &str) -> Result<(), NameError> {
     let (host, port) = match registry.rsplit_once(':') {
-        Some((host, port)) if !port.ends_with(']') => (host, Some(port)),
-        _ => (registry, None),
+        Some((host, port)) if !port.ends_with(']') => (host, port),
+        _ => (registry, ""),
     };
-    let is_host = !host.is_empty() && host.chars().all(|c| c.is_ascii_alphanumeric() || "-._:[]".contains(c));
-    let is_port = port.is_none_or(|port| port.len() <= 5 && port.bytes().all(|byte| byte.is_ascii_digit()));
+    let is_allowed = |c: char| c.is_ascii_alphanumeric() || "-._:[]".contains(c);
+    let has_brackets = host.contains(['[', ']']);
+    let is_bracketed = host
+        .strip_prefix('[')
+        .and_then(|rest| rest.strip_suffix(']'))
+        .is_some_and(|ip| !ip.contains(['[', ']']));
+    let is_host = !host.is_empty() && host.chars().all(is_allowed) && (!has_brackets || is_bracketed);
+    let is_port = port.len() <= 5 && port.bytes().all(|byte| byte.is_ascii_digit());
     if is_host && is_port { Ok(()) } else { Err(NameError::Registry { registry: registry.to_owned() }) }
 }
 

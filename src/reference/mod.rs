@@ -1,9 +1,13 @@
 //! Image references as types: text that was parsed once and need not be doubted again.
 
+pub mod address;
 pub mod digest;
 pub mod image;
 pub mod tag;
+pub mod tag_list;
 
+pub use address::{AddressError, RepositoryAddress, Scheme};
 pub use digest::{Digest, DigestError};
 pub use image::{ImageName, ImageReference, ReferenceError};
 pub use tag::{Tag, TagError};
+pub use tag_list::TagList;

@@ -18,12 +18,19 @@ fn check(path: &str, found: &str) {
     assert!(wanted == found, "{} is stale; TAGBOAT_REGENERATE=1 writes it anew\n{found}", path.display());
 }
 
+/// Adds the subcommands of a command, and theirs: the name of the page, and the arguments that print it.
+fn add_pages(command: &clap::Command, above: &[String], pages: &mut Vec<(String, Vec<String>)>) {
+    for subcommand in command.get_subcommands() {
+        let path = [above, &[subcommand.get_name().to_owned()]].concat();
+        pages.push((format!("tagboat-{}", path.join("-")), [&path[..], &["--help".to_owned()]].concat()));
+        add_pages(subcommand, &path, pages);
+    }
+}
+
 #[test]
 fn every_help_text_is_the_committed_one() {
-    let command = tagboat::cli::command();
-    let subcommands = command.get_subcommands().map(|command| command.get_name().to_owned());
     let mut pages = vec![("tagboat".to_owned(), vec!["--help".to_owned()])];
-    pages.extend(subcommands.map(|name| (format!("tagboat-{name}"), vec![name, "--help".to_owned()])));
+    add_pages(&tagboat::cli::command(), &[], &mut pages);
     assert!(pages.iter().any(|(page, _)| page == "tagboat-update"));
     for (page, arguments) in pages {
         let run = run(tagboat().args(arguments)).with_status(0);

@@ -8,6 +8,7 @@ mod automation_status;
 mod cli;
 mod controller;
 mod deployment;
+mod explain;
 mod git_hosts;
 mod golden;
 mod help;

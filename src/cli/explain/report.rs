@@ -1,0 +1,86 @@
+//! The explanation of a policy, for programs and for people.
+
+use std::fmt::Write;
+
+use serde::Serialize;
+
+use crate::cli::terminal::{Palette, printable};
+
+/// What a policy makes of a list of tags.
+#[derive(Debug, Serialize)]
+pub(super) struct Explanation {
+    pub(super) policy: SubjectName,
+    /// The tag that won.
+    pub(super) latest: Option<String>,
+    /// Why none did, in the words of the policy's condition.
+    pub(super) error: Option<String>,
+    /// Every tag, the best first.
+    pub(super) tags: Vec<ExplainedTag>,
+    /// Whether the values may be others than the tags.
+    #[serde(skip)]
+    pub(super) has_values: bool,
+}
+
+/// The name of what is explained.
+#[derive(Debug, Serialize)]
+pub(super) struct SubjectName {
+    pub(super) namespace: String,
+    pub(super) name: String,
+}
+
+/// What became of one tag.
+#[derive(Debug, Serialize)]
+pub(super) struct ExplainedTag {
+    pub(super) tag: String,
+    /// What the filter made of the tag; nothing where it does not match.
+    pub(super) value: Option<String>,
+    pub(super) outcome: &'static str,
+    /// Why, in a sentence.
+    pub(super) reason: String,
+}
+
+/// Renders an explanation as a table.
+pub(super) fn render(explanation: &Explanation, palette: Palette) -> String {
+    let mut text = String::new();
+    write(explanation, palette, &mut text).expect("writing to a string cannot fail");
+    text
+}
+
+fn write(explanation: &Explanation, palette: Palette, text: &mut String) -> std::fmt::Result {
+    let Palette { heading, added, reset, .. } = palette;
+    let SubjectName { namespace, name } = &explanation.policy;
+    writeln!(text, "{heading}Policy:{reset} {}", printable(&format!("{namespace}/{name}")))?;
+    match (&explanation.latest, &explanation.error) {
+        (Some(latest), _) => writeln!(text, "{heading}Latest:{reset} {added}{}{reset}", printable(latest))?,
+        (None, error) => {
+            let error = error.as_deref().unwrap_or_default();
+            writeln!(text, "{heading}Latest:{reset} none: {}", printable(error))?;
+        }
+    }
+    if explanation.tags.is_empty() {
+        return Ok(());
+    }
+    let rows: Vec<[String; 3]> = explanation.tags.iter().map(cells).collect();
+    let titles = ["TAG", "VALUE", "OUTCOME"];
+    let width = |column: usize| {
+        let cells = rows.iter().map(|row| row[column].chars().count());
+        cells.chain([titles[column].len()]).max().unwrap_or_default()
+    };
+    let (tags, values, outcomes) = (width(0), width(1), width(2));
+    let line = |[tag, value, outcome]: [&str; 3], reason: &str| {
+        let value = if explanation.has_values { format!("{value:values$}  ") } else { String::new() };
+        format!("{tag:tags$}  {value}{outcome:outcomes$}  {reason}")
+    };
+    writeln!(text, "\n{heading}{}{reset}", line(titles, "REASON"))?;
+    for (row, tag) in rows.iter().zip(&explanation.tags) {
+        let line = line([&row[0], &row[1], &row[2]], &printable(&tag.reason));
+        let (colour, end) = if tag.outcome == "latest" { (added, reset) } else { ("", "") };
+        writeln!(text, "{colour}{line}{end}")?;
+    }
+    Ok(())
+}
+
+fn cells(tag: &ExplainedTag) -> [String; 3] {
+    let shown = |text: &str| if text.is_empty() { "\"\"".to_owned() } else { printable(text) };
+    [shown(&tag.tag), tag.value.as_deref().map_or_else(|| "-".to_owned(), shown), tag.outcome.to_owned()]
+}

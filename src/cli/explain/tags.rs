@@ -1,0 +1,73 @@
+//! Where the tags come from that a policy is explained with.
+
+use std::fs;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use crate::cli::Failure;
+use crate::reference::TagList;
+
+/// Where tags come from. A live registry and a cluster will stand beside a file.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum TagSource<'a> {
+    /// A file with a tag on each line.
+    File(&'a Path),
+    /// Lines of standard input.
+    StandardInput,
+}
+
+impl<'a> TagSource<'a> {
+    /// Chooses by what is given on the command line.
+    pub(super) fn choose(tags: Option<&'a Path>, policies: &[PathBuf]) -> Result<Self, Failure> {
+        let is_input = |path: &Path| path.as_os_str() == "-";
+        match tags {
+            None => Err(Failure::Usage(
+                "there are no tags to choose from: give a file with one tag a line by --tags FILE (- is standard input)"
+                    .to_owned(),
+            )),
+            Some(path) if !is_input(path) => Ok(Self::File(path)),
+            Some(_) if policies.iter().any(|path| is_input(path)) => Err(Failure::Usage(
+                "standard input cannot hold both the manifests (--policies -) and the tags (--tags -)".to_owned(),
+            )),
+            Some(_) => Ok(Self::StandardInput),
+        }
+    }
+
+    /// Reads the tags.
+    pub(super) fn read(&self) -> Result<TagList, Failure> {
+        let (name, bytes) = match self {
+            Self::File(path) => (path.display().to_string(), fs::read(path)),
+            Self::StandardInput => ("standard input".to_owned(), read_input()),
+        };
+        let bytes =
+            bytes.map_err(|error| Failure::new(format!("cannot read the tags from {name}: {error}")))?;
+        lines(&bytes).map_err(|line| Failure::new(format!("{name}:{line}: the tag there is not UTF-8")))
+    }
+}
+
+fn read_input() -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    io::stdin().lock().read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// One tag a line, blanks around it and empty lines left out; or the number of a line that is no text.
+fn lines(bytes: &[u8]) -> Result<TagList, usize> {
+    let bytes = bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(bytes);
+    let lines = bytes.split(|&byte| byte == b'\n').enumerate();
+    let texts = lines.map(|(index, line)| std::str::from_utf8(line).map(str::trim).map_err(|_| index + 1));
+    texts.filter(|text| *text != Ok("")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_a_tag() {
+        let tags = lines(b"\xef\xbb\xbf1.0\r\n\n  v2 \n1.0\nlatest").unwrap();
+        assert_eq!(tags.iter().collect::<Vec<_>>(), ["v2", "latest", "1.0"]);
+        assert!(lines(b" \n\n").unwrap().is_empty());
+        assert_eq!(lines(b"1\n2\n\xff\n"), Err(3));
+    }
+}

@@ -1,0 +1,116 @@
+//! A policy, understood once.
+
+use std::borrow::Cow;
+use std::cmp::Ordering;
+
+use tagboat_api::Reason;
+use tagboat_api::policy::{DigestReflectionPolicy, ImagePolicySpec, TagFilter};
+use tagboat_api::settings::PolicySettings;
+
+use super::age::Ages;
+use super::filter::{Filter, FilterError};
+use super::rule::{Rank, Rule, RuleError};
+use super::selection::Selection;
+use crate::failing::Failing;
+use crate::reference::TagList;
+
+/// The spec and the annotations of an ImagePolicy, understood.
+#[derive(Debug, Clone)]
+pub struct Policy {
+    pub(super) rule: Rule,
+    /// A filter that cannot be understood is no matter before there are tags, as in Flux.
+    pub(super) filter: Option<Result<Filter, FilterError>>,
+    pub(super) pattern: String,
+    pub(super) settings: PolicySettings,
+}
+
+impl Policy {
+    /// Understands a policy.
+    ///
+    /// # Errors
+    ///
+    /// When the spec makes no sense, whatever the tags are.
+    pub fn new(spec: &ImagePolicySpec, settings: PolicySettings) -> Result<Self, PolicyError> {
+        if spec.digest_reflection_policy == DigestReflectionPolicy::Always && spec.interval.is_none() {
+            return Err(PolicyError::NoInterval);
+        }
+        let rule = Rule::new(&spec.policy, settings.order).map_err(PolicyError::Rule)?;
+        let pattern = |filter: &TagFilter| filter.pattern.clone().unwrap_or_default();
+        Ok(Self {
+            rule,
+            filter: spec.filter_tags.as_ref().map(Filter::new),
+            pattern: spec.filter_tags.as_ref().map(pattern).unwrap_or_default(),
+            settings,
+        })
+    }
+
+    /// The filter, if there is one.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be understood. A selection says so only where there are tags; this does in any case.
+    pub fn check_filter(&self) -> Result<(), PolicyError> {
+        match &self.filter {
+            Some(Err(error)) => Err(PolicyError::Filter(error.clone())),
+            _ => Ok(()),
+        }
+    }
+
+    /// Judges every tag of a list.
+    ///
+    /// # Errors
+    ///
+    /// When there are tags and the filter cannot be understood.
+    pub fn select<'t>(&self, tags: &'t TagList, ages: Ages<'_>) -> Result<Selection<'_, 't>, PolicyError> {
+        if !tags.is_empty() {
+            self.check_filter()?;
+        }
+        Ok(Selection::new(self, tags, ages))
+    }
+
+    /// Whether the policy would rather have `left` than `right`: greater is better.
+    ///
+    /// Nothing where one of both can be in no contest of this policy; what is excluded or too new can.
+    pub fn compare(&self, left: &str, right: &str) -> Option<Ordering> {
+        let ((left, left_rank), (right, right_rank)) = (self.rank(left)?, self.rank(right)?);
+        Some(self.rule.compare((&left, &left_rank), (&right, &right_rank)))
+    }
+
+    /// What the rule looks at in a tag, and what decides about it.
+    fn rank<'t>(&self, tag: &'t str) -> Option<(Cow<'t, str>, Rank)> {
+        let value = match &self.filter {
+            None => Cow::Borrowed(tag),
+            Some(Ok(filter)) => filter.value(tag)?,
+            Some(Err(_)) => return None,
+        };
+        let rank = self.rule.judge(&value).ok()?;
+        Some((value, rank))
+    }
+}
+
+/// Why a policy can choose nothing, whatever the tags are.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PolicyError {
+    /// The digest is to be looked up again, but it is not said how often.
+    #[error("spec.interval must be set when spec.digestReflectionPolicy is set to 'Always'")]
+    NoInterval,
+    /// The rule of choice cannot be understood.
+    #[error("invalid policy")]
+    Rule(#[source] RuleError),
+    /// The filter of tags cannot be understood.
+    #[error("failed to filter tags")]
+    Filter(#[source] FilterError),
+}
+
+impl Failing for PolicyError {
+    fn reason(&self) -> Reason {
+        match self {
+            Self::NoInterval => Reason::IntervalNotConfigured,
+            Self::Rule(_) | Self::Filter(_) => Reason::InvalidPolicy,
+        }
+    }
+
+    fn is_retryable(&self) -> bool {
+        false
+    }
+}

@@ -1,0 +1,112 @@
+//! `filterTags`: which tags take part, and what of a tag the rule looks at.
+
+use std::borrow::Cow;
+use std::convert::Infallible;
+
+use tagboat_api::policy::TagFilter;
+use tagboat_go_text::{Regexp, RegexpError};
+
+/// The largest compiled form of a pattern, in bytes.
+const LARGEST: usize = 10 << 20;
+
+/// The longest extract, in bytes: what is made of each tag grows with it.
+const LONGEST_EXTRACT: usize = 512;
+
+/// A filter of tags.
+#[derive(Debug, Clone)]
+pub(super) struct Filter {
+    pattern: Regexp,
+    /// What is made of a match; nothing where the tag itself counts.
+    extract: Option<String>,
+}
+
+impl Filter {
+    /// Understands a filter.
+    pub(super) fn new(filter: &TagFilter) -> Result<Self, FilterError> {
+        let pattern = filter.pattern.as_deref().unwrap_or_default();
+        let compiled = Regexp::compile_within(pattern, LARGEST)
+            .map_err(|cause| FilterError::Pattern { pattern: pattern.to_owned(), cause })?;
+        let extract = filter.extract.clone().filter(|extract| !extract.is_empty());
+        let length = extract.as_ref().map_or(0, String::len);
+        if length > LONGEST_EXTRACT {
+            return Err(FilterError::LongExtract { length });
+        }
+        Ok(Self { pattern: compiled, extract })
+    }
+
+    /// What the rule is to look at in place of a tag; nothing where the pattern does not match.
+    pub(super) fn value<'t>(&self, tag: &'t str) -> Option<Cow<'t, str>> {
+        let Some(extract) = &self.extract else {
+            return self.pattern.is_match(tag.as_bytes()).then_some(Cow::Borrowed(tag));
+        };
+        let captures = self.pattern.captures(tag.as_bytes())?;
+        let mut value = Vec::new();
+        let admitted: Result<(), Infallible> =
+            self.pattern.expand(&mut value, extract.as_bytes(), &captures, |_| Ok(()));
+        let Ok(()) = admitted;
+        Some(Cow::Owned(String::from_utf8_lossy(&value).into_owned()))
+    }
+
+    /// Whether values may differ from tags.
+    pub(super) fn extracts(&self) -> bool {
+        self.extract.is_some()
+    }
+}
+
+/// Why a filter is none.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum FilterError {
+    /// The pattern is no regular expression.
+    #[error("invalid regular expression pattern '{pattern}'")]
+    Pattern {
+        /// The pattern.
+        pattern: String,
+        /// What is wrong with it, in Go's words.
+        #[source]
+        cause: RegexpError,
+    },
+    /// The extract is longer than anybody needs.
+    #[error("filterTags.extract has {length} bytes; at most {LONGEST_EXTRACT} are allowed")]
+    LongExtract {
+        /// How many it has.
+        length: usize,
+    },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn filter(pattern: &str, extract: &str) -> Filter {
+        Filter::new(&TagFilter { pattern: Some(pattern.to_owned()), extract: Some(extract.to_owned()) })
+            .unwrap()
+    }
+
+    #[test]
+    fn tags_become_values_as_in_flux() {
+        let long = "123-123.123.abcd123";
+        for (tag, pattern, extract, value) in [
+            ("a", "", "", Some("a")),
+            ("ver1", "^ver", "", Some("ver1")),
+            ("rel1", "^ver", "", None),
+            ("ver3", r"ver(\d+)", "$1", Some("3")),
+            (long, r"^(123-[0-9]+\.[0-9]+\.[a-z0-9]+-debug)", "", None),
+            (
+                "123-123.123.abcd123-debug",
+                r"^(?P<tag>123-[0-9]+\.[0-9]+\.[a-z0-9]+[^-debug])",
+                "$tag",
+                Some(long),
+            ),
+            ("foo-zzz", "foo-(?P<word>[a-z]+)", "$word", Some("zzz")),
+            ("foo-zzz", "foo-(?P<word>[a-z]+)", "${word}x", Some("zzzx")),
+            ("foo-zzz", "foo-(?P<word>[a-z]+)", "$wordx", Some("")),
+            ("a", "", "$0", Some("")),
+        ] {
+            assert_eq!(filter(pattern, extract).value(tag).as_deref(), value, "{tag} {pattern} {extract}");
+        }
+        let long = TagFilter { pattern: None, extract: Some("$0".repeat(257)) };
+        let refusal = Filter::new(&long).unwrap_err().to_string();
+        assert_eq!(refusal, "filterTags.extract has 514 bytes; at most 512 are allowed");
+        assert_eq!(Filter::new(&TagFilter::default()).unwrap().value("a").as_deref(), Some("a"));
+    }
+}

@@ -1,0 +1,209 @@
+//! Natural order: tags as people read them.
+//!
+//! A tag is read as numbers and words. Numbers compare by value, of any length, so `rc9` is before `rc10` and
+//! `2024.9` before `2024.10`. A word that names a stage before the release (`alpha`, `rc`, `SNAPSHOT`) is before the
+//! end of the tag, and anything else after it: `1.0-rc1`, `1.0`, `1.0-alpine`, `1.0-1`, `1.0.1`.
+
+use std::cmp::Ordering;
+
+/// Words that name a stage before the release, from the earliest to the latest.
+const STAGES: [&[&str]; 6] = [
+    &["dev", "nightly", "snapshot", "canary", "edge", "unstable"],
+    &["alpha"],
+    &["beta"],
+    &["milestone", "ea"],
+    &["pre", "preview", "next"],
+    &["rc", "cr"],
+];
+
+/// Letters that name a stage right between two digits, as in `1.0a1`; behind a dash they may be anything.
+const LETTERS: [(&str, usize); 3] = [("a", 1), ("b", 2), ("c", 5)];
+
+/// What `M1` stands for, wherever it stands.
+const MILESTONE: usize = 3;
+
+/// A piece of a tag, greater ones last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Piece<'t> {
+    /// A stage before the release, by its place among [`STAGES`].
+    Stage(usize),
+    /// Nothing more comes.
+    End,
+    /// Another word.
+    Word(Word<'t>),
+    /// A number that a dash or the like parts from what is before it: a build.
+    Build(Number<'t>),
+    /// A number behind a dot, or right behind what is before it.
+    Part(Number<'t>),
+}
+
+/// Digits without zeros in front, which compare by value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Number<'t>(&'t str);
+
+impl Ord for Number<'_> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.0.len().cmp(&other.0.len()).then_with(|| self.0.cmp(other.0))
+    }
+}
+
+impl PartialOrd for Number<'_> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// Letters, which compare without regard to their case.
+#[derive(Debug, Clone, Copy)]
+struct Word<'t>(&'t str);
+
+impl Ord for Word<'_> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let lower = |text: &'_ str| text.bytes().map(|byte| byte.to_ascii_lowercase()).collect::<Vec<_>>();
+        lower(self.0).cmp(&lower(other.0))
+    }
+}
+
+impl PartialOrd for Word<'_> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Word<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.eq_ignore_ascii_case(other.0)
+    }
+}
+
+impl Eq for Word<'_> {}
+
+/// Compares two texts as people read them.
+pub(super) fn compare(left: &str, right: &str) -> Ordering {
+    let (mut left, mut right) = (Pieces::of(left), Pieces::of(right));
+    loop {
+        let (one, other) = (left.next(), right.next());
+        match one.cmp(&other) {
+            Ordering::Equal if one == Piece::End => return Ordering::Equal,
+            Ordering::Equal => {}
+            unequal => return unequal,
+        }
+    }
+}
+
+struct Pieces<'t> {
+    rest: &'t str,
+    is_behind_digit: bool,
+}
+
+impl<'t> Pieces<'t> {
+    fn of(text: &'t str) -> Self {
+        Self { rest: text, is_behind_digit: false }
+    }
+
+    fn next(&mut self) -> Piece<'t> {
+        let is_mark = |c: char| !c.is_alphanumeric();
+        let begin = self.rest.find(|c| !is_mark(c)).unwrap_or(self.rest.len());
+        let (marks, rest) = self.rest.split_at(begin);
+        self.rest = rest;
+        let Some(first) = rest.chars().next() else { return Piece::End };
+        if first.is_ascii_digit() {
+            let digits = self.take(|c| c.is_ascii_digit());
+            self.is_behind_digit = true;
+            let number = Number(digits.trim_start_matches('0'));
+            let is_build = marks.contains(|c| c != '.');
+            return if is_build { Piece::Build(number) } else { Piece::Part(number) };
+        }
+        let is_behind_digit = self.is_behind_digit && marks.is_empty();
+        let word = self.take(|c| c.is_alphanumeric() && !c.is_ascii_digit());
+        self.is_behind_digit = false;
+        let is_before_digit = self.rest.starts_with(|c: char| c.is_ascii_digit());
+        // The `v` of a version says nothing.
+        if is_before_digit && !is_behind_digit && word.eq_ignore_ascii_case("v") {
+            return self.number_behind(marks);
+        }
+        let letter = LETTERS.iter().find(|(letter, _)| word.eq_ignore_ascii_case(letter));
+        if let Some((_, stage)) = letter.filter(|_| is_behind_digit && is_before_digit) {
+            return Piece::Stage(*stage);
+        }
+        if is_before_digit && word.eq_ignore_ascii_case("m") {
+            return Piece::Stage(MILESTONE);
+        }
+        let stage =
+            STAGES.iter().position(|words| words.iter().any(|known| word.eq_ignore_ascii_case(known)));
+        stage.map_or(Piece::Word(Word(word)), Piece::Stage)
+    }
+
+    /// The number in front of what is left, as if these marks stood right before it.
+    fn number_behind(&mut self, marks: &str) -> Piece<'t> {
+        match self.next() {
+            Piece::Part(number) if marks.contains(|c| c != '.') => Piece::Build(number),
+            piece => piece,
+        }
+    }
+
+    fn take(&mut self, is_wanted: impl Fn(char) -> bool) -> &'t str {
+        let end = self.rest.find(|c| !is_wanted(c)).unwrap_or(self.rest.len());
+        let (taken, rest) = self.rest.split_at(end);
+        self.rest = rest;
+        taken
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn tags_stand_in_the_order_that_people_expect() {
+        for ascending in [
+            &["1.0.0-rc1", "1.0.0-rc2", "1.0.0-rc9", "1.0.0-rc10", "1.0.0", "1.0.1"][..],
+            &["v1.2.3-alpha", "1.2.3-beta.2", "v1.2.3-beta.11", "1.2.3-RC1", "v1.2.3", "v1.2.10"],
+            &["1.0-SNAPSHOT", "1.0-alpha1", "1.0-M1", "1.0-M2", "1.0-CR1", "1.0", "1.0.Final"],
+            &["1.0.dev3", "1.0a1", "1.0a10", "1.0b2", "1.0rc1", "1.0", "1.0.post1"],
+            &["2023.12.31", "2024.1.2", "2024.01.15", "2024.2.1", "2024.10.1"],
+            &["2023-12-31", "2024-01-15", "2024-02-01", "2024-10-01"],
+            &["16.04", "16.04.1", "16.10", "20.04"],
+            &["1.2.3", "1.2.3.1", "1.2.3.9", "1.2.3.10", "1.2.4"],
+            &["1.2.3", "1.2.3-alpine3.9", "1.2.3-alpine3.19", "1.2.3-1", "1.2.3-2", "1.2.3-10", "1.2.3.1"],
+            &["5.0.3-debian-12-r5", "5.0.3-debian-12-r40", "5.0.4-debian-11-r1"],
+            &["version-1.9-ls99", "version-1.10-ls9", "version-1.10-ls100"],
+            &["1.0.2", "1.0.2a", "1.0.2k", "1.0.3"],
+            &["8u292-b10", "8u302-b08", "11.0.1"],
+            &["main-9-abc", "main-10-abc"],
+            &["latest", "xenial", "1"],
+            &["99999999999999999999998", "99999999999999999999999", "100000000000000000000000"],
+        ] {
+            for (i, left) in ascending.iter().enumerate() {
+                for (k, right) in ascending.iter().enumerate() {
+                    assert_eq!(compare(left, right), i.cmp(&k), "{left} and {right}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn some_texts_are_the_same_to_people() {
+        for (left, right) in
+            [("1.2.3", "v1.2.3"), ("1.02", "1.2"), ("1.0-rc1", "1.0RC1"), ("a_b", "A-b"), ("", "-")]
+        {
+            assert_eq!(compare(left, right), Ordering::Equal, "{left} and {right}");
+        }
+    }
+
+    fn tags() -> impl Strategy<Value = String> {
+        "(v|a|b|rc|alpha|x|0|1|10|007|\\.|-|_|ä|SNAPSHOT){0,8}"
+    }
+
+    proptest! {
+        #[test]
+        fn it_is_an_order(one in tags(), two in tags(), three in tags()) {
+            prop_assert_eq!(compare(&one, &two), compare(&two, &one).reverse());
+            if compare(&one, &two).is_le() && compare(&two, &three).is_le() {
+                prop_assert!(compare(&one, &three).is_le());
+            }
+        }
+    }
+}

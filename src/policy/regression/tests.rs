@@ -1,0 +1,152 @@
+//! Chains of reconciles, step by step.
+
+use serde_json::json;
+use tagboat_api::settings::PolicySettings;
+
+use super::*;
+
+fn policy() -> Policy {
+    let spec = json!({"imageRepositoryRef": {"name": "app"}, "policy": {"semver": {"range": ">=0"}}});
+    Policy::new(&serde_json::from_value(spec).unwrap(), PolicySettings::default()).unwrap()
+}
+
+fn at(minute: i64) -> Timestamp {
+    Timestamp::from_second(1_795_000_000 + minute * 60).unwrap()
+}
+
+/// One reconcile: at which minute, after which complete scan, with which winner, and who is behind it.
+struct Step {
+    minute: i64,
+    scan: Option<i64>,
+    winner: Option<&'static str>,
+    cause: Cause,
+}
+
+const fn step(minute: i64, scan: i64, winner: &'static str) -> Step {
+    Step { minute, scan: Some(scan), winner: Some(winner), cause: Cause::Tags }
+}
+
+/// What counts after each step, which begins with 1.4.0, and how many scans what waits has behind it.
+fn chain(steps: &[Step]) -> Vec<(String, u32)> {
+    let policy = policy();
+    let mut current = "1.4.0".to_owned();
+    let mut pending: Option<Pending> = None;
+    let mut found = Vec::new();
+    for step in steps {
+        let evidence = Evidence {
+            policy: &policy,
+            current: Some(&current),
+            winner: step.winner,
+            cause: step.cause,
+            complete_scan: step.scan.map(at),
+            now: at(step.minute),
+        };
+        match Regression::default().rule(pending.as_ref(), &evidence) {
+            Ruling::Accept => (current, pending) = (step.winner.unwrap().to_owned(), None),
+            Ruling::Hold(kept) => {
+                // What is kept passes through the status, as text.
+                let text = serde_json::to_string(&kept).unwrap();
+                pending = serde_json::from_str(&text).unwrap();
+                assert_eq!(pending, kept);
+            }
+        }
+        found.push((current.clone(), pending.as_ref().map_or(0, |pending| pending.scans)));
+    }
+    found
+}
+
+#[track_caller]
+fn check(steps: &[Step], wanted: &[(&str, u32)]) {
+    let wanted: Vec<(String, u32)> = wanted.iter().map(|(tag, scans)| ((*tag).to_owned(), *scans)).collect();
+    assert_eq!(chain(steps), wanted);
+}
+
+#[test]
+fn a_higher_or_equal_winner_counts_at_once() {
+    check(
+        &[step(0, 0, "1.4.1"), step(1, 1, "v1.4.1"), step(2, 2, "2.0.0")],
+        &[("1.4.1", 0), ("v1.4.1", 0), ("2.0.0", 0)],
+    );
+}
+
+#[test]
+fn a_lower_winner_counts_after_three_scans_and_fifteen_minutes() {
+    let slow = [step(0, 0, "1.3.0"), step(10, 10, "1.3.0"), step(20, 20, "1.3.0")];
+    check(&slow, &[("1.4.0", 1), ("1.4.0", 2), ("1.3.0", 0)]);
+    let quick = [
+        step(0, 0, "1.3.0"),
+        step(1, 1, "1.3.0"),
+        step(2, 2, "1.3.0"),
+        step(14, 14, "1.3.0"),
+        step(15, 14, "1.3.0"),
+    ];
+    check(&quick, &[("1.4.0", 1), ("1.4.0", 2), ("1.4.0", 3), ("1.4.0", 4), ("1.3.0", 0)]);
+}
+
+#[test]
+fn the_same_scan_counts_once() {
+    let steps = [step(0, 0, "1.3.0"), step(20, 0, "1.3.0"), step(40, 0, "1.3.0")];
+    check(&steps, &[("1.4.0", 1), ("1.4.0", 1), ("1.4.0", 1)]);
+}
+
+#[test]
+fn a_winner_that_comes_back_ends_the_wait() {
+    let steps = [step(0, 0, "1.3.0"), step(10, 10, "1.3.0"), step(12, 12, "1.4.0"), step(20, 20, "1.3.0")];
+    check(&steps, &[("1.4.0", 1), ("1.4.0", 2), ("1.4.0", 0), ("1.4.0", 1)]);
+}
+
+#[test]
+fn an_empty_list_and_a_scan_that_failed_change_nothing() {
+    let empty = Step { winner: None, ..step(12, 12, "") };
+    let failed = Step { scan: None, ..step(14, 0, "1.2.0") };
+    let steps = [step(0, 0, "1.3.0"), step(10, 10, "1.3.0"), empty, failed, step(20, 20, "1.3.0")];
+    check(&steps, &[("1.4.0", 1), ("1.4.0", 2), ("1.4.0", 2), ("1.4.0", 2), ("1.3.0", 0)]);
+    let only_failed =
+        [Step { scan: None, ..step(60, 0, "1.3.0") }, Step { winner: None, ..step(61, 61, "") }];
+    check(&only_failed, &[("1.4.0", 0), ("1.4.0", 0)]);
+}
+
+#[test]
+fn a_winner_that_falls_further_waits_anew_and_one_that_rises_does_not() {
+    let falling = [step(0, 0, "1.3.0"), step(10, 10, "1.2.0"), step(20, 20, "1.2.0"), step(30, 30, "1.2.0")];
+    check(&falling, &[("1.4.0", 1), ("1.4.0", 1), ("1.4.0", 2), ("1.2.0", 0)]);
+    let rising = [step(0, 0, "0.1.0"), step(10, 10, "0.2.0"), step(20, 20, "0.3.0")];
+    check(&rising, &[("1.4.0", 1), ("1.4.0", 2), ("0.3.0", 0)]);
+}
+
+#[test]
+fn a_person_is_obeyed_at_once() {
+    let person = Step { cause: Cause::Person, ..step(1, 0, "1.3.0") };
+    check(&[step(0, 0, "1.3.0"), person], &[("1.4.0", 1), ("1.3.0", 0)]);
+    let without_scan = Step { scan: None, cause: Cause::Person, ..step(1, 0, "1.3.0") };
+    check(&[without_scan], &[("1.3.0", 0)]);
+    let nothing = Step { winner: None, cause: Cause::Person, ..step(1, 0, "") };
+    check(&[nothing], &[("1.4.0", 0)]);
+}
+
+#[test]
+fn the_first_winner_and_one_that_cannot_be_compared_count_at_once() {
+    let policy = policy();
+    for current in [None, Some("latest")] {
+        let evidence = Evidence {
+            policy: &policy,
+            current,
+            winner: Some("0.1.0"),
+            cause: Cause::Tags,
+            complete_scan: None,
+            now: at(0),
+        };
+        assert_eq!(Regression::default().rule(None, &evidence), Ruling::Accept, "{current:?}");
+    }
+}
+
+#[test]
+fn the_message_says_what_waits_and_until_when() {
+    let pending = Pending { tag: "1.3.9".to_owned(), since: at(0), scans: 1, last_scan: at(5) };
+    assert_eq!(
+        Regression::default().message("1.4.0", &pending),
+        "1.3.9 is lower than 1.4.0 and waits: 1 of 3 complete scans in a row have shown a lower winner since \
+         2026-11-18T11:06:40Z, and it counts at 2026-11-18T11:21:40Z at the earliest; set the annotation \
+         reconcile.fluxcd.io/requestedAt of the policy anew to let it count at once"
+    );
+}

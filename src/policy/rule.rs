@@ -1,0 +1,127 @@
+//! The rule of a policy: what takes part in the contest, and which of two is better.
+
+use std::cmp::Ordering;
+
+use tagboat_api::policy::{PolicyChoice, PolicyRule, SortOrder};
+use tagboat_api::settings::TextOrder;
+use tagboat_go_text::{NumberError, parse_float};
+use tagboat_versions::{Constraint, ConstraintError, Version, VersionError};
+
+use super::natural;
+
+/// A rule of choice.
+#[derive(Debug, Clone)]
+pub(super) enum Rule {
+    /// The greatest version of a range.
+    SemVer(Constraint),
+    /// The last text in an order.
+    Text(TextOrder, Direction),
+    /// The greatest number, or the least.
+    Number(Direction),
+}
+
+/// Which end of an order is wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Direction {
+    Ascending,
+    Descending,
+}
+
+/// What decides about a value in the contest.
+#[derive(Debug, Clone)]
+pub(super) enum Rank {
+    Version(Version),
+    /// The value itself.
+    Text,
+    Number(f64),
+}
+
+/// Why a value is not in the contest.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Unfit {
+    NotAVersion(VersionError),
+    OutOfRange,
+    NotANumber(NumberError),
+}
+
+impl Rule {
+    /// Understands a choice; of several members the first counts, as in Flux.
+    pub(super) fn new(choice: &PolicyChoice, order: TextOrder) -> Result<Self, RuleError> {
+        let rule = match choice.effective_rule().ok_or(RuleError::NoRule)? {
+            PolicyRule::SemVer(semver) => Self::SemVer(Constraint::parse(&semver.range)?),
+            PolicyRule::Alphabetical(policy) => Self::Text(order, Direction::new(&policy.order)?),
+            PolicyRule::Numerical(policy) => Self::Number(Direction::new(&policy.order)?),
+        };
+        if order == TextOrder::Natural && !matches!(rule, Self::Text(..)) {
+            return Err(RuleError::OrderWithoutText);
+        }
+        Ok(rule)
+    }
+
+    /// Whether a value takes part in the contest.
+    pub(super) fn judge(&self, value: &str) -> Result<Rank, Unfit> {
+        match self {
+            Self::SemVer(range) => {
+                let version = Version::parse_tag(value).map_err(Unfit::NotAVersion)?;
+                if range.matches(&version) { Ok(Rank::Version(version)) } else { Err(Unfit::OutOfRange) }
+            }
+            Self::Text(..) => Ok(Rank::Text),
+            Self::Number(_) => parse_float(value).map(Rank::Number).map_err(Unfit::NotANumber),
+        }
+    }
+
+    /// Which of two values in the contest is the better one, which is the greater here.
+    pub(super) fn compare(&self, left: (&str, &Rank), right: (&str, &Rank)) -> Ordering {
+        let (ascending, direction) = match (self, left.1, right.1) {
+            (_, Rank::Version(left), Rank::Version(right)) => (left.cmp(right), Direction::Ascending),
+            (Self::Number(direction), Rank::Number(left), Rank::Number(right)) => {
+                // What is no number at all is below every other; Flux's own rule for it is that of the contest.
+                let order = left.partial_cmp(right).unwrap_or_else(|| right.is_nan().cmp(&left.is_nan()));
+                if left.is_nan() || right.is_nan() {
+                    (order, Direction::Ascending)
+                } else {
+                    (order, *direction)
+                }
+            }
+            (Self::Text(TextOrder::Natural, direction), ..) => {
+                (natural::compare(left.0, right.0), *direction)
+            }
+            (Self::Text(_, direction) | Self::Number(direction), ..) => (left.0.cmp(right.0), *direction),
+            (Self::SemVer(_), ..) => (Ordering::Equal, Direction::Ascending),
+        };
+        if direction == Direction::Ascending { ascending } else { ascending.reverse() }
+    }
+}
+
+impl Direction {
+    fn new(order: &SortOrder) -> Result<Self, RuleError> {
+        let order = order.as_str().to_uppercase();
+        match order.as_str() {
+            "ASC" => Ok(Self::Ascending),
+            "DESC" => Ok(Self::Descending),
+            _ => Err(RuleError::Order { order }),
+        }
+    }
+}
+
+/// Why a rule of choice is none. The sentences are Flux's, but for the last one.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RuleError {
+    /// There is none.
+    #[error("given ImagePolicyChoice object is invalid")]
+    NoRule,
+    /// The range of versions is none.
+    #[error(transparent)]
+    Range(#[from] ConstraintError),
+    /// An order that does not exist.
+    #[error("invalid order argument provided: '{order}', must be one of: ASC, DESC")]
+    Order {
+        /// The order in capitals.
+        order: String,
+    },
+    /// Natural order where texts are not compared.
+    #[error(
+        "the annotation tagboat.dev/order needs spec.policy.alphabetical, for no other rule compares texts"
+    )]
+    OrderWithoutText,
+}

@@ -1,0 +1,381 @@
+//! What a policy makes of a list of tags: the winner, and why each other tag lost.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::fmt;
+use std::time::Duration;
+
+use jiff::SignedDuration;
+use tagboat_api::Reason;
+use tagboat_api::settings::{TextOrder, UnknownAge};
+use tagboat_go_text::NumberError;
+use tagboat_versions::{Version, VersionError};
+
+use super::Policy;
+use super::age::Ages;
+use super::contest::{self, Entrant};
+use super::rule::{Direction, Rank, Rule, Unfit};
+use crate::failing::Failing;
+use crate::reference::TagList;
+
+/// The verdicts on all tags of a list.
+#[derive(Debug)]
+pub struct Selection<'p, 't> {
+    policy: &'p Policy,
+    verdicts: Vec<Verdict<'t>>,
+    /// How many of the verdicts in front are on tags in the contest.
+    candidates: usize,
+    error: Option<SelectionError>,
+}
+
+/// What became of one tag.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Verdict<'t> {
+    /// The tag.
+    pub tag: &'t str,
+    /// What the filter made of the tag; nothing where its pattern does not match.
+    pub value: Option<Cow<'t, str>>,
+    /// Whether it won, and why not.
+    pub outcome: Outcome<'t>,
+}
+
+/// Whether a tag won, and why not.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome<'t> {
+    /// It won.
+    Latest,
+    /// It was in the contest and lost, or nothing won.
+    Candidate,
+    /// Another tag has the same value and stands for it.
+    Shadowed {
+        /// That tag.
+        by: &'t str,
+    },
+    /// The pattern of the filter does not match.
+    Filtered,
+    /// The value is no version.
+    NotAVersion(VersionError),
+    /// The value is no number.
+    NotANumber(NumberError),
+    /// The version is not in the range.
+    OutOfRange,
+    /// An annotation excludes the tag.
+    Excluded,
+    /// The tag is not old enough yet.
+    TooNew {
+        /// How old it is, if that is known.
+        age: Option<Duration>,
+    },
+}
+
+impl Outcome<'_> {
+    /// The outcome in a word, as programs read it.
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            Self::Latest => "latest",
+            Self::Candidate => "candidate",
+            Self::Shadowed { .. } => "shadowed",
+            Self::Filtered => "filtered",
+            Self::NotAVersion(_) => "not-a-version",
+            Self::NotANumber(_) => "not-a-number",
+            Self::OutOfRange => "out-of-range",
+            Self::Excluded => "excluded",
+            Self::TooNew { .. } => "too-new",
+        }
+    }
+}
+
+impl<'p, 't> Selection<'p, 't> {
+    pub(super) fn new(policy: &'p Policy, tags: &'t TagList, ages: Ages<'_>) -> Self {
+        let mut verdicts: Vec<Verdict<'t>> = Vec::with_capacity(tags.len());
+        let mut entrants: Vec<(usize, Rank)> = Vec::new();
+        for tag in tags.iter() {
+            let (value, judged) = judge(policy, tag, ages);
+            let outcome = judged.map_or_else(
+                |outcome| outcome,
+                |rank| {
+                    entrants.push((verdicts.len(), rank));
+                    Outcome::Candidate
+                },
+            );
+            verdicts.push(Verdict { tag, value, outcome });
+        }
+        let shadowed = shadows(policy, &verdicts, &entrants);
+        entrants.retain(|(place, _)| !shadowed.contains_key(place));
+        let ranked: Vec<usize> = {
+            let value = |place: usize| verdicts[place].value.as_deref().unwrap_or_default();
+            let entrants = entrants.into_iter();
+            let mut entrants: Vec<Entrant<'_>> =
+                entrants.map(|(place, rank)| Entrant { place, value: value(place), rank }).collect();
+            contest::order(&policy.rule, &mut entrants);
+            entrants.into_iter().map(|entrant| entrant.place).collect()
+        };
+        for (place, by) in shadowed {
+            verdicts[place].outcome = Outcome::Shadowed { by };
+        }
+        let error = SelectionError::of(&verdicts, ranked.len());
+        if let Some(&winner) = ranked.first().filter(|_| error.is_none()) {
+            verdicts[winner].outcome = Outcome::Latest;
+        }
+        Self { policy, candidates: ranked.len(), verdicts: best_first(verdicts, &ranked), error }
+    }
+
+    /// The tag that won.
+    pub fn latest(&self) -> Option<&'t str> {
+        self.verdicts.first().filter(|verdict| verdict.outcome == Outcome::Latest).map(|verdict| verdict.tag)
+    }
+
+    /// Why no tag won.
+    pub fn error(&self) -> Option<&SelectionError> {
+        self.error.as_ref()
+    }
+
+    /// The verdicts on all tags: those in the contest from the best to the last, then the others in falling byte order.
+    pub fn verdicts(&self) -> &[Verdict<'t>] {
+        &self.verdicts
+    }
+
+    /// Whether the values that the rule looks at may be others than the tags.
+    pub fn has_values(&self) -> bool {
+        matches!(&self.policy.filter, Some(Ok(filter)) if filter.extracts())
+    }
+
+    /// Why a verdict is as it is, in a sentence.
+    pub fn reason(&self, verdict: &Verdict<'_>) -> String {
+        let value = verdict.value.as_deref().unwrap_or_default();
+        match &verdict.outcome {
+            Outcome::Latest if self.candidates == 1 => "the only candidate".to_owned(),
+            Outcome::Latest => {
+                let (which, order) = superlative(&self.policy.rule);
+                format!("the {which} of {} candidates{order}", self.candidates)
+            }
+            Outcome::Candidate => self.reason_of_loss(verdict.tag, value),
+            Outcome::Shadowed { by } => format!("{by} has the same value {value:?} and counts in its place"),
+            Outcome::Filtered => format!("it does not match the pattern {:?}", self.policy.pattern),
+            Outcome::NotAVersion(error) => error.to_string(),
+            Outcome::NotANumber(error) => format!("{value:?} is no number: {error}"),
+            Outcome::OutOfRange => self.reason_of_range(value),
+            Outcome::Excluded => "the annotation tagboat.dev/exclude names it".to_owned(),
+            Outcome::TooNew { age } => {
+                let wanted = Span(self.policy.settings.minimum_age.duration());
+                match age {
+                    Some(age) => {
+                        format!("it is {} old, and tagboat.dev/minimum-age asks for {wanted}", Span(*age))
+                    }
+                    None => format!("its age is not known, and tagboat.dev/minimum-age asks for {wanted}"),
+                }
+            }
+        }
+    }
+
+    fn reason_of_loss(&self, tag: &str, value: &str) -> String {
+        let Some(winner) = self.latest() else {
+            let bad = self.verdicts.iter().find(|verdict| matches!(verdict.outcome, Outcome::NotANumber(_)));
+            let bad = bad.map_or("", |verdict| verdict.tag);
+            return format!("nothing is chosen as long as {bad} is no number");
+        };
+        if self.policy.compare(winner, tag).is_some_and(std::cmp::Ordering::is_eq) {
+            let place = if matches!(self.policy.rule, Rule::Number(_)) { "last" } else { "first" };
+            return format!("{winner} is equal to it, and stands {place} in the list");
+        }
+        match &self.policy.rule {
+            Rule::Number(_) if value.trim_start_matches(['+', '-']).eq_ignore_ascii_case("nan") => {
+                "it is no number that could be compared".to_owned()
+            }
+            Rule::SemVer(_) | Rule::Number(Direction::Ascending) => format!("{winner} is greater"),
+            Rule::Number(Direction::Descending) => format!("{winner} is less"),
+            Rule::Text(_, Direction::Ascending) => format!("{winner} comes after it"),
+            Rule::Text(_, Direction::Descending) => format!("{winner} comes before it"),
+        }
+    }
+
+    fn reason_of_range(&self, value: &str) -> String {
+        let (Rule::SemVer(range), Ok(version)) = (&self.policy.rule, Version::parse_tag(value)) else {
+            return String::new();
+        };
+        let mismatches: Vec<String> = range.mismatches(&version).iter().map(ToString::to_string).collect();
+        format!("{:?} does not want it: {}", range.as_str(), mismatches.join(", or "))
+    }
+}
+
+/// What the filter makes of a tag, and whether that takes part in the contest.
+fn judge<'t>(
+    policy: &Policy,
+    tag: &'t str,
+    ages: Ages<'_>,
+) -> (Option<Cow<'t, str>>, Result<Rank, Outcome<'t>>) {
+    let value = match &policy.filter {
+        Some(Ok(filter)) => filter.value(tag),
+        _ => Some(Cow::Borrowed(tag)),
+    };
+    if policy.settings.exclude.contains(tag) {
+        return (value, Err(Outcome::Excluded));
+    }
+    let Some(value) = value else { return (None, Err(Outcome::Filtered)) };
+    let judged = match policy.rule.judge(&value) {
+        Err(Unfit::NotAVersion(error)) => Err(Outcome::NotAVersion(error)),
+        Err(Unfit::OutOfRange) => Err(Outcome::OutOfRange),
+        // A number that is none spoils the whole contest; but what is too new is not there yet.
+        Err(Unfit::NotANumber(error)) => {
+            Err(too_new(policy, tag, ages).unwrap_or(Outcome::NotANumber(error)))
+        }
+        Ok(rank) => too_new(policy, tag, ages).map_or(Ok(rank), Err),
+    };
+    (Some(value), judged)
+}
+
+fn too_new<'t>(policy: &Policy, tag: &str, ages: Ages<'_>) -> Option<Outcome<'t>> {
+    let wanted = policy.settings.minimum_age.duration();
+    if wanted.is_zero() {
+        return None;
+    }
+    let age = ages.of(tag);
+    let is_old_enough = age.map_or(policy.settings.unknown_age == UnknownAge::Accept, |age| age >= wanted);
+    if is_old_enough { None } else { Some(Outcome::TooNew { age }) }
+}
+
+/// The places of tags whose value a later tag of the list has as well, with that tag: as in Flux the last one counts.
+fn shadows<'t>(
+    policy: &Policy,
+    verdicts: &[Verdict<'t>],
+    entrants: &[(usize, Rank)],
+) -> HashMap<usize, &'t str> {
+    let mut shadowed = HashMap::new();
+    if !matches!(&policy.filter, Some(Ok(filter)) if filter.extracts()) {
+        return shadowed;
+    }
+    let mut last: HashMap<&str, &'t str> = HashMap::new();
+    for (place, _) in entrants.iter().rev() {
+        let verdict = &verdicts[*place];
+        let value = verdict.value.as_deref().unwrap_or_default();
+        let by = *last.entry(value).or_insert(verdict.tag);
+        if by != verdict.tag {
+            shadowed.insert(*place, by);
+        }
+    }
+    shadowed
+}
+
+/// The verdicts at these places in front, in the order of the places, and then the others.
+fn best_first<'t>(verdicts: Vec<Verdict<'t>>, ranked: &[usize]) -> Vec<Verdict<'t>> {
+    let mut verdicts: Vec<Option<Verdict<'t>>> = verdicts.into_iter().map(Some).collect();
+    let mut ordered: Vec<Verdict<'t>> = Vec::with_capacity(verdicts.len());
+    ordered.extend(ranked.iter().filter_map(|&place| verdicts[place].take()));
+    ordered.extend(verdicts.into_iter().flatten());
+    ordered
+}
+
+/// What the winner is among the candidates, and in which order if that has a name.
+fn superlative(rule: &Rule) -> (&'static str, &'static str) {
+    match rule {
+        Rule::SemVer(_) | Rule::Number(Direction::Ascending) => ("greatest", ""),
+        Rule::Number(Direction::Descending) => ("least", ""),
+        Rule::Text(order, direction) => (
+            if *direction == Direction::Ascending { "last" } else { "first" },
+            if *order == TextOrder::Natural { " in natural order" } else { " in alphabetical order" },
+        ),
+    }
+}
+
+/// A length of time to the second.
+struct Span(Duration);
+
+impl fmt::Display for Span {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let seconds = i64::try_from(self.0.as_secs()).unwrap_or(i64::MAX);
+        write!(formatter, "{:#}", SignedDuration::from_secs(seconds))
+    }
+}
+
+/// Why no tag won. The sentences are Flux's; what our own settings took away follows behind.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SelectionError {
+    /// No tags are known.
+    #[error("no tags in database")]
+    NoTags,
+    /// None is left to choose from.
+    #[error("version list argument cannot be empty{refused}")]
+    NoneLeft {
+        /// What our own settings took away.
+        refused: Refused,
+    },
+    /// None is a version of the range.
+    #[error("unable to determine latest version from provided list{refused}")]
+    NoVersion {
+        /// What our own settings took away.
+        refused: Refused,
+    },
+    /// One is no number.
+    #[error("failed to parse invalid numeric value '{value}'")]
+    NotANumber {
+        /// What the filter made of the first such tag.
+        value: String,
+    },
+}
+
+/// How many tags our own settings took away.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Refused {
+    /// By the annotation `exclude`.
+    pub excluded: usize,
+    /// By the annotation `minimum-age`.
+    pub too_new: usize,
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut mark = ": ";
+        for (number, what) in [(self.excluded, "excluded"), (self.too_new, "too new")] {
+            if number > 0 {
+                let tags = if number == 1 { "tag is" } else { "tags are" };
+                write!(formatter, "{mark}{number} {tags} {what}")?;
+                mark = ", ";
+            }
+        }
+        Ok(())
+    }
+}
+
+impl SelectionError {
+    fn of(verdicts: &[Verdict<'_>], candidates: usize) -> Option<Self> {
+        let mut refused = Refused::default();
+        let mut left = 0;
+        let mut bad_number = None;
+        for verdict in verdicts {
+            match verdict.outcome {
+                Outcome::Excluded => refused.excluded += 1,
+                Outcome::TooNew { .. } => refused.too_new += 1,
+                Outcome::Filtered => {}
+                Outcome::NotANumber(_) => {
+                    left += 1;
+                    bad_number = bad_number.or(verdict.value.as_deref());
+                }
+                _ => left += 1,
+            }
+        }
+        match (bad_number, candidates) {
+            (Some(value), _) => Some(Self::NotANumber { value: value.to_owned() }),
+            (None, 1..) => None,
+            (None, 0) if verdicts.is_empty() => Some(Self::NoTags),
+            (None, 0) if left == 0 => Some(Self::NoneLeft { refused }),
+            (None, 0) => Some(Self::NoVersion { refused }),
+        }
+    }
+}
+
+impl Failing for SelectionError {
+    fn reason(&self) -> Reason {
+        match self {
+            Self::NoTags => Reason::DependencyNotReady,
+            _ => Reason::Failure,
+        }
+    }
+
+    /// Other tags may come.
+    fn is_retryable(&self) -> bool {
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests;

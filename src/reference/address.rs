@@ -1,0 +1,321 @@
+//! The address of an image repository, as an ImageRepository gives it, and where a registry is to be asked for it.
+
+use std::fmt;
+
+use tagboat_api::Reason;
+
+use super::{Digest, ImageName, Tag};
+use crate::failing::Failing;
+
+/// The registry of names that name none.
+const DOCKER_HUB: &str = "index.docker.io";
+
+/// Another name of Docker Hub, in images and not in requests.
+const DOCKER_HUB_ALIAS: &str = "docker.io";
+
+/// Where an official image of Docker Hub stands, whose name has one part only.
+const OFFICIAL: &str = "library/";
+
+/// The address of an image repository: no scheme, no tag, no digest.
+///
+/// Prints as it was written, and that is what a policy's latest image is called by; [`RepositoryAddress::canonical`] is
+/// the name that is the same for every way to write it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct RepositoryAddress {
+    name: ImageName,
+    is_insecure: bool,
+}
+
+/// How a registry is spoken to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Scheme {
+    /// Without encryption.
+    Http,
+    /// With TLS.
+    Https,
+}
+
+impl Scheme {
+    /// The scheme as it begins a URL.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Http => "http",
+            Self::Https => "https",
+        }
+    }
+}
+
+impl RepositoryAddress {
+    /// Parses `spec.image` of an ImageRepository; `is_insecure` is its `spec.insecure`.
+    ///
+    /// # Errors
+    ///
+    /// When the text is no address. The sentences are Flux's.
+    pub fn parse(image: &str, is_insecure: bool) -> Result<Self, AddressError> {
+        if let Some((scheme, _)) = image.split_once("://") {
+            return Err(AddressError::Scheme { image: image.to_owned(), scheme: scheme.to_owned() });
+        }
+        let name = name_of(image).ok_or_else(|| AddressError::Malformed { image: image.to_owned() })?;
+        let address = Self { name, is_insecure };
+        let behind_registry = image.strip_prefix(address.registry()).unwrap_or(image);
+        match behind_registry.split(':').nth(1) {
+            Some(tag) => Err(AddressError::Tag { image: image.to_owned(), tag: tag.to_owned() }),
+            None => Ok(address),
+        }
+    }
+
+    /// The name as it was written.
+    pub fn name(&self) -> &ImageName {
+        &self.name
+    }
+
+    /// The registry's host, with its port if it has one.
+    pub fn registry(&self) -> &str {
+        match self.name.parts() {
+            (None | Some(DOCKER_HUB_ALIAS), _) => DOCKER_HUB,
+            (Some(registry), _) => registry,
+        }
+    }
+
+    /// The repository's path within the registry.
+    pub fn repository(&self) -> String {
+        let (_, path) = self.name.parts();
+        let is_official = self.registry() == DOCKER_HUB && !path.contains('/');
+        format!("{}{path}", if is_official { OFFICIAL } else { "" })
+    }
+
+    /// Registry and repository in full, such as `index.docker.io/library/alpine`.
+    pub fn canonical(&self) -> String {
+        format!("{}/{}", self.registry(), self.repository())
+    }
+
+    /// How the registry is spoken to: without encryption where the ImageRepository says so, and where the host is one
+    /// that has no certificate.
+    pub fn scheme(&self) -> Scheme {
+        if self.is_insecure || is_local(self.registry()) { Scheme::Http } else { Scheme::Https }
+    }
+}
+
+impl fmt::Display for RepositoryAddress {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.name.fmt(formatter)
+    }
+}
+
+/// The name in a reference, if it is one: with a tag, with a digest, or with neither.
+fn name_of(image: &str) -> Option<ImageName> {
+    // Behind the last colon stands a tag, unless a slash follows; then the colon is that of a port.
+    let tagged = |text: &str| match text.rsplit_once(':') {
+        Some((name, tag)) if !tag.contains('/') => {
+            Tag::parse(tag).ok().and_then(|_| ImageName::parse(name).ok())
+        }
+        _ => ImageName::parse(text).ok(),
+    };
+    let digested = || {
+        let (name, digest) = image.split_once('@')?;
+        Digest::parse(digest).ok()?;
+        tagged(name).or_else(|| ImageName::parse(name).ok())
+    };
+    tagged(image).or_else(digested)
+}
+
+/// Whether a host is a private or a local one, by the rules of go-containerregistry.
+fn is_local(registry: &str) -> bool {
+    let host = registry.split(':').next().unwrap_or(registry);
+    is_private(host)
+        || registry.starts_with("localhost:")
+        || ends_in_localhost(registry)
+        || registry.contains("127.0.0.1")
+        || registry.contains("::1")
+}
+
+/// Whether a host is an IPv4 address of a private network (RFC 1918).
+fn is_private(host: &str) -> bool {
+    let octet = |text: &str| {
+        let is_plain =
+            text.bytes().all(|byte| byte.is_ascii_digit()) && (text == "0" || !text.starts_with('0'));
+        text.parse::<u8>().ok().filter(|_| is_plain)
+    };
+    let octets: Option<Vec<u8>> = host.split('.').map(octet).collect();
+    matches!(octets.as_deref(), Some([10, _, _, _] | [172, 16..=31, _, _] | [192, 168, _, _]))
+}
+
+/// `….localhost`, with a port of up to five digits perhaps.
+fn ends_in_localhost(registry: &str) -> bool {
+    let host = match registry.rsplit_once(':') {
+        Some((host, port))
+            if (1..=5).contains(&port.len()) && port.bytes().all(|byte| byte.is_ascii_digit()) =>
+        {
+            host
+        }
+        _ => registry,
+    };
+    host.ends_with(".localhost")
+}
+
+/// Why a text is no address of an image repository. The sentences are Flux's.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum AddressError {
+    /// It begins with `https://` or the like.
+    #[error("image '{image}' should not include URL scheme; remove '{scheme}://'")]
+    Scheme {
+        /// The text as given.
+        image: String,
+        /// What stands in front of `://`.
+        scheme: String,
+    },
+    /// It is no image name.
+    #[error("could not parse reference: {image}")]
+    Malformed {
+        /// The text as given.
+        image: String,
+    },
+    /// It has a tag or a digest.
+    #[error("image '{image}' should not include a tag; remove ':{tag}'")]
+    Tag {
+        /// The text as given.
+        image: String,
+        /// What stands behind the first colon.
+        tag: String,
+    },
+}
+
+/// An address stands in an object, and is wrong until the object changes.
+impl Failing for AddressError {
+    fn reason(&self) -> Reason {
+        Reason::ImageURLInvalid
+    }
+
+    fn is_retryable(&self) -> bool {
+        false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn addresses_have_one_canonical_name() {
+        for (image, canonical) in [
+            ("example.com/foo/bar", "example.com/foo/bar"),
+            ("example.com:9999/foo/bar", "example.com:9999/foo/bar"),
+            ("alpine", "index.docker.io/library/alpine"),
+            ("library/alpine", "index.docker.io/library/alpine"),
+            ("docker.io/alpine", "index.docker.io/library/alpine"),
+            ("docker.io/library/alpine", "index.docker.io/library/alpine"),
+            ("index.docker.io/alpine", "index.docker.io/library/alpine"),
+            ("stefanprodan/podinfo", "index.docker.io/stefanprodan/podinfo"),
+            ("localhost/foo", "index.docker.io/localhost/foo"),
+            ("localhost:5000/foo", "localhost:5000/foo"),
+            ("127.0.0.1:41111/test-fetch", "127.0.0.1:41111/test-fetch"),
+            ("[::1]:5000/foo", "[::1]:5000/foo"),
+            ("gcr.io/google.com/project-id/hello-world", "gcr.io/google.com/project-id/hello-world"),
+            ("mirror.gcr.io/ubuntu", "mirror.gcr.io/ubuntu"),
+            ("namespace/pathcomponent/image", "index.docker.io/namespace/pathcomponent/image"),
+            ("docker.io:443/alpine", "docker.io:443/alpine"),
+            ("a./bc", "a./bc"),
+            ("ab//c", "index.docker.io/ab//c"),
+        ] {
+            let address = RepositoryAddress::parse(image, false).unwrap_or_else(|error| panic!("{error}"));
+            assert_eq!(address.canonical(), canonical, "{image}");
+            assert_eq!(address.to_string(), image);
+        }
+    }
+
+    #[test]
+    fn what_is_no_address_is_refused_in_the_words_of_flux() {
+        let digest = "0a".repeat(32);
+        let refused = |image: &str| RepositoryAddress::parse(image, false).expect_err(image).to_string();
+        assert_eq!(
+            refused("https://example.com/foo/bar"),
+            "image 'https://example.com/foo/bar' should not include URL scheme; remove 'https://'"
+        );
+        assert_eq!(refused("://"), "image '://' should not include URL scheme; remove '://'");
+        for (image, tag) in [
+            ("example.com/foo/bar:baz", "baz"),
+            ("example.com:9999/foo/bar:baz", "baz"),
+            ("alpine:3", "3"),
+            ("docker.io/alpine:3", "3"),
+            ("docker.io:80", "80"),
+            (&format!("alpine@sha256:{digest}"), &digest),
+            (&format!("alpine:3@sha256:{digest}"), "3@sha256"),
+        ] {
+            let wanted = format!("image '{image}' should not include a tag; remove ':{tag}'");
+            assert_eq!(refused(image), wanted);
+        }
+        for image in [
+            "",
+            "a",
+            "Foo/bar",
+            "white space",
+            "b@char/image",
+            "library/ubuntu:",
+            "ghcr.io/stefanprodan/podinfo/foo:bar:zzz:qqq/aaa",
+            "alpine@sha256:00",
+            "alpine@sha512:00",
+            "re g.io/app",
+            "reg.io:port/app",
+            "user@reg.io/app",
+            "reg.io?x/app",
+            "reg%20.io/app",
+            "alpine:a:b",
+            "ghcr.io/",
+            "ghcr.io/a",
+            &"a".repeat(256),
+        ] {
+            assert_eq!(refused(image), format!("could not parse reference: {image}"));
+        }
+    }
+
+    #[test]
+    fn hosts_without_a_certificate_are_spoken_to_in_the_open() {
+        let scheme =
+            |image: &str, is_insecure| RepositoryAddress::parse(image, is_insecure).unwrap().scheme();
+        for host in [
+            "foo.svc.localhost:1234",
+            "foo.localhost",
+            "127.0.0.1:1234",
+            "127.0.0.1",
+            "localhost:8080",
+            "::1",
+            "[::1]:5000",
+            "10.2.3.4:5000",
+            "172.16.3.4:3000",
+            "192.168.3.4",
+        ] {
+            assert_eq!(scheme(&format!("{host}/app"), false), Scheme::Http, "{host}");
+        }
+        for host in [
+            "foo.svc.local:1234",
+            "registry.local",
+            "gcr.io",
+            "index.docker.io",
+            "8.8.8.8",
+            "10.256.0.0:5000",
+            "172.32.0.1",
+            "10.2.3",
+            "10.2.3.04",
+            "10.2.3.4.5",
+        ] {
+            assert_eq!(scheme(&format!("{host}/app"), false), Scheme::Https, "{host}");
+            assert_eq!(scheme(&format!("{host}/app"), true), Scheme::Http, "{host}");
+        }
+        assert_eq!(scheme("localhost/app", false), Scheme::Https);
+        assert_eq!(Scheme::Http.as_str(), "http");
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_an_address_or_an_error(image in "[a-zA-Z0-9./:@_\\[\\]%-]{0,20}|.{0,20}", is_insecure: bool) {
+            if let Ok(address) = RepositoryAddress::parse(&image, is_insecure) {
+                prop_assert_eq!(address.to_string(), image.clone());
+                let again = RepositoryAddress::parse(&address.canonical(), is_insecure).unwrap();
+                prop_assert_eq!(again.canonical(), address.canonical());
+                prop_assert_eq!(again.scheme(), address.scheme());
+            }
+        }
+    }
+}

@@ -1,0 +1,242 @@
+//! `tagboat explain policy`: the document, the table, and how it ends.
+
+use std::fs;
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::support::program::{Run, run, run_with_input, tagboat};
+
+/// A policy with these annotations and the rest of its spec, as flow mappings.
+fn policy(namespace: &str, name: &str, annotations: &str, spec: &str) -> String {
+    format!(
+        "---\napiVersion: image.toolkit.fluxcd.io/v1\nkind: ImagePolicy\n\
+         metadata: {{name: {name}, namespace: {namespace}, annotations: {{{annotations}}}}}\n\
+         spec: {{imageRepositoryRef: {{name: app}}, {spec}}}\n"
+    )
+}
+
+const RANGE: &str = "policy: {semver: {range: 1.x}}";
+
+/// Explains the policy `apps/web` of this spec on these tags, as JSON.
+fn explained(annotations: &str, spec: &str, tags: &str, status: i32) -> Value {
+    let (document, errors) = explained_with_errors(annotations, spec, tags, status);
+    match &document["error"] {
+        Value::Null => assert_eq!(errors, ""),
+        error => assert!(errors.contains(error.as_str().unwrap()), "{errors}"),
+    }
+    document
+}
+
+fn explained_with_errors(annotations: &str, spec: &str, tags: &str, status: i32) -> (Value, String) {
+    let directory = TempDir::new().unwrap();
+    let manifests = directory.path().join("policies.yaml");
+    fs::write(&manifests, policy("apps", "web", annotations, spec)).unwrap();
+    let mut command = tagboat();
+    command
+        .args(["explain", "policy", "web", "--tags", "-", "--output", "json", "--policies"])
+        .arg(manifests);
+    let ended = run_with_input(&mut command, tags).with_status(status);
+    (ended.json(), ended.errors)
+}
+
+fn outcomes(document: &Value) -> Vec<(&str, Option<&str>, &str)> {
+    let tags = document["tags"].as_array().unwrap().iter();
+    tags.map(|tag| (tag["tag"].as_str().unwrap(), tag["value"].as_str(), tag["outcome"].as_str().unwrap()))
+        .collect()
+}
+
+#[test]
+fn the_document_has_the_members_that_are_promised() {
+    let document = explained("", RANGE, "1.3.0\n1.4.2\n2.0.0\n1.4.2\r\n\n1.0.0\n", 0);
+    assert_eq!(
+        document,
+        json!({
+            "policy": {"namespace": "apps", "name": "web"},
+            "latest": "1.4.2",
+            "error": null,
+            "tags": [
+                {"tag": "1.4.2", "value": "1.4.2", "outcome": "latest", "reason": "the greatest of 3 candidates"},
+                {"tag": "1.3.0", "value": "1.3.0", "outcome": "candidate", "reason": "1.4.2 is greater"},
+                {"tag": "1.0.0", "value": "1.0.0", "outcome": "candidate", "reason": "1.4.2 is greater"},
+                {
+                    "tag": "2.0.0",
+                    "value": "2.0.0",
+                    "outcome": "out-of-range",
+                    "reason": "\"1.x\" does not want it: it does not satisfy 1.x",
+                },
+            ],
+        })
+    );
+    let members: Vec<&String> = document.as_object().unwrap().keys().collect();
+    assert_eq!(members, ["policy", "latest", "error", "tags"]);
+}
+
+#[test]
+fn every_tag_appears_with_its_outcome() {
+    let spec = "filterTags: {pattern: '^main-(?P<ts>.*)', extract: $ts}, policy: {numerical: {order: asc}}";
+    let annotations = "tagboat.dev/exclude: '[main-99]'";
+    let document = explained(annotations, spec, "main-7\nmain-07\nmain-99\nmain-8\ndev-1\nmain-8\n", 0);
+    assert_eq!(
+        outcomes(&document),
+        [
+            ("main-8", Some("8"), "latest"),
+            ("main-07", Some("07"), "candidate"),
+            ("main-7", Some("7"), "candidate"),
+            ("main-99", Some("99"), "excluded"),
+            ("dev-1", None, "filtered"),
+        ]
+    );
+    let spec = "filterTags: {pattern: '^(.*)-[a-z]+$', extract: $1}, policy: {semver: {range: '*'}}";
+    let document = explained("", spec, "1.0.0-b\n1.0.0-a\n1.0-a\n0.9.0-c", 0);
+    assert_eq!(
+        outcomes(&document),
+        [
+            ("1.0.0-a", Some("1.0.0"), "latest"),
+            ("0.9.0-c", Some("0.9.0"), "candidate"),
+            ("1.0.0-b", Some("1.0.0"), "shadowed"),
+            ("1.0-a", Some("1.0"), "not-a-version"),
+        ]
+    );
+    let document = explained("tagboat.dev/minimum-age: 3d", RANGE, "1.0.0\nx\n", 1);
+    assert_eq!(outcomes(&document), [("x", Some("x"), "not-a-version"), ("1.0.0", Some("1.0.0"), "too-new")]);
+    let document = explained("tagboat.dev/order: natural", "policy: {alphabetical: {}}", "rc9\nrc10\n", 0);
+    assert_eq!(document["latest"], "rc10");
+}
+
+#[test]
+fn an_error_is_what_the_condition_would_say() {
+    let nothing = json!([]);
+    for (annotations, spec, tags, error, judged) in [
+        ("", "policy: {semver: {range: '*-*'}}", "1.0.0", "invalid policy: improper constraint: \"*-*\"", 0),
+        ("", "policy: {}", "1.0.0", "invalid policy: given ImagePolicyChoice object is invalid", 0),
+        (
+            "",
+            "policy: {alphabetical: {order: up}}",
+            "1.0.0",
+            "invalid policy: invalid order argument provided: 'UP', must be one of: ASC, DESC",
+            0,
+        ),
+        (
+            "",
+            "policy: {alphabetical: {}}, filterTags: {pattern: '^test-(.*'}",
+            "1.0.0",
+            "failed to filter tags: invalid regular expression pattern '^test-(.*': error parsing regexp: missing closing ): `^test-(.*`",
+            0,
+        ),
+        ("", RANGE, "", "retrying in 30s error: no tags in database", 0),
+        ("", RANGE, "\n \n", "retrying in 30s error: no tags in database", 0),
+        ("", RANGE, "2.0.0\nx", "unable to determine latest version from provided list", 2),
+        (
+            "",
+            "policy: {alphabetical: {}}, filterTags: {pattern: ^v}",
+            "1\n2",
+            "version list argument cannot be empty",
+            2,
+        ),
+        ("", "policy: {numerical: {}}", "1\nx\n2", "failed to parse invalid numeric value 'x'", 3),
+        (
+            "",
+            "policy: {numerical: {}}, digestReflectionPolicy: Always",
+            "1",
+            "spec.interval must be set when spec.digestReflectionPolicy is set to 'Always'",
+            0,
+        ),
+    ] {
+        let document = explained(annotations, spec, tags, 1);
+        assert_eq!((&document["latest"], &document["error"]), (&Value::Null, &json!(error)), "{spec}");
+        assert_eq!(document["tags"].as_array().unwrap().len(), judged, "{spec}");
+    }
+    let (document, errors) = explained_with_errors("tagboat.dev/exlude: x", RANGE, "1.0.0", 1);
+    let error = "annotation tagboat.dev/exlude (value `x`) is not a setting of ImagePolicy: did you mean tagboat.dev/exclude?";
+    assert_eq!((&document["error"], &document["tags"]), (&json!(error), &nothing));
+    assert!(errors.ends_with(&format!("apps/web: {error}\n")), "{errors}");
+}
+
+/// Runs in a directory with two policies of one name, and a file of tags.
+fn among_two(arguments: &[&str]) -> Run {
+    let directory = TempDir::new().unwrap();
+    fs::create_dir(directory.path().join("more")).unwrap();
+    fs::write(directory.path().join("a.yaml"), policy("apps", "web", "", RANGE)).unwrap();
+    let other = format!(
+        "{}{}",
+        policy("other", "web", "", RANGE),
+        policy("other", "idle", "", &format!("{RANGE}, suspend: true"))
+    );
+    fs::write(directory.path().join("more/b.yaml"), other).unwrap();
+    fs::write(directory.path().join("tags"), "1.0.0\n").unwrap();
+    fs::write(directory.path().join("bytes"), b"1.0.0\n\xff\n").unwrap();
+    run(tagboat().current_dir(directory.path()).args(["explain", "policy"]).args(arguments))
+}
+
+#[test]
+fn wrong_usage_says_what_to_give() {
+    for (arguments, status, words) in [
+        (
+            &["web", "--policies", "a.yaml", "more", "--tags", "tags"][..],
+            2,
+            "apps/web and other/web have that name",
+        ),
+        (&["nope", "--policies", "a.yaml", "--tags", "tags"], 2, "there is apps/web"),
+        (
+            &["web", "--namespace", "nope", "--policies", "a.yaml", "--tags", "tags"],
+            2,
+            "in the namespace nope",
+        ),
+        (
+            &["apps/web", "--namespace", "other", "--policies", "a.yaml", "--tags", "tags"],
+            2,
+            "not in the namespace other",
+        ),
+        (&["web", "--policies", "a.yaml"], 2, "--tags FILE"),
+        (&["web", "--policies", "-", "--tags", "-"], 2, "standard input cannot hold both"),
+        (&["web", "--policies", "a.yaml", "--tags", "nowhere"], 1, "cannot read the tags from nowhere"),
+        (&["web", "--policies", "a.yaml", "--tags", "bytes"], 1, "bytes:2: the tag there is not UTF-8"),
+        (&["web", "--policies", "nowhere", "--tags", "tags"], 1, "nowhere"),
+    ] {
+        let ended = among_two(arguments).with_status(status);
+        assert!(ended.only_error().contains(words), "{ended:?}");
+        assert_eq!(ended.output, "");
+    }
+    assert_eq!(among_two(&["--policies", "a.yaml"]).status, Some(2));
+}
+
+#[test]
+fn a_policy_is_found_in_files_and_directories() {
+    for arguments in [
+        &["web", "--policies", "a.yaml", "--tags", "tags"][..],
+        &["web", "--namespace", "other", "--policies", "a.yaml", "more", "--tags", "tags"],
+        &["web", "--namespace", "other", "--policies", "a.yaml", "--policies", "more", "--tags", "tags"],
+        &["other/web", "--policies", "a.yaml", "more", "--tags", "tags"],
+    ] {
+        assert_eq!(among_two(arguments).with_status(0).errors, "");
+    }
+    let suspended = among_two(&["idle", "--policies", "more", "--tags", "tags"]).with_status(0);
+    assert!(suspended.only_error().contains("other/idle is suspended"));
+}
+
+#[test]
+fn the_table_is_for_people() {
+    let ended = among_two(&["web", "--policies", "a.yaml", "--tags", "tags"]).with_status(0);
+    assert_eq!(
+        ended.output,
+        "Policy: apps/web\nLatest: 1.0.0\n\nTAG    OUTCOME  REASON\n1.0.0  latest   the only candidate\n"
+    );
+    let directory = TempDir::new().unwrap();
+    let manifests = directory.path().join("policies.yaml");
+    let spec = "filterTags: {pattern: '^v(.*)', extract: $1}, policy: {semver: {range: '*'}}";
+    fs::write(&manifests, policy("apps", "web", "", spec)).unwrap();
+    let mut command = tagboat();
+    command.args(["explain", "policy", "web", "--tags", "-", "--policies"]).arg(manifests);
+    let ended = run_with_input(&mut command, "v1\nv\n\u{1b}[1m\n").with_status(1);
+    assert_eq!(
+        ended.output,
+        "Policy: apps/web\n\
+         Latest: none: unable to determine latest version from provided list\n\n\
+         TAG        VALUE  OUTCOME        REASON\n\
+         v1         1      not-a-version  \"1\" is no version, for it has fewer than two dots\n\
+         v          \"\"     not-a-version  \"\" is no version, for it has fewer than two dots\n\
+         \\u{1b}[1m  -      filtered       it does not match the pattern \"^v(.*)\"\n"
+    );
+    assert_eq!(ended.only_error(), "apps/web: unable to determine latest version from provided list");
+}
