@@ -38,6 +38,11 @@ const (
 	short        = "message-summary"
 	handlebars   = "message-handlebars"
 	start        = "message-start"
+
+	semver       = "policy-semver"
+	alphabetical = "policy-alphabetical"
+	numerical    = "policy-numerical"
+	oneTag       = "policy-start"
 )
 
 // record is one run of a program.

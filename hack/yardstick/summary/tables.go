@@ -8,7 +8,7 @@ import (
 )
 
 // rows are the programs in the order of the tables, with what they do; those of the mode update, then those
-// of the mode git, then those of the mode message.
+// of the mode git, then those of the modes message and policy.
 var rows = []struct{ program, title string }{
 	{setters, "(a)  setters: read, set, write with kyaml"},
 	{tagboat, "(b)  tagboat update"},
@@ -31,6 +31,11 @@ var rows = []struct{ program, title string }{
 	{short, "(c)  preset:summary, 1,000 changes"},
 	{handlebars, "(d)  (a) in handlebars"},
 	{start, "(e)  preset:summary on the sample"},
+
+	{semver, "(a)  10,000 tags: semver, every reason printed"},
+	{alphabetical, "(b)  the same: alphabetical"},
+	{numerical, "(c)  the same: a filter, numerical"},
+	{oneTag, "(d)  one tag: what starting costs"},
 }
 
 // spread is the smallest, the middle and the largest of some figures.
