@@ -7,6 +7,7 @@ mod api_server;
 mod automation_status;
 mod cli;
 mod controller;
+mod deployment;
 mod git_hosts;
 mod golden;
 mod help;

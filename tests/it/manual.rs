@@ -26,7 +26,7 @@ fn examples() -> Vec<Example> {
         match line {
             "<!-- template -->" => template = Some((TemplateLanguage::Go, block(&mut lines))),
             "<!-- template handlebars -->" => {
-                template = Some((TemplateLanguage::Handlebars, block(&mut lines)))
+                template = Some((TemplateLanguage::Handlebars, block(&mut lines)));
             }
             "<!-- output -->" | "<!-- error -->" => {
                 let (language, template) = template.take().expect("a template stands before its output");

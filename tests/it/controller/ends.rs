@@ -46,7 +46,7 @@ impl Pod {
         fs::create_dir_all(&temporary).unwrap();
         command
             .args(arguments)
-            .args([format!("--health-addr={}", health), format!("--metrics-addr={}", metrics)])
+            .args([format!("--health-addr={health}"), format!("--metrics-addr={metrics}")])
             .env("KUBECONFIG", scene.cluster.kubeconfig("admin-token"))
             .env("RUNTIME_NAMESPACE", scene.cluster.namespace())
             .env("TMPDIR", temporary)
