@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 use tokio::time::{sleep, timeout};
 
 use crate::git::StopSignal;
-use crate::objects::cluster::{ClusterError, answer};
+use crate::objects::cluster::{ClusterError, Gate};
 
 /// The name of the Lease, which is that of Flux's controller: of both, only one writes.
 const NAME: &str = "image-automation-controller-leader-election";
@@ -45,6 +45,8 @@ pub fn lease_name(labels: Option<&str>) -> String {
 /// One who stands for election, and what it knows of the Lease.
 pub(super) struct Candidate {
     api: Api<Lease>,
+    /// A way of its own, for others must not keep us from renewing.
+    gate: Gate,
     election: Election,
     /// The Lease as it was last seen, and when that state was first seen. Clocks of others are not trusted.
     seen: Option<(LeaseSpec, Instant)>,
@@ -61,7 +63,8 @@ pub(super) enum Setback {
 
 impl Candidate {
     pub(super) fn new(client: Client, election: Election) -> Self {
-        Self { api: Api::namespaced(client, &election.namespace), election, seen: None }
+        let api = Api::namespaced(client, &election.namespace);
+        Self { api, gate: Gate::default(), election, seen: None }
     }
 
     /// Waits until we lead, and lets work go on for as long as that lasts.
@@ -122,7 +125,7 @@ impl Candidate {
         if !self.election.is_released {
             return Ok(());
         }
-        let mut lease = answer(self.api.get(&self.election.name)).await?;
+        let mut lease = self.gate.answer(self.api.get(&self.election.name)).await?;
         let spec = lease.spec.get_or_insert_default();
         if spec.holder_identity.as_deref() != Some(self.election.identity.as_str()) {
             return Ok(());
@@ -131,7 +134,7 @@ impl Candidate {
         spec.holder_identity = Some(String::new());
         spec.lease_duration_seconds = Some(1);
         (spec.acquire_time, spec.renew_time) = (Some(now.clone()), Some(now));
-        answer(self.api.replace(&self.election.name, &PostParams::default(), &lease)).await?;
+        self.gate.answer(self.api.replace(&self.election.name, &PostParams::default(), &lease)).await?;
         Ok(())
     }
 
@@ -139,7 +142,7 @@ impl Candidate {
     async fn renew(&mut self, stop: &StopSignal) -> Result<(), Setback> {
         let begin = Instant::now();
         let name = self.election.name.clone();
-        let found = answer(self.api.get_opt(&name)).await.map_err(Setback::Trouble)?;
+        let found = self.gate.answer(self.api.get_opt(&name)).await.map_err(Setback::Trouble)?;
         let parameters = PostParams::default();
         let written = match found {
             None => {
@@ -149,7 +152,7 @@ impl Candidate {
                     ..Default::default()
                 };
                 let spec = claim(&self.election, None, Timestamp::now());
-                answer(self.api.create(&parameters, &Lease { metadata, spec: Some(spec) })).await
+                self.gate.answer(self.api.create(&parameters, &Lease { metadata, spec: Some(spec) })).await
             }
             Some(mut lease) => {
                 let spec = lease.spec.take().unwrap_or_default();
@@ -162,7 +165,7 @@ impl Candidate {
                     return Err(Setback::HeldBy(holder));
                 }
                 lease.spec = Some(claim(&self.election, Some(&spec), Timestamp::now()));
-                answer(self.api.replace(&name, &parameters, &lease)).await
+                self.gate.answer(self.api.replace(&name, &parameters, &lease)).await
             }
         };
         let written = written.map_err(Setback::Trouble)?;

@@ -109,9 +109,10 @@ pub async fn run(
     let places = Places::limited(options.concurrent);
     let oversight = Oversight { stop: stop.clone(), metrics: metrics.clone() };
     let writer = WriterOptions { mirrors: options.mirrors, is_rehearsal: false, oversight, places };
+    let objects = ClusterObjects::new(client.clone());
     let shared = Arc::new(Shared {
-        objects: ClusterObjects::new(client.clone()),
-        announcer: Announcer::new(client.clone(), options.notifier, options.instance),
+        announcer: Announcer::new(&objects, options.notifier, options.instance),
+        objects,
         writer: Writer::new(writer),
         stop: stop.clone(),
         options: options.run,

@@ -18,7 +18,7 @@ use super::work::Shared;
 use crate::git::CommitTime;
 use crate::git::outcome::Outcome;
 use crate::metrics::{ObjectLabels, RunOutcome};
-use crate::objects::cluster::{Announcement, Occurrence};
+use crate::objects::cluster::{Announcement, ClusterObjects, Occurrence};
 use crate::objects::{Event, EventType, ObjectName, Objects, ObjectsError};
 use crate::reconcile::automation::batch::Job;
 use crate::reconcile::automation::conclusion::Conclusion;
@@ -32,6 +32,8 @@ use crate::sentence::chain;
 /// A run of an automation that has begun.
 pub(super) struct Pass {
     shared: Arc<Shared>,
+    /// The objects, as those who go together see them.
+    objects: ClusterObjects,
     automation: ImageUpdateAutomation,
     run: Run,
     /// The status before the run.
@@ -58,7 +60,7 @@ impl Drop for Done {
 }
 
 /// Looks at an automation as it stands, and gives its run if there is to be one.
-pub(super) async fn begin(shared: &Arc<Shared>, name: ObjectName) -> Option<Pass> {
+pub(super) async fn begin(shared: &Arc<Shared>, objects: &ClusterObjects, name: ObjectName) -> Option<Pass> {
     let span = tracing::info_span!(
         "reconcile",
         namespace = name.namespace,
@@ -74,8 +76,8 @@ pub(super) async fn begin(shared: &Arc<Shared>, name: ObjectName) -> Option<Pass
             // Should the run be broken off, it is tried again.
             done.verdict = Verdict::Retry;
             let Opening { automation, run, previous, begun, look } = *opened;
-            let (shared, span) = (shared.clone(), span.clone());
-            return Some(Pass { shared, automation, run, previous, begun, look, done, span });
+            let (shared, objects, span) = (shared.clone(), objects.clone(), span.clone());
+            return Some(Pass { shared, objects, automation, run, previous, begun, look, done, span });
         }
         Ok(Opened::Rest) => shared.metrics.reconciled(&labels(&done.name), begun.elapsed(), true),
         Ok(Opened::Gone) => shared.forget(&done.name),
@@ -159,7 +161,7 @@ impl Job for Pass {
 
 impl Pass {
     async fn find_out(&self) -> Result<Prepared, Conclusion> {
-        let objects = &self.shared.objects;
+        let objects = &self.objects;
         // The status from before the run says what is known.
         let automation =
             ImageUpdateAutomation { status: Some(self.previous.clone()), ..self.automation.clone() };
@@ -201,6 +203,7 @@ impl Pass {
         let begun = ImageUpdateAutomation { status: Some(self.begun.clone()), ..self.automation.clone() };
         let written = self.shared.objects.update_status(&begun, &status).await;
         let is_success = written.is_ok() && !matches!(conclusion, Conclusion::Failure(_));
+        let has_gone = matches!(written, Ok(None));
         self.done.verdict = match written {
             Ok(written) => {
                 written.iter().for_each(|written| self.shared.observe(written));
@@ -221,6 +224,9 @@ impl Pass {
         };
         let elapsed = now.duration_since(self.run.started) + Timestamp::now().duration_since(now);
         self.shared.metrics.reconciled(&labels, elapsed.unsigned_abs(), is_success);
+        if has_gone {
+            self.shared.forget(&self.done.name);
+        }
     }
 
     /// Announces how the run ended; not again what was said of a run before whose status could not be written.

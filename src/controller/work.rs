@@ -69,7 +69,7 @@ impl Shared {
     pub(super) fn observe(&self, automation: &ImageUpdateAutomation) {
         let mut automation = automation.clone();
         automation.metadata.managed_fields = None;
-        if let Some(change) = self.objects.automations.put(automation) {
+        if let Some(change) = self.objects.automations.refresh(automation) {
             self.automation_changed(&change);
         }
     }
@@ -83,7 +83,8 @@ impl Shared {
 
 /// Carries out automations that go to one repository.
 pub(super) async fn carry_out(shared: Arc<Shared>, names: Vec<ObjectName>) {
-    let passes = join_all(names.into_iter().map(|name| pass::begin(&shared, name))).await;
+    let objects = shared.objects.for_a_batch();
+    let passes = join_all(names.into_iter().map(|name| pass::begin(&shared, &objects, name))).await;
     let mut passes: Vec<pass::Pass> = passes.into_iter().flatten().collect();
     batch::carry_out(passes.iter_mut().collect(), &shared.writer, &shared.stop).await;
 }

@@ -13,11 +13,14 @@ use serde_json::json;
 use sha2::{Digest, Sha256};
 
 use super::notification::{Notification, Notifier};
-use super::{ClusterError, FIELD_MANAGER, answer};
+use super::{ClusterError, ClusterObjects, FIELD_MANAGER, Gate};
 use crate::objects::{Event, EventType};
 
 /// The annotations of an object that its announcements carry.
 const CARRIED: &str = "event.toolkit.fluxcd.io/";
+
+/// How long the API server may take; whoever announces something has more to do.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// For how long an event that is repeated is counted and not made anew.
 const REPEAT: Duration = Duration::from_secs(600);
@@ -55,6 +58,7 @@ pub struct Announcement<'a> {
 /// Announces what happens to objects.
 pub struct Announcer {
     client: Client,
+    gate: Gate,
     notifier: Option<Notifier>,
     instance: String,
     recent: Mutex<BTreeMap<Saying, Recorded>>,
@@ -78,9 +82,10 @@ struct Recorded {
 }
 
 impl Announcer {
-    /// One that announces in a cluster as `instance`, and to a notifier if there is one.
-    pub fn new(client: Client, notifier: Option<Notifier>, instance: String) -> Self {
-        Self { client, notifier, instance, recent: Mutex::default() }
+    /// One that announces among `objects` as `instance`, and to a notifier if there is one.
+    pub fn new(objects: &ClusterObjects, notifier: Option<Notifier>, instance: String) -> Self {
+        let (client, gate) = (objects.client().clone(), objects.gate().with_patience(PATIENCE));
+        Self { client, gate, notifier, instance, recent: Mutex::default() }
     }
 
     /// Announces an event; what happens only once is announced once, even by a process that knows nothing of another.
@@ -122,7 +127,7 @@ impl Announcer {
             let patch = json!({"count": count, "lastTimestamp": Time(whole_seconds(now))});
             let parameters =
                 PatchParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..Default::default() };
-            match answer(api.patch(&before.name, &parameters, &Patch::Merge(&patch))).await {
+            match self.gate.answer(api.patch(&before.name, &parameters, &Patch::Merge(&patch))).await {
                 Ok(_) => {
                     self.remember(saying, Recorded { count, last: now, ..before });
                     return Ok(true);
@@ -153,7 +158,7 @@ impl Announcer {
             ..Default::default()
         };
         let parameters = PostParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..Default::default() };
-        match answer(api.create(&parameters, &new)).await {
+        match self.gate.answer(api.create(&parameters, &new)).await {
             Ok(_) => {
                 self.remember(saying, Recorded { name, count: 1, last: now });
                 Ok(true)

@@ -75,8 +75,8 @@ impl<K: ResourceExt> Cache<K> {
         }
     }
 
-    /// Takes note of an object, unless something newer is known of it; what we wrote ourselves may be.
-    pub fn put(&self, object: K) -> Option<Change<K>> {
+    /// Takes note of an object, unless something newer is known of it.
+    fn put(&self, object: K) -> Option<Change<K>> {
         let name = ObjectName::of(&object);
         let mut contents = self.write();
         let old = contents.objects.get(&name).cloned();
@@ -86,6 +86,12 @@ impl<K: ResourceExt> Cache<K> {
         let new = Arc::new(object);
         contents.objects.insert(name.clone(), new.clone());
         Some(Change { name, old, new: Some(new) })
+    }
+
+    /// Takes note of an object as we wrote it; one that is not known has gone meanwhile, and stays so.
+    pub fn refresh(&self, object: K) -> Option<Change<K>> {
+        self.get(&ObjectName::of(&object))?;
+        self.put(object)
     }
 
     /// Takes note that an object has gone, or cannot be understood any more.
@@ -172,7 +178,7 @@ mod tests {
         assert!(cache.observe(Event::InitDone).is_empty());
         assert_eq!(short(&cache.observe(Event::Apply(object("n", "a", "1", 5)))), ["n/a 1>5"]);
         // What we wrote comes back through the watch, after something older.
-        assert_eq!(short(cache.put(object("n", "a", "1", 10)).as_slice()), ["n/a 5>10"]);
+        assert_eq!(short(cache.refresh(object("n", "a", "1", 10)).as_slice()), ["n/a 5>10"]);
         for version in [8, 10] {
             assert!(cache.observe(Event::Apply(object("n", "a", "1", version))).is_empty());
         }
@@ -186,6 +192,7 @@ mod tests {
         assert_eq!(short(&cache.observe(Event::InitDone)), ["m/b 2>-", "n/a 9>-"]);
         assert_eq!(short(&cache.observe(Event::Delete(object("n", "c", "4", 13)))), ["n/c 11>-"]);
         assert!(cache.observe(Event::Delete(object("n", "c", "4", 13))).is_empty());
+        assert!(cache.refresh(object("n", "c", "4", 14)).is_none(), "one that has gone stays so");
         let names: Vec<String> = cache.in_namespace("n").iter().map(|object| object.name_any()).collect();
         assert_eq!(names, ["d"]);
         assert!(cache.in_namespace("m").is_empty());

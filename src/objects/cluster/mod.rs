@@ -7,12 +7,13 @@
 mod announcement;
 mod cache;
 mod error;
+mod gate;
 mod merge_patch;
 mod notification;
 mod watching;
 
-use std::collections::BTreeMap;
-use std::future::Future;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Secret as ClusterSecret;
@@ -20,6 +21,7 @@ use kube::api::{Patch, PatchParams};
 use kube::{Api, Client, ResourceExt};
 use serde_json::{Value, json};
 use tagboat_api::{GitRepository, ImagePolicy, ImageUpdateAutomation};
+use tokio::sync::OnceCell;
 
 use super::{ObjectName, Objects, ObjectsError, StatusMaker};
 use crate::secret::Secret;
@@ -27,14 +29,12 @@ use crate::secret::Secret;
 pub use announcement::{Announcement, Announcer, Occurrence};
 pub use cache::{Cache, Change};
 pub use error::ClusterError;
+pub use gate::Gate;
 pub use notification::{Notification, Notifier, NotifierError};
 pub use watching::{Observation, Scope, follow};
 
 /// The field manager of Flux's controller, so that either can take over from the other.
 pub const FIELD_MANAGER: &str = "image-automation-controller";
-
-/// How long the API server may take to answer.
-const PATIENCE: Duration = Duration::from_secs(30);
 
 /// How often something is written that others change meanwhile, or that the API server is not up to.
 const TRIES: u32 = 5;
@@ -46,6 +46,8 @@ const FIRST_WAIT: Duration = Duration::from_millis(100);
 #[derive(Clone)]
 pub struct ClusterObjects {
     client: Client,
+    gate: Gate,
+    secrets: Option<SecretMemo>,
     /// The automations that are ours to carry out.
     pub automations: Cache<ImageUpdateAutomation>,
     /// All policies.
@@ -53,6 +55,9 @@ pub struct ClusterObjects {
     /// All git repositories.
     pub git_repositories: Cache<GitRepository>,
 }
+
+/// The secrets that were asked for so far, each as soon as it is there.
+type SecretMemo = Arc<Mutex<HashMap<ObjectName, Arc<OnceCell<BTreeMap<String, Secret>>>>>>;
 
 /// A change that an object is to be given.
 struct Write<'a> {
@@ -67,6 +72,8 @@ impl ClusterObjects {
     pub fn new(client: Client) -> Self {
         Self {
             client,
+            gate: Gate::default(),
+            secrets: None,
             automations: Cache::default(),
             policies: Cache::default(),
             git_repositories: Cache::default(),
@@ -76,6 +83,18 @@ impl ClusterObjects {
     /// The client that reaches the cluster.
     pub fn client(&self) -> &Client {
         &self.client
+    }
+
+    /// The way to the API server.
+    pub fn gate(&self) -> &Gate {
+        &self.gate
+    }
+
+    /// The same objects for those who go together: a secret that several of them need is asked for once, and forgotten
+    /// with this.
+    #[must_use]
+    pub fn for_a_batch(&self) -> Self {
+        Self { secrets: Some(SecretMemo::default()), ..self.clone() }
     }
 
     /// Puts a finalizer on an automation, and gives it as it then is, unless it has gone.
@@ -119,6 +138,21 @@ impl ClusterObjects {
         Ok(())
     }
 
+    async fn ask_for_secret(
+        &self,
+        namespace: &str,
+        name: &str,
+    ) -> Result<BTreeMap<String, Secret>, ObjectsError> {
+        let api: Api<ClusterSecret> = Api::namespaced(self.client.clone(), namespace);
+        let found = self.gate.answer(api.get_opt(name)).await?.ok_or_else(|| ObjectsError::NoSecret {
+            namespace: namespace.to_owned(),
+            name: name.to_owned(),
+            advice: "",
+        })?;
+        let data = found.data.unwrap_or_default();
+        Ok(data.into_iter().map(|(key, value)| (key, Secret::new(value.0))).collect())
+    }
+
     /// Writes to an automation what follows from the state it is in, as often as that changes under our hands.
     async fn write(
         &self,
@@ -135,9 +169,9 @@ impl ClusterObjects {
             patch["metadata"]["resourceVersion"] = json!(current.resource_version());
             let patch = Patch::Merge(&patch);
             let written = if write.is_status {
-                answer(api.patch_status(&name, &parameters, &patch)).await
+                self.gate.answer(api.patch_status(&name, &parameters, &patch)).await
             } else {
-                answer(api.patch(&name, &parameters, &patch)).await
+                self.gate.answer(api.patch(&name, &parameters, &patch)).await
             };
             match written {
                 Ok(written) => return Ok(Some(written)),
@@ -148,7 +182,7 @@ impl ClusterObjects {
                 Err(error) if error.is_conflict() => break,
                 Err(error) => return Err(error),
             }
-            match answer(api.get_opt(&name)).await {
+            match self.gate.answer(api.get_opt(&name)).await {
                 // Another object of the same name is none of this one's business.
                 Ok(Some(found)) if found.uid() != automation.uid() => return Ok(None),
                 Ok(Some(found)) => current = found,
@@ -162,22 +196,10 @@ impl ClusterObjects {
     }
 }
 
-/// Awaits an answer of the API server, but not for ever.
-///
-/// # Errors
-///
-/// When there is none in time, or it is a refusal.
-pub async fn answer<T>(request: impl Future<Output = Result<T, kube::Error>>) -> Result<T, ClusterError> {
-    match tokio::time::timeout(PATIENCE, request).await {
-        Ok(answer) => Ok(answer?),
-        Err(_) => Err(ClusterError::Silent(PATIENCE)),
-    }
-}
-
 impl Objects for ClusterObjects {
     async fn policies(&self, namespace: &str) -> Result<Vec<ImagePolicy>, ObjectsError> {
         let own = self.policies.in_namespace(namespace);
-        Ok(own.into_iter().map(std::sync::Arc::unwrap_or_clone).collect())
+        Ok(own.into_iter().map(Arc::unwrap_or_clone).collect())
     }
 
     async fn git_repository(
@@ -186,18 +208,14 @@ impl Objects for ClusterObjects {
         name: &str,
     ) -> Result<Option<GitRepository>, ObjectsError> {
         let name = ObjectName { namespace: namespace.to_owned(), name: name.to_owned() };
-        Ok(self.git_repositories.get(&name).map(std::sync::Arc::unwrap_or_clone))
+        Ok(self.git_repositories.get(&name).map(Arc::unwrap_or_clone))
     }
 
     async fn secret(&self, namespace: &str, name: &str) -> Result<BTreeMap<String, Secret>, ObjectsError> {
-        let api: Api<ClusterSecret> = Api::namespaced(self.client.clone(), namespace);
-        let found = answer(api.get_opt(name)).await?.ok_or_else(|| ObjectsError::NoSecret {
-            namespace: namespace.to_owned(),
-            name: name.to_owned(),
-            advice: "",
-        })?;
-        let data = found.data.unwrap_or_default();
-        Ok(data.into_iter().map(|(key, value)| (key, Secret::new(value.0))).collect())
+        let Some(memo) = &self.secrets else { return self.ask_for_secret(namespace, name).await };
+        let key = ObjectName { namespace: namespace.to_owned(), name: name.to_owned() };
+        let cell = memo.lock().unwrap_or_else(PoisonError::into_inner).entry(key).or_default().clone();
+        cell.get_or_try_init(|| self.ask_for_secret(namespace, name)).await.cloned()
     }
 
     async fn update_status(

@@ -71,7 +71,7 @@ pub async fn follow<K>(
                 continue;
             }
         };
-        let is_end = matches!(event, Event::InitDone);
+        let (is_end, is_farewell) = (matches!(event, Event::InitDone), matches!(event, Event::Delete(_)));
         match understood(event) {
             Ok(event) => cache.observe(event).into_iter().map(Observation::Changed).for_each(&mut observe),
             Err((metadata, words)) => {
@@ -80,7 +80,11 @@ pub async fn follow<K>(
                     name: metadata.name.clone().unwrap_or_default(),
                 };
                 let change = cache.remove(&name);
-                observe(Observation::Unreadable { metadata, words, change });
+                if is_farewell {
+                    change.map(Observation::Changed).into_iter().for_each(&mut observe);
+                } else {
+                    observe(Observation::Unreadable { metadata, words, change });
+                }
             }
         }
         if is_end {

@@ -34,7 +34,9 @@ const OF_FLUX: [&str; 5] = [
 ];
 
 impl Pod {
-    fn start(scene: &Scene, arguments: &[&str]) -> Self {
+    /// With the roles that `deploy` gives, and no more.
+    async fn start(scene: &Scene, arguments: &[&str]) -> Self {
+        let token = scene.cluster.token_with_the_roles().await;
         let mut command: Command = tagboat();
         for name in ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"] {
             command.env_remove(name);
@@ -47,7 +49,7 @@ impl Pod {
         command
             .args(arguments)
             .args([format!("--health-addr={health}"), format!("--metrics-addr={metrics}")])
-            .env("KUBECONFIG", scene.cluster.kubeconfig("admin-token"))
+            .env("KUBECONFIG", scene.cluster.kubeconfig(&token))
             .env("RUNTIME_NAMESPACE", scene.cluster.namespace())
             .env("TMPDIR", temporary)
             .stdout(Stdio::null())
@@ -106,7 +108,7 @@ fn left_behind(scene: &Scene) -> Vec<String> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_arguments_of_flux_start_it_and_a_signal_ends_it() {
     let scene = Scene::new(&["app"]).await;
-    let mut pod = Pod::start(&scene, &OF_FLUX);
+    let mut pod = Pod::start(&scene, &OF_FLUX).await;
     scene.ready("app").await;
     scene.choose("app", "2.0.0").await;
     scene.lands("app", "2.0.0").await;
@@ -142,7 +144,7 @@ async fn the_arguments_of_flux_start_it_and_a_signal_ends_it() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_push_that_hangs_is_ended_and_made_by_the_next() {
     let scene = Scene::new(&["app"]).await;
-    let mut pod = Pod::start(&scene, &OF_FLUX);
+    let mut pod = Pod::start(&scene, &OF_FLUX).await;
     scene.ready("app").await;
     scene.host.always(Operation::Push, Fault::Hang);
     scene.choose("app", "2.0.0").await;
@@ -153,7 +155,7 @@ async fn a_push_that_hangs_is_ended_and_made_by_the_next() {
     assert_eq!(left_behind(&scene), ["mirrors"]);
     assert!(scene.commits().is_empty());
     scene.host.heal();
-    let mut pod = Pod::start(&scene, &OF_FLUX);
+    let mut pod = Pod::start(&scene, &OF_FLUX).await;
     scene.lands("app", "2.0.0").await;
     scene.ready("app").await;
     assert_eq!(scene.commits().len(), 1);

@@ -1,5 +1,6 @@
 //! The controller against a real Kubernetes API and real git remotes.
 
+mod crowds;
 mod ends;
 mod faults;
 mod leaders;
