@@ -2,7 +2,6 @@
 //! method there is a member here, and a map by objects is a list of objects.
 
 use ::handlebars::JsonValue as Json;
-use serde_json::json;
 
 use crate::message::data::MessageData;
 use crate::message::image::PolicyImage;
@@ -10,83 +9,88 @@ use crate::update::{Change, ObjectIdentifier};
 
 /// The data as a template is given them.
 pub(super) fn template_data(data: &MessageData) -> Json {
-    let files: serde_json::Map<String, Json> = data
-        .files()
-        .iter()
-        .map(|(file, objects)| {
-            let objects = objects.iter();
-            let objects =
-                objects.map(|(object, update)| with(object, "Images", update.images.iter().map(image)));
-            (file.clone(), json!({ "Objects": objects.collect::<Vec<_>>() }))
-        })
-        .collect();
-    let image_objects = data.objects();
-    let image_objects = image_objects
+    let files = data.files().iter().map(|(file, objects)| {
+        let objects =
+            objects.iter().map(|(object, update)| with(object, "Images", update.images.iter().map(image)));
+        (file.as_str(), members([("Objects", objects.collect())]))
+    });
+    let files = members(files);
+    let objects = data.objects();
+    let objects = objects
         .iter()
         .map(|(object, joined)| with(object, "Images", joined.images.iter().map(|of| image(of))));
-    let updated = json!({
-        "Files": files,
-        "Images": data.images().into_iter().map(image).collect::<Vec<_>>(),
-        "Objects": image_objects.collect::<Vec<_>>(),
-    });
+    let updated = members([
+        ("Files", files),
+        ("Images", data.images().into_iter().map(image).collect()),
+        ("Objects", objects.collect()),
+    ]);
+    let values = data.values().iter().map(|(key, value)| (key.as_str(), value.as_str().into()));
     let name = data.automation();
-    json!({
-        "AutomationObject": full_name(&name.namespace, &name.name),
-        "Changed": changed(data, &updated),
-        "Updated": updated,
-        "Values": data.values(),
-    })
+    members([
+        ("AutomationObject", full_name(&name.namespace, &name.name)),
+        ("Changed", changed(data, updated.clone())),
+        ("Updated", updated),
+        ("Values", members(values)),
+    ])
 }
 
-fn changed(data: &MessageData, images: &Json) -> Json {
-    let files: serde_json::Map<String, Json> = data
-        .files()
-        .iter()
-        .map(|(file, objects)| {
-            let objects = objects
-                .iter()
-                .map(|(object, update)| with(object, "Changes", update.changes.iter().map(change)));
-            (file.clone(), objects.collect())
-        })
-        .collect();
+fn changed(data: &MessageData, images: Json) -> Json {
+    let files = data.files().iter().map(|(file, objects)| {
+        let objects =
+            objects.iter().map(|(object, update)| with(object, "Changes", update.changes.iter().map(change)));
+        (file.as_str(), objects.collect())
+    });
     let objects = data.objects();
     let objects = objects
         .iter()
         .map(|(object, joined)| with(object, "Changes", joined.changes.iter().map(|of| change(of))));
-    json!({
-        "FileChanges": files,
-        "Changes": data.changes().into_iter().map(change).collect::<Vec<_>>(),
-        "Objects": objects.collect::<Vec<_>>(),
-        "ImageResult": images,
-    })
+    members([
+        ("FileChanges", members(files)),
+        ("Changes", data.changes().into_iter().map(change).collect()),
+        ("Objects", objects.collect()),
+        ("ImageResult", images),
+    ])
 }
 
 /// An object with what happened in it.
 fn with(object: &ObjectIdentifier, name: &str, items: impl Iterator<Item = Json>) -> Json {
-    json!({
-        "APIVersion": object.api_version,
-        "Kind": object.kind,
-        "Name": object.name,
-        "Namespace": object.namespace,
-        name: items.collect::<Vec<_>>(),
-    })
+    members([
+        ("APIVersion", object.api_version.as_str().into()),
+        ("Kind", object.kind.as_str().into()),
+        ("Name", object.name.as_str().into()),
+        ("Namespace", object.namespace.as_str().into()),
+        (name, items.collect()),
+    ])
 }
 
 fn change(change: &Change) -> Json {
-    json!({"OldValue": change.old_value, "NewValue": change.new_value, "Setter": change.setter})
+    members([
+        ("OldValue", change.old_value.as_str().into()),
+        ("NewValue", change.new_value.as_str().into()),
+        ("Setter", change.setter.as_str().into()),
+    ])
 }
 
 fn image(image: &PolicyImage) -> Json {
-    json!({
-        "String": image.image.to_string(),
-        "Identifier": image.identifier(),
-        "Registry": image.registry(),
-        "Repository": image.repository(),
-        "Name": image.name(),
-        "Policy": full_name(&image.policy.namespace, &image.policy.name),
-    })
+    members([
+        ("String", image.image.to_string().into()),
+        ("Identifier", image.identifier().into()),
+        ("Registry", image.registry().into()),
+        ("Repository", image.repository().into()),
+        ("Name", image.name().into()),
+        ("Policy", full_name(&image.policy.namespace, &image.policy.name)),
+    ])
 }
 
 fn full_name(namespace: &str, name: &str) -> Json {
-    json!({"Namespace": namespace, "Name": name, "String": format!("{namespace}/{name}")})
+    members([
+        ("Namespace", namespace.into()),
+        ("Name", name.into()),
+        ("String", format!("{namespace}/{name}").into()),
+    ])
+}
+
+/// An object of these members. The macro `json!` would copy each part once more for every level above it.
+fn members<'n>(members: impl IntoIterator<Item = (&'n str, Json)>) -> Json {
+    Json::Object(members.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
 }
