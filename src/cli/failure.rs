@@ -14,6 +14,8 @@ pub(super) enum Failure {
     Failed(Vec<String>),
     /// Something failed for an automation, whose name begins each sentence: exit status 1.
     FailedFor(Vec<String>),
+    /// Something failed, and the log says what: exit status 1.
+    Logged,
     /// Nobody reads the output any more.
     OutputClosed,
 }
@@ -43,6 +45,7 @@ impl Failure {
                 }
                 ExitCode::FAILURE
             }
+            Self::Logged => ExitCode::FAILURE,
             Self::OutputClosed => ExitCode::SUCCESS,
         }
     }

@@ -32,15 +32,12 @@ use crate::objects::cluster::{Announcer, ClusterObjects, Notifier, Scope};
 use crate::reconcile::automation::login::LoginOptions;
 use crate::reconcile::automation::source::CrossNamespace;
 use leadership::Candidate;
-use queue::{DueNow, Queue};
+use queue::{DueNow, GATHERING, Queue};
 use watches::Signal;
 use work::{RunIds, Shared};
 
 pub use leadership::{Election, lease_name};
 pub use queue::RetryDelays;
-
-/// How long changes are gathered before what they concern is carried out. Many policies often change at once.
-const GATHERING: Duration = Duration::from_millis(50);
 
 /// How long runs that are under way at the end may go on.
 const FINISHING: Duration = Duration::from_secs(5);
@@ -233,15 +230,13 @@ impl Dispatcher {
                 groups.entry(name.clone()).or_default().push(name);
                 continue;
             };
-            if let Some(interval) = interval {
-                // One listing of the remote does for all that look at it about now.
-                let shared = self.shared.clone();
-                let along = self
-                    .queue
-                    .take_along(now, interval, |name| shared.source_of(name).as_ref() == Some(&source));
-                groups.entry(source.clone()).or_default().extend(along.into_iter().map(|due| due.name));
-            }
-            groups.entry(source).or_default().push(name);
+            // One listing of the remote does for all that look at it about now.
+            let shared = self.shared.clone();
+            let is_of_source = |name: &ObjectName| shared.source_of(name).as_ref() == Some(&source);
+            let along = self.queue.take_along(now, interval, is_of_source);
+            let group = groups.entry(source).or_default();
+            group.push(name);
+            group.extend(along.into_iter().map(|due| due.name));
         }
         for names in groups.into_values() {
             self.runs.spawn(work::carry_out(self.shared.clone(), names));

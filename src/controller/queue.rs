@@ -5,6 +5,9 @@ use std::time::{Duration, Instant};
 
 use crate::objects::ObjectName;
 
+/// How long changes are gathered before what they concern is carried out. Many policies often change at once.
+pub(super) const GATHERING: Duration = Duration::from_millis(50);
+
 /// How the waits after failures grow.
 #[derive(Clone, Copy, Debug)]
 pub struct RetryDelays {
@@ -77,17 +80,22 @@ impl Queue {
         self.take(|_, due| due.at <= now)
     }
 
-    /// Takes those along that are `wanted` and would be due before long by their interval alone: within nine tenths of
-    /// it, and of the interval of one that is due now. So those that have the same way to go end up going together.
+    /// Takes those along that are `wanted` and due in a moment. If the one that is due now is so by its `interval` alone,
+    /// others of whom that will be true before long come along too: within nine tenths of their interval and of that
+    /// one. So those that have the same way to go end up going together.
     pub(super) fn take_along(
         &mut self,
         now: Instant,
-        interval: Duration,
+        interval: Option<Duration>,
         wanted: impl Fn(&ObjectName) -> bool,
     ) -> Vec<DueNow> {
         self.take(|name, due| {
-            let is_soon = due.interval.is_some_and(|own| due.at < now + own.min(interval).mul_f64(0.9));
-            is_soon && wanted(name)
+            let soon = match (due.interval, interval) {
+                (None, _) => GATHERING,
+                (Some(own), Some(interval)) => own.min(interval).mul_f64(0.9),
+                (Some(_), None) => return false,
+            };
+            due.at < now + soon && wanted(name)
         })
     }
 
@@ -210,8 +218,12 @@ mod tests {
         let now = start + seconds(60);
         let due = queue.take_due(now);
         assert_eq!(names(&due), ["a"]);
-        let along = queue.take_along(now, seconds(60), |name| name.name != "x");
+        let along = queue.take_along(now, Some(seconds(60)), |name| name.name != "x");
         // One that has only just been carried out is left for the next time.
         assert_eq!(names(&along), ["b", "c"]);
+        // What changed a moment later than something else goes with it, and nobody who rests.
+        queue.wake(name("changed"), now + GATHERING / 2);
+        queue.wake(name("later"), now + GATHERING * 2);
+        assert_eq!(names(&queue.take_along(now, None, |_| true)), ["changed"]);
     }
 }

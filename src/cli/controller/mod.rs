@@ -41,7 +41,14 @@ pub(super) fn run(arguments: &ControllerArguments) -> Result<(), Failure> {
     let ended = runtime.block_on(serve(options));
     // A thread that still waits for something has nothing left to do.
     runtime.shutdown_background();
-    ended
+    ended.map_err(|failure| match failure {
+        // Whoever reads the log of a pod reads lines of one kind.
+        Failure::Failed(sentences) => {
+            sentences.iter().for_each(|sentence| tracing::error!("{sentence}"));
+            Failure::Logged
+        }
+        other => other,
+    })
 }
 
 async fn serve(options: Options) -> Result<(), Failure> {

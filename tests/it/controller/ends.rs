@@ -7,9 +7,9 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use k8s_openapi::api::coordination::v1::Lease;
-use kube::api::Api;
+use kube::api::{Api, Patch, PatchParams};
 use rustix::process::{Pid, Signal, kill_process};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tagboat::controller::lease_name;
 
 use super::scene::{Scene, eventually};
@@ -160,4 +160,33 @@ async fn a_push_that_hangs_is_ended_and_made_by_the_next() {
     scene.ready("app").await;
     assert_eq!(scene.commits().len(), 1);
     assert_eq!(pod.terminate().0, Some(0));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whoever_loses_the_lease_says_so_and_ends_with_a_failure() {
+    let scene = Scene::new(&["app"]).await;
+    let mut pod =
+        Pod::start(&scene, &[&OF_FLUX[..], &["--leader-election-retry-period=200ms"]].concat()).await;
+    scene.ready("app").await;
+    let leases: Api<Lease> = Api::namespaced(scene.cluster.client(), scene.cluster.namespace());
+    let spec = json!({"spec": {"holderIdentity": "flux", "leaseDurationSeconds": 3600}});
+    leases.patch(&lease_name(None), &PatchParams::default(), &Patch::Merge(spec)).await.unwrap();
+    let status = tokio::task::spawn_blocking(move || (pod.child.wait().unwrap().code(), pod)).await.unwrap();
+    assert_eq!(status.0, Some(1));
+    let last = status.1.lines().last().unwrap().clone();
+    assert_eq!(
+        (&last["level"], &last["msg"]),
+        (&json!("error"), &json!("the leadership is lost: flux is the leader now"))
+    );
+    assert_eq!(left_behind(&scene), ["mirrors"]);
+}
+
+#[test]
+fn a_pod_without_a_cluster_says_so_in_its_log() {
+    let mut command = tagboat();
+    command.args(["controller", "--health-addr=0", "--metrics-addr=0"]);
+    command.env("KUBECONFIG", "/nonexistent/kubeconfig").env_remove("KUBERNETES_SERVICE_HOST");
+    let run = crate::support::program::run(&mut command).with_status(1);
+    let line: Value = serde_json::from_str(run.only_error()).unwrap();
+    assert!(line["msg"].as_str().unwrap().starts_with("there is no cluster: "), "{line}");
 }

@@ -84,3 +84,34 @@ async fn a_steady_state_writes_nothing_but_the_time_of_the_run() {
     assert_eq!(after, before);
     controller.end().await;
 }
+
+/// Ended between the push and whatever was to be said of it, at each step of that.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_killed_controller_pushed_is_told_by_the_next_one_once() {
+    for (verb, resource, fault) in [
+        ("create", "events", Fault::Silence),
+        ("create", "events", Fault::LostAnswer),
+        ("patch", "imageupdateautomations/status", Fault::Silence),
+    ] {
+        let scene = Scene::new(&["app"]).await;
+        let faults = Faults::default();
+        let controller = scene.controller().through(scene.cluster.faulty_client(&faults)).start();
+        scene.ready("app").await;
+        faults.forget_calls();
+        faults.next(usize::MAX, fault, move |call| call.is(verb, resource));
+        // What comes after a lost answer is never reached.
+        faults.next(usize::MAX, Fault::Silence, |call| call.is("patch", "imageupdateautomations/status"));
+        scene.choose("app", "2.0.0").await;
+        scene.lands("app", "2.0.0").await;
+        let is_there = || faults.calls().iter().any(|call| call.is(verb, resource));
+        eventually("the moment", async || is_there()).await;
+        if matches!(fault, Fault::LostAnswer) {
+            tokio::time::sleep(Duration::from_millis(300)).await;
+        }
+        controller.kill().await;
+        assert_eq!(scene.status("app").await["lastPushCommit"], serde_json::Value::Null);
+        let controller = scene.controller().start();
+        assert_told_once(&scene).await;
+        controller.end().await;
+    }
+}

@@ -7,5 +7,6 @@ mod leaders;
 mod notifications;
 mod runs;
 mod scene;
+mod secrets;
 mod takeover;
 mod triggers;

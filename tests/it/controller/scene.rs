@@ -75,7 +75,16 @@ impl Scene {
 
     /// The same on a server of a test's own.
     pub(super) async fn on(server: Arc<ApiServer>, members: &[&str]) -> Self {
-        let scene = Self::without_objects(Cluster::on(server).await, members);
+        Self::of(Cluster::on(server).await, Settings::default(), members).await
+    }
+
+    /// The same with a git server that is as a test wants it.
+    pub(super) async fn with_host(settings: Settings, members: &[&str]) -> Self {
+        Self::of(Cluster::new().await, settings, members).await
+    }
+
+    async fn of(cluster: Cluster, settings: Settings, members: &[&str]) -> Self {
+        let scene = Self::without_objects(cluster, settings, members);
         scene
             .create(
                 Kind::Source,
@@ -90,13 +99,13 @@ impl Scene {
         scene
     }
 
-    fn without_objects(cluster: Cluster, members: &[&str]) -> Self {
+    fn without_objects(cluster: Cluster, settings: Settings, members: &[&str]) -> Self {
         let root = tempfile::tempdir().unwrap();
         std::fs::create_dir(root.path().join("served")).unwrap();
         let lines: String = members.iter().map(|member| line(cluster.namespace(), member, "1.0.0")).collect();
         let repository =
             BareRepository::with_files(&root.path().join("served/fleet.git"), &[file("fleet.yaml", lines)]);
-        let host = GitHost::start(&root.path().join("served"), Settings::default());
+        let host = GitHost::start(&root.path().join("served"), settings);
         Self { cluster, repository, host, root }
     }
 
@@ -349,6 +358,12 @@ impl Controller {
     pub(super) async fn end(self) {
         let _ = self.end.send(());
         self.task.await.unwrap().unwrap();
+    }
+
+    /// Ends it as a kill does: nothing that it does goes on.
+    pub(super) async fn kill(self) {
+        self.task.abort();
+        let _ = self.task.await;
     }
 
     /// Waits until it ends by itself, and gives why.
