@@ -10,6 +10,14 @@ use serde_json::{Value, json};
 
 use super::scene::{IMAGE, Kind, Scene, condition, kstatus};
 
+/// A status with members of another in their places.
+fn merged(mut status: Value, members: &Value) -> Value {
+    for (name, value) in members.as_object().unwrap() {
+        status[name] = value.clone();
+    }
+    status
+}
+
 /// The conditions of a status in short.
 fn short(status: &Value) -> Vec<String> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
@@ -193,11 +201,8 @@ async fn a_suspended_automation_rests_with_no_word_in_its_status() {
     scene.patch(Kind::Automation, "app", &json!({"spec": {"suspend": true}})).await;
     let after =
         scene.until("app", "observed", |object| object.data["status"]["observedGeneration"] == 4).await;
-    assert_eq!(
-        Value::Object(serde_json::Map::from_iter([("observedGeneration".to_owned(), json!(4))])),
-        json!({"observedGeneration": after["observedGeneration"]})
-    );
-    assert_eq!(after["conditions"], before["conditions"]);
+    let observed = json!({"observedGeneration": 4});
+    assert_eq!(merged(before, &observed), after);
     controller.end().await;
 }
 
