@@ -184,7 +184,20 @@ fn handlebars_is_strict_plain_and_bounded() {
         ("{{#each Foo}}x{{/each}}".to_owned(), Err("there is no \"Foo\" in the data")),
         ("{{#each AutomationObject.Name}}x{{else}}not a list{{/each}}".to_owned(), Ok("not a list")),
         ("{{> other}}".to_owned(), Err("there is no partial \"other\"")),
+        ("{{#if Values}}\n {{#> other}}x{{/other}}{{/if}}".to_owned(), Err("2:2: partials are not supported")),
         ("{{#*inline \"a\"}}{{> a}}{{/inline}}{{> a}}".to_owned(), Err("inline partials are not supported")),
+        ("{{#each Changed.Changes as |c i|}}{{#if (eq i 0)}}{{c.NewValue}} {{lookup c \"Setter\"}}{{/if}}{{/each}}".to_owned(), Ok("ghcr.io/stefanprodan/podinfo flux-system:podinfo:name")),
+        ("{{#eq Values.cluster \"prod\"}}a{{else}}b{{/eq}}{{#ne Values.cluster \"prod\"}}a{{else}}b{{/ne}}{{eq 1 1}}{{ne 1 1}}".to_owned(), Ok("abtruefalse")),
+        ("{{#with (lookup Changed.Changes 1) as |c|}}{{c.Setter}} {{Setter}}{{/with}}".to_owned(), Ok("flux-system:pinned:tag@digest flux-system:pinned:tag@digest")),
+        ("{{#each (lookup Changed \"Changes\") as |c|}}{{#if @first}}{{c.NewValue}} {{NewValue}} {{../Values.cluster}}{{/if}}{{/each}}".to_owned(), Ok("ghcr.io/stefanprodan/podinfo ghcr.io/stefanprodan/podinfo prod")),
+        ("{{#each [{\"a\": 1}, {\"a\": 2}] as |x|}}{{x.a}}{{a}}{{lookup x \"a\"}}{{/each}}".to_owned(), Ok("111222")),
+        ("{{#each Changed.FileChanges as |objects file|}}{{#each objects as |o|}}{{o.Kind}}={{lookup (lookup o.Changes 0) \"NewValue\"}};{{/each}}{{/each}}".to_owned(), Ok(
+            "=ghcr.io/stefanprodan/podinfo;Kustomization=1.2.3@sha256:0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a;\
+             Deployment=busybox:1.36;Deployment=v2;Deployment=6.7.0;ConfigMap=x;",
+        )),
+        ("{{#eq Values.nope 1}}x{{/eq}}".to_owned(), Err("eq param at index 0 required but not found")),
+        ("{{lookup Values \"nope\"}}".to_owned(), Err("1:1: a value is not in the data")),
+        ("{{lookup Changed.Changes 99}}".to_owned(), Err("a value is not in the data")),
         ("{{log \"x\"}}".to_owned(), Err("there is no helper \"log\"")),
         ("{{#if".to_owned(), Err("template: commit message:1:6: invalid syntax: expected ")),
         ("{{#if x}}{{/each}}".to_owned(), Err("helper \"if\" was opened, but \"each\" is closing")),
@@ -192,7 +205,7 @@ fn handlebars_is_strict_plain_and_bounded() {
         (format!("{{{{len {}Values{}}}}}", "(len ".repeat(99), ")".repeat(99)), Ok("0")),
         ("x".repeat((1 << 16) + 1), Err("the template has 65537 bytes, and more than 65536 are not allowed")),
         ("{{Values.[odd.key]}} {{lookup Values \"odd.key\"}}".to_owned(), Ok("odd odd")),
-        (loops(20), Err("the loops take more than the limit of ")),
+        (loops(20), Err("the template takes more than the limit of ")),
         (loops(101), Err("deeper than 100 levels")),
         (format!("{{{{len {}Values{}}}}}", "(len ".repeat(9000), ")".repeat(9000)), Err("deeper than 100 levels")),
         (
@@ -207,6 +220,43 @@ fn handlebars_is_strict_plain_and_bounded() {
             _ => panic!("{text:.80}: {rendered:?}"),
         }
     }
+}
+
+/// Each of these took minutes, and more on larger updates, though none went beyond a limit.
+#[test]
+fn templates_that_look_at_all_data_again_and_again_end_soon() {
+    let object = |number: usize| {
+        let change = |of: usize| serde_json::json!({"newValue": format!("{number}-{of}"), "setter": "n:p"});
+        serde_json::json!({"kind": "Deployment", "name": format!("app-{number}"),
+            "changes": (0..4).map(change).collect::<Vec<_>>()})
+    };
+    let objects: Vec<_> = (0..500).map(object).collect();
+    let json = serde_json::json!({"changes": {"all.yaml": {"objects": objects}}, "automation": {"name": "a"},
+        "policies": {"p": {"name": "app", "tag": "1"}}});
+    let result = recorded::read(json.to_string().as_bytes()).unwrap().remove(0);
+    let data = result.data(&result.automation().unwrap()).unwrap();
+    let began = std::time::Instant::now();
+    let gathers = "{{ range 20000 }}{{ if and $.Changed.Changes $.Changed.Objects $.Updated.Images $.Updated.Objects \
+                   $.Changed.ImageResult.Images }}x{{ end }}{{ end }}";
+    assert_eq!(render(&data, gathers, TemplateLanguage::Go), Ok("x".repeat(20_000)));
+    let around = |inner: &str| {
+        format!(
+            "{{{{#each Changed.Changes}}}}{{{{#each ../Changed.Changes}}}}{inner}{{{{/each}}}}{{{{/each}}}}"
+        )
+    };
+    for inner in
+        ["{{#if (eq ../../Changed ../../Changed)}}{{/if}}".to_owned(), "{{#if x}}{{/if}}".repeat(1000)]
+    {
+        let error = render(&data, &around(&inner), TemplateLanguage::Handlebars).unwrap_err();
+        assert!(error.contains("more than the limit of "), "{error}");
+    }
+    for inner in
+        ["{{#if (lookup ../this \"Changed\")}}x{{/if}}", "{{#each ../Values as |v|}}{{else}}x{{/each}}"]
+    {
+        let text = format!("{{{{#each Changed.Changes as |c|}}}}{inner}{{{{/each}}}}");
+        assert_eq!(render(&data, &text, TemplateLanguage::Handlebars), Ok("x".repeat(2000)));
+    }
+    assert!(began.elapsed().as_secs() < 60, "{:?}", began.elapsed());
 }
 
 #[test]

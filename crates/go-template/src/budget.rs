@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use crate::regexp::Regexp;
 use crate::text::Text;
-use crate::value::{Map, Value};
+use crate::value::{BoundMethod, Map, Struct, Value};
 
 /// How deep values may hold one another.
 pub(crate) const DEEPEST_VALUE: usize = 100;
@@ -74,11 +74,19 @@ pub(crate) struct Budget {
     dicts: Vec<Map>,
     /// Every regular expression that was compiled.
     regexps: HashMap<Text, Result<Rc<Regexp>, String>>,
+    /// What methods gave that gather from their whole struct, with the struct, which so keeps its identity.
+    gathered: HashMap<(*const Value, &'static str), (Struct, Value)>,
 }
 
 impl Budget {
     pub(crate) fn new(limits: Limits) -> Self {
-        Self { limits, steps: limits.steps, dicts: Vec::new(), regexps: HashMap::new() }
+        Self {
+            limits,
+            steps: limits.steps,
+            dicts: Vec::new(),
+            regexps: HashMap::new(),
+            gathered: HashMap::new(),
+        }
     }
 
     pub(crate) fn limits(&self) -> Limits {
@@ -132,6 +140,25 @@ impl Budget {
         };
         self.regexps.insert(expression.clone(), compiled.clone());
         Ok(compiled)
+    }
+
+    /// What a method gives. A list or a map is gathered once: a template may ask for it in each turn of a loop.
+    pub(crate) fn call(
+        &mut self,
+        method: BoundMethod,
+        receiver: &Value,
+        arguments: &[Value],
+    ) -> Result<Value, Failure> {
+        let Value::Struct(object) = receiver else { return method.call(receiver, arguments) };
+        let place = (object.identity(), method.name());
+        if let Some((_, known)) = self.gathered.get(&place) {
+            return Ok(known.clone());
+        }
+        let result = method.call(receiver, arguments)?;
+        if arguments.is_empty() && matches!(result, Value::Slice(_) | Value::Map(_)) {
+            self.gathered.insert(place, (object.clone(), result.clone()));
+        }
+        Ok(result)
     }
 
     /// Whether two values are deeply equal.

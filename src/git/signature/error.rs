@@ -100,6 +100,21 @@ pub enum OpenPgpFlaw {
         /// The version.
         version: u8,
     },
+    /// To unlock it would take too much memory or too long.
+    #[error(
+        "the key in 'git.asc' takes {memory} MiB and {passes} passes of Argon2 to unlock, and {most_memory} MiB and \
+         {most_passes} passes are allowed: export it with a lock that takes less"
+    )]
+    Argon2 {
+        /// The memory, in MiB.
+        memory: u64,
+        /// How often it is gone through.
+        passes: u8,
+        /// The memory that is allowed, in MiB.
+        most_memory: u64,
+        /// How often it may be gone through.
+        most_passes: u8,
+    },
 }
 
 /// What is wrong with an SSH key.

@@ -1,16 +1,15 @@
 //! The loop of handlebars, with an end.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-
 use ::handlebars::{
     BlockContext, BlockParams, Context, Handlebars, Helper, HelperDef, HelperResult, JsonValue, Output,
     PathAndJson, RenderContext, RenderError, RenderErrorReason, Renderable,
 };
 
-/// `each` as handlebars has it, for so many rounds in all.
+use super::budget::{Budget, steps_of};
+
+/// `each` as handlebars has it, which pays for each round.
 pub(super) struct Each {
-    most: usize,
-    left: AtomicUsize,
+    budget: Budget,
 }
 
 /// One round of a loop.
@@ -23,19 +22,8 @@ struct Round<'a> {
 }
 
 impl Each {
-    /// A loop whose rounds count together wherever it is used.
-    pub(super) fn new(most: usize) -> Self {
-        Self { most, left: AtomicUsize::new(most) }
-    }
-
-    fn take(&self, rounds: usize) -> Result<(), RenderError> {
-        let left = self.left.load(Ordering::Relaxed);
-        let Some(left) = left.checked_sub(rounds) else {
-            let words = format!("the loops take more than the limit of {} rounds", self.most);
-            return Err(RenderErrorReason::Other(words).into());
-        };
-        self.left.store(left, Ordering::Relaxed);
-        Ok(())
+    pub(super) fn new(budget: &Budget) -> Self {
+        Self { budget: budget.clone() }
     }
 }
 
@@ -60,7 +48,7 @@ impl HelperDef for Each {
             }
             _ => Vec::new(),
         };
-        self.take(rounds.len() + 1)?;
+        self.budget.take(rounds.len().saturating_add(1).saturating_mul(steps_of(body)))?;
         if rounds.is_empty() {
             return match helper.inverse() {
                 Some(inverse) => inverse.render(registry, context, rendering, output),
@@ -111,10 +99,18 @@ impl Round<'_> {
             return Ok(());
         }
         let mut names = BlockParams::new();
-        if let Some(item) = helper.block_param() {
+        let (item, name) = match (helper.block_param(), helper.block_param_pair()) {
+            (Some(item), _) => (item, None),
+            (None, Some((item, name))) => (item, Some(name)),
+            (None, None) => return Ok(()),
+        };
+        if list.context_path().is_some() {
+            // The path of the block is that of the item; a copy would be one of all that is in it.
+            names.add_path(item, Vec::new())?;
+        } else {
             names.add_value(item, self.item.clone())?;
-        } else if let Some((item, name)) = helper.block_param_pair() {
-            names.add_value(item, self.item.clone())?;
+        }
+        if let Some(name) = name {
             names.add_value(name, key)?;
         }
         block.set_block_params(names);

@@ -1,21 +1,29 @@
 //! Messages in handlebars: strict, plain text, without files, and with an end.
 //!
 //! The crate has no bounds of its own, so what could run for ever is bounded here: [`nesting`] looks at a template
-//! before it is read, [`each`] counts the rounds of loops, and the output stops at its limit.
+//! before it is read, loops ([`each`]) and comparisons ([`equal`]) pay from a [`budget`], nothing copies what stands in
+//! the data ([`lookup`]), and the output stops at its limit.
 
+mod budget;
 mod each;
+mod equal;
+mod lookup;
 mod nesting;
 mod value;
 
 use std::fmt;
 use std::io;
 
+use ::handlebars::template::TemplateElement;
 use ::handlebars::{
     Context, Decorator, Handlebars, HelperResult, RenderContext, RenderError, RenderErrorReason, Renderable,
     Template, TemplateErrorReason, WriteOutput, no_escape,
 };
 
+use self::budget::Budget;
 use self::each::Each;
+use self::equal::Equal;
+use self::lookup::Lookup;
 use super::data::MessageData;
 use super::error::{MessageFault, TemplateFault};
 use super::limits::limits;
@@ -44,12 +52,16 @@ impl HandlebarsTemplate {
             };
             fault(error.pos(), cause)
         })?;
+        if let Some(place) = partial_with_content(&template) {
+            let words = "partials are not supported in commit messages".to_owned();
+            return Err(fault(Some(place), words));
+        }
         Ok(Self { template })
     }
 
     pub(super) fn render(&self, data: &MessageData) -> Result<Vec<u8>, MessageFault> {
         let limits = limits(data);
-        let registry = registry(limits.steps);
+        let registry = registry(&Budget::new(limits.steps));
         let fault = |error: &RenderError| MessageFault::Handlebars {
             place: error.line_no.zip(error.column_no),
             cause: describe(error, limits.output),
@@ -65,15 +77,29 @@ impl HandlebarsTemplate {
 }
 
 /// What templates may use.
-fn registry(steps: usize) -> Handlebars<'static> {
+fn registry(budget: &Budget) -> Handlebars<'static> {
     let mut registry = Handlebars::new();
     registry.set_strict_mode(true);
     registry.register_escape_fn(no_escape);
-    registry.register_helper("each", Box::new(Each::new(steps)));
+    registry.register_helper("each", Box::new(Each::new(budget)));
+    registry.register_helper("eq", Box::new(Equal::eq(budget)));
+    registry.register_helper("ne", Box::new(Equal::ne(budget)));
+    registry.register_helper("lookup", Box::new(Lookup));
     registry.unregister_helper("log");
     // Partials could call one another without end.
     registry.register_decorator("inline", Box::new(refuse_inline));
     registry
+}
+
+/// Where a partial stands that brings its own content, which the crate would render, and copy the data for.
+fn partial_with_content(template: &Template) -> Option<(usize, usize)> {
+    template.elements.iter().zip(&template.mapping).find_map(|(element, place)| match element {
+        TemplateElement::PartialBlock(_) => Some((place.0, place.1)),
+        TemplateElement::HelperBlock(call) => {
+            call.template.iter().chain(&call.inverse).find_map(partial_with_content)
+        }
+        _ => None,
+    })
 }
 
 fn refuse_inline(

@@ -2,6 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use pgp::composed::{Deserializable, SignedSecretKey};
+use pgp::crypto::aead::AeadAlgorithm;
+use pgp::crypto::sym::SymmetricKeyAlgorithm;
+use pgp::ser::Serialize;
+use pgp::types::{Password, S2kParams, StringToKey};
 use tagboat::git::{CommitTime, Keyring, SecretData, SigningKey, SigningKeyError, SigningKeyKind};
 use tagboat::secret::Secret;
 
@@ -113,4 +118,40 @@ fn time_is_looked_at_each_time() {
     let key = at(1_577_836_800).unwrap();
     let existed = |seconds| key.existed_at(CommitTime { seconds, offset: 0 });
     assert_eq!((existed(1_577_836_799), existed(1_577_836_800)), (false, true));
+}
+
+/// The maker of a key chose how much memory it took to unlock it, up to 2 GiB: more than the program may have.
+#[test]
+fn a_lock_that_takes_much_memory_is_refused() {
+    const SALT: [u8; 16] = *b"a salt of sixtee";
+    let home = GpgHome::new();
+    let open = home.export(&["--export-secret-keys"], &home.key("ed25519", "sign", ""), "");
+    let mut key = SignedSecretKey::from_bytes(open.as_slice()).unwrap();
+    let lock = S2kParams::Aead {
+        sym_alg: SymmetricKeyAlgorithm::AES256,
+        aead_mode: AeadAlgorithm::Ocb,
+        s2k: StringToKey::Argon2 { salt: SALT, t: 1, p: 1, m_enc: 10 },
+        nonce: vec![7; 15].into(),
+    };
+    key.primary_key.set_password_with_s2k(&Password::from(PASSPHRASE), lock).unwrap();
+    let light = key.to_bytes().unwrap();
+    let place = light.windows(SALT.len()).position(|bytes| bytes == SALT).unwrap() + SALT.len();
+    let locked = |passes: u8, memory: u8| {
+        let mut bytes = light.clone();
+        bytes[place] = passes;
+        bytes[place + 2] = memory;
+        let data = data(&[("git.asc", &bytes), ("passphrase", PASSPHRASE.as_bytes())]);
+        unlock(&Keyring::default(), SigningKeyKind::OpenPgp, &data)
+    };
+    assert!(locked(1, 10).unwrap().sign(b"text", NOW).unwrap().starts_with("-----BEGIN PGP SIGNATURE"));
+    let begin = std::time::Instant::now();
+    for (passes, memory, mebibytes) in [(1, 21, 2048), (11, 10, 1), (255, 255, 0)] {
+        let error = locked(passes, memory).unwrap_err();
+        let flaw = std::error::Error::source(&error).unwrap().to_string();
+        let words =
+            format!("the key in 'git.asc' takes {mebibytes} MiB and {passes} passes of Argon2 to unlock");
+        assert!(flaw.starts_with(&words) || memory == 255, "{flaw}");
+        assert!(flaw.contains("64 MiB and 10 passes are allowed"), "{flaw}");
+    }
+    assert!(begin.elapsed().as_secs() < 5, "{:?}", begin.elapsed());
 }

@@ -98,7 +98,7 @@ impl<'t> State<'t, '_> {
                 let value = (function.run)(Arguments::new(values), self.budget)?;
                 if function.gives_any { Operand::placed(value, ANY) } else { Operand::of(value) }
             }
-            Target::Method(method, receiver) => Operand::of(method.call(receiver, values)?),
+            Target::Method(method, receiver) => Operand::of(self.budget.call(*method, receiver, values)?),
         };
         self.budget.check(&operand.value)?;
         match target {

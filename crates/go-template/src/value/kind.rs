@@ -156,7 +156,7 @@ pub struct Method {
     pub name: &'static str,
     /// The types of its parameters.
     pub parameters: &'static [Type],
-    /// What it does.
+    /// What it does; for the same struct and arguments always the same, so that it need not be done twice.
     pub run: Run,
 }
 

@@ -1,6 +1,8 @@
 //! What a template may not do.
 
-use tagboat_go_template::{Limits, Template, Value};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use tagboat_go_template::{Field, Limits, Map, Method, Slice, Struct, StructType, Template, Type, Value};
 
 /// Fewer steps than usual, which are soon taken.
 const FEW_STEPS: Limits = Limits { depth: 250, steps: 100_000, output: 1 << 20, value: 1 << 20 };
@@ -171,4 +173,34 @@ fn searching_takes_no_longer_than_reading() {
     let text = r#"{{ $a := repeat 500000 "a" }}{{ contains (print $a "b") (print $a $a) }}{{ replace (print $a "b") "" (print $a $a) | len }}"#;
     let template = Template::parse("x", text).unwrap();
     assert_eq!(template.render(&Value::Nil).unwrap(), b"false1000000");
+}
+
+/// A method that gathers a list was called anew in each turn of a loop, and paid for next to nothing.
+#[test]
+fn what_a_method_gathers_is_gathered_once() {
+    static GATHERED: AtomicUsize = AtomicUsize::new(0);
+    static ANY: Type = Type::String;
+    static ALL: StructType = StructType {
+        name: "t.All",
+        fields: &[Field::new("Of", Type::String)],
+        methods: &[
+            Method::new("List", |value, _| {
+                GATHERED.fetch_add(1, Ordering::Relaxed);
+                let Value::Struct(all) = value else { return Err("no struct".to_owned()) };
+                Ok(Slice::new(&ANY, vec![all.field("Of").unwrap_or(Value::Nil)]).into())
+            }),
+            Method {
+                parameters: &[Type::String],
+                ..Method::new("With", |_, given| Ok(Slice::new(&ANY, given.to_vec()).into()))
+            },
+        ],
+    };
+    let all = |of: &str| Value::from(Struct::new(&ALL, vec![of.into()]));
+    let data = Map::dict([("a".into(), all("1")), ("b".into(), all("2"))]);
+    let text = "{{ range 100 }}{{ $.a.List }}{{ $.b.List }}{{ $.a.With . | toString }}{{ end }}";
+    let text = text.replace("$.a.With .", "$.a.With (toString .)");
+    let rendered = Template::parse("x", &text).unwrap().render(&data.into()).unwrap();
+    let expected: String = (0..100).map(|turn| format!("[1][2][{turn}]")).collect();
+    assert_eq!(String::from_utf8(rendered).unwrap(), expected);
+    assert_eq!(GATHERED.load(Ordering::Relaxed), 2);
 }

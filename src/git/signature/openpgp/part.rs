@@ -2,12 +2,18 @@
 
 use pgp::composed::{ArmorOptions, DetachedSignature, SignedSecretKey};
 use pgp::packet::{SecretKey, SecretSubkey, SignatureConfig, SignatureType, Subpacket, SubpacketData};
-use pgp::types::{KeyDetails, Password, SecretParams, SigningKey, Timestamp};
+use pgp::types::{KeyDetails, Password, S2kParams, SecretParams, SigningKey, StringToKey, Timestamp};
 
 use super::super::passphrase::Passphrase;
 use super::super::{OpenPgpFlaw, SigningError, SigningKeyError};
 use super::PASSPHRASE;
 use super::choice::Choice;
+
+/// The most memory that Argon2 may take: two to this power, in KiB. What programs choose by default.
+const MOST_MEMORY: u8 = 16;
+
+/// The most passes of Argon2; programs choose three by default.
+const MOST_PASSES: u8 = 10;
 
 /// A part of a key, unlocked.
 pub(in super::super) enum UnlockedPart {
@@ -50,6 +56,7 @@ impl UnlockedPart {
             false => part,
             true if !passphrase.is_given() => return Err(Obstacle::NoPassphrase),
             true => {
+                part.require_light_lock()?;
                 let unlocked = passphrase.try_each(|bytes| part.unlocked(&Password::from(bytes)));
                 unlocked.ok_or_else(|| Obstacle::WrongPassphrase(part.id()))?
             }
@@ -58,12 +65,36 @@ impl UnlockedPart {
         Ok(part)
     }
 
-    fn is_locked(&self) -> bool {
-        let secret = match self {
+    fn secret(&self) -> &SecretParams {
+        match self {
             Self::Primary(key) => key.secret_params(),
             Self::Subkey(key) => key.secret_params(),
+        }
+    }
+
+    fn is_locked(&self) -> bool {
+        matches!(self.secret(), SecretParams::Encrypted(_))
+    }
+
+    /// Refuses a lock whose maker chose how much memory it takes, and chose too much.
+    fn require_light_lock(&self) -> Result<(), Obstacle> {
+        let SecretParams::Encrypted(locked) = self.secret() else { return Ok(()) };
+        let (S2kParams::Aead { s2k, .. } | S2kParams::Cfb { s2k, .. } | S2kParams::MalleableCfb { s2k, .. }) =
+            locked.string_to_key_params()
+        else {
+            return Ok(());
         };
-        matches!(secret, SecretParams::Encrypted(_))
+        let StringToKey::Argon2 { t: passes, m_enc, .. } = *s2k else { return Ok(()) };
+        if m_enc <= MOST_MEMORY && passes <= MOST_PASSES {
+            return Ok(());
+        }
+        let mebibytes = |exponent: u8| 1_u64.checked_shl(exponent.into()).unwrap_or(u64::MAX) >> 10;
+        Err(Obstacle::Flaw(OpenPgpFlaw::Argon2 {
+            memory: mebibytes(m_enc),
+            passes,
+            most_memory: mebibytes(MOST_MEMORY),
+            most_passes: MOST_PASSES,
+        }))
     }
 
     fn unlocked(&self, password: &Password) -> Option<Self> {

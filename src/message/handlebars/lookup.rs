@@ -1,0 +1,44 @@
+//! `lookup` of handlebars, without copies: what stands in the data is pointed at.
+
+use ::handlebars::{
+    Context, Handlebars, Helper, HelperDef, JsonValue as Json, RenderContext, RenderError, RenderErrorReason,
+    ScopedJson,
+};
+
+/// The member of a value at an index or a key; it has to be there.
+pub(super) struct Lookup;
+
+impl HelperDef for Lookup {
+    fn call_inner<'reg: 'rc, 'rc>(
+        &self,
+        helper: &Helper<'rc>,
+        _: &'reg Handlebars<'reg>,
+        context: &'rc Context,
+        _: &mut RenderContext<'reg, 'rc>,
+    ) -> Result<ScopedJson<'rc>, RenderError> {
+        let given =
+            |index| helper.param(index).ok_or(RenderErrorReason::ParamNotFoundForIndex("lookup", index));
+        let (whole, place) = (given(0)?, given(1)?.value());
+        let missing = || RenderError::strict_error(None);
+        let Some(path) = whole.context_path() else {
+            return member(whole.value(), place).cloned().map(ScopedJson::Derived).ok_or_else(missing);
+        };
+        let step = |value: &'rc Json, name: &String| match value {
+            Json::Array(items) => items.get(name.parse::<usize>().ok()?),
+            Json::Object(members) => members.get(name),
+            _ => None,
+        };
+        let whole = path.iter().try_fold(context.data(), step);
+        let found = whole.and_then(|whole| member(whole, place)).ok_or_else(missing)?;
+        let name = place.as_str().map_or_else(|| place.to_string(), str::to_owned);
+        Ok(ScopedJson::Context(found, [path.as_slice(), &[name]].concat()))
+    }
+}
+
+fn member<'v>(value: &'v Json, place: &Json) -> Option<&'v Json> {
+    match value {
+        Json::Array(items) => items.get(usize::try_from(place.as_u64()?).ok()?),
+        Json::Object(members) => members.get(place.as_str()?),
+        _ => None,
+    }
+}
