@@ -41,6 +41,8 @@ struct Families {
     files_scanned: Counter,
     unresolved: Family<ObjectLabels, Gauge>,
     leader: Gauge<f64, AtomicU64>,
+    shadow_commits: Counter,
+    shadow_comparisons: Family<ShadowLabels, Counter>,
 }
 
 /// An object that something was measured of.
@@ -75,6 +77,23 @@ struct GitLabels {
     operation: &'static str,
 }
 
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ShadowLabels {
+    outcome: ShadowOutcome,
+}
+
+/// How what another controller pushed compares with what a shadow would have pushed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, EncodeLabelValue)]
+#[allow(non_camel_case_types, reason = "the names are the values of the label")]
+pub enum ShadowOutcome {
+    /// It is the same.
+    agreed,
+    /// It is something else.
+    differed,
+    /// The shadow would have pushed nothing.
+    missed,
+}
+
 /// How a run ended, in one word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, EncodeLabelValue)]
 #[allow(non_camel_case_types, reason = "the names are the values of the label")]
@@ -104,6 +123,8 @@ impl Default for Metrics {
             files_scanned: Counter::default(),
             unresolved: Family::default(),
             leader: Gauge::default(),
+            shadow_commits: Counter::default(),
+            shadow_comparisons: Family::default(),
         };
         registry.register_with_unit(
             "gotk_reconcile_duration",
@@ -148,6 +169,16 @@ impl Default for Metrics {
             "Whether this process is the one that writes",
             families.leader.clone(),
         );
+        registry.register(
+            "tagboat_shadow_commits",
+            "Commits that would have been made, with --dry-run",
+            families.shadow_commits.clone(),
+        );
+        registry.register(
+            "tagboat_shadow_comparisons",
+            "What another controller pushed, compared with what would have been pushed, with --dry-run",
+            families.shadow_comparisons.clone(),
+        );
         Self { families: Arc::new(families), registry: Arc::new(registry) }
     }
 }
@@ -187,6 +218,16 @@ impl Metrics {
     /// Takes note of whether we lead.
     pub fn set_leader(&self, is_leader: bool) {
         self.families.leader.set(if is_leader { 1.0 } else { 0.0 });
+    }
+
+    /// Takes note of a commit that would have been made.
+    pub fn would_have_committed(&self) {
+        self.families.shadow_commits.inc();
+    }
+
+    /// Takes note of how what another controller pushed compares with what we would have pushed.
+    pub fn compared(&self, outcome: ShadowOutcome) {
+        self.families.shadow_comparisons.get_or_create(&ShadowLabels { outcome }).inc();
     }
 
     /// Forgets an object that has gone.
@@ -233,6 +274,8 @@ mod tests {
         metrics.git_called("push", Duration::from_secs(1));
         metrics.push_retried();
         metrics.looked(&labels("a"), 3, 2);
+        metrics.would_have_committed();
+        metrics.compared(ShadowOutcome::agreed);
         let text = metrics.to_text();
         for line in [
             r#"gotk_reconcile_duration_seconds_bucket{le="0.01",kind="ImageUpdateAutomation",name="a",namespace="n"} 1"#,
@@ -243,6 +286,8 @@ mod tests {
             r#"tagboat_git_operation_duration_seconds_count{operation="push"} 1"#,
             "tagboat_pushes_retried_total 1",
             "tagboat_files_scanned_total 3",
+            "tagboat_shadow_commits_total 1",
+            r#"tagboat_shadow_comparisons_total{outcome="agreed"} 1"#,
             r#"tagboat_markers_unresolved{kind="ImageUpdateAutomation",name="a",namespace="n"} 2"#,
         ] {
             assert!(text.lines().any(|found| found == line), "{line} is not in\n{text}");

@@ -3,12 +3,14 @@
 //! [`watches`] follow automations, policies and git repositories; [`trigger`] says which change concerns whom, [`queue`]
 //! who is due when. What is due together and goes to one repository is [`work`] for one batch; a [`pass`] is the part
 //! that one automation has in it, from the object as it stands to its new status. Between two passes, [`memory`] keeps
-//! what a status does not say. All of this happens only under a [`leadership`] that is ours.
+//! what a status does not say. All of this happens only under a [`leadership`] that is ours; a [`shadow`] of another
+//! controller needs none, for it writes nothing.
 
 mod leadership;
 mod memory;
 mod pass;
 mod queue;
+mod shadow;
 mod trigger;
 mod watches;
 mod work;
@@ -33,6 +35,7 @@ use crate::reconcile::automation::login::LoginOptions;
 use crate::reconcile::automation::source::CrossNamespace;
 use leadership::Candidate;
 use queue::{DueNow, GATHERING, Queue};
+use shadow::Shadows;
 use watches::Signal;
 use work::{RunIds, Shared};
 
@@ -44,6 +47,9 @@ const FINISHING: Duration = Duration::from_secs(5);
 
 /// How long runs that have been told to stop may take to do so; git processes get two seconds for it.
 const STOPPING: Duration = Duration::from_secs(3);
+
+/// What is said at the beginning where nothing is written.
+const SHADOWING: &str = "a dry run: looking at automations, writing nothing";
 
 /// What a controller is to do, and how.
 pub struct ControllerOptions {
@@ -61,6 +67,9 @@ pub struct ControllerOptions {
     pub election: Option<Election>,
     /// Who is notified of events.
     pub notifier: Option<Notifier>,
+    /// Whether nothing is written anywhere, and what would be is compared with what another controller does. Nobody
+    /// is notified then, and no election takes place.
+    pub is_shadow: bool,
     /// The name of this process, for events.
     pub instance: String,
     /// A random UUID, from which runs get their names.
@@ -105,16 +114,20 @@ pub async fn run(
     let (signals, inbox) = mpsc::unbounded_channel();
     let places = Places::limited(options.concurrent);
     let oversight = Oversight { stop: stop.clone(), metrics: metrics.clone() };
-    let writer = WriterOptions { mirrors: options.mirrors, is_rehearsal: false, oversight, places };
+    let writer =
+        WriterOptions { mirrors: options.mirrors, is_rehearsal: options.is_shadow, oversight, places };
+    let (election, notifier) =
+        if options.is_shadow { (None, None) } else { (options.election, options.notifier) };
     let objects = ClusterObjects::new(client.clone());
     let shared = Arc::new(Shared {
-        announcer: Announcer::new(&objects, options.notifier, options.instance),
+        announcer: Announcer::new(&objects, notifier, options.instance),
         objects,
         writer: Writer::new(writer),
         stop: stop.clone(),
         options: options.run,
         metrics: metrics.clone(),
         memory: memory::Memory::default(),
+        shadows: options.is_shadow.then(Shadows::default),
         run_ids: RunIds::new(options.process_id),
         signals,
     });
@@ -122,7 +135,7 @@ pub async fn run(
     watching.spawn(watches::automations(shared.clone(), options.scope.clone()));
     watching.spawn(watches::policies(shared.clone(), options.scope.clone()));
     watching.spawn(watches::git_repositories(shared.clone(), options.scope));
-    let mut candidate = options.election.map(|election| Candidate::new(client, election));
+    let mut candidate = election.map(|election| Candidate::new(client, election));
     let ready = async {
         if let Some(candidate) = &mut candidate {
             candidate.win(&stop).await;
@@ -140,8 +153,8 @@ pub async fn run(
     };
     let mut lost = None;
     if is_ready {
-        metrics.set_leader(true);
-        tracing::info!("carrying out automations");
+        metrics.set_leader(!options.is_shadow);
+        tracing::info!("{}", if options.is_shadow { SHADOWING } else { "carrying out automations" });
         let mut dispatcher = Dispatcher {
             shared: shared.clone(),
             inbox,
@@ -164,6 +177,7 @@ pub async fn run(
         dispatcher.finish().await;
     }
     shared.announcer.finish().await;
+    shared.shadows.iter().for_each(Shadows::sum_up);
     if let Some(words) = lost {
         return Err(ControllerError::Deposed { words });
     }

@@ -1,7 +1,7 @@
 //! One look at one automation, from the object as it stands to its new status.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ObjectReference;
@@ -13,6 +13,7 @@ use tracing::{Instrument, Span};
 
 use super::memory::Look;
 use super::queue::Verdict;
+use super::shadow::Shadows;
 use super::watches::Signal;
 use super::work::Shared;
 use crate::git::CommitTime;
@@ -26,6 +27,7 @@ use crate::reconcile::automation::proposal::UpdateProposal;
 use crate::reconcile::automation::report::{Next, while_suspended};
 use crate::reconcile::automation::request::GivenImages;
 use crate::reconcile::automation::run::{Run, reported_on};
+use crate::reconcile::automation::shadow::Shadowing;
 use crate::reconcile::automation::transaction::{self, Prepared, TransactionOptions};
 use crate::sentence::chain;
 
@@ -113,6 +115,9 @@ struct Opening {
 async fn open(shared: &Shared, name: &ObjectName) -> Result<Opened, ObjectsError> {
     let objects = &shared.objects;
     let Some(known) = objects.automations.get(name) else { return Ok(Opened::Gone) };
+    if let Some(shadows) = &shared.shadows {
+        return Ok(open_in_shadow(objects, shadows, &known));
+    }
     if known.metadata.deletion_timestamp.is_some() {
         objects.remove_finalizer(&known, FINALIZER).await?;
         return Ok(Opened::Gone);
@@ -147,6 +152,20 @@ async fn open(shared: &Shared, name: &ObjectName) -> Result<Opened, ObjectsError
     Ok(Opened::Run(Box::new(opening)))
 }
 
+/// The same where nothing is written.
+fn open_in_shadow(objects: &ClusterObjects, shadows: &Shadows, known: &ImageUpdateAutomation) -> Opened {
+    if known.metadata.deletion_timestamp.is_some() {
+        return Opened::Gone;
+    }
+    if known.spec.suspend {
+        return Opened::Rest;
+    }
+    let previous = shadows.status(&ObjectName::of(known));
+    let (run, look) = (Run::of(known, Timestamp::now()), Look::of(known, objects));
+    let begun = previous.clone();
+    Opened::Run(Box::new(Opening { automation: known.clone(), run, previous, begun, look }))
+}
+
 impl Job for Pass {
     async fn prepare(&mut self, _is_first: bool) -> Result<Prepared, Conclusion> {
         let span = self.span.clone();
@@ -178,7 +197,12 @@ impl Pass {
             wants_diff: false,
             is_forced: self.shared.memory.has_changed(&self.done.name, &self.look),
         };
-        transaction::prepare(objects, &automation, selected, &options).await
+        let mut prepared = transaction::prepare(objects, &automation, selected, &options).await?;
+        if let Some(shadows) = &self.shared.shadows {
+            let before = shadows.before(&self.done.name);
+            prepared.request.proposal.proposer.shadowing = Some(Shadowing { before, sight: None });
+        }
+        Ok(prepared)
     }
 
     async fn finish(&mut self, conclusion: &Conclusion, proposal: Option<UpdateProposal>) {
@@ -188,13 +212,27 @@ impl Pass {
             return;
         }
         let labels = labels(&self.done.name);
-        if let Some(plan) = proposal.and_then(|proposal| proposal.plan) {
+        let (plan, shadowing) = proposal.map_or((None, None), |found| (found.plan, found.shadowing));
+        if let Some(plan) = plan {
             let unresolved = plan.unresolved().count() + plan.unparsable.len();
             self.shared.metrics.looked(&labels, plan.files as u64, unresolved as u64);
         }
         self.shared.metrics.run_ended(outcome(conclusion));
         let now = Timestamp::now();
         let report = self.run.report(&self.previous, conclusion, now);
+        if let Some(shadows) = &self.shared.shadows {
+            if let Some(sight) = shadowing.and_then(|shadowing| shadowing.sight) {
+                shadows.take(&self.done.name, sight, &self.shared.metrics);
+            }
+            if report.event.type_ == EventType::Warning {
+                tracing::error!(error = report.event.reason, "{}", report.event.message);
+            }
+            shadows.set_status(&self.done.name, report.status);
+            self.done.verdict = self.verdict(conclusion, report.next);
+            let is_success = !matches!(conclusion, Conclusion::Failure(_));
+            self.shared.metrics.reconciled(&labels, self.elapsed(), is_success);
+            return;
+        }
         self.announce(&report.event, conclusion, now).await;
         let status = |current: &ImageUpdateAutomation| {
             let stored = current.status.clone().unwrap_or_default();
@@ -208,25 +246,33 @@ impl Pass {
             Ok(written) => {
                 written.iter().for_each(|written| self.shared.observe(written));
                 self.shared.memory.forget_told(&self.done.name);
-                if matches!(conclusion, Conclusion::Success { .. }) {
-                    self.shared.memory.looked(&self.done.name, self.look.clone());
-                }
-                match report.next {
-                    Next::After(interval) => Verdict::After(interval),
-                    Next::Retry => Verdict::Retry,
-                    Next::Wait => Verdict::Wait,
-                }
+                self.verdict(conclusion, report.next)
             }
             Err(error) => {
                 tracing::error!(error = chain(&error), "cannot write the status, trying again");
                 Verdict::Retry
             }
         };
-        let elapsed = now.duration_since(self.run.started) + Timestamp::now().duration_since(now);
-        self.shared.metrics.reconciled(&labels, elapsed.unsigned_abs(), is_success);
+        self.shared.metrics.reconciled(&labels, self.elapsed(), is_success);
         if has_gone {
             self.shared.forget(&self.done.name);
         }
+    }
+
+    /// When to look again. How the run ended is known to have been kept.
+    fn verdict(&self, conclusion: &Conclusion, next: Next) -> Verdict {
+        if matches!(conclusion, Conclusion::Success { .. }) {
+            self.shared.memory.looked(&self.done.name, self.look.clone());
+        }
+        match next {
+            Next::After(interval) => Verdict::After(interval),
+            Next::Retry => Verdict::Retry,
+            Next::Wait => Verdict::Wait,
+        }
+    }
+
+    fn elapsed(&self) -> Duration {
+        Timestamp::now().duration_since(self.run.started).unsigned_abs()
     }
 
     /// Announces how the run ended; not again what was said of a run before whose status could not be written.

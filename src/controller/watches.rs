@@ -156,6 +156,9 @@ fn report_unreadable<K: Resource<DynamicType = ()>>(shared: &Arc<Shared>, metada
         error = words,
         "an object cannot be understood and is left alone until it is corrected"
     );
+    if shared.shadows.is_some() {
+        return;
+    }
     let shared = shared.clone();
     tokio::spawn(async move {
         let (annotations, event) = (&annotations, &event);

@@ -10,6 +10,7 @@ use tokio::sync::mpsc::UnboundedSender;
 use super::RunOptions;
 use super::memory::Memory;
 use super::pass;
+use super::shadow::Shadows;
 use super::watches::Signal;
 use crate::git::{StopSignal, Writer};
 use crate::metrics::Metrics;
@@ -27,6 +28,8 @@ pub(super) struct Shared {
     pub(super) options: RunOptions,
     pub(super) metrics: Metrics,
     pub(super) memory: Memory,
+    /// What is remembered where nothing is written.
+    pub(super) shadows: Option<Shadows>,
     pub(super) run_ids: RunIds,
     pub(super) signals: UnboundedSender<Signal>,
 }
@@ -77,6 +80,7 @@ impl Shared {
     /// Forgets an automation that has gone.
     pub(super) fn forget(&self, name: &ObjectName) {
         self.memory.forget(name);
+        self.shadows.iter().for_each(|shadows| shadows.forget(name));
         self.metrics.forget(&pass::labels(name));
     }
 }

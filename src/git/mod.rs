@@ -15,6 +15,7 @@ mod commit;
 mod configuration;
 mod credentials;
 mod diagnosis;
+mod difference;
 mod error;
 mod ledger;
 mod listing;
@@ -56,6 +57,7 @@ pub use credentials::{
     require_app_data,
 };
 pub use diagnosis::Trouble;
+pub use difference::difference;
 pub use error::SyncError;
 pub use listing::ListingError;
 pub use mirror::{MirrorError, MirrorKey};

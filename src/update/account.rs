@@ -98,6 +98,8 @@ pub struct MarkerReport {
     pub setter: String,
     /// The policy that the setter names.
     pub policy: PolicyName,
+    /// What the value that it stands on read before; `None` where it stands on none.
+    pub value: Option<String>,
     /// What became of it.
     pub outcome: MarkerOutcome,
 }

@@ -3,7 +3,8 @@
 //! [`plan()`] walks a [`tree::FileTree`], looks for markers in each YAML file ([`scope`], [`marker`]), asks the
 //! [`setter::Setters`] what each should say, and gives an [`UpdatePlan`]: the edits ([`edit`]), what they change
 //! ([`result`]), what became of every marker ([`account`]), and which files could not be read. What is known of contents
-//! from earlier runs stands in an [`index`]. Nothing is written here.
+//! from earlier runs stands in an [`index`]; [`own`] compares contents but for what is others' business. Nothing is
+//! written here.
 
 pub mod account;
 mod barren;
@@ -13,6 +14,7 @@ pub mod file;
 pub mod index;
 pub mod marker;
 pub mod object;
+pub mod own;
 pub mod plan;
 pub mod reach;
 pub mod result;

@@ -4,7 +4,7 @@ use memchr::memmem;
 
 use super::account::{FileError, MarkerReport, NearMiss, Severity, Unparsable};
 use super::edit::FileEdit;
-use super::file::{FileMarker, FileOutcome, update_file};
+use super::file::{FileMarker, FileOutcome, Standing, update_file};
 use super::index::MarkerIndex;
 use super::marker::{self, NoMarker, QUOTED_TOKEN};
 use super::result::ResultV2;
@@ -150,6 +150,10 @@ impl UpdatePlan {
             object: found.object,
             setter: found.marker.setter,
             policy: found.marker.policy,
+            value: match found.standing {
+                Standing::Value(value) => Some(value),
+                Standing::Absent | Standing::Nowhere => None,
+            },
             outcome: found.outcome,
         }));
     }

@@ -86,6 +86,13 @@ pub(super) const FLAGS: &[Flag] = &[
         "The size that the mirror of one repository may have",
     ),
     does(
+        "dry-run",
+        Switch,
+        "false",
+        Tagboat,
+        "Write nothing, log what would be pushed, and compare it with what another controller pushes",
+    ),
+    does(
         "watch-all-namespaces",
         Switch,
         "true",

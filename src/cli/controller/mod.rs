@@ -108,6 +108,7 @@ fn controller_options(
         mirrors: options.state.join("mirrors"),
         election,
         notifier,
+        is_shadow: options.is_dry_run,
         instance,
         process_id,
     })

@@ -37,6 +37,7 @@ pub(super) struct Options {
     pub(super) events: Option<String>,
     pub(super) metrics: Option<String>,
     pub(super) health: Option<String>,
+    pub(super) is_dry_run: bool,
     pub(super) log_level: LogLevel,
     pub(super) log_encoding: LogEncoding,
     pub(super) ssh_algorithms: SshAlgorithms,
@@ -132,6 +133,7 @@ impl ControllerArguments {
             events: self.text("events-addr").map(str::to_owned),
             metrics: self.address("metrics-addr"),
             health: self.address("health-addr"),
+            is_dry_run: self.switch("dry-run"),
             log_level: match self.value("log-level") {
                 "trace" => LogLevel::Trace,
                 "debug" => LogLevel::Debug,

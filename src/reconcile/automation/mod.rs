@@ -3,7 +3,8 @@
 //! [`request`] says what to write, [`source`] where and how; [`login`] finds the way there, and
 //! [`signing`] the key that signs. [`transaction`] hands the
 //! [`proposal`] to the writer and turns its answer into a [`conclusion`], of which [`report`] makes the status of the
-//! [`run`] and its [`event`]. A [`batch`] carries out several at once.
+//! [`run`] and its [`event`]. A [`batch`] carries out several at once. A [`shadow`] commits nothing and compares what it
+//! would have committed with what another controller pushes.
 
 pub mod batch;
 pub mod conclusion;
@@ -15,6 +16,7 @@ pub mod report;
 pub mod request;
 pub mod run;
 pub mod selector;
+pub mod shadow;
 pub mod signing;
 pub mod source;
 pub mod transaction;

@@ -6,6 +6,7 @@ use tagboat_api::Reason;
 use tagboat_api::settings::TemplateLanguage;
 
 use super::conclusion::Stage;
+use super::shadow::{Shadowing, View};
 use crate::failing::Failing;
 use crate::git::{Author, CommitDraft, CommitTime, Proposer, SigningKey};
 use crate::message::{AutomationName, DEFAULT_MESSAGE, MessageData, MessageError, Template, TemplateError};
@@ -26,6 +27,8 @@ pub struct UpdateProposal {
     pub signer: Option<SigningKey>,
     /// Whether the changes are to be shown as a diff too.
     pub wants_diff: bool,
+    /// What is compared where nothing is to be committed, because another controller does so.
+    pub shadowing: Option<Shadowing>,
     /// What the last look at a tree found.
     pub plan: Option<UpdatePlan>,
     /// The changes of the last look as a unified diff.
@@ -117,10 +120,13 @@ impl Proposer for UpdateProposal {
         let edits = std::mem::take(&mut plan.edits);
         // The plan is kept also where the message fails: it says what would have changed.
         let plan = self.plan.insert(plan);
-        if edits.is_empty() {
+        let message = if edits.is_empty() { None } else { Some(self.message.render(&self.update, plan)?) };
+        if let Some(shadowing) = &mut self.shadowing {
+            let view = View { tree, update: &self.update, plan, edits: &edits, message: message.as_deref() };
+            shadowing.look(&view).map_err(ProposalError::Diff)?;
             return Ok(None);
         }
-        let message = self.message.render(&self.update, plan)?;
+        let Some(message) = message else { return Ok(None) };
         let (author, time, signer) = (self.author.clone(), self.time, self.signer.clone());
         Ok(Some(CommitDraft { edits, message, author, time, signer }))
     }

@@ -119,6 +119,7 @@ pub async fn prepare(
         time: options.time,
         signer,
         wants_diff: options.wants_diff,
+        shadowing: None,
         plan: None,
         diff: None,
     };

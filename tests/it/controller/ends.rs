@@ -1,28 +1,17 @@
-//! The program as a pod runs it, and how it ends.
+//! How the program ends.
 
 use std::fs;
-use std::io::{BufRead, BufReader};
-use std::process::{Child, Command, Stdio};
-use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::api::{Api, Patch, PatchParams};
-use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use tagboat::controller::lease_name;
 
+use super::pod::{Pod, get};
 use super::scene::{Scene, eventually};
 use crate::support::git_host::{Fault, Operation};
 use crate::support::program::tagboat;
-
-/// The program, and the lines that it logs.
-struct Pod {
-    child: Child,
-    lines: Arc<Mutex<Vec<Value>>>,
-    health: String,
-    metrics: String,
-}
 
 /// The arguments of Flux's Deployment.
 const OF_FLUX: [&str; 5] = [
@@ -32,66 +21,6 @@ const OF_FLUX: [&str; 5] = [
     "--enable-leader-election",
     "--events-addr=",
 ];
-
-impl Pod {
-    /// With the roles that `deploy` gives, and no more.
-    async fn start(scene: &Scene, arguments: &[&str]) -> Self {
-        let token = scene.cluster.token_with_the_roles().await;
-        let mut command: Command = tagboat();
-        for name in ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"] {
-            command.env_remove(name);
-        }
-        // Free a moment ago; who takes a port of the kernel's choice is given another.
-        let free = || std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
-        let (health, metrics) = (free(), free());
-        let temporary = scene.root().join("temporary");
-        fs::create_dir_all(&temporary).unwrap();
-        command
-            .args(arguments)
-            .args([format!("--health-addr={health}"), format!("--metrics-addr={metrics}")])
-            .env("KUBECONFIG", scene.cluster.kubeconfig(&token))
-            .env("RUNTIME_NAMESPACE", scene.cluster.namespace())
-            .env("TMPDIR", temporary)
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped());
-        let mut child = command.spawn().unwrap();
-        let lines: Arc<Mutex<Vec<Value>>> = Arc::default();
-        let (kept, errors) = (lines.clone(), BufReader::new(child.stderr.take().unwrap()));
-        std::thread::spawn(move || {
-            for line in errors.lines() {
-                let line = line.unwrap();
-                let line = serde_json::from_str(&line).unwrap_or_else(|_| panic!("no JSON: {line}"));
-                kept.lock().unwrap().push(line);
-            }
-        });
-        Self { child, lines, health, metrics }
-    }
-
-    /// Ends it as Kubernetes does, and gives its exit status and how long it took.
-    fn terminate(&mut self) -> (Option<i32>, Duration) {
-        let begin = Instant::now();
-        kill_process(Pid::from_child(&self.child), Signal::TERM).unwrap();
-        let status = self.child.wait().unwrap();
-        (status.code(), begin.elapsed())
-    }
-
-    fn lines(&self) -> Vec<Value> {
-        self.lines.lock().unwrap().clone()
-    }
-}
-
-impl Drop for Pod {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-/// What is served at an address.
-async fn get(address: &str, path: &str) -> String {
-    let client = reqwest::Client::builder().no_proxy().build().unwrap();
-    client.get(format!("http://{address}/{path}")).send().await.unwrap().text().await.unwrap()
-}
 
 async fn holder(scene: &Scene) -> String {
     let leases: Api<Lease> = Api::namespaced(scene.cluster.client(), scene.cluster.namespace());
@@ -171,7 +100,7 @@ async fn whoever_loses_the_lease_says_so_and_ends_with_a_failure() {
     let leases: Api<Lease> = Api::namespaced(scene.cluster.client(), scene.cluster.namespace());
     let spec = json!({"spec": {"holderIdentity": "flux", "leaseDurationSeconds": 3600}});
     leases.patch(&lease_name(None), &PatchParams::default(), &Patch::Merge(spec)).await.unwrap();
-    let status = tokio::task::spawn_blocking(move || (pod.child.wait().unwrap().code(), pod)).await.unwrap();
+    let status = tokio::task::spawn_blocking(move || (pod.wait(), pod)).await.unwrap();
     assert_eq!(status.0, Some(1));
     let last = status.1.lines().last().unwrap().clone();
     assert_eq!(

@@ -309,6 +309,7 @@ impl Beginning {
             mirrors: scene.mirrors(),
             election: None,
             notifier: None,
+            is_shadow: false,
             instance: "tests".to_owned(),
             process_id: "0b5f60e2-93d5-4d7c-8a52-3f1de25a70cc".to_owned(),
         };

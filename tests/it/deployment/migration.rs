@@ -16,11 +16,14 @@ fn manifest(title: &str) -> Value {
     documents(rest.split_once("```").expect("a manifest has an end").0).remove(0)
 }
 
-/// Applies a manifest's only patch to the Deployment that it is for, as kustomize does, and gives both states.
+/// Applies a manifest's only patch of a Deployment to that, as kustomize does, and gives both states.
 async fn patched(cluster: &Cluster, patches: &Value) -> [Value; 2] {
-    assert_eq!(patches.as_array().map(Vec::len), Some(1));
-    let (target, patch) = (&patches[0]["target"], patches[0]["patch"].as_str().unwrap());
-    assert_eq!(target["kind"], "Deployment");
+    let patches = patches.as_array().unwrap().iter();
+    let [patch] = patches.filter(|patch| patch["target"]["kind"] == "Deployment").collect::<Vec<_>>()[..]
+    else {
+        panic!("a Deployment is patched once")
+    };
+    let (target, patch) = (&patch["target"], patch["patch"].as_str().unwrap());
     let name = target["name"].as_str().unwrap();
     // Flux's own has this shape, too.
     let mut deployment = documents(&read("deployment.yaml")).remove(0);
@@ -46,6 +49,7 @@ async fn each_route_changes_the_image_and_nothing_else() {
         let cluster = Cluster::new().await;
         let manifest = manifest(title);
         let patches = manifest.pointer(path).unwrap_or_else(|| panic!("{title}: no patches"));
+        assert_eq!(patches.as_array().unwrap().len(), 1, "{title}");
         assert_eq!(patches[0]["target"]["name"], "image-automation-controller", "{title}");
         let [mut before, after] = patched(&cluster, patches).await;
         before["template"]["spec"]["containers"][0]["image"] =
@@ -55,11 +59,18 @@ async fn each_route_changes_the_image_and_nothing_else() {
 }
 
 #[tokio::test]
-async fn the_shadow_only_gets_one_more_flag() {
+async fn the_shadow_gets_one_more_flag_and_may_only_read() {
     let cluster = Cluster::new().await;
     let manifest = manifest("shadow");
     assert_eq!(manifest["images"][0]["newTag"], env!("CARGO_PKG_VERSION"));
     let [mut before, after] = patched(&cluster, &manifest["patches"]).await;
     before["template"]["spec"]["containers"][0]["args"].as_array_mut().unwrap().push(json!("--dry-run"));
     assert_eq!(after, before);
+    for patch in &manifest["patches"].as_array().unwrap()[1..] {
+        let operation = &documents(patch["patch"].as_str().unwrap())[0][0];
+        assert_eq!((&operation["op"], &operation["path"]), (&json!("replace"), &json!("/rules")));
+        let rules = operation["value"].as_array().unwrap().iter();
+        let verbs = rules.flat_map(|rule| rule["verbs"].as_array().unwrap());
+        assert!(verbs.into_iter().all(|verb| ["get", "list", "watch"].iter().any(|read| verb == read)));
+    }
 }

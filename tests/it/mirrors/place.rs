@@ -138,6 +138,7 @@ fn proposer(tag: &str) -> UpdateProposal {
         time: CommitTime { seconds: 1_767_323_045, offset: 0 },
         signer: None,
         wants_diff: false,
+        shadowing: None,
         plan: None,
         diff: None,
     }

@@ -1,0 +1,28 @@
+//! How two contents of a file differ.
+
+use git2::Patch;
+
+/// The unified diff from one content of the file at `path` to another; empty where git can show none.
+///
+/// What is no text is said to differ, and not shown.
+pub fn difference(path: &str, old: &[u8], new: &[u8]) -> String {
+    let place = std::path::Path::new(path);
+    let patch = Patch::from_buffers(old, Some(place), new, Some(place), None);
+    let text = patch.and_then(|mut patch| patch.to_buf().map(|text| text.to_vec()));
+    String::from_utf8_lossy(&text.unwrap_or_default()).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_differs_is_shown_with_what_is_around_it() {
+        let diff = difference("a/b.yaml", b"a: 1\nb: 2\n", b"a: 1\nb: 3\n");
+        assert!(
+            diff.ends_with("--- a/a/b.yaml\n+++ b/a/b.yaml\n@@ -1,2 +1,2 @@\n a: 1\n-b: 2\n+b: 3\n"),
+            "{diff}"
+        );
+        assert_eq!(difference("a", b"x\n", b"x\n"), "");
+    }
+}

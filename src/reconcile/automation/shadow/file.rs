@@ -1,0 +1,108 @@
+//! The files of a would-be commit: what is remembered of them, and what may be shown.
+
+use std::collections::BTreeMap;
+
+use sha2::{Digest, Sha256};
+
+use crate::git::difference;
+use crate::update::own::own_part;
+use crate::update::{Entry, EntryKind, FileEdit, FileTree, TreeError, TreePath, UpdateRequest, diff};
+
+/// So many bytes of the files of one would-be commit are kept, to be shown later.
+const KEPT: usize = 128 * 1024;
+
+/// So many bytes of a diff are shown.
+const SHOWN: usize = 32 * 1024;
+
+/// What a file is to become.
+#[derive(Clone, Debug)]
+pub(super) struct Proposed {
+    /// The SHA-256 of its content without the values of others.
+    digest: [u8; 32],
+    /// Its content, unless that is too much to be kept.
+    pub(super) content: Option<Vec<u8>>,
+}
+
+impl Proposed {
+    /// What the edits make of their files.
+    pub(super) fn all(
+        tree: &dyn FileTree,
+        edits: &[FileEdit],
+        update: &UpdateRequest,
+    ) -> Result<BTreeMap<TreePath, Self>, TreeError> {
+        let (mut files, mut content, mut room) = (BTreeMap::new(), Vec::new(), KEPT);
+        for edit in edits {
+            tree.read(&edit.entry, usize::MAX, &mut content)?;
+            let after = edit.apply(&content).expect("a tree of git does not change");
+            let digest = digest(&after, update);
+            let rest = room.checked_sub(after.len());
+            room = rest.unwrap_or(room);
+            let content = rest.map(|_| after);
+            files.insert(edit.entry.path.clone(), Self { digest, content });
+        }
+        Ok(files)
+    }
+
+    /// How the file in a tree differs, if it does.
+    pub(super) fn difference(
+        &self,
+        path: &TreePath,
+        tree: &dyn FileTree,
+        update: &UpdateRequest,
+    ) -> Option<String> {
+        let entry = Entry { path: path.clone(), kind: EntryKind::File, content: None };
+        let mut theirs = Vec::new();
+        if let Err(error) = tree.read(&entry, update.limits.file_size, &mut theirs) {
+            return Some(format!("{error}\n"));
+        }
+        if digest(&theirs, update) == self.digest {
+            return None;
+        }
+        Some(match &self.content {
+            None => format!("{path} is too large to be shown\n"),
+            Some(ours) if may_have_secrets(ours) || may_have_secrets(&theirs) => hidden(path),
+            Some(ours) => difference(&path.to_string(), &theirs, ours),
+        })
+    }
+}
+
+/// What edits change in the files of a tree, to be shown.
+pub(super) fn would_be(tree: &dyn FileTree, edits: &[FileEdit]) -> Result<String, TreeError> {
+    let (mut text, mut content) = (String::new(), Vec::new());
+    for edit in edits {
+        tree.read(&edit.entry, usize::MAX, &mut content)?;
+        if may_have_secrets(&content) {
+            text.push_str(&hidden(&edit.entry.path));
+        } else {
+            text.push_str(&diff::unified(tree, std::slice::from_ref(edit))?);
+        }
+        if text.len() > SHOWN {
+            break;
+        }
+    }
+    Ok(bounded(text))
+}
+
+/// A diff of a bearable length.
+pub(super) fn bounded(mut text: String) -> String {
+    if text.len() > SHOWN {
+        let end = text.floor_char_boundary(SHOWN);
+        text.truncate(text[..end].rfind('\n').map_or(end, |newline| newline + 1));
+        text.push_str("… the rest is not shown\n");
+    }
+    text
+}
+
+fn digest(content: &[u8], update: &UpdateRequest) -> [u8; 32] {
+    Sha256::digest(own_part(content, &update.setters, &update.limits)).into()
+}
+
+/// Whether there is a Secret among the objects of a file, whose lines must not get into a log.
+fn may_have_secrets(content: &[u8]) -> bool {
+    let has = |line: &[u8], word: &[u8]| memchr::memmem::find(line, word).is_some();
+    content.split(|byte| *byte == b'\n').any(|line| has(line, b"kind") && has(line, b"Secret"))
+}
+
+fn hidden(path: &TreePath) -> String {
+    format!("{path} has a Secret, so its lines are not shown\n")
+}

@@ -1,0 +1,164 @@
+use std::path::Path;
+
+use tempfile::TempDir;
+
+use super::*;
+use crate::directory::Directory;
+use crate::metrics::ShadowOutcome::{agreed, differed, missed};
+use crate::reference::ImageReference;
+use crate::update::{MarkerIndex, Policy, PolicyName, Setters, plan};
+
+/// A branch, and an automation that looks at it.
+struct Scene {
+    branch: TempDir,
+    before: Arc<Shadow>,
+}
+
+impl Scene {
+    fn new() -> Self {
+        Self { branch: tempfile::tempdir().unwrap(), before: Arc::default() }
+    }
+
+    /// Somebody pushes a file: `A` and `B` stand for markers of policies that are ours, `C` for one of another.
+    fn push(&mut self, file: &str, content: &str) -> &mut Self {
+        let marker = |name| format!("# {{\"$imagepolicy\": \"n:{name}:tag\"}}");
+        let content = ["A", "B", "C"].iter().fold(content.to_owned(), |content, name| {
+            content.replace(&format!(" {name}\n"), &format!(" {}\n", marker(name.to_lowercase())))
+        });
+        std::fs::write(self.branch.path().join(file), content).unwrap();
+        self
+    }
+
+    /// Looks at the branch while the policies have chosen these tags.
+    fn look(&mut self, [a, b]: [&str; 2]) -> Sight {
+        let policies = [("a", a), ("b", b)].map(|(name, tag)| {
+            let image = ImageReference::parse(&format!("img:{tag}")).unwrap();
+            (PolicyName { namespace: "n".to_owned(), name: name.to_owned() }, Policy::Image(image))
+        });
+        let update = UpdateRequest { setters: Setters::new(policies.into()), ..UpdateRequest::default() };
+        let tree = Directory::open(Path::new(self.branch.path())).unwrap();
+        let plan = plan(&tree, &update, &mut MarkerIndex::default(), &mut |_| {}).unwrap();
+        let message = (!plan.edits.is_empty()).then_some(b"Update".as_slice());
+        let view = View { tree: &tree, update: &update, plan: &plan, edits: &plan.edits, message };
+        let mut shadowing = Shadowing { before: self.before.clone(), sight: None };
+        shadowing.look(&view).unwrap();
+        let sight = shadowing.sight.unwrap();
+        self.before = Arc::new(sight.shadow.clone());
+        sight
+    }
+}
+
+fn outcome(sight: &Sight) -> Option<ShadowOutcome> {
+    sight.comparison.as_ref().map(|comparison| comparison.outcome)
+}
+
+/// Each row: a file before and as somebody else left it, while the policies want `2` and `1`.
+#[test]
+fn what_is_pushed_is_compared_with_what_would_have_been() {
+    for (before, after, expected) in [
+        ("a: '1' A\nb: '1' B\n", "a: '2' A\nb: '1' B\n", Some(agreed)),
+        // In other bytes.
+        ("a: '1' A\nb: '1' B\n", "a: \"2\" A\nb: '1' B\n", Some(differed)),
+        ("a: '1' A\n\nb: '1' B\n", "a: '2' A\nb: '1' B\n", Some(differed)),
+        // Other values: where we would have changed something, and where not.
+        ("a: '1' A\nb: '1' B\n", "a: '3' A\nb: '1' B\n", Some(differed)),
+        ("a: '1' A\nb: '1' B\n", "a: '2' A\nb: '3' B\n", Some(differed)),
+        ("a: '2' A\nb: '1' B\n", "a: '2' A\nb: '3' B\n", Some(missed)),
+        // Only a part of it, or nothing.
+        ("a: '1' A\nx: '1' A\n", "a: '2' A\nx: '1' A\n", None),
+        ("a: '1' A\n", "a: '1' A\n# more\n", None),
+        // The values of others are theirs.
+        ("a: '1' A\nc: '1' C\n", "a: '2' A\nc: '7' C\n", Some(agreed)),
+        ("a: '2' A\nc: '1' C\n", "a: '2' A\nc: '7' C\n", None),
+        // Places that come and go.
+        ("a: '1' A\n", "x: y\n", None),
+        ("a: '2' A\n", "a: '2' A\nb: '7' B\n", None),
+    ] {
+        let mut scene = Scene::new();
+        scene.push("f.yaml", before).look(["2", "1"]);
+        let sight = scene.push("f.yaml", after).look(["2", "1"]);
+        assert_eq!(outcome(&sight), expected, "{before:?} {after:?} {:?}", sight.comparison);
+        // Nothing is counted twice.
+        assert_eq!(outcome(&scene.look(["2", "1"])), None, "{before:?} {after:?}");
+    }
+}
+
+#[test]
+fn a_would_be_commit_is_told_once() {
+    let mut scene = Scene::new();
+    let told = |sight: Sight| sight.would_be.map(|would_be| would_be.diff);
+    scene.push("f.yaml", "a: '1' A\nb: '1' B\n");
+    assert_eq!(told(scene.look(["1", "1"])), None);
+    let first = told(scene.look(["2", "1"])).unwrap();
+    assert!(first.contains("\n-a: '1' #") && first.contains("\n+a: '2' #"), "{first}");
+    assert_eq!(told(scene.look(["2", "1"])), None);
+    // Somebody changes something else.
+    scene.push("f.yaml", "# more\na: '1' A\nb: '1' B\n");
+    assert_eq!(told(scene.look(["2", "1"])), None);
+    assert!(told(scene.look(["2", "2"])).unwrap().contains("\n+b: '2' #"));
+    // What is pushed then is compared with what stood around it at the last look.
+    scene.push("f.yaml", "# more\na: '2' A\nb: '2' B\n");
+    let sight = scene.look(["2", "2"]);
+    assert_eq!((outcome(&sight), told(sight)), (Some(agreed), None));
+    // Another time is another commit.
+    assert!(told(scene.look(["1", "2"])).is_some());
+}
+
+#[test]
+fn what_nobody_wants_any_more_is_not_counted() {
+    let mut scene = Scene::new();
+    scene.push("f.yaml", "a: '1' A\n").look(["2", "1"]);
+    // The policy moves on, and the other controller is faster than we are.
+    let sight = scene.push("f.yaml", "a: '3' A\n").look(["3", "1"]);
+    assert_eq!((outcome(&sight), sight.would_be), (None, None));
+    // It goes back before anybody pushed.
+    scene.look(["4", "1"]);
+    assert_eq!(outcome(&scene.look(["3", "1"])), None);
+    // What is pushed late, nobody wants.
+    let sight = scene.push("f.yaml", "a: '4' A\n").look(["3", "1"]);
+    assert_eq!(outcome(&sight), Some(missed));
+    let comparison = sight.comparison.unwrap();
+    assert_eq!(
+        comparison.sentence,
+        "another controller pushed values that we would have left alone: f.yaml (n:a:tag): \"4\" where we have \"3\""
+    );
+    assert!(comparison.diff.contains("\n-a: '4' #"), "{}", comparison.diff);
+    assert!(sight.would_be.is_some());
+}
+
+#[test]
+fn differences_are_shown_from_theirs_to_ours() {
+    let mut scene = Scene::new();
+    scene.push("f.yaml", "a: '1' A\n# kept\n").push("g.yaml", "a: '1' A\n").look(["2", "1"]);
+    let sight = scene.push("f.yaml", "a: '2' A\n").push("g.yaml", "a: '2' A\n").look(["2", "1"]);
+    let comparison = sight.comparison.unwrap();
+    assert_eq!(comparison.sentence, "another controller pushed the same values in other bytes: f.yaml");
+    assert!(comparison.diff.ends_with("\n+# kept\n"), "{}", comparison.diff);
+    assert!(!comparison.diff.contains("g.yaml"), "{}", comparison.diff);
+}
+
+#[test]
+fn no_line_of_a_file_with_a_secret_is_shown() {
+    let mut scene = Scene::new();
+    let secret = "---\nkind: Secret\nstringData: {password: hunter2}\n";
+    let sight = scene.push("f.yaml", &format!("a: '1' A\n{secret}")).look(["2", "1"]);
+    assert_eq!(sight.would_be.unwrap().diff, "f.yaml has a Secret, so its lines are not shown\n");
+    let sight = scene.push("f.yaml", &format!("a: '2' A\n\n{secret}")).look(["2", "1"]);
+    assert_eq!(outcome(&sight), Some(differed));
+    assert_eq!(sight.comparison.unwrap().diff, "f.yaml has a Secret, so its lines are not shown\n");
+}
+
+#[test]
+fn what_is_too_large_is_compared_and_not_kept() {
+    let mut scene = Scene::new();
+    let rest = "# more of it\n".repeat(20_000);
+    let sight = scene.push("f.yaml", &format!("a: '1' A\n{rest}")).look(["2", "1"]);
+    assert!(sight.would_be.is_some());
+    assert!(sight.shadow.wish.unwrap().files.values().all(|file| file.content.is_none()));
+    let sight = scene.push("f.yaml", &format!("a: '2' A\n{rest}")).look(["2", "1"]);
+    assert_eq!(outcome(&sight), Some(agreed));
+    scene.look(["3", "1"]);
+    let sight = scene.push("f.yaml", &format!("a: '3' A\n\n{rest}")).look(["3", "1"]);
+    assert_eq!(sight.comparison.unwrap().diff, "f.yaml is too large to be shown\n");
+    assert_eq!(bounded("line\n".repeat(10_000)).lines().last(), Some("… the rest is not shown"));
+}

@@ -1,0 +1,65 @@
+//! What of a file is an update's own business: all of it but the values of other policies' markers.
+
+use std::borrow::Cow;
+
+use super::marker;
+use super::setter::Setters;
+use crate::yaml::{self, Limits, Splice, Visit, Walk, YamlError};
+
+/// A file's content without the values of markers that `setters` give none, so that two contents can be compared that
+/// others write to as well. One that cannot be read as YAML is left as it is.
+pub fn own_part<'c>(content: &'c [u8], setters: &Setters, limits: &Limits) -> Cow<'c, [u8]> {
+    let Ok(source) = std::str::from_utf8(content) else { return Cow::Borrowed(content) };
+    match foreign_values(source, setters, limits) {
+        Ok(splices) if !splices.is_empty() => Cow::Owned(yaml::apply(source, &splices).into_bytes()),
+        Ok(_) | Err(_) => Cow::Borrowed(content),
+    }
+}
+
+/// What takes the values of others out.
+fn foreign_values(source: &str, setters: &Setters, limits: &Limits) -> Result<Vec<Splice>, YamlError> {
+    let mut splices = Vec::new();
+    let mut walk = Walk::new(source, limits);
+    while let Some(visit) = walk.next_visit()? {
+        if let Visit::Value(scalar, Some(comment)) = visit
+            && let Ok(marker) = marker::parse(comment.text(source))
+            && setters.value(&marker).is_err()
+        {
+            splices.push(Splice { range: scalar.span, text: String::new() });
+        }
+    }
+    splices.sort_by_key(|splice| splice.range.start);
+    Ok(splices)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::reference::ImageReference;
+    use crate::update::{Policy, PolicyName};
+
+    #[test]
+    fn values_of_others_do_not_count() {
+        let name = PolicyName { namespace: "n".to_owned(), name: "own".to_owned() };
+        let image = Policy::Image(ImageReference::parse("app:2").unwrap());
+        let setters = Setters::new(BTreeMap::from([(name, image)]));
+        let part = |content: &str| {
+            let content = content
+                .replace("OWN", r#"# {"$imagepolicy": "n:own:tag"}"#)
+                .replace("OTHER", r#"# {"$imagepolicy": "n:other:tag"}"#);
+            own_part(content.as_bytes(), &setters, &Limits::default()).into_owned()
+        };
+        for (one, other, is_same) in [
+            ("a: v1 OWN\nb: v1 OTHER\n", "a: v1 OWN\nb: \"1.10\" OTHER\n", true),
+            ("a: v1 OWN\nb: v1 OTHER\n", "a: v2 OWN\nb: v1 OTHER\n", false),
+            ("a: v1 OWN\nb: v1 OTHER\n", "a: v1 OWN\nb:  v1 OTHER\n", false),
+            ("a: v1 OWN\nc: d\n", "a: v1 OWN\nc: e\n", false),
+            ("a: v1 OTHER\n{", "a: v2 OTHER\n{", false),
+        ] {
+            assert_eq!(part(one) == part(other), is_same, "{one:?} {other:?}");
+        }
+        assert_eq!(own_part(b"\xff", &setters, &Limits::default()).as_ref(), b"\xff");
+    }
+}

@@ -1,0 +1,207 @@
+//! A controller that writes nothing beside one that does.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use k8s_openapi::api::coordination::v1::Lease;
+use k8s_openapi::api::core::v1::Event;
+use kube::ResourceExt;
+use kube::api::{Api, ListParams};
+use serde_json::{Value, json};
+
+use super::pod::{Pod, get};
+use super::scene::{Kind, Scene, eventually, line};
+use crate::support::api_server::{apply, documents};
+use crate::support::content::file;
+
+/// The arguments of `deploy`, and the one more.
+const ARGUMENTS: [&str; 5] = [
+    "--watch-all-namespaces=false",
+    "--log-level=info",
+    "--log-encoding=json",
+    "--enable-leader-election",
+    "--dry-run",
+];
+
+/// The rules that the manual gives a shadow.
+fn rules() -> Value {
+    let manual = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/migrate-from-flux.md"));
+    let manual = manual.unwrap();
+    let block = manual.split("```yaml\n").find(|block| block.starts_with("# patch: shadow\n")).unwrap();
+    let kustomization = documents(block.split("```").next().unwrap()).remove(0);
+    let patches = kustomization["patches"].as_array().unwrap();
+    let patch = patches.iter().find(|patch| patch["target"]["kind"] == "ClusterRole").unwrap();
+    documents(patch["patch"].as_str().unwrap()).remove(0)[0]["value"].clone()
+}
+
+/// A shadow that may do just what the manual says, in the test's namespace.
+async fn shadow(scene: &Scene) -> Pod {
+    let token = scene.cluster.token("shadow").await;
+    let group = "rbac.authorization.k8s.io";
+    let metadata = json!({"name": "shadow", "namespace": scene.cluster.namespace()});
+    let role = json!({
+        "apiVersion": format!("{group}/v1"), "kind": "Role", "metadata": metadata, "rules": rules(),
+    });
+    let binding = json!({
+        "apiVersion": format!("{group}/v1"), "kind": "RoleBinding", "metadata": metadata,
+        "roleRef": {"apiGroup": group, "kind": "Role", "name": "shadow"},
+        "subjects": [{"kind": "ServiceAccount", "name": "shadow", "namespace": scene.cluster.namespace()}],
+    });
+    for object in [role, binding] {
+        apply(&scene.cluster.client(), &object, false).await.unwrap();
+    }
+    Pod::start_with(scene, &token, &ARGUMENTS)
+}
+
+/// Lets the branch be looked at every second.
+async fn hurry(scene: &Scene, name: &str) {
+    scene.patch(Kind::Automation, name, &json!({"spec": {"interval": "1s"}})).await;
+}
+
+/// The lines that begin like this.
+fn said(pod: &Pod, beginning: &str) -> Vec<Value> {
+    let mut lines = pod.lines();
+    lines.retain(|line| line["msg"].as_str().unwrap().starts_with(beginning));
+    lines
+}
+
+/// Waits for a line, and gives the last such.
+async fn says(pod: &Pod, beginning: &str, count: usize) -> Value {
+    eventually(beginning, async || said(pod, beginning).len() >= count).await;
+    said(pod, beginning).pop().unwrap()
+}
+
+/// Somebody else pushes the one file.
+fn push(scene: &Scene, content: &str) {
+    scene.repository.commit("main", "Not ours", &[file("fleet.yaml", content)]);
+}
+
+/// Everything in the namespace that a controller might write.
+async fn written(scene: &Scene) -> Vec<String> {
+    let (client, namespace) = (scene.cluster.client(), scene.cluster.namespace());
+    let leases: Api<Lease> = Api::namespaced(client.clone(), namespace);
+    let events: Api<Event> = Api::namespaced(client, namespace);
+    let everything = ListParams::default();
+    let mut found = Vec::new();
+    found.extend(leases.list(&everything).await.unwrap().into_iter().map(|lease| lease.name_any()));
+    found.extend(events.list(&everything).await.unwrap().into_iter().map(|event| event.name_any()));
+    for automation in scene.api(Kind::Automation).list(&everything).await.unwrap() {
+        found.extend(automation.resource_version());
+    }
+    found
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_shadow_compares_and_writes_nothing() {
+    const WOULD: &str = "would push a commit";
+    const OTHER: &str = "another controller pushed";
+    let scene = Scene::new(&["app"]).await;
+    hurry(&scene, "app").await;
+    // What Flux observed is no reason to look away.
+    let theirs = json!({"observedPolicies": {"app": {"name": super::scene::IMAGE, "tag": "2.0.0"}}});
+    scene.patch_status("app", "image-automation-controller", &theirs).await;
+    scene.choose("app", "2.0.0").await;
+    let before = written(&scene).await;
+    let mut pod = shadow(&scene).await;
+    let namespace = scene.cluster.namespace().to_owned();
+    let at = |tag: &str| line(&namespace, "app", tag);
+
+    let would = says(&pod, WOULD, 1).await;
+    assert_eq!(would["name"], "app", "{would}");
+    let diff = would["diff"].as_str().unwrap();
+    assert!(diff.contains(&format!("-{}+{}", at("1.0.0"), at("2.0.0"))), "{diff}");
+    assert!(would["commit_message"].as_str().unwrap().starts_with("Update from image update automation"));
+
+    // The same edit, beside something of somebody else's.
+    let other_file = file("README", "more\n");
+    scene.repository.commit("main", "Not ours", &[file("fleet.yaml", at("2.0.0")), other_file]);
+    let agreed = says(&pod, OTHER, 1).await;
+    assert_eq!(agreed["msg"], "another controller pushed the same");
+    assert_eq!(
+        (&agreed["agreed"], &agreed["differed"], &agreed["missed"]),
+        (&json!(1), &json!(0), &json!(0))
+    );
+
+    // A different edit: the value in other bytes.
+    scene.choose("app", "3.0.0").await;
+    says(&pod, WOULD, 2).await;
+    push(&scene, &format!("\n{}", at("3.0.0")));
+    let differed = says(&pod, OTHER, 2).await;
+    assert_eq!(differed["level"], "warn");
+    assert_eq!(differed["msg"], "another controller pushed the same values in other bytes: fleet.yaml");
+    assert!(differed["diff"].as_str().unwrap().contains("\n-\n"), "{differed}");
+
+    // An edit where we have none to make: we would set it back.
+    push(&scene, &format!("\n{}", at("0.0.1")));
+    let missed = says(&pod, OTHER, 3).await;
+    assert_eq!(
+        missed["msg"],
+        format!(
+            "another controller pushed values that we would have left alone: fleet.yaml ({namespace}:app:tag): \
+             \"0.0.1\" where we have \"3.0.0\""
+        )
+    );
+    says(&pod, WOULD, 3).await;
+    // Another value than ours.
+    push(&scene, &format!("\n{}", at("0.0.2")));
+    let other = says(&pod, OTHER, 4).await;
+    assert!(other["msg"].as_str().unwrap().starts_with("another controller pushed other values: fleet.yaml"));
+    says(&pod, WOULD, 4).await;
+
+    // Nothing is said or counted again while nothing changes.
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    assert_eq!((said(&pod, WOULD).len(), said(&pod, OTHER).len()), (4, 4));
+    let metrics = get(&pod.metrics, "metrics").await;
+    for series in [
+        "tagboat_shadow_commits_total 4",
+        r#"tagboat_shadow_comparisons_total{outcome="agreed"} 1"#,
+        r#"tagboat_shadow_comparisons_total{outcome="differed"} 2"#,
+        r#"tagboat_shadow_comparisons_total{outcome="missed"} 1"#,
+        "tagboat_leader 0.0",
+    ] {
+        assert!(metrics.lines().any(|line| line == series), "{series} is not in\n{metrics}");
+    }
+    assert_eq!(pod.terminate().0, Some(0), "{:#?}", pod.lines());
+    let end = says(&pod, "the comparison with the other controller ends", 1).await;
+    let counts = ["commits", "agreed", "differed", "missed"].map(|name| end[name].as_u64().unwrap());
+    assert_eq!(counts, [4, 1, 2, 1]);
+
+    // And nothing was written.
+    assert_eq!(written(&scene).await, before);
+    let audit = scene.cluster.audit("shadow");
+    assert!(audit.iter().any(|request| request.verb == "watch" && request.code == 200), "{audit:?}");
+    let writes: Vec<_> = audit.iter().filter(|request| request.writes()).collect();
+    assert!(writes.is_empty(), "{writes:?}");
+    let log = scene.repository.log("main");
+    assert_eq!(log.iter().filter(|commit| commit.message == "Not ours\n").count(), 4);
+    assert_eq!(log.len(), 5);
+    let references = scene.repository.git(["for-each-ref", "--format=%(refname)"]);
+    assert_eq!(String::from_utf8(references).unwrap(), "refs/heads/main\n");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_shadow_agrees_with_a_controller_on_all_members() {
+    let members = ["one", "two", "three"];
+    let scene = Scene::new(&members).await;
+    for member in members {
+        hurry(&scene, member).await;
+    }
+    let mut pod = shadow(&scene).await;
+    says(&pod, "a dry run", 1).await;
+    for member in members {
+        scene.choose(member, "2.0.0").await;
+    }
+    says(&pod, "would push a commit", 3).await;
+    // All lines stand in one file, and each automation makes a commit of its own.
+    let controller = scene.controller().start();
+    for member in members {
+        scene.lands(member, "2.0.0").await;
+    }
+    says(&pod, "another controller pushed the same", 3).await;
+    controller.end().await;
+    assert_eq!(pod.terminate().0, Some(0));
+    let end = says(&pod, "the comparison with the other controller ends", 1).await;
+    let counts = ["commits", "agreed", "differed", "missed"].map(|name| end[name].as_u64().unwrap());
+    assert_eq!(counts, [3, 3, 0, 0], "{:#?}", pod.lines());
+}
