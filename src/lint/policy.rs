@@ -1,9 +1,12 @@
-//! Policies that cannot choose anything.
+//! Policies that cannot choose anything, and repositories that cannot be scanned.
+
+use tagboat_go_text::Regexp;
 
 use super::finding::{Findings, Place, Rule};
 use super::object::{Kind, Object};
 use super::source::is_filled_in_later;
 use crate::policy::Constraint;
+use crate::reference::RepositoryAddress;
 use crate::yaml::Node;
 
 /// The rules that a policy can choose by, in the order in which they count.
@@ -16,6 +19,9 @@ pub(super) fn check(object: &Object<'_>, is_whole: bool, findings: &mut Findings
     match object.kind {
         Kind::Policy => {
             check_range("spec.policy.semver.range", spec.at(&["policy", "semver", "range"]), findings);
+            if let Some(pattern) = spec.at(&["filterTags", "pattern"]) {
+                check_expression("spec.filterTags.pattern", pattern, findings);
+            }
             if is_whole {
                 check_choice(spec, findings);
                 check_interval(spec, findings);
@@ -26,7 +32,37 @@ pub(super) fn check(object: &Object<'_>, is_whole: bool, findings: &mut Findings
             let range = spec.at(&["git", "checkout", "ref", "semver"]);
             check_range("spec.git.checkout.ref.semver", range, findings);
         }
-        Kind::Repository => {}
+        Kind::Repository => {
+            check_image(spec, findings);
+            for (index, pattern) in
+                spec.at(&["exclusionList"]).map(Node::items).unwrap_or_default().iter().enumerate()
+            {
+                check_expression(&format!("spec.exclusionList[{index}]"), pattern, findings);
+            }
+        }
+    }
+}
+
+/// The largest compiled form of a regular expression, in bytes.
+const LARGEST_EXPRESSION: usize = 10 << 20;
+
+fn check_expression(path: &str, node: &Node, findings: &mut Findings<'_>) {
+    let Some(text) = node.text().filter(|text| !is_filled_in_later(text)) else { return };
+    if let Err(error) = Regexp::compile_within(text, LARGEST_EXPRESSION) {
+        let sentence = format!("`{path}` is `{text}`, which is no regular expression: {error}");
+        findings.add(Place::of(node), Rule::InvalidValue, sentence);
+    }
+}
+
+fn check_image(spec: &Node, findings: &mut Findings<'_>) {
+    let Some(node) = spec.at(&["image"]) else { return };
+    let Some(text) = node.text().filter(|text| !is_filled_in_later(text)) else { return };
+    if text.parse::<f64>().is_ok() {
+        // That it is no text is a finding of its own.
+        return;
+    }
+    if let Err(error) = RepositoryAddress::parse(text, false) {
+        findings.add(Place::of(node), Rule::InvalidValue, format!("`spec.image`: {error}"));
     }
 }
 
