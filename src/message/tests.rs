@@ -222,43 +222,6 @@ fn handlebars_is_strict_plain_and_bounded() {
     }
 }
 
-/// Each of these took minutes, and more on larger updates, though none went beyond a limit.
-#[test]
-fn templates_that_look_at_all_data_again_and_again_end_soon() {
-    let object = |number: usize| {
-        let change = |of: usize| serde_json::json!({"newValue": format!("{number}-{of}"), "setter": "n:p"});
-        serde_json::json!({"kind": "Deployment", "name": format!("app-{number}"),
-            "changes": (0..4).map(change).collect::<Vec<_>>()})
-    };
-    let objects: Vec<_> = (0..500).map(object).collect();
-    let json = serde_json::json!({"changes": {"all.yaml": {"objects": objects}}, "automation": {"name": "a"},
-        "policies": {"p": {"name": "app", "tag": "1"}}});
-    let result = recorded::read(json.to_string().as_bytes()).unwrap().remove(0);
-    let data = result.data(&result.automation().unwrap()).unwrap();
-    let began = std::time::Instant::now();
-    let gathers = "{{ range 20000 }}{{ if and $.Changed.Changes $.Changed.Objects $.Updated.Images $.Updated.Objects \
-                   $.Changed.ImageResult.Images }}x{{ end }}{{ end }}";
-    assert_eq!(render(&data, gathers, TemplateLanguage::Go), Ok("x".repeat(20_000)));
-    let around = |inner: &str| {
-        format!(
-            "{{{{#each Changed.Changes}}}}{{{{#each ../Changed.Changes}}}}{inner}{{{{/each}}}}{{{{/each}}}}"
-        )
-    };
-    for inner in
-        ["{{#if (eq ../../Changed ../../Changed)}}{{/if}}".to_owned(), "{{#if x}}{{/if}}".repeat(1000)]
-    {
-        let error = render(&data, &around(&inner), TemplateLanguage::Handlebars).unwrap_err();
-        assert!(error.contains("more than the limit of "), "{error}");
-    }
-    for inner in
-        ["{{#if (lookup ../this \"Changed\")}}x{{/if}}", "{{#each ../Values as |v|}}{{else}}x{{/each}}"]
-    {
-        let text = format!("{{{{#each Changed.Changes as |c|}}}}{inner}{{{{/each}}}}");
-        assert_eq!(render(&data, &text, TemplateLanguage::Handlebars), Ok("x".repeat(2000)));
-    }
-    assert!(began.elapsed().as_secs() < 60, "{:?}", began.elapsed());
-}
-
 #[test]
 fn limits_grow_with_what_changed() {
     let object = |number: usize| {

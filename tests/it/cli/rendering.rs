@@ -1,7 +1,9 @@
 //! `tagboat render`: where templates and results come from, and what is wrong usage.
 
 use std::fs;
+use std::time::Instant;
 
+use serde_json::json;
 use tempfile::TempDir;
 
 use crate::support::program::{Run, run, run_with_input, tagboat};
@@ -132,5 +134,52 @@ fn what_fails_is_one_sentence_and_no_output() {
     for arguments in [&[][..], &["--template", "t.tmpl", "--language", "jinja"], &["--template"], &["t.tmpl"]]
     {
         assert_eq!(render(&place, arguments).with_status(2).output, "");
+    }
+}
+
+/// Each of these took minutes, and more on larger updates, though none went beyond a limit.
+#[test]
+fn templates_that_look_at_all_data_again_and_again_end_soon() {
+    let place = tempfile::tempdir().unwrap();
+    let change = |of: usize| json!({"newValue": of.to_string(), "setter": "n:p"});
+    let object = |number: usize| {
+        let changes: Vec<_> = (0..4).map(|of| change(4 * number + of)).collect();
+        json!({"kind": "Deployment", "name": format!("app-{number}"), "changes": changes})
+    };
+    let objects: Vec<_> = (0..500).map(object).collect();
+    let result = json!({
+        "automation": {"name": "a"}, "policies": {"p": {"name": "app", "tag": "1"}},
+        "changes": {"all.yaml": {"objects": objects}},
+    });
+    fs::write(place.path().join("result.json"), result.to_string()).unwrap();
+    let inside = |inner: &str| {
+        format!(
+            "{{{{#each Changed.Changes}}}}{{{{#each ../Changed.Changes}}}}{inner}{{{{/each}}}}{{{{/each}}}}"
+        )
+    };
+    let each = |inner: &str| format!("{{{{#each Changed.Changes as |c|}}}}{inner}{{{{/each}}}}");
+    const TOO_LONG: &str = "the template takes more than the limit of ";
+    for (language, template, expected) in [
+        (
+            "go",
+            "{{ range 20000 }}{{ if and $.Changed.Changes $.Changed.Objects $.Updated.Images $.Updated.Objects \
+             $.Changed.ImageResult.Images }}x{{ end }}{{ end }}"
+                .to_owned(),
+            Ok("x".repeat(20_000)),
+        ),
+        ("handlebars", inside("{{#if (eq ../../Changed ../../Changed)}}{{/if}}"), Err(TOO_LONG)),
+        ("handlebars", inside(&"{{#if x}}{{/if}}".repeat(1000)), Err(TOO_LONG)),
+        ("handlebars", each("{{#if (lookup ../this \"Changed\")}}x{{/if}}"), Ok("x".repeat(2000))),
+        ("handlebars", each("{{#each ../Changed as |all|}}{{/each}}x"), Ok("x".repeat(2000))),
+    ] {
+        let began = Instant::now();
+        let mut command = tagboat();
+        command.current_dir(place.path()).args(["render", "--template", "-", "--from", "result.json"]);
+        let run = run_with_input(command.args(["--language", language]), &template);
+        match expected {
+            Ok(message) => assert_eq!(run.with_status(0).output, message, "{template:.100}"),
+            Err(words) => assert!(run.with_status(1).only_error().contains(words), "{template:.100}"),
+        }
+        assert!(began.elapsed().as_secs() < 30, "{:?} {template:.100}", began.elapsed());
     }
 }
