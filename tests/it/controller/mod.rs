@@ -3,6 +3,7 @@
 mod crowds;
 mod ends;
 mod faults;
+mod kills;
 mod leaders;
 mod notifications;
 mod pod;

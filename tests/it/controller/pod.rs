@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -28,6 +29,11 @@ impl Pod {
 
     /// As whoever has a token.
     pub(super) fn start_with(scene: &Scene, token: &str, arguments: &[&str]) -> Self {
+        Self::start_by(scene, &scene.cluster.kubeconfig(token), arguments)
+    }
+
+    /// With a cluster that a kubeconfig leads to.
+    pub(super) fn start_by(scene: &Scene, kubeconfig: &Path, arguments: &[&str]) -> Self {
         let mut command: Command = tagboat();
         for name in ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"] {
             command.env_remove(name);
@@ -40,7 +46,7 @@ impl Pod {
         command
             .args(arguments)
             .args([format!("--health-addr={health}"), format!("--metrics-addr={metrics}")])
-            .env("KUBECONFIG", scene.cluster.kubeconfig(token))
+            .env("KUBECONFIG", kubeconfig)
             .env("RUNTIME_NAMESPACE", scene.cluster.namespace())
             .env("TMPDIR", temporary)
             .stdout(Stdio::null())
@@ -68,6 +74,12 @@ impl Pod {
     /// Waits until it has ended by itself, and gives its exit status.
     pub(super) fn wait(&mut self) -> Option<i32> {
         self.child.wait().unwrap().code()
+    }
+
+    /// Ends it as a machine that dies does.
+    pub(super) fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
     }
 
     pub(super) fn lines(&self) -> Vec<Value> {

@@ -89,8 +89,12 @@ impl Cluster {
 
     /// A kubeconfig for the program, of whoever has a token; the file lives as long as this.
     pub(crate) fn kubeconfig(&self, token: &str) -> PathBuf {
+        self.write_kubeconfig(&self.server.access().kubeconfig(token, &self.namespace))
+    }
+
+    pub(super) fn write_kubeconfig(&self, content: &str) -> PathBuf {
         let file = tempfile::NamedTempFile::new_in(self.directory.path()).unwrap();
-        std::fs::write(&file, self.server.access().kubeconfig(token, &self.namespace)).unwrap();
+        std::fs::write(&file, content).unwrap();
         // It goes with the directory.
         file.keep().unwrap().1
     }

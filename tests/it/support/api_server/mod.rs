@@ -13,6 +13,7 @@
 //! let client = cluster.faulty_client(&faults);
 //! faults.next(2, Fault::Conflict, |call| call.is("patch", "imageupdateautomations/status"));
 //! faults.calls();                                           // every request, in order
+//! cluster.faulty_kubeconfig(&faults).await;                 // the same for the program
 //!
 //! cluster.audit("tagboat");                                 // what the server answered to a service account
 //! ```
@@ -27,6 +28,7 @@ mod call;
 mod cluster;
 mod definitions;
 mod fault;
+mod gateway;
 mod objects;
 mod server;
 
