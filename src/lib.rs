@@ -1,5 +1,6 @@
 //! Tagboat tows image tags into git.
 
+pub mod address;
 pub mod cli;
 pub mod controller;
 pub mod directory;

@@ -39,6 +39,10 @@ pub enum Reason {
     UpdateFailed,
     /// Automations: the selector of policies cannot be understood.
     InvalidPolicySelector,
+    /// Automations: no marker is without effect. This one and the next are not Flux's.
+    MarkersResolved,
+    /// Automations: markers have no effect, or marked files cannot be read.
+    MarkersUnresolved,
     /// Automations: the message template names a field that newer versions of Flux do not have.
     RemovedTemplateField,
 

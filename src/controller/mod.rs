@@ -85,6 +85,8 @@ pub struct RunOptions {
     pub login: LoginOptions,
     /// The keys that were unlocked so far.
     pub keyring: Keyring,
+    /// Whether the event about markers that have no effect is a warning.
+    pub warns_of_markers: bool,
 }
 
 /// Why a controller ended though nobody told it to.

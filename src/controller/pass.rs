@@ -23,6 +23,7 @@ use crate::objects::cluster::{Announcement, ClusterObjects, Occurrence};
 use crate::objects::{Event, EventType, ObjectName, Objects, ObjectsError};
 use crate::reconcile::automation::batch::Job;
 use crate::reconcile::automation::conclusion::Conclusion;
+use crate::reconcile::automation::findings::{Findings, News};
 use crate::reconcile::automation::proposal::UpdateProposal;
 use crate::reconcile::automation::report::{Next, while_suspended};
 use crate::reconcile::automation::request::GivenImages;
@@ -212,20 +213,26 @@ impl Pass {
             return;
         }
         let labels = labels(&self.done.name);
+        let findings = proposal.as_ref().and_then(UpdateProposal::findings);
         let (plan, shadowing) = proposal.map_or((None, None), |found| (found.plan, found.shadowing));
-        if let Some(plan) = plan {
-            let unresolved = plan.unresolved().count() + plan.unparsable.len();
-            self.shared.metrics.looked(&labels, plan.files as u64, unresolved as u64);
+        if let (Some(plan), Some(findings)) = (plan, &findings) {
+            self.shared.metrics.looked(&labels, plan.files as u64, findings.count() as u64);
         }
         self.shared.metrics.run_ended(outcome(conclusion));
         let now = Timestamp::now();
-        let report = self.run.report(&self.previous, conclusion, now);
+        let report_on = |status: &ImageUpdateAutomationStatus| {
+            self.run.report(status, conclusion, now).noting(findings.as_ref(), &self.run, now)
+        };
+        let report = report_on(&self.previous);
         if let Some(shadows) = &self.shared.shadows {
             if let Some(sight) = shadowing.and_then(|shadowing| shadowing.sight) {
                 shadows.take(&self.done.name, sight, &self.shared.metrics);
             }
             if report.event.type_ == EventType::Warning {
                 tracing::error!(error = report.event.reason, "{}", report.event.message);
+            }
+            if let (Some(news), Some(findings)) = (&report.news, &findings) {
+                log_markers(news, findings);
             }
             shadows.set_status(&self.done.name, report.status);
             self.done.verdict = self.verdict(conclusion, report.next);
@@ -234,9 +241,12 @@ impl Pass {
             return;
         }
         self.announce(&report.event, conclusion, now).await;
+        if let (Some(news), Some(findings)) = (report.news, &findings) {
+            self.announce_markers(news, findings, now).await;
+        }
         let status = |current: &ImageUpdateAutomation| {
             let stored = current.status.clone().unwrap_or_default();
-            self.run.report(&reported_on(&self.previous, &self.begun, &stored), conclusion, now).status
+            report_on(&reported_on(&self.previous, &self.begun, &stored)).status
         };
         let begun = ImageUpdateAutomation { status: Some(self.begun.clone()), ..self.automation.clone() };
         let written = self.shared.objects.update_status(&begun, &status).await;
@@ -290,13 +300,32 @@ impl Pass {
             }
             _ => Occurrence::Repeated,
         };
+        self.record(event, occurrence, now).await;
+        self.shared.memory.told(&self.done.name, event.clone());
+    }
+
+    /// Announces that what is wrong with markers has changed. Its key keeps it from being announced twice.
+    async fn announce_markers(&self, news: News, findings: &Findings, now: Timestamp) {
+        log_markers(&news, findings);
+        let News { event, key } = if self.shared.options.warns_of_markers { news.as_warning() } else { news };
+        self.record(&event, Occurrence::Once(key), now).await;
+    }
+
+    async fn record(&self, event: &Event, occurrence: Occurrence, time: Timestamp) {
         let object = reference(&self.automation);
         let annotations = self.automation.annotations();
-        let announcement = Announcement { object, annotations, event, occurrence, time: now };
+        let announcement = Announcement { object, annotations, event, occurrence, time };
         if let Err(error) = self.shared.announcer.announce(&announcement).await {
             tracing::error!(error = %error, "cannot record the event");
         }
-        self.shared.memory.told(&self.done.name, event.clone());
+    }
+}
+
+/// Logs that what is wrong with markers has changed, and all of it for those who want to know.
+fn log_markers(news: &News, findings: &Findings) {
+    tracing::info!("{}", news.event.message);
+    for line in findings.lines() {
+        tracing::debug!("{line}");
     }
 }
 

@@ -13,7 +13,7 @@ use tagboat_api::Reason;
 
 use super::scrub::Scrubber;
 use super::{
-    ClientCertificate, Configuration, Credentials, HttpCredentials, HttpLogin, PrivateDirectory,
+    ClientCertificate, Configuration, Credentials, HttpCredentials, HttpLogin, Pin, PrivateDirectory,
     PrivateError, Proxy, RemoteUrl, SshAlgorithms, Surroundings, Transport, ssh,
 };
 use crate::failing::Failing;
@@ -49,6 +49,8 @@ pub struct AccessOptions {
     pub surroundings: Surroundings,
     /// What ssh may use.
     pub ssh_algorithms: SshAlgorithms,
+    /// Where alone servers are to be looked for, over HTTP.
+    pub pins: Vec<Pin>,
 }
 
 /// The way to a remote repository. Its files are gone when it is dropped, so it must outlive the git process.
@@ -126,6 +128,9 @@ impl Access {
             Login::Given(credentials) => preparation.give(url, credentials, options)?,
         }
         preparation.go_through_a_proxy(url, options)?;
+        for setting in options.pins.iter().flat_map(Pin::to_settings) {
+            preparation.configuration.set("http", None, "curloptResolve", setting);
+        }
         preparation.finish(match login {
             Login::Given(_) => LoginOwner::Objects,
             Login::OfTheUser => LoginOwner::User,

@@ -1,6 +1,6 @@
 //! The proxy on the way to a remote repository.
 
-use super::{CredentialsError, SecretData, percent};
+use super::{CredentialsError, SecretData, Server, percent};
 use crate::secret::Secret;
 
 /// The longest address that Flux takes.
@@ -18,7 +18,7 @@ pub struct Proxy {
 #[derive(Debug, Clone)]
 struct Address {
     scheme: &'static str,
-    server: String,
+    server: Server,
 }
 
 impl Proxy {
@@ -56,7 +56,7 @@ impl Proxy {
             || secret.malformed("address", "is no URL of a host and a port: write http://HOST:PORT");
         let url = url::Url::parse(text).map_err(|_| not_a_url())?;
         let host = url.host_str().filter(|host| !host.is_empty()).ok_or_else(not_a_url)?;
-        let server = format!("{host}:{}", url.port().unwrap_or(default_port));
+        let server = Server { host: host.to_owned(), port: url.port().unwrap_or(default_port) };
         let part = |text: &str| {
             let bytes = percent::decode(text).ok_or_else(not_a_url)?;
             Ok((!bytes.is_empty()).then(|| Secret::new(bytes)))
@@ -68,6 +68,11 @@ impl Proxy {
         Ok(Self { address: Address { scheme: known, server }, user, password })
     }
 
+    /// Where it is.
+    pub fn server(&self) -> &Server {
+        &self.address.server
+    }
+
     /// What must not be seen of it.
     pub(super) fn secrets(&self) -> impl Iterator<Item = &Secret> {
         self.user.iter().chain(&self.password)
@@ -75,12 +80,12 @@ impl Proxy {
 
     /// The value for git's `http.proxy`.
     pub(super) fn to_setting(&self) -> Secret {
-        let Address { scheme, server } = &self.address;
-        let Some(user) = &self.user else { return Secret::new(format!("{scheme}://{server}")) };
+        let Address { scheme, server: Server { host, port } } = &self.address;
+        let Some(user) = &self.user else { return Secret::new(format!("{scheme}://{host}:{port}")) };
         let user = percent::encode(user.expose());
         // The colon always: git would ask for a password where there is none at all.
         let password = self.password.as_ref().map(|password| percent::encode(password.expose()));
-        Secret::new(format!("{scheme}://{user}:{}@{server}", password.unwrap_or_default()))
+        Secret::new(format!("{scheme}://{user}:{}@{host}:{port}", password.unwrap_or_default()))
     }
 }
 

@@ -73,6 +73,11 @@ impl Surroundings {
         found.collect()
     }
 
+    /// Whether a proxy is named, which looks up names itself.
+    pub fn names_a_proxy(&self) -> bool {
+        self.proxies().iter().any(|(name, _)| name != "no_proxy")
+    }
+
     /// What git needs to find its user's own set-up.
     pub(super) fn of_the_user(&self) -> Vec<(OsString, OsString)> {
         let found = OF_THE_USER.iter().filter_map(|name| Some(((*name).into(), self.get(name)?.to_owned())));

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use tagboat_api::Reason;
 
-use super::percent;
+use super::{Server, percent};
 use crate::failing::Failing;
 use crate::secret::Secret;
 
@@ -248,6 +248,11 @@ impl RemoteUrl {
         &self.argument
     }
 
+    /// Where the server is; nothing for a local path.
+    pub fn server(&self) -> Option<Server> {
+        self.origin.as_ref().map(|origin| Server { host: origin.host.clone(), port: origin.port })
+    }
+
     /// Scheme, host and port as a URL, to which a setting of git can be tied; nothing for a local path.
     pub(super) fn to_origin(&self) -> Option<String> {
         let origin = self.origin.as_ref()?;
@@ -311,13 +316,18 @@ impl fmt::Debug for RemoteUrl {
 /// What is wrong with a URL, as the end of a sentence. It must quote nothing that stands before an `@`.
 type Flaw = std::borrow::Cow<'static, str>;
 
-/// A text with all that could be user info hidden, on one line.
-pub(super) fn redact(text: &str) -> String {
+/// A URL with all that could be user info, or a token behind a question mark, hidden; on one line.
+pub fn redact(text: &str) -> String {
     let start = text.find("://").map_or(0, |at| at + "://".len());
-    let shown = match text[start..].rfind('@') {
+    let mut shown = match text[start..].rfind('@') {
         Some(at) => format!("{}••••{}", &text[..start], &text[start + at..]),
         None => text.to_owned(),
     };
+    let query = shown.find(['?', '#']).filter(|&at| start > 0 && at + 1 < shown.len());
+    if let Some(at) = query {
+        shown.truncate(at + 1);
+        shown.push_str("••••");
+    }
     let escaped = |c: char| match c.is_control() {
         true => c.escape_default().to_string(),
         false => c.to_string(),

@@ -15,9 +15,7 @@ const LONGEST_MESSAGE: usize = 32_768;
 const CUT: &str = "...";
 
 /// The conditions that we own; all others pass as they are.
-///
-/// They stand in a status in the order that they have here.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConditionType {
     /// Only a change of an object helps.
     Stalled,
@@ -25,14 +23,19 @@ pub enum ConditionType {
     Reconciling,
     /// The object is as it should be.
     Ready,
+    /// No marker in the files is without effect. Flux does not know this one.
+    MarkersResolved,
 }
 
 impl ConditionType {
-    const ALL: [Self; 3] = [Self::Stalled, Self::Reconciling, Self::Ready];
+    const ALL: [Self; 4] = [Self::Stalled, Self::Reconciling, Self::Ready, Self::MarkersResolved];
 
-    /// The place of a condition in the list; the ones of others come last.
+    /// Those that stand first in a status, in this order; Flux puts all that it does not know behind them.
+    const FIRST: [Self; 3] = [Self::Stalled, Self::Reconciling, Self::Ready];
+
+    /// The place of a condition in the list.
     fn rank(name: &str) -> usize {
-        Self::ALL.iter().position(|own| own.to_string() == name).unwrap_or(Self::ALL.len())
+        Self::FIRST.iter().position(|own| own.to_string() == name).unwrap_or(Self::FIRST.len())
     }
 }
 
@@ -164,7 +167,7 @@ fn says_the_same(one: &Condition, other: &Condition) -> bool {
     (&one.status, &one.reason, &one.message) == (&other.status, &other.reason, &other.message)
 }
 
-/// What conditions are sorted by; those of others by generation, the newest first, and name.
+/// What conditions are sorted by; those that Flux does not know by generation, the newest first, and name.
 fn key(condition: &Condition) -> (usize, Reverse<Option<i64>>, &str) {
     let rank = ConditionType::rank(&condition.type_);
     (rank, Reverse(condition.observed_generation), &condition.type_)

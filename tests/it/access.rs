@@ -13,8 +13,8 @@ use std::thread;
 
 use proptest::prelude::*;
 use tagboat::git::{
-    Access, AccessError, AccessOptions, Configuration, Credentials, LocalPaths, Login, Proxy, RemoteUrl,
-    SecretData, Surroundings,
+    Access, AccessError, AccessOptions, Configuration, Credentials, LocalPaths, Login, Pin, Proxy, RemoteUrl,
+    SecretData, Server, Surroundings,
 };
 use tagboat::secret::Secret;
 
@@ -257,6 +257,35 @@ fn generate_key(passphrase: &str) -> String {
         Command::new("ssh-keygen").args(arguments).arg(&path).output().expect("ssh-keygen is installed");
     assert!(output.status.success(), "{output:?}");
     fs::read_to_string(path).unwrap()
+}
+
+/// A name that nobody knows leads to where it was pinned, and so no other name can lead elsewhere meanwhile.
+#[test]
+fn git_goes_where_a_name_was_pinned() {
+    for host in ["fleet.invalid", "Fleet.Invalid."] {
+        let (port, server) = serve(REFUSAL);
+        let remote = url(&format!("http://{host}:{port}/x"));
+        let found = remote.server().unwrap();
+        let pin = Pin { server: found, addresses: vec!["127.0.0.1".parse().unwrap()] };
+        let options = AccessOptions { pins: vec![pin], ..AccessOptions::default() };
+        let access = prepare(&remote, &[], &options);
+        run(&access, "git", &["ls-remote", "--", remote.to_argument().to_str().unwrap()]);
+        let asked = server.join().unwrap();
+        assert!(asked.starts_with("GET /x/info/refs?"), "{asked}");
+    }
+    // So does the name of a proxy.
+    let (port, server) = serve(REFUSAL);
+    let address = format!("http://proxy.invalid:{port}");
+    let data = data(&[("address", &address)]);
+    let proxy = Proxy::from_secret(SecretData { name: "apps/proxy", data: &data }).unwrap();
+    let place = Server { host: "proxy.invalid".to_owned(), port };
+    assert_eq!(*proxy.server(), place);
+    let pins = vec![Pin { server: place, addresses: vec!["127.0.0.1".parse().unwrap()] }];
+    let options = AccessOptions { proxy: Some(proxy), pins, ..AccessOptions::default() };
+    let access = prepare(&url("http://nowhere.invalid/x"), &[], &options);
+    run(&access, "git", &["ls-remote", "--", "http://nowhere.invalid/x"]);
+    let asked = server.join().unwrap();
+    assert!(asked.starts_with("GET http://nowhere.invalid/x/info/refs?"), "{asked}");
 }
 
 #[test]

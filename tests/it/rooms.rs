@@ -7,13 +7,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The rooms from top to bottom; a room may use those above it.
-const ORDER: [&str; 19] = [
+const ORDER: [&str; 20] = [
     "secret",
     "metrics",
     "telemetry",
     "sentence",
     "failing",
     "permissions",
+    "address",
     "reference",
     "yaml",
     "policy",
@@ -30,11 +31,12 @@ const ORDER: [&str; 19] = [
 ];
 
 /// Rooms that take values and give values.
-const PURE: [&str; 10] = [
+const PURE: [&str; 11] = [
     "secret",
     "sentence",
     "failing",
     "permissions",
+    "address",
     "reference",
     "yaml",
     "policy",

@@ -102,6 +102,13 @@ pub(super) const FLAGS: &[Flag] = &[
     does("watch-label-selector", Text("SELECTOR"), "", Both, "Carry out only automations with these labels"),
     does("no-cross-namespace-refs", Switch, "false", Both, "Refuse GitRepositories of other namespaces"),
     does(
+        "allow-local-addresses",
+        Switch,
+        "false",
+        Tagboat,
+        "Let GitRepositories and proxy secrets name addresses of this machine and of its own network link",
+    ),
+    does(
         "concurrent",
         Text("COUNT"),
         "4",
@@ -151,6 +158,13 @@ pub(super) const FLAGS: &[Flag] = &[
         "",
         Both,
         "Where to post events, such as the address of Flux's notification-controller",
+    ),
+    does(
+        "warn-unresolved-markers",
+        Switch,
+        "false",
+        Tagboat,
+        "Make the event about markers that have no effect a warning",
     ),
     does("metrics-addr", Text("ADDRESS"), ":8080", Both, "Where to serve /metrics; 0 serves none"),
     does("health-addr", Text("ADDRESS"), ":9440", Both, "Where to serve /healthz and /readyz; 0 serves none"),

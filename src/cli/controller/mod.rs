@@ -92,6 +92,7 @@ fn controller_options(
     });
     let login = LoginOptions {
         local_paths: None,
+        local_addresses: options.local_addresses,
         is_of_the_user: false,
         surroundings: Surroundings::of_this_process(),
         ssh_algorithms: options.ssh_algorithms,
@@ -104,7 +105,12 @@ fn controller_options(
         },
         concurrent: options.concurrent,
         retry_delays: options.retry_delays,
-        run: RunOptions { cross_namespace: options.cross_namespace, login, keyring: Keyring::default() },
+        run: RunOptions {
+            cross_namespace: options.cross_namespace,
+            login,
+            keyring: Keyring::default(),
+            warns_of_markers: options.warns_of_markers,
+        },
         mirrors: options.state.join("mirrors"),
         election,
         notifier,

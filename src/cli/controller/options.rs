@@ -9,6 +9,7 @@ use clap::{ArgMatches, Args, Command, FromArgMatches};
 use tagboat_api::GoDuration;
 
 use super::flags::{Effect, FLAGS, GATES, find};
+use crate::address::LocalAddresses;
 use crate::cli::Failure;
 use crate::cli::size::ByteSize;
 use crate::controller::RetryDelays;
@@ -31,6 +32,7 @@ pub(super) struct Options {
     pub(super) watches_all_namespaces: bool,
     pub(super) labels: Option<String>,
     pub(super) cross_namespace: CrossNamespace,
+    pub(super) local_addresses: LocalAddresses,
     pub(super) concurrent: usize,
     pub(super) retry_delays: RetryDelays,
     pub(super) election: Option<ElectionTimes>,
@@ -41,6 +43,7 @@ pub(super) struct Options {
     pub(super) log_level: LogLevel,
     pub(super) log_encoding: LogEncoding,
     pub(super) ssh_algorithms: SshAlgorithms,
+    pub(super) warns_of_markers: bool,
     /// What was given and has no effect, a sentence each.
     pub(super) warnings: Vec<String>,
 }
@@ -127,6 +130,11 @@ impl ControllerArguments {
             } else {
                 CrossNamespace::Allowed
             },
+            local_addresses: if self.switch("allow-local-addresses") {
+                LocalAddresses::Allowed
+            } else {
+                LocalAddresses::Refused
+            },
             concurrent: self.parsed("concurrent")?,
             retry_delays: RetryDelays { shortest, longest: longest.max(shortest) },
             election: self.switch("enable-leader-election").then_some(times),
@@ -150,6 +158,7 @@ impl ControllerArguments {
                 key_exchange: self.list("ssh-kex-algos")?,
                 host_keys: self.list("ssh-hostkey-algos")?,
             },
+            warns_of_markers: self.switch("warn-unresolved-markers"),
             warnings,
         })
     }
@@ -262,6 +271,8 @@ mod tests {
     fn what_is_not_given_is_as_in_flux() {
         let options = options(&[]).unwrap();
         assert!(options.watches_all_namespaces && options.election.is_none() && options.labels.is_none());
+        assert_eq!(options.local_addresses, LocalAddresses::Refused);
+        assert!(!options.warns_of_markers);
         assert_eq!((options.concurrent, options.cross_namespace), (4, CrossNamespace::Allowed));
         assert_eq!(options.retry_delays.shortest, Duration::from_millis(750));
         assert_eq!(options.retry_delays.longest, Duration::from_secs(900));

@@ -8,6 +8,7 @@ use tagboat_api::reference::LocalObjectReference;
 use tagboat_api::{GitRepository, ImageUpdateAutomation};
 
 use super::{GitLogin, RunArguments};
+use crate::address::LocalAddresses;
 use crate::cli::Failure;
 use crate::cli::choice::{choose_automation, full_name};
 use crate::cli::given::{given_images, split_name};
@@ -99,6 +100,7 @@ impl Inputs {
             given,
             cross_namespace: CrossNamespace::Allowed,
             login: LoginOptions {
+                local_addresses: LocalAddresses::Allowed,
                 local_paths: Some(here),
                 is_of_the_user: arguments.git_login == GitLogin::User,
                 surroundings: Surroundings::of_this_process(),

@@ -17,6 +17,7 @@ use crate::cli::warnings::{warn_of_empty_selection, warn_of_nameless_author, war
 use crate::objects::{Objects, ObjectsError};
 use crate::reconcile::automation::batch::Job;
 use crate::reconcile::automation::conclusion::Conclusion;
+use crate::reconcile::automation::findings::Findings;
 use crate::reconcile::automation::proposal::UpdateProposal;
 use crate::reconcile::automation::request::Request;
 use crate::reconcile::automation::run::Run;
@@ -54,6 +55,7 @@ impl Job for Work<'_> {
     }
 
     async fn conclude(&mut self, conclusion: Conclusion, proposal: Option<UpdateProposal>) {
+        let findings = proposal.as_ref().and_then(UpdateProposal::findings);
         if let Some(proposal) = proposal {
             if let Some(plan) = proposal.plan {
                 self.outcome.set_plan(&plan);
@@ -66,7 +68,7 @@ impl Job for Work<'_> {
         if self.is_rehearsal {
             return;
         }
-        if let Err(error) = self.keep(&conclusion).await {
+        if let Err(error) = self.keep(&conclusion, findings.as_ref()).await {
             let sentence = chain(&error);
             self.outcome.errors.push(prefixed(&self.outcome, &sentence));
             self.unkept = Some(sentence);
@@ -106,13 +108,14 @@ impl<'i> Work<'i> {
     }
 
     /// Keeps the status that the run leads to.
-    async fn keep(&self, conclusion: &Conclusion) -> Result<(), ObjectsError> {
+    async fn keep(&self, conclusion: &Conclusion, findings: Option<&Findings>) -> Result<(), ObjectsError> {
         let inputs = self.inputs;
         let Some(state) = &inputs.store.state else { return Ok(()) };
         let now = Timestamp::now();
         let status = |automation: &ImageUpdateAutomation| {
             let previous = automation.status.clone().unwrap_or_default();
-            Run::of(automation, inputs.started).report(&previous, conclusion, now).status
+            let run = Run::of(automation, inputs.started);
+            run.report(&previous, conclusion, now).noting(findings, &run, now).status
         };
         inputs.store.update_status(self.automation, &status).await?;
         match (conclusion, source_of(self.automation, &inputs.store.manifests)) {

@@ -110,11 +110,11 @@ fn what_is_refused_is_refused_in_one_sentence() {
         ("https://:80/x", "the repository URL 'https://:80/x' names no host"),
         (
             "https://h/x?y",
-            "the repository URL 'https://h/x?y' has a query or a fragment, which no repository has: take it out",
+            "the repository URL 'https://h/x?••••' has a query or a fragment, which no repository has: take it out",
         ),
         (
             "https://h/x#y",
-            "the repository URL 'https://h/x#y' has a query or a fragment, which no repository has: take it out",
+            "the repository URL 'https://h/x#••••' has a query or a fragment, which no repository has: take it out",
         ),
         ("https://h/a b", "the repository URL 'https://h/a b' has a space: write it as %20"),
         (

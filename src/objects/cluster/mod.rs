@@ -143,12 +143,14 @@ impl ClusterObjects {
         namespace: &str,
         name: &str,
     ) -> Result<BTreeMap<String, Secret>, ObjectsError> {
+        let missing =
+            || ObjectsError::NoSecret { namespace: namespace.to_owned(), name: name.to_owned(), advice: "" };
+        // It becomes a part of a path, and `../` in it would lead to another namespace.
+        if !is_object_name(name) {
+            return Err(missing());
+        }
         let api: Api<ClusterSecret> = Api::namespaced(self.client.clone(), namespace);
-        let found = self.gate.answer(api.get_opt(name)).await?.ok_or_else(|| ObjectsError::NoSecret {
-            namespace: namespace.to_owned(),
-            name: name.to_owned(),
-            advice: "",
-        })?;
+        let found = self.gate.answer(api.get_opt(name)).await?.ok_or_else(missing)?;
         let data = found.data.unwrap_or_default();
         Ok(data.into_iter().map(|(key, value)| (key, Secret::new(value.0))).collect())
     }
@@ -196,6 +198,15 @@ impl ClusterObjects {
     }
 }
 
+/// Whether a secret can have this name: small letters, digits, dashes and dots, with a letter or digit at both ends.
+fn is_object_name(name: &str) -> bool {
+    let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    let bytes = name.as_bytes();
+    bytes.iter().all(|&byte| is_plain(byte) || b"-.".contains(&byte))
+        && bytes.first().is_some_and(|&byte| is_plain(byte))
+        && bytes.last().is_some_and(|&byte| is_plain(byte))
+}
+
 impl Objects for ClusterObjects {
     async fn policies(&self, namespace: &str) -> Result<Vec<ImagePolicy>, ObjectsError> {
         let own = self.policies.in_namespace(namespace);
@@ -230,5 +241,30 @@ impl Objects for ClusterObjects {
             merge_patch::difference(&old, &new).map(|status| json!({"status": status, "metadata": {}}))
         };
         Ok(self.write(automation, &Write { is_status: true, patch: &patch }).await?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_object_name;
+
+    #[test]
+    fn a_name_is_one_part_of_a_path() {
+        for (name, expected) in [
+            ("login", true),
+            ("a.b-c.1", true),
+            ("1", true),
+            ("", false),
+            (".", false),
+            ("..", false),
+            ("../../theirs/secrets/login", false),
+            ("a/b", false),
+            ("a%2fb", false),
+            ("a?x=y", false),
+            ("Login", false),
+            ("-a", false),
+        ] {
+            assert_eq!(is_object_name(name), expected, "{name}");
+        }
     }
 }

@@ -12,6 +12,7 @@ use tokio::sync::Semaphore;
 use tokio::time::{sleep, timeout};
 
 use super::FIELD_MANAGER;
+use crate::git::redact;
 use crate::objects::{Event, EventType};
 use crate::sentence::chain;
 
@@ -58,7 +59,7 @@ pub enum NotifierError {
     /// The address is none.
     #[error("--events-addr {address:?} is no address to send events to: write http://HOST or https://HOST")]
     Address {
-        /// The address.
+        /// The address without user info.
         address: String,
     },
     /// There is no client for it.
@@ -74,7 +75,7 @@ impl Notifier {
     /// When the address is none.
     pub fn new(address: &str) -> Result<Self, NotifierError> {
         let url = Url::parse(address).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
-        let url = url.ok_or_else(|| NotifierError::Address { address: address.to_owned() })?;
+        let url = url.ok_or_else(|| NotifierError::Address { address: redact(address) })?;
         let client = Client::builder().timeout(PATIENCE).build().map_err(NotifierError::Client)?;
         let places = Arc::new(Semaphore::new(ON_THEIR_WAY as usize));
         Ok(Self { client, address: url, places })
@@ -200,6 +201,10 @@ mod tests {
         for address in ["", "notification-controller", "ftp://x/", "/x"] {
             let error = Notifier::new(address).err().unwrap();
             assert!(error.to_string().starts_with(&format!("--events-addr {address:?} is no")), "{error}");
+        }
+        for address in ["ftp://user:hunter2@x/", "user:hunter2@x", "http://user:hunter2@x:none/"] {
+            let error = Notifier::new(address).err().unwrap();
+            assert!(!error.to_string().contains("hunter2"), "{error}");
         }
     }
 }

@@ -5,11 +5,13 @@ use std::path::PathBuf;
 
 use tagboat_api::Reason;
 
+use super::conclusion::Stage;
 use super::source::{ObjectName, SourceConfiguration};
+use crate::address::LocalAddresses;
 use crate::failing::Failing;
 use crate::git::{
-    Access, AccessError, AccessOptions, Credentials, CredentialsError, LocalPaths, Login, Proxy, Remote,
-    RemoteUrl, RemoteUrlError, SecretData, SshAlgorithms, Surroundings,
+    Access, AccessError, AccessOptions, Credentials, CredentialsError, LocalPaths, Login, LookupError, Pin,
+    Proxy, Remote, RemoteUrl, RemoteUrlError, SecretData, SshAlgorithms, Surroundings, Transport,
 };
 use crate::objects::{Objects, ObjectsError};
 use crate::secret::Secret;
@@ -20,6 +22,8 @@ pub struct LoginOptions {
     /// Whether paths of this machine may stand for remotes: only where whoever asks may read them anyway. Relative ones
     /// begin at this directory.
     pub local_paths: Option<PathBuf>,
+    /// Whether a remote or a proxy may be on this machine or its network link.
+    pub local_addresses: LocalAddresses,
     /// Whether the caller's own set-up of git logs in, rather than secrets.
     pub is_of_the_user: bool,
     /// The environment of this process.
@@ -68,6 +72,24 @@ pub enum LoginError {
     /// The credentials cannot be used, and Flux has a sentence of its own for it.
     #[error(transparent)]
     Credentials(CredentialsError),
+    /// The address is where nobody may go, or it cannot be found.
+    #[error("the URL of GitRepository {repository} cannot be used")]
+    Server {
+        /// The repository.
+        repository: ObjectName,
+        /// Why.
+        #[source]
+        cause: LookupError,
+    },
+    /// The same of the proxy.
+    #[error("the proxy of secret '{name}' cannot be used")]
+    ProxyServer {
+        /// The secret.
+        name: ObjectName,
+        /// Why.
+        #[source]
+        cause: LookupError,
+    },
     /// They cannot be handed to git.
     #[error(transparent)]
     Access(#[from] AccessError),
@@ -83,7 +105,10 @@ impl Failing for LoginError {
     fn reason(&self) -> Reason {
         match self {
             Self::Url(error) => error.reason(),
-            Self::Secret { .. } | Self::ProxySecret { .. } => Reason::SourceManagerFailed,
+            Self::Secret { .. } | Self::ProxySecret { .. } | Self::ProxyServer { .. } => {
+                Reason::SourceManagerFailed
+            }
+            Self::Server { .. } => Reason::AccessDenied,
             Self::Options(error) | Self::Credentials(error) | Self::WithoutSecret { missing: error, .. } => {
                 error.reason()
             }
@@ -94,11 +119,25 @@ impl Failing for LoginError {
     fn is_retryable(&self) -> bool {
         match self {
             Self::Url(error) => error.is_retryable(),
-            Self::Secret { .. } | Self::ProxySecret { .. } => true,
+            Self::Secret { .. } | Self::ProxySecret { .. } | Self::ProxyServer { .. } => true,
+            // What a name leads to may change; what the URL itself says changes with the object.
+            Self::Server { cause, .. } => !matches!(cause, LookupError::Local { .. }),
             Self::Options(error) | Self::Credentials(error) | Self::WithoutSecret { missing: error, .. } => {
                 error.is_retryable()
             }
             Self::Access(error) => error.is_retryable(),
+        }
+    }
+}
+
+impl LoginError {
+    /// The stage of the run that it stops at: as in Flux, that a server cannot be found shows when it is to be read.
+    pub fn stage(&self) -> Stage {
+        match self {
+            Self::Server { cause, .. } | Self::ProxyServer { cause, .. } if !cause.is_refusal() => {
+                Stage::Checkout
+            }
+            _ => Stage::Source,
         }
     }
 }
@@ -119,11 +158,15 @@ pub async fn log_in(
         surroundings: options.surroundings.clone(),
         ssh_algorithms: options.ssh_algorithms.clone(),
         proxy: None,
+        pins: Vec::new(),
     };
     if let Some(name) = &source.proxy_secret {
         let data = objects.secret(&name.namespace, &name.name).await;
         let data = data.map_err(|cause| LoginError::ProxySecret { name: name.clone(), cause })?;
         access.proxy = Some(Proxy::from_secret(SecretData { name: &name.to_string(), data: &data })?);
+    }
+    if options.local_addresses == LocalAddresses::Refused {
+        access.pins = look_up(source, &url, &access).await?;
     }
     let access = if options.is_of_the_user {
         Access::prepare(&url, Login::OfTheUser, &access)?
@@ -132,6 +175,30 @@ pub async fn log_in(
         Access::prepare(&url, Login::Given(&credentials), &access)?
     };
     Ok(Remote { url, access, timeout: source.timeout, size_limit: options.mirror_size, redirect: None })
+}
+
+/// Looks up the servers that a run would go to, and refuses local ones.
+async fn look_up(
+    source: &SourceConfiguration,
+    url: &RemoteUrl,
+    access: &AccessOptions,
+) -> Result<Vec<Pin>, LoginError> {
+    let mut pins = Vec::new();
+    if let (Some(name), Some(proxy)) = (&source.proxy_secret, &access.proxy) {
+        let found = proxy.server().look_up(source.timeout).await;
+        pins.extend(found.map_err(|cause| LoginError::ProxyServer { name: name.clone(), cause })?);
+    }
+    let is_behind_proxy =
+        url.transport() != Transport::Ssh && (access.proxy.is_some() || access.surroundings.names_a_proxy());
+    if let Some(server) = url.server() {
+        match server.look_up(source.timeout).await {
+            Ok(pin) => pins.extend(pin),
+            // The proxy knows names that nobody here does.
+            Err(cause) if is_behind_proxy && !cause.is_refusal() => {}
+            Err(cause) => return Err(LoginError::Server { repository: source.repository.clone(), cause }),
+        }
+    }
+    Ok(pins)
 }
 
 async fn credentials(

@@ -3,12 +3,13 @@
 //! [`request`] says what to write, [`source`] where and how; [`login`] finds the way there, and
 //! [`signing`] the key that signs. [`transaction`] hands the
 //! [`proposal`] to the writer and turns its answer into a [`conclusion`], of which [`report`] makes the status of the
-//! [`run`] and its [`event`]. A [`batch`] carries out several at once. A [`shadow`] commits nothing and compares what it
-//! would have committed with what another controller pushes.
+//! [`run`] and its [`event`]; [`findings`] add what is wrong with markers. A [`batch`] carries out several at once. A
+//! [`shadow`] commits nothing and compares what it would have committed with what another controller pushes.
 
 pub mod batch;
 pub mod conclusion;
 pub mod event;
+pub mod findings;
 pub mod label;
 pub mod login;
 pub mod proposal;

@@ -6,6 +6,8 @@ use tagboat_api::Reason;
 use tagboat_api::settings::TemplateLanguage;
 
 use super::conclusion::Stage;
+use super::findings::Findings;
+use super::request::UnusableImage;
 use super::shadow::{Shadowing, View};
 use crate::failing::Failing;
 use crate::git::{Author, CommitDraft, CommitTime, Proposer, SigningKey};
@@ -25,6 +27,8 @@ pub struct UpdateProposal {
     pub time: CommitTime,
     /// What signs the commit.
     pub signer: Option<SigningKey>,
+    /// Policies whose images cannot be used.
+    pub unusable: Vec<UnusableImage>,
     /// Whether the changes are to be shown as a diff too.
     pub wants_diff: bool,
     /// What is compared where nothing is to be committed, because another controller does so.
@@ -33,6 +37,13 @@ pub struct UpdateProposal {
     pub plan: Option<UpdatePlan>,
     /// The changes of the last look as a unified diff.
     pub diff: Option<String>,
+}
+
+impl UpdateProposal {
+    /// What the last look at a tree found that is worth saying, if there was one.
+    pub fn findings(&self) -> Option<Findings> {
+        self.plan.as_ref().map(|plan| Findings::of(plan, &self.unusable))
+    }
 }
 
 /// What the message of a commit is made of, besides what changes.

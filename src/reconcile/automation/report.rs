@@ -11,6 +11,7 @@ use tagboat_api::{Condition, Reason};
 
 use super::conclusion::{Conclusion, Stage, Stop};
 use super::event::{self, UP_TO_DATE};
+use super::findings::News;
 use super::run::{Beginning, IN_PROGRESS, Run};
 use crate::git::checkout::Revision;
 use crate::git::outcome::Outcome;
@@ -26,6 +27,8 @@ pub struct Report {
     pub status: ImageUpdateAutomationStatus,
     /// The one event of the run.
     pub event: Event,
+    /// That what is wrong with markers has changed, if it has.
+    pub news: Option<News>,
     /// When to look again.
     pub next: Next,
 }
@@ -74,7 +77,7 @@ impl Run {
             Conclusion::Stall(_) => Next::Wait,
             Conclusion::Failure(_) => Next::Retry,
         };
-        Report { status, event, next }
+        Report { status, event, news: None, next }
     }
 
     /// The conditions after the run, from those that it began with (spec §2.9).

@@ -89,7 +89,7 @@ pub async fn prepare(
     let source = configure(objects, automation, options.cross_namespace).await?;
     let remote = log_in(objects, &source, &options.login)
         .await
-        .map_err(|error| Conclusion::stopped(Stage::Source, &error))?;
+        .map_err(|error| Conclusion::stopped(error.stage(), &error))?;
     let signer = signing_key(objects, &source, &options.keyring, options.time)
         .await
         .map_err(|error| Conclusion::stopped(Stage::Source, &error))?;
@@ -118,6 +118,7 @@ pub async fn prepare(
         message,
         time: options.time,
         signer,
+        unusable: request.unusable,
         wants_diff: options.wants_diff,
         shadowing: None,
         plan: None,

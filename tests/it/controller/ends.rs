@@ -29,7 +29,7 @@ async fn holder(scene: &Scene) -> String {
 }
 
 /// The private directories that are left.
-fn left_behind(scene: &Scene) -> Vec<String> {
+pub(super) fn left_behind(scene: &Scene) -> Vec<String> {
     let directory = fs::read_dir(scene.root().join("temporary")).unwrap();
     directory.map(|item| item.unwrap().file_name().into_string().unwrap()).collect()
 }

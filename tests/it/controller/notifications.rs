@@ -12,13 +12,13 @@ use tokio::net::TcpListener;
 use super::scene::{Kind, Scene, eventually};
 
 /// Somebody who takes notifications, and answers the first ones as he is told.
-struct Receiver {
-    address: String,
-    taken: Arc<Mutex<Vec<Value>>>,
+pub(super) struct Receiver {
+    pub(super) address: String,
+    pub(super) taken: Arc<Mutex<Vec<Value>>>,
 }
 
 impl Receiver {
-    async fn start(answers: &[u16]) -> Self {
+    pub(super) async fn start(answers: &[u16]) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = format!("http://user:hunter2@{}/", listener.local_addr().unwrap());
         let taken: Arc<Mutex<Vec<Value>>> = Arc::default();

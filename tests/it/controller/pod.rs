@@ -45,6 +45,7 @@ impl Pod {
         fs::create_dir_all(&temporary).unwrap();
         command
             .args(arguments)
+            .arg("--allow-local-addresses")
             .args([format!("--health-addr={health}"), format!("--metrics-addr={metrics}")])
             .env("KUBECONFIG", kubeconfig)
             .env("RUNTIME_NAMESPACE", scene.cluster.namespace())

@@ -45,7 +45,9 @@ async fn a_new_image_lands_as_a_commit_and_the_status_says_so() {
     let controller = scene.controller().start();
     let status = scene.ready("app").await;
     let main = scene.repository.id("main").unwrap();
-    assert_eq!(short(&status), ["Ready=True Succeeded repository up-to-date"]);
+    let resolved =
+        "MarkersResolved=True MarkersResolved every marker that concerns the automation is resolved";
+    assert_eq!(short(&status), ["Ready=True Succeeded repository up-to-date", resolved]);
     assert_eq!(status["observedGeneration"], 1);
     assert_eq!(status["observedSourceRevision"], format!("main@sha1:{main}"));
     assert_eq!(status["observedPolicies"], json!({"app": {"name": IMAGE, "tag": "1.0.0"}}));
@@ -158,6 +160,9 @@ async fn an_automation_that_fails_or_stalls_says_why_in_the_words_of_flux() {
         [
             format!("Stalled=True InvalidSourceConfiguration {words}"),
             format!("Ready=False InvalidSourceConfiguration {words}"),
+            // What the last look at the files found still holds.
+            "MarkersResolved=True MarkersResolved every marker that concerns the automation is resolved"
+                .to_owned(),
         ]
     );
     assert_eq!(status["observedGeneration"], 2);

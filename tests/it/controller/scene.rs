@@ -13,11 +13,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use k8s_openapi::api::core::v1::Event;
+use k8s_openapi::api::core::v1::{Event, Secret};
 use kube::Client;
 use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
 use serde_json::{Value, json};
+use tagboat::address::LocalAddresses;
 use tagboat::controller::{self, ControllerError, ControllerOptions, Election, RetryDelays, RunOptions};
 use tagboat::git::{Keyring, SshAlgorithms, Surroundings};
 use tagboat::metrics::Metrics;
@@ -168,6 +169,26 @@ impl Scene {
         self.patch(Kind::Automation, automation, &annotations).await;
     }
 
+    /// A secret, in the scene's namespace or another one.
+    pub(super) async fn create_secret(&self, namespace: &str, name: &str, data: &[(&str, &str)]) {
+        let object = json!({
+            "metadata": {"name": name},
+            "stringData": data.iter().copied().collect::<std::collections::BTreeMap<_, _>>(),
+        });
+        let api: Api<Secret> = Api::namespaced(self.cluster.client(), namespace);
+        api.create(&PostParams::default(), &serde_json::from_value(object).unwrap()).await.unwrap();
+    }
+
+    /// An automation that works on a git repository of its own, which has its name, and follows no policy.
+    pub(super) async fn create_with_source(&self, name: &str, source: &Value) {
+        let mut whole = json!({"interval": "1m", "ref": {"branch": "main"}});
+        whole.as_object_mut().unwrap().extend(source.as_object().unwrap().clone());
+        self.create(Kind::Source, name, &whole).await;
+        let mut spec = Self::spec(name);
+        spec["sourceRef"]["name"] = json!(name);
+        self.create(Kind::Automation, name, &spec).await;
+    }
+
     pub(super) async fn delete(&self, kind: Kind, name: &str) {
         self.api(kind).delete(name, &DeleteParams::default()).await.unwrap();
     }
@@ -293,6 +314,7 @@ impl Beginning {
         let namespace = scene.cluster.namespace().to_owned();
         let login = LoginOptions {
             local_paths: None,
+            local_addresses: LocalAddresses::Allowed,
             is_of_the_user: false,
             surroundings: Surroundings::default(),
             ssh_algorithms: SshAlgorithms::default(),
@@ -305,7 +327,12 @@ impl Beginning {
                 shortest: Duration::from_millis(750),
                 longest: Duration::from_secs(900),
             },
-            run: RunOptions { cross_namespace: CrossNamespace::Allowed, login, keyring: Keyring::default() },
+            run: RunOptions {
+                cross_namespace: CrossNamespace::Allowed,
+                login,
+                keyring: Keyring::default(),
+                warns_of_markers: false,
+            },
             mirrors: scene.mirrors(),
             election: None,
             notifier: None,

@@ -137,6 +137,7 @@ fn proposer(tag: &str) -> UpdateProposal {
         },
         time: CommitTime { seconds: 1_767_323_045, offset: 0 },
         signer: None,
+        unusable: Vec::new(),
         wants_diff: false,
         shadowing: None,
         plan: None,

@@ -1,0 +1,148 @@
+//! Which hosts are on this machine or on its own network link: nobody may send a controller there by an object.
+//!
+//! What answers at such an address trusts whoever reaches it: other containers of the pod, a debugger, the cloud's
+//! metadata server, which gives credentials away.
+
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// Whether objects may name addresses of this machine and of its link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LocalAddresses {
+    /// They may.
+    Allowed,
+    /// They may not.
+    Refused,
+}
+
+/// The host of a URL, read as curl, ssh and the system's resolver read it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Host {
+    /// An address, however it was spelled: `127.1`, `0x7f000001` and `2130706433` are one.
+    Address(IpAddr),
+    /// A name, in small letters.
+    Name(String),
+}
+
+impl Host {
+    /// Reads a host; an IPv6 address stands in brackets.
+    pub fn read(text: &str) -> Self {
+        match url::Host::parse(text) {
+            Ok(url::Host::Ipv4(address)) => Self::Address(address.into()),
+            Ok(url::Host::Ipv6(address)) => Self::Address(address.into()),
+            Ok(url::Host::Domain(name)) => Self::Name(name),
+            Err(_) => Self::Name(text.to_ascii_lowercase()),
+        }
+    }
+
+    /// Whether it is known to be local without asking anybody. What a name leads to is another question.
+    pub fn is_local(&self) -> bool {
+        match self {
+            Self::Address(address) => is_local(*address),
+            Self::Name(name) => {
+                let name = name.trim_end_matches('.');
+                name == "localhost" || name.ends_with(".localhost")
+            }
+        }
+    }
+}
+
+/// Whether an address is of this machine or of its own network link.
+pub fn is_local(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(address) => is_local_v4(address),
+        IpAddr::V6(address) => {
+            address.is_loopback()
+                || address.is_unspecified()
+                || address.is_unicast_link_local()
+                || embedded(address).is_some_and(is_local_v4)
+        }
+    }
+}
+
+/// The whole of 0.0.0.0/8 is "this host" or "this network".
+fn is_local_v4(address: Ipv4Addr) -> bool {
+    address.is_loopback() || address.is_link_local() || address.octets()[0] == 0
+}
+
+/// The IPv4 address that an IPv6 address stands for: mapped, compatible, translated (NAT64) or tunnelled (6to4).
+fn embedded(address: Ipv6Addr) -> Option<Ipv4Addr> {
+    let [a, b, c, d] = match address.segments() {
+        [0, 0, 0, 0, 0, 0 | 0xffff, high, low]
+        | [0, 0, 0, 0, 0xffff, 0, high, low]
+        | [0x64, 0xff9b, 0, 0, 0, 0, high, low]
+        | [0x2002, high, low, ..] => [high.to_be_bytes(), low.to_be_bytes()].concat().try_into().ok()?,
+        _ => return None,
+    };
+    Some(Ipv4Addr::new(a, b, c, d))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn local_hosts_are_known_however_they_are_spelled() {
+        for local in [
+            "localhost",
+            "LOCALHOST",
+            "localhost.",
+            "a.localhost",
+            "a.b.LocalHost.",
+            "127.0.0.1",
+            "127.0.0.1.",
+            "127.255.3.4",
+            "127.1",
+            "127.0.1",
+            "0x7f.1",
+            "0x7f000001",
+            "0177.0.0.1",
+            "017700000001",
+            "2130706433",
+            "0",
+            "0.0.0.0",
+            "0.1.2.3",
+            "169.254.169.254",
+            "0xa9fea9fe",
+            "2852039166",
+            "[::1]",
+            "[::]",
+            "[0:0:0:0:0:0:0:1]",
+            "[fe80::1]",
+            "[febf::1]",
+            "[::ffff:127.0.0.1]",
+            "[::ffff:a9fe:a9fe]",
+            "[::127.0.0.1]",
+            "[::ffff:0:127.0.0.1]",
+            "[64:ff9b::169.254.169.254]",
+            "[2002:7f00:1::]",
+        ] {
+            assert!(Host::read(local).is_local(), "{local}");
+        }
+    }
+
+    #[test]
+    fn other_hosts_are_none() {
+        for other in [
+            "git.example.com",
+            "localhost.example.com",
+            "notlocalhost",
+            "local.host",
+            "10.0.0.1",
+            "192.168.1.1",
+            "172.16.0.1",
+            "126.255.255.255",
+            "128.0.0.1",
+            "169.253.1.1",
+            "1.0.0.0",
+            "[2001:db8::1]",
+            "[fc00::1]",
+            "[fec0::1]",
+            "[::ffff:10.0.0.1]",
+            "[64:ff9b::808:808]",
+            "[2002:0a00:1::]",
+            "127.0.0.1.example.com",
+        ] {
+            assert!(!Host::read(other).is_local(), "{other}");
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! Looking up a server before git does, so that no name leads to where no address may.
+
+use std::io;
+use std::net::IpAddr;
+use std::time::Duration;
+
+use tokio::net::lookup_host;
+use tokio::time::timeout;
+
+use crate::address::{self, Host};
+
+/// Where something listens.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Server {
+    /// The host as a URL has it.
+    pub host: String,
+    /// The port.
+    pub port: u16,
+}
+
+/// A server and the only addresses at which git is to look for it.
+///
+/// Without it, a name could lead elsewhere when git asks for it than when we did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pin {
+    /// The server; its host is a name.
+    pub server: Server,
+    /// Its addresses.
+    pub addresses: Vec<IpAddr>,
+}
+
+/// Why nobody may or can go to a server.
+#[derive(Debug, thiserror::Error)]
+pub enum LookupError {
+    /// It is local, as everybody can see.
+    #[error(
+        "the host '{host}' is the controller's own machine or on its network link, and objects may not lead there: use \
+         another address, or start the controller with --allow-local-addresses"
+    )]
+    Local {
+        /// The host.
+        host: String,
+    },
+    /// Its name leads to a local address.
+    #[error(
+        "the host '{host}' has the address {address}, which is the controller's own machine or on its network link, and \
+         objects may not lead there: use another address, or start the controller with --allow-local-addresses"
+    )]
+    LeadsToLocal {
+        /// The host.
+        host: String,
+        /// The address.
+        address: IpAddr,
+    },
+    /// It cannot be found.
+    #[error("cannot find the address of the host '{host}'")]
+    Unknown {
+        /// The host.
+        host: String,
+        /// Why.
+        #[source]
+        cause: io::Error,
+    },
+}
+
+impl LookupError {
+    /// Whether it is about a place where nobody may go, rather than one that cannot be found.
+    pub fn is_refusal(&self) -> bool {
+        matches!(self, Self::Local { .. } | Self::LeadsToLocal { .. })
+    }
+}
+
+impl Server {
+    /// Looks a server up, which may take so long; nothing is to be pinned where the host is an address.
+    ///
+    /// # Errors
+    ///
+    /// When one of its addresses is local, or there is none.
+    pub async fn look_up(&self, patience: Duration) -> Result<Option<Pin>, LookupError> {
+        let host = Host::read(&self.host);
+        if host.is_local() {
+            return Err(LookupError::Local { host: self.host.clone() });
+        }
+        let Host::Name(name) = host else { return Ok(None) };
+        let unknown = |cause| LookupError::Unknown { host: self.host.clone(), cause };
+        let found = timeout(patience, lookup_host((name.as_str(), self.port))).await;
+        let found = found.map_err(|_| unknown(io::ErrorKind::TimedOut.into()))?.map_err(unknown)?;
+        self.pin(found.map(|place| place.ip())).map(Some)
+    }
+
+    /// Pins it to what its name leads to.
+    fn pin(&self, found: impl Iterator<Item = IpAddr>) -> Result<Pin, LookupError> {
+        let mut addresses: Vec<IpAddr> = Vec::new();
+        for address in found {
+            if address::is_local(address) {
+                return Err(LookupError::LeadsToLocal { host: self.host.clone(), address });
+            }
+            if !addresses.contains(&address) {
+                addresses.push(address);
+            }
+        }
+        if addresses.is_empty() {
+            let cause = io::ErrorKind::NotFound.into();
+            return Err(LookupError::Unknown { host: self.host.clone(), cause });
+        }
+        Ok(Pin { server: self.clone(), addresses })
+    }
+}
+
+impl Pin {
+    /// The values of git's `http.curloptResolve`: curl takes a name with the dot at its end for another one.
+    pub(super) fn to_settings(&self) -> Vec<String> {
+        let Self { server: Server { host, port }, addresses } = self;
+        let places: Vec<String> = addresses
+            .iter()
+            .map(|address| match address {
+                IpAddr::V4(address) => address.to_string(),
+                IpAddr::V6(address) => format!("[{address}]"),
+            })
+            .collect();
+        let name = host.trim_end_matches('.');
+        [name.to_owned(), format!("{name}.")]
+            .into_iter()
+            .map(|name| format!("{name}:{port}:{}", places.join(",")))
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn server(host: &str) -> Server {
+        Server { host: host.to_owned(), port: 80 }
+    }
+
+    #[tokio::test]
+    async fn a_local_server_is_refused_and_an_address_needs_no_pin() {
+        let patience = Duration::from_secs(5);
+        for host in ["localhost", "127.1", "[::1]", "169.254.169.254"] {
+            let error = server(host).look_up(patience).await.unwrap_err();
+            assert!(matches!(error, LookupError::Local { .. }) && error.is_refusal(), "{error}");
+            assert!(
+                error.to_string().contains(host) && error.to_string().contains("--allow-local-addresses")
+            );
+        }
+        assert_eq!(server("192.0.2.1").look_up(patience).await.unwrap(), None);
+        let error = server("nowhere.invalid").look_up(patience).await.unwrap_err();
+        assert!(matches!(error, LookupError::Unknown { .. }) && !error.is_refusal(), "{error}");
+    }
+
+    #[test]
+    fn one_local_address_among_others_is_enough() {
+        let pin = |text: &str| server("git.example").pin(text.split(' ').map(|one| one.parse().unwrap()));
+        let addresses = pin("192.0.2.1 2001:db8::1 192.0.2.1").unwrap().addresses;
+        assert_eq!(addresses.len(), 2);
+        for (found, address) in
+            [("192.0.2.1 127.0.0.1", "127.0.0.1"), ("::ffff:169.254.1.1", "::ffff:169.254.1.1")]
+        {
+            let error = pin(found).unwrap_err();
+            let begin = format!("the host 'git.example' has the address {address}, which is");
+            assert!(error.to_string().starts_with(&begin) && error.is_refusal(), "{error}");
+        }
+        assert!(server("git.example").pin([].into_iter()).is_err());
+    }
+
+    #[test]
+    fn a_pin_is_what_curl_reads() {
+        let addresses = vec!["192.0.2.1".parse().unwrap(), "2001:db8::1".parse().unwrap()];
+        let pin = Pin { server: server("git.example."), addresses };
+        assert_eq!(
+            pin.to_settings(),
+            ["git.example:80:192.0.2.1,[2001:db8::1]", "git.example.:80:192.0.2.1,[2001:db8::1]"]
+        );
+    }
+}

@@ -1,0 +1,311 @@
+//! What a look at the files found that a person should hear of: a condition beside Flux's, and an event when it changes.
+//!
+//! The condition's message ends in a short name of the set of problems, so that whoever reads it later, in another
+//! process perhaps, knows whether the set has changed since. A line that only moved is the same problem.
+
+use jiff::Timestamp;
+use sha2::{Digest, Sha256};
+use tagboat_api::{Condition, Reason};
+
+use super::report::Report;
+use super::request::UnusableImage;
+use super::run::Run;
+use crate::objects::{Event, EventType};
+use crate::reconcile::conditions::ConditionStatus::{False, True};
+use crate::reconcile::conditions::ConditionType::MarkersResolved;
+use crate::reconcile::conditions::{self, Draft};
+use crate::update::UpdatePlan;
+
+/// How many problems a message names.
+const NAMED: usize = 3;
+
+/// The longest words about one problem, in bytes: an event takes a kilobyte.
+const LONGEST: usize = 280;
+
+/// What is said where there is no problem.
+const ALL_GOOD: &str = "every marker that concerns the automation is resolved";
+
+/// What stands before the name of a set.
+const SET: &str = " (set ";
+
+/// The problems of a look at the files.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Findings {
+    problems: Vec<Problem>,
+}
+
+/// A marker that has no effect, a marked file that cannot be read, or an image that cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Problem {
+    file: String,
+    line: usize,
+    words: String,
+}
+
+/// That the set of problems has changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct News {
+    /// What is to be announced.
+    pub event: Event,
+    /// What tells this change from all others of the object.
+    pub key: String,
+}
+
+impl Findings {
+    /// The problems that a plan met, and the images that could not be used in it.
+    pub fn of(plan: &UpdatePlan, unusable: &[UnusableImage]) -> Self {
+        let images =
+            unusable.iter().map(|image| Problem { file: String::new(), line: 0, words: image.to_string() });
+        let markers = plan.unresolved().filter_map(|marker| {
+            let words = format!("{}: {}", marker.setter, marker.outcome.complaint()?);
+            Some(Problem { file: marker.file.clone(), line: marker.line, words })
+        });
+        let files = plan.unparsable.iter().map(|unparsable| Problem {
+            file: unparsable.file.clone(),
+            line: unparsable.place().0,
+            words: unparsable.complaint(),
+        });
+        let mut problems: Vec<Problem> = images.chain(markers).chain(files).collect();
+        problems.sort();
+        Self { problems }
+    }
+
+    /// How many problems there are.
+    pub fn count(&self) -> usize {
+        self.problems.len()
+    }
+
+    /// All problems, a line each.
+    pub fn lines(&self) -> impl Iterator<Item = String> {
+        self.problems.iter().map(Problem::line)
+    }
+
+    /// How many there are, the first of them, and the name of the set.
+    fn message(&self) -> String {
+        let Some(set) = self.set() else { return ALL_GOOD.to_owned() };
+        let named: Vec<String> = self.lines().take(NAMED).collect();
+        let rest = match self.count().saturating_sub(NAMED) {
+            0 => String::new(),
+            more => format!("; and {more} more"),
+        };
+        let problems = if self.count() == 1 { "problem" } else { "problems" };
+        format!("{} {problems}: {}{rest}{SET}{set})", self.count(), named.join("; "))
+    }
+
+    /// The name of the set, where there is a problem. In which lines they stand makes no difference.
+    fn set(&self) -> Option<String> {
+        if self.problems.is_empty() {
+            return None;
+        }
+        let mut parts: Vec<(&str, &str)> =
+            self.problems.iter().map(|problem| (problem.file.as_str(), problem.words.as_str())).collect();
+        parts.sort_unstable();
+        let mut hash = Sha256::new();
+        for part in parts.iter().flat_map(|(file, words)| [file, words]) {
+            hash.update(part.len().to_le_bytes());
+            hash.update(part);
+        }
+        Some(hash.finalize()[..4].iter().map(|byte| format!("{byte:02x}")).collect())
+    }
+}
+
+impl Problem {
+    fn line(&self) -> String {
+        let text = match self.file.as_str() {
+            "" => self.words.clone(),
+            file => format!("{file}:{}: {}", self.line, self.words),
+        };
+        let escape = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.to_string() };
+        let mut text: String = text.chars().map(escape).collect();
+        if text.len() > LONGEST {
+            text.truncate(text.floor_char_boundary(LONGEST));
+            text.push('…');
+        }
+        text
+    }
+}
+
+impl News {
+    /// The same as a warning, if it is about problems.
+    pub fn as_warning(mut self) -> Self {
+        if self.event.reason == Reason::MarkersUnresolved.to_string() {
+            self.event.type_ = EventType::Warning;
+        }
+        self
+    }
+}
+
+impl Report {
+    /// Adds what a look at the files found. Where nobody looked, what an earlier look found stays as it is.
+    pub fn noting(mut self, findings: Option<&Findings>, run: &Run, now: Timestamp) -> Self {
+        let Some(findings) = findings else { return self };
+        let stored = &self.status.conditions;
+        let before = conditions::find(stored, MarkersResolved);
+        let (status, reason) = match findings.count() {
+            0 => (True, Reason::MarkersResolved),
+            _ => (False, Reason::MarkersUnresolved),
+        };
+        let message = findings.message();
+        let (set, set_before) = (findings.set(), before.and_then(set_of));
+        if set.as_deref() != set_before {
+            let since = before.map(|before| before.last_transition_time.0.to_string()).unwrap_or_default();
+            let key = format!("markers {since} {}", set.unwrap_or_default());
+            let (reason, message) = (reason.to_string(), message.clone());
+            self.news = Some(News { event: Event { type_: EventType::Normal, reason, message }, key });
+        }
+        let mut draft = Draft::new(stored, run.generation);
+        draft.set(MarkersResolved, status, reason, &message);
+        self.status.conditions = draft.settle(stored, now);
+        self
+    }
+}
+
+/// The name of the set that a condition speaks of.
+fn set_of(condition: &Condition) -> Option<&str> {
+    let (_, set) = condition.message.strip_suffix(')')?.rsplit_once(SET)?;
+    (condition.status == False.to_string()).then_some(set)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::git::outcome::Outcome;
+    use crate::reconcile::automation::conclusion::{Conclusion, Stage, Stop};
+    use crate::reconcile::automation::event::UP_TO_DATE;
+    use crate::reconcile::automation::run::tests::{run, short, status};
+    use crate::reconcile::conditions::ConditionType::Ready;
+    use crate::update::{MarkerOutcome, MarkerReport, PolicyName};
+
+    fn now() -> Timestamp {
+        "2026-01-01T00:00:05Z".parse().unwrap()
+    }
+
+    fn marker(text: &str) -> MarkerReport {
+        let (place, outcome) = text.split_once(' ').unwrap();
+        let (file, line) = place.split_once(':').unwrap();
+        MarkerReport {
+            file: file.to_owned(),
+            line: line.parse().unwrap(),
+            object: Default::default(),
+            setter: "n:p:tag".to_owned(),
+            policy: PolicyName { namespace: "n".to_owned(), name: "p".to_owned() },
+            value: None,
+            outcome: match outcome {
+                "unknown" => MarkerOutcome::UnknownPolicy,
+                "empty" => MarkerOutcome::PolicyWithoutImage,
+                "stray" => MarkerOutcome::NotOnScalar,
+                "elsewhere" => MarkerOutcome::OtherNamespace,
+                _ => MarkerOutcome::Current,
+            },
+        }
+    }
+
+    fn findings(markers: &[&str]) -> Findings {
+        let markers = markers.iter().map(|text| marker(text)).collect();
+        Findings::of(&UpdatePlan { markers, ..UpdatePlan::default() }, &[])
+    }
+
+    #[test]
+    fn what_is_worth_saying_is_counted_and_the_first_three_are_named() {
+        assert_eq!(findings(&["a:1 current", "a:2 elsewhere"]).message(), ALL_GOOD);
+        let one = findings(&["a:1 current", "a:2 unknown"]).message();
+        assert!(one.starts_with("1 problem: a:2: n:p:tag: there is no such ImagePolicy (set "), "{one}");
+        let four = findings(&["d:1 stray", "c:10 empty", "c:9 unknown", "b:1 unknown"]).message();
+        let places: Vec<&str> = four.split("; ").map(|part| part.split(": n:p").next().unwrap()).collect();
+        assert_eq!(places[..3], ["4 problems: b:1", "c:9", "c:10"]);
+        assert!(places[3].starts_with("and 1 more (set ") && places.len() == 4, "{four}");
+    }
+
+    #[test]
+    fn a_message_is_bounded_and_stands_on_one_line() {
+        let long = format!("{}\n{}:1 unknown", "é".repeat(500), "x".repeat(2000));
+        let message = findings(&[&long, &long, &long, &long]).message();
+        assert!(message.len() < 1024 && !message.contains('\n'), "{} {message}", message.len());
+        let short = findings(&["a\nb:1 unknown"]).message();
+        assert!(short.starts_with("1 problem: a\\nb:1: "), "{short}");
+    }
+
+    #[test]
+    fn the_set_is_what_is_wrong_where_and_not_in_which_line() {
+        let base = findings(&["a:1 unknown", "b:1 unknown", "c:1 stray", "d:1 stray"]).set();
+        for (markers, is_same) in [
+            (&["d:4 stray", "a:9 unknown", "b:8 unknown", "c:7 stray"][..], true),
+            (&["a:1 unknown", "b:1 unknown", "c:1 stray", "e:1 stray"], false),
+            (&["a:1 unknown", "b:1 unknown", "c:1 stray", "d:1 empty"], false),
+            (&["a:1 unknown", "b:1 unknown", "c:1 stray", "d:1 stray", "d:2 stray"], false),
+            (&["a:1 unknown", "b:1 unknown", "c:1 stray"], false),
+            (&[], false),
+        ] {
+            assert_eq!(findings(markers).set() == base, is_same, "{markers:?}");
+        }
+    }
+
+    #[test]
+    fn the_condition_stays_until_somebody_looks_and_each_change_is_news_once() {
+        let done = Conclusion::Success { outcome: Outcome::NothingNew, policies: [].into() };
+        let stopped = |stage| {
+            Conclusion::Failure(Stop { stage, reason: Reason::GitOperationFailed, message: "x".to_owned() })
+        };
+        let mut before = status(&[(Ready, True, Reason::Succeeded, UP_TO_DATE)]);
+        let mut keys = Vec::new();
+        for (markers, conclusion, condition, news) in [
+            (None, &done, "", None),
+            (Some(&[][..]), &done, "True MarkersResolved every", None),
+            (Some(&["a:1 unknown"]), &done, "False MarkersUnresolved 1 problem: a:1", Some("1 problem: a:1")),
+            (Some(&["a:1 unknown"]), &done, "False MarkersUnresolved 1 problem: a:1", None),
+            (None, &stopped(Stage::Checkout), "False MarkersUnresolved 1 problem: a:1", None),
+            (Some(&["a:2 unknown"]), &done, "False MarkersUnresolved 1 problem: a:2", None),
+            (None, &done, "False MarkersUnresolved 1 problem: a:2", None),
+            // A run that fails behind its look at the files has looked.
+            (
+                Some(&["b:2 unknown"]),
+                &stopped(Stage::Push),
+                "False MarkersUnresolved 1 problem: b:2",
+                Some("1 problem: b:2"),
+            ),
+            (Some(&[]), &done, "True MarkersResolved every", Some("every")),
+            (Some(&["b:2 unknown"]), &done, "False MarkersUnresolved 1 problem: b:2", Some("1 problem: b:2")),
+        ] {
+            let looked = markers.map(findings);
+            let now = now() + jiff::SignedDuration::from_secs(keys.len() as i64);
+            let report = run(1).report(&before, conclusion, now).noting(looked.as_ref(), &run(1), now);
+            let found = short(&report.status.conditions);
+            let found = found.iter().find_map(|one| one.strip_prefix("MarkersResolved="));
+            assert!(found.unwrap_or_default().starts_with(condition), "{markers:?} {found:?}");
+            assert_eq!(found.is_none(), condition.is_empty());
+            assert_eq!(report.news.is_some(), news.is_some(), "{markers:?}");
+            if let Some(told) = report.news {
+                assert!(told.event.message.starts_with(news.unwrap()), "{told:?}");
+                assert_eq!(told.event.type_, EventType::Normal);
+                let is_bad = !told.event.message.starts_with("every");
+                keys.push(told.key.clone());
+                assert_eq!(told.as_warning().event.type_ == EventType::Warning, is_bad);
+            }
+            assert!(!report.event.message.contains("problem"));
+            before = report.status;
+        }
+        assert_eq!(keys.len(), 4);
+        keys.sort();
+        keys.dedup();
+        assert_eq!(keys.len(), 4, "{keys:?}");
+    }
+
+    #[test]
+    fn the_condition_stands_among_those_of_others() {
+        let done = Conclusion::Success { outcome: Outcome::NothingNew, policies: [].into() };
+        let mut before = status(&[(Ready, True, Reason::Succeeded, UP_TO_DATE)]);
+        for (type_, generation) in [("Audited", 1), ("Newer", 9)] {
+            let theirs = Condition {
+                type_: type_.to_owned(),
+                observed_generation: Some(generation),
+                ..before.conditions[0].clone()
+            };
+            before.conditions.push(theirs);
+        }
+        let report = run(1).report(&before, &done, now()).noting(Some(&findings(&[])), &run(1), now());
+        let types: Vec<&str> =
+            report.status.conditions.iter().map(|condition| condition.type_.as_str()).collect();
+        // As Flux would sort them.
+        assert_eq!(types, ["Ready", "Newer", "Audited", "MarkersResolved"]);
+    }
+}

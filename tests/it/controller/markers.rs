@@ -1,0 +1,140 @@
+//! What is said of markers that have no effect: a condition beside Flux's, and one event a change.
+
+use kube::core::DynamicObject;
+use serde_json::{Value, json};
+
+use super::scene::{Kind, Scene, condition, kstatus};
+use crate::support::content::{file, removed};
+
+fn markers(status: &Value) -> Value {
+    condition(status, "MarkersResolved").cloned().unwrap_or_default()
+}
+
+/// Waits until the condition's message begins in some way, and gives the status.
+async fn said(scene: &Scene, message: &str) -> Value {
+    let is = |object: &DynamicObject| {
+        let said = &markers(&object.data["status"])["message"];
+        kstatus(object) == "Current" && said.as_str().is_some_and(|said| said.starts_with(message))
+    };
+    scene.until("app", message, is).await
+}
+
+/// The events about markers alone, as `TYPE REASON: MESSAGE`.
+async fn events(scene: &Scene) -> Vec<String> {
+    let mut events = scene.events("app").await;
+    events.retain(|event| event.contains(" Markers"));
+    events
+}
+
+/// Asks for a run and waits until it is over.
+async fn run_once(scene: &Scene, token: &str) -> Value {
+    scene.request("app", token).await;
+    let is = |object: &DynamicObject| object.data["status"]["lastHandledReconcileAt"] == token;
+    scene.until("app", "asked", is).await
+}
+
+const GOOD: &str = "every marker that concerns the automation is resolved";
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_wrong_with_markers_is_a_condition_and_an_event_a_change() {
+    let scene = Scene::new(&["app"]).await;
+    let namespace = scene.cluster.namespace();
+    let marked = |setter: &str| format!("a: 1 # {{\"$imagepolicy\": \"{setter}\"}}\n");
+    let apps = [
+        file("apps/a.yaml", marked(&format!("{namespace}:nowhere"))),
+        file("apps/b.yaml", format!("{}{}", marked(&format!("{namespace}:app:size")), marked("elsewhere:x"))),
+        file("apps/c.yaml", format!("- a: 1\n b: [\n{}", marked(&format!("{namespace}:app")))),
+        file("apps/d.yaml", format!("# {{\"$imagepolicy\": \"{namespace}:app\"}}\na: 1\n")),
+    ];
+    scene.repository.commit("main", "Apps", &apps);
+    let controller = scene.controller().start();
+    let status = said(&scene, "4 problems: ").await;
+    let found = markers(&status);
+    assert_eq!((&found["status"], &found["reason"]), (&json!("False"), &json!("MarkersUnresolved")));
+    assert_eq!(found["observedGeneration"], 1);
+    let message = found["message"].as_str().unwrap().to_owned();
+    let places = [
+        "4 problems: apps/a.yaml:1: ".to_owned(),
+        format!("; apps/b.yaml:1: {namespace}:app:size: "),
+        "; apps/c.yaml:".to_owned(),
+        "; and 1 more (set ".to_owned(),
+    ];
+    let found_at: Vec<Option<usize>> = places.iter().map(|place| message.find(place)).collect();
+    assert!(found_at.is_sorted() && found_at.iter().all(Option::is_some), "{message}");
+    // Ready is what it is in Flux, and stands first.
+    assert_eq!(status["conditions"][0]["message"], "repository up-to-date");
+    assert_eq!(events(&scene).await, [format!("Normal MarkersUnresolved: {message}")]);
+
+    // Neither another look, nor one that is spared, nor another process says it again.
+    assert_eq!(markers(&run_once(&scene, "1").await), found);
+    controller.end().await;
+    let mut beginning = scene.controller();
+    beginning.options.run.warns_of_markers = true;
+    let controller = beginning.start();
+    assert_eq!(markers(&run_once(&scene, "2").await), found);
+    // A failure before the look leaves it as it is.
+    scene.patch(Kind::Automation, "app", &json!({"spec": {"sourceRef": {"name": "nowhere"}}})).await;
+    assert_eq!(markers(&scene.not_ready("app", "SourceManagerFailed").await), found);
+    scene.patch(Kind::Automation, "app", &json!({"spec": {"sourceRef": {"name": "fleet"}}})).await;
+    scene.ready("app").await;
+    assert_eq!(events(&scene).await.len(), 1);
+
+    // The fourth becomes another one: the same count and the same first three.
+    let stray = [
+        removed("apps/d.yaml"),
+        file("apps/e.yaml", format!("# {{\"$imagepolicy\": \"{namespace}:app\"}}\na: 1\n")),
+    ];
+    scene.repository.commit("main", "Stray", &stray);
+    let changed = markers(&run_once(&scene, "3").await)["message"].as_str().unwrap().to_owned();
+    assert!(changed.starts_with("4 problems: ") && changed != message, "{changed}");
+    assert_eq!(events(&scene).await[1..], [format!("Warning MarkersUnresolved: {changed}")]);
+
+    // They go.
+    let gone = ["a", "b", "c", "e"].map(|name| removed(format!("apps/{name}.yaml")));
+    scene.repository.commit("main", "Better", &gone);
+    let status = run_once(&scene, "4").await;
+    assert_eq!((&markers(&status)["status"], &markers(&status)["message"]), (&json!("True"), &json!(GOOD)));
+    assert_eq!(events(&scene).await[2..], [format!("Normal MarkersResolved: {GOOD}")]);
+    controller.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_policy_without_an_image_that_can_be_used_is_worth_saying() {
+    let scene = Scene::new(&["app"]).await;
+    let status = json!({"status": {"latestRef": {"name": "Not An Image", "tag": "1"}}});
+    let patch = kube::api::Patch::Merge(status);
+    scene.api(Kind::Policy).patch_status("app", &Default::default(), &patch).await.unwrap();
+    let controller = scene.controller().start();
+    let status = said(&scene, "2 problems: ImagePolicy ").await;
+    let message = markers(&status)["message"].as_str().unwrap().to_owned();
+    assert!(message.contains("Not An Image") && message.contains("; fleet.yaml:1: "), "{message}");
+    scene.choose("app", "2.0.0").await;
+    scene.lands("app", "2.0.0").await;
+    said(&scene, GOOD).await;
+    assert_eq!(events(&scene).await.len(), 2);
+    controller.end().await;
+}
+
+/// While nothing changes, only the time of the run is written; and what is missing a policy heals with it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_problem_that_stays_is_written_once_and_goes_with_its_cause() {
+    let scene = Scene::new(&["app"]).await;
+    let line = format!("a: 1.0.0 # {{\"$imagepolicy\": \"{}:late:tag\"}}\n", scene.cluster.namespace());
+    scene.repository.commit("main", "Late", &[file("late.yaml", line)]);
+    let spec = json!({"spec": {"interval": "1s", "policySelector": null}});
+    scene.patch(Kind::Automation, "app", &spec).await;
+    let controller = scene.controller().start();
+    let before = said(&scene, "1 problem: late.yaml:1: ").await;
+    let time = &before["lastAutomationRunTime"];
+    let mut after = scene
+        .until("app", "run again", |object| object.data["status"]["lastAutomationRunTime"] != *time)
+        .await;
+    after["lastAutomationRunTime"] = time.clone();
+    assert_eq!(after, before);
+    scene.create_policy("late", "1.0.0").await;
+    said(&scene, GOOD).await;
+    controller.end().await;
+    let events = events(&scene).await;
+    assert!(events.len() == 2 || events.len() == 3, "{events:?}");
+    assert!(events.last().unwrap().starts_with("Normal MarkersResolved: "), "{events:?}");
+}
