@@ -205,3 +205,25 @@ async fn a_shadow_agrees_with_a_controller_on_all_members() {
     let counts = ["commits", "agreed", "differed", "missed"].map(|name| end[name].as_u64().unwrap());
     assert_eq!(counts, [3, 3, 0, 0], "{:#?}", pod.lines());
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_shadow_looks_at_the_push_branch_as_soon_as_there_is_one() {
+    let scene = Scene::new(&["app"]).await;
+    hurry(&scene, "app").await;
+    scene.patch(Kind::Automation, "app", &json!({"spec": {"git": {"push": {"branch": "auto"}}}})).await;
+    scene.choose("app", "2.0.0").await;
+    let mut pod = shadow(&scene).await;
+    says(&pod, "would push a commit", 1).await;
+    let line = line(scene.cluster.namespace(), "app", "2.0.0");
+    scene.repository.move_branch("auto", &scene.repository.id("main").unwrap());
+    scene.repository.commit("auto", "Not ours", &[file("fleet.yaml", line)]);
+    says(&pod, "another controller pushed the same", 1).await;
+    // What is merged is old news.
+    scene.repository.move_branch("main", &scene.repository.id("auto").unwrap());
+    scene.repository.delete_branch("auto");
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    assert_eq!(pod.terminate().0, Some(0));
+    let end = says(&pod, "the comparison with the other controller ends", 1).await;
+    let counts = ["commits", "agreed", "differed", "missed"].map(|name| end[name].as_u64().unwrap());
+    assert_eq!(counts, [1, 1, 0, 0], "{:#?}", pod.lines());
+}
