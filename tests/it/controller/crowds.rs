@@ -68,7 +68,7 @@ async fn twenty_automations_land_beside_a_person_who_pushes_all_the_time() {
             let mut made = Vec::new();
             while !is_over.load(Ordering::Relaxed) {
                 let note = file("notes.txt", format!("{}\n", made.len()));
-                made.push(scene.repository.commit("main", "A person's", &[note]));
+                made.push(scene.repository.commit_beside_others("main", "A person's", &[note]));
                 std::thread::sleep(Duration::from_millis(200));
             }
             made

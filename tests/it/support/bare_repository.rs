@@ -97,7 +97,33 @@ impl BareRepository {
         commits: impl IntoIterator<Item = (&'a str, &'a [Change])>,
     ) -> String {
         let reference = format!("refs/heads/{branch}");
-        let mut parent = self.id(&reference);
+        self.import(&reference, self.id(&reference), commits)
+    }
+
+    /// Commits as a person does beside whom others push: anew on their tip where they were faster.
+    pub(crate) fn commit_beside_others(&self, branch: &str, message: &str, changes: &[Change]) -> String {
+        let reference = format!("refs/heads/{branch}");
+        loop {
+            let parent = self.id(&reference).expect("the branch is there");
+            let own = "refs/person/next";
+            self.git(["update-ref", own, &parent]);
+            let commit = self.import(own, Some(parent.clone()), [(message, changes)]);
+            let moved = run(git(&self.path).args(["update-ref", &reference, &commit, &parent]));
+            if moved.status == Some(0) {
+                self.git(["update-ref", "-d", own]);
+                return commit;
+            }
+        }
+    }
+
+    /// Makes commits on top of one, and gives the id of the last, to which the reference points then.
+    #[track_caller]
+    fn import<'a>(
+        &self,
+        reference: &str,
+        mut parent: Option<String>,
+        commits: impl IntoIterator<Item = (&'a str, &'a [Change])>,
+    ) -> String {
         let mut stream = Vec::new();
         for (message, changes) in commits {
             stream.extend(
@@ -114,7 +140,7 @@ impl BareRepository {
             stream.push(b'\n');
         }
         output(git(&self.path).args(["fast-import", "--quiet", "--date-format=raw"]), &stream);
-        self.id(&reference).expect("a commit was made")
+        self.id(reference).expect("a commit was made")
     }
 
     /// Lets a branch point to any commit, also backwards.
