@@ -37,6 +37,7 @@ struct Families {
     errors: Family<ControllerLabels, Counter>,
     runs: Family<RunLabels, Counter>,
     git: Family<GitLabels, Histogram>,
+    fetched: Counter,
     pushes_retried: Counter,
     files_scanned: Counter,
     unresolved: Family<ObjectLabels, Gauge>,
@@ -119,6 +120,7 @@ impl Default for Metrics {
             errors: Family::default(),
             runs: Family::default(),
             git: Family::new_with_constructor(|| histogram(GIT)),
+            fetched: Counter::default(),
             pushes_retried: Counter::default(),
             files_scanned: Counter::default(),
             unresolved: Family::default(),
@@ -148,6 +150,12 @@ impl Default for Metrics {
             "The duration in seconds of a call of git",
             Unit::Seconds,
             families.git.clone(),
+        );
+        registry.register_with_unit(
+            "tagboat_git_fetched",
+            "Bytes by which fetches made mirrors larger",
+            Unit::Bytes,
+            families.fetched.clone(),
         );
         registry.register(
             "tagboat_pushes_retried",
@@ -208,6 +216,11 @@ impl Metrics {
     /// Takes note of a call of git.
     pub fn git_called(&self, operation: &'static str, duration: Duration) {
         self.families.git.get_or_create(&GitLabels { operation }).observe(duration.as_secs_f64());
+    }
+
+    /// Takes note of what a fetch brought.
+    pub fn fetched(&self, bytes: u64) {
+        self.families.fetched.inc_by(bytes);
     }
 
     /// Takes note of a lost race.
@@ -273,6 +286,7 @@ mod tests {
         metrics.run_ended(RunOutcome::pushed);
         metrics.git_called("push", Duration::from_secs(1));
         metrics.push_retried();
+        metrics.fetched(300);
         metrics.looked(&labels("a"), 3, 2);
         metrics.would_have_committed();
         metrics.compared(ShadowOutcome::agreed);
@@ -285,6 +299,7 @@ mod tests {
             r#"tagboat_runs_total{outcome="pushed"} 1"#,
             r#"tagboat_git_operation_duration_seconds_count{operation="push"} 1"#,
             "tagboat_pushes_retried_total 1",
+            "tagboat_git_fetched_bytes_total 300",
             "tagboat_files_scanned_total 3",
             "tagboat_shadow_commits_total 1",
             r#"tagboat_shadow_comparisons_total{outcome="agreed"} 1"#,

@@ -30,7 +30,7 @@ use tokio::time::{sleep_until, timeout};
 use crate::git::{Keyring, Oversight, Places, StopSignal, Writer, WriterOptions};
 use crate::metrics::Metrics;
 use crate::objects::ObjectName;
-use crate::objects::cluster::{Announcer, ClusterObjects, Notifier, Scope};
+use crate::objects::cluster::{Announcer, ClusterError, ClusterObjects, Notifier, Scope};
 use crate::reconcile::automation::login::LoginOptions;
 use crate::reconcile::automation::source::CrossNamespace;
 use leadership::Candidate;
@@ -42,11 +42,15 @@ use work::{RunIds, Shared};
 pub use leadership::{Election, lease_name};
 pub use queue::RetryDelays;
 
-/// How long runs that are under way at the end may go on.
-const FINISHING: Duration = Duration::from_secs(5);
+/// How long runs that are under way at the end may go on. This and what follows must fit into the ten seconds that the
+/// Deployments of Flux give a pod to end.
+const FINISHING: Duration = Duration::from_secs(3);
 
 /// How long runs that have been told to stop may take to do so; git processes get two seconds for it.
 const STOPPING: Duration = Duration::from_secs(3);
+
+/// How long each of the last things may take: mirrors that are still tidied, and giving the Lease back.
+const PARTING: Duration = Duration::from_secs(1);
 
 /// What is said at the beginning where nothing is written.
 const SHADOWING: &str = "a dry run: looking at automations, writing nothing";
@@ -138,39 +142,39 @@ pub async fn run(
     watching.spawn(watches::policies(shared.clone(), options.scope.clone()));
     watching.spawn(watches::git_repositories(shared.clone(), options.scope));
     let mut candidate = election.map(|election| Candidate::new(client, election));
-    let ready = async {
-        if let Some(candidate) = &mut candidate {
-            candidate.win(&stop).await;
+    let leads = async {
+        match &mut candidate {
+            Some(candidate) => candidate.win(&stop).await,
+            None => {}
         }
-        let objects = &shared.objects;
-        tokio::join!(
-            objects.automations.complete(),
-            objects.policies.complete(),
-            objects.git_repositories.complete(),
-        );
     };
-    let is_ready = tokio::select! {
-        () = ready => true,
+    let is_leader = tokio::select! {
+        () = leads => true,
         () = &mut end => false,
     };
     let mut lost = None;
-    if is_ready {
+    if is_leader {
         metrics.set_leader(!options.is_shadow);
-        tracing::info!("{}", if options.is_shadow { SHADOWING } else { "carrying out automations" });
         let mut dispatcher = Dispatcher {
             shared: shared.clone(),
             inbox,
             queue: Queue::new(options.retry_delays),
             runs: JoinSet::new(),
         };
+        // The Lease is kept from the first moment: a cluster may take its time to list its objects.
         let kept = async {
             match &mut candidate {
                 Some(candidate) => candidate.keep(&stop).await,
                 None => pending().await,
             }
         };
+        let work = async {
+            shared.objects.complete().await;
+            tracing::info!("{}", if options.is_shadow { SHADOWING } else { "carrying out automations" });
+            dispatcher.dispatch().await;
+        };
         lost = tokio::select! {
-            () = dispatcher.dispatch() => None,
+            () = work => None,
             () = &mut end => None,
             setback = kept => Some(leadership::words(&setback)),
         };
@@ -183,10 +187,14 @@ pub async fn run(
     if let Some(words) = lost {
         return Err(ControllerError::Deposed { words });
     }
-    if let Some(mut candidate) = candidate
-        && let Err(error) = candidate.give_back().await
-    {
-        tracing::error!(error = %error, "cannot give the lease back; others take it when it has run out");
+    if let Some(mut candidate) = candidate {
+        let error = match timeout(PARTING, candidate.give_back()).await {
+            Ok(given) => given.err(),
+            Err(_) => Some(ClusterError::Silent(PARTING)),
+        };
+        if let Some(error) = error {
+            tracing::error!(error = %error, "cannot give the lease back; others take it when it has run out");
+        }
     }
     tracing::info!("ended");
     Ok(())
@@ -274,7 +282,7 @@ impl Dispatcher {
         self.runs.shutdown().await;
         let shared = self.shared.clone();
         // Mirrors may still be tidied. That can be broken off at any time.
-        let _ = timeout(STOPPING, tokio::task::spawn_blocking(move || shared.writer.finish())).await;
+        let _ = timeout(PARTING, tokio::task::spawn_blocking(move || shared.writer.finish())).await;
     }
 
     /// Waits until nothing is under way.

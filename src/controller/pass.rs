@@ -251,7 +251,6 @@ impl Pass {
         let begun = ImageUpdateAutomation { status: Some(self.begun.clone()), ..self.automation.clone() };
         let written = self.shared.objects.update_status(&begun, &status).await;
         let is_success = written.is_ok() && !matches!(conclusion, Conclusion::Failure(_));
-        let has_gone = matches!(written, Ok(None));
         self.done.verdict = match written {
             Ok(written) => {
                 written.iter().for_each(|written| self.shared.observe(written));
@@ -264,7 +263,8 @@ impl Pass {
             }
         };
         self.shared.metrics.reconciled(&labels, self.elapsed(), is_success);
-        if has_gone {
+        // It has gone meanwhile, or is another's to carry out, and nothing will be told of it again.
+        if self.shared.objects.automations.get(&self.done.name).is_none() {
             self.shared.forget(&self.done.name);
         }
     }

@@ -39,6 +39,8 @@ pub(super) struct Queue {
 struct Entry {
     due: Option<Due>,
     is_running: bool,
+    /// Whether it went while it was carried out, so that how that ends says nothing of one that came after it.
+    has_gone: bool,
     failures: u32,
 }
 
@@ -70,9 +72,16 @@ impl Queue {
         }
     }
 
-    /// Forgets an automation; a run that is under way ends by itself.
+    /// Forgets an automation. A run that is under way ends by itself, and another of the same name waits for that.
     pub(super) fn forget(&mut self, name: &ObjectName) {
-        self.entries.remove(name);
+        match self.entries.get_mut(name) {
+            Some(entry) if entry.is_running => {
+                *entry = Entry { is_running: true, has_gone: true, ..Entry::default() };
+            }
+            _ => {
+                self.entries.remove(name);
+            }
+        }
     }
 
     /// Takes those that are due, which count as being carried out from now on.
@@ -113,9 +122,9 @@ impl Queue {
 
     /// Takes note that an automation has been carried out.
     pub(super) fn done(&mut self, name: &ObjectName, verdict: Verdict, now: Instant) {
-        // It has gone meanwhile.
         let Some(entry) = self.entries.get_mut(name) else { return };
         entry.is_running = false;
+        let verdict = if std::mem::take(&mut entry.has_gone) { Verdict::Wait } else { verdict };
         let due = match verdict {
             Verdict::After(interval) => Some(Due { at: now + interval, interval: Some(interval) }),
             Verdict::Retry => {
@@ -128,6 +137,9 @@ impl Queue {
         // What came in while it was carried out counts if it is the earlier.
         let is_earlier = |due: &Due| entry.due.is_none_or(|woken| due.at < woken.at);
         entry.due = due.filter(is_earlier).or(entry.due);
+        if entry.due.is_none() {
+            self.entries.remove(name);
+        }
     }
 
     /// When the next one is due.
@@ -182,6 +194,35 @@ mod tests {
         queue.forget(&name("b"));
         queue.done(&name("b"), Verdict::Retry, start);
         assert_eq!(queue.next(), None);
+    }
+
+    #[test]
+    fn one_that_comes_back_while_it_is_carried_out_waits_for_the_end_of_that() {
+        let (mut queue, start) = (queue(), Instant::now());
+        queue.wake(name("a"), start);
+        queue.take_due(start);
+        queue.forget(&name("a"));
+        queue.wake(name("a"), start + seconds(1));
+        assert!(queue.take_due(start + seconds(2)).is_empty());
+        // How the run of the one before ends does not put the new one off.
+        queue.done(&name("a"), Verdict::Retry, start + seconds(2));
+        assert_eq!(names(&queue.take_due(start + seconds(2))), ["a"]);
+        queue.done(&name("a"), Verdict::Retry, start + seconds(2));
+        assert_eq!(queue.next(), Some(start + seconds(3)));
+    }
+
+    #[test]
+    fn nothing_is_kept_of_those_who_went_or_wait_for_a_change() {
+        let (mut queue, start) = (queue(), Instant::now());
+        for (one, has_gone) in [("stalled", false), ("gone", true)] {
+            queue.wake(name(one), start);
+            queue.take_due(start);
+            if has_gone {
+                queue.forget(&name(one));
+            }
+            queue.done(&name(one), if has_gone { Verdict::After(seconds(60)) } else { Verdict::Wait }, start);
+        }
+        assert!(queue.entries.is_empty(), "{:?}", queue.entries);
     }
 
     #[test]

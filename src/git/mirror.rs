@@ -19,6 +19,7 @@ use super::commit::stated_parents;
 use super::name::CommitId;
 use super::oversight::Oversight;
 use super::pack;
+use crate::metrics::Metrics;
 
 /// References that keep fetched commits from being pruned stand below this.
 const KEPT: &str = "refs/tagboat/";
@@ -181,6 +182,11 @@ impl Mirror {
     /// Git on the repository.
     pub(super) fn git(&self) -> Git {
         Git::on_repository(&self.folder.join(REPOSITORY), self.lock.clone(), self.oversight.clone())
+    }
+
+    /// Who counts what is done on it.
+    pub(super) fn metrics(&self) -> &Metrics {
+        &self.oversight.metrics
     }
 
     /// Whether the mirror has a commit.

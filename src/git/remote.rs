@@ -227,7 +227,10 @@ impl Remote {
             .arguments(objects.iter().map(|object| format!("+{object}:{}", Mirror::kept_name(*object))))
             .watch(&mut is_within_limit);
         let too_large = || RemoteError::TooLarge { url: self.address().to_string(), limit: self.size_limit };
-        match call.run() {
+        let before = mirror.size();
+        let ended = call.run();
+        mirror.metrics().fetched(mirror.size().saturating_sub(before));
+        match ended {
             Err(GitError::Stopped { .. }) => Err(too_large()),
             Err(cause) => Err(self.explain(Doing::Fetch, cause)),
             Ok(_) if mirror.size() > self.size_limit => Err(too_large()),

@@ -90,6 +90,11 @@ impl ClusterObjects {
         &self.gate
     }
 
+    /// Waits until all objects that there are have been listed once.
+    pub async fn complete(&self) {
+        tokio::join!(self.automations.complete(), self.policies.complete(), self.git_repositories.complete(),);
+    }
+
     /// The same objects for those who go together: a secret that several of them need is asked for once, and forgotten
     /// with this.
     #[must_use]

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tagboat::controller::lease_name;
 
 use super::pod::{Pod, get};
-use super::scene::{Scene, eventually};
+use super::scene::{Kind, Scene, eventually};
 use crate::support::git_host::{Fault, Operation};
 use crate::support::program::tagboat;
 
@@ -118,4 +118,33 @@ fn a_pod_without_a_cluster_says_so_in_its_log() {
     let run = crate::support::program::run(&mut command).with_status(1);
     let line: Value = serde_json::from_str(run.only_error()).unwrap();
     assert!(line["msg"].as_str().unwrap().starts_with("there is no cluster: "), "{line}");
+}
+
+/// Its series would stay for ever, for nothing is told of it again.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_is_measured_of_an_automation_that_became_anothers_during_its_run() {
+    let scene = Scene::new(&["app"]).await;
+    let label = |value: Value| json!({"metadata": {"labels": {"shard": value}}});
+    scene.patch(Kind::Automation, "app", &label(json!("a"))).await;
+    let mut beginning = scene.controller();
+    beginning.options.scope.labels = Some("shard=a".to_owned());
+    let metrics = beginning.metrics.clone();
+    let controller = beginning.start();
+    scene.ready("app").await;
+    assert!(metrics.to_text().contains(r#"name="app""#));
+    scene.host.always(Operation::Push, Fault::Delay(Duration::from_secs(2)));
+    scene.choose("app", "2.0.0").await;
+    eventually("a push is under way", async || !scene.host.requests_for(Operation::Push).is_empty()).await;
+    scene.patch(Kind::Automation, "app", &label(json!("b"))).await;
+    scene.lands("app", "2.0.0").await;
+    // What was pushed is told, whosever it is now.
+    let commit = scene.commits()[0].id.clone();
+    scene.until("app", "told of the push", |object| object.data["status"]["lastPushCommit"] == commit).await;
+    eventually("nothing is measured of it", async || !metrics.to_text().contains(r#"name="app""#)).await;
+    // Nor is it carried out again.
+    scene.host.heal();
+    scene.choose("app", "3.0.0").await;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(scene.commits().len(), 1);
+    controller.end().await;
 }

@@ -74,3 +74,22 @@ async fn whoever_cannot_renew_the_lease_leads_no_longer() {
     assert!(words.starts_with("the API server did not answer"), "{words}");
     assert!(begin.elapsed() < Duration::from_secs(20), "{:?}", begin.elapsed());
 }
+
+/// A Lease that nobody renews meanwhile is another's before the first object is looked at.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_lease_is_kept_while_the_cluster_takes_its_time_to_list_its_objects() {
+    let scene = Scene::new(&["app"]).await;
+    let faults = Faults::default();
+    faults.next(usize::MAX, Fault::Silence, |call| call.is("list", "imagepolicies"));
+    let slow = scene.controller().through(scene.cluster.faulty_client(&faults)).standing_as("slow").start();
+    eventually("the slow one leads", async || holder(&scene).await == "slow").await;
+    let other = scene.controller().standing_as("other").start();
+    // Longer than the Lease lasts.
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    assert_eq!(holder(&scene).await, "slow");
+    // Whoever is told to end while it waits gives the Lease back all the same.
+    slow.end().await;
+    eventually("the other leads", async || holder(&scene).await == "other").await;
+    scene.ready("app").await;
+    other.end().await;
+}

@@ -1,6 +1,7 @@
 //! The controller against a real Kubernetes API and real git remotes.
 
 mod addresses;
+mod clusters;
 mod crowds;
 mod ends;
 mod faults;

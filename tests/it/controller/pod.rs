@@ -34,8 +34,27 @@ impl Pod {
 
     /// With a cluster that a kubeconfig leads to.
     pub(super) fn start_by(scene: &Scene, kubeconfig: &Path, arguments: &[&str]) -> Self {
+        Self::start_in(scene, kubeconfig, &[], arguments)
+    }
+
+    /// The same with variables of the environment.
+    pub(super) fn start_in(
+        scene: &Scene,
+        kubeconfig: &Path,
+        environment: &[(&str, &str)],
+        arguments: &[&str],
+    ) -> Self {
         let mut command: Command = tagboat();
-        for name in ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"] {
+        for name in [
+            "HTTPS_PROXY",
+            "https_proxy",
+            "HTTP_PROXY",
+            "http_proxy",
+            "ALL_PROXY",
+            "all_proxy",
+            "NO_PROXY",
+            "no_proxy",
+        ] {
             command.env_remove(name);
         }
         // Free a moment ago; who takes a port of the kernel's choice is given another.
@@ -50,6 +69,7 @@ impl Pod {
             .env("KUBECONFIG", kubeconfig)
             .env("RUNTIME_NAMESPACE", scene.cluster.namespace())
             .env("TMPDIR", temporary)
+            .envs(environment.iter().copied())
             .stdout(Stdio::null())
             .stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();

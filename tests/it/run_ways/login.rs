@@ -12,12 +12,12 @@ use base64::engine::general_purpose::STANDARD;
 use memchr::memmem;
 use serde_json::json;
 
-use super::proxy::ProxyHost;
 use super::scene::{Scene, run_in_time};
 use super::watch::{assert_without, command_lines};
 use crate::support::certificates::Authority;
 use crate::support::git_host::{Access, Fault, GitHost, Operation, Settings};
 use crate::support::program::Run;
+use crate::support::proxy_host::ProxyHost;
 use crate::support::ssh_host::{PASSPHRASE, SshHost};
 
 /// Long enough for the watch to see who waits.

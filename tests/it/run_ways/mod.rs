@@ -5,7 +5,6 @@ mod commits;
 mod login;
 mod messages;
 mod output;
-mod proxy;
 mod refusals;
 pub(crate) mod scene;
 mod short_circuit;

@@ -11,6 +11,7 @@ pub(crate) mod leash;
 pub(crate) mod manifests;
 pub(crate) mod patches;
 pub(crate) mod program;
+pub(crate) mod proxy_host;
 pub(crate) mod remote_fleet;
 pub(crate) mod server_program;
 pub(crate) mod ssh_host;
