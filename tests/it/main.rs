@@ -18,6 +18,7 @@ mod manual;
 mod mirrors;
 mod paths;
 mod properties;
+mod registry;
 mod rooms;
 mod run;
 mod run_ways;

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The rooms from top to bottom; a room may use those above it.
-const ORDER: [&str; 19] = [
+const ORDER: [&str; 20] = [
     "secret",
     "metrics",
     "telemetry",
@@ -21,6 +21,7 @@ const ORDER: [&str; 19] = [
     "message",
     "directory",
     "git",
+    "registry",
     "objects",
     "reconcile",
     "lint",
