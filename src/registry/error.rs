@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use tagboat_api::Reason;
 
-use super::cloud::LoginError;
 use super::refusal::Refusal;
 use super::tls::TlsError;
 use crate::failing::Failing;
@@ -147,9 +146,6 @@ pub enum RegistryError {
         /// Why not.
         trouble: String,
     },
-    /// Cloud credentials could not be had.
-    #[error(transparent)]
-    Login(#[from] LoginError),
     /// No connection can be made at all.
     #[error("cannot prepare connections: {trouble}")]
     Client {

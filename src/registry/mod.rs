@@ -6,7 +6,6 @@
 pub mod budget;
 pub mod challenge;
 mod client;
-pub mod cloud;
 pub mod docker_config;
 mod error;
 mod glob;
@@ -18,6 +17,7 @@ mod refusal;
 mod registries;
 mod repository;
 mod server;
+pub mod store;
 pub mod tls;
 mod token;
 
@@ -30,5 +30,5 @@ pub use login::{Credential, Fingerprint};
 pub use manifest::ImageFacts;
 pub use refusal::Refusal;
 pub use registries::{Registries, RegistryOptions};
-pub use repository::{Access, Identity, Repository};
+pub use repository::{Access, Repository};
 pub use tls::{ClientIdentity, Tls, TlsError};

@@ -6,11 +6,9 @@ use std::time::Duration;
 use reqwest::StatusCode;
 use reqwest::header::HeaderValue;
 use tokio::sync::Mutex;
-use tokio::time::Instant;
 
 use super::challenge::{Bearer, Challenge};
 use super::client::{Answer, Call, Client, Deadline, Way};
-use super::cloud::{LoggedIn, Login, Web};
 use super::error::RegistryError;
 use super::login::{Credential, Fingerprint};
 use super::server::{Server, Servers};
@@ -25,35 +23,23 @@ pub struct Access {
     /// The repository.
     pub address: RepositoryAddress,
     /// Who we are.
-    pub identity: Identity,
+    pub credential: Credential,
     /// How the registry is reached.
     pub way: Way,
     /// How long one listing, or one look at a manifest, may take.
     pub timeout: Duration,
 }
 
-/// Who we are at a registry.
-#[derive(Debug, Clone)]
-pub enum Identity {
-    /// What a secret says.
-    Given(Credential),
-    /// What a cloud says; it is asked when the registry is.
-    Cloud(Arc<dyn Login>),
-}
-
 impl Access {
     /// Equal for equal accesses: the same repository, seen by the same.
     pub fn fingerprint(&self) -> Fingerprint {
-        let identity = match &self.identity {
-            Identity::Given(credential) => credential.fingerprint(),
-            Identity::Cloud(login) => login.fingerprint(),
-        };
+        let credential = self.credential.fingerprint();
         let canonical = self.address.canonical();
         Fingerprint::of([
             self.namespace.as_bytes(),
             canonical.as_bytes(),
             self.address.scheme().as_str().as_bytes(),
-            identity.as_bytes(),
+            credential.as_bytes(),
             self.way.fingerprint().as_bytes(),
         ])
     }
@@ -67,20 +53,13 @@ pub struct Repository {
     client: Arc<Client>,
     servers: Arc<Servers>,
     /// While one asks for a token, the others wait for it.
-    session: Mutex<Session>,
-}
-
-/// What was shown last.
-#[derive(Debug, Default)]
-struct Session {
-    token: Option<Token>,
-    logged_in: Option<LoggedIn>,
+    token: Mutex<Option<Token>>,
 }
 
 impl Repository {
     pub(super) fn new(access: Access, client: Arc<Client>, servers: Arc<Servers>) -> Self {
         let way = access.way.fingerprint();
-        Self { access, way, client, servers, session: Mutex::default() }
+        Self { access, way, client, servers, token: Mutex::default() }
     }
 
     /// The repository's address.
@@ -142,9 +121,8 @@ impl Repository {
         deadline: &Deadline,
     ) -> Result<Option<HeaderValue>, RegistryError> {
         let Some(challenge) = challenge else { return Ok(None) };
-        let mut session = self.session.lock().await;
-        let credential = self.credential(&mut session, deadline).await?;
-        let wanted = match (challenge, &credential) {
+        let credential = &self.access.credential;
+        let wanted = match (challenge, credential) {
             (_, Credential::RegistryToken(token)) => return Ok(bearer(token)),
             (Challenge::Basic, Credential::Basic { user, password }) => {
                 return Ok(basic(user.expose(), password.expose()));
@@ -153,7 +131,8 @@ impl Repository {
             (Challenge::Bearer(wanted), _) => wanted,
         };
         let scopes = self.scopes(wanted, refused.is_some());
-        if let Some(token) = &session.token {
+        let mut kept = self.token.lock().await;
+        if let Some(token) = &*kept {
             let header = token.header();
             let is_enough = scopes.iter().all(|scope| token.scopes.contains(scope));
             // Another request may have got a new one since this one was refused.
@@ -161,11 +140,10 @@ impl Repository {
                 return Ok(header);
             }
         }
-        let request =
-            TokenRequest { registry: &server.base, bearer: wanted, scopes, credential: &credential };
+        let request = TokenRequest { registry: &server.base, bearer: wanted, scopes, credential };
         let token = request.send(&self.client, deadline).await?;
         let header = token.header();
-        session.token = Some(token);
+        *kept = Some(token);
         Ok(header)
     }
 
@@ -176,23 +154,5 @@ impl Repository {
             scopes.extend(wanted.scope.clone().filter(|scope| *scope != scopes[0]));
         }
         scopes
-    }
-
-    async fn credential(
-        &self,
-        session: &mut Session,
-        deadline: &Deadline,
-    ) -> Result<Credential, RegistryError> {
-        let login = match &self.access.identity {
-            Identity::Given(credential) => return Ok(credential.clone()),
-            Identity::Cloud(login) => login,
-        };
-        if let Some(known) = session.logged_in.as_ref().filter(|known| Instant::now() < known.ends) {
-            return Ok(known.credential.clone());
-        }
-        let logged_in = login.log_in(Web { client: &self.client, deadline }).await?;
-        let credential = logged_in.credential.clone();
-        session.logged_in = Some(logged_in);
-        Ok(credential)
     }
 }

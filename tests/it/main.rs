@@ -22,6 +22,7 @@ mod registry;
 mod rooms;
 mod run;
 mod run_ways;
+mod scan;
 mod secrets;
 mod server_builds;
 mod signing;

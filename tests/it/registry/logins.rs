@@ -1,6 +1,6 @@
 //! Passwords and tokens, at the real registry and at others.
 
-use tagboat::registry::{Credential, Identity, RegistryError};
+use tagboat::registry::{Credential, RegistryError};
 use tagboat::secret::Secret;
 
 use super::{anonymous, registries, tags, tags_by, user};
@@ -18,8 +18,7 @@ async fn the_real_registry_takes_a_password() {
     let error = tags(anonymous(&guarded.address(), "app/web")).await.unwrap_err();
     assert!(error.to_string().contains("UNAUTHORIZED: authentication required"), "{error}");
     let mut wrong = user(&guarded.address(), "app/web");
-    wrong.identity =
-        Identity::Given(Credential::Basic { user: Secret::new("robot"), password: Secret::new("hunter3") });
+    wrong.credential = Credential::Basic { user: Secret::new("robot"), password: Secret::new("hunter3") };
     let error = tags(wrong).await.unwrap_err();
     assert!(error.to_string().contains("UNAUTHORIZED") && !error.to_string().contains("hunter3"), "{error}");
 }
@@ -76,8 +75,7 @@ async fn a_wrong_password_is_the_token_servers_to_refuse() {
     let (registry, tokens) = (Registry::start(), TokenServer::start());
     let guarded = registry.guarded_by(&tokens);
     let mut wrong = user(&guarded.address(), "app/web");
-    wrong.identity =
-        Identity::Given(Credential::Basic { user: Secret::new("robot"), password: Secret::new("hunter3") });
+    wrong.credential = Credential::Basic { user: Secret::new("robot"), password: Secret::new("hunter3") };
     let error = tags(wrong).await.unwrap_err();
     assert!(matches!(error, RegistryError::Refused { .. }));
     assert!(error.to_string().ends_with("service=test-registry: DENIED: wrong password"), "{error}");
@@ -102,7 +100,7 @@ async fn an_identity_token_is_exchanged_in_a_form() {
     });
     let registry = wants_token(tokens.url("/oauth2/token"));
     let mut access = anonymous(&registry.address(), "app/web");
-    access.identity = Identity::Given(Credential::IdentityToken(Secret::new("refresh me")));
+    access.credential = Credential::IdentityToken(Secret::new("refresh me"));
     assert_eq!(tags(access).await.unwrap(), ["1.0.0"]);
     let asked = tokens.requests();
     assert_eq!((asked.len(), asked[0].authorization()), (1, None));
@@ -116,7 +114,7 @@ async fn an_identity_token_becomes_a_password_where_forms_are_not_known() {
     });
     let registry = wants_token(tokens.url("/token"));
     let mut access = anonymous(&registry.address(), "app/web");
-    access.identity = Identity::Given(Credential::IdentityToken(Secret::new("refresh me")));
+    access.credential = Credential::IdentityToken(Secret::new("refresh me"));
     assert_eq!(tags(access).await.unwrap(), ["1.0.0"]);
 }
 
@@ -125,7 +123,7 @@ async fn a_registry_token_is_shown_as_it_is() {
     let tokens = Front::alone(|_| Reply::status(500));
     let registry = wants_token(tokens.url("/token"));
     let mut access = anonymous(&registry.address(), "app/web");
-    access.identity = Identity::Given(Credential::RegistryToken(Secret::new("good")));
+    access.credential = Credential::RegistryToken(Secret::new("good"));
     assert_eq!(tags(access).await.unwrap(), ["1.0.0"]);
     assert!(tokens.requests().is_empty());
 }

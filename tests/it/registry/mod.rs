@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use tagboat::reference::RepositoryAddress;
 use tagboat::registry::{
-    Access, BudgetOptions, Credential, Identity, Limits, ListOptions, Listed, ProxyChoice, Registries,
-    RegistryError, RegistryOptions, Way,
+    Access, BudgetOptions, Credential, Limits, ListOptions, Listed, ProxyChoice, Registries, RegistryError,
+    RegistryOptions, Way,
 };
 use tagboat::secret::Secret;
 
@@ -22,7 +22,7 @@ fn anonymous(server: &str, repository: &str) -> Access {
     Access {
         namespace: "apps".to_owned(),
         address: RepositoryAddress::parse(&format!("{server}/{repository}"), false).unwrap(),
-        identity: Identity::Given(Credential::Anonymous),
+        credential: Credential::Anonymous,
         way: Way { proxy: ProxyChoice::Direct, ..Way::default() },
         timeout: Duration::from_secs(20),
     }
@@ -31,7 +31,7 @@ fn anonymous(server: &str, repository: &str) -> Access {
 /// The user whom guarded registries let in.
 fn user(server: &str, repository: &str) -> Access {
     let credential = Credential::Basic { user: Secret::new(USER), password: Secret::new(PASSWORD) };
-    Access { identity: Identity::Given(credential), ..anonymous(server, repository) }
+    Access { credential, ..anonymous(server, repository) }
 }
 
 fn registries() -> Registries {
