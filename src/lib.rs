@@ -14,6 +14,7 @@ pub mod permissions;
 pub mod policy;
 pub mod reconcile;
 pub mod reference;
+pub mod registry;
 pub mod secret;
 pub mod sentence;
 pub mod telemetry;

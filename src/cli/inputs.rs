@@ -6,9 +6,9 @@ use kube::ResourceExt;
 use tagboat_api::settings::{PolicySettings, RepositorySettings};
 
 use super::Failure;
-use super::given::policy_name;
+use super::given::{policy_name, split_name};
 use super::terminal::say;
-use crate::objects::manifests::{self, Manifests};
+use crate::objects::manifests::{self, Manifests, SecretDirectory};
 use crate::sentence::chain;
 
 /// Reads manifests and says what is odd about them.
@@ -34,4 +34,27 @@ pub(super) fn read_manifests(paths: &[PathBuf]) -> Result<Manifests, Failure> {
         }
     }
     Ok(manifests)
+}
+
+/// Understands `--secret`.
+pub(super) fn secret_directory(text: &str) -> Result<SecretDirectory, Failure> {
+    let (name, directory) = text
+        .split_once('=')
+        .filter(|(name, directory)| !name.is_empty() && !directory.is_empty())
+        .ok_or_else(|| {
+            Failure::Usage(format!("--secret {text:?} is not of the form [NAMESPACE/]NAME=DIR"))
+        })?;
+    match std::fs::metadata(directory) {
+        Ok(found) if found.is_dir() => {}
+        Ok(_) => {
+            return Err(Failure::Usage(format!("--secret {text:?}: {directory} is not a directory")));
+        }
+        Err(error) => return Err(Failure::Usage(format!("--secret {text:?}: {directory}: {error}"))),
+    }
+    let (namespace, name) = split_name(name);
+    Ok(SecretDirectory {
+        namespace: namespace.map(str::to_owned),
+        name: name.to_owned(),
+        directory: directory.into(),
+    })
 }

@@ -15,9 +15,11 @@ mod lint;
 mod outcome;
 mod progress;
 mod rbac;
+mod registry_login;
 mod render;
 mod report;
 mod run;
+mod scan;
 mod schema;
 mod size;
 mod terminal;
@@ -47,6 +49,7 @@ struct Arguments {
 #[derive(Debug, Subcommand)]
 enum Command {
     Run(run::RunArguments),
+    Scan(scan::ScanArguments),
     Update(update::UpdateArguments),
     Render(render::RenderArguments),
     Lint(lint::LintArguments),
@@ -73,6 +76,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     };
     let result = match arguments.command {
         Command::Run(arguments) => run::run(&arguments),
+        Command::Scan(arguments) => scan::run(&arguments),
         Command::Update(arguments) => update::run(&arguments),
         Command::Render(arguments) => render::run(&arguments),
         Command::Lint(arguments) => lint::run(&arguments),

@@ -3,6 +3,7 @@
 use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant};
 
+use super::terminal::printable;
 use crate::update;
 
 /// Work shorter than this shows nothing.
@@ -25,15 +26,22 @@ impl ProgressLine {
 
     pub(super) fn show(&mut self, progress: update::Progress) {
         // Looking at the clock costs more than looking into a small file.
-        if self.next.is_none() || !progress.files.is_multiple_of(64) {
+        if progress.files.is_multiple_of(64) {
+            let update::Progress { files, of, edits } = progress;
+            self.say(|| format!("{files} of {of} files read, {edits} edits"));
+        }
+    }
+
+    /// Shows these words, if it is time for others.
+    pub(super) fn say(&mut self, words: impl FnOnce() -> String) {
+        if self.next.is_none() {
             return;
         }
         let now = Instant::now();
         if self.next.is_some_and(|next| now >= next) {
             self.next = Some(now + PACE);
             self.is_shown = true;
-            let update::Progress { files, of, edits } = progress;
-            let _ = write!(io::stderr().lock(), "\r{files} of {of} files read, {edits} edits\u{1b}[K");
+            let _ = write!(io::stderr().lock(), "\r{}\u{1b}[K", printable(&words()));
         }
     }
 }

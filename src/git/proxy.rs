@@ -78,8 +78,8 @@ impl Proxy {
         self.user.iter().chain(&self.password)
     }
 
-    /// The value for git's `http.proxy`.
-    pub(super) fn to_setting(&self) -> Secret {
+    /// The proxy as a URL, login included: the value of git's `http.proxy`.
+    pub fn to_setting(&self) -> Secret {
         let Address { scheme, server: Server { host, port } } = &self.address;
         let Some(user) = &self.user else { return Secret::new(format!("{scheme}://{host}:{port}")) };
         let user = percent::encode(user.expose());

@@ -18,6 +18,7 @@ pub mod selection;
 pub use age::{Ages, Birth};
 pub use definition::{Policy, PolicyError};
 pub use filter::FilterError;
+pub use natural::compare as natural_order;
 pub use regression::{Pending, Regression};
 pub use rule::RuleError;
 pub use selection::{Outcome, Selection, SelectionError, Verdict};

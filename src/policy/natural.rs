@@ -79,7 +79,7 @@ impl PartialEq for Word<'_> {
 impl Eq for Word<'_> {}
 
 /// Compares two texts as people read them.
-pub(super) fn compare(left: &str, right: &str) -> Ordering {
+pub fn compare(left: &str, right: &str) -> Ordering {
     let (mut left, mut right) = (Pieces::of(left), Pieces::of(right));
     loop {
         let (one, other) = (left.next(), right.next());

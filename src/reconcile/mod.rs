@@ -2,3 +2,4 @@
 
 pub mod automation;
 pub mod conditions;
+pub mod repository;

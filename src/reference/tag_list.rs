@@ -2,39 +2,133 @@
 
 /// Tags in falling byte order, none twice: the order in which Flux stores them, on which ties depend.
 ///
-/// A registry may list any text as a tag, and what it lists is kept as it is.
+/// A registry may list any text as a tag, and what it lists is kept as it is. All stand in one text, for there may be
+/// very many.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct TagList(Vec<String>);
+pub struct TagList {
+    text: Box<str>,
+    /// Where each tag ends in the text.
+    ends: Box<[u32]>,
+}
 
 impl TagList {
     /// How many there are.
     pub fn len(&self) -> usize {
-        self.0.len()
+        self.ends.len()
     }
 
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.ends.is_empty()
     }
 
     /// The tags in their order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &str> {
-        self.0.iter().map(String::as_str)
+        (0..self.len()).map(|index| self.tag(index))
+    }
+
+    /// Where a tag stands in the order, if it is there.
+    pub fn position(&self, tag: &str) -> Option<usize> {
+        let (mut low, mut high) = (0, self.len());
+        while low < high {
+            let middle = usize::midpoint(low, high);
+            match self.tag(middle).cmp(tag) {
+                std::cmp::Ordering::Equal => return Some(middle),
+                std::cmp::Ordering::Greater => low = middle + 1,
+                std::cmp::Ordering::Less => high = middle,
+            }
+        }
+        None
+    }
+
+    /// How many bytes of memory they take.
+    pub fn size(&self) -> usize {
+        self.text.len() + size_of_val(&*self.ends)
+    }
+
+    /// The checksum by which Flux tells one list from another: that of the list as Go writes it in JSON.
+    pub fn revision(&self) -> String {
+        let mut sum = Adler::default();
+        sum.add(b"[");
+        for (index, tag) in self.iter().enumerate() {
+            if index > 0 {
+                sum.add(b",");
+            }
+            sum.add(in_go_json(tag).as_bytes());
+        }
+        sum.add(b"]");
+        sum.to_number().to_string()
+    }
+
+    fn tag(&self, index: usize) -> &str {
+        let start = if index == 0 { 0 } else { self.ends[index - 1] as usize };
+        &self.text[start..self.ends[index] as usize]
+    }
+
+    fn from_sorted(tags: &[&str]) -> Self {
+        let text = tags.concat().into_boxed_str();
+        let mut end = 0;
+        let ends = tags.iter().map(|tag| {
+            end += tag.len();
+            u32::try_from(end).expect("no repository has 4 GiB of tags")
+        });
+        Self { ends: ends.collect(), text }
+    }
+}
+
+/// A text as Go writes it in JSON: safe within a page of HTML.
+fn in_go_json(text: &str) -> String {
+    let json = serde_json::Value::from(text).to_string();
+    if !json.contains(['<', '>', '&', '\u{2028}', '\u{2029}']) {
+        return json;
+    }
+    let escaped = |c: char| match c {
+        '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => format!("\\u{:04x}", u32::from(c)),
+        other => other.to_string(),
+    };
+    json.chars().map(escaped).collect()
+}
+
+/// The checksum Adler-32 (RFC 1950).
+struct Adler {
+    sum: u32,
+    sum_of_sums: u32,
+}
+
+impl Default for Adler {
+    fn default() -> Self {
+        Self { sum: 1, sum_of_sums: 0 }
+    }
+}
+
+impl Adler {
+    const MODULUS: u32 = 65_521;
+
+    fn add(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.sum = (self.sum + u32::from(*byte)) % Self::MODULUS;
+            self.sum_of_sums = (self.sum_of_sums + self.sum) % Self::MODULUS;
+        }
+    }
+
+    fn to_number(&self) -> u32 {
+        self.sum_of_sums << 16 | self.sum
     }
 }
 
 impl FromIterator<String> for TagList {
     fn from_iter<I: IntoIterator<Item = String>>(tags: I) -> Self {
-        let mut tags: Vec<String> = tags.into_iter().collect();
-        tags.sort_unstable_by(|left, right| right.cmp(left));
-        tags.dedup();
-        Self(tags)
+        let tags: Vec<String> = tags.into_iter().collect();
+        tags.iter().map(String::as_str).collect()
     }
 }
 
 impl<'t> FromIterator<&'t str> for TagList {
     fn from_iter<I: IntoIterator<Item = &'t str>>(tags: I) -> Self {
-        tags.into_iter().map(str::to_owned).collect()
+        let mut tags: Vec<&str> = tags.into_iter().collect();
+        tags.sort_unstable_by(|left, right| right.cmp(left));
+        tags.dedup();
+        Self::from_sorted(&tags)
     }
 }
 
@@ -48,5 +142,30 @@ mod tests {
         assert_eq!(tags.iter().collect::<Vec<_>>(), ["v1", "a", "B", "1.9", "1.10", ""]);
         assert_eq!(tags.len(), 6);
         assert!(TagList::from_iter([""; 0]).is_empty());
+        for (index, tag) in tags.iter().enumerate() {
+            assert_eq!(tags.position(tag), Some(index));
+        }
+        for absent in ["v", "v2", "1", "b", "\u{0}"] {
+            assert_eq!(tags.position(absent), None);
+        }
+        assert_eq!(TagList::default().position(""), None);
+    }
+
+    #[test]
+    fn a_revision_is_that_of_flux() {
+        for (tags, revision) in [(&["d", "c", "b", "a"][..], "580584407"), (&[], "18153657")] {
+            assert_eq!(tags.iter().copied().collect::<TagList>().revision(), revision, "{tags:?}");
+        }
+        // The upstream tests store tags in rising order.
+        for (json, wanted) in [
+            (r#"["latest","v0.0.1","v0.0.2"]"#, 1_943_865_137),
+            (r#"["latest","v0.0.1","v0.0.2","v0.0.3"]"#, 3_168_012_550),
+            (r#"["v0.0.3","v0.0.4"]"#, 728_958_008),
+        ] {
+            let mut sum = Adler::default();
+            sum.add(json.as_bytes());
+            assert_eq!(sum.to_number(), wanted, "{json}");
+        }
+        assert_eq!(in_go_json("a<b>&\u{2028}\"\n"), "\"a\\u003cb\\u003e\\u0026\\u2028\\\"\\n\"");
     }
 }

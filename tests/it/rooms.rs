@@ -22,6 +22,7 @@ const ORDER: [&str; 20] = [
     "message",
     "directory",
     "git",
+    "registry",
     "objects",
     "reconcile",
     "lint",

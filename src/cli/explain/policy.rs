@@ -12,10 +12,11 @@ use super::report::{self, ExplainedTag, Explanation, SubjectName};
 use super::tags::TagSource;
 use crate::cli::Failure;
 use crate::cli::given::{policy_name, split_name};
-use crate::cli::inputs::read_manifests;
+use crate::cli::inputs::{read_manifests, secret_directory};
+use crate::cli::registry_login::RegistryLogin;
 use crate::cli::terminal::{Palette, print, say};
 use crate::cli::update::{OutputFormat, to_json};
-use crate::objects::manifests::Manifests;
+use crate::objects::manifests::{ManifestStore, Manifests};
 use crate::policy::{Ages, Birth, Policy, Selection, SelectionError};
 use crate::reference::TagList;
 use crate::sentence::chain;
@@ -25,12 +26,12 @@ const REQUEUE_DEPENDENCY: &str = "30s";
 
 /// Say which tag an ImagePolicy chooses, and why each other tag lost
 ///
-/// The policy is read from manifests, and the tags from a file. Every tag is listed: those in the contest from the
-/// best to the last, then the others.
+/// The policy is read from manifests, and the tags from the registry of its ImageRepository, or from a file. Every tag
+/// is listed: those in the contest from the best to the last, then the others.
 ///
 /// Exit status: 0 a tag won, 1 none did or something could not be read, 2 wrong usage.
 #[derive(Debug, Args)]
-#[command(override_usage = "tagboat explain policy <NAME> --policies <PATH>... --tags <FILE> [OPTIONS]")]
+#[command(override_usage = "tagboat explain policy <NAME> --policies <PATH>... [OPTIONS]")]
 pub(super) struct PolicyArguments {
     /// The policy's name
     #[arg(value_name = "NAME")]
@@ -48,16 +49,27 @@ pub(super) struct PolicyArguments {
     #[arg(long, value_name = "FILE")]
     tags: Option<PathBuf>,
 
+    /// A secret that the ImageRepository names, as a directory with one file a key; counts more than one among the
+    /// manifests
+    #[arg(long, value_name = "[NAMESPACE/]NAME=DIR")]
+    secret: Vec<String>,
+
+    /// Who logs in to the registry: the secrets, or you, with the logins of docker's config.json
+    #[arg(long, value_name = "WHO", value_enum, default_value_t = RegistryLogin::Secrets)]
+    registry_login: RegistryLogin,
+
     /// How to print the result
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t = OutputFormat::Text)]
     output: OutputFormat,
 }
 
 pub(super) fn run(arguments: &PolicyArguments) -> Result<(), Failure> {
-    let source = TagSource::choose(arguments.tags.as_deref(), &arguments.policies)?;
-    let manifests = read_manifests(&arguments.policies)?;
-    let object = find(&manifests, &arguments.name, arguments.namespace.as_deref())?;
-    let tags = source.read()?;
+    let login = arguments.registry_login;
+    let source = TagSource::choose(arguments.tags.as_deref(), &arguments.policies, login)?;
+    let secrets = arguments.secret.iter().map(|text| secret_directory(text)).collect::<Result<_, _>>()?;
+    let store = ManifestStore { manifests: read_manifests(&arguments.policies)?, secrets, state: None };
+    let object = find(&store.manifests, &arguments.name, arguments.namespace.as_deref())?;
+    let tags = source.read(&store, object)?;
     let explanation = explain(object, &tags);
     let text = match arguments.output {
         OutputFormat::Json => to_json(&explanation),

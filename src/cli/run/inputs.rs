@@ -11,8 +11,8 @@ use super::{GitLogin, RunArguments};
 use crate::address::LocalAddresses;
 use crate::cli::Failure;
 use crate::cli::choice::{choose_automation, full_name};
-use crate::cli::given::{given_images, split_name};
-use crate::cli::inputs::read_manifests;
+use crate::cli::given::given_images;
+use crate::cli::inputs::{read_manifests, secret_directory};
 use crate::cli::warnings::warn_of_idle_secrets;
 use crate::git::{CommitTime, Keyring, PrivateDirectory, SshAlgorithms, Surroundings};
 use crate::objects::manifests::{ManifestStore, Manifests, SecretDirectory, StateDirectory, StateError};
@@ -148,27 +148,4 @@ fn wanted_secrets(
 /// The full name of what an object refers to in its own namespace.
 fn beside(object: &impl ResourceExt, reference: &LocalObjectReference) -> ObjectName {
     ObjectName { namespace: object.namespace().unwrap_or_default(), name: reference.name.clone() }
-}
-
-/// Understands `--secret`.
-fn secret_directory(text: &str) -> Result<SecretDirectory, Failure> {
-    let (name, directory) = text
-        .split_once('=')
-        .filter(|(name, directory)| !name.is_empty() && !directory.is_empty())
-        .ok_or_else(|| {
-            Failure::Usage(format!("--secret {text:?} is not of the form [NAMESPACE/]NAME=DIR"))
-        })?;
-    match std::fs::metadata(directory) {
-        Ok(found) if found.is_dir() => {}
-        Ok(_) => {
-            return Err(Failure::Usage(format!("--secret {text:?}: {directory} is not a directory")));
-        }
-        Err(error) => return Err(Failure::Usage(format!("--secret {text:?}: {directory}: {error}"))),
-    }
-    let (namespace, name) = split_name(name);
-    Ok(SecretDirectory {
-        namespace: namespace.map(str::to_owned),
-        name: name.to_owned(),
-        directory: directory.into(),
-    })
 }

@@ -49,13 +49,17 @@ impl SecretDirectory {
         self.name == name && self.namespace.as_deref().is_none_or(|own| own == namespace)
     }
 
-    /// Reads the keys; names that begin with a dot are a volume's own.
-    fn read(&self) -> io::Result<BTreeMap<String, Secret>> {
+    /// Reads the keys; names that begin with two dots are a volume's own.
+    ///
+    /// # Errors
+    ///
+    /// When a file cannot be read.
+    pub fn read(&self) -> io::Result<BTreeMap<String, Secret>> {
         let mut data = BTreeMap::new();
         for item in fs::read_dir(&self.directory)? {
             let item = item?;
             let Ok(key) = item.file_name().into_string() else { continue };
-            if !key.starts_with('.') && fs::metadata(item.path())?.is_file() {
+            if !key.starts_with("..") && fs::metadata(item.path())?.is_file() {
                 data.insert(key, Secret::new(fs::read(item.path())?));
             }
         }

@@ -29,6 +29,13 @@ pub(crate) const ETCD: ServerProgram = ServerProgram {
     patience: "about 5 minutes",
 };
 
+pub(crate) const REGISTRY: ServerProgram = ServerProgram {
+    name: "registry",
+    variable: "TEST_ASSET_REGISTRY",
+    module: "registry",
+    patience: "about 2 minutes",
+};
+
 impl ServerProgram {
     /// The program's file. A test without it fails, and says how to get it.
     pub(crate) fn file(self) -> PathBuf {

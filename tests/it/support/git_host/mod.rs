@@ -19,9 +19,9 @@ mod backend;
 mod exchange;
 mod fault;
 mod life;
-mod request;
+pub(crate) mod request;
 mod response;
-mod stream;
+pub(crate) mod stream;
 
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;

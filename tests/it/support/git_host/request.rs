@@ -25,7 +25,7 @@ pub(crate) struct Request {
 
 impl Request {
     /// Reads the next request and its body; `None` when the peer is done.
-    pub(super) fn read(connection: &mut Connection) -> io::Result<Option<(Self, Vec<u8>)>> {
+    pub(crate) fn read(connection: &mut Connection) -> io::Result<Option<(Self, Vec<u8>)>> {
         let Some(first) = read_line(connection)? else { return Ok(None) };
         let mut words = first.split(' ');
         let (Some(method), Some(target)) = (words.next(), words.next()) else {
@@ -59,7 +59,7 @@ impl Request {
         self.header("authorization")
     }
 
-    pub(super) fn ends_connection(&self) -> bool {
+    pub(crate) fn ends_connection(&self) -> bool {
         self.header("connection").is_some_and(|value| value.eq_ignore_ascii_case("close"))
     }
 

@@ -7,15 +7,15 @@ use std::time::Duration;
 
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
-pub(super) type Connection = BufReader<Stream>;
+pub(crate) type Connection = BufReader<Stream>;
 
-pub(super) enum Stream {
+pub(crate) enum Stream {
     Plain(TcpStream),
     Secured(Box<StreamOwned<ServerConnection, TcpStream>>),
 }
 
 impl Stream {
-    pub(super) fn new(socket: TcpStream, tls: Option<&Arc<ServerConfig>>) -> Self {
+    pub(crate) fn new(socket: TcpStream, tls: Option<&Arc<ServerConfig>>) -> Self {
         match tls {
             None => Self::Plain(socket),
             Some(configuration) => {
@@ -27,7 +27,7 @@ impl Stream {
     }
 
     /// Ends the connection in good order.
-    pub(super) fn finish(&mut self) -> io::Result<()> {
+    pub(crate) fn finish(&mut self) -> io::Result<()> {
         if let Self::Secured(stream) = self {
             stream.conn.send_close_notify();
         }
@@ -35,7 +35,7 @@ impl Stream {
     }
 
     /// Makes the kernel answer with a reset, rather than an orderly end, once the connection is dropped.
-    pub(super) fn reset_on_drop(&self) -> io::Result<()> {
+    pub(crate) fn reset_on_drop(&self) -> io::Result<()> {
         let socket = match self {
             Self::Plain(socket) => socket,
             Self::Secured(stream) => &stream.sock,

@@ -1,0 +1,224 @@
+//! `tagboat scan`: which tags a repository has.
+
+mod report;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Mutex;
+
+use clap::Args;
+use futures::StreamExt;
+use jiff::Timestamp;
+use tagboat_api::GoDuration;
+
+use super::Failure;
+use super::progress::ProgressLine;
+use super::registry_login::{self, RegistryLogin};
+use super::terminal::{Palette, print, say};
+use super::update::{OutputFormat, to_json};
+use crate::objects::manifests::SecretDirectory;
+use crate::policy::natural_order;
+use crate::reference::{RepositoryAddress, Tag, TagList};
+use crate::registry::{
+    Access, Credential, DockerConfig, ListOptions, Listed, ProxyChoice, Registries, RegistryOptions,
+    Repository, Tls, Way,
+};
+use crate::secret::Secret;
+use crate::sentence::chain;
+use report::{FoundTag, ScanReport};
+
+/// How many images are looked at at the same time.
+const AT_ONCE: usize = 8;
+
+/// The keys of a secret that say whom to trust, and who we are to them.
+const TLS_KEYS: [&str; 6] = ["ca.crt", "caFile", "tls.crt", "certFile", "tls.key", "keyFile"];
+
+/// List the tags of an image, with digest and age
+///
+/// The tags come from the registry, the latest first: in the order in which people read numbers, so 1.10 is later than
+/// 1.9. The digest of an image for several platforms is that of all of them. The age is that of the image, as far as
+/// it says when it was made.
+///
+/// Exit status: 0 done, 1 something could not be read, 2 wrong usage.
+#[derive(Debug, Args)]
+#[command(override_usage = "tagboat scan <IMAGE> [OPTIONS]")]
+pub(super) struct ScanArguments {
+    /// The image's address without tag and digest, such as ghcr.io/org/app
+    #[arg(value_name = "IMAGE")]
+    image: String,
+
+    /// How many tags to look at and to show, the latest ones; 0 for all
+    #[arg(long, value_name = "NUMBER", default_value_t = 100)]
+    limit: usize,
+
+    /// A secret as a directory with one file a key: .dockerconfigjson or .dockercfg with logins, ca.crt, tls.crt and
+    /// tls.key with certificates
+    #[arg(long, value_name = "DIR")]
+    secret: Option<PathBuf>,
+
+    /// A file with certificates in PEM that are trusted beside those of the system
+    #[arg(long, value_name = "FILE")]
+    ca: Option<PathBuf>,
+
+    /// Who logs in to the registry: the secret, or you, with the logins of docker's config.json
+    #[arg(long, value_name = "WHO", value_enum, default_value_t = RegistryLogin::Secrets)]
+    registry_login: RegistryLogin,
+
+    /// Also speak to the registry without TLS
+    #[arg(long)]
+    insecure: bool,
+
+    /// How long the listing, and each look at an image, may take
+    #[arg(long, value_name = "DURATION", default_value = "1m")]
+    timeout: String,
+
+    /// How to print the result
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = OutputFormat::Text)]
+    output: OutputFormat,
+}
+
+pub(super) fn run(arguments: &ScanArguments) -> Result<(), Failure> {
+    let access = arguments.access()?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| Failure::new(format!("cannot begin: {error}")))?;
+    let (report, errors) = runtime.block_on(scan(access, arguments.limit))?;
+    let text = match arguments.output {
+        OutputFormat::Json => to_json(&report),
+        OutputFormat::Text => report::render(&report, Timestamp::now(), Palette::for_output()),
+    };
+    let done = if errors.is_empty() { Ok(()) } else { Err(Failure::Failed(errors)) };
+    Failure::after(print(&text), done)
+}
+
+impl ScanArguments {
+    /// Who asks, and by which way.
+    fn access(&self) -> Result<Access, Failure> {
+        let address = RepositoryAddress::parse(&self.image, self.insecure)
+            .map_err(|error| Failure::Usage(error.to_string()))?;
+        let timeout = GoDuration::new(self.timeout.clone()).to_duration();
+        let timeout = timeout.map_err(|error| Failure::Usage(format!("--timeout: {error}")))?;
+        let mut data = self.secret_data()?;
+        if let Some(file) = &self.ca {
+            let bytes = std::fs::read(file);
+            let bytes = bytes.map_err(|error| Failure::Usage(format!("--ca {}: {error}", file.display())))?;
+            data.insert("ca.crt".to_owned(), Secret::new(bytes));
+        }
+        let credential = match self.registry_login {
+            RegistryLogin::User => registry_login::of_the_user(&address)?,
+            RegistryLogin::Secrets => self.login(&data, &address)?,
+        };
+        let tls = if TLS_KEYS.iter().any(|key| data.contains_key(*key)) {
+            let name = self.secret.as_ref().or(self.ca.as_ref()).map(|path| path.display().to_string());
+            let tls = Tls::from_secret(&name.unwrap_or_default(), &data);
+            tls.map_err(|error| Failure::new(chain(&error)))?
+        } else {
+            Tls::default()
+        };
+        let way = Way { tls, proxy: ProxyChoice::Environment };
+        Ok(Access { namespace: String::new(), address, credential, way, timeout })
+    }
+
+    fn secret_data(&self) -> Result<BTreeMap<String, Secret>, Failure> {
+        let Some(directory) = &self.secret else { return Ok(BTreeMap::new()) };
+        let shown = directory.display();
+        let secret = SecretDirectory { namespace: None, name: String::new(), directory: directory.clone() };
+        secret.read().map_err(|error| Failure::Usage(format!("--secret {shown}: {error}")))
+    }
+
+    fn login(
+        &self,
+        data: &BTreeMap<String, Secret>,
+        address: &RepositoryAddress,
+    ) -> Result<Credential, Failure> {
+        let Some(directory) = &self.secret else { return Ok(Credential::Anonymous) };
+        let shown = directory.display();
+        let logins = DockerConfig::from_secret(data);
+        let logins = logins.map_err(|error| Failure::new(format!("--secret {shown}: {error}")))?;
+        let has_certificates = TLS_KEYS.iter().any(|key| data.contains_key(*key));
+        match &logins {
+            None if has_certificates => {}
+            None => {
+                return Err(Failure::Usage(format!(
+                    "--secret {shown}: there is neither .dockerconfigjson nor .dockercfg, nor a certificate"
+                )));
+            }
+            Some(logins) if matches!(logins.login(address), Credential::Anonymous) => say(&format!(
+                "warning: --secret {shown} has no login for {}; the registry is asked without one",
+                address.canonical()
+            )),
+            Some(_) => {}
+        }
+        Ok(logins.unwrap_or_default().login(address))
+    }
+}
+
+/// Lists tags, and looks at the latest ones.
+async fn scan(access: Access, limit: usize) -> Result<(ScanReport, Vec<String>), Failure> {
+    let registries = Registries::new(RegistryOptions::default());
+    let failed = |error: &crate::registry::RegistryError| Failure::new(chain(error));
+    let repository = registries.repository(access.clone()).map_err(|error| failed(&error))?;
+    let tags = list(&registries, access).await.map_err(|error| failed(&error))?;
+    let mut shown: Vec<&str> = tags.iter().collect();
+    shown.sort_by(|left, right| natural_order(right, left).then_with(|| right.cmp(left)));
+    if limit > 0 && shown.len() > limit {
+        say(&format!("note: {} of {} tags are shown; --limit 0 shows all", limit, tags.len()));
+        shown.truncate(limit);
+    }
+    let mut found = Vec::with_capacity(shown.len());
+    let mut errors = Vec::new();
+    let mut line = ProgressLine::new();
+    let mut looks = futures::stream::iter(shown.iter().map(|tag| look(&repository, tag))).buffered(AT_ONCE);
+    while let Some((tag, error)) = looks.next().await {
+        found.push(tag);
+        errors.extend(error);
+        line.say(|| format!("{} of {} images looked at", found.len(), shown.len()));
+    }
+    drop(line);
+    let address = repository.address();
+    let report = ScanReport {
+        image: address.to_string(),
+        canonical: address.canonical(),
+        count: tags.len(),
+        revision: tags.revision(),
+        tags: found,
+    };
+    Ok((report, errors))
+}
+
+/// All tags, with a line of progress while they come.
+pub(super) async fn list(
+    registries: &Registries,
+    access: Access,
+) -> Result<TagList, crate::registry::RegistryError> {
+    let line = Mutex::new(ProgressLine::new());
+    let progress = |count: usize| {
+        if let Ok(mut line) = line.lock() {
+            line.say(|| format!("{count} tags listed"));
+        }
+    };
+    let options = ListOptions { progress: &progress, ..ListOptions::default() };
+    match registries.list(access, options).await? {
+        Listed::Tags(listing) => Ok(listing.tags),
+        Listed::Unchanged => Ok(TagList::default()),
+    }
+}
+
+/// What stands behind one tag, or why that cannot be said.
+async fn look(repository: &Repository, tag: &str) -> (FoundTag, Option<String>) {
+    let mut found = FoundTag { tag: tag.to_owned(), digest: None, created: None, error: None };
+    let looked = match Tag::parse(tag) {
+        Err(error) => Err(chain(&error)),
+        Ok(tag) => repository.facts(&tag).await.map_err(|error| chain(&error)),
+    };
+    match looked {
+        Ok(facts) => {
+            found.digest = Some(facts.digest.to_string());
+            found.created = facts.created;
+            (found, None)
+        }
+        Err(error) => {
+            found.error = Some(error.clone());
+            (found, Some(format!("tag {tag}: {error}")))
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! The tags of a repository, for programs and for people.
+
+use std::fmt::Write;
+
+use jiff::Timestamp;
+use serde::Serialize;
+
+use crate::cli::terminal::{Palette, printable};
+
+/// What a scan found.
+#[derive(Debug, Serialize)]
+pub(super) struct ScanReport {
+    /// The image as it was given.
+    pub(super) image: String,
+    /// Its full name.
+    pub(super) canonical: String,
+    /// How many tags there are, shown or not.
+    pub(super) count: usize,
+    /// The checksum of all tags.
+    pub(super) revision: String,
+    /// The tags that are shown, the latest first.
+    pub(super) tags: Vec<FoundTag>,
+}
+
+/// One tag.
+#[derive(Debug, Serialize)]
+pub(super) struct FoundTag {
+    pub(super) tag: String,
+    pub(super) digest: Option<String>,
+    /// When the image was made, as far as it says so.
+    pub(super) created: Option<Timestamp>,
+    /// Why the digest is not known.
+    pub(super) error: Option<String>,
+}
+
+/// Renders a scan as a table.
+pub(super) fn render(report: &ScanReport, now: Timestamp, palette: Palette) -> String {
+    let mut text = String::new();
+    write(report, now, palette, &mut text).expect("writing to a string cannot fail");
+    text
+}
+
+fn write(report: &ScanReport, now: Timestamp, palette: Palette, text: &mut String) -> std::fmt::Result {
+    let Palette { heading, reset, .. } = palette;
+    writeln!(text, "{heading}Image:{reset} {}", report.canonical)?;
+    writeln!(text, "{heading}Tags:{reset}  {}", report.count)?;
+    if report.tags.is_empty() {
+        return Ok(());
+    }
+    let rows: Vec<[String; 3]> = report.tags.iter().map(|tag| cells(tag, now)).collect();
+    let width = |column: usize, title: &str| {
+        rows.iter().map(|row| row[column].chars().count()).chain([title.len()]).max().unwrap_or_default()
+    };
+    let (tags, digests) = (width(0, "TAG"), width(1, "DIGEST"));
+    writeln!(text, "\n{heading}{:tags$}  {:digests$}  AGE{reset}", "TAG", "DIGEST")?;
+    for [tag, digest, age] in &rows {
+        writeln!(text, "{tag:tags$}  {digest:digests$}  {age}")?;
+    }
+    Ok(())
+}
+
+fn cells(tag: &FoundTag, now: Timestamp) -> [String; 3] {
+    let unknown = || "-".to_owned();
+    [
+        printable(&tag.tag),
+        tag.digest.clone().unwrap_or_else(unknown),
+        tag.created.map_or_else(unknown, |created| age(now.duration_since(created).as_secs())),
+    ]
+}
+
+/// An age in its largest unit.
+fn age(seconds: i64) -> String {
+    const UNITS: [(i64, &str); 4] = [(365 * 86_400, "y"), (86_400, "d"), (3600, "h"), (60, "m")];
+    let seconds = seconds.max(0);
+    let unit = UNITS.iter().find(|(size, _)| seconds >= *size);
+    unit.map_or_else(|| format!("{seconds}s"), |(size, name)| format!("{}{name}", seconds / size))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_age_has_one_unit() {
+        for (seconds, wanted) in [
+            (-5, "0s"),
+            (59, "59s"),
+            (60, "1m"),
+            (7199, "1h"),
+            (86_400, "1d"),
+            (364 * 86_400, "364d"),
+            (800 * 86_400, "2y"),
+        ] {
+            assert_eq!(age(seconds), wanted);
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! Who asks a registry, and by which way: what an ImageRepository says, with the secrets that it names.
+//!
+//! The order is Flux's: proxy, cloud, certificates, logins. Everything is read from the object's own namespace.
+
+use kube::ResourceExt;
+use tagboat_api::duration::DurationError;
+use tagboat_api::reference::LocalObjectReference;
+use tagboat_api::repository::ImageProvider;
+use tagboat_api::{ImageRepository, Reason};
+
+use crate::failing::Failing;
+use crate::git::{CredentialsError, Proxy, SecretData};
+use crate::objects::{Objects, ObjectsError};
+use crate::reference::{AddressError, RepositoryAddress};
+use crate::registry::{
+    Access, Credential, DockerConfig, DockerConfigError, ProxyChoice, Tls, TlsError, Way, tls,
+};
+
+/// What was found out of an ImageRepository.
+#[derive(Debug, Clone)]
+pub struct FoundAccess {
+    /// Who asks for what.
+    pub access: Access,
+    /// What is worth a word, though it is no error.
+    pub notes: Vec<String>,
+}
+
+/// Why a registry cannot be asked.
+#[derive(Debug, thiserror::Error)]
+pub enum AccessError {
+    /// The image is no address.
+    #[error(transparent)]
+    Address(#[from] AddressError),
+    /// The time that a scan may take cannot be read.
+    #[error(transparent)]
+    Timeout(#[from] DurationError),
+    /// There is no such secret.
+    #[error("{0}")]
+    NoSecret(String),
+    /// The secrets cannot be read.
+    #[error(transparent)]
+    Objects(#[from] ObjectsError),
+    /// The proxy's secret cannot be used.
+    #[error(transparent)]
+    Proxy(#[from] CredentialsError),
+    /// The certificates cannot be used.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
+    /// A login cannot be used.
+    #[error("secret '{secret}' cannot be used")]
+    Login {
+        /// The secret.
+        secret: String,
+        /// Why not.
+        #[source]
+        cause: DockerConfigError,
+    },
+    /// The cloud is not known, in Flux's words.
+    #[error("provider '{provider}' not implemented")]
+    Provider {
+        /// The cloud.
+        provider: String,
+    },
+}
+
+impl Failing for AccessError {
+    fn reason(&self) -> Reason {
+        match self {
+            Self::Address(error) => error.reason(),
+            _ => Reason::AuthenticationFailed,
+        }
+    }
+
+    fn is_retryable(&self) -> bool {
+        !matches!(self, Self::Address(_))
+    }
+}
+
+/// Finds out who asks a registry for the tags of an object.
+///
+/// # Errors
+///
+/// When the object, or a secret that it names, does not say so.
+pub async fn access(
+    objects: &impl Objects,
+    repository: &ImageRepository,
+) -> Result<FoundAccess, AccessError> {
+    let spec = &repository.spec;
+    let namespace = repository.namespace().unwrap_or_default();
+    let address = RepositoryAddress::parse(&spec.image, spec.insecure)?;
+    let mut notes = Vec::new();
+    let full = |reference: &LocalObjectReference| format!("{namespace}/{}", reference.name);
+    let read = async |reference: &LocalObjectReference, missing: String| {
+        objects.secret(&namespace, &reference.name).await.map_err(|error| match error {
+            ObjectsError::NoSecret { .. } => AccessError::NoSecret(missing),
+            error => AccessError::Objects(error),
+        })
+    };
+    let missing = |reference| format!("secret '{}' not found", full(reference));
+    let proxy = match &spec.proxy_secret_ref {
+        None => ProxyChoice::Environment,
+        Some(reference) => {
+            let data = read(reference, missing(reference)).await?;
+            ProxyChoice::Given(Proxy::from_secret(SecretData { name: &full(reference), data: &data })?)
+        }
+    };
+    if spec.provider != ImageProvider::Generic {
+        return Err(AccessError::Provider { provider: spec.provider.to_string() });
+    }
+    let tls = match &spec.cert_secret_ref {
+        None => Tls::default(),
+        Some(reference) => {
+            let data = read(reference, missing(reference)).await?;
+            for [legacy, name] in tls::legacy_keys(&data) {
+                notes.push(format!(
+                    "secret '{}' uses the key '{legacy}', which is out of date: write '{name}'",
+                    full(reference)
+                ));
+            }
+            Tls::from_secret(&full(reference), &data)?
+        }
+    };
+    let credential = match &spec.secret_ref {
+        None => Credential::Anonymous,
+        Some(reference) => {
+            let data = read(reference, format!("secrets \"{}\" not found", reference.name)).await?;
+            let logins = DockerConfig::from_secret(&data)
+                .map_err(|cause| AccessError::Login { secret: full(reference), cause })?;
+            if logins.is_none() {
+                notes.push(format!(
+                    "secret '{}' has no logins for registries, neither in '.dockerconfigjson' nor in '.dockercfg', \
+                     so the registry is asked without one",
+                    full(reference)
+                ));
+            }
+            logins.unwrap_or_default().login(&address)
+        }
+    };
+    let way = Way { tls, proxy };
+    let timeout = spec.effective_timeout()?;
+    Ok(FoundAccess { access: Access { namespace, address, credential, way, timeout }, notes })
+}

@@ -1,0 +1,165 @@
+//! What a registry wants to see before it answers: the header `WWW-Authenticate`.
+
+/// A way to log in that a registry offers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Challenge {
+    /// User and password with every request.
+    Basic,
+    /// A token that another server hands out.
+    Bearer(Bearer),
+}
+
+/// Where a token is to be had, and for what.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Bearer {
+    /// The address of the server that hands out tokens, as it was written.
+    pub realm: String,
+    /// The name of the registry for that server.
+    pub service: Option<String>,
+    /// What the token has to allow.
+    pub scope: Option<String>,
+}
+
+impl Challenge {
+    /// The first way that we know among the values of the header.
+    pub fn choose<'h>(headers: impl IntoIterator<Item = &'h str>) -> Option<Self> {
+        headers.into_iter().flat_map(read).find_map(Self::known)
+    }
+
+    fn known(offer: Offer<'_>) -> Option<Self> {
+        if offer.scheme.eq_ignore_ascii_case("basic") {
+            return Some(Self::Basic);
+        }
+        if !offer.scheme.eq_ignore_ascii_case("bearer") {
+            return None;
+        }
+        let mut bearer = Bearer::default();
+        for (name, value) in offer.parameters {
+            match name.to_ascii_lowercase().as_str() {
+                "realm" => bearer.realm = value,
+                "service" => bearer.service = Some(value),
+                "scope" => bearer.scope = Some(value),
+                _ => {}
+            }
+        }
+        Some(Self::Bearer(bearer))
+    }
+}
+
+/// One way that is offered, known or not.
+#[derive(Debug)]
+struct Offer<'h> {
+    scheme: &'h str,
+    parameters: Vec<(&'h str, String)>,
+}
+
+/// Reads one value of the header, in which several offers may stand (RFC 9110, section 11.6.1).
+///
+/// A comma parts both offers and the parameters of one: a word is a parameter's name if a `=` with a value follows,
+/// and otherwise begins the next offer. What makes no sense is passed over.
+fn read(header: &str) -> Vec<Offer<'_>> {
+    let mut offers: Vec<Offer<'_>> = Vec::new();
+    let mut rest = header;
+    loop {
+        rest = rest.trim_start_matches([' ', '\t', ',']);
+        let Some(first) = rest.chars().next() else { return offers };
+        let end = rest.find(|c| !is_word(c)).unwrap_or(rest.len());
+        if end == 0 {
+            rest = &rest[first.len_utf8()..];
+            continue;
+        }
+        let word = &rest[..end];
+        rest = &rest[end..];
+        let behind = rest.trim_start_matches([' ', '\t']);
+        let value = behind.strip_prefix('=').map(|value| value.trim_start_matches([' ', '\t']));
+        match (value, offers.last_mut()) {
+            (Some(value), Some(offer)) => {
+                let (value, left) = read_value(value);
+                offer.parameters.push((word, value));
+                rest = left;
+            }
+            (Some(value), None) => rest = read_value(value).1,
+            (None, _) => offers.push(Offer { scheme: word, parameters: Vec::new() }),
+        }
+    }
+}
+
+/// A value in quotes or without, and what stands behind it.
+fn read_value(text: &str) -> (String, &str) {
+    let Some(quoted) = text.strip_prefix('"') else {
+        let end = text.find([',', ' ', '\t']).unwrap_or(text.len());
+        return (text[..end].to_owned(), &text[end..]);
+    };
+    let mut value = String::new();
+    let mut characters = quoted.char_indices();
+    while let Some((at, character)) = characters.next() {
+        match character {
+            '"' => return (value, &quoted[at + 1..]),
+            '\\' => value.extend(characters.next().map(|(_, escaped)| escaped)),
+            character => value.push(character),
+        }
+    }
+    (value, "")
+}
+
+/// The characters of a word, and those of the other form that credentials may have, as in `Negotiate YII/+`.
+fn is_word(c: char) -> bool {
+    c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~/".contains(c)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn bearer(realm: &str, service: Option<&str>, scope: Option<&str>) -> Option<Challenge> {
+        let owned = |text: Option<&str>| text.map(str::to_owned);
+        Some(Challenge::Bearer(Bearer {
+            realm: realm.to_owned(),
+            service: owned(service),
+            scope: owned(scope),
+        }))
+    }
+
+    #[test]
+    fn the_first_known_way_is_taken() {
+        let hub = r#"Bearer realm="https://auth.docker.io/token",service="registry.docker.io",scope="repository:library/alpine:pull""#;
+        let scope = Some("repository:library/alpine:pull");
+        for (headers, wanted) in [
+            (&[hub][..], bearer("https://auth.docker.io/token", Some("registry.docker.io"), scope)),
+            (&["Basic realm=\"Registry, and \\\"more\\\"\""], Some(Challenge::Basic)),
+            (&["basic"], Some(Challenge::Basic)),
+            (&["BEARER Realm=https://t/x, SERVICE=a"], bearer("https://t/x", Some("a"), None)),
+            (&["Bearer realm = \"https://t\" , service = \"s\""], bearer("https://t", Some("s"), None)),
+            (&["Negotiate", "Basic realm=x"], Some(Challenge::Basic)),
+            (&["Negotiate YII/+==, Bearer realm=\"https://t\""], bearer("https://t", None, None)),
+            (&["Basic realm=\"a\", Bearer realm=\"b\""], Some(Challenge::Basic)),
+            (&["Bearer realm=\"b\", Basic realm=\"a\""], bearer("b", None, None)),
+            (&["Bearer realm=\"b\",scope=\"x\",error=\"insufficient_scope\""], bearer("b", None, Some("x"))),
+            (&["Bearer realm=\"b\\\\c\\d\""], bearer("b\\cd", None, None)),
+            (&["Bearer realm=\"never closed, x=y"], bearer("never closed, x=y", None, None)),
+            (&["Bearer"], bearer("", None, None)),
+            (&["Digest realm=\"x\", qop=\"auth\""], None),
+            (&["realm=\"x\""], None),
+            (&["", " , ,", "\"", "="], None),
+            (&[], None),
+        ] {
+            assert_eq!(Challenge::choose(headers.iter().copied()), wanted, "{headers:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_header_is_read(header in "([a-zA-Z]{1,8}|[ ,=\"\\\\]|\\PC){0,30}") {
+            let _ = Challenge::choose([header.as_str()]);
+        }
+
+        #[test]
+        fn what_is_quoted_is_read_back(realm in "\\PC{0,20}", service in "\\PC{0,20}") {
+            let quoted = |text: &str| text.replace('\\', "\\\\").replace('"', "\\\"");
+            let header = format!("Bearer realm=\"{}\",service=\"{}\"", quoted(&realm), quoted(&service));
+            prop_assert_eq!(Challenge::choose([header.as_str()]), bearer(&realm, Some(&service), None));
+        }
+    }
+}

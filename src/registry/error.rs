@@ -1,0 +1,231 @@
+//! Why a registry did not give what it was asked for.
+
+use std::error::Error;
+use std::time::Duration;
+
+use tagboat_api::Reason;
+
+use super::refusal::Refusal;
+use super::tls::TlsError;
+use crate::failing::Failing;
+
+/// A failure on the way to a registry or there. It can be copied, because one request may be for several objects.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum RegistryError {
+    /// The server answers with an error.
+    #[error("{request}: {}", refusal.words)]
+    Refused {
+        /// The request, as in `GET https://…`.
+        request: String,
+        /// What the server says.
+        refusal: Refusal,
+        /// How long the server wants to be left alone.
+        retry_after: Option<Duration>,
+    },
+    /// There is no answer, or only a part of one.
+    #[error("{request}: {trouble}")]
+    Unreachable {
+        /// The request.
+        request: String,
+        /// What happened.
+        trouble: String,
+        /// Whether there was no connection at all.
+        is_connection: bool,
+    },
+    /// Neither way of speaking to a registry works.
+    #[error("{secured}; {plain}")]
+    NeitherScheme {
+        /// Why not with TLS.
+        secured: Box<RegistryError>,
+        /// Why not without.
+        plain: Box<RegistryError>,
+    },
+    /// The time of the whole call is over.
+    #[error(
+        "{what}: there was no complete answer within {allowed:?}; a longer spec.timeout gives it more time"
+    )]
+    TooSlow {
+        /// What was asked for.
+        what: String,
+        /// The time that was given.
+        allowed: Duration,
+    },
+    /// The server said nothing for too long.
+    #[error("{request}: the server did not begin to answer within {allowed:?}")]
+    Silent {
+        /// The request.
+        request: String,
+        /// The time that it was given.
+        allowed: Duration,
+    },
+    /// The server has asked to be left alone for longer than there is time.
+    #[error("{server} wants no requests for another {pause:?}, as it has said before")]
+    Resting {
+        /// The server's host and port.
+        server: String,
+        /// For how long.
+        pause: Duration,
+    },
+    /// There is more than is read.
+    #[error("{request}: the answer is larger than {largest} bytes")]
+    TooLarge {
+        /// The request.
+        request: String,
+        /// How much is read.
+        largest: usize,
+    },
+    /// The answer is not what it should be.
+    #[error("{request}: the answer is not what a registry sends: {flaw}")]
+    Malformed {
+        /// The request.
+        request: String,
+        /// What is wrong with it.
+        flaw: String,
+    },
+    /// A redirect that is not followed.
+    #[error("{request}: the redirect to {to:?} is not followed, for {flaw}")]
+    Redirect {
+        /// The request.
+        request: String,
+        /// Where it leads.
+        to: String,
+        /// Why not.
+        flaw: &'static str,
+    },
+    /// A server for tokens that gets no credentials.
+    #[error("{registry} wants a token of {realm:?}, which is not asked for one, because {flaw}")]
+    Realm {
+        /// The registry.
+        registry: String,
+        /// The address of that server.
+        realm: String,
+        /// Why not.
+        flaw: &'static str,
+    },
+    /// The pages of a listing lead in a circle.
+    #[error("{request}: the listing of tags leads in a circle: the next page has been read before")]
+    Circle {
+        /// The request for the last page.
+        request: String,
+    },
+    /// The next page of a listing is on another server.
+    #[error("{request}: the next page of tags is not at this registry, but at {link:?}")]
+    Elsewhere {
+        /// The request for the last page.
+        request: String,
+        /// What the registry says of it.
+        link: String,
+    },
+    /// There are more tags than are kept.
+    #[error(
+        "{repository} has more than {most} tags or more than {bytes} bytes of them, which are too many to choose from; \
+         remove some"
+    )]
+    TooManyTags {
+        /// The repository.
+        repository: String,
+        /// How many are taken.
+        most: usize,
+        /// How many bytes of them are taken.
+        bytes: usize,
+    },
+    /// A digest that is not that of what was sent.
+    #[error("{request}: what was sent is damaged: its digest is {found}")]
+    Damaged {
+        /// The request.
+        request: String,
+        /// The digest of what was sent.
+        found: String,
+    },
+    /// The certificates of the object cannot be used.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
+    /// The proxy's address cannot be used.
+    #[error("the proxy cannot be used: {trouble}")]
+    Proxy {
+        /// Why not.
+        trouble: String,
+    },
+    /// No connection can be made at all.
+    #[error("cannot prepare connections: {trouble}")]
+    Client {
+        /// Why not.
+        trouble: String,
+    },
+}
+
+impl RegistryError {
+    /// Whether the registry says that there is nothing of that name.
+    pub fn is_not_found(&self) -> bool {
+        matches!(self, Self::Refused { refusal, .. } if refusal.is_not_found())
+    }
+
+    /// How long the server wants to be left alone, where it has said so.
+    pub fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::Refused { retry_after, .. } => *retry_after,
+            Self::Resting { pause, .. } => Some(*pause),
+            _ => None,
+        }
+    }
+
+    /// Whether the same request may fare better in a moment.
+    pub(super) fn is_passing(&self) -> bool {
+        matches!(self, Self::Unreachable { is_connection: false, .. })
+    }
+}
+
+/// Whatever happens on the way to a registry may be over the next time.
+impl Failing for RegistryError {
+    fn reason(&self) -> Reason {
+        match self {
+            Self::Tls(_) | Self::Proxy { .. } => Reason::AuthenticationFailed,
+            _ => Reason::ReadOperationFailed,
+        }
+    }
+
+    fn is_retryable(&self) -> bool {
+        true
+    }
+}
+
+/// The innermost cause of an error, which alone says what happened, in the form of a message.
+pub(super) fn innermost(error: &(dyn Error + 'static)) -> String {
+    let mut innermost = error;
+    while let Some(cause) = innermost.source() {
+        innermost = cause;
+    }
+    let text = innermost.to_string();
+    let text = text.split(" (os error ").next().unwrap_or_default();
+    let mut characters = text.chars();
+    let is_name = characters.clone().nth(1).is_some_and(char::is_uppercase);
+    match characters.next() {
+        Some(first) if !is_name => first.to_lowercase().chain(characters).collect(),
+        _ => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use super::*;
+
+    #[test]
+    fn the_innermost_cause_is_worded_as_a_message() {
+        let refused = io::Error::from_raw_os_error(111);
+        assert_eq!(innermost(&refused), "connection refused");
+        assert_eq!(innermost(&io::Error::other("TLS is broken")), "TLS is broken");
+        assert_eq!(innermost(&io::Error::other("")), "");
+    }
+
+    #[test]
+    fn an_error_knows_what_it_means() {
+        let error = RegistryError::Resting { server: "r.io".to_owned(), pause: Duration::from_secs(30) };
+        assert_eq!(error.to_string(), "r.io wants no requests for another 30s, as it has said before");
+        assert_eq!((error.reason(), error.is_retryable()), (Reason::ReadOperationFailed, true));
+        assert_eq!(error.retry_after(), Some(Duration::from_secs(30)));
+        let error = RegistryError::Proxy { trouble: "x".to_owned() };
+        assert_eq!(error.reason(), Reason::AuthenticationFailed);
+    }
+}

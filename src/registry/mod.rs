@@ -1,0 +1,34 @@
+//! Registries: which tags a repository has, and what stands behind them.
+//!
+//! [`Registries`] is the one way there. An [`Access`] says who asks for which repository; from it come a [`Repository`]
+//! to be asked, and listings that several objects share.
+
+pub mod budget;
+pub mod challenge;
+mod client;
+pub mod docker_config;
+mod error;
+mod glob;
+pub mod link;
+mod listing;
+mod login;
+mod manifest;
+mod refusal;
+mod registries;
+mod repository;
+mod server;
+pub mod store;
+pub mod tls;
+mod token;
+
+pub use budget::BudgetOptions;
+pub use client::{Limits, ProxyChoice, Way};
+pub use docker_config::{DockerConfig, DockerConfigError};
+pub use error::RegistryError;
+pub use listing::{ListOptions, Listed, Listing};
+pub use login::{Credential, Fingerprint};
+pub use manifest::ImageFacts;
+pub use refusal::Refusal;
+pub use registries::{Registries, RegistryOptions};
+pub use repository::{Access, Repository};
+pub use tls::{ClientIdentity, Tls, TlsError};

@@ -1,0 +1,158 @@
+//! A repository that is asked by somebody: requests that show who asks, to those who may see it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use reqwest::StatusCode;
+use reqwest::header::HeaderValue;
+use tokio::sync::Mutex;
+
+use super::challenge::{Bearer, Challenge};
+use super::client::{Answer, Call, Client, Deadline, Way};
+use super::error::RegistryError;
+use super::login::{Credential, Fingerprint};
+use super::server::{Server, Servers};
+use super::token::{Token, TokenRequest, basic, bearer};
+use crate::reference::RepositoryAddress;
+
+/// Who asks for which repository, and how it is reached: what an ImageRepository says, with the secrets it names.
+#[derive(Debug, Clone)]
+pub struct Access {
+    /// The namespace of the object. What one namespace may see, no other gets to see.
+    pub namespace: String,
+    /// The repository.
+    pub address: RepositoryAddress,
+    /// Who we are.
+    pub credential: Credential,
+    /// How the registry is reached.
+    pub way: Way,
+    /// How long one listing, or one look at a manifest, may take.
+    pub timeout: Duration,
+}
+
+impl Access {
+    /// Equal for equal accesses: the same repository, seen by the same.
+    pub fn fingerprint(&self) -> Fingerprint {
+        let credential = self.credential.fingerprint();
+        let canonical = self.address.canonical();
+        Fingerprint::of([
+            self.namespace.as_bytes(),
+            canonical.as_bytes(),
+            self.address.scheme().as_str().as_bytes(),
+            credential.as_bytes(),
+            self.way.fingerprint().as_bytes(),
+        ])
+    }
+}
+
+/// A repository with all that is known of it while it is in use.
+#[derive(Debug)]
+pub struct Repository {
+    access: Access,
+    way: Fingerprint,
+    client: Arc<Client>,
+    servers: Arc<Servers>,
+    /// While one asks for a token, the others wait for it.
+    token: Mutex<Option<Token>>,
+}
+
+impl Repository {
+    pub(super) fn new(access: Access, client: Arc<Client>, servers: Arc<Servers>) -> Self {
+        let way = access.way.fingerprint();
+        Self { access, way, client, servers, token: Mutex::default() }
+    }
+
+    /// The repository's address.
+    pub fn address(&self) -> &RepositoryAddress {
+        &self.access.address
+    }
+
+    /// The time that one piece of work has from now on.
+    pub(super) fn deadline(&self) -> Deadline {
+        Deadline::within(self.access.timeout)
+    }
+
+    /// The registry, as it is known.
+    pub(super) async fn server(&self, deadline: &Deadline) -> Result<Arc<Server>, RegistryError> {
+        let meeting = self.servers.meet(&self.access.address, self.way, &self.client, deadline);
+        deadline.hold(|| format!("GET {}/v2/", self.access.address.registry()), meeting).await
+    }
+
+    /// Sends a request to the registry and shows who we are, if it wants to see that.
+    ///
+    /// A token that is no longer good, or not good for this, is replaced once.
+    pub(super) async fn ask(
+        &self,
+        server: &Server,
+        call: Call,
+        deadline: &Deadline,
+    ) -> Result<Answer, RegistryError> {
+        let challenge = server.challenge();
+        let authorization = self.authorization(server, challenge.as_ref(), None, deadline).await?;
+        let call = call.authorized(authorization);
+        let answer = self.send(&call, deadline).await?;
+        if answer.status != StatusCode::UNAUTHORIZED {
+            return Ok(answer);
+        }
+        let Some(challenge) = Challenge::choose(answer.challenges()) else { return Ok(answer) };
+        let again =
+            self.authorization(server, Some(&challenge), call.authorization.as_ref(), deadline).await?;
+        if again.is_none() || again == call.authorization {
+            return Ok(answer);
+        }
+        server.challenged(challenge);
+        self.send(&call.authorized(again), deadline).await
+    }
+
+    async fn send(&self, call: &Call, deadline: &Deadline) -> Result<Answer, RegistryError> {
+        let sent = self.client.send(call, deadline).await;
+        if let Err(RegistryError::Unreachable { .. }) = &sent {
+            self.servers.forget(&self.access.address, self.way);
+        }
+        sent
+    }
+
+    /// The header that shows who we are; `refused` is one that was not good enough.
+    async fn authorization(
+        &self,
+        server: &Server,
+        challenge: Option<&Challenge>,
+        refused: Option<&HeaderValue>,
+        deadline: &Deadline,
+    ) -> Result<Option<HeaderValue>, RegistryError> {
+        let Some(challenge) = challenge else { return Ok(None) };
+        let credential = &self.access.credential;
+        let wanted = match (challenge, credential) {
+            (_, Credential::RegistryToken(token)) => return Ok(bearer(token)),
+            (Challenge::Basic, Credential::Basic { user, password }) => {
+                return Ok(basic(user.expose(), password.expose()));
+            }
+            (Challenge::Basic, _) => return Ok(None),
+            (Challenge::Bearer(wanted), _) => wanted,
+        };
+        let scopes = self.scopes(wanted, refused.is_some());
+        let mut kept = self.token.lock().await;
+        if let Some(token) = &*kept {
+            let header = token.header();
+            let is_enough = scopes.iter().all(|scope| token.scopes.contains(scope));
+            // Another request may have got a new one since this one was refused.
+            if token.holds() && is_enough && header.as_ref() != refused {
+                return Ok(header);
+            }
+        }
+        let request = TokenRequest { registry: &server.base, bearer: wanted, scopes, credential };
+        let token = request.send(&self.client, deadline).await?;
+        let header = token.header();
+        *kept = Some(token);
+        Ok(header)
+    }
+
+    /// What a token has to allow: to pull, and what a registry has asked for beyond that.
+    fn scopes(&self, wanted: &Bearer, is_refused: bool) -> Vec<String> {
+        let mut scopes = vec![format!("repository:{}:pull", self.access.address.repository())];
+        if is_refused {
+            scopes.extend(wanted.scope.clone().filter(|scope| *scope != scopes[0]));
+        }
+        scopes
+    }
+}

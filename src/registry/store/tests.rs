@@ -1,0 +1,116 @@
+use tempfile::TempDir;
+
+use super::*;
+
+fn key(name: &str) -> StoreKey {
+    StoreKey { namespace: "apps".to_owned(), name: name.to_owned() }
+}
+
+fn at(text: &str) -> Timestamp {
+    text.parse().unwrap()
+}
+
+fn scan(tags: &[&str], time: &str) -> Scan {
+    Scan {
+        canonical: "r.io/app".to_owned(),
+        scanned: at(time),
+        etag: Some("\"x\"".to_owned()),
+        tags: tags.iter().copied().collect(),
+    }
+}
+
+const FIRST: &str = "2026-11-21T10:00:00Z";
+const SECOND: &str = "2026-11-21T11:00:00Z";
+
+#[test]
+fn tags_are_first_seen_by_the_scan_that_finds_them_new() {
+    let directory = TempDir::new().unwrap();
+    for store in [TagStore::new(Some(directory.path().to_owned())), TagStore::new(None)] {
+        assert!(store.read(&key("web"), "r.io/app").unwrap().is_none());
+        store.keep(&key("web"), scan(&["1.0", "1.1"], FIRST)).unwrap();
+        let found = store.keep(&key("web"), scan(&["1.1", "1.2", "odd\n\"tag\""], SECOND)).unwrap();
+        assert_eq!(found.first_seen("1.1"), None);
+        assert_eq!(found.first_seen("1.2"), Some(at(SECOND)));
+        assert_eq!(found.first_seen("1.0"), None);
+        // A tag that comes back is new.
+        let found = store.keep(&key("web"), scan(&["1.0"], "2026-11-21T12:00:00Z")).unwrap();
+        assert_eq!(found.first_seen("1.0"), Some(at("2026-11-21T12:00:00Z")));
+    }
+}
+
+#[test]
+fn a_restart_loses_nothing() {
+    let directory = TempDir::new().unwrap();
+    let root = || Some(directory.path().to_owned());
+    TagStore::new(root()).keep(&key("web"), scan(&["1.0"], FIRST)).unwrap();
+    let kept =
+        TagStore::new(root()).keep(&key("web"), scan(&["1.0", "1.1", "odd\n\"tag\""], SECOND)).unwrap();
+    let found = TagStore::new(root()).read(&key("web"), "r.io/app").unwrap().unwrap();
+    assert_eq!(found, kept);
+    assert_eq!(found.first_seen("1.1"), Some(at(SECOND)));
+    assert!(TagStore::new(root()).read(&key("web"), "r.io/other").unwrap().is_none());
+}
+
+#[test]
+fn a_damaged_file_is_as_good_as_none() {
+    let directory = TempDir::new().unwrap();
+    let root = || Some(directory.path().to_owned());
+    TagStore::new(root()).keep(&key("web"), scan(&["1.0", "1.1"], FIRST)).unwrap();
+    let path = directory.path().join("apps/web.tags");
+    let whole = fs::read(&path).unwrap();
+    for at in 0..whole.len() {
+        let mut damaged = whole.clone();
+        damaged[at] ^= 1;
+        fs::write(&path, &damaged).unwrap();
+        assert!(TagStore::new(root()).read(&key("web"), "r.io/app").unwrap().is_none(), "{at}");
+        fs::write(&path, &whole[..at]).unwrap();
+        assert!(TagStore::new(root()).read(&key("web"), "r.io/app").unwrap().is_none(), "{at}");
+    }
+    TagStore::new(root()).keep(&key("web"), scan(&["1.0"], FIRST)).unwrap();
+    assert!(TagStore::new(root()).read(&key("web"), "r.io/app").unwrap().is_some());
+    let left: Vec<PathBuf> = entries(&directory.path().join("apps"));
+    assert_eq!(left, [path]);
+}
+
+#[test]
+fn memory_is_bounded_and_the_disk_has_the_rest() {
+    let directory = TempDir::new().unwrap();
+    let store = TagStore::new(Some(directory.path().to_owned()));
+    store.memory().most = 2000;
+    for number in 0..20 {
+        store.keep(&key(&format!("web{number}")), scan(&["1.0"], FIRST)).unwrap();
+    }
+    assert!(store.memory().size <= 2000);
+    assert!(
+        store.memory().slots.contains_key(&key("web19")) && !store.memory().slots.contains_key(&key("web0"))
+    );
+    assert!(store.read(&key("web0"), "r.io/app").unwrap().is_some());
+    let sizes: usize = store.memory().slots.values().map(|slot| slot.tags.size()).sum();
+    assert_eq!(sizes, store.memory().size);
+}
+
+#[test]
+fn what_belongs_to_nobody_goes() {
+    let directory = TempDir::new().unwrap();
+    let store = TagStore::new(Some(directory.path().to_owned()));
+    for name in ["web", "api"] {
+        store.keep(&key(name), scan(&["1.0"], FIRST)).unwrap();
+    }
+    store.sweep(|found| *found == key("web"));
+    assert!(store.read(&key("web"), "r.io/app").unwrap().is_some());
+    assert!(store.read(&key("api"), "r.io/app").unwrap().is_none());
+    store.delete(&key("web")).unwrap();
+    store.delete(&key("web")).unwrap();
+    assert!(store.read(&key("web"), "r.io/app").unwrap().is_none());
+    store.sweep(|_| false);
+    assert!(entries(directory.path()).is_empty());
+}
+
+#[test]
+fn no_name_leads_out_of_the_directory() {
+    let store = TagStore::new(Some(PathBuf::from("/nowhere")));
+    for name in ["", "..", "a/b", "../x", ".hidden", "a\0b"] {
+        let error = store.read(&key(name), "r.io/app").unwrap_err();
+        assert!(matches!(error, StoreError::Name { .. }), "{name}");
+    }
+}

@@ -1,0 +1,219 @@
+//! Whom we trust at the TLS handshake, and who we are there.
+
+use std::collections::BTreeMap;
+
+use reqwest::{Certificate, ClientBuilder, Identity};
+use tagboat_api::Reason;
+
+use super::error::innermost;
+use super::login::Fingerprint;
+use crate::failing::Failing;
+use crate::secret::Secret;
+
+/// The keys of a secret, and those of old that stand for them.
+const CERTIFICATE: [&str; 2] = ["tls.crt", "certFile"];
+const KEY: [&str; 2] = ["tls.key", "keyFile"];
+const AUTHORITY: [&str; 2] = ["ca.crt", "caFile"];
+
+/// Certificates for one registry, in PEM.
+#[derive(Debug, Clone, Default)]
+pub struct Tls {
+    /// Certificates that are trusted beside those of the system.
+    pub authority: Option<Secret>,
+    /// Who we are: a certificate and its key.
+    pub identity: Option<ClientIdentity>,
+}
+
+/// A certificate and its private key.
+#[derive(Debug, Clone)]
+pub struct ClientIdentity {
+    /// The certificate, with those that vouch for it.
+    pub certificate: Secret,
+    /// Its private key.
+    pub key: Secret,
+}
+
+/// Why certificates cannot be used, in Flux's words.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum TlsError {
+    /// One half of a client certificate.
+    #[error("secret '{secret}' contains '{present}' but missing '{missing}'")]
+    Half {
+        /// The secret.
+        secret: String,
+        /// The key that is there.
+        present: &'static str,
+        /// The key that is not.
+        missing: &'static str,
+    },
+    /// A secret with nothing of use.
+    #[error("secret '{secret}' must contain either 'ca.crt' or both 'tls.crt' and 'tls.key'")]
+    Nothing {
+        /// The secret.
+        secret: String,
+    },
+    /// A client certificate that cannot be read.
+    #[error("failed to parse TLS certificate and key: {flaw}")]
+    Identity {
+        /// Why not.
+        flaw: String,
+    },
+    /// An authority that cannot be read.
+    #[error("failed to parse CA certificate")]
+    Authority,
+}
+
+/// A secret may become right while the object stays as it is.
+impl Failing for TlsError {
+    fn reason(&self) -> Reason {
+        Reason::AuthenticationFailed
+    }
+
+    fn is_retryable(&self) -> bool {
+        true
+    }
+}
+
+impl Tls {
+    /// Reads the secret of `certSecretRef`, whose name stands in messages as `NAMESPACE/NAME`.
+    ///
+    /// # Errors
+    ///
+    /// When it holds nothing of use, or half of it.
+    pub fn from_secret(secret: &str, data: &BTreeMap<String, Secret>) -> Result<Self, TlsError> {
+        let half = |[present, _]: [&'static str; 2], [missing, _]: [&'static str; 2]| TlsError::Half {
+            secret: secret.to_owned(),
+            present,
+            missing,
+        };
+        let identity = match (value(data, CERTIFICATE), value(data, KEY)) {
+            (Some(certificate), Some(key)) => Some(ClientIdentity { certificate, key }),
+            (Some(_), None) => return Err(half(CERTIFICATE, KEY)),
+            (None, Some(_)) => return Err(half(KEY, CERTIFICATE)),
+            (None, None) => None,
+        };
+        let tls = Self { authority: value(data, AUTHORITY), identity };
+        if tls.authority.is_none() && tls.identity.is_none() {
+            return Err(TlsError::Nothing { secret: secret.to_owned() });
+        }
+        tls.certificates()?;
+        tls.client_identity()?;
+        Ok(tls)
+    }
+
+    /// Makes clients trust whom we trust, and be who we are.
+    pub(super) fn apply(&self, builder: ClientBuilder) -> Result<ClientBuilder, TlsError> {
+        let builder = builder.tls_certs_merge(self.certificates()?);
+        Ok(match self.client_identity()? {
+            Some(identity) => builder.identity(identity),
+            None => builder,
+        })
+    }
+
+    /// Equal for equal certificates.
+    pub(super) fn fingerprint(&self) -> Fingerprint {
+        let identity = self.identity.as_ref();
+        let parts = [
+            self.authority.as_ref(),
+            identity.map(|identity| &identity.certificate),
+            identity.map(|identity| &identity.key),
+        ];
+        Fingerprint::of(parts.map(|part| part.map(Secret::expose).unwrap_or_default()))
+    }
+
+    fn certificates(&self) -> Result<Vec<Certificate>, TlsError> {
+        let Some(authority) = &self.authority else { return Ok(Vec::new()) };
+        let found = Certificate::from_pem_bundle(authority.expose()).map_err(|_| TlsError::Authority)?;
+        if found.is_empty() { Err(TlsError::Authority) } else { Ok(found) }
+    }
+
+    fn client_identity(&self) -> Result<Option<Identity>, TlsError> {
+        let Some(ClientIdentity { certificate, key }) = &self.identity else { return Ok(None) };
+        let both = Secret::new([certificate.expose(), b"\n", key.expose()].concat());
+        let identity = Identity::from_pem(both.expose());
+        identity.map(Some).map_err(|error| TlsError::Identity { flaw: innermost(&error) })
+    }
+}
+
+/// The value of a key by its name of today, or else by that of old.
+fn value(data: &BTreeMap<String, Secret>, names: [&str; 2]) -> Option<Secret> {
+    let found = names.into_iter().filter_map(|name| data.get(name));
+    found.filter(|value| !value.expose().is_empty()).next().cloned()
+}
+
+/// The names of old that a secret uses, each with the one to write in its place.
+pub fn legacy_keys(data: &BTreeMap<String, Secret>) -> Vec<[&'static str; 2]> {
+    let pairs = [CERTIFICATE, KEY, AUTHORITY].into_iter();
+    pairs
+        .filter(|[name, legacy]| !data.contains_key(*name) && data.contains_key(*legacy))
+        .map(|[name, legacy]| [legacy, name])
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use rcgen::{CertificateParams, KeyPair};
+
+    use super::*;
+
+    fn pem(label: &str, der: &[u8]) -> String {
+        use base64::Engine;
+        let text = base64::engine::general_purpose::STANDARD.encode(der);
+        let lines: Vec<&str> =
+            (0..text.len()).step_by(64).map(|at| &text[at..text.len().min(at + 64)]).collect();
+        format!("-----BEGIN {label}-----\n{}\n-----END {label}-----\n", lines.join("\n"))
+    }
+
+    fn read(values: &[(&str, &str)]) -> Result<Tls, TlsError> {
+        let data: BTreeMap<String, Secret> =
+            values.iter().map(|(key, value)| ((*key).to_owned(), Secret::new(*value))).collect();
+        Tls::from_secret("apps/tls", &data)
+    }
+
+    #[test]
+    fn certificates_come_under_two_names() {
+        let key = KeyPair::generate().unwrap();
+        let certificate = CertificateParams::new(["a".to_owned()]).unwrap().self_signed(&key).unwrap();
+        let (certificate, key) =
+            (pem("CERTIFICATE", certificate.der()), pem("PRIVATE KEY", key.serialized_der()));
+        let (certificate, key) = (certificate.as_str(), key.as_str());
+        for (values, has_authority, has_identity) in [
+            (&[("tls.crt", certificate), ("tls.key", key)][..], false, true),
+            (&[("certFile", certificate), ("keyFile", key), ("caFile", certificate)], true, true),
+            (&[("ca.crt", certificate), (".dockerconfigjson", "{}")], true, false),
+            (&[("ca.crt", ""), ("caFile", certificate)], true, false),
+        ] {
+            let tls = read(values).unwrap();
+            assert_eq!((tls.authority.is_some(), tls.identity.is_some()), (has_authority, has_identity));
+        }
+        assert_ne!(
+            read(&[("ca.crt", certificate)]).unwrap().fingerprint(),
+            read(&[("ca.crt", certificate), ("tls.crt", certificate), ("tls.key", key)])
+                .unwrap()
+                .fingerprint()
+        );
+        let data = BTreeMap::from([
+            ("caFile".to_owned(), Secret::new("x")),
+            ("tls.crt".to_owned(), Secret::new("x")),
+        ]);
+        assert_eq!(legacy_keys(&data), [["caFile", "ca.crt"]]);
+    }
+
+    #[test]
+    fn what_is_no_certificate_is_refused_in_the_words_of_flux() {
+        for (values, words) in [
+            (&[][..], "secret 'apps/tls' must contain either 'ca.crt' or both 'tls.crt' and 'tls.key'"),
+            (&[("tls.crt", "x")], "secret 'apps/tls' contains 'tls.crt' but missing 'tls.key'"),
+            (&[("tls.key", "x")], "secret 'apps/tls' contains 'tls.key' but missing 'tls.crt'"),
+            (&[("ca.crt", "hunter2")], "failed to parse CA certificate"),
+            (&[("tls.crt", "x"), ("tls.key", "hunter2")], "failed to parse TLS certificate and key: "),
+        ] {
+            let error = read(values).unwrap_err();
+            assert!(
+                error.to_string().starts_with(words) && !error.to_string().contains("hunter2"),
+                "{error}"
+            );
+            assert_eq!((error.reason(), error.is_retryable()), (Reason::AuthenticationFailed, true));
+        }
+    }
+}

@@ -1,0 +1,228 @@
+//! Tokens: asked for where a registry says, kept as long as they hold.
+
+use std::time::Duration;
+
+use reqwest::header::HeaderValue;
+use serde::Deserialize;
+use tokio::time::Instant;
+use url::Url;
+use url::form_urlencoded::Serializer;
+use zeroize::Zeroizing;
+
+use super::challenge::Bearer;
+use super::client::{Answer, Call, Client, Deadline, is_inside};
+use super::error::RegistryError;
+use super::login::Credential;
+use crate::secret::Secret;
+
+/// How much is read of the answer.
+const LARGEST: usize = 1024 * 1024;
+
+/// How long a token holds that does not say so.
+const HOLDS: u64 = 60;
+
+/// How long before its end a token is no longer used.
+const MARGIN: Duration = Duration::from_secs(10);
+
+/// What we call ourselves to a server for tokens.
+const CLIENT: &str = "tagboat";
+
+/// The user's name that goes with a token in the place of a password, as Docker writes it.
+const TOKEN_USER: &str = "<token>";
+
+/// A token, and until when it is used.
+#[derive(Debug, Clone)]
+pub(super) struct Token {
+    value: Secret,
+    ends: Instant,
+    /// What it allows.
+    pub(super) scopes: Vec<String>,
+}
+
+#[derive(Deserialize)]
+struct Body {
+    #[serde(default)]
+    token: Option<Secret>,
+    #[serde(default)]
+    access_token: Option<Secret>,
+    #[serde(default)]
+    expires_in: Option<u64>,
+}
+
+/// What is asked of the server for tokens.
+pub(super) struct TokenRequest<'a> {
+    /// The registry's own address.
+    pub(super) registry: &'a Url,
+    /// Where it says that tokens are to be had.
+    pub(super) bearer: &'a Bearer,
+    /// What the token has to allow.
+    pub(super) scopes: Vec<String>,
+    /// Who we are.
+    pub(super) credential: &'a Credential,
+}
+
+impl Token {
+    /// Whether it can still be used.
+    pub(super) fn holds(&self) -> bool {
+        Instant::now() < self.ends
+    }
+
+    /// The value of the header that shows it.
+    pub(super) fn header(&self) -> Option<HeaderValue> {
+        bearer(&self.value)
+    }
+}
+
+/// A token as a header.
+pub(super) fn bearer(token: &Secret) -> Option<HeaderValue> {
+    secret_header(&[b"Bearer ", token.expose()].concat())
+}
+
+/// User and password as a header.
+pub(super) fn basic(user: &[u8], password: &[u8]) -> Option<HeaderValue> {
+    use base64::Engine;
+    let pair = Zeroizing::new([user, b":", password].concat());
+    let text = Zeroizing::new(base64::engine::general_purpose::STANDARD.encode(&*pair));
+    secret_header(&[b"Basic ", text.as_bytes()].concat())
+}
+
+fn secret_header(value: &[u8]) -> Option<HeaderValue> {
+    let mut value = HeaderValue::from_bytes(value).ok()?;
+    value.set_sensitive(true);
+    Some(value)
+}
+
+impl TokenRequest<'_> {
+    /// Asks for a token.
+    pub(super) async fn send(self, client: &Client, deadline: &Deadline) -> Result<Token, RegistryError> {
+        let realm = self.realm()?;
+        let begin = Instant::now();
+        let answer = match self.credential {
+            Credential::IdentityToken(token) => self.exchange(token, realm, client, deadline).await?,
+            Credential::Basic { user, password } => {
+                let call = self.question(realm).authorized(basic(user.expose(), password.expose()));
+                client.send(&call, deadline).await?
+            }
+            Credential::Anonymous | Credential::RegistryToken(_) => {
+                client.send(&self.question(realm), deadline).await?
+            }
+        };
+        if !answer.status.is_success() {
+            return Err(answer.to_error());
+        }
+        self.read(&answer, begin)
+    }
+
+    fn read(self, answer: &Answer, begin: Instant) -> Result<Token, RegistryError> {
+        // The parser's words may have a token in them.
+        let body: Body = answer.object().map_err(|_| answer.malformed("it is no JSON with a token in it"))?;
+        let given = |text: Option<Secret>| text.filter(|text| !text.expose().is_empty());
+        let value = given(body.token).or_else(|| given(body.access_token));
+        let value = value.ok_or_else(|| answer.malformed("there is no token in it"))?;
+        let life = Duration::from_secs(body.expires_in.filter(|seconds| *seconds > 0).unwrap_or(HOLDS));
+        let used = life.saturating_sub(MARGIN.min(life / 5)).min(Duration::from_secs(24 * 60 * 60));
+        Ok(Token { value, ends: begin + used, scopes: self.scopes })
+    }
+
+    /// A token that is exchanged for others is sent in a form; servers that do not know that get it as a password.
+    async fn exchange(
+        &self,
+        token: &Secret,
+        realm: Url,
+        client: &Client,
+        deadline: &Deadline,
+    ) -> Result<Answer, RegistryError> {
+        let call = Call::post(realm.clone(), self.form(token).into_bytes(), LARGEST);
+        let answer = client.send(&call, deadline).await?;
+        if !matches!(answer.status.as_u16(), 404 | 405) {
+            return Ok(answer);
+        }
+        let call = self.question(realm).authorized(basic(TOKEN_USER.as_bytes(), token.expose()));
+        client.send(&call, deadline).await
+    }
+
+    fn form(&self, token: &Secret) -> String {
+        let mut form = Serializer::new(String::new());
+        form.append_pair("grant_type", "refresh_token");
+        form.append_pair("client_id", CLIENT);
+        form.append_pair("refresh_token", &String::from_utf8_lossy(token.expose()));
+        form.append_pair("scope", &self.scopes.join(" "));
+        form.extend_pairs(self.bearer.service.iter().map(|service| ("service", service)));
+        form.finish()
+    }
+
+    fn question(&self, mut realm: Url) -> Call {
+        {
+            let mut pairs = realm.query_pairs_mut();
+            pairs.extend_pairs(self.scopes.iter().map(|scope| ("scope", scope)));
+            pairs.extend_pairs(self.bearer.service.iter().map(|service| ("service", service)));
+        }
+        Call::get(realm, LARGEST)
+    }
+
+    /// The address of the server for tokens, if it may have our credentials.
+    fn realm(&self) -> Result<Url, RegistryError> {
+        let realm = &self.bearer.realm;
+        let flawed = |flaw| RegistryError::Realm {
+            registry: self.registry.host_str().unwrap_or_default().to_owned(),
+            realm: realm.clone(),
+            flaw,
+        };
+        let mut url = Url::parse(realm).map_err(|_| flawed("that is no address"))?;
+        let is_registry = url.origin() == self.registry.origin();
+        match (self.registry.scheme(), url.scheme()) {
+            (_, "https") | ("http", "http") => {}
+            (_, "http") => return Err(flawed("the way there is not encrypted, and that to the registry is")),
+            _ => return Err(flawed("that is no address of a web server")),
+        }
+        if is_inside(&url) && !is_inside(self.registry) && !is_registry {
+            return Err(flawed("it is in a private network, and the registry is not"));
+        }
+        let _ = url.set_username("");
+        let _ = url.set_password(None);
+        Ok(url)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn credentials_go_to_no_server_that_is_less_guarded_than_the_registry() {
+        let realm = |registry: &str, realm: &str| {
+            let registry = Url::parse(registry).unwrap();
+            let bearer = Bearer { realm: realm.to_owned(), ..Bearer::default() };
+            let request = TokenRequest {
+                registry: &registry,
+                bearer: &bearer,
+                scopes: Vec::new(),
+                credential: &Credential::Anonymous,
+            };
+            request.realm().map(|url| url.to_string()).map_err(|error| error.to_string())
+        };
+        for (registry, given, wanted) in [
+            ("https://r.io/", "https://auth.r.io/token?a=b", "https://auth.r.io/token?a=b"),
+            ("https://r.io/", "https://user:password@auth.r.io/token", "https://auth.r.io/token"),
+            ("http://r.io/", "http://auth.r.io/token", "http://auth.r.io/token"),
+            ("http://r.io/", "https://auth.r.io/token", "https://auth.r.io/token"),
+            ("http://127.0.0.1:5000/", "http://127.0.0.1:5001/token", "http://127.0.0.1:5001/token"),
+            ("https://10.0.0.1/", "https://10.0.0.2/token", "https://10.0.0.2/token"),
+        ] {
+            assert_eq!(realm(registry, given).as_deref(), Ok(wanted), "{registry} {given}");
+        }
+        for (registry, given, words) in [
+            ("https://r.io/", "http://auth.r.io/token", "is not encrypted"),
+            ("https://r.io/", "http://r.io/token", "is not encrypted"),
+            ("https://r.io/", "https://169.254.169.254/token", "in a private network"),
+            ("https://r.io/", "https://localhost/token", "in a private network"),
+            ("https://r.io/", "https://[::1]/token", "in a private network"),
+            ("https://r.io/", "/token", "no address"),
+            ("https://r.io/", "", "no address"),
+            ("https://r.io/", "file:///etc/passwd", "no address of a web server"),
+        ] {
+            let error = realm(registry, given).unwrap_err();
+            assert!(error.contains(words), "{registry} {given}: {error}");
+        }
+    }
+}

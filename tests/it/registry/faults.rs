@@ -1,0 +1,205 @@
+//! Registries that are slow, busy, broken or away.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use tagboat::registry::{ListOptions, ProxyChoice, RegistryError};
+
+use super::{anonymous, impatient, registries, tags, tags_by};
+use crate::support::http_front::{Front, Reply};
+use crate::support::registry::Registry;
+
+const LIST: &str = "/v2/app/web/tags/list";
+const MADE: &str = "2026-01-02T03:04:05Z";
+
+/// The real registry, and what happens to the first listings there.
+fn troubled(
+    registry: &Registry,
+    number: usize,
+    trouble: impl Fn() -> Reply + Send + Sync + 'static,
+) -> Front {
+    let count = AtomicUsize::new(0);
+    Front::before(registry.port(), move |request| {
+        if request.path == LIST && count.fetch_add(1, Ordering::SeqCst) < number {
+            trouble()
+        } else {
+            Reply::Forward
+        }
+    })
+}
+
+fn registry() -> Registry {
+    let registry = Registry::start();
+    registry.push("app/web", "1.0.0", MADE);
+    registry
+}
+
+#[tokio::test]
+async fn what_passes_is_tried_again() {
+    let registry = registry();
+    for trouble in [
+        || Reply::status(503),
+        || Reply::status(500),
+        || Reply::Gone,
+        || Reply::Truncated,
+        || Reply::status(429).with("Retry-After", "1"),
+    ] {
+        let front = troubled(&registry, 1, trouble);
+        assert_eq!(tags(anonymous(&front.address(), "app/web")).await.unwrap(), ["1.0.0"]);
+        assert_eq!(front.requests_for(LIST).len(), 2);
+    }
+}
+
+#[tokio::test]
+async fn what_does_not_pass_is_tried_three_times_at_most() {
+    let registry = registry();
+    let front = troubled(&registry, 99, || Reply::body(502, "<html>bad</html>"));
+    let error = tags(anonymous(&front.address(), "app/web")).await.unwrap_err();
+    assert!(
+        error.to_string().ends_with("unexpected status code 502 Bad Gateway: <html>bad</html>"),
+        "{error}"
+    );
+    assert_eq!(front.requests_for(LIST).len(), 3);
+    let front = troubled(&registry, 99, || Reply::status(403));
+    assert!(tags(anonymous(&front.address(), "app/web")).await.is_err());
+    assert_eq!(front.requests_for(LIST).len(), 1);
+}
+
+#[tokio::test]
+async fn a_server_that_wants_a_rest_gets_it_from_all() {
+    let registry = registry();
+    registry.push("app/api", "2.0.0", MADE);
+    let front = troubled(&registry, 1, || Reply::status(429).with("Retry-After", "2"));
+    let registries = registries();
+    let first = {
+        let (registries, access) = (registries.clone(), anonymous(&front.address(), "app/web"));
+        tokio::spawn(async move { tags_by(&registries, access).await })
+    };
+    while front.requests_for(LIST).is_empty() {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    let begin = Instant::now();
+    assert_eq!(tags_by(&registries, anonymous(&front.address(), "app/api")).await.unwrap(), ["2.0.0"]);
+    assert!(begin.elapsed() > Duration::from_millis(1500), "{:?}", begin.elapsed());
+    assert_eq!(first.await.unwrap().unwrap(), ["1.0.0"]);
+}
+
+#[tokio::test]
+async fn a_rest_that_is_longer_than_the_time_there_is_ends_the_call_at_once() {
+    let registry = registry();
+    let front = troubled(&registry, 99, || Reply::status(429).with("Retry-After", "120"));
+    let registries = registries();
+    let begin = Instant::now();
+    let error = tags_by(&registries, anonymous(&front.address(), "app/web")).await.unwrap_err();
+    assert_eq!(error.retry_after(), Some(Duration::from_secs(120)));
+    assert!(error.to_string().contains("429 Too Many Requests"), "{error}");
+    let error = tags_by(&registries, anonymous(&front.address(), "app/web")).await.unwrap_err();
+    assert!(matches!(error, RegistryError::Resting { .. }), "{error}");
+    assert!(error.to_string().contains("wants no requests for another"), "{error}");
+    assert!(begin.elapsed() < Duration::from_secs(5));
+    assert_eq!(front.requests_for(LIST).len(), 1);
+}
+
+#[tokio::test]
+async fn every_wait_has_an_end() {
+    let registry = registry();
+    let begin = Instant::now();
+    let front = troubled(&registry, 99, || Reply::Silence);
+    let error = tags_by(&impatient(), anonymous(&front.address(), "app/web")).await.unwrap_err();
+    assert!(error.to_string().contains("the server did not begin to answer within 500ms"), "{error}");
+    // The bytes come, but never all of them.
+    let front = troubled(&registry, 99, || Reply::Drip);
+    let mut access = anonymous(&front.address(), "app/web");
+    access.timeout = Duration::from_secs(1);
+    let error = tags_by(&impatient(), access).await.unwrap_err();
+    assert!(error.to_string().contains("there was no complete answer within 1s"), "{error}");
+    assert!(begin.elapsed() < Duration::from_secs(10));
+}
+
+#[tokio::test]
+async fn a_slow_answer_is_an_answer() {
+    let registry = registry();
+    let front = troubled(&registry, 1, || Reply::Late(Duration::from_millis(300)));
+    assert_eq!(tags_by(&impatient(), anonymous(&front.address(), "app/web")).await.unwrap(), ["1.0.0"]);
+}
+
+#[tokio::test]
+async fn an_endless_answer_is_cut_off() {
+    let front = Front::alone(|request| match request.path.as_str() {
+        "/v2/" => Reply::status(200),
+        _ => Reply::body(200, vec![b' '; 33 * 1024 * 1024]),
+    });
+    let error = tags(anonymous(&front.address(), "app/web")).await.unwrap_err();
+    assert!(error.to_string().contains("the answer is larger than 33554432 bytes"), "{error}");
+}
+
+#[tokio::test]
+async fn nobody_at_the_address_is_said_in_one_sentence() {
+    let front = Front::alone(|_| Reply::status(200));
+    let address = front.address();
+    drop(front);
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    let error = tags(anonymous(&address, "app/web")).await.unwrap_err();
+    let wanted = format!(
+        "GET https://{address}/v2/: connection refused; GET http://{address}/v2/: connection refused"
+    );
+    assert_eq!(error.to_string(), wanted);
+}
+
+#[tokio::test]
+async fn no_more_requests_are_under_way_at_one_server_than_its_budget_allows() {
+    static NOW: AtomicUsize = AtomicUsize::new(0);
+    static MOST: AtomicUsize = AtomicUsize::new(0);
+    let front = Front::alone(|request| {
+        if request.path == "/v2/" {
+            return Reply::status(200);
+        }
+        MOST.fetch_max(NOW.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+        std::thread::sleep(Duration::from_millis(50));
+        NOW.fetch_sub(1, Ordering::SeqCst);
+        Reply::body(200, r#"{"tags": ["1"]}"#)
+    });
+    let registries = impatient();
+    let mut asked = Vec::new();
+    for number in 0..8 {
+        let (registries, access) =
+            (registries.clone(), anonymous(&front.address(), &format!("app/web{number}")));
+        asked.push(tokio::spawn(async move { registries.list(access, ListOptions::default()).await }));
+    }
+    for one in asked {
+        one.await.unwrap().unwrap();
+    }
+    assert_eq!(MOST.load(Ordering::SeqCst), 2);
+}
+
+#[tokio::test]
+async fn a_proxy_of_a_secret_is_used() {
+    use std::collections::BTreeMap;
+
+    use tagboat::git::{Proxy, SecretData};
+    use tagboat::secret::Secret;
+
+    let registry = registry();
+    // A proxy gets the whole address in place of the path.
+    let proxy = Front::before(registry.port(), |request| {
+        if request.path.starts_with("http://registry.example.localhost/") {
+            Reply::Forward
+        } else {
+            Reply::status(500)
+        }
+    });
+    let access = |address: &str| {
+        let data = BTreeMap::from([("address".to_owned(), Secret::new(format!("http://{address}")))]);
+        let proxy = Proxy::from_secret(SecretData { name: "apps/proxy", data: &data }).unwrap();
+        let mut access = anonymous("registry.example.localhost", "app/web");
+        access.way.proxy = ProxyChoice::Given(proxy);
+        access
+    };
+    assert_eq!(tags(access(&proxy.address())).await.unwrap(), ["1.0.0"]);
+    let address = proxy.address();
+    drop(proxy);
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    let error = tags(access(&address)).await.unwrap_err();
+    assert!(error.to_string().contains("connection refused"), "{error}");
+}

@@ -1,0 +1,60 @@
+//! Talk with registries: the real one, and what goes wrong on the way there.
+
+mod faults;
+mod listings;
+mod logins;
+mod manifests;
+mod secrecy;
+
+use std::time::Duration;
+
+use tagboat::reference::RepositoryAddress;
+use tagboat::registry::{
+    Access, BudgetOptions, Credential, Limits, ListOptions, Listed, ProxyChoice, Registries, RegistryError,
+    RegistryOptions, Way,
+};
+use tagboat::secret::Secret;
+
+use crate::support::registry::{PASSWORD, USER};
+
+/// Nobody in particular, on the direct way to a repository.
+fn anonymous(server: &str, repository: &str) -> Access {
+    Access {
+        namespace: "apps".to_owned(),
+        address: RepositoryAddress::parse(&format!("{server}/{repository}"), false).unwrap(),
+        credential: Credential::Anonymous,
+        way: Way { proxy: ProxyChoice::Direct, ..Way::default() },
+        timeout: Duration::from_secs(20),
+    }
+}
+
+/// The user whom guarded registries let in.
+fn user(server: &str, repository: &str) -> Access {
+    let credential = Credential::Basic { user: Secret::new(USER), password: Secret::new(PASSWORD) };
+    Access { credential, ..anonymous(server, repository) }
+}
+
+fn registries() -> Registries {
+    Registries::new(RegistryOptions::default())
+}
+
+/// Registries with little patience and a small budget.
+fn impatient() -> Registries {
+    let limit = Duration::from_millis(500);
+    Registries::new(RegistryOptions {
+        budget: BudgetOptions { concurrency: 2, per_second: 100, burst: 20 },
+        limits: Limits { connect: limit, first_byte: limit, between_bytes: limit },
+    })
+}
+
+/// The tags that a listing finds.
+async fn tags(access: Access) -> Result<Vec<String>, RegistryError> {
+    tags_by(&registries(), access).await
+}
+
+async fn tags_by(registries: &Registries, access: Access) -> Result<Vec<String>, RegistryError> {
+    match registries.list(access, ListOptions::default()).await? {
+        Listed::Tags(listing) => Ok(listing.tags.iter().map(str::to_owned).collect()),
+        Listed::Unchanged => panic!("nothing was known before"),
+    }
+}

@@ -1,0 +1,174 @@
+//! Credentials go only where they belong.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use tagboat::reference::Tag;
+use tagboat::registry::{Access, Tls};
+use tagboat::secret::Secret;
+
+use super::{registries, tags, tags_by, user};
+use crate::support::certificates::{Authority, Identity};
+use crate::support::http_front::{Front, Reply};
+use crate::support::registry::{Registry, TokenServer};
+
+const MADE: &str = "2026-01-02T03:04:05Z";
+
+/// The certificates of a test's own authority, as a secret has them.
+fn tls(authority: &Authority, identity: Option<&Identity>) -> Tls {
+    let read = |path: &std::path::Path| Secret::new(fs::read(path).unwrap());
+    let mut data = BTreeMap::from([("ca.crt".to_owned(), read(authority.certificate_file()))]);
+    if let Some(identity) = identity {
+        data.insert("tls.crt".to_owned(), read(identity.certificate_file()));
+        data.insert("tls.key".to_owned(), read(identity.key_file()));
+    }
+    Tls::from_secret("apps/tls", &data).unwrap()
+}
+
+fn with_tls(mut access: Access, tls: Tls) -> Access {
+    access.way.tls = tls;
+    access
+}
+
+/// A registry that wants a password and sends whoever has one elsewhere.
+fn sends_to(target: String) -> Front {
+    Front::alone(move |request| match request.authorization() {
+        None => Reply::status(401).with("WWW-Authenticate", "Basic realm=\"x\""),
+        Some(_) if request.path == "/v2/" => Reply::status(200),
+        Some(_) => Reply::redirect(&target),
+    })
+}
+
+#[tokio::test]
+async fn a_redirect_to_another_server_does_not_take_them_along() {
+    let other = Front::alone(|_| Reply::body(200, r#"{"tags": ["1.0.0"]}"#));
+    let registry = sends_to(other.url("/elsewhere"));
+    assert_eq!(tags(user(&registry.address(), "app/web")).await.unwrap(), ["1.0.0"]);
+    let reached = other.requests();
+    assert_eq!(reached.len(), 1);
+    assert_eq!((reached[0].path.as_str(), reached[0].authorization()), ("/elsewhere", None));
+}
+
+#[tokio::test]
+async fn nor_does_one_that_leads_back_again() {
+    let registry = std::sync::Arc::new(std::sync::OnceLock::<String>::new());
+    let back = std::sync::Arc::clone(&registry);
+    let other = Front::alone(move |_| Reply::redirect(back.get().unwrap()));
+    let to_other = other.url("/elsewhere");
+    let front = Front::alone(move |request| match (request.path.as_str(), request.authorization()) {
+        ("/back", None) => Reply::body(200, r#"{"tags": ["1.0.0"]}"#),
+        ("/back", Some(_)) => Reply::status(500),
+        (_, None) => Reply::status(401).with("WWW-Authenticate", "Basic realm=\"x\""),
+        _ => Reply::redirect(&to_other),
+    });
+    registry.set(front.url("/back")).unwrap();
+    assert_eq!(tags(user(&front.address(), "app/web")).await.unwrap(), ["1.0.0"]);
+}
+
+#[tokio::test]
+async fn blobs_are_fetched_from_elsewhere_without_them() {
+    let registry = Registry::start();
+    registry.push("app/web", "1.0.0", MADE);
+    let store = Front::before(registry.port(), |request| {
+        if request.authorization().is_some() { Reply::status(400) } else { Reply::Forward }
+    });
+    let base = store.url("");
+    let guarded = registry.guarded_by_password();
+    let front = Front::before(guarded.port(), move |request| {
+        if request.path.contains("/blobs/") {
+            Reply::redirect(&format!("{base}{}", request.path))
+        } else {
+            Reply::Forward
+        }
+    });
+    let repository = registries().repository(user(&front.address(), "app/web")).unwrap();
+    let facts = repository.facts(&Tag::parse("1.0.0").unwrap()).await.unwrap();
+    assert_eq!(facts.created.unwrap().to_string(), MADE);
+    assert_eq!(store.requests().len(), 1);
+}
+
+#[tokio::test]
+async fn a_token_server_without_encryption_gets_nothing_from_an_encrypted_registry() {
+    let authority = Authority::new();
+    let tokens = Front::alone(|_| Reply::body(200, r#"{"token": "good"}"#));
+    let realm = tokens.url("/token");
+    let registry = Front::secured(None, authority.server(false), move |_| {
+        Reply::status(401).with("WWW-Authenticate", &format!("Bearer realm=\"{realm}\""))
+    });
+    let access = with_tls(user(&registry.address(), "app/web"), tls(&authority, None));
+    let error = tags(access).await.unwrap_err();
+    assert!(
+        error.to_string().contains("the way there is not encrypted, and that to the registry is"),
+        "{error}"
+    );
+    assert!(tokens.requests().is_empty());
+}
+
+#[tokio::test]
+async fn a_token_server_that_sends_elsewhere_does_not_pass_them_on() {
+    let other = Front::alone(|_| Reply::body(200, r#"{"token": "good"}"#));
+    let target = other.url("/token");
+    let tokens = Front::alone(move |_| Reply::redirect(&target));
+    let realm = tokens.url("/token");
+    let registry = Front::alone(move |request| match request.authorization() {
+        Some("Bearer good") => Reply::body(200, r#"{"tags": ["1.0.0"]}"#),
+        _ => Reply::status(401).with("WWW-Authenticate", &format!("Bearer realm=\"{realm}\"")),
+    });
+    assert_eq!(tags(user(&registry.address(), "app/web")).await.unwrap(), ["1.0.0"]);
+    assert!(tokens.requests()[0].authorization().is_some());
+    assert_eq!(other.requests()[0].authorization(), None);
+}
+
+#[tokio::test]
+async fn they_are_not_shown_before_the_registry_asks() {
+    let registry = Registry::start();
+    registry.push("app/web", "1.0.0", MADE);
+    let front = Front::before(registry.port(), |_| Reply::Forward);
+    assert_eq!(tags(user(&front.address(), "app/web")).await.unwrap(), ["1.0.0"]);
+    assert!(front.requests().iter().all(|request| request.authorization().is_none()));
+}
+
+#[tokio::test]
+async fn tokens_are_not_shared_between_namespaces() {
+    let (registry, tokens) = (Registry::start(), TokenServer::start());
+    registry.push("app/web", "1.0.0", MADE);
+    let guarded = registry.guarded_by(&tokens);
+    let registries = registries();
+    tags_by(&registries, user(&guarded.address(), "app/web")).await.unwrap();
+    // Another namespace without credentials is not let in by the first one's token.
+    let mut other = super::anonymous(&guarded.address(), "app/web");
+    other.namespace = "other".to_owned();
+    assert!(tags_by(&registries, other).await.is_err());
+    // And with the same credentials it gets a token of its own.
+    let before = tokens.requests().len();
+    let mut other = user(&guarded.address(), "app/web");
+    other.namespace = "other".to_owned();
+    tags_by(&registries, other).await.unwrap();
+    assert_eq!(tokens.requests().len(), before + 1);
+}
+
+#[tokio::test]
+async fn a_registry_is_trusted_by_its_own_authority_only() {
+    let authority = Authority::new();
+    let registry = Registry::start();
+    registry.push("app/web", "1.0.0", MADE);
+    let front = Front::secured(Some(registry.port()), authority.server(false), |_| Reply::Forward);
+    let access = with_tls(user(&front.address(), "app/web"), tls(&authority, None));
+    assert_eq!(tags(access).await.unwrap(), ["1.0.0"]);
+    let stranger = with_tls(user(&front.address(), "app/web"), tls(&Authority::new(), None));
+    let error = tags(stranger).await.unwrap_err();
+    assert!(error.to_string().contains("invalid peer certificate"), "{error}");
+}
+
+#[tokio::test]
+async fn a_client_certificate_is_shown() {
+    let authority = Authority::new();
+    let registry = Registry::start();
+    registry.push("app/web", "1.0.0", MADE);
+    let front = Front::secured(Some(registry.port()), authority.server(true), |_| Reply::Forward);
+    let client = authority.issue("client");
+    let access = with_tls(user(&front.address(), "app/web"), tls(&authority, Some(&client)));
+    assert_eq!(tags(access).await.unwrap(), ["1.0.0"]);
+    let without = with_tls(user(&front.address(), "app/web"), tls(&authority, None));
+    assert!(tags(without).await.is_err());
+}

@@ -1,0 +1,115 @@
+//! A server that hands out tokens, signed so that the real registry takes them.
+
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use base64::Engine;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+use rcgen::{CertificateParams, KeyPair};
+use rustls::SignatureScheme;
+use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
+use serde_json::json;
+
+use super::{PASSWORD, USER};
+use crate::support::git_host::request::Request;
+use crate::support::http_front::{Front, Reply};
+
+pub(super) const SERVICE: &str = "test-registry";
+pub(super) const ISSUER: &str = "test-issuer";
+
+/// A running server.
+pub(crate) struct TokenServer {
+    front: Front,
+    /// What it signs with, for the registry.
+    pub(super) certificate: String,
+    life: Arc<Mutex<Life>>,
+}
+
+/// How long tokens live.
+#[derive(Clone, Copy)]
+struct Life {
+    /// What is said of it.
+    said: u64,
+    /// Whether the registry takes them.
+    is_over: bool,
+}
+
+impl TokenServer {
+    /// Gives tokens for pulling to the one user there is; to others such that allow nothing.
+    pub(crate) fn start() -> Self {
+        let key = KeyPair::generate().unwrap();
+        let certificate = CertificateParams::new(["tokens".to_owned()]).unwrap().self_signed(&key).unwrap();
+        let text = STANDARD.encode(certificate.der());
+        let lines: Vec<&str> =
+            (0..text.len()).step_by(64).map(|at| &text[at..text.len().min(at + 64)]).collect();
+        let pem = format!("-----BEGIN CERTIFICATE-----\n{}\n-----END CERTIFICATE-----\n", lines.join("\n"));
+        let life = Arc::new(Mutex::new(Life { said: 300, is_over: false }));
+        let (key, shared) = (key.serialize_der(), Arc::clone(&life));
+        let front = Front::alone(move |request| answer(request, &key, &text, *shared.lock().unwrap()));
+        Self { front, certificate: pem, life }
+    }
+
+    pub(crate) fn realm(&self) -> String {
+        self.front.url("/token")
+    }
+
+    /// Tokens are past their time from now on, though they are said to live.
+    pub(crate) fn expire(&self, is_over: bool) {
+        self.life.lock().unwrap().is_over = is_over;
+    }
+
+    /// How many seconds tokens are said to live from now on.
+    pub(crate) fn say(&self, seconds: u64) {
+        self.life.lock().unwrap().said = seconds;
+    }
+
+    pub(crate) fn requests(&self) -> Vec<Request> {
+        self.front.requests()
+    }
+}
+
+fn answer(request: &Request, key: &[u8], certificate: &str, life: Life) -> Reply {
+    let pairs: Vec<(String, String)> =
+        url::form_urlencoded::parse(request.query.as_bytes()).into_owned().collect();
+    let login = format!("Basic {}", STANDARD.encode(format!("{USER}:{PASSWORD}")));
+    let is_user = match request.authorization() {
+        None => false,
+        Some(given) if given == login => true,
+        Some(_) => return Reply::body(401, r#"{"errors":[{"code":"DENIED","message":"wrong password"}]}"#),
+    };
+    let scopes = pairs.iter().filter(|(name, _)| name == "scope");
+    let access: Vec<_> = scopes
+        .filter(|_| is_user)
+        .filter_map(|(_, scope)| {
+            let mut parts = scope.split(':');
+            Some(json!({"type": parts.next()?, "name": parts.next()?, "actions": parts.next()?.split(',').collect::<Vec<_>>()}))
+        })
+        .collect();
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+    let begin = if life.is_over { now - Duration::from_secs(1000) } else { now };
+    let header = json!({"alg": "ES256", "typ": "JWT", "x5c": [certificate]});
+    let claims = json!({
+        "iss": ISSUER, "sub": USER, "aud": SERVICE, "exp": begin.as_secs() + 300, "nbf": begin.as_secs(),
+        "iat": begin.as_secs(), "jti": "1", "access": access,
+    });
+    let part = |value: &serde_json::Value| URL_SAFE_NO_PAD.encode(value.to_string());
+    let message = format!("{}.{}", part(&header), part(&claims));
+    let token = format!("{message}.{}", URL_SAFE_NO_PAD.encode(signature(key, message.as_bytes())));
+    Reply::body(200, json!({"token": token, "expires_in": life.said}).to_string())
+}
+
+/// A signature as tokens have it: two numbers of 32 bytes.
+fn signature(key: &[u8], message: &[u8]) -> Vec<u8> {
+    let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(key.to_vec()));
+    let key = rustls::crypto::ring::sign::any_supported_type(&key).unwrap();
+    let signer = key.choose_scheme(&[SignatureScheme::ECDSA_NISTP256_SHA256]).unwrap();
+    let der = signer.sign(message).unwrap();
+    // SEQUENCE of two INTEGERs, each with its length in one byte.
+    let number = |bytes: &[u8]| {
+        let bytes = &bytes[bytes.len().saturating_sub(32)..];
+        [vec![0; 32 - bytes.len()], bytes.to_vec()].concat()
+    };
+    let first = usize::from(der[3]);
+    let (one, two) = (&der[4..4 + first], &der[6 + first..]);
+    [number(one), number(two)].concat()
+}
