@@ -26,10 +26,10 @@ pub(super) fn of_the_user(address: &RepositoryAddress) -> Result<Credential, Fai
     let config = DockerConfig::from_json(&bytes).map_err(|error| failed(&error))?;
     let credential = config.login(address);
     if matches!(credential, Credential::Anonymous) {
-        let programs = ["credsStore", "credHelpers"].into_iter();
+        let mut programs = ["credsStore", "credHelpers"].into_iter();
         let names: serde_json::Map<String, serde_json::Value> =
             serde_json::from_slice(&bytes).unwrap_or_default();
-        let reason = match programs.filter(|name| names.contains_key(*name)).next() {
+        let reason = match programs.find(|name| names.contains_key(*name)) {
             Some(name) => format!("; it names programs that have logins ({name}), which are not started"),
             None => String::new(),
         };

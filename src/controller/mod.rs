@@ -143,9 +143,8 @@ pub async fn run(
     watching.spawn(watches::git_repositories(shared.clone(), options.scope));
     let mut candidate = election.map(|election| Candidate::new(client, election));
     let leads = async {
-        match &mut candidate {
-            Some(candidate) => candidate.win(&stop).await,
-            None => {}
+        if let Some(candidate) = &mut candidate {
+            candidate.win(&stop).await;
         }
     };
     let is_leader = tokio::select! {

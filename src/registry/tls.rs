@@ -137,8 +137,8 @@ impl Tls {
 
 /// The value of a key by its name of today, or else by that of old.
 fn value(data: &BTreeMap<String, Secret>, names: [&str; 2]) -> Option<Secret> {
-    let found = names.into_iter().filter_map(|name| data.get(name));
-    found.filter(|value| !value.expose().is_empty()).next().cloned()
+    let mut found = names.into_iter().filter_map(|name| data.get(name));
+    found.find(|value| !value.expose().is_empty()).cloned()
 }
 
 /// The names of old that a secret uses, each with the one to write in its place.
