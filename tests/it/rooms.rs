@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The rooms from top to bottom; a room may use those above it.
-const ORDER: [&str; 20] = [
+const ORDER: [&str; 21] = [
     "secret",
     "metrics",
     "telemetry",
