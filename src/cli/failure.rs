@@ -56,6 +56,9 @@ impl Failure {
     pub(super) fn after(printed: io::Result<()>, done: Result<(), Self>) -> Result<(), Self> {
         match (printed.map_err(Self::from), done) {
             (printed, Ok(())) => printed,
+            (Err(Self::Failed(unprinted)), Err(Self::Failed(sentences))) => {
+                Err(Self::Failed([unprinted, sentences].concat()))
+            }
             (_, Err(failure)) => Err(failure),
         }
     }

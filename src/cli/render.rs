@@ -9,7 +9,8 @@ use tagboat_api::settings::TemplateLanguage;
 
 use super::Failure;
 use super::given::split_name;
-use super::terminal::print_bytes;
+use super::terminal::{print_bytes, say};
+use crate::git::CommitError;
 use crate::message::recorded::{self, Recorded};
 use crate::message::{AutomationName, MessageData, Template};
 use crate::sentence::chain;
@@ -77,6 +78,12 @@ pub(super) fn run(arguments: &RenderArguments) -> Result<(), Failure> {
     let template =
         Template::compile(&text, arguments.language.into()).map_err(|error| Failure::new(error.fault()))?;
     let message = template.render(&data).map_err(|error| Failure::new(error.fault()))?;
+    if message.contains(&0) {
+        return Err(Failure::new(CommitError::Message.to_string()));
+    }
+    if data.files().is_empty() {
+        say("note: nothing changes in this result, so there is no commit that would have the message");
+    }
     Ok(print_bytes(&message)?)
 }
 
@@ -90,7 +97,7 @@ struct Wanted<'a> {
 impl<'a> Wanted<'a> {
     fn parse(text: &'a str) -> Result<Self, Failure> {
         let (namespace, name) = split_name(text);
-        if name.is_empty() || namespace.is_some_and(str::is_empty) {
+        if name.is_empty() || name.contains('/') || namespace.is_some_and(str::is_empty) {
             return Err(Failure::Usage(format!("--name {text:?} is not of the form [NAMESPACE/]NAME")));
         }
         Ok(Self { text, namespace, name })

@@ -128,6 +128,13 @@ pub enum RefspecFault {
     OntoPushBranch,
 }
 
+impl RefspecFault {
+    /// Whether it is one only because of the branches at hand.
+    pub fn depends_on_branches(&self) -> bool {
+        matches!(self, Self::UnknownSource { .. } | Self::OntoPushBranch)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -25,7 +25,7 @@ pub enum Rule {
     TemplateError,
     /// A template that uses a field which Flux has removed.
     RemovedTemplateField,
-    /// A preset that does not exist.
+    /// A preset that does not exist, or one that is almost named.
     UnknownPreset,
     /// A marker that names no policy.
     UnknownPolicy,

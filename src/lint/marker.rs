@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::finding::{Findings, Place, Rule, hint};
 use super::policy_names::PolicyNames;
-use super::source::Document;
+use super::source::{Document, NEAR_TOKENS};
 use crate::reference::ImageReference;
 use crate::update::file::{FileOutcome, update_file};
 use crate::update::marker::{self, Field, Marker, NoMarker};
@@ -93,6 +93,12 @@ impl Markers {
                 );
             }
         }
+        for (number, line) in lines.iter().enumerate() {
+            if let Some((column, token)) = misspelt(line) {
+                let sentence = format!("the comment is no marker: {token} must be \"{}\"", marker::TOKEN);
+                findings.add(Place { line: number + 1, column }, Rule::MalformedMarker, sentence);
+            }
+        }
         for (line, cause) in &self.near_misses {
             if is_commented_out(line_of(*line)) {
                 continue;
@@ -102,6 +108,21 @@ impl Markers {
             findings.add(place, Rule::MalformedMarker, format!("the comment is no marker: {cause}"));
         }
     }
+}
+
+/// A comment that would be a marker if its token were spelt right: its column and the token. What stands in a line that
+/// is a comment as a whole may be an example.
+fn misspelt(line: &str) -> Option<(usize, &'static str)> {
+    let token = NEAR_TOKENS.into_iter().find(|token| line.contains(token))?;
+    let is_begun = |at: &usize| line[..*at].ends_with([' ', '\t']) && !line[..*at].trim().is_empty();
+    let mut comments = line.match_indices('#').map(|(at, _)| at).filter(is_begun);
+    let right = |at: &usize| line[*at..].replacen(token, "\"$imagepolicy\"", 1);
+    let at = comments.find(|at| {
+        let is_setter = |marker: Marker| marker.setter.contains(':');
+        line[*at..].contains(token) && marker::parse(&right(at)).is_ok_and(is_setter)
+    })?;
+    let is_commented_out = line.trim_start().starts_with('#');
+    (!is_commented_out).then(|| (line[..at].chars().filter(|c| *c != '\u{feff}').count() + 1, token))
 }
 
 /// Whether a line is one with a marker behind its value, all of it made a comment.
@@ -164,7 +185,24 @@ fn field_fault(marker: &Marker) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{column, is_commented_out};
+    use super::{column, is_commented_out, misspelt};
+
+    #[test]
+    fn a_token_that_is_spelt_otherwise_is_seen_behind_values_only() {
+        for (line, expected) in [
+            (r##"image: app:1.0 # {"$imagePolicy": "a:b"}"##, Some((16, r#""$imagePolicy""#))),
+            (r##"  tag: "1" # {"imagepolicy": "a:b:tag"}"##, Some((12, r#""imagepolicy""#))),
+            (r##"# image: app:1.0 # {"imagepolicy": "a:b"}"##, None),
+            (r##"# {"imagepolicy": "a:b"}"##, None),
+            (r##"json: '{"imagePolicy": "Always"}'"##, None),
+            (r##"image: app # {"imagePolicy": "Always"}"##, None),
+            (r##"image: app # see {"imagePolicy": "a:b"}"##, None),
+            (r##"image: app#{"imagePolicy": "a:b"}"##, None),
+            (r##"image: app # {"$imagepolicy": "a:b"}"##, None),
+        ] {
+            assert_eq!(misspelt(line), expected, "{line}");
+        }
+    }
 
     #[test]
     fn lines_that_are_commented_out_are_no_slips() {

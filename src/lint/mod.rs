@@ -2,12 +2,14 @@
 //!
 //! [`lint`] takes the files ([`source`]) and gives a [`Report`] of [`finding`]s. Objects are found in them ([`object`])
 //! and held against their schema ([`schema`]), the table of settings ([`annotation`]) and what their controllers refuse
-//! ([`policy`], [`selector`]); templates are rendered ([`template`]), markers looked up among the policies ([`marker`],
+//! ([`automation`], [`policy`], [`filter`], [`selector`]); templates are rendered ([`template`]), markers looked up among the policies ([`marker`],
 //! [`policy_names`]). What kustomizations say of other files counts ([`kustomize`]): a patch is no whole object.
 //!
 //! A finding is to be one: what may rightly be so, because something else fills it in or defines it, is left alone.
 
 mod annotation;
+mod automation;
+mod filter;
 pub mod finding;
 mod kustomize;
 mod marker;
@@ -154,6 +156,7 @@ fn check_objects<'a>(
             let missing = schemas.check(&object, &mut findings);
             annotation::check(&object, &mut findings);
             selector::check(&object, &mut findings);
+            filter::check(&object, &mut findings);
             template::check_object(&object, document.text, &mut findings);
             located.push(Located { file: document.name, object, is_patch, missing });
         }
@@ -167,7 +170,9 @@ fn check_objects<'a>(
         let mut findings = Findings::new(file, found);
         let others = namesakes[&(object.kind, object.name())].iter().filter(|other| other.file != *file);
         let is_patched = *is_patch || kustomizations.patches_kind(object.kind);
-        policy::check(object, !is_patched && others.clone().next().is_none(), &mut findings);
+        let is_whole = !is_patched && others.clone().next().is_none();
+        policy::check(object, is_whole, &mut findings);
+        automation::check(object, is_whole, &mut findings);
         for field in missing.iter().filter(|_| !is_patched) {
             // What one of two files leaves out, the other may have: a base and what is laid over it.
             if others.clone().all(|other| other.missing.contains(field)) {

@@ -103,10 +103,19 @@ pub(super) fn flatten(roots: &[Rc<Node>]) -> Vec<&Node> {
 pub(super) fn objects<'n>(roots: &'n [Rc<Node>], findings: &mut Findings<'_>) -> Vec<Object<'n>> {
     let mut objects = Vec::new();
     for node in flatten(roots) {
-        let Some(api_version) = node.text_at(&["apiVersion"]) else { continue };
-        let Some((group, version)) = api_version.split_once('/') else { continue };
+        let Some(api_version) = node.text_at(&["apiVersion"]) else {
+            check_case(node, findings);
+            continue;
+        };
         let name = node.text_at(&["kind"]).unwrap_or_default();
         let place = |field: &str| node.field(field).map_or(Place::START, |field| Place::of(field.value));
+        let Some((group, version)) = api_version.split_once('/') else {
+            if api_version == IMAGE_GROUP {
+                let sentence = format!("`apiVersion` has no version; write {IMAGE_GROUP}/{VERSION}");
+                findings.add(place("apiVersion"), Rule::UnknownKind, sentence);
+            }
+            continue;
+        };
         match Kind::of(group, name) {
             Some(kind) if [VERSION, DEPRECATED_VERSION].contains(&version) => {
                 objects.push(Object { kind, version, node });
@@ -116,9 +125,15 @@ pub(super) fn objects<'n>(roots: &'n [Rc<Node>], findings: &mut Findings<'_>) ->
                 let sentence = format!("{name} of {api_version} is not served; use {group}/{VERSION}");
                 findings.add(place("apiVersion"), Rule::UnknownKind, sentence);
             }
+            None if group == IMAGE_GROUP && name.is_empty() => {
+                let names: Vec<&str> = names_of(group).collect();
+                let sentence =
+                    format!("the object has no `kind`; of {IMAGE_GROUP} there are {}", names.join(", "));
+                let at = if node.field("kind").is_some() { place("kind") } else { place("apiVersion") };
+                findings.add(at, Rule::UnknownKind, sentence);
+            }
             None if group == IMAGE_GROUP => {
-                let names = Kind::ALL.iter().filter(|kind| kind.group() == group).map(|kind| kind.name());
-                let hint = hint(nearest(name, names));
+                let hint = hint(nearest(name, names_of(group)));
                 let sentence = format!("there is no kind {name:?} in {IMAGE_GROUP}{hint}");
                 let at = if node.field("kind").is_some() { place("kind") } else { place("apiVersion") };
                 findings.add(at, Rule::UnknownKind, sentence);
@@ -127,6 +142,23 @@ pub(super) fn objects<'n>(roots: &'n [Rc<Node>], findings: &mut Findings<'_>) ->
         }
     }
     objects
+}
+
+fn names_of(group: &str) -> impl Iterator<Item = &'static str> {
+    Kind::ALL.into_iter().filter(move |kind| kind.group() == group).map(Kind::name)
+}
+
+/// An object of ours whose `apiVersion` is written with other capitals, so that nobody takes it for one.
+fn check_case(node: &Node, findings: &mut Findings<'_>) {
+    let fields = node.fields();
+    let version = fields.iter().find(|field| field.name.eq_ignore_ascii_case("apiVersion"));
+    let is_ours = |text: &str| text.split('/').next() == Some(IMAGE_GROUP);
+    if let Some(field) = version
+        && field.value.text().is_some_and(is_ours)
+    {
+        let sentence = format!("an object has no field `{}`{}", field.name, hint(Some("apiVersion")));
+        findings.add(Place::of(field.key), Rule::UnknownField, sentence);
+    }
 }
 
 /// Calls `visit` for every mapping within a document that looks like an object of a kind, at whatever depth: sets of

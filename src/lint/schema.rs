@@ -98,6 +98,10 @@ impl Schemas {
         if object.name().is_empty() && object.node.text_at(&["metadata", "generateName"]).is_none() {
             check.missing.push(Missing { path: "metadata.name".to_owned(), place: Place::of(object.node) });
         }
+        if object.node.at(&["spec"]).is_none_or(Node::is_null) {
+            // For some kinds the schema does not require it, and without it no controller can do anything.
+            check.missing.push(Missing { path: "spec".to_owned(), place: object.place() });
+        }
         if let Some(spec) = object.node.field("spec")
             && object.kind == Kind::Automation
             && spec.value.is_mapping()
@@ -231,7 +235,13 @@ impl Check<'_, '_> {
             Some(duration::PATTERN_WITHOUT_HOURS) => duration.to_duration_without_hours().err(),
             Some(_) if self.kind == Kind::GitRepository && path == "spec.url" => {
                 if !["http://", "https://", "ssh://"].iter().any(|scheme| text.starts_with(scheme)) {
-                    let sentence = "must begin with http://, https:// or ssh://";
+                    let is_local = ["file://", "/", "./", "../"].iter().any(|start| text.starts_with(start));
+                    let sentence = if is_local {
+                        "leads to a repository on this machine, which is for `tagboat run` only; in a cluster it must \
+                         begin with http://, https:// or ssh://"
+                    } else {
+                        "must begin with http://, https:// or ssh://"
+                    };
                     self.invalid(place, path, sentence);
                 }
                 None

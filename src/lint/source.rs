@@ -43,10 +43,27 @@ impl Source {
             matches!(role, Role::Template(_))
                 || has_objects(&name, content)
                 || memmem::find(content, marker::TOKEN.as_bytes()).is_some()
+                || has_near_marker(content)
         };
         let content = content.map(|content| if is_looked_at(&content) { content } else { Vec::new() });
         Self { name, role, content }
     }
+}
+
+/// How the token of markers is written by mistake, with its quotes.
+pub(super) const NEAR_TOKENS: [&str; 8] = [
+    "\"$imagePolicy\"",
+    "\"$ImagePolicy\"",
+    "\"$image-policy\"",
+    "\"$image_policy\"",
+    "\"$imagepolicies\"",
+    "\"imagepolicy\"",
+    "\"imagePolicy\"",
+    "\"ImagePolicy\"",
+];
+
+fn has_near_marker(content: &[u8]) -> bool {
+    NEAR_TOKENS.iter().any(|token| memmem::find(content, token.as_bytes()).is_some())
 }
 
 /// Whether a file may have objects that are looked at.

@@ -2,12 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use tagboat_api::nearest::nearest;
 use tagboat_api::settings::{PREFIX, TemplateLanguage};
 use tagboat_go_template as go;
 
 use super::finding::{Findings, Place, Rule};
 use super::object::{Kind, Object};
-use crate::message::{AutomationName, MessageData, RemovedField, Template, TemplateFault};
+use crate::git::CommitError;
+use crate::message::{AutomationName, MessageData, RemovedField, Template, TemplateFault, presets};
 use crate::yaml::tree::Content;
 use crate::yaml::{Node, Style};
 
@@ -90,13 +92,25 @@ fn check(
 ) {
     match Template::compile(text, language) {
         Ok(template) => {
-            if let Err(error) = template.render(data) {
-                let fault = error.fault();
-                report(
-                    Rule::TemplateError,
-                    spot(&fault),
-                    format!("the template fails on sample data: {fault}"),
+            let plain = || template.render(&plain_data(data));
+            match template.render(data) {
+                // What holds for no value at all is of the template; what only some values have is not.
+                Err(error) if plain().is_err() => {
+                    let fault = error.fault();
+                    let sentence = format!("the template fails on sample data: {fault}");
+                    report(Rule::TemplateError, spot(&fault), sentence);
+                }
+                Ok(message) if message.contains(&0) => {
+                    let sentence = format!("the template fails on sample data: {}", CommitError::Message);
+                    report(Rule::TemplateError, (1, None), sentence);
+                }
+                _ => {}
+            }
+            if let Some(preset) = near_preset(text) {
+                let sentence = format!(
+                    "the text names no preset and is itself the message; did you mean `{preset}`, without anything else?"
                 );
+                report(Rule::UnknownPreset, (1, None), sentence);
             }
         }
         Err(error) => {
@@ -122,6 +136,28 @@ fn check(
         );
         report(Rule::RemovedTemplateField, (asked.line, Some(asked.column)), sentence);
     }
+}
+
+/// The same data with simple changes only: each from one version of an image to another.
+fn plain_data(data: &MessageData) -> MessageData {
+    MessageData::plain_sample().of_automation(data.automation()).with_values(data.values().clone())
+}
+
+/// The preset that a text almost names, and does not: with capitals, blanks or a byte-order mark.
+fn near_preset(text: &str) -> Option<String> {
+    let bare = text.trim_start_matches('\u{feff}').trim();
+    let (word, name) = bare.split_once(':')?;
+    let name = name.trim().to_lowercase();
+    let is_name = !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '-' || c == '_');
+    if !word.trim().eq_ignore_ascii_case("preset")
+        || !is_name
+        || text.trim().starts_with("preset:") && !bare.contains(": ")
+    {
+        return None;
+    }
+    let names = || presets().iter().map(|preset| preset.name);
+    let near = names().find(|known| *known == name).or_else(|| nearest(&name, names()));
+    Some(format!("preset:{}", near.unwrap_or("NAME")))
 }
 
 /// The removed field that is asked for here, rather than led to the dot before.

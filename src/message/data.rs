@@ -69,7 +69,8 @@ impl MessageData {
             let file = files.entry(clean(file)).or_default();
             for (object, changes) in objects {
                 let update = file.entry(clean_object(object)).or_default();
-                changes.iter().for_each(|change| update.add(change, images));
+                let mut seen: HashSet<PolicyImage> = update.images.iter().cloned().collect();
+                changes.iter().for_each(|change| update.add(change, images, &mut seen));
             }
         }
         let automation =
@@ -80,6 +81,11 @@ impl MessageData {
     /// Made-up data of every kind, for looking at templates.
     pub fn sample() -> Self {
         recorded::sample()
+    }
+
+    /// Made-up data of the simplest kind: whole images of which the tags, all of them versions, change.
+    pub fn plain_sample() -> Self {
+        recorded::plain_sample()
     }
 
     /// The same data as of another automation.
@@ -128,14 +134,11 @@ impl MessageData {
     /// What changed by object, joined over all files in their order.
     pub fn objects(&self) -> BTreeMap<&ObjectIdentifier, JoinedUpdate<'_>> {
         let mut objects: BTreeMap<&ObjectIdentifier, JoinedUpdate<'_>> = BTreeMap::new();
+        let mut seen = HashSet::new();
         for (object, update) in self.files.values().flatten() {
             let joined = objects.entry(object).or_default();
             joined.changes.extend(&update.changes);
-            for image in &update.images {
-                if !joined.images.contains(&image) {
-                    joined.images.push(image);
-                }
-            }
+            joined.images.extend(update.images.iter().filter(|image| seen.insert((object, *image))));
         }
         objects
     }
@@ -162,12 +165,13 @@ fn size_of(object: &ObjectIdentifier, update: &ObjectUpdate) -> usize {
 }
 
 impl ObjectUpdate {
-    fn add(&mut self, change: &Change, images: &PolicyImages<'_>) {
+    /// Adds a change, and the image that it is due to where that is not among those that were `seen`.
+    fn add(&mut self, change: &Change, images: &PolicyImages<'_>, seen: &mut HashSet<PolicyImage>) {
         let policy = Marker::of_setter(&change.setter).policy;
         if let Some(image) = images.get(&policy) {
             let policy = PolicyName { namespace: clean(&policy.namespace), name: clean(&policy.name) };
             let image = PolicyImage { policy, image: (*image).clone() };
-            if !self.images.contains(&image) {
+            if seen.insert(image.clone()) {
                 self.images.push(image);
             }
         }

@@ -16,7 +16,7 @@ use crate::update::{Change, Marker, ObjectIdentifier, PolicyName, ResultV2};
 #[derive(Debug, thiserror::Error)]
 pub enum RecordError {
     /// It is no JSON, or no result.
-    #[error("at {path} (line {line}, column {column})")]
+    #[error("at {path} (line {line}, column {column}): {words}")]
     Json {
         /// The path of the member.
         path: String,
@@ -25,8 +25,7 @@ pub enum RecordError {
         /// The column, counted from 1.
         column: usize,
         /// What is wrong there.
-        #[source]
-        cause: serde_json::Error,
+        words: String,
     },
     /// The image of a policy is no image reference.
     #[error("the image of the policy {policy} under \"policies\" cannot be used")]
@@ -41,6 +40,7 @@ pub enum RecordError {
 
 /// One result.
 #[derive(Debug, Clone, Deserialize)]
+#[serde(expecting = "an object")]
 pub struct Recorded {
     automation: Option<Name>,
     changes: BTreeMap<String, File>,
@@ -49,6 +49,7 @@ pub struct Recorded {
 }
 
 #[derive(Debug, Clone, Deserialize)]
+#[serde(expecting = "an object")]
 struct Name {
     #[serde(default)]
     namespace: String,
@@ -56,6 +57,7 @@ struct Name {
 }
 
 #[derive(Debug, Clone, Deserialize)]
+#[serde(expecting = "an object")]
 struct Image {
     name: String,
     #[serde(default)]
@@ -65,12 +67,13 @@ struct Image {
 }
 
 #[derive(Debug, Clone, Deserialize)]
+#[serde(expecting = "an object")]
 struct File {
     objects: Vec<Object>,
 }
 
 #[derive(Debug, Clone, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
+#[serde(rename_all = "camelCase", default, expecting = "an object")]
 #[derive(Default)]
 struct Object {
     api_version: String,
@@ -81,7 +84,7 @@ struct Object {
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
+#[serde(rename_all = "camelCase", default, expecting = "an object")]
 struct RecordedChange {
     old_value: String,
     new_value: String,
@@ -91,11 +94,13 @@ struct RecordedChange {
 
 /// Which of the two forms a document has.
 #[derive(Deserialize)]
+#[serde(expecting = "an object")]
 struct Form {
     automations: Option<serde::de::IgnoredAny>,
 }
 
 #[derive(Deserialize)]
+#[serde(expecting = "an object")]
 struct List {
     automations: Vec<Recorded>,
 }
@@ -119,7 +124,12 @@ fn parse<T: DeserializeOwned>(json: &[u8]) -> Result<T, RecordError> {
     let mut reader = serde_json::Deserializer::from_slice(json);
     let failed = |path: String, cause: serde_json::Error| {
         let path = if path == "." { "the top".to_owned() } else { path };
-        RecordError::Json { path, line: cause.line(), column: cause.column(), cause }
+        // Its words end with the place, which is said already.
+        let (line, column) = (cause.line(), cause.column());
+        let words = cause.to_string();
+        let words =
+            words.strip_suffix(&format!(" at line {line} column {column}")).unwrap_or(&words).to_owned();
+        RecordError::Json { path, line, column, words }
     };
     let value = serde_path_to_error::deserialize(&mut reader)
         .map_err(|error| failed(error.path().to_string(), error.into_inner()))?;
@@ -189,7 +199,16 @@ impl Recorded {
 
 /// The embedded sample.
 pub(super) fn sample() -> MessageData {
-    let results = read(include_bytes!("../../templates/commit/sample.json"));
+    embedded(include_bytes!("../../templates/commit/sample.json"))
+}
+
+/// The embedded sample of plain changes.
+pub(super) fn plain_sample() -> MessageData {
+    embedded(include_bytes!("../../templates/commit/plain.json"))
+}
+
+fn embedded(json: &[u8]) -> MessageData {
+    let results = read(json);
     let sample = results.expect("the sample is a result").remove(0);
     let automation = sample.automation().expect("the sample has an automation");
     sample.data(&automation).expect("the images of the sample are references")
@@ -221,7 +240,8 @@ mod tests {
     #[test]
     fn what_is_no_result_is_refused_with_its_place() {
         for (json, words) in [
-            ("", "at the top (line 1, column 0): EOF while parsing a value at line 1 column 0"),
+            ("", "at the top (line 1, column 0): EOF while parsing a value"),
+            ("7", "at the top (line 1, column 1): invalid type: integer `7`, expected an object"),
             ("[]", "at the top"),
             (r#"{"automation": {"name": "a"}}"#, "missing field `changes`"),
             (r#"{"changes": {"f": {}}}"#, "at changes.f"),
@@ -231,6 +251,7 @@ mod tests {
         ] {
             let error = chain(&read(json.as_bytes()).unwrap_err());
             assert!(error.contains(words), "{json}: {error}");
+            assert!(!error.contains("struct") && error.matches("column").count() == 1, "{json}: {error}");
         }
     }
 

@@ -179,6 +179,20 @@ fn handlebars_is_strict_plain_and_bounded() {
              \x201 Deployment 6.7.0/1prod ghcr.io/stefanprodan/podinfo:6.7.0/1prod 6.7.0/1prod 6.7.0/1prod;\
              Ä ö/日本.yaml: 0 ConfigMap x/0prod;"),
         ),
+        // What has a text shows it; what has none is an error, and no placeholder.
+        ("{{AutomationObject}} {{#each Updated.Images}}{{#if @first}}{{this}} {{Policy}}{{/if}}{{/each}}".to_owned(), Ok(
+            "flux-system/apps ghcr.io/stefanprodan/podinfo:6.7.0 flux-system/podinfo",
+        )),
+        ("x\n{{Changed}}".to_owned(), Err("2:1: Changed is an object, which has no text: show one of its members")),
+        ("{{{Values}}}".to_owned(), Err("1:1: Values is an object, which has no text")),
+        ("{{Changed.Changes}}".to_owned(), Err("Changed.Changes is a list of objects, which has no text")),
+        ("{{#each Changed.Changes}}{{this}}{{/each}}".to_owned(), Err("this is an object, which has no text")),
+        ("{{lookup Changed \"Changes\"}}".to_owned(), Err("what lookup finds is a list of objects")),
+        ("{{[1, 2]}}{{@root.Values.cluster}}{{true}}{{\"x\"}}{{lookup Values \"cluster\"}}".to_owned(), Ok("[1, 2]prodtruexprod")),
+        ("{{len 3}}".to_owned(), Err("1:1: len of 3: only lists, objects and texts have a length")),
+        ("{{len \"abc\"}}{{len Values}}{{len [1]}}".to_owned(), Ok("351")),
+        ("{{len Nope}}".to_owned(), Err("there is no \"Nope\" in the data")),
+        ("{{#Values}}x{{/Values}}".to_owned(), Err("A block needs one as well: {{#with Values}} or {{#each Values}}")),
         ("{{Foo}}".to_owned(), Err("template: commit message:1:1: there is no \"Foo\" in the data")),
         ("a\n {{Values.nope}}".to_owned(), Err("template: commit message:2:2: there is no \"Values.nope\" in the data")),
         ("{{#each Foo}}x{{/each}}".to_owned(), Err("there is no \"Foo\" in the data")),
@@ -202,7 +216,7 @@ fn handlebars_is_strict_plain_and_bounded() {
         ("{{#if".to_owned(), Err("template: commit message:1:6: invalid syntax: expected ")),
         ("{{#if x}}{{/each}}".to_owned(), Err("helper \"if\" was opened, but \"each\" is closing")),
         ("{{#if Values}}".repeat(100) + "x" + &"{{/if}}".repeat(100), Ok("x")),
-        (format!("{{{{len {}Values{}}}}}", "(len ".repeat(99), ")".repeat(99)), Ok("0")),
+        (format!("{{{{not {}Values{}}}}}", "(not ".repeat(99), ")".repeat(99)), Ok("true")),
         ("x".repeat((1 << 16) + 1), Err("the template has 65537 bytes, and more than 65536 are not allowed")),
         ("{{Values.[odd.key]}} {{lookup Values \"odd.key\"}}".to_owned(), Ok("odd odd")),
         (loops(20), Err("the template takes more than the limit of ")),
@@ -242,4 +256,72 @@ fn limits_grow_with_what_changed() {
     let error =
         render(&super::tests::data("one"), "{{ repeat 2000000 \"x\" }}", TemplateLanguage::Go).unwrap_err();
     assert!(error.contains("larger than the limit"), "{error}");
+}
+
+/// An update of so many images, each of them its own, in files of their own or all in one object.
+fn large_update(count: usize, is_one_object: bool) -> crate::message::MessageData {
+    let change = |number: usize| {
+        serde_json::json!({"oldValue": format!("registry.example.com/team/svc-{number}:1.0.0"),
+            "newValue": format!("registry.example.com/team/svc-{number}:1.0.1"), "setter": format!("n:svc-{number}")})
+    };
+    let file = |changes: Vec<serde_json::Value>, number: usize| {
+        let object =
+            serde_json::json!({"kind": "Deployment", "name": format!("svc-{number}"), "changes": changes});
+        (format!("apps/svc-{number:05}.yaml"), serde_json::json!({"objects": [object]}))
+    };
+    let files: serde_json::Map<String, serde_json::Value> = if is_one_object {
+        [file((0..count).map(change).collect(), 0)].into_iter().collect()
+    } else {
+        (0..count).map(|number| file(vec![change(number)], number)).collect()
+    };
+    let image = |number| {
+        let name = format!("registry.example.com/team/svc-{number}");
+        (format!("svc-{number}"), serde_json::json!({"name": name, "tag": "1.0.1"}))
+    };
+    let policies: serde_json::Map<String, serde_json::Value> = (0..count).map(image).collect();
+    let json = serde_json::json!({"automation": {"name": "a"}, "changes": files, "policies": policies});
+    let result = recorded::read(json.to_string().as_bytes()).unwrap().remove(0);
+    result.data(&result.automation().unwrap()).unwrap()
+}
+
+/// With 2,700 images of their own two of three presets went beyond their steps.
+#[test]
+fn every_preset_renders_updates_of_ten_thousand_images() {
+    for is_one_object in [false, true] {
+        let data = large_update(10_000, is_one_object);
+        for preset in presets() {
+            let message = render(&data, preset.text, TemplateLanguage::Go).unwrap();
+            let is_named = message.contains("registry.example.com/team/svc-9999:1.0.1");
+            assert!(is_named && message.lines().count() > 10_000, "{}", preset.name);
+        }
+        assert_eq!(
+            render(&data, "{{ .Updated.Images | toStrings | uniq | len }}", TemplateLanguage::Go),
+            Ok("10000".to_owned())
+        );
+    }
+}
+
+/// The work of a function counts, and not only what comes of it: these took a minute and more.
+#[test]
+fn functions_that_look_at_all_data_in_a_loop_come_to_an_end() {
+    let data = large_update(100, false);
+    for inner in
+        ["{{ toJson $.Changed | sha256sum }}", "{{ range $.Changed.FileChanges }}{{ break }}{{ end }}"]
+    {
+        let text = format!("{{{{ range 100000 }}}}{inner}{{{{ end }}}}");
+        let error = render(&data, &text, TemplateLanguage::Go).unwrap_err();
+        assert!(error.contains("more than the limit of "), "{inner}: {error:.300}");
+    }
+    let lengths = "{{ range .Changed.Changes }}{{ len $.Changed.Changes }}{{ end }}";
+    assert_eq!(render(&data, lengths, TemplateLanguage::Go), Ok("100".repeat(100)));
+}
+
+/// An error showed all data, and stood in a condition so.
+#[test]
+fn an_error_shows_no_more_of_a_value_than_people_read() {
+    let data = large_update(1_000, false);
+    for text in ["{{ range .Changed }}{{ end }}", "{{ eq .Changed .Changed.FileChanges }}"] {
+        let error = render(&data, text, TemplateLanguage::Go).unwrap_err();
+        assert!(error.len() < 4_096 && error.contains(" … "), "{} bytes", error.len());
+    }
 }

@@ -51,6 +51,11 @@ pub trait Objects: Sync {
         name: &str,
     ) -> impl Future<Output = Result<BTreeMap<String, Secret>, ObjectsError>> + Send;
 
+    /// What to do where the secret of a key that signs is missing, if that is not plain; it follows a sentence.
+    fn advice_for_signing(&self) -> &'static str {
+        ""
+    }
+
     /// What to do where SSH is to be used and no secret is named, if that is not plain; it follows a sentence.
     fn advice_for_ssh(&self) -> &'static str {
         ""
@@ -109,6 +114,17 @@ pub enum ObjectsError {
     /// The state could not be read or kept.
     #[error(transparent)]
     State(#[from] manifests::StateError),
+}
+
+impl ObjectsError {
+    /// The same error with other advice, where it gives any.
+    #[must_use]
+    pub fn with_advice(self, advice: &'static str) -> Self {
+        match self {
+            Self::NoSecret { namespace, name, .. } => Self::NoSecret { namespace, name, advice },
+            other => other,
+        }
+    }
 }
 
 impl Failing for ObjectsError {

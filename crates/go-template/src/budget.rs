@@ -11,7 +11,7 @@ use crate::value::{BoundMethod, Map, Struct, Value};
 pub(crate) const DEEPEST_VALUE: usize = 100;
 
 /// How many bytes one step pays for.
-const SIZE_OF_STEP: usize = 64;
+pub(crate) const SIZE_OF_STEP: usize = 64;
 
 /// How many steps it takes to compile a regular expression.
 const STEPS_OF_REGEXP: usize = 500;

@@ -96,6 +96,22 @@ pub(crate) fn shown(bytes: &[u8]) -> String {
     runes(bytes).map(|(_, c, _)| c).collect()
 }
 
+/// How long a text may be that errors show whole.
+const LONGEST_SHOWN: usize = 8192;
+
+/// How much of a longer one is shown from its beginning, and from its end.
+const SHOWN_ENDS: (usize, usize) = (1024, 512);
+
+/// A text of which the middle is left out where it is very long: an error may show a value, and that may be all data.
+pub(crate) fn without_middle(text: String) -> String {
+    if text.len() <= LONGEST_SHOWN {
+        return text;
+    }
+    let (first, last) =
+        (text.floor_char_boundary(SHOWN_ENDS.0), text.ceil_char_boundary(text.len() - SHOWN_ENDS.1));
+    format!("{} … {}", &text[..first], &text[last..])
+}
+
 /// The number of characters.
 pub(crate) fn rune_count(bytes: &[u8]) -> usize {
     if bytes.is_ascii() { bytes.len() } else { runes(bytes).count() }
@@ -119,6 +135,15 @@ pub(crate) fn find_last(whole: &[u8], part: &[u8]) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn of_a_very_long_text_both_ends_are_shown() {
+        let whole = "ä".repeat(1024);
+        assert_eq!(without_middle(whole.clone()), whole);
+        let cut = without_middle(format!("begin {} end", "ä".repeat(5000)));
+        assert!(cut.starts_with("begin ä") && cut.ends_with("ä end") && cut.contains("ä … ä"), "{cut}");
+        assert!(cut.len() <= 1024 + 512 + 5, "{}", cut.len());
+    }
 
     #[test]
     fn what_is_no_utf8_counts_byte_by_byte() {

@@ -44,8 +44,7 @@ impl Sources {
     fn add(&mut self, path: &Path, role: Role, content: Result<Vec<u8>, String>) {
         let identity = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         if self.seen.insert(identity) {
-            let path = path.strip_prefix(".").unwrap_or(path);
-            self.files.push(Source::new(path.display().to_string(), role, content));
+            self.files.push(Source::new(name_of(path), role, content));
         }
     }
 
@@ -68,7 +67,7 @@ impl Sources {
             if skipped.cause == SkipCause::Closed {
                 self.add(&file, Role::Manifest, Err(skipped.cause.to_string()));
             } else {
-                self.warnings.push(format!("{}: not looked into: {}", file.display(), skipped.cause));
+                self.warnings.push(format!("{}: not looked into: {}", name_of(&file), skipped.cause));
             }
         }
         for entry in scope.files.into_iter().map(|file| file.entry) {
@@ -134,6 +133,11 @@ pub(super) fn collect(paths: &[PathBuf]) -> Result<Sources, Failure> {
     }
     sources.add_context();
     Ok(sources)
+}
+
+/// What a file is called in all that is said.
+fn name_of(path: &Path) -> String {
+    path.strip_prefix(".").unwrap_or(path).display().to_string()
 }
 
 fn role_of(path: &Path) -> Role {

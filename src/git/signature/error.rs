@@ -31,7 +31,10 @@ pub enum SigningKeyError {
         flaw: OpenPgpFlaw,
     },
     /// More than one OpenPGP key.
-    #[error("multiple entities read from secret '{secret}', could not determine which signing key to use")]
+    #[error(
+        "multiple entities read from secret '{secret}', could not determine which signing key to use: give what \
+         `gpg --armor --export-secret-keys FINGERPRINT` prints for one of them"
+    )]
     Several {
         /// The secret.
         secret: String,
@@ -81,6 +84,9 @@ pub enum OpenPgpFlaw {
     /// It is something else.
     #[error("'git.asc' holds no OpenPGP key: give what `gpg --armor --export-secret-keys` prints")]
     NoKey,
+    /// There is nothing.
+    #[error("'git.asc' is empty: give what `gpg --armor --export-secret-keys` prints")]
+    Empty,
     /// It is for SSH.
     #[error(
         "'git.asc' holds an SSH key: set spec.git.commit.signingKey.type to ssh, and give the key by 'identity'"
@@ -123,6 +129,9 @@ pub enum SshFlaw {
     /// It is something else.
     #[error("'identity' holds no private key: give one in OpenSSH or PEM form, as ssh-keygen writes it")]
     NoKey,
+    /// There is nothing.
+    #[error("'identity' is empty: give a private key in OpenSSH or PEM form, as ssh-keygen writes it")]
+    Empty,
     /// It is for OpenPGP.
     #[error(
         "'identity' holds an OpenPGP key: set spec.git.commit.signingKey.type to gpg, and give the key by 'git.asc'"

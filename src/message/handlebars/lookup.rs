@@ -1,9 +1,11 @@
 //! `lookup` of handlebars, without copies: what stands in the data is pointed at.
 
 use ::handlebars::{
-    Context, Handlebars, Helper, HelperDef, JsonValue as Json, RenderContext, RenderError, RenderErrorReason,
-    ScopedJson,
+    Context, Handlebars, Helper, HelperDef, HelperResult, JsonValue as Json, Output, RenderContext,
+    RenderError, RenderErrorReason, ScopedJson,
 };
+
+use super::text::text_of;
 
 /// The member of a value at an index or a key; it has to be there.
 pub(super) struct Lookup;
@@ -32,6 +34,18 @@ impl HelperDef for Lookup {
         let found = whole.and_then(|whole| member(whole, place)).ok_or_else(missing)?;
         let name = place.as_str().map_or_else(|| place.to_string(), str::to_owned);
         Ok(ScopedJson::Context(found, [path.as_slice(), &[name]].concat()))
+    }
+
+    fn call<'reg: 'rc, 'rc>(
+        &self,
+        helper: &Helper<'rc>,
+        registry: &'reg Handlebars<'reg>,
+        context: &'rc Context,
+        rendering: &mut RenderContext<'reg, 'rc>,
+        output: &mut dyn Output,
+    ) -> HelperResult {
+        let found = self.call_inner(helper, registry, context, rendering)?;
+        Ok(output.write(&text_of(found.as_json(), "what lookup finds")?)?)
     }
 }
 

@@ -2,13 +2,16 @@
 //!
 //! The crate has no bounds of its own, so what could run for ever is bounded here: [`nesting`] looks at a template
 //! before it is read, loops ([`each`]) and comparisons ([`equal`]) pay from a [`budget`], nothing copies what stands in
-//! the data ([`lookup`]), and the output stops at its limit.
+//! the data ([`lookup`]), and the output stops at its limit. What has no text or no length is an error ([`text`],
+//! [`len`]) rather than a placeholder.
 
 mod budget;
 mod each;
 mod equal;
+mod len;
 mod lookup;
 mod nesting;
+mod text;
 mod value;
 
 use std::fmt;
@@ -23,7 +26,9 @@ use ::handlebars::{
 use self::budget::Budget;
 use self::each::Each;
 use self::equal::Equal;
+use self::len::Len;
 use self::lookup::Lookup;
+use self::text::{SHOW, Show, show_names};
 use super::data::MessageData;
 use super::error::{MessageFault, TemplateFault};
 use super::limits::limits;
@@ -43,7 +48,7 @@ impl HandlebarsTemplate {
     pub(super) fn compile(text: &str) -> Result<Self, TemplateFault> {
         let fault = |place, cause| TemplateFault::Handlebars { place, cause };
         nesting::check(text).map_err(|cause| fault(None, cause))?;
-        let template = Template::compile(text).map_err(|error| {
+        let mut template = Template::compile(text).map_err(|error| {
             let cause = match error.reason() {
                 TemplateErrorReason::InvalidSyntax(words) => {
                     format!("invalid syntax: {}", one_line(words).replace('_', " "))
@@ -56,6 +61,7 @@ impl HandlebarsTemplate {
             let words = "partials are not supported in commit messages".to_owned();
             return Err(fault(Some(place), words));
         }
+        show_names(&mut template, &|name| HELPERS.contains(&name));
         Ok(Self { template })
     }
 
@@ -76,6 +82,12 @@ impl HandlebarsTemplate {
     }
 }
 
+/// The helpers that templates can call.
+const HELPERS: [&str; 16] = [
+    "if", "unless", "each", "with", "lookup", "raw", "eq", "ne", "gt", "gte", "lt", "lte", "and", "or",
+    "not", "len",
+];
+
 /// What templates may use.
 fn registry(budget: &Budget) -> Handlebars<'static> {
     let mut registry = Handlebars::new();
@@ -85,6 +97,8 @@ fn registry(budget: &Budget) -> Handlebars<'static> {
     registry.register_helper("eq", Box::new(Equal::eq(budget)));
     registry.register_helper("ne", Box::new(Equal::ne(budget)));
     registry.register_helper("lookup", Box::new(Lookup));
+    registry.register_helper("len", Box::new(Len));
+    registry.register_helper(SHOW, Box::new(Show));
     registry.unregister_helper("log");
     // Partials could call one another without end.
     registry.register_decorator("inline", Box::new(refuse_inline));
@@ -116,7 +130,13 @@ fn describe(error: &RenderError, most: usize) -> String {
     match error.reason() {
         RenderErrorReason::MissingVariable(Some(name)) => format!("there is no {name:?} in the data"),
         RenderErrorReason::MissingVariable(None) => "a value is not in the data".to_owned(),
-        RenderErrorReason::HelperNotFound(name) => format!("there is no helper {name:?}"),
+        RenderErrorReason::HelperNotFound(name) => {
+            let helpers = HELPERS.join(", ");
+            format!(
+                "there is no helper {name:?}; there are {helpers}. A block needs one as well: {{{{#with {name}}}}} or \
+                 {{{{#each {name}}}}}"
+            )
+        }
         RenderErrorReason::PartialNotFound(name) => {
             format!("there is no partial {name:?}")
         }

@@ -17,6 +17,10 @@ use crate::secret::Secret;
 const ADVICE: &str = "; give it as a Secret among the manifests or as --secret NAMESPACE/NAME=DIR, or log in as \
                       yourself with --git-login user";
 
+/// The same for a key that signs: no login is in its place.
+const ADVICE_FOR_SIGNING: &str =
+    "; give it as a Secret among the manifests or as --secret NAMESPACE/NAME=DIR";
+
 /// The same for SSH without the name of a secret.
 const ADVICE_FOR_SSH: &str = "; name a Secret with the key in spec.secretRef of the GitRepository, or log in as \
                               yourself with --git-login user";
@@ -96,6 +100,10 @@ impl Objects for ManifestStore {
             name: name.to_owned(),
             advice: ADVICE,
         })
+    }
+
+    fn advice_for_signing(&self) -> &'static str {
+        ADVICE_FOR_SIGNING
     }
 
     fn advice_for_ssh(&self) -> &'static str {

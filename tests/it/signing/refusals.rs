@@ -19,6 +19,9 @@ fn a_secret_that_is_not_there_is_missed_in_the_automation_s_namespace() {
         "default/fleet: {SOURCE}: could not find signing key secret 'key': secret 'default/key' not found"
     );
     assert!(run.only_error().starts_with(&begin), "{run:?}");
+    // A login is in nobody's place who signs.
+    let advice = "; give it as a Secret among the manifests or as --secret NAMESPACE/NAME=DIR";
+    assert!(run.only_error().ends_with(advice), "{run:?}");
 }
 
 #[test]
@@ -27,6 +30,7 @@ fn openpgp_secrets_without_a_key() {
     let key = home.key("ed25519", "sign", PASSPHRASE);
     let other = home.key("ed25519", "sign", "");
     let brainpool = home.key("brainpoolP256r1", "sign", "");
+    let koblitz = home.key("secp256k1", "sign", "");
     let locked = home.secret_key(&key, PASSPHRASE);
     let open = home.secret_key(&other, "");
     let public = String::from_utf8(home.export(&["--armor", "--export"], &other, "")).unwrap();
@@ -39,15 +43,27 @@ fn openpgp_secrets_without_a_key() {
         unread("'git.asc' holds no OpenPGP key: give what `gpg --armor --export-secret-keys` prints");
     let damaged = unread("the key in 'git.asc' is damaged or cut off: export it again");
     let several =
-        "multiple entities read from secret 'key', could not determine which signing key to use".to_owned();
+        "multiple entities read from secret 'key', could not determine which signing key to use: give what `gpg \
+         --armor --export-secret-keys FINGERPRINT` prints for one of them".to_owned();
     let missing = "signing key secret 'key' does not contain a 'git.asc' key".to_owned();
     let no_passphrase =
         "can not use passphrase protected signing key without 'passphrase' field present in secret key"
             .to_owned();
     let cut = open.split("=").next().unwrap()[..400].to_owned() + "\n-----END PGP PRIVATE KEY BLOCK-----\n";
+    let unknown = |key: &str| {
+        format!(
+            "signing key in secret 'key' cannot be used: key {} is of a sort that is not known here (known are RSA, DSA, \
+             ECDSA on NIST's curves and Ed25519)",
+            &key[key.len() - 16..]
+        )
+    };
     let rows: Vec<(Value, String)> = vec![
         (json!({}), missing.clone()),
-        (json!({"git.asc": ""}), missing.clone()),
+        (json!({"git.asc": ""}), format!("{missing}; its 'git.asc' is empty")),
+        (
+            json!({"git.asc": "\n"}),
+            unread("'git.asc' is empty: give what `gpg --armor --export-secret-keys` prints"),
+        ),
         (json!({"GIT.ASC": open}), missing.clone()),
         (json!({"identity": ssh}), missing + "; its 'identity' is for spec.git.commit.signingKey.type ssh"),
         (
@@ -78,14 +94,8 @@ fn openpgp_secrets_without_a_key() {
                  not that of key {id}"
             ),
         ),
-        (
-            json!({"git.asc": home.secret_key(&brainpool, "")}),
-            format!(
-                "signing key in secret 'key' cannot be used: key {} is of a sort that is not known here (known are RSA, DSA, \
-                 ECDSA on NIST's curves and Ed25519)",
-                &brainpool[brainpool.len() - 16..]
-            ),
-        ),
+        (json!({"git.asc": home.secret_key(&brainpool, "")}), unknown(&brainpool)),
+        (json!({"git.asc": home.secret_key(&koblitz, "")}), unknown(&koblitz)),
     ];
     for (data, sentence) in rows {
         assert_refused(&scene("", &data), &sentence);

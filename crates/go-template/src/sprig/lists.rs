@@ -1,5 +1,7 @@
 //! Lists.
 
+use std::collections::HashSet;
+
 use crate::budget::{Budget, Failure};
 use crate::functions::{Arguments, Function};
 use crate::text::Text;
@@ -113,12 +115,20 @@ fn is_among(items: &[Value], wanted: &Value, budget: &mut Budget) -> Result<bool
     Ok(false)
 }
 
+/// Each element once. A text is like no other sort of value, and looked up rather than compared with all before it.
 fn uniq(arguments: Arguments<'_>, budget: &mut Budget) -> Result<Value, Failure> {
-    let mut kept = Vec::new();
+    let mut texts: HashSet<Text> = HashSet::new();
+    let (mut kept, mut others) = (Vec::new(), Vec::new());
     for item in list_at(arguments, 0, "Cannot find uniq on")?.to_vec() {
-        if !is_among(&kept, &item, budget)? {
-            kept.push(item);
-        }
+        let is_new = if let Value::String(text) = &item {
+            budget.step(text.len())?;
+            texts.insert(text.clone())
+        } else {
+            let is_new = !is_among(&others, &item, budget)?;
+            others.extend(is_new.then(|| item.clone()));
+            is_new
+        };
+        kept.extend(is_new.then_some(item));
     }
     Ok(Value::list(kept))
 }

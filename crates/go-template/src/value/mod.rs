@@ -172,7 +172,9 @@ impl Value {
     /// How many bytes it takes about, without what its elements take.
     pub(crate) fn weight(&self) -> usize {
         match self {
-            Self::Slice(_) | Self::Map(_) => self.size() * 16,
+            Self::Slice(_) => self.size() * 16,
+            // Its entries are copied one by one, which takes a step each.
+            Self::Map(_) => self.size() * crate::budget::SIZE_OF_STEP,
             _ => self.size(),
         }
     }

@@ -141,6 +141,35 @@ impl Regexp {
         Ok(())
     }
 
+    /// The groups that a template for [`Regexp::expand`] names and that the expression does not have.
+    pub fn unknown_groups<'t>(&self, template: &'t str) -> Vec<&'t str> {
+        let mut unknown = Vec::new();
+        let mut rest = template.as_bytes();
+        while let Some(at) = rest.iter().position(|&byte| byte == b'$') {
+            rest = &rest[at..];
+            if rest.get(1) == Some(&b'$') {
+                rest = &rest[2..];
+                continue;
+            }
+            let Some((name, after)) = self.reference(rest) else {
+                rest = &rest[1..];
+                continue;
+            };
+            rest = after;
+            if !self.has_group(name) {
+                unknown.push(name);
+            }
+        }
+        unknown
+    }
+
+    fn has_group(&self, name: &str) -> bool {
+        match number_of(name) {
+            Some(number) => number.is_some_and(|number| number < self.names.len()),
+            None => self.names.iter().any(|known| known.as_deref() == Some(name)),
+        }
+    }
+
     /// The name behind a dollar sign, and what follows it.
     fn reference<'t>(&self, text: &'t [u8]) -> Option<(&'t str, &'t [u8])> {
         let rest = &text[1..];
@@ -165,13 +194,19 @@ impl Regexp {
     }
 
     fn group<'t>(&self, name: &str, captures: &Captures<'t>) -> Option<&'t [u8]> {
-        if name.bytes().all(|byte| byte.is_ascii_digit()) && (name.len() == 1 || !name.starts_with('0')) {
-            let number: usize = name.parse().ok()?;
-            return captures.get(number).map(|group| group.as_bytes());
+        if let Some(number) = number_of(name) {
+            return captures.get(number?).map(|group| group.as_bytes());
         }
         let named = self.names.iter().enumerate().filter(|(_, known)| known.as_deref() == Some(name));
         named.filter_map(|(i, _)| captures.get(i)).next().map(|group| group.as_bytes())
     }
+}
+
+/// The number that a group goes by, if it does not go by a name; the inner one is missing where no group can have it.
+fn number_of(name: &str) -> Option<Option<usize>> {
+    let is_number =
+        name.bytes().all(|byte| byte.is_ascii_digit()) && (name.len() == 1 || !name.starts_with('0'));
+    is_number.then(|| name.parse().ok())
 }
 
 /// A text as an expression that matches it and nothing else.

@@ -174,7 +174,10 @@ fn is_known(parameters: &PublicParams) -> bool {
     !matches!(
         parameters,
         PublicParams::Unknown { .. }
-            | PublicParams::ECDSA(EcdsaPublicParams::Unsupported { .. })
+            // Its signatures cannot be checked here.
+            | PublicParams::ECDSA(
+                EcdsaPublicParams::Secp256k1 { .. } | EcdsaPublicParams::Unsupported { .. }
+            )
             | PublicParams::EdDSALegacy(EddsaLegacyPublicParams::Unsupported { .. })
     )
 }

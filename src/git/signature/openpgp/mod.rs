@@ -42,6 +42,7 @@ impl Keys {
         let Some(text) = secret.value(KEY) else {
             let advice = match secret.value("identity") {
                 Some(_) => "; its 'identity' is for spec.git.commit.signingKey.type ssh",
+                None if secret.data.contains_key(KEY) => "; its 'git.asc' is empty",
                 None => "",
             };
             return Err(SigningKeyError::KeyMissing { secret: name.to_owned(), key: KEY, advice });

@@ -49,7 +49,11 @@ fn keys(text: &[u8]) -> Result<Vec<PublicOrSecret>, OpenPgpFlaw> {
         return Ok(keys);
     }
     let is_for_ssh = blocks.iter().any(|block| block.label.ends_with("PRIVATE KEY"));
-    Err(if is_for_ssh { OpenPgpFlaw::ForSsh } else { OpenPgpFlaw::NoKey })
+    Err(match () {
+        () if is_for_ssh => OpenPgpFlaw::ForSsh,
+        () if text.trim_ascii().is_empty() => OpenPgpFlaw::Empty,
+        () => OpenPgpFlaw::NoKey,
+    })
 }
 
 fn parse(bytes: &[u8]) -> Result<Vec<PublicOrSecret>, OpenPgpFlaw> {

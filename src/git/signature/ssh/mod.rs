@@ -70,6 +70,7 @@ pub(super) fn unlock(
     let Some(identity) = secret.value(IDENTITY) else {
         let advice = match secret.value("git.asc") {
             Some(_) => "; its 'git.asc' is for spec.git.commit.signingKey.type gpg",
+            None if secret.data.contains_key(IDENTITY) => "; its 'identity' is empty",
             None => "",
         };
         return Err(SigningKeyError::KeyMissing { secret: name.to_owned(), key: IDENTITY, advice });
@@ -105,6 +106,8 @@ fn flaw_without_key(text: &[u8], blocks: &[Block<'_>]) -> SshFlaw {
         SshFlaw::ForOpenPgp
     } else if has("PUBLIC KEY") || is_public_line {
         SshFlaw::Public
+    } else if line.is_empty() {
+        SshFlaw::Empty
     } else {
         SshFlaw::NoKey
     }

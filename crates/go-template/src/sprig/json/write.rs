@@ -141,6 +141,7 @@ impl Writer<'_> {
             self.text(&encode_base64(&bytes).into());
             return Ok(());
         }
+        self.budget.step(Value::Slice(slice.clone()).weight())?;
         self.out.push(b'[');
         for (i, item) in slice.to_vec().iter().enumerate() {
             if i > 0 {
@@ -164,6 +165,8 @@ impl Writer<'_> {
             self.word("null");
             return Ok(());
         }
+        // What is copied is paid for, also where nothing comes of it.
+        self.budget.step(Value::Map(map.clone()).weight())?;
         let key = |key: Value| match key {
             Value::String(text) => text,
             Value::Int(number, _) => number.to_string().into(),

@@ -1,0 +1,104 @@
+//! What an automation's controller refuses from the object alone: branches, references and refspecs that git cannot
+//! take, and a path that leads out of the repository.
+
+use serde_json::{Value, json};
+use tagboat_api::{GitRepository, ImageUpdateAutomation};
+
+use super::finding::{Findings, Place, Rule};
+use super::object::{Kind, Object};
+use super::source::is_filled_in_later;
+use crate::git::refspec::RefspecError;
+use crate::reconcile::automation::source::{CrossNamespace, SourceError, SourceReference};
+use crate::sentence::chain;
+use crate::update::scope::{ScopeError, SkipCause};
+use crate::yaml::Node;
+use crate::yaml::tree::Content;
+
+/// Looks at an automation. What an object that is not whole leaves out may stand elsewhere.
+pub(super) fn check(object: &Object<'_>, is_whole: bool, findings: &mut Findings<'_>) {
+    if object.kind != Kind::Automation {
+        return;
+    }
+    if let Some(path) = object.node.at(&["spec", "update", "path"]) {
+        check_path(path, findings);
+    }
+    if let Some(git) = object.node.at(&["spec", "git"]).filter(|git| git.is_mapping()) {
+        check_git(git, is_whole, findings);
+    }
+}
+
+fn check_path(node: &Node, findings: &mut Findings<'_>) {
+    let Some(text) = node.text().filter(|text| !is_filled_in_later(text)) else { return };
+    let mut parts = text.split('/').filter(|part| !matches!(*part, "" | "."));
+    // Behind the first name there may be links, and these are not known.
+    let fault = match parts.next() {
+        Some("..") => chain(&ScopeError::Escapes { path: text.to_owned() }),
+        Some(".git") => chain(&ScopeError::Link { path: text.to_owned(), cause: SkipCause::IntoGit }),
+        _ => return,
+    };
+    findings.add(Place::of(node), Rule::InvalidValue, format!("`spec.update.path`: {fault}"));
+}
+
+fn check_git(git: &Node, is_whole: bool, findings: &mut Findings<'_>) {
+    let [checkout, push] = ["checkout", "push"].map(|name| git.at(&[name]).map(texts).unwrap_or_default());
+    if [&checkout, &push].iter().any(|part| has_placeholder(part)) {
+        return;
+    }
+    let has_checkout = !checkout.is_null();
+    let automation: Result<ImageUpdateAutomation, _> = serde_json::from_value(json!({
+        "metadata": {"name": "lint", "namespace": "lint"},
+        "spec": {
+            "interval": "1m", "sourceRef": {"kind": "GitRepository", "name": "lint"},
+            "git": {"checkout": checkout, "push": push, "commit": {"author": {"email": "lint@example.com"}}},
+        },
+    }));
+    // What has another form is the schema's matter.
+    let (Ok(automation), Some(repository)) = (automation, any_repository()) else { return };
+    let configured = SourceReference::of(&automation, CrossNamespace::Allowed)
+        .and_then(|reference| reference.configure(Some(&repository)));
+    let Err(error) = configured else { return };
+    let way: &[&str] = match &error {
+        SourceError::NoPushBranch if is_whole => &[],
+        SourceError::Name { field, .. } if field == "spec.git.push.branch" => &["push", "branch"],
+        SourceError::Name { .. } => &["checkout", "ref"],
+        // Which branch is checked out says the GitRepository.
+        SourceError::Refspec(RefspecError::Refused { cause, .. })
+            if !has_checkout && cause.depends_on_branches() =>
+        {
+            return;
+        }
+        SourceError::Refspec(_) => &["push", "refspec"],
+        SourceError::PushOption { .. } => &["push", "options"],
+        _ => return,
+    };
+    let place = Place::of(git.at(way).unwrap_or(git));
+    findings.add(place, Rule::InvalidValue, chain(&error));
+}
+
+/// A repository with which nothing is wrong.
+fn any_repository() -> Option<GitRepository> {
+    let spec = json!({"url": "https://example.com/r.git", "interval": "1m", "ref": {"branch": "main"}});
+    serde_json::from_value(json!({"metadata": {"name": "lint", "namespace": "lint"}, "spec": spec})).ok()
+}
+
+/// A node whose scalars are all texts.
+pub(super) fn texts(node: &Node) -> Value {
+    match &node.content {
+        _ if node.is_null() => Value::Null,
+        Content::Scalar { text, .. } => text.as_str().into(),
+        Content::Sequence(items) => items.iter().map(|item| texts(item)).collect(),
+        Content::Mapping(_) => {
+            node.fields().iter().map(|field| (field.name.to_owned(), texts(field.value))).collect()
+        }
+    }
+}
+
+/// Whether any text within is filled in later.
+pub(super) fn has_placeholder(value: &Value) -> bool {
+    match value {
+        Value::String(text) => is_filled_in_later(text),
+        Value::Array(items) => items.iter().any(has_placeholder),
+        Value::Object(members) => members.values().any(has_placeholder),
+        _ => false,
+    }
+}

@@ -1,0 +1,78 @@
+//! Filters of tags, and rules that do not go with annotations: policies that their controller refuses, or that can
+//! choose nothing.
+
+use std::collections::BTreeMap;
+
+use serde_json::json;
+use tagboat_api::policy::ImagePolicySpec;
+use tagboat_api::settings::{PREFIX, PolicySettings};
+use tagboat_go_text::Regexp;
+
+use super::automation::{has_placeholder, texts};
+use super::finding::{Findings, Place, Rule};
+use super::object::{Kind, Object};
+use super::source::is_filled_in_later;
+use crate::policy::{FilterError, Policy, PolicyError, RuleError};
+use crate::sentence::chain;
+use crate::yaml::Node;
+
+/// Looks at a policy. Its parts that have rules of their own, such as ranges and patterns, are looked at elsewhere.
+pub(super) fn check(object: &Object<'_>, findings: &mut Findings<'_>) {
+    let (Kind::Policy, Some(spec)) = (object.kind, object.node.at(&["spec"])) else { return };
+    check_groups(spec, findings);
+    let annotations = object.node.at(&["metadata", "annotations"]);
+    let own: BTreeMap<String, String> = annotations
+        .map(Node::fields)
+        .unwrap_or_default()
+        .iter()
+        .filter(|field| field.name.starts_with(PREFIX))
+        .filter_map(|field| Some((field.name.to_owned(), field.value.text()?.to_owned())))
+        .collect();
+    let [choice, filter] =
+        ["policy", "filterTags"].map(|name| spec.at(&[name]).map(texts).unwrap_or_default());
+    if has_placeholder(&choice) || has_placeholder(&filter) {
+        return;
+    }
+    let whole = json!({"imageRepositoryRef": {"name": "lint"}, "policy": choice, "filterTags": filter});
+    let (Ok(settings), Ok(whole)) =
+        (PolicySettings::from_annotations(&own), serde_json::from_value::<ImagePolicySpec>(whole))
+    else {
+        return;
+    };
+    let order = || annotations.and_then(|annotations| annotations.at(&[&format!("{PREFIX}order")]));
+    let policy = Policy::new(&whole, settings);
+    match policy.and_then(|policy| policy.check_filter()) {
+        Err(error @ PolicyError::Rule(RuleError::OrderWithoutText)) => {
+            let place = order().map_or_else(|| object.place(), Place::of);
+            findings.add(place, Rule::InvalidAnnotation, chain(&error));
+        }
+        Err(error @ PolicyError::Filter(FilterError::LongExtract { .. })) => {
+            let place = spec.at(&["filterTags", "extract"]).map_or_else(|| object.place(), Place::of);
+            findings.add(place, Rule::InvalidValue, chain(&error));
+        }
+        _ => {}
+    }
+}
+
+/// A group that the pattern does not have is nothing in every tag.
+fn check_groups(spec: &Node, findings: &mut Findings<'_>) {
+    let Some(filter) = spec.at(&["filterTags"]) else { return };
+    let Some(node) = filter.at(&["extract"]) else { return };
+    let (Some(extract), pattern) = (node.text(), filter.text_at(&["pattern"]).unwrap_or_default()) else {
+        return;
+    };
+    if is_filled_in_later(pattern) || extract.contains("{{") || extract.contains("<<") {
+        return;
+    }
+    let Ok(pattern) = Regexp::compile_within(pattern, LARGEST) else { return };
+    for name in pattern.unknown_groups(extract) {
+        let sentence = format!(
+            "`spec.filterTags.extract` is `{extract}`, and `spec.filterTags.pattern` has no group `{name}`, so nothing is \
+             extracted there"
+        );
+        findings.add(Place::of(node), Rule::InvalidValue, sentence);
+    }
+}
+
+/// The largest compiled form of a pattern, in bytes.
+const LARGEST: usize = 10 << 20;

@@ -1,0 +1,34 @@
+//! The length of a list, an object or a text; of nothing else.
+
+use ::handlebars::{
+    Context, Handlebars, Helper, HelperDef, JsonValue as Json, RenderContext, RenderError, RenderErrorReason,
+    ScopedJson,
+};
+
+/// `len`, which the crate has for every value: 0 for what has no length.
+pub(super) struct Len;
+
+impl HelperDef for Len {
+    fn call_inner<'reg: 'rc, 'rc>(
+        &self,
+        helper: &Helper<'rc>,
+        _: &'reg Handlebars<'reg>,
+        _: &'rc Context,
+        _: &mut RenderContext<'reg, 'rc>,
+    ) -> Result<ScopedJson<'rc>, RenderError> {
+        let given = helper.param(0).ok_or(RenderErrorReason::ParamNotFoundForIndex("len", 0))?;
+        if given.is_value_missing() {
+            return Err(RenderError::strict_error(given.relative_path()));
+        }
+        let length = match given.value() {
+            Json::Array(items) => items.len(),
+            Json::Object(members) => members.len(),
+            Json::String(text) => text.len(),
+            other => {
+                let words = format!("len of {other}: only lists, objects and texts have a length");
+                return Err(RenderErrorReason::Other(words).into());
+            }
+        };
+        Ok(Json::from(length).into())
+    }
+}
