@@ -12,6 +12,7 @@ pub mod metrics;
 pub mod objects;
 pub mod permissions;
 pub mod policy;
+pub mod polling;
 pub mod reconcile;
 pub mod reference;
 pub mod registry;

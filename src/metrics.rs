@@ -15,8 +15,14 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 
-/// The controller's name as a label, which dashboards for Flux select by.
-const CONTROLLER: &str = "imageupdateautomation";
+/// The name of the controller of a kind as a label, which dashboards for Flux select by.
+fn controller_of(kind: &str) -> &'static str {
+    match kind {
+        "ImageRepository" => "imagerepository",
+        "ImagePolicy" => "imagepolicy",
+        _ => "imageupdateautomation",
+    }
+}
 
 /// The limits of the buckets of reconciles, in seconds: ten, each the same number of times the one before.
 const RECONCILE: (f64, f64, i32) = (0.01, 1800.0, 10);
@@ -196,9 +202,10 @@ impl Metrics {
     pub fn reconciled(&self, object: &ObjectLabels, duration: Duration, is_success: bool) {
         self.families.reconciles.get_or_create(object).observe(duration.as_secs_f64());
         let result = if is_success { "success" } else { "error" };
-        self.families.results.get_or_create(&ResultLabels { controller: CONTROLLER, result }).inc();
+        let controller = controller_of(object.kind);
+        self.families.results.get_or_create(&ResultLabels { controller, result }).inc();
         if !is_success {
-            self.families.errors.get_or_create(&ControllerLabels { controller: CONTROLLER }).inc();
+            self.families.errors.get_or_create(&ControllerLabels { controller }).inc();
         }
     }
 

@@ -9,7 +9,8 @@ pub use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 /// What a condition or an event says in one word, for programs.
 ///
 /// Users alert on these names, so none ever changes. All are Flux's but
-/// [`InvalidSettings`](Self::InvalidSettings), for Flux has no settings in annotations.
+/// [`InvalidSettings`](Self::InvalidSettings), for Flux has no settings in annotations, and those of the conditions that
+/// Flux has not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Reason {
     /// All went well.
@@ -60,6 +61,15 @@ pub enum Reason {
     IntervalNotConfigured,
     /// Policies: the rule of choice cannot be understood.
     InvalidPolicy,
+
+    /// Policies, in `RegressionHeld`: the list of tags has a lower winner than the present one.
+    LowerWinner,
+    /// Policies, in `Stale`: the registry does not say which digest a tag has.
+    RegistryUnavailable,
+    /// Policies, in `Stale`: the registry lists a tag, or once had it, and does not know its manifest.
+    TagNotFound,
+    /// Policies, in `Stale`: the digest of another policy of the group is not known.
+    GroupIncomplete,
 }
 
 /// Prints the name of the variant, which is the reason's name as well.

@@ -114,6 +114,39 @@ impl GoDuration {
     }
 }
 
+impl From<Duration> for GoDuration {
+    /// Writes a length of time as Go prints it: `1h0m0s`, `50.873134479s`, `750ms`.
+    fn from(duration: Duration) -> Self {
+        let nanoseconds = duration.as_nanos();
+        if nanoseconds == 0 {
+            return Self("0s".to_owned());
+        }
+        if let Some((unit, length)) = [("ns", 1_000_u128), ("µs", 1_000_000), ("ms", 1_000_000_000)]
+            .into_iter()
+            .find(|(_, above)| nanoseconds < *above)
+        {
+            return Self(format!("{}{unit}", decimal(nanoseconds, length / 1_000)));
+        }
+        let (minutes, rest) = (nanoseconds / 60_000_000_000, nanoseconds % 60_000_000_000);
+        let seconds = decimal(rest, 1_000_000_000);
+        Self(match (minutes / 60, minutes % 60) {
+            (0, 0) => format!("{seconds}s"),
+            (0, minutes) => format!("{minutes}m{seconds}s"),
+            (hours, minutes) => format!("{hours}h{minutes}m{seconds}s"),
+        })
+    }
+}
+
+/// A number of units as a decimal without zeros at its end; the unit is a power of ten.
+fn decimal(number: u128, unit: u128) -> String {
+    let (whole, part) = (number / unit, number % unit);
+    if part == 0 {
+        return whole.to_string();
+    }
+    let width = unit.ilog10() as usize;
+    format!("{whole}.{}", format!("{part:0width$}").trim_end_matches('0'))
+}
+
 impl fmt::Display for GoDuration {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(&self.0)
@@ -195,6 +228,25 @@ mod tests {
         assert_eq!(GoDuration::new("0.0000019ms").to_duration(), Ok(Duration::from_nanos(1)));
         let digits = "0.3333333333333333333333333s";
         assert_eq!(GoDuration::new(digits).to_duration(), Ok(Duration::from_nanos(333_333_333)));
+    }
+
+    #[test]
+    fn writes_as_go_prints() {
+        for (nanoseconds, text) in [
+            (0, "0s"),
+            (1, "1ns"),
+            (1_500, "1.5µs"),
+            (750_000_000, "750ms"),
+            (1_100_000, "1.1ms"),
+            (1_000_000_000, "1s"),
+            (1_000_000_001, "1.000000001s"),
+            (50_873_134_479, "50.873134479s"),
+            (60_000_000_000, "1m0s"),
+            (3_600_000_000_000, "1h0m0s"),
+            (90_061_500_000_000, "25h1m1.5s"),
+        ] {
+            assert_eq!(GoDuration::from(Duration::from_nanos(nanoseconds)).as_str(), text);
+        }
     }
 
     #[test]

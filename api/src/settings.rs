@@ -42,8 +42,10 @@ pub const TABLE: &[KindSettings] = &[AUTOMATION, POLICY, REPOSITORY];
 
 const AUTOMATION: KindSettings =
     KindSettings { kind: "ImageUpdateAutomation", settings: &[TEMPLATE_LANGUAGE] };
-const POLICY: KindSettings =
-    KindSettings { kind: "ImagePolicy", settings: &[ORDER, EXCLUDE, MINIMUM_AGE, UNKNOWN_AGE] };
+const POLICY: KindSettings = KindSettings {
+    kind: "ImagePolicy",
+    settings: &[ORDER, EXCLUDE, MINIMUM_AGE, UNKNOWN_AGE, POLL_INTERVAL, POLL_GROUP],
+};
 const REPOSITORY: KindSettings = KindSettings { kind: "ImageRepository", settings: &[] };
 
 const TEMPLATE_LANGUAGE: Setting = Setting {
@@ -77,6 +79,18 @@ const UNKNOWN_AGE: Setting = Setting {
     default: "wait",
     meaning: "What becomes of a tag whose age is not known where a minimum age is set.",
 };
+const POLL_INTERVAL: Setting = Setting {
+    name: "poll-interval",
+    allowed: "a duration in w, d, h, m, s and ms, such as 6h, or default",
+    default: "the policy's spec.interval",
+    meaning: "How often the digest of a policy with `digestReflectionPolicy: Always` is looked up; `0s` is never, `default` is `UPDATE_POLLING_INTERVAL` of the controller.",
+};
+const POLL_GROUP: Setting = Setting {
+    name: "poll-group",
+    allowed: "a name of letters, digits, `-`, `_` and `.`",
+    default: "none",
+    meaning: "Policies of a namespace with the same group and `digestReflectionPolicy: Always` get their digests together or not at all.",
+};
 
 /// The settings of an ImageUpdateAutomation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -96,6 +110,10 @@ pub struct PolicySettings {
     pub minimum_age: MinimumAge,
     /// What becomes of a tag whose age is not known.
     pub unknown_age: UnknownAge,
+    /// How often the digest is looked up, where the policy says so here.
+    pub poll_interval: PollInterval,
+    /// The group that the policy belongs to, if any.
+    pub poll_group: PollGroup,
 }
 
 /// The settings of an ImageRepository: none so far.
@@ -233,6 +251,52 @@ impl FromStr for UnknownAge {
     }
 }
 
+/// How often the digest of a floating tag is looked up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PollInterval {
+    /// As the spec has it.
+    #[default]
+    Spec,
+    /// As the controller's environment has it.
+    Process,
+    /// This often; never, if it is nothing.
+    Every(Duration),
+}
+
+impl FromStr for PollInterval {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        match text {
+            "default" => Ok(Self::Process),
+            "0" => Ok(Self::Every(Duration::ZERO)),
+            _ => text.parse().map(|MinimumAge(interval)| Self::Every(interval)),
+        }
+    }
+}
+
+/// The name of a group of policies; none by default.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PollGroup(Option<String>);
+
+impl PollGroup {
+    /// The name, if there is one.
+    #[must_use]
+    pub fn name(&self) -> Option<&str> {
+        self.0.as_deref()
+    }
+}
+
+impl FromStr for PollGroup {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        let is_name = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+        let is_good = (1..=63).contains(&text.len()) && text.chars().all(is_name);
+        if is_good { Ok(Self(Some(text.to_owned()))) } else { Err(()) }
+    }
+}
+
 impl AutomationSettings {
     /// Reads the settings from an object's annotations; those of others are left alone.
     pub fn from_annotations(annotations: &BTreeMap<String, String>) -> Result<Self, SettingErrors> {
@@ -251,6 +315,8 @@ impl PolicySettings {
             exclude: reader.read(EXCLUDE),
             minimum_age: reader.read(MINIMUM_AGE),
             unknown_age: reader.read(UNKNOWN_AGE),
+            poll_interval: reader.read(POLL_INTERVAL),
+            poll_group: reader.read(POLL_GROUP),
         };
         reader.finish(settings)
     }
@@ -488,6 +554,30 @@ mod tests {
         {
             assert_eq!(value.parse::<MinimumAge>(), Err(()), "{value}");
         }
+    }
+
+    #[test]
+    fn digests_are_looked_up_as_often_as_the_annotation_says() {
+        use std::time::Duration;
+
+        use super::{PollGroup, PollInterval};
+        for (value, expected) in [
+            ("default", PollInterval::Process),
+            ("0", PollInterval::Every(Duration::ZERO)),
+            ("0s", PollInterval::Every(Duration::ZERO)),
+            ("6h", PollInterval::Every(Duration::from_secs(21_600))),
+            ("1w", PollInterval::Every(Duration::from_secs(604_800))),
+        ] {
+            assert_eq!(value.parse(), Ok(expected), "{value}");
+        }
+        for value in ["", "never", "-1h", "6", "Default"] {
+            assert_eq!(value.parse::<PollInterval>(), Err(()), "{value}");
+        }
+        assert_eq!("web-2.x_a".parse::<PollGroup>().unwrap().name(), Some("web-2.x_a"));
+        for value in ["", "a b", "ä", &"x".repeat(64)] {
+            assert_eq!(value.parse::<PollGroup>(), Err(()), "{value}");
+        }
+        assert_eq!(PollGroup::default().name(), None);
     }
 
     #[test]

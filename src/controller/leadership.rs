@@ -13,8 +13,8 @@ use tokio::time::{sleep, timeout};
 use crate::git::StopSignal;
 use crate::objects::cluster::{ClusterError, Gate};
 
-/// The name of the Lease, which is that of Flux's controller: of both, only one writes.
-const NAME: &str = "image-automation-controller-leader-election";
+/// What the name of a Lease ends in, behind that of Flux's controller: of both, only one writes.
+const SUFFIX: &str = "leader-election";
 
 /// How a Lease is taken and kept.
 #[derive(Clone, Debug)]
@@ -35,11 +35,12 @@ pub struct Election {
     pub is_released: bool,
 }
 
-/// The Lease's name for those who carry out automations with these labels.
-pub fn lease_name(labels: Option<&str>) -> String {
-    let Some(labels) = labels else { return NAME.to_owned() };
+/// The Lease's name for those who do the work of one of Flux's controllers on objects with these labels.
+pub fn lease_name(controller: &str, labels: Option<&str>) -> String {
+    let name = format!("{controller}-{SUFFIX}");
+    let Some(labels) = labels else { return name };
     let digits: String = Sha256::digest(labels)[..4].iter().map(|byte| format!("{byte:02x}")).collect();
-    format!("{NAME}-{digits}")
+    format!("{name}-{digits}")
 }
 
 /// One who stands for election, and what it knows of the Lease.
@@ -217,7 +218,7 @@ mod tests {
     fn election() -> Election {
         Election {
             namespace: "n".to_owned(),
-            name: lease_name(None),
+            name: lease_name("image-automation-controller", None),
             identity: "me".to_owned(),
             duration: Duration::from_secs(35),
             renew_deadline: Duration::from_secs(30),
@@ -228,7 +229,9 @@ mod tests {
 
     #[test]
     fn a_shard_has_a_lease_of_its_own() {
-        assert_eq!(lease_name(None), "image-automation-controller-leader-election");
+        const NAME: &str = "image-automation-controller-leader-election";
+        let lease_name = |labels| lease_name("image-automation-controller", labels);
+        assert_eq!(lease_name(None), NAME);
         // The first digits of `printf %s team=x | sha256sum`.
         assert_eq!(lease_name(Some("team=x")), format!("{NAME}-{}", "aaf9fc45"));
     }

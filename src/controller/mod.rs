@@ -3,13 +3,14 @@
 //! [`watches`] follow automations, policies and git repositories; [`trigger`] says which change concerns whom, [`queue`]
 //! who is due when. What is due together and goes to one repository is [`work`] for one batch; a [`pass`] is the part
 //! that one automation has in it, from the object as it stands to its new status. Between two passes, [`memory`] keeps
-//! what a status does not say. All of this happens only under a [`leadership`] that is ours; a [`shadow`] of another
+//! what a status does not say. [`reflector`] is the other half: repositories and policies. All of this happens only under a [`leadership`] that is ours; a [`shadow`] of another
 //! controller needs none, for it writes nothing.
 
 mod leadership;
 mod memory;
 mod pass;
 mod queue;
+pub mod reflector;
 mod shadow;
 mod trigger;
 mod watches;
@@ -30,7 +31,7 @@ use tokio::time::{sleep_until, timeout};
 use crate::git::{Keyring, Oversight, Places, StopSignal, Writer, WriterOptions};
 use crate::metrics::Metrics;
 use crate::objects::ObjectName;
-use crate::objects::cluster::{Announcer, ClusterError, ClusterObjects, Notifier, Scope};
+use crate::objects::cluster::{Announcer, ClusterError, ClusterObjects, FIELD_MANAGER, Notifier, Scope};
 use crate::reconcile::automation::login::LoginOptions;
 use crate::reconcile::automation::source::CrossNamespace;
 use leadership::Candidate;
@@ -126,7 +127,7 @@ pub async fn run(
         if options.is_shadow { (None, None) } else { (options.election, options.notifier) };
     let objects = ClusterObjects::new(client.clone());
     let shared = Arc::new(Shared {
-        announcer: Announcer::new(&objects, notifier, options.instance),
+        announcer: Announcer::new(&objects, notifier, FIELD_MANAGER, options.instance),
         objects,
         writer: Writer::new(writer),
         stop: stop.clone(),

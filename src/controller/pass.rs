@@ -120,10 +120,11 @@ async fn open(shared: &Shared, name: &ObjectName) -> Result<Opened, ObjectsError
         return Ok(open_in_shadow(objects, shadows, &known));
     }
     if known.metadata.deletion_timestamp.is_some() {
-        objects.remove_finalizer(&known, FINALIZER).await?;
+        objects.writer().remove_finalizer(known.as_ref(), FINALIZER).await?;
         return Ok(Opened::Gone);
     }
-    let Some(automation) = objects.add_finalizer(&known, FINALIZER).await? else { return Ok(Opened::Gone) };
+    let added = objects.writer().add_finalizer(known.as_ref(), FINALIZER).await?;
+    let Some(automation) = added else { return Ok(Opened::Gone) };
     shared.observe(&automation);
     let previous = automation.status.clone().unwrap_or_default();
     if automation.spec.suspend {

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::core::v1::ObjectReference;
-use kube::Resource;
 use kube::core::ObjectMeta;
+use kube::{Client, Resource};
 use serde::de::DeserializeOwned;
 use tagboat_api::{GitRepository, ImagePolicy, ImageUpdateAutomation};
 
@@ -16,7 +16,7 @@ use super::queue::Verdict;
 use super::trigger::{concerns_itself, concerns_policy, concerns_source, source_of};
 use super::work::Shared;
 use crate::objects::cluster::{
-    Announcement, Cache, Change, ClusterError, Observation, Occurrence, Scope, follow,
+    Announcement, Announcer, Cache, Change, ClusterError, Observation, Occurrence, Scope, follow,
 };
 use crate::objects::{Event, EventType, ObjectName};
 
@@ -83,12 +83,42 @@ impl Shared {
     }
 }
 
-async fn watch<K>(
-    shared: Arc<Shared>,
+/// What a watch needs of those for whom it watches.
+pub(super) trait Watcher: Send + Sync + 'static {
+    /// The way to the cluster.
+    fn client(&self) -> Client;
+
+    /// Who is told of objects that cannot be understood.
+    fn announcer(&self) -> &Announcer;
+
+    /// Whether nothing is announced.
+    fn is_silent(&self) -> bool {
+        false
+    }
+}
+
+impl Watcher for Shared {
+    fn client(&self) -> Client {
+        self.objects.client().clone()
+    }
+
+    fn announcer(&self) -> &Announcer {
+        &self.announcer
+    }
+
+    fn is_silent(&self) -> bool {
+        self.shadows.is_some()
+    }
+}
+
+/// Watches the objects of a kind, and says of each change what it is.
+pub(super) async fn watch<W, K>(
+    shared: Arc<W>,
     scope: Scope,
     cache: Cache<K>,
-    changed: impl Fn(&Arc<Shared>, Change<K>),
+    changed: impl Fn(&Arc<W>, Change<K>),
 ) where
+    W: Watcher,
     K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
         + Clone
         + DeserializeOwned
@@ -99,8 +129,7 @@ async fn watch<K>(
 {
     let plural = K::plural(&());
     let mut trouble = String::new();
-    let client = shared.objects.client().clone();
-    follow(client, &scope, &cache, |observation| match observation {
+    follow(shared.client(), &scope, &cache, |observation| match observation {
         Observation::Changed(change) => changed(&shared, change),
         Observation::Complete => {
             if !std::mem::take(&mut trouble).is_empty() {
@@ -111,7 +140,7 @@ async fn watch<K>(
             if let Some(change) = change {
                 changed(&shared, change);
             }
-            report_unreadable::<K>(&shared, *metadata, &words);
+            report_unreadable::<W, K>(&shared, *metadata, &words);
         }
         Observation::Disturbed(error) => {
             let words = disturbance(&error);
@@ -136,7 +165,11 @@ fn disturbance(error: &ClusterError) -> String {
 }
 
 /// Says of an object that it cannot be read, in the log and by an event.
-fn report_unreadable<K: Resource<DynamicType = ()>>(shared: &Arc<Shared>, metadata: ObjectMeta, words: &str) {
+fn report_unreadable<W: Watcher, K: Resource<DynamicType = ()>>(
+    shared: &Arc<W>,
+    metadata: ObjectMeta,
+    words: &str,
+) {
     let object = ObjectReference {
         api_version: Some(K::api_version(&()).into_owned()),
         kind: Some(K::kind(&()).into_owned()),
@@ -156,7 +189,7 @@ fn report_unreadable<K: Resource<DynamicType = ()>>(shared: &Arc<Shared>, metada
         error = words,
         "an object cannot be understood and is left alone until it is corrected"
     );
-    if shared.shadows.is_some() {
+    if shared.is_silent() {
         return;
     }
     let shared = shared.clone();
@@ -164,7 +197,7 @@ fn report_unreadable<K: Resource<DynamicType = ()>>(shared: &Arc<Shared>, metada
         let (annotations, event) = (&annotations, &event);
         let (occurrence, time) = (Occurrence::Repeated, Timestamp::now());
         let announcement = Announcement { object, annotations, event, occurrence, time };
-        if let Err(error) = shared.announcer.announce(&announcement).await {
+        if let Err(error) = shared.announcer().announce(&announcement).await {
             tracing::error!(error = %error, "cannot record the event");
         }
     });

@@ -80,6 +80,34 @@ pub enum Ruling {
     Hold(Option<Pending>),
 }
 
+// What stands between the parts of the message, from which a process that begins reads what waits.
+const LOWER: &str = " is lower than ";
+const WAITS: &str = " and waits: ";
+const OF: &str = " of ";
+const ROW: &str = " complete scans in a row have shown a lower winner, from ";
+const TO: &str = " to ";
+const UNTIL: &str = ", and it counts at ";
+
+impl Pending {
+    /// Reads what waits from the message of the condition `RegressionHeld`, to the second.
+    ///
+    /// So it survives a restart wherever the process begins anew, with nothing kept but the status.
+    pub fn from_message(message: &str) -> Option<Self> {
+        let (tag, rest) = message.split_once(LOWER)?;
+        let (_, rest) = rest.split_once(WAITS)?;
+        let (scans, rest) = rest.split_once(OF)?;
+        let (_, rest) = rest.split_once(ROW)?;
+        let (since, rest) = rest.split_once(TO)?;
+        let (last_scan, _) = rest.split_once(UNTIL)?;
+        Some(Self {
+            tag: tag.to_owned(),
+            since: since.parse().ok()?,
+            scans: scans.parse().ok()?,
+            last_scan: last_scan.parse().ok()?,
+        })
+    }
+}
+
 impl Regression {
     /// Says whether a new winner counts.
     ///
@@ -107,12 +135,13 @@ impl Regression {
     pub fn message(&self, current: &str, pending: &Pending) -> String {
         let until = pending.since.checked_add(self.time).unwrap_or(Timestamp::MAX);
         format!(
-            "{} is lower than {current} and waits: {} of {} complete scans in a row have shown a lower winner since {}, and it \
-             counts at {} at the earliest; set the annotation {} of the policy anew to let it count at once",
+            "{}{LOWER}{current}{WAITS}{}{OF}{}{ROW}{}{TO}{}{UNTIL}{} at the earliest; set the annotation {} of the policy anew \
+             to let it count at once",
             pending.tag,
             pending.scans,
             self.scans,
             Second(pending.since),
+            Second(pending.last_scan),
             Second(until),
             tagboat_api::RECONCILE_REQUEST_ANNOTATION,
         )

@@ -135,6 +135,16 @@ impl<'p, 't> Selection<'p, 't> {
         &self.verdicts
     }
 
+    /// How long it takes until the next tag that is too new is old enough, if that can be said.
+    pub fn matures_in(&self) -> Option<Duration> {
+        let minimum = self.policy.settings.minimum_age.duration();
+        let young = self.verdicts.iter().filter_map(|verdict| match verdict.outcome {
+            Outcome::TooNew { age } => age,
+            _ => None,
+        });
+        young.map(|age| minimum.saturating_sub(age)).min()
+    }
+
     /// Whether the values that the rule looks at may be others than the tags.
     pub fn has_values(&self) -> bool {
         matches!(&self.policy.filter, Some(Ok(filter)) if filter.extracts())

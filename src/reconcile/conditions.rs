@@ -25,10 +25,21 @@ pub enum ConditionType {
     Ready,
     /// No marker in the files is without effect. Flux does not know this one.
     MarkersResolved,
+    /// A policy has a lower winner than the present one, and it does not count yet. Flux does not know this one.
+    RegressionHeld,
+    /// What a policy reports may be out of date, because the registry does not say better. Flux does not know this one.
+    Stale,
 }
 
 impl ConditionType {
-    const ALL: [Self; 4] = [Self::Stalled, Self::Reconciling, Self::Ready, Self::MarkersResolved];
+    const ALL: [Self; 6] = [
+        Self::Stalled,
+        Self::Reconciling,
+        Self::Ready,
+        Self::MarkersResolved,
+        Self::RegressionHeld,
+        Self::Stale,
+    ];
 
     /// Those that stand first in a status, in this order; Flux puts all that it does not know behind them.
     const FIRST: [Self; 3] = [Self::Stalled, Self::Reconciling, Self::Ready];

@@ -2,4 +2,8 @@
 
 pub mod automation;
 pub mod conditions;
+pub mod course;
+pub mod policy;
+pub mod registries;
 pub mod repository;
+pub mod tags;

@@ -70,7 +70,7 @@ const fn nothing(
 }
 
 const NO_PROVIDERS: &str = "nobody logs in through a cloud provider here yet, so there are no tokens to keep";
-const NO_SCANS: &str = "registries are not scanned here yet, so nothing is stored of them";
+const OWN_STORE: &str = "the tags that were found are kept below --state, in one small file a repository";
 
 use Owner::{Automation, Both, Reflector, Tagboat};
 use Value::{Switch, Text};
@@ -191,6 +191,42 @@ pub(super) const FLAGS: &[Flag] = &[
         Both,
         "Flux's feature gates, such as NAME=true,NAME=false; see docs/controller-flags.md",
     ),
+    does(
+        "requeue-dependency",
+        Text("DURATION"),
+        "30s",
+        Reflector,
+        "How long a policy waits for tags that are not there, if no scan brings them before",
+    ),
+    does(
+        "halves",
+        Text("WHICH"),
+        "both",
+        Tagboat,
+        "What to carry out: automation (automations), reflector (repositories and policies), or both",
+    ),
+    does(
+        "update-polling-interval",
+        Text("DURATION"),
+        "",
+        Tagboat,
+        "How often digests of floating tags are looked up where a policy says `default`, 0 for never and none at all; \
+         without it, the variable UPDATE_POLLING_INTERVAL, else 12h",
+    ),
+    does(
+        "regression-scans",
+        Text("COUNT"),
+        "3",
+        Tagboat,
+        "In how many complete scans in a row a lower winner must show before it counts",
+    ),
+    does(
+        "regression-time",
+        Text("DURATION"),
+        "15m",
+        Tagboat,
+        "For how long a lower winner must show before it counts",
+    ),
     nothing(
         "default-service-account",
         Text("NAME"),
@@ -221,17 +257,10 @@ pub(super) const FLAGS: &[Flag] = &[
         Both,
         "no configuration objects are watched, and Flux's image controllers do not do so either",
     ),
-    nothing("storage-path", Text("DIR"), "/data", Reflector, NO_SCANS),
-    nothing("storage-value-log-file-size", Text("BYTES"), "268435456", Reflector, NO_SCANS),
-    nothing("storage-compression-threshold", Text("KIB"), "64", Reflector, NO_SCANS),
-    nothing("gc-interval", Text("MINUTES"), "10", Reflector, NO_SCANS),
-    nothing(
-        "requeue-dependency",
-        Text("DURATION"),
-        "30s",
-        Reflector,
-        "policies are not evaluated here yet, so none waits for another object",
-    ),
+    nothing("storage-path", Text("DIR"), "/data", Reflector, OWN_STORE),
+    nothing("storage-value-log-file-size", Text("BYTES"), "268435456", Reflector, OWN_STORE),
+    nothing("storage-compression-threshold", Text("KIB"), "64", Reflector, OWN_STORE),
+    nothing("gc-interval", Text("MINUTES"), "10", Reflector, OWN_STORE),
 ];
 
 /// A feature gate of Flux's, and what it does here.
@@ -263,7 +292,7 @@ pub(super) const GATES: &[Gate] = &[
         default: false,
         why: "nobody logs in through a cloud provider here yet; a GitRepository that asks for it stalls its automations",
     },
-    Gate { name: "FluxStorage", default: false, why: NO_SCANS },
+    Gate { name: "FluxStorage", default: false, why: OWN_STORE },
 ];
 
 impl Flag {

@@ -9,17 +9,23 @@ use std::future::Future;
 use kube::Client;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
 
 use super::Failure;
+use crate::controller::reflector::{self, ReflectorOptions, Sources};
 use crate::controller::{self, ControllerOptions, Election, RunOptions, lease_name};
 use crate::git::{Keyring, PrivateDirectory, Surroundings};
 use crate::metrics::Metrics;
-use crate::objects::cluster::{Notifier, Scope};
+use crate::objects::cluster::{ClusterObjects, FIELD_MANAGER, Notifier, REFLECTOR, Scope};
 use crate::reconcile::automation::login::LoginOptions;
+use crate::reconcile::registries::KnownRegistries;
+use crate::reconcile::tags::Shelf;
+use crate::registry::store::TagStore;
+use crate::registry::{Registries, RegistryOptions};
 use crate::sentence::chain;
 use crate::telemetry;
 use crate::web;
-use options::Options;
+use options::{Halves, Options};
 
 pub(super) use entry::understood;
 pub use flags::page as flags_page;
@@ -68,28 +74,90 @@ async fn serve(options: Options) -> Result<(), Failure> {
     let namespace = own_namespace.clone().unwrap_or_else(|| configuration.default_namespace.clone());
     let client = Client::try_from(configuration);
     let client = client.map_err(|error| Failure::new(format!("cannot reach the cluster: {error}")))?;
-    let options = controller_options(options, own_namespace, &namespace)?;
-    controller::run(client, options, metrics, end).await.map_err(|error| Failure::new(chain(&error)))
+    // A dry run shows what automations would do, and leaves all else alone.
+    let Halves { automation, reflector } = options.halves;
+    let reflector = reflector && !options.is_dry_run;
+    let scope = Scope {
+        namespace: own_namespace.filter(|_| !options.watches_all_namespaces),
+        labels: options.labels.clone(),
+    };
+    let tags = options.state.join("tags");
+    let (second, options) = controller_options(options, scope, &namespace)?;
+    let (tell, told) = watch::channel(false);
+    let is_told = |mut told: watch::Receiver<bool>| async move {
+        // Whoever tells is there as long as we are.
+        let _ = told.wait_for(|is_told| *is_told).await;
+    };
+    let automations = async {
+        let ended = if automation {
+            controller::run(client.clone(), options, metrics.clone(), is_told(told.clone())).await
+        } else {
+            is_told(told.clone()).await;
+            Ok(())
+        };
+        // Where one half ends the other has to, for it is one process that others look after.
+        tell.send_replace(true);
+        ended
+    };
+    let reflections = async {
+        let namespace = second.scope.namespace.clone();
+        let is_on = tokio::select! {
+            () = is_told(told.clone()) => false,
+            () = reflector::is_possible(&client, namespace.as_deref()), if reflector => true,
+        };
+        if !is_on {
+            return Ok(());
+        }
+        let registries = Registries::new(RegistryOptions::default());
+        let registry = KnownRegistries { objects: ClusterObjects::new(client.clone()), registries };
+        let sources = Sources { registry, shelf: Shelf::new(TagStore::new(Some(tags))) };
+        let ended = reflector::run(client.clone(), second, sources, metrics.clone(), is_told(told.clone()));
+        let ended = ended.await;
+        tell.send_replace(true);
+        ended
+    };
+    let ending = async {
+        end.await;
+        tell.send_replace(true);
+    };
+    let (automations, reflections) = tokio::select! {
+        ended = async { tokio::join!(automations, reflections) } => ended,
+        never = async { ending.await; std::future::pending().await } => never,
+    };
+    automations.and(reflections).map_err(|error| Failure::new(chain(&error)))
 }
 
 /// What the controller is told, from the flags and from where we are.
 fn controller_options(
     options: Options,
-    own_namespace: Option<String>,
+    scope: Scope,
     namespace: &str,
-) -> Result<ControllerOptions, Failure> {
-    let notifier = options.events.as_deref().map(Notifier::new).transpose();
-    let notifier = notifier.map_err(|error| Failure::Usage(chain(&error)))?;
+) -> Result<(ReflectorOptions, ControllerOptions), Failure> {
+    let notifier = || options.events.as_deref().map(Notifier::new).transpose();
+    let notifier = || notifier().map_err(|error| Failure::Usage(chain(&error)));
+    let (first_notifier, second_notifier) = (notifier()?, notifier()?);
     let (instance, process_id) = (host_name(), random_uuid()?);
-    let election = options.election.map(|times| Election {
-        namespace: namespace.to_owned(),
-        name: lease_name(options.labels.as_deref()),
-        identity: format!("{instance}_{process_id}"),
-        duration: times.duration,
-        renew_deadline: times.renew_deadline,
-        retry_period: times.retry_period,
-        is_released: times.is_released,
-    });
+    let election = |controller: &str| {
+        options.election.map(|times| Election {
+            namespace: namespace.to_owned(),
+            name: lease_name(controller, options.labels.as_deref()),
+            identity: format!("{instance}_{process_id}"),
+            duration: times.duration,
+            renew_deadline: times.renew_deadline,
+            retry_period: times.retry_period,
+            is_released: times.is_released,
+        })
+    };
+    let second = ReflectorOptions {
+        scope: scope.clone(),
+        retry_delays: options.retry_delays,
+        policies: options.policies,
+        election: election(REFLECTOR),
+        notifier: second_notifier,
+        instance: instance.clone(),
+        process_id: random_uuid()?,
+    };
+    let election = election(FIELD_MANAGER);
     let login = LoginOptions {
         local_paths: None,
         local_addresses: options.local_addresses,
@@ -98,11 +166,8 @@ fn controller_options(
         ssh_algorithms: options.ssh_algorithms,
         mirror_size: options.mirror_size,
     };
-    Ok(ControllerOptions {
-        scope: Scope {
-            namespace: own_namespace.filter(|_| !options.watches_all_namespaces),
-            labels: options.labels,
-        },
+    let options = ControllerOptions {
+        scope,
         concurrent: options.concurrent,
         retry_delays: options.retry_delays,
         run: RunOptions {
@@ -113,11 +178,12 @@ fn controller_options(
         },
         mirrors: options.state.join("mirrors"),
         election,
-        notifier,
+        notifier: first_notifier,
         is_shadow: options.is_dry_run,
         instance,
         process_id,
-    })
+    };
+    Ok((second, options))
 }
 
 /// Is there when somebody tells us to end.

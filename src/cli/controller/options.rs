@@ -14,7 +14,11 @@ use crate::cli::Failure;
 use crate::cli::size::ByteSize;
 use crate::controller::RetryDelays;
 use crate::git::SshAlgorithms;
+use crate::policy::Regression;
+use crate::polling::{self, PollingInterval};
 use crate::reconcile::automation::source::CrossNamespace;
+use crate::reconcile::policy::run::PolicyOptions;
+use crate::reconcile::repository::request::ObjectIdentity;
 use crate::telemetry::{LogEncoding, LogLevel};
 
 /// The flags as they were given.
@@ -44,8 +48,19 @@ pub(super) struct Options {
     pub(super) log_encoding: LogEncoding,
     pub(super) ssh_algorithms: SshAlgorithms,
     pub(super) warns_of_markers: bool,
+    pub(super) halves: Halves,
+    pub(super) policies: PolicyOptions,
     /// What was given and has no effect, a sentence each.
     pub(super) warnings: Vec<String>,
+}
+
+/// Which halves of the controller are wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Halves {
+    /// Automations.
+    pub(super) automation: bool,
+    /// Repositories and policies.
+    pub(super) reflector: bool,
 }
 
 /// How the leader is elected.
@@ -90,7 +105,7 @@ impl Args for ControllerArguments {
 const ABOUT: &str = "Carry out the automations of a Kubernetes cluster, as long as it runs";
 
 const LONG_ABOUT: &str = "Carry out the automations of a Kubernetes cluster, as long as it runs\n\n\
-    Takes the place of Flux's image-automation-controller: the same objects, flags, statuses, events and metrics. Which \
+    Takes the place of Flux's image-automation-controller and image-reflector-controller: the same objects, flags, statuses, events and metrics. Which \
     cluster it is says KUBECONFIG, or the pod that it runs in.\n\n\
     Exit status: 0 it was told to end, 1 something failed or another controller has become the leader, 2 wrong usage.";
 
@@ -118,18 +133,21 @@ impl ControllerArguments {
             is_released: self.switch("leader-election-release-on-cancel"),
         };
         let (shortest, longest) = (self.duration("min-retry-delay")?, self.duration("max-retry-delay")?);
+        let cross_namespace = if self.switch("no-cross-namespace-refs") {
+            CrossNamespace::Forbidden
+        } else {
+            CrossNamespace::Allowed
+        };
         let mut warnings = self.idle_flags();
         warnings.extend(self.idle_gates()?);
+        let (polling, warning) = self.polling();
+        warnings.extend(warning);
         Ok(Options {
             state: self.text("state").map_or_else(std::env::temp_dir, PathBuf::from),
             mirror_size: self.parsed::<ByteSize>("mirror-max-size")?.0,
             watches_all_namespaces: self.switch("watch-all-namespaces"),
             labels: self.text("watch-label-selector").map(str::to_owned),
-            cross_namespace: if self.switch("no-cross-namespace-refs") {
-                CrossNamespace::Forbidden
-            } else {
-                CrossNamespace::Allowed
-            },
+            cross_namespace,
             local_addresses: if self.switch("allow-local-addresses") {
                 LocalAddresses::Allowed
             } else {
@@ -159,8 +177,30 @@ impl ControllerArguments {
                 host_keys: self.list("ssh-hostkey-algos")?,
             },
             warns_of_markers: self.switch("warn-unresolved-markers"),
+            halves: match self.value("halves") {
+                "both" => Halves { automation: true, reflector: true },
+                "automation" => Halves { automation: true, reflector: false },
+                "reflector" => Halves { automation: false, reflector: true },
+                _ => return Err(self.wrong("halves", "write both, automation or reflector")),
+            },
+            policies: PolicyOptions {
+                cross_namespace,
+                identity: ObjectIdentity::Off,
+                requeue_dependency: self.duration("requeue-dependency")?,
+                regression: Regression {
+                    scans: self.parsed("regression-scans")?,
+                    time: self.duration("regression-time")?,
+                },
+                polling,
+            },
             warnings,
         })
+    }
+
+    /// How often digests are looked up, by the flag or else the environment.
+    fn polling(&self) -> (PollingInterval, Option<String>) {
+        let variable = std::env::var(polling::interval::VARIABLE).ok();
+        PollingInterval::read(self.text("update-polling-interval").or(variable.as_deref()))
     }
 
     fn value(&self, name: &str) -> &str {

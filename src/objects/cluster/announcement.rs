@@ -13,7 +13,7 @@ use serde_json::json;
 use sha2::{Digest, Sha256};
 
 use super::notification::{Notification, Notifier};
-use super::{ClusterError, ClusterObjects, FIELD_MANAGER, Gate};
+use super::{ClusterError, ClusterObjects, Gate};
 use crate::objects::{Event, EventType};
 
 /// The annotations of an object that its announcements carry.
@@ -60,6 +60,8 @@ pub struct Announcer {
     client: Client,
     gate: Gate,
     notifier: Option<Notifier>,
+    /// The name of Flux's controller in whose place we speak.
+    controller: &'static str,
     instance: String,
     recent: Mutex<BTreeMap<Saying, Recorded>>,
 }
@@ -82,10 +84,15 @@ struct Recorded {
 }
 
 impl Announcer {
-    /// One that announces among `objects` as `instance`, and to a notifier if there is one.
-    pub fn new(objects: &ClusterObjects, notifier: Option<Notifier>, instance: String) -> Self {
+    /// One that announces among `objects` as `instance` of a controller, and to a notifier if there is one.
+    pub fn new(
+        objects: &ClusterObjects,
+        notifier: Option<Notifier>,
+        controller: &'static str,
+        instance: String,
+    ) -> Self {
         let (client, gate) = (objects.client().clone(), objects.gate().with_patience(PATIENCE));
-        Self { client, gate, notifier, instance, recent: Mutex::default() }
+        Self { client, gate, notifier, controller, instance, recent: Mutex::default() }
     }
 
     /// Announces an event; what happens only once is announced once, even by a process that knows nothing of another.
@@ -101,6 +108,7 @@ impl Announcer {
                 object: announcement.object.clone(),
                 event: announcement.event.clone(),
                 metadata: announcement.carried(),
+                controller: self.controller,
                 instance: self.instance.clone(),
                 time: announcement.time,
             });
@@ -126,7 +134,7 @@ impl Announcer {
             let count = before.count.saturating_add(1);
             let patch = json!({"count": count, "lastTimestamp": Time(whole_seconds(now))});
             let parameters =
-                PatchParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..Default::default() };
+                PatchParams { field_manager: Some(self.controller.to_owned()), ..Default::default() };
             match self.gate.answer(api.patch(&before.name, &parameters, &Patch::Merge(&patch))).await {
                 Ok(_) => {
                     self.remember(saying, Recorded { count, last: now, ..before });
@@ -152,12 +160,12 @@ impl Announcer {
             count: Some(1),
             first_timestamp: Some(Time(whole_seconds(now))),
             last_timestamp: Some(Time(whole_seconds(now))),
-            source: Some(EventSource { component: Some(FIELD_MANAGER.to_owned()), host: None }),
-            reporting_component: Some(FIELD_MANAGER.to_owned()),
+            source: Some(EventSource { component: Some(self.controller.to_owned()), host: None }),
+            reporting_component: Some(self.controller.to_owned()),
             reporting_instance: Some(self.instance.clone()),
             ..Default::default()
         };
-        let parameters = PostParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..Default::default() };
+        let parameters = PostParams { field_manager: Some(self.controller.to_owned()), ..Default::default() };
         match self.gate.answer(api.create(&parameters, &new)).await {
             Ok(_) => {
                 self.remember(saying, Recorded { name, count: 1, last: now });

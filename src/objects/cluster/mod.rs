@@ -2,7 +2,7 @@
 //!
 //! What is watched is kept in a [`cache`] for each kind, which a reconcile reads without a word to the API server.
 //! Secrets are asked for one by one and kept nowhere. What is written are merge patches of the difference
-//! ([`merge_patch`]), under the field manager that Flux uses, and only on top of the state that they were made from.
+//! ([`writing`], [`merge_patch`]), under the field manager that Flux uses, and only on top of the state that they were made from.
 
 mod announcement;
 mod cache;
@@ -11,15 +11,13 @@ mod gate;
 mod merge_patch;
 mod notification;
 mod watching;
+mod writing;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Secret as ClusterSecret;
-use kube::api::{Patch, PatchParams};
-use kube::{Api, Client, ResourceExt};
-use serde_json::{Value, json};
+use kube::{Api, Client};
 use tagboat_api::{GitRepository, ImagePolicy, ImageUpdateAutomation};
 use tokio::sync::OnceCell;
 
@@ -32,15 +30,13 @@ pub use error::ClusterError;
 pub use gate::Gate;
 pub use notification::{Notification, Notifier, NotifierError};
 pub use watching::{Observation, Scope, follow};
+pub use writing::{ObjectWriter, Written};
 
 /// The field manager of Flux's controller, so that either can take over from the other.
 pub const FIELD_MANAGER: &str = "image-automation-controller";
 
-/// How often something is written that others change meanwhile, or that the API server is not up to.
-const TRIES: u32 = 5;
-
-/// The wait before the second try; it doubles with each.
-const FIRST_WAIT: Duration = Duration::from_millis(100);
+/// The same of the controller that scans.
+pub const REFLECTOR: &str = "image-reflector-controller";
 
 /// The objects of a cluster that automations have to do with. Clones are one and the same.
 #[derive(Clone)]
@@ -58,14 +54,6 @@ pub struct ClusterObjects {
 
 /// The secrets that were asked for so far, each as soon as it is there.
 type SecretMemo = Arc<Mutex<HashMap<ObjectName, Arc<OnceCell<BTreeMap<String, Secret>>>>>>;
-
-/// A change that an object is to be given.
-struct Write<'a> {
-    /// Whether it concerns the status.
-    is_status: bool,
-    /// Makes the merge patch from the object as it stands; `None` where there is nothing to do.
-    patch: &'a (dyn Fn(&ImageUpdateAutomation) -> Option<Value> + Sync),
-}
 
 impl ClusterObjects {
     /// Objects of which nothing is known yet.
@@ -102,45 +90,14 @@ impl ClusterObjects {
         Self { secrets: Some(SecretMemo::default()), ..self.clone() }
     }
 
-    /// Puts a finalizer on an automation, and gives it as it then is, unless it has gone.
-    ///
-    /// # Errors
-    ///
-    /// When it cannot be written.
-    pub async fn add_finalizer(
-        &self,
-        automation: &ImageUpdateAutomation,
-        finalizer: &str,
-    ) -> Result<Option<ImageUpdateAutomation>, ClusterError> {
-        let patch = |current: &ImageUpdateAutomation| {
-            let mut finalizers = current.finalizers().to_vec();
-            let is_missing = !finalizers.iter().any(|own| own == finalizer);
-            finalizers.push(finalizer.to_owned());
-            // Nobody may put one on an object that is on its way out.
-            (is_missing && current.metadata.deletion_timestamp.is_none())
-                .then(|| json!({"metadata": {"finalizers": finalizers}}))
-        };
-        self.write(automation, &Write { is_status: false, patch: &patch }).await
+    /// Writes to automations.
+    pub fn writer(&self) -> ObjectWriter {
+        self.writer_as(FIELD_MANAGER)
     }
 
-    /// Takes a finalizer off an automation, which may go then.
-    ///
-    /// # Errors
-    ///
-    /// When it cannot be written; that it has gone is none.
-    pub async fn remove_finalizer(
-        &self,
-        automation: &ImageUpdateAutomation,
-        finalizer: &str,
-    ) -> Result<(), ClusterError> {
-        let patch = |current: &ImageUpdateAutomation| {
-            let mut finalizers = current.finalizers().to_vec();
-            finalizers.retain(|own| own != finalizer);
-            (finalizers.len() < current.finalizers().len())
-                .then(|| json!({"metadata": {"finalizers": finalizers}}))
-        };
-        self.write(automation, &Write { is_status: false, patch: &patch }).await?;
-        Ok(())
+    /// Writes to objects under the name of another of Flux's controllers.
+    pub fn writer_as(&self, manager: &'static str) -> ObjectWriter {
+        ObjectWriter::new(self.client.clone(), self.gate.clone(), manager)
     }
 
     async fn ask_for_secret(
@@ -158,48 +115,6 @@ impl ClusterObjects {
         let found = self.gate.answer(api.get_opt(name)).await?.ok_or_else(missing)?;
         let data = found.data.unwrap_or_default();
         Ok(data.into_iter().map(|(key, value)| (key, Secret::new(value.0))).collect())
-    }
-
-    /// Writes to an automation what follows from the state it is in, as often as that changes under our hands.
-    async fn write(
-        &self,
-        automation: &ImageUpdateAutomation,
-        write: &Write<'_>,
-    ) -> Result<Option<ImageUpdateAutomation>, ClusterError> {
-        let name = automation.name_any();
-        let namespace = automation.namespace().unwrap_or_default();
-        let api: Api<ImageUpdateAutomation> = Api::namespaced(self.client.clone(), &namespace);
-        let parameters = PatchParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..Default::default() };
-        let mut current = automation.clone();
-        for attempt in 1..=TRIES {
-            let Some(mut patch) = (write.patch)(&current) else { return Ok(Some(current)) };
-            patch["metadata"]["resourceVersion"] = json!(current.resource_version());
-            let patch = Patch::Merge(&patch);
-            let written = if write.is_status {
-                self.gate.answer(api.patch_status(&name, &parameters, &patch)).await
-            } else {
-                self.gate.answer(api.patch(&name, &parameters, &patch)).await
-            };
-            match written {
-                Ok(written) => return Ok(Some(written)),
-                Err(error) if error.is_not_found() => return Ok(None),
-                Err(error) if attempt < TRIES && (error.is_conflict() || error.is_passing()) => {
-                    tokio::time::sleep(FIRST_WAIT * 2_u32.pow(attempt - 1)).await;
-                }
-                Err(error) if error.is_conflict() => break,
-                Err(error) => return Err(error),
-            }
-            match self.gate.answer(api.get_opt(&name)).await {
-                // Another object of the same name is none of this one's business.
-                Ok(Some(found)) if found.uid() != automation.uid() => return Ok(None),
-                Ok(Some(found)) => current = found,
-                Ok(None) => return Ok(None),
-                // The next try shows whether it was meant to last.
-                Err(error) if error.is_passing() => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Err(ClusterError::Overtaken { tries: TRIES })
     }
 }
 
@@ -239,13 +154,7 @@ impl Objects for ClusterObjects {
         automation: &ImageUpdateAutomation,
         status: &StatusMaker<'_>,
     ) -> Result<Option<ImageUpdateAutomation>, ObjectsError> {
-        let patch = |current: &ImageUpdateAutomation| {
-            let as_json = |status| serde_json::to_value(status).expect("a status is plain JSON");
-            let old = as_json(current.status.clone().unwrap_or_default());
-            let new = as_json(status(current));
-            merge_patch::difference(&old, &new).map(|status| json!({"status": status, "metadata": {}}))
-        };
-        Ok(self.write(automation, &Write { is_status: true, patch: &patch }).await?)
+        Ok(self.writer().update_status(automation, status).await?)
     }
 }
 

@@ -11,7 +11,6 @@ use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 use tokio::time::{sleep, timeout};
 
-use super::FIELD_MANAGER;
 use crate::git::redact;
 use crate::objects::{Event, EventType};
 use crate::sentence::chain;
@@ -47,7 +46,9 @@ pub struct Notification {
     pub event: Event,
     /// The object's annotations for its notifications.
     pub metadata: BTreeMap<String, String>,
-    /// Who sends it.
+    /// The controller that sends it.
+    pub controller: &'static str,
+    /// Which process of it.
     pub instance: String,
     /// When it happened.
     pub time: Timestamp,
@@ -144,7 +145,7 @@ impl Notification {
         if !self.metadata.is_empty() {
             body["metadata"] = json!(self.metadata);
         }
-        body["reportingController"] = json!(FIELD_MANAGER);
+        body["reportingController"] = json!(self.controller);
         body["reportingInstance"] = json!(self.instance);
         body
     }
@@ -174,6 +175,7 @@ mod tests {
                 message: "pushed".to_owned(),
             },
             metadata: BTreeMap::new(),
+            controller: "image-automation-controller",
             instance: "host".to_owned(),
             time: "2026-01-01T00:00:00.5Z".parse().unwrap(),
         };

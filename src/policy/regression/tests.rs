@@ -141,12 +141,17 @@ fn the_first_winner_and_one_that_cannot_be_compared_count_at_once() {
 }
 
 #[test]
-fn the_message_says_what_waits_and_until_when() {
+fn the_message_says_what_waits_and_until_when_and_can_be_read_again() {
     let pending = Pending { tag: "1.3.9".to_owned(), since: at(0), scans: 1, last_scan: at(5) };
+    let message = Regression::default().message("1.4.0", &pending);
     assert_eq!(
-        Regression::default().message("1.4.0", &pending),
-        "1.3.9 is lower than 1.4.0 and waits: 1 of 3 complete scans in a row have shown a lower winner since \
-         2026-11-18T11:06:40Z, and it counts at 2026-11-18T11:21:40Z at the earliest; set the annotation \
-         reconcile.fluxcd.io/requestedAt of the policy anew to let it count at once"
+        message,
+        "1.3.9 is lower than 1.4.0 and waits: 1 of 3 complete scans in a row have shown a lower winner, from \
+         2026-11-18T11:06:40Z to 2026-11-18T11:11:40Z, and it counts at 2026-11-18T11:21:40Z at the earliest; set the \
+         annotation reconcile.fluxcd.io/requestedAt of the policy anew to let it count at once"
     );
+    assert_eq!(Pending::from_message(&message), Some(pending));
+    for other in ["", "something else", " is lower than 1 and waits: x of 3"] {
+        assert_eq!(Pending::from_message(other), None, "{other}");
+    }
 }

@@ -1,0 +1,146 @@
+//! One look at one ImagePolicy, from the object as it stands to its new status.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::Namespace;
+use kube::{Api, ResourceExt};
+use tagboat_api::policy::ImagePolicyStatus;
+use tagboat_api::{FINALIZER, ImagePolicy, ImageRepository};
+use tracing::Instrument;
+
+use super::memory::Wishes;
+use super::shared::{Done, Kind, Shared, span, verdict};
+use crate::controller::queue::Verdict;
+use crate::objects::cluster::ClusterError;
+use crate::objects::{ObjectName, ObjectsError};
+use crate::reconcile::course::{Next, reported_on};
+use crate::reconcile::policy::access::needs_labels;
+use crate::reconcile::policy::report::Conclusion;
+use crate::reconcile::policy::run::{Run, Scene};
+use crate::reconcile::tags::Registry;
+
+/// The time after which one who waits quietly looks again, if nobody wakes it before.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+
+/// Carries out a policy that is due.
+pub(super) async fn carry_out<R: Registry>(shared: Arc<Shared<R>>, name: ObjectName) {
+    let span = span(&shared, &name);
+    let mut done = shared.begin(Kind::Policy, name);
+    async {
+        match pass(&shared, &mut done).await {
+            Ok(is_success) => shared.measure(&done, is_success),
+            Err(error) => {
+                tracing::error!(error = %error, "cannot write to the object, trying again");
+                shared.measure(&done, false);
+            }
+        }
+    }
+    .instrument(span)
+    .await;
+}
+
+async fn pass<R: Registry>(shared: &Arc<Shared<R>>, done: &mut Done) -> Result<bool, ClusterError> {
+    let Some(known) = shared.policies.get(&done.name) else {
+        done.verdict = Verdict::Wait;
+        return Ok(true);
+    };
+    if known.metadata.deletion_timestamp.is_some() {
+        shared.poller.unsubscribe(&done.name);
+        shared.writer.remove_finalizer(known.as_ref(), FINALIZER).await?;
+        shared.forget_measures(done.kind, &done.name);
+        done.verdict = Verdict::Wait;
+        return Ok(true);
+    }
+    let Some(policy) = shared.writer.add_finalizer(known.as_ref(), FINALIZER).await? else {
+        done.verdict = Verdict::Wait;
+        return Ok(true);
+    };
+    observe(shared, &policy);
+    if policy.spec.suspend {
+        // A request that comes meanwhile is for the time after.
+        tracing::info!("reconciliation is suspended for this object");
+        shared.poller.unsubscribe(&done.name);
+        done.verdict = Verdict::Wait;
+        return Ok(true);
+    }
+    let previous = policy.status.clone().unwrap_or_default();
+    let mut begun = policy.clone();
+    let policy = Arc::new(policy);
+    let run = Run::of(policy.clone(), Timestamp::now());
+    if run.begin(&previous).is_to_be_written {
+        let status = |current: &ImagePolicy| run.begin(&current.status.clone().unwrap_or_default()).status;
+        let Some(written) = shared.writer.update_status(&begun, &status).await? else {
+            done.verdict = Verdict::Wait;
+            return Ok(true);
+        };
+        observe(shared, &written);
+        begun = written;
+    }
+    let repository = run.repository().and_then(|name| shared.repositories.get(name));
+    let wishes = Wishes::of(&policy, repository.as_deref());
+    let is_unscanned = repository.as_deref().is_some_and(is_unscanned);
+    let scene = Scene {
+        labels: labels(shared, &done.name.namespace, repository.as_deref()).await,
+        repository,
+        cause: shared.memory.cause(&done.name, &wishes, run.is_wanted()),
+        polled: &|followed| shared.poller.known(&done.name, followed),
+    };
+    let ended = run.carry_out(&shared.options, scene, &shared.shelf, &shared.registry).await;
+    let is_waiting = matches!(&ended.conclusion, Conclusion::Stopped(stop) if stop.retry_after.is_some());
+    if is_unscanned && is_waiting && shared.memory.waits_quietly(&done.name, Instant::now()) {
+        done.verdict = Verdict::After(LOOK_AGAIN);
+        return Ok(true);
+    }
+    let now = Timestamp::now();
+    let report = run.report(&previous, &ended.conclusion, now);
+    for event in &report.events {
+        shared.announce(&begun, event).await;
+    }
+    let begun_with = begun.status.clone().unwrap_or_default();
+    let status = |current: &ImagePolicy| -> ImagePolicyStatus {
+        let stored = current.status.clone().unwrap_or_default();
+        run.report(&reported_on(&previous, &begun_with, &stored), &ended.conclusion, now).status
+    };
+    let written = shared.writer.update_status(&begun, &status).await?;
+    written.iter().for_each(|written| observe(shared, written));
+    if matches!(ended.conclusion, Conclusion::Resolved(_)) {
+        shared.memory.met(&done.name, wishes);
+    }
+    let latest = written.and_then(|written| written.status).and_then(|status| status.latest_ref);
+    for woken in shared.poller.follow(&done.name, &ended, latest.as_ref(), &shared.policies) {
+        shared.wake(Kind::Policy, woken);
+    }
+    done.verdict = verdict(report.next);
+    Ok(report.next != Next::Retry)
+}
+
+/// Whether a repository has never been scanned.
+fn is_unscanned(repository: &ImageRepository) -> bool {
+    repository.status.as_ref().is_none_or(|status| status.last_scan_result.is_none())
+}
+
+/// The labels of a policy's namespace, where they decide about its access.
+async fn labels<R: Registry>(
+    shared: &Shared<R>,
+    own: &str,
+    repository: Option<&ImageRepository>,
+) -> Result<BTreeMap<String, String>, ObjectsError> {
+    if !repository.is_some_and(|repository| needs_labels(own, repository)) {
+        return Ok(BTreeMap::new());
+    }
+    let api: Api<Namespace> = Api::all(shared.objects.client().clone());
+    let namespace = shared.objects.gate().answer(api.get(own)).await?;
+    Ok(namespace.metadata.labels.unwrap_or_default())
+}
+
+/// Takes note of a policy as an answer of the API server has it.
+fn observe<R: Registry>(shared: &Arc<Shared<R>>, policy: &ImagePolicy) {
+    let mut policy = policy.clone();
+    policy.managed_fields_mut().clear();
+    if let Some(change) = shared.policies.refresh(policy) {
+        shared.policy_changed(&change);
+    }
+}

@@ -1,0 +1,207 @@
+//! Looking at the digests of tags that float. Nothing is written here: what is known changes, and policies are woken.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use kube::ResourceExt;
+use tagboat_api::{GoDuration, ImagePolicy, ImageRef, Reason};
+use tokio::sync::Notify;
+use tokio::task::JoinSet;
+use tokio::time::sleep;
+
+use super::shared::{Kind, Shared};
+use crate::objects::ObjectName;
+use crate::objects::cluster::Cache;
+use crate::polling::{Failure, Group, PollingInterval, Schedule, Subscription, Trouble};
+use crate::reconcile::policy::digest::{Polled, Staleness};
+use crate::reconcile::policy::request::Request;
+use crate::reconcile::policy::run::{Ended, Followed};
+use crate::reconcile::tags::{Place, Registry};
+
+/// How long a registry may take to say a digest.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// A tag as somebody sees it: who is in one namespace and shows the same secrets sees the same.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Target {
+    namespace: String,
+    canonical: String,
+    scheme: &'static str,
+    /// The provider, and the names of what logins are made of.
+    login: [Option<String>; 5],
+    tag: String,
+}
+
+impl Target {
+    fn of(followed: &Followed) -> Self {
+        let Place { repository, address, .. } = &followed.place;
+        let spec = &repository.spec;
+        let name = |reference: &Option<tagboat_api::reference::LocalObjectReference>| {
+            reference.as_ref().map(|reference| reference.name.clone())
+        };
+        Self {
+            namespace: repository.namespace().unwrap_or_default(),
+            canonical: address.canonical(),
+            scheme: address.scheme().as_str(),
+            login: [
+                Some(spec.provider.as_str().to_owned()),
+                name(&spec.secret_ref),
+                name(&spec.cert_secret_ref),
+                name(&spec.proxy_secret_ref),
+                spec.service_account_name.clone(),
+            ],
+            tag: followed.tag.clone(),
+        }
+    }
+}
+
+/// Who follows which tag, and what is known of their digests.
+#[derive(Default)]
+pub(super) struct Poller {
+    state: Mutex<State>,
+    changed: Notify,
+}
+
+#[derive(Default)]
+struct State {
+    schedule: Schedule<ObjectName, Target, Staleness>,
+    /// Where to ask.
+    places: BTreeMap<Target, Place>,
+}
+
+impl Poller {
+    /// Says how often digests are looked up.
+    pub(super) fn say_how(&self, interval: &PollingInterval) {
+        match interval {
+            PollingInterval::Disabled => {
+                tracing::info!("the digests of floating tags are not looked up: polling is disabled");
+            }
+            PollingInterval::Every(interval) => {
+                let interval = GoDuration::from(*interval);
+                tracing::info!(%interval, "the digests of floating tags are looked up");
+            }
+        }
+    }
+
+    /// What is known of a tag that a policy follows.
+    pub(super) fn known(&self, policy: &ObjectName, followed: &Followed) -> Option<Polled> {
+        let state = self.lock();
+        let known = state.schedule.known(policy, &Target::of(followed))?;
+        let staleness = known.trouble.as_ref().map(|trouble| match trouble {
+            Trouble::Failed(staleness) => staleness.clone(),
+            Trouble::GroupIncomplete => Staleness {
+                reason: Reason::GroupIncomplete,
+                message: format!(
+                    "the digest of another policy of the group {} is not known",
+                    followed.group.as_deref().unwrap_or_default()
+                ),
+            },
+        });
+        Some(Polled { digest: known.digest.clone(), staleness })
+    }
+
+    /// Takes note of what a policy follows after a run, and gives those for whom something else is known by that.
+    pub(super) fn follow(
+        &self,
+        policy: &ObjectName,
+        ended: &Ended,
+        latest: Option<&ImageRef>,
+        policies: &Cache<ImagePolicy>,
+    ) -> Vec<ObjectName> {
+        let Some(followed) = &ended.followed else {
+            self.unsubscribe(policy);
+            return Vec::new();
+        };
+        let image = followed.place.address.to_string();
+        let same = latest.filter(|latest| latest.name == image && latest.tag == followed.tag);
+        let group = followed.group.as_ref().map(|name| Group {
+            name: format!("{}/{name}", policy.namespace),
+            members: members(name, &policy.namespace, policies),
+        });
+        let target = Target::of(followed);
+        let subscription = Subscription {
+            target: target.clone(),
+            interval: followed.interval,
+            group,
+            seed: same.and_then(ImageRef::digest).map(str::to_owned),
+            is_fresh: ended.is_fresh,
+        };
+        let mut state = self.lock();
+        state.places.insert(target, followed.place.clone());
+        let woken = state.schedule.subscribe(policy, subscription, Timestamp::now());
+        drop(state);
+        self.changed.notify_one();
+        woken
+    }
+
+    /// Takes note that a policy follows nothing any more.
+    pub(super) fn unsubscribe(&self, policy: &ObjectName) {
+        self.lock().schedule.unsubscribe(policy);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The policies of a namespace that belong to a group.
+fn members(group: &str, namespace: &str, policies: &Cache<ImagePolicy>) -> BTreeSet<ObjectName> {
+    let all = policies.in_namespace(namespace).into_iter();
+    all.filter(|policy| !policy.spec.suspend)
+        .filter(|policy| Request::of(policy).is_ok_and(|request| request.group.as_deref() == Some(group)))
+        .map(|policy| ObjectName::of(policy.as_ref()))
+        .collect()
+}
+
+/// Looks at what is due, until the future is dropped.
+pub(super) async fn poll<R: Registry>(shared: Arc<Shared<R>>) {
+    let mut looks = JoinSet::new();
+    loop {
+        let due = {
+            let mut state = shared.poller.lock();
+            let due = state.schedule.take_due(Timestamp::now());
+            due.into_iter()
+                .filter_map(|target| Some((state.places.get(&target)?.clone(), target)))
+                .collect::<Vec<_>>()
+        };
+        for (place, target) in due {
+            looks.spawn(look(shared.clone(), place, target));
+        }
+        let next = shared.poller.lock().schedule.next();
+        let wait = async {
+            match next {
+                Some(next) => {
+                    let wait = Duration::try_from(next.duration_since(Timestamp::now())).unwrap_or_default();
+                    sleep(wait).await;
+                }
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            () = wait => {}
+            () = shared.poller.changed.notified() => {}
+            Some(_) = looks.join_next() => {}
+        }
+    }
+}
+
+/// Asks for one digest, and tells those who follow the tag.
+async fn look<R: Registry>(shared: Arc<Shared<R>>, place: Place, target: Target) {
+    let reference = format!("{}:{}", place.address, target.tag);
+    let place = Place { timeout: place.timeout.min(PATIENCE), ..place };
+    let answer = shared.registry.digest(&place, &target.tag).await;
+    if let Err(failure) = &answer {
+        tracing::warn!(image = reference, error = failure.words, "cannot look up the digest, trying again");
+    }
+    let answer = answer
+        .map_err(|failure| Failure { why: failure.staleness(&reference), retry_after: failure.retry_after });
+    let now = Timestamp::now();
+    // Any number that differs from one look to the next keeps those of many tags apart.
+    let jitter = f64::from(now.subsec_nanosecond() / 1_000 % 1_000) / 1_000.0;
+    let woken = shared.poller.lock().schedule.done(&target, answer, now, jitter);
+    for policy in woken {
+        shared.wake(Kind::Policy, policy);
+    }
+}

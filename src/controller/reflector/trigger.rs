@@ -1,0 +1,153 @@
+//! Which changes of objects concern which (spec §2.1, §3.1, with the gaps closed).
+
+use kube::ResourceExt;
+use tagboat_api::{ImagePolicy, ImageRepository, RECONCILE_REQUEST_ANNOTATION};
+
+use super::memory::settings;
+use crate::objects::ObjectName;
+use crate::reconcile::policy::choice::is_waiting;
+use crate::reference::RepositoryAddress;
+
+/// Whether a change of an object makes it due: it is new, or its spec, our settings or the request for a run are others,
+/// or it is to go.
+pub(super) fn concerns_itself<K: ResourceExt>(old: Option<&K>, new: &K) -> bool {
+    let Some(old) = old else { return true };
+    let requested = |object: &K| object.annotations().get(RECONCILE_REQUEST_ANNOTATION).cloned();
+    old.uid() != new.uid()
+        || old.meta().generation != new.meta().generation
+        || old.meta().deletion_timestamp != new.meta().deletion_timestamp
+        || settings(old) != settings(new)
+        // That a request is taken back asks for nothing.
+        || requested(new).is_some_and(|request| requested(old) != Some(request))
+}
+
+/// The repository that a policy names.
+pub(super) fn repository_of(policy: &ImagePolicy) -> ObjectName {
+    let own = policy.namespace().unwrap_or_default();
+    let reference = &policy.spec.image_repository_ref;
+    let namespace = reference.effective_namespace(&own).to_owned();
+    ObjectName { namespace, name: reference.name.clone() }
+}
+
+/// Whether a change of its repository concerns a policy: other tags, another way to them, or, where something waits, one
+/// scan more.
+pub(super) fn concerns_policy(
+    policy: &ImagePolicy,
+    old: Option<&ImageRepository>,
+    new: Option<&ImageRepository>,
+) -> bool {
+    let (Some(old), Some(new)) = (old, new) else { return true };
+    if old.uid() != new.uid() || settings(old) != settings(new) {
+        return true;
+    }
+    let found = |repository: &ImageRepository| {
+        let status = repository.status.clone().unwrap_or_default();
+        let revision = status.last_scan_result.map(|last| last.revision);
+        (revision, status.canonical_image_name, status.observed_generation)
+    };
+    let scanned = |repository: &ImageRepository| {
+        repository.status.as_ref()?.last_scan_result.as_ref()?.scan_time.clone()
+    };
+    if scanned(new).is_some() && found(old) != found(new) {
+        return true;
+    }
+    let is_one_more_scan = scanned(old) != scanned(new);
+    if is_one_more_scan && policy.status.as_ref().is_some_and(is_waiting) {
+        return true;
+    }
+    // An image that has not been scanned yet has nothing to choose from; the scan will tell.
+    old.metadata.generation != new.metadata.generation && is_scanned(new)
+}
+
+/// Whether the tags that are known are those of the image that the spec names.
+fn is_scanned(repository: &ImageRepository) -> bool {
+    let address = RepositoryAddress::parse(&repository.spec.image, repository.spec.insecure);
+    let known = repository.status.as_ref().and_then(|status| status.canonical_image_name.as_deref());
+    address.is_ok_and(|address| Some(address.canonical().as_str()) == known)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn repository(image: &str, generation: i64, status: &Value) -> ImageRepository {
+        serde_json::from_value(json!({
+            "metadata": {"namespace": "n", "name": "r", "uid": "1", "generation": generation},
+            "spec": {"image": image, "interval": "1m"},
+            "status": status,
+        }))
+        .unwrap()
+    }
+
+    fn policy(message: Option<&str>) -> ImagePolicy {
+        let condition = |message| {
+            json!({
+                "type": "RegressionHeld", "status": "True", "reason": "LowerWinner", "message": message,
+                "lastTransitionTime": "2026-01-01T00:00:00Z",
+            })
+        };
+        serde_json::from_value(json!({
+            "metadata": {"namespace": "n", "name": "p"},
+            "spec": {"imageRepositoryRef": {"name": "r"}, "policy": {}},
+            "status": {"conditions": message.map(condition).into_iter().collect::<Vec<_>>()},
+        }))
+        .unwrap()
+    }
+
+    fn status(image: &str, revision: &str, minute: u32) -> Value {
+        json!({
+            "canonicalImageName": image,
+            "observedGeneration": 1,
+            "lastScanResult": {
+                "revision": revision,
+                "tagCount": 1,
+                "scanTime": format!("2026-01-01T00:{minute:02}:00Z"),
+            },
+        })
+    }
+
+    #[test]
+    fn a_policy_is_due_when_it_may_choose_otherwise() {
+        let steady = status("r.io/app", "1", 0);
+        let one = repository("r.io/app", 1, &steady);
+        for (new, expected) in [
+            (repository("r.io/app", 1, &steady), false),
+            // The same tags again.
+            (repository("r.io/app", 1, &status("r.io/app", "1", 5)), false),
+            (repository("r.io/app", 1, &status("r.io/app", "2", 5)), true),
+            (repository("r.io/app", 1, &status("r.io/other", "1", 5)), true),
+            // Access or a login may have changed.
+            (repository("r.io/app", 2, &steady), true),
+            (
+                repository(
+                    "r.io/app",
+                    1,
+                    &json!({"observedGeneration": 2, "lastScanResult": {"revision": "1", "tagCount": 1}}),
+                ),
+                false,
+            ),
+            // Another image, of which nothing is known yet.
+            (repository("r.io/other", 2, &steady), false),
+            (repository("no image", 2, &steady), false),
+        ] {
+            assert_eq!(concerns_policy(&policy(None), Some(&one), Some(&new)), expected, "{new:?}");
+        }
+        assert!(concerns_policy(&policy(None), None, Some(&one)));
+        assert!(concerns_policy(&policy(None), Some(&one), None));
+        let fresh = repository("r.io/app", 1, &Value::Null);
+        assert!(concerns_policy(&policy(None), Some(&fresh), Some(&one)));
+    }
+
+    #[test]
+    fn each_scan_concerns_a_policy_that_waits() {
+        let one = repository("r.io/app", 1, &status("r.io/app", "1", 0));
+        let two = repository("r.io/app", 1, &status("r.io/app", "1", 5));
+        let message = "0.9 is lower than 1.0 and waits: 1 of 3 complete scans in a row have shown a lower winner, from \
+                       2026-01-01T00:00:00Z to 2026-01-01T00:00:00Z, and it counts at 2026-01-01T00:15:00Z at the \
+                       earliest";
+        assert!(concerns_policy(&policy(Some(message)), Some(&one), Some(&two)));
+        assert!(!concerns_policy(&policy(Some(message)), Some(&two), Some(&two)));
+    }
+}

@@ -1,0 +1,173 @@
+//! Writing to objects: merge patches of the difference, on top of the state that they were made from.
+
+use std::fmt::Debug;
+use std::time::Duration;
+
+use k8s_openapi::NamespaceResourceScope;
+use kube::api::{Patch, PatchParams};
+use kube::core::object::HasStatus;
+use kube::{Api, Client, Resource, ResourceExt};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use super::error::ClusterError;
+use super::gate::Gate;
+use super::merge_patch;
+
+/// How often something is written that others change meanwhile, or that the API server is not up to.
+const TRIES: u32 = 5;
+
+/// The wait before the second try; it doubles with each.
+const FIRST_WAIT: Duration = Duration::from_millis(100);
+
+/// A kind of objects that is written to.
+pub trait Written:
+    Resource<DynamicType = (), Scope = NamespaceResourceScope>
+    + HasStatus
+    + Clone
+    + DeserializeOwned
+    + Debug
+    + Send
+    + Sync
+{
+}
+
+impl<K> Written for K where
+    K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
+        + HasStatus
+        + Clone
+        + DeserializeOwned
+        + Debug
+        + Send
+        + Sync
+{
+}
+
+/// Writes to objects as one of Flux's controllers, so that either can take over from the other.
+#[derive(Clone)]
+pub struct ObjectWriter {
+    client: Client,
+    gate: Gate,
+    /// The field manager that Flux's controller uses.
+    manager: &'static str,
+}
+
+/// A change that an object is to be given.
+struct Write<'a, K> {
+    /// Whether it concerns the status.
+    is_status: bool,
+    /// Makes the merge patch from the object as it stands; `None` where there is nothing to do.
+    patch: &'a (dyn Fn(&K) -> Option<Value> + Sync),
+}
+
+impl ObjectWriter {
+    /// One that writes as a field manager.
+    pub fn new(client: Client, gate: Gate, manager: &'static str) -> Self {
+        Self { client, gate, manager }
+    }
+
+    /// Puts a finalizer on an object, and gives it as it then is, unless it has gone.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be written.
+    pub async fn add_finalizer<K: Written>(
+        &self,
+        object: &K,
+        finalizer: &str,
+    ) -> Result<Option<K>, ClusterError> {
+        let patch = |current: &K| {
+            let mut finalizers = current.finalizers().to_vec();
+            let is_missing = !finalizers.iter().any(|own| own == finalizer);
+            finalizers.push(finalizer.to_owned());
+            // Nobody may put one on an object that is on its way out.
+            (is_missing && current.meta().deletion_timestamp.is_none())
+                .then(|| json!({"metadata": {"finalizers": finalizers}}))
+        };
+        self.write(object, &Write { is_status: false, patch: &patch }).await
+    }
+
+    /// Takes a finalizer off an object, which may go then.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be written; that it has gone is none.
+    pub async fn remove_finalizer<K: Written>(
+        &self,
+        object: &K,
+        finalizer: &str,
+    ) -> Result<(), ClusterError> {
+        let patch = |current: &K| {
+            let mut finalizers = current.finalizers().to_vec();
+            finalizers.retain(|own| own != finalizer);
+            (finalizers.len() < current.finalizers().len())
+                .then(|| json!({"metadata": {"finalizers": finalizers}}))
+        };
+        self.write(object, &Write { is_status: false, patch: &patch }).await?;
+        Ok(())
+    }
+
+    /// Brings the status of an object up to date and gives the object as it then is, unless it has gone.
+    ///
+    /// `status` makes the new status from the object as it stands at the time. It is called again where somebody else
+    /// was faster.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be written.
+    pub async fn update_status<K: Written>(
+        &self,
+        object: &K,
+        status: &(dyn Fn(&K) -> K::Status + Sync),
+    ) -> Result<Option<K>, ClusterError>
+    where
+        K::Status: Serialize + Clone + Default,
+    {
+        let patch = |current: &K| {
+            let as_json = |status| serde_json::to_value(status).expect("a status is plain JSON");
+            let old = as_json(current.status().cloned().unwrap_or_default());
+            let new = as_json(status(current));
+            merge_patch::difference(&old, &new).map(|status| json!({"status": status, "metadata": {}}))
+        };
+        self.write(object, &Write { is_status: true, patch: &patch }).await
+    }
+
+    /// Writes to an object what follows from the state it is in, as often as that changes under our hands.
+    async fn write<K: Written>(&self, object: &K, write: &Write<'_, K>) -> Result<Option<K>, ClusterError> {
+        let name = object.name_any();
+        let namespace = object.namespace().unwrap_or_default();
+        let api: Api<K> = Api::namespaced(self.client.clone(), &namespace);
+        let parameters = PatchParams { field_manager: Some(self.manager.to_owned()), ..Default::default() };
+        let mut current = object.clone();
+        for attempt in 1..=TRIES {
+            let Some(mut patch) = (write.patch)(&current) else { return Ok(Some(current)) };
+            patch["metadata"]["resourceVersion"] = json!(current.resource_version());
+            let patch = Patch::Merge(&patch);
+            let written = if write.is_status {
+                self.gate.answer(api.patch_status(&name, &parameters, &patch)).await
+            } else {
+                self.gate.answer(api.patch(&name, &parameters, &patch)).await
+            };
+            match written {
+                Ok(written) => return Ok(Some(written)),
+                Err(error) if error.is_not_found() => return Ok(None),
+                Err(error) if attempt < TRIES && (error.is_conflict() || error.is_passing()) => {
+                    tokio::time::sleep(FIRST_WAIT * 2_u32.pow(attempt - 1)).await;
+                }
+                Err(error) if error.is_conflict() => break,
+                Err(error) => return Err(error),
+            }
+            match self.gate.answer(api.get_opt(&name)).await {
+                // Another object of the same name is none of this one's business.
+                Ok(Some(found)) if found.uid() != object.uid() => return Ok(None),
+                Ok(Some(found)) => current = found,
+                Ok(None) => return Ok(None),
+                // The next try shows whether it was meant to last.
+                Err(error) if error.is_passing() => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Err(ClusterError::Overtaken { tries: TRIES })
+    }
+}

@@ -1,0 +1,36 @@
+//! What is known of the digest of a tag.
+
+use std::time::Duration;
+
+/// Why a look at a tag brought nothing; `W` says why in the words of whoever looked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure<W> {
+    /// Why.
+    pub why: W,
+    /// How long the registry wants to be left alone.
+    pub retry_after: Option<Duration>,
+}
+
+/// What is known of the digest that a subscriber follows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Known<W> {
+    /// The last digest that counts for the subscriber.
+    pub digest: Option<String>,
+    /// Why that may be out of date.
+    pub trouble: Option<Trouble<W>>,
+}
+
+/// Why a digest may be out of date.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Trouble<W> {
+    /// The last look failed.
+    Failed(W),
+    /// The group has no digest of somebody else yet.
+    GroupIncomplete,
+}
+
+impl<W> Default for Known<W> {
+    fn default() -> Self {
+        Self { digest: None, trouble: None }
+    }
+}

@@ -1,0 +1,258 @@
+//! Which tag counts: the winner, or for a while the one before it (spec §3.4).
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use tagboat_api::policy::ImagePolicyStatus;
+use tagboat_api::{Condition, ImageRef, Reason};
+
+use crate::failing::Failing;
+use crate::policy::regression::{Cause, Evidence, Ruling};
+use crate::policy::{Ages, Pending, Policy, PolicyError, Regression, SelectionError};
+use crate::reconcile::conditions::{self, ConditionType};
+use crate::reference::TagList;
+
+/// What a policy chooses from, and in which light.
+#[derive(Clone, Copy, Debug)]
+pub struct Offer<'a> {
+    /// The image as its repository names it.
+    pub image: &'a str,
+    /// The tags that are stored.
+    pub tags: &'a TagList,
+    /// What is known of the age of tags, now.
+    pub ages: Ages<'a>,
+    /// When the last complete scan was.
+    pub scanned: Option<Timestamp>,
+    /// What brought about this run.
+    pub cause: Cause,
+    /// How long a lower winner must hold.
+    pub regression: Regression,
+}
+
+/// The tag that counts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Choice {
+    /// The tag.
+    pub tag: String,
+    /// What waits to take its place, where that is a lower one.
+    pub held: Option<Held>,
+    /// How long it takes until another tag is old enough to take part.
+    pub matures_in: Option<Duration>,
+}
+
+/// A lower winner that waits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Held {
+    /// What waits.
+    pub pending: Pending,
+    /// What the condition says of it.
+    pub message: String,
+    /// When time alone keeps it waiting: until then.
+    pub until: Option<Timestamp>,
+}
+
+/// Why no tag counts.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ChoiceError {
+    /// The policy makes no sense.
+    #[error(transparent)]
+    Policy(#[from] PolicyError),
+    /// None of the tags is wanted.
+    #[error(transparent)]
+    Selection(#[from] SelectionError),
+}
+
+impl Failing for ChoiceError {
+    fn reason(&self) -> Reason {
+        match self {
+            Self::Policy(error) => error.reason(),
+            Self::Selection(error) => error.reason(),
+        }
+    }
+
+    fn is_retryable(&self) -> bool {
+        match self {
+            Self::Policy(error) => error.is_retryable(),
+            Self::Selection(error) => error.is_retryable(),
+        }
+    }
+}
+
+/// Chooses among the tags on offer, where the status before is `previous`.
+///
+/// # Errors
+///
+/// When no tag is wanted, or nobody could say.
+pub fn choose(
+    policy: &Policy,
+    offer: &Offer<'_>,
+    previous: &ImagePolicyStatus,
+) -> Result<Choice, ChoiceError> {
+    let selection = policy.select(offer.tags, offer.ages)?;
+    if let Some(error) = selection.error() {
+        return Err(error.clone().into());
+    }
+    let matures_in = selection.matures_in();
+    let winner = selection.latest().ok_or(SelectionError::NoTags)?;
+    // Tags of another image tell nothing of this one's.
+    let current = previous.latest_ref.as_ref().filter(|latest| latest.name == offer.image);
+    let current = current.map(|latest| latest.tag.as_str());
+    let pending = pending(&previous.conditions);
+    let evidence = Evidence {
+        policy,
+        current,
+        winner: Some(winner),
+        cause: offer.cause,
+        complete_scan: offer.scanned,
+        now: offer.ages.now,
+    };
+    match (offer.regression.rule(pending.as_ref(), &evidence), current) {
+        (Ruling::Hold(pending), Some(current)) => {
+            let held = pending.map(|pending| Held::of(pending, current, &offer.regression));
+            Ok(Choice { tag: current.to_owned(), held, matures_in })
+        }
+        _ => Ok(Choice { tag: winner.to_owned(), held: None, matures_in }),
+    }
+}
+
+impl Held {
+    fn of(pending: Pending, current: &str, regression: &Regression) -> Self {
+        let message = regression.message(current, &pending);
+        let end = pending.since.checked_add(regression.time).unwrap_or(Timestamp::MAX);
+        let until = (pending.scans >= regression.scans).then_some(end);
+        Self { pending, message, until }
+    }
+}
+
+/// What waits, as the conditions of a status have it.
+fn pending(conditions: &[Condition]) -> Option<Pending> {
+    Pending::from_message(&conditions::find(conditions, ConditionType::RegressionHeld)?.message)
+}
+
+/// Whether a policy is in the middle of waiting, so that each scan concerns it.
+pub fn is_waiting(status: &ImagePolicyStatus) -> bool {
+    pending(&status.conditions).is_some()
+}
+
+/// Whether two references are of the same tag of the same image.
+pub fn is_same_tag(latest: Option<&ImageRef>, image: &str, tag: &str) -> bool {
+    latest.is_some_and(|latest| latest.name == image && latest.tag == tag)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::request::Request;
+    use super::super::request::tests::policy;
+    use super::*;
+    use crate::policy::Birth;
+    use crate::reconcile::conditions::{ConditionStatus, Draft};
+    use crate::sentence::chain;
+
+    fn at(minute: i64) -> Timestamp {
+        Timestamp::from_second(1_795_000_000 + minute * 60).unwrap()
+    }
+
+    fn status(tag: &str, held: Option<&Held>) -> ImagePolicyStatus {
+        let mut draft = Draft::new(&[], 1);
+        if let Some(held) = held {
+            let type_ = ConditionType::RegressionHeld;
+            draft.set(type_, ConditionStatus::True, Reason::LowerWinner, &held.message);
+        }
+        let latest = ImageRef { name: "img".to_owned(), tag: tag.to_owned(), digest: None };
+        ImagePolicyStatus {
+            latest_ref: Some(latest).filter(|latest| !latest.tag.is_empty()),
+            conditions: draft.settle(&[], at(0)),
+            ..Default::default()
+        }
+    }
+
+    /// Chooses among tags that a scan of this minute found.
+    fn choose_at(
+        minute: i64,
+        tags: &str,
+        cause: Cause,
+        previous: &ImagePolicyStatus,
+    ) -> Result<Choice, ChoiceError> {
+        let request = Request::of(&policy(&json!({}), &json!({}))).unwrap();
+        let tags: TagList = tags.split_whitespace().collect();
+        let offer = Offer {
+            image: "img",
+            tags: &tags,
+            ages: Ages { now: at(minute), birth: &|_| Birth::default() },
+            scanned: Some(at(minute)),
+            cause,
+            regression: Regression::default(),
+        };
+        choose(&request.policy.unwrap(), &offer, previous)
+    }
+
+    #[test]
+    fn a_lower_winner_waits_through_the_status_alone() {
+        let mut previous = status("1.4.0", None);
+        for (minute, scans, until) in [(0, 1, None), (5, 2, None), (10, 3, Some(at(15)))] {
+            let choice = choose_at(minute, "1.3.0 1.2.0", Cause::Tags, &previous).unwrap();
+            assert_eq!(choice.tag, "1.4.0");
+            let held = choice.held.unwrap();
+            assert_eq!((held.pending.scans, held.pending.since), (scans, at(0)));
+            assert_eq!((held.pending.last_scan, held.until), (at(minute), until));
+            previous = status("1.4.0", Some(&held));
+            assert!(is_waiting(&previous));
+            // The same scan counts once, however often it is looked at.
+            assert_eq!(choose_at(minute, "1.3.0", Cause::Tags, &previous).unwrap().held, Some(held));
+        }
+        assert_eq!(
+            choose_at(15, "1.3.0", Cause::Tags, &previous).unwrap(),
+            Choice { tag: "1.3.0".to_owned(), held: None, matures_in: None }
+        );
+        // What comes back ends the wait.
+        assert_eq!(
+            choose_at(15, "1.4.0", Cause::Tags, &previous).unwrap(),
+            Choice { tag: "1.4.0".to_owned(), held: None, matures_in: None }
+        );
+        assert!(!is_waiting(&status("1.4.0", None)));
+    }
+
+    #[test]
+    fn a_person_is_followed_at_once() {
+        let chosen =
+            |cause, previous: &ImagePolicyStatus| choose_at(0, "1.3.0", cause, previous).unwrap().tag;
+        assert_eq!(chosen(Cause::Person, &status("1.4.0", None)), "1.3.0");
+        assert_eq!(chosen(Cause::Tags, &status("", None)), "1.3.0");
+        let mut of_another = status("1.4.0", None);
+        of_another.latest_ref.as_mut().unwrap().name = "other".to_owned();
+        assert_eq!(chosen(Cause::Tags, &of_another), "1.3.0");
+    }
+
+    #[test]
+    fn no_winner_is_an_error_in_the_words_of_flux() {
+        for (tags, reason, words) in [
+            ("", Reason::DependencyNotReady, "no tags in database"),
+            ("latest", Reason::Failure, "unable to determine latest version from provided list"),
+        ] {
+            let error = choose_at(0, tags, Cause::Person, &status("1.4.0", None)).unwrap_err();
+            assert_eq!((error.reason(), chain(&error).as_str()), (reason, words));
+            assert!(error.is_retryable());
+        }
+        let request =
+            Request::of(&policy(&json!({"filterTags": {"pattern": "^test-(.*"}}), &json!({}))).unwrap();
+        let tags: TagList = ["1.0.0"].into_iter().collect();
+        let offer = Offer {
+            image: "img",
+            tags: &tags,
+            ages: Ages { now: at(0), birth: &|_| Birth::default() },
+            scanned: None,
+            cause: Cause::Tags,
+            regression: Regression::default(),
+        };
+        let error = choose(&request.policy.unwrap(), &offer, &status("", None)).unwrap_err();
+        assert_eq!(error.reason(), Reason::InvalidPolicy);
+        let words = chain(&error);
+        assert!(
+            words.starts_with("failed to filter tags: invalid regular expression pattern '^test-(.*'"),
+            "{words}"
+        );
+        assert!(!error.is_retryable());
+    }
+}

@@ -1,0 +1,417 @@
+//! What is to be said of a run: the status, what is announced, and when to look again (spec §3.6 to §3.8).
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use tagboat_api::policy::ImagePolicyStatus;
+use tagboat_api::{GoDuration, ImageRef, Reason};
+
+use super::choice::Held;
+use super::digest::{Resolution, Staleness};
+use crate::objects::{Event, EventType};
+use crate::reconcile::conditions::{self, ConditionStatus, ConditionType, Draft};
+use crate::reconcile::course::{self, Course, Ending, Next};
+
+/// How a run ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Conclusion {
+    /// An image is chosen.
+    Resolved(Resolved),
+    /// Something stopped the run.
+    Stopped(Stop),
+}
+
+/// An image is chosen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Resolved {
+    /// The image, and what is known of it.
+    pub resolution: Resolution,
+    /// What waits to take its place.
+    pub held: Option<Held>,
+    /// How long it takes until another tag is old enough to take part.
+    pub matures_in: Option<Duration>,
+}
+
+/// What stopped a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stop {
+    /// What Ready says.
+    pub ending: Ending,
+    /// What Stale says, where the run came that far.
+    pub staleness: Option<Staleness>,
+    /// When to try again, if not by the growing waits.
+    pub retry_after: Option<Duration>,
+}
+
+/// What is to be said of a run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Report {
+    /// The status that is to be written.
+    pub status: ImagePolicyStatus,
+    /// What is announced: first what Flux would, then what is ours.
+    pub events: Vec<Event>,
+    /// When to look again.
+    pub next: Next,
+}
+
+impl Stop {
+    /// A stop with nothing to say beyond its end.
+    pub fn at(ending: Ending) -> Self {
+        Self { ending, staleness: None, retry_after: None }
+    }
+
+    /// The stop at a repository that cannot be used.
+    pub fn at_repository(error: &(impl crate::failing::Failing + 'static)) -> Self {
+        let words = format!("failed to get the referred ImageRepository: {}", crate::sentence::chain(error));
+        Self::at(Ending::Failure(error.reason(), words))
+    }
+
+    /// The stop at a repository of which no tags are stored, which is looked at again after a time.
+    pub fn without_tags(requeue: Duration) -> Self {
+        let seconds = Duration::from_secs(requeue.as_secs() + u64::from(requeue.subsec_millis() >= 500));
+        let words = format!("retrying in {} error: no tags in database", GoDuration::from(seconds));
+        let ending = Ending::Failure(Reason::DependencyNotReady, words);
+        Self { retry_after: Some(requeue), ..Self::at(ending) }
+    }
+}
+
+/// What is to be said of the run that began with the status `previous` and ended now.
+pub fn report(
+    course: &Course,
+    previous: &ImagePolicyStatus,
+    conclusion: &Conclusion,
+    now: Timestamp,
+) -> Report {
+    let begun = course.begin(previous).status;
+    let mut status = previous.clone();
+    let (ending, next) = match conclusion {
+        Conclusion::Resolved(resolved) => {
+            choose(&mut status, &resolved.resolution.latest);
+            (Ending::Success(ready_message(&status)), resolved.next(now))
+        }
+        Conclusion::Stopped(stop) => (stop.ending.clone(), stop.next()),
+    };
+    let mut draft = course.conclude(&begun.conditions, &ending);
+    let is_news = match conclusion {
+        Conclusion::Resolved(resolved) => {
+            let held = resolved.held.as_ref().map(|held| (Reason::LowerWinner, held.message.as_str()));
+            let stale = resolved.resolution.staleness.as_ref();
+            let is_held = put(&mut draft, ConditionType::RegressionHeld, held);
+            let is_stale = put(&mut draft, ConditionType::Stale, stale.map(Staleness::parts));
+            [is_held, is_stale]
+        }
+        Conclusion::Stopped(Stop { staleness: Some(staleness), .. }) => {
+            [false, put(&mut draft, ConditionType::Stale, Some(staleness.parts()))]
+        }
+        Conclusion::Stopped(_) => [false, false],
+    };
+    let conditions = draft.settle(&previous.conditions, now);
+    let status = course.finish(status, conditions);
+    let trace = match &ending {
+        Ending::Success(message) => message.as_str(),
+        Ending::Stall(..) | Ending::Failure(..) => "",
+    };
+    let mut events = vec![course::event(&previous.conditions, &status.conditions, trace)];
+    for (type_, _) in [ConditionType::RegressionHeld, ConditionType::Stale]
+        .into_iter()
+        .zip(is_news)
+        .filter(|(_, is_news)| *is_news)
+    {
+        let condition = conditions::find(&status.conditions, type_).expect("it has just been set");
+        let (reason, message) = (condition.reason.clone(), condition.message.clone());
+        events.push(Event { type_: EventType::Warning, reason, message });
+    }
+    Report { status, events, next }
+}
+
+impl Resolved {
+    fn next(&self, now: Timestamp) -> Next {
+        if self.resolution.is_retried {
+            return Next::Retry;
+        }
+        let until = self.held.as_ref().and_then(|held| held.until);
+        // What time alone keeps waiting counts right when the time has come.
+        let wait = until.map(|until| Duration::try_from(until.duration_since(now)).unwrap_or_default());
+        let soonest = [wait, self.matures_in].into_iter().flatten().min();
+        soonest.map_or(Next::Wait, |soonest| Next::After(soonest.max(Duration::from_secs(1))))
+    }
+}
+
+impl Stop {
+    fn next(&self) -> Next {
+        match (&self.ending, self.retry_after) {
+            (Ending::Stall(..), _) => Next::Wait,
+            (_, Some(wait)) => Next::After(wait),
+            (_, None) => Next::Retry,
+        }
+    }
+}
+
+impl Staleness {
+    fn parts(&self) -> (Reason, &str) {
+        (self.reason, &self.message)
+    }
+}
+
+/// Sets a condition or takes it away, and says whether it is there for another reason than before.
+fn put(draft: &mut Draft, type_: ConditionType, said: Option<(Reason, &str)>) -> bool {
+    let before = conditions::find(draft.conditions(), type_).map(|condition| condition.reason.clone());
+    let Some((reason, message)) = said else {
+        draft.remove(type_);
+        return false;
+    };
+    draft.set(type_, ConditionStatus::True, reason, message);
+    before != Some(reason.to_string())
+}
+
+/// Makes an image the chosen one, and remembers the one before it.
+fn choose(status: &mut ImagePolicyStatus, latest: &ImageRef) {
+    let is_same = status.latest_ref.as_ref().is_some_and(|before| {
+        (&before.name, &before.tag, before.digest()) == (&latest.name, &latest.tag, latest.digest())
+    });
+    if !is_same {
+        status.observed_previous_ref = status.latest_ref.replace(latest.clone());
+    }
+}
+
+/// What Ready says of a chosen image (spec §3.7).
+fn ready_message(status: &ImagePolicyStatus) -> String {
+    let Some(latest) = &status.latest_ref else { return String::new() };
+    let mut message = format!("Latest image tag for {} resolved to {}", latest.name, latest.tag);
+    if let Some(digest) = latest.digest() {
+        message.push_str(" with digest ");
+        message.push_str(digest);
+    }
+    if let Some(previous) = status.observed_previous_ref.as_ref().filter(|previous| *previous != latest) {
+        message.push_str(&format!(" (previously {previous})"));
+    }
+    message
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::policy::{Pending, Regression};
+    use crate::reconcile::conditions::ConditionStatus::{False, True};
+    use crate::reconcile::conditions::ConditionType::{Ready, Reconciling, Stalled};
+    use crate::reconcile::course::tests::{course, list, short};
+
+    fn now() -> Timestamp {
+        "2026-01-01T00:00:05Z".parse().unwrap()
+    }
+
+    fn image(text: &str) -> ImageRef {
+        text.parse().unwrap()
+    }
+
+    fn resolved(latest: &str) -> Resolved {
+        let resolution = Resolution { latest: image(latest), staleness: None, is_retried: false };
+        Resolved { resolution, held: None, matures_in: None }
+    }
+
+    fn after(previous: &ImagePolicyStatus, conclusion: &Conclusion) -> Report {
+        report(&course(1), previous, conclusion, now())
+    }
+
+    fn status(latest: Option<&str>, previous: Option<&str>) -> ImagePolicyStatus {
+        ImagePolicyStatus {
+            latest_ref: latest.map(image),
+            observed_previous_ref: previous.map(image),
+            ..Default::default()
+        }
+    }
+
+    /// The vectors of §3.7.
+    #[test]
+    fn ready_says_what_is_chosen_and_what_was() {
+        let digest = "sha256:1234567890abcdef";
+        let before = "sha256:abcdef1234567890";
+        for (latest, previous, message) in [
+            ("foo/bar:1.0.0".to_owned(), None, "Latest image tag for foo/bar resolved to 1.0.0".to_owned()),
+            (
+                "foo/bar:1.1.0".to_owned(),
+                Some("foo/bar:1.0.0".to_owned()),
+                "Latest image tag for foo/bar resolved to 1.1.0 (previously foo/bar:1.0.0)".to_owned(),
+            ),
+            (
+                "foo/bar:1.0.0".to_owned(),
+                Some("foo/bar:1.0.0".to_owned()),
+                "Latest image tag for foo/bar resolved to 1.0.0".to_owned(),
+            ),
+            (
+                format!("foo/bar:1.0.0@{digest}"),
+                Some("baz/qux:1.0.0".to_owned()),
+                format!(
+                    "Latest image tag for foo/bar resolved to 1.0.0 with digest {digest} (previously baz/qux:1.0.0)"
+                ),
+            ),
+            (
+                format!("foo/bar:1.0.0@{digest}"),
+                Some(format!("foo/bar:1.0.0@{before}")),
+                format!(
+                    "Latest image tag for foo/bar resolved to 1.0.0 with digest {digest} (previously foo/bar:1.0.0@{before})"
+                ),
+            ),
+        ] {
+            assert_eq!(ready_message(&status(Some(&latest), previous.as_deref())), message);
+        }
+    }
+
+    /// What the two passes of §3.6 write.
+    #[test]
+    fn the_image_before_is_remembered_where_anything_differs() {
+        for (first, second, previous) in [
+            ("i:v1.1.1", "i:v1.1.1", None),
+            ("i:v1.1.1@d1", "i:v1.1.1@d2", Some("i:v1.1.1@d1")),
+            ("i:v1.1.1@d1", "i:v2.0.0@d2", Some("i:v1.1.1@d1")),
+            ("i:v1.1.1@d1", "i:v1.1.1@d1", None),
+            ("i:v1.1.1", "i:v1.1.1@d2", Some("i:v1.1.1")),
+            ("i:v1.1.1@d1", "i:v1.1.1", Some("i:v1.1.1@d1")),
+        ] {
+            let once = after(&ImagePolicyStatus::default(), &Conclusion::Resolved(resolved(first))).status;
+            assert_eq!(
+                (once.latest_ref.clone(), once.observed_previous_ref.clone()),
+                (Some(image(first)), None)
+            );
+            let twice = after(&once, &Conclusion::Resolved(resolved(second))).status;
+            assert_eq!(twice.latest_ref, Some(image(second)));
+            assert_eq!(twice.observed_previous_ref, previous.map(image), "{first} {second}");
+            let thrice = after(&twice, &Conclusion::Resolved(resolved(second)));
+            assert_eq!(thrice.status, twice);
+            assert_eq!(thrice.events[0].type_, EventType::Trace);
+            assert_eq!(thrice.events[0].message, ready_message(&twice));
+        }
+        let empty = ImagePolicyStatus {
+            latest_ref: Some(ImageRef { digest: Some(String::new()), ..image("i:1") }),
+            ..Default::default()
+        };
+        assert_eq!(after(&empty, &Conclusion::Resolved(resolved("i:1"))).status.observed_previous_ref, None);
+    }
+
+    /// The table of §3.8, from each state.
+    #[test]
+    fn each_way_to_end_has_its_conditions() {
+        let work = "Reconciling=True ProgressingWithRetry reconciliation in progress".to_owned();
+        let good = "Ready=True Succeeded Latest image tag for i resolved to 1".to_owned();
+        let failure = |reason: Reason, words: &str| Stop::at(Ending::Failure(reason, words.to_owned()));
+        let stall = |reason: Reason| Stop::at(Ending::Stall(reason, "bad".to_owned()));
+        let no_tags = Stop::without_tags(Duration::from_secs(30));
+        for conditions in [
+            vec![],
+            list(&[(Ready, True, Reason::Succeeded, "old")]),
+            list(&[
+                (Reconciling, True, Reason::ProgressingWithRetry, "old"),
+                (Ready, False, Reason::Failure, "old"),
+            ]),
+            list(&[
+                (Stalled, True, Reason::InvalidPolicy, "old"),
+                (Ready, False, Reason::InvalidPolicy, "old"),
+            ]),
+        ] {
+            let before =
+                ImagePolicyStatus { conditions, observed_generation: Some(1), ..status(Some("i:1"), None) };
+            for (conclusion, expected, next) in [
+                (Conclusion::Resolved(resolved("i:1")), vec![good.clone()], Next::Wait),
+                (
+                    Conclusion::Resolved(Resolved {
+                        matures_in: Some(Duration::from_secs(600)),
+                        ..resolved("i:1")
+                    }),
+                    vec![good.clone()],
+                    Next::After(Duration::from_secs(600)),
+                ),
+                (
+                    Conclusion::Stopped(stall(Reason::IntervalNotConfigured)),
+                    vec![
+                        "Stalled=True IntervalNotConfigured bad".to_owned(),
+                        "Ready=False IntervalNotConfigured bad".to_owned(),
+                    ],
+                    Next::Wait,
+                ),
+                (
+                    Conclusion::Stopped(failure(Reason::AccessDenied, "no")),
+                    vec![work.clone(), "Ready=False AccessDenied no".to_owned()],
+                    Next::Retry,
+                ),
+                (
+                    Conclusion::Stopped(no_tags.clone()),
+                    vec![
+                        work.clone(),
+                        "Ready=False DependencyNotReady retrying in 30s error: no tags in database"
+                            .to_owned(),
+                    ],
+                    Next::After(Duration::from_secs(30)),
+                ),
+            ] {
+                let report = after(&before, &conclusion);
+                assert_eq!(short(&report.status.conditions), expected);
+                assert_eq!(report.next, next);
+                assert_eq!(report.status.latest_ref, Some(image("i:1")), "no failure takes the image away");
+                let is_good = expected.len() == 1;
+                assert_eq!(report.events.len(), 1);
+                assert_eq!(report.events[0].type_ == EventType::Warning, !is_good);
+            }
+        }
+        let words = Stop::without_tags(Duration::from_millis(1_500)).ending;
+        let expected = "retrying in 2s error: no tags in database".to_owned();
+        assert_eq!(words, Ending::Failure(Reason::DependencyNotReady, expected));
+    }
+
+    #[test]
+    fn what_waits_is_said_beside_ready_and_announced_once() {
+        let pending = Pending { tag: "0.9".to_owned(), since: now(), scans: 3, last_scan: now() };
+        let message = Regression::default().message("1", &pending);
+        let until = now() + Duration::from_secs(900);
+        let held = Held { pending, message: message.clone(), until: Some(until) };
+        let conclusion = Conclusion::Resolved(Resolved { held: Some(held), ..resolved("i:1") });
+        let before = after(&ImagePolicyStatus::default(), &Conclusion::Resolved(resolved("i:1"))).status;
+        let report = after(&before, &conclusion);
+        assert_eq!(
+            short(&report.status.conditions),
+            [
+                "Ready=True Succeeded Latest image tag for i resolved to 1".to_owned(),
+                format!("RegressionHeld=True LowerWinner {message}")
+            ]
+        );
+        assert_eq!(report.next, Next::After(Duration::from_secs(900)));
+        let kinds: Vec<_> = report.events.iter().map(|event| (event.type_, event.reason.as_str())).collect();
+        assert_eq!(kinds, [(EventType::Trace, "Succeeded"), (EventType::Warning, "LowerWinner")]);
+        assert_eq!(after(&report.status, &conclusion).events.len(), 1);
+        // A failure elsewhere changes nothing about it, and its end takes it away.
+        let failed = Conclusion::Stopped(Stop::at(Ending::Failure(Reason::Failure, "x".to_owned())));
+        assert_eq!(after(&report.status, &failed).status.conditions.len(), 3);
+        let ended = after(&report.status, &Conclusion::Resolved(resolved("i:0.9")));
+        assert_eq!(ended.status.conditions.len(), 1);
+    }
+
+    #[test]
+    fn what_may_be_out_of_date_is_said_beside_ready_and_announced_when_its_reason_changes() {
+        let stale = |reason, is_retried| {
+            let staleness = Some(Staleness { reason, message: "no answer".to_owned() });
+            let resolution = Resolution { staleness, is_retried, ..resolved("i:1").resolution };
+            Conclusion::Resolved(Resolved { resolution, ..resolved("i:1") })
+        };
+        let first = after(&ImagePolicyStatus::default(), &stale(Reason::RegistryUnavailable, false));
+        assert_eq!(short(&first.status.conditions)[1], "Stale=True RegistryUnavailable no answer");
+        assert_eq!((first.events.len(), first.next), (2, Next::Wait));
+        let second = after(&first.status, &stale(Reason::RegistryUnavailable, true));
+        assert_eq!((second.events.len(), second.next), (1, Next::Retry));
+        assert_eq!(after(&second.status, &stale(Reason::TagNotFound, true)).events.len(), 2);
+        assert_eq!(after(&second.status, &Conclusion::Resolved(resolved("i:1"))).status.conditions.len(), 1);
+        let stop = Stop {
+            staleness: Some(Staleness { reason: Reason::TagNotFound, message: "gone".to_owned() }),
+            ..Stop::at(Ending::Failure(Reason::Failed, "x".to_owned()))
+        };
+        let failed = after(&ImagePolicyStatus::default(), &Conclusion::Stopped(stop));
+        assert_eq!(short(&failed.status.conditions)[2], "Stale=True TagNotFound gone");
+    }
+
+    #[test]
+    fn a_repository_that_cannot_be_used_is_named_in_the_words_of_flux() {
+        let error = super::super::access::AccessError::Missing { name: "r".to_owned() };
+        let stop = Stop::at_repository(&error);
+        let words = "failed to get the referred ImageRepository: referenced ImageRepository does not exist: \
+                     ImageRepository.image.toolkit.fluxcd.io \"r\" not found";
+        assert_eq!(stop.ending, Ending::Failure(Reason::DependencyNotReady, words.to_owned()));
+    }
+}

@@ -1,0 +1,169 @@
+//! What an ImagePolicy asks for, read once (spec §1.4, §3.2).
+
+use std::time::Duration;
+
+use kube::ResourceExt;
+use tagboat_api::duration::DurationError;
+use tagboat_api::policy::DigestReflectionPolicy;
+use tagboat_api::settings::{PolicySettings, PollInterval, SettingErrors};
+use tagboat_api::{ImagePolicy, Reason};
+
+use crate::failing::Failing;
+use crate::objects::ObjectName;
+use crate::policy::{Policy, PolicyError};
+
+/// An ImagePolicy, understood as far as that does not depend on others.
+#[derive(Debug)]
+pub struct Request {
+    /// The repository that it chooses from.
+    pub repository: ObjectName,
+    /// How it chooses. A rule that makes no sense is no matter before there is a repository, as in Flux.
+    pub policy: Result<Policy, PolicyError>,
+    /// Whether the digest is reported.
+    pub digests: DigestReflectionPolicy,
+    /// How often the digest is looked up, with `Always`.
+    pub polling: PollInterval,
+    /// How often it is looked up as the spec has it, with `Always`.
+    pub interval: Option<Duration>,
+    /// The group that gets its digests together, with `Always`.
+    pub group: Option<String>,
+}
+
+/// Why an ImagePolicy cannot be carried out as it stands.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RequestError {
+    /// An annotation of ours is wrong.
+    #[error(transparent)]
+    Settings(#[from] SettingErrors),
+    /// The policy makes no sense, whatever there is to choose from.
+    #[error(transparent)]
+    Policy(#[from] PolicyError),
+    /// The interval is none.
+    #[error("spec.interval cannot be used")]
+    Interval(#[source] DurationError),
+    /// The repository wants to act as a service account, and may not.
+    #[error(
+        "to use spec.serviceAccountName in the ImageRepository for provider authentication please enable the \
+         ObjectLevelWorkloadIdentity feature gate in the controller"
+    )]
+    IdentityIsOff,
+}
+
+/// Only a changed object helps.
+impl Failing for RequestError {
+    fn reason(&self) -> Reason {
+        match self {
+            Self::Settings(error) => error.reason(),
+            Self::Policy(error) => error.reason(),
+            Self::Interval(_) => Reason::Failed,
+            Self::IdentityIsOff => Reason::FeatureGateDisabled,
+        }
+    }
+
+    fn is_retryable(&self) -> bool {
+        false
+    }
+}
+
+impl Request {
+    /// Understands an ImagePolicy.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be carried out, whatever its repository is.
+    pub fn of(policy: &ImagePolicy) -> Result<Self, RequestError> {
+        let settings = PolicySettings::from_annotations(policy.annotations())?;
+        let spec = &policy.spec;
+        let is_followed = spec.digest_reflection_policy == DigestReflectionPolicy::Always;
+        let (polling, group) = (settings.poll_interval, settings.poll_group.clone());
+        let understood = match Policy::new(spec, settings) {
+            Err(error @ PolicyError::NoInterval) => return Err(error.into()),
+            other => other,
+        };
+        let own = policy.namespace().unwrap_or_default();
+        let reference = &spec.image_repository_ref;
+        let namespace = reference.effective_namespace(&own).to_owned();
+        Ok(Self {
+            repository: ObjectName { namespace, name: reference.name.clone() },
+            policy: understood,
+            digests: spec.digest_reflection_policy.clone(),
+            polling,
+            interval: spec.effective_interval().map_err(RequestError::Interval)?,
+            group: group.name().filter(|_| is_followed).map(str::to_owned),
+        })
+    }
+}
+
+#[cfg(test)]
+pub(in crate::reconcile) mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::sentence::chain;
+
+    /// A policy `n/p` of the repository `n/r` that wants versions, with other members of spec or metadata.
+    pub(in crate::reconcile) fn policy(spec: &Value, metadata: &Value) -> ImagePolicy {
+        let mut whole = json!({
+            "metadata": {"namespace": "n", "name": "p", "generation": 1},
+            "spec": {"imageRepositoryRef": {"name": "r"}, "policy": {"semver": {"range": ">=0"}}},
+        });
+        for (place, members) in [("metadata", metadata), ("spec", spec)] {
+            whole[place].as_object_mut().unwrap().extend(members.as_object().unwrap().clone());
+        }
+        serde_json::from_value(whole).unwrap()
+    }
+
+    #[test]
+    fn a_policy_is_understood_with_its_annotations() {
+        let request = Request::of(&policy(&json!({}), &json!({}))).unwrap();
+        assert_eq!(request.repository.to_string(), "n/r");
+        assert_eq!((request.interval, request.group), (None, None));
+        let spec = json!({
+            "imageRepositoryRef": {"name": "x", "namespace": "m"},
+            "digestReflectionPolicy": "Always",
+            "interval": "0s",
+        });
+        let metadata =
+            json!({"annotations": {"tagboat.dev/poll-group": "web", "tagboat.dev/poll-interval": "6h"}});
+        let request = Request::of(&policy(&spec, &metadata)).unwrap();
+        assert_eq!(request.repository.to_string(), "m/x");
+        assert_eq!(request.interval, Some(Duration::from_secs(600)));
+        assert_eq!(request.polling, PollInterval::Every(Duration::from_secs(21_600)));
+        assert_eq!(request.group.as_deref(), Some("web"));
+        // Only who follows digests has a use for a group.
+        assert_eq!(Request::of(&policy(&json!({}), &metadata)).unwrap().group, None);
+    }
+
+    #[test]
+    fn what_only_a_changed_policy_helps_stalls() {
+        for (spec, metadata, reason, words) in [
+            (
+                json!({"digestReflectionPolicy": "Always"}),
+                json!({}),
+                Reason::IntervalNotConfigured,
+                "spec.interval must be set when spec.digestReflectionPolicy is set to 'Always'",
+            ),
+            (
+                json!({}),
+                json!({"annotations": {"tagboat.dev/minimum-age": "soon"}}),
+                Reason::InvalidSettings,
+                "annotation tagboat.dev/minimum-age has the value `soon`: allowed are a duration in w, d, h, m, s and \
+                 ms, such as 3d or 36h",
+            ),
+            (
+                json!({"digestReflectionPolicy": "Always", "interval": "x"}),
+                json!({}),
+                Reason::Failed,
+                "spec.interval cannot be used: `x` is not a duration: expected numbers, each with a unit of ms, s, m \
+                 or h, such as 1m30s",
+            ),
+        ] {
+            let error = Request::of(&policy(&spec, &metadata)).unwrap_err();
+            assert_eq!((error.reason(), chain(&error).as_str()), (reason, words));
+        }
+        let bad = Request::of(&policy(&json!({"policy": {"semver": {"range": "*-*"}}}), &json!({}))).unwrap();
+        let error = bad.policy.unwrap_err();
+        assert_eq!(error.reason(), Reason::InvalidPolicy);
+        assert!(chain(&error).starts_with("invalid policy: "), "{}", chain(&error));
+    }
+}

@@ -1,0 +1,296 @@
+//! Whether it is time to scan (spec §2.5).
+
+use std::fmt;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use tagboat_api::Reason;
+use tagboat_api::repository::ImageRepositoryStatus;
+
+use super::request::Request;
+use crate::reconcile::conditions::{self, ConditionStatus, ConditionType};
+use crate::reconcile::course::{Course, Drift};
+
+/// A scan that would be due within this time is made now.
+const SOON: Duration = Duration::from_secs(1);
+
+/// Whether it is time to scan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decision {
+    /// It is.
+    Scan(ScanReason),
+    /// It is not, before this time has passed.
+    Rest(Duration),
+}
+
+/// Why it is time to scan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ScanReason {
+    /// There was none before.
+    First,
+    /// Somebody asks for one.
+    Requested,
+    /// The image is another.
+    NewImage,
+    /// Other tags are to be left out.
+    NewExclusions,
+    /// What was found before is not there any more.
+    NothingStored,
+    /// The one before failed. Flux forgets a failure of a scan that was asked for until the interval is over.
+    Failed,
+    /// The interval is over.
+    Interval,
+}
+
+/// Prints Flux's words, where it has them.
+impl fmt::Display for ScanReason {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::First => "first scan",
+            Self::Requested => "reconcile requested",
+            Self::NewImage => "new image name",
+            Self::NewExclusions => "updated exclusion list",
+            Self::NothingStored => "no tags in database",
+            Self::Failed => "last scan failed",
+            Self::Interval => "triggered by interval",
+        })
+    }
+}
+
+impl ScanReason {
+    /// Whether what the object says of itself is known to be wrong.
+    pub fn drift(self) -> Drift {
+        if self == Self::NothingStored { Drift::Yes } else { Drift::No }
+    }
+
+    /// Whether somebody should see that the scan has begun; those of the interval come and go.
+    pub fn is_worth_saying(self) -> bool {
+        self != Self::Interval
+    }
+}
+
+impl Decision {
+    /// Says whether it is time to scan; `is_stored` is whether tags of the image are in the store, be it none at all.
+    pub fn of(request: &Request, course: &Course, previous: &ImageRepositoryStatus, is_stored: bool) -> Self {
+        let Some(last) = &previous.last_scan_result else { return Self::Scan(ScanReason::First) };
+        if course.is_requested(previous) {
+            return Self::Scan(ScanReason::Requested);
+        }
+        if previous.canonical_image_name.as_deref() != Some(request.address.canonical().as_str()) {
+            return Self::Scan(ScanReason::NewImage);
+        }
+        if !are_the_same(&request.exclusions, &previous.observed_exclusion_list) {
+            return Self::Scan(ScanReason::NewExclusions);
+        }
+        if !is_stored {
+            return Self::Scan(ScanReason::NothingStored);
+        }
+        let rest = last.scan_time.as_ref().map(|time| rest(request.interval, time.0, course.started));
+        match rest.flatten() {
+            Some(_) if has_failed(previous) => Self::Scan(ScanReason::Failed),
+            Some(rest) => Self::Rest(rest),
+            None => Self::Scan(ScanReason::Interval),
+        }
+    }
+}
+
+/// What is left of the interval, unless it is as good as over.
+fn rest(interval: Duration, last: Timestamp, now: Timestamp) -> Option<Duration> {
+    // A scan of the future leaves more than the interval; that is a matter of clocks, and ends with the interval.
+    let passed = Duration::try_from(now.duration_since(last)).unwrap_or_default();
+    interval.checked_sub(passed).filter(|rest| *rest >= SOON)
+}
+
+/// Whether the last run ended at the registry.
+fn has_failed(previous: &ImageRepositoryStatus) -> bool {
+    let ready = conditions::find(&previous.conditions, ConditionType::Ready);
+    ready.is_some_and(|ready| {
+        ready.status == ConditionStatus::False.to_string()
+            && [Reason::ReadOperationFailed, Reason::AuthenticationFailed]
+                .iter()
+                .any(|reason| reason.to_string() == ready.reason)
+    })
+}
+
+/// Whether two lists are the same as Flux sees it: as long as each other, and all of the first are in the second.
+fn are_the_same(one: &[String], other: &[String]) -> bool {
+    one.len() == other.len() && one.iter().all(|item| other.contains(item))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::request::tests::repository;
+    use super::super::request::{ObjectIdentity, Request};
+    use super::*;
+    use crate::reconcile::course::tests::{course, list};
+
+    /// The vectors of §2.5. The run begins 0.9 s into the year.
+    #[test]
+    fn each_row_of_the_table() {
+        let scanned = |time: &str| json!({"revision": "1", "tagCount": 1, "scanTime": time});
+        let (now, half, ten, two) =
+            ("2026-01-01T00:00:00Z", "2025-12-31T23:59:30Z", "2025-12-31T23:59:50Z", "2025-12-31T23:58:00Z");
+        let status = |more: serde_json::Value| {
+            let mut whole = json!({
+                "canonicalImageName": "example.com/foo/bar",
+                "observedExclusionList": ["aaa"],
+                "lastScanResult": scanned(half),
+            });
+            whole.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            serde_json::from_value::<ImageRepositoryStatus>(whole).unwrap()
+        };
+        let annotated = json!({"annotations": {"reconcile.fluxcd.io/requestedAt": "now"}});
+        let plain = json!({});
+        let aaa = json!({"exclusionList": ["aaa"]});
+        let failed = |reason| {
+            let conditions = list(&[(ConditionType::Ready, ConditionStatus::False, reason, "")]);
+            ImageRepositoryStatus { conditions, ..status(json!({})) }
+        };
+        let rest = |milliseconds| Decision::Rest(Duration::from_millis(milliseconds));
+        for (name, spec, metadata, previous, is_stored, expected) in [
+            (
+                "new object",
+                &aaa,
+                &plain,
+                ImageRepositoryStatus::default(),
+                true,
+                Decision::Scan(ScanReason::First),
+            ),
+            (
+                "first annotation",
+                &aaa,
+                &annotated,
+                status(json!({})),
+                true,
+                Decision::Scan(ScanReason::Requested),
+            ),
+            (
+                "second annotation",
+                &aaa,
+                &annotated,
+                status(json!({"lastHandledReconcileAt": "foo"})),
+                true,
+                Decision::Scan(ScanReason::Requested),
+            ),
+            (
+                "same annotation",
+                &aaa,
+                &annotated,
+                status(json!({"lastHandledReconcileAt": "now"})),
+                true,
+                rest(29_100),
+            ),
+            (
+                "annotation taken away",
+                &aaa,
+                &plain,
+                status(json!({"lastHandledReconcileAt": "now"})),
+                true,
+                rest(29_100),
+            ),
+            (
+                "change image",
+                &json!({"exclusionList": ["aaa"], "image": "example.com/other/image"}),
+                &plain,
+                status(json!({})),
+                true,
+                Decision::Scan(ScanReason::NewImage),
+            ),
+            (
+                "exclusion change",
+                &json!({"exclusionList": ["bar"]}),
+                &plain,
+                status(json!({"observedExclusionList": ["baz"]})),
+                true,
+                Decision::Scan(ScanReason::NewExclusions),
+            ),
+            (
+                "no tags",
+                &aaa,
+                &plain,
+                status(json!({"lastScanResult": scanned(ten)})),
+                false,
+                Decision::Scan(ScanReason::NothingStored),
+            ),
+            (
+                "after interval",
+                &aaa,
+                &plain,
+                status(json!({"lastScanResult": scanned(two)})),
+                true,
+                Decision::Scan(ScanReason::Interval),
+            ),
+            (
+                "just scanned",
+                &aaa,
+                &plain,
+                status(json!({"lastScanResult": scanned(now)})),
+                true,
+                rest(59_100),
+            ),
+            (
+                "a failed scan is made again",
+                &aaa,
+                &plain,
+                failed(Reason::ReadOperationFailed),
+                true,
+                Decision::Scan(ScanReason::Failed),
+            ),
+            (
+                "and so is a login",
+                &aaa,
+                &plain,
+                failed(Reason::AuthenticationFailed),
+                true,
+                Decision::Scan(ScanReason::Failed),
+            ),
+            (
+                "another failure is not the registry's",
+                &aaa,
+                &plain,
+                failed(Reason::InvalidSettings),
+                true,
+                rest(29_100),
+            ),
+        ] {
+            let repository = repository(spec, metadata);
+            let request = Request::of(&repository, ObjectIdentity::Off).unwrap();
+            let course =
+                Course { requested_at: Course::of(&repository, course(1).started).requested_at, ..course(1) };
+            assert_eq!(Decision::of(&request, &course, &previous, is_stored), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn less_than_a_second_is_nothing_to_wait_for() {
+        let (start, minute): (Timestamp, _) =
+            ("2026-01-01T00:00:00Z".parse().unwrap(), Duration::from_secs(60));
+        for (milliseconds, expected) in [
+            (0, Some(60_000)),
+            (59_000, Some(1_000)),
+            (59_001, None),
+            (60_000, None),
+            (3_600_000, None),
+            (-5_000, Some(60_000)),
+        ] {
+            let now = start + jiff::SignedDuration::from_millis(milliseconds);
+            assert_eq!(rest(minute, start, now), expected.map(Duration::from_millis), "{milliseconds}");
+        }
+        assert_eq!(rest(Duration::ZERO, start, start), None);
+    }
+
+    #[test]
+    fn lists_are_compared_as_flux_does() {
+        let list = |text: &str| -> Vec<String> { text.split_whitespace().map(str::to_owned).collect() };
+        for (one, other, expected) in [
+            ("", "", true),
+            ("foo1 bar1", "bar1 foo1", true),
+            ("foo1 bar1", "foo2 bar1", false),
+            ("a", "a b", false),
+        ] {
+            assert_eq!(are_the_same(&list(one), &list(other)), expected, "{one} {other}");
+        }
+    }
+}

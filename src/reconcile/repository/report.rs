@@ -1,0 +1,319 @@
+//! What is to be said of a run: the status, one event, and when to look again (spec §2.4, §2.8, §2.11).
+
+use jiff::Timestamp;
+use tagboat_api::repository::{ImageRepositoryStatus, ScanResult};
+use tagboat_api::{GoDuration, Reason};
+
+use super::decision::{Decision, ScanReason};
+use super::request::Request;
+use crate::objects::Event;
+use crate::reconcile::course::{self, Course, Ending, Next};
+use crate::sentence::chain;
+
+/// How a run ended.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Conclusion {
+    /// It was not time to scan.
+    Rested(std::time::Duration),
+    /// The scan succeeded.
+    Scanned(ScanResult),
+    /// Something stopped the run.
+    Stopped(Stop),
+}
+
+/// What stopped a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// The object cannot be scanned as it stands.
+    Stall(Reason, String),
+    /// What is needed to log in cannot be put together.
+    Login(String),
+    /// The registry could not be read, or what it said not be stored.
+    Scan(String),
+}
+
+/// What is to be said of a run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Report {
+    /// The status that is to be written.
+    pub status: ImageRepositoryStatus,
+    /// The one event of the run.
+    pub event: Event,
+    /// When to look again.
+    pub next: Next,
+}
+
+impl Stop {
+    /// A stop at an error that only a change of the object helps.
+    pub fn stall(error: &(impl crate::failing::Failing + 'static)) -> Self {
+        Self::Stall(error.reason(), chain(error))
+    }
+
+    fn ending(&self) -> Ending {
+        match self {
+            Self::Stall(reason, message) => Ending::Stall(*reason, message.clone()),
+            Self::Login(cause) => Ending::Failure(
+                Reason::AuthenticationFailed,
+                format!("failed to configure authentication options: {cause}"),
+            ),
+            Self::Scan(cause) => {
+                Ending::Failure(Reason::ReadOperationFailed, format!("scan failed: {cause}"))
+            }
+        }
+    }
+}
+
+/// The status while a scan goes on, from that of the run's beginning.
+pub fn scanning(course: &Course, begun: &ImageRepositoryStatus, reason: ScanReason) -> ImageRepositoryStatus {
+    course.progress(begun, &format!("scanning: {reason}"), reason.drift())
+}
+
+/// The status with which a run begins, as far as it is known what it is to do.
+pub fn begun(
+    course: &Course,
+    previous: &ImageRepositoryStatus,
+    decision: Option<Decision>,
+) -> ImageRepositoryStatus {
+    let begun = course.begin(previous).status;
+    match decision {
+        Some(Decision::Scan(reason)) => scanning(course, &begun, reason),
+        _ => begun,
+    }
+}
+
+/// What is to be said of the run that began with the status `previous` and ended now.
+pub fn report(
+    course: &Course,
+    planned: Planned<'_>,
+    previous: &ImageRepositoryStatus,
+    conclusion: &Conclusion,
+    now: Timestamp,
+) -> Report {
+    let begun = begun(course, previous, planned.decision);
+    let mut status = previous.clone();
+    let (mut trace, mut next) = (String::new(), Next::Retry);
+    let ending = match conclusion {
+        Conclusion::Stopped(stop) => {
+            let ending = stop.ending();
+            if matches!(ending, Ending::Stall(..)) {
+                next = Next::Wait;
+            }
+            ending
+        }
+        Conclusion::Rested(_) | Conclusion::Scanned(_) => {
+            let request = planned.request.expect("only what was understood is scanned");
+            let (what, rest) = match conclusion {
+                Conclusion::Rested(rest) => ("no change in repository configuration since last scan", *rest),
+                _ => ("tags did not change", request.interval),
+            };
+            let mut what = what;
+            if let Conclusion::Scanned(result) = conclusion {
+                let before = previous.last_scan_result.as_ref().map_or("", |last| last.revision.as_str());
+                if before != result.revision {
+                    what = "successful scan";
+                }
+                status.last_scan_result = Some(result.clone());
+            }
+            trace = format!("{what}, next scan in {}", GoDuration::from(rest));
+            next = if rest.is_zero() { Next::Wait } else { Next::After(rest) };
+            status.canonical_image_name = Some(request.address.canonical());
+            status.observed_exclusion_list.clone_from(&request.exclusions);
+            let last = status.last_scan_result.clone().unwrap_or_default();
+            Ending::Success(format!(
+                "successful scan: found {} tags with checksum {}",
+                last.tag_count, last.revision
+            ))
+        }
+    };
+    let conditions = course.conclude(&begun.conditions, &ending).settle(&previous.conditions, now);
+    let status = course.finish(status, conditions);
+    let event = course::event(&previous.conditions, &status.conditions, &trace);
+    Report { status, event, next }
+}
+
+/// What a run knew before it ended.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Planned<'a> {
+    /// What the object asks for, if that makes sense.
+    pub request: Option<&'a Request>,
+    /// Whether it is time to scan, if the run came that far.
+    pub decision: Option<Decision>,
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use serde_json::json;
+
+    use super::super::request::ObjectIdentity;
+    use super::super::request::tests::repository;
+    use super::super::scan;
+    use super::*;
+    use crate::objects::EventType::{Normal, Trace, Warning};
+    use crate::reconcile::conditions::ConditionStatus::{False, True};
+    use crate::reconcile::conditions::ConditionType::{Ready, Reconciling};
+    use crate::reconcile::conditions::whole_seconds;
+    use crate::reconcile::course::tests::{course, list, short};
+
+    fn now() -> Timestamp {
+        "2026-01-01T00:00:05.9Z".parse().unwrap()
+    }
+
+    fn found(revision: &str) -> ScanResult {
+        scan::result(&["1.0.0", "1.1.0"].into_iter().collect(), revision.to_owned(), now())
+    }
+
+    fn steady() -> ImageRepositoryStatus {
+        ImageRepositoryStatus {
+            conditions: list(&[(
+                Ready,
+                True,
+                Reason::Succeeded,
+                "successful scan: found 2 tags with checksum 7",
+            )]),
+            observed_generation: Some(1),
+            canonical_image_name: Some("example.com/foo/bar".to_owned()),
+            last_scan_result: Some(found("7")),
+            observed_exclusion_list: vec![r"^.*\.sig$".to_owned()],
+            last_handled_reconcile_at: None,
+        }
+    }
+
+    fn ended(previous: &ImageRepositoryStatus, decision: Decision, conclusion: &Conclusion) -> Report {
+        let request = Request::of(&repository(&json!({}), &json!({})), ObjectIdentity::Off).unwrap();
+        let planned = Planned { request: Some(&request), decision: Some(decision) };
+        report(&course(1), planned, previous, conclusion, now())
+    }
+
+    /// The outcome table of §2.8.
+    #[test]
+    fn each_way_to_end_from_each_state() {
+        let scan = Decision::Scan(ScanReason::Requested);
+        let rest = Decision::Rest(Duration::from_secs(30));
+        let fresh = ImageRepositoryStatus::default();
+        let failing = ImageRepositoryStatus {
+            conditions: list(&[
+                (Reconciling, True, Reason::ProgressingWithRetry, "scanning: first scan"),
+                (Ready, False, Reason::ReadOperationFailed, "scan failed: old"),
+            ]),
+            ..Default::default()
+        };
+        let good = vec!["Ready=True Succeeded successful scan: found 2 tags with checksum 7"];
+        let retry = |work: &str, ready: &str| {
+            vec![format!("Reconciling=True ProgressingWithRetry {work}"), format!("Ready=False {ready}")]
+        };
+        for previous in [&steady(), &fresh, &failing] {
+            let report = ended(previous, scan, &Conclusion::Scanned(found("7")));
+            assert_eq!(short(&report.status.conditions), good);
+            assert_eq!(report.next, Next::After(Duration::from_secs(60)));
+            assert_eq!(report.status.observed_generation, Some(1));
+            assert_eq!(report.status.canonical_image_name.as_deref(), Some("example.com/foo/bar"));
+            assert_eq!(report.status.observed_exclusion_list, [r"^.*\.sig$"]);
+            assert_eq!(report.status.last_scan_result, Some(found("7")));
+
+            for (stop, reason, words) in [
+                (
+                    Stop::Login("secrets \"x\" not found".to_owned()),
+                    "AuthenticationFailed",
+                    "failed to configure authentication options: secrets \"x\" not found",
+                ),
+                (Stop::Scan("refused".to_owned()), "ReadOperationFailed", "scan failed: refused"),
+            ] {
+                let report = ended(previous, scan, &Conclusion::Stopped(stop));
+                let expected = retry("scanning: reconcile requested", &format!("{reason} {words}"));
+                assert_eq!(short(&report.status.conditions), expected);
+                assert_eq!(report.next, Next::Retry);
+                assert_eq!(report.status.observed_generation, previous.observed_generation);
+                assert_eq!(report.status.last_scan_result, previous.last_scan_result);
+                assert_eq!((report.event.type_, report.event.message.as_str()), (Warning, words));
+            }
+
+            let stall = Stop::Stall(Reason::ImageURLInvalid, "bad".to_owned());
+            let report =
+                super::report(&course(1), Planned::default(), previous, &Conclusion::Stopped(stall), now());
+            let expected = ["Stalled=True ImageURLInvalid bad", "Ready=False ImageURLInvalid bad"];
+            assert_eq!(short(&report.status.conditions), expected);
+            assert_eq!((report.next, report.status.observed_generation), (Next::Wait, Some(1)));
+        }
+        let report = ended(&steady(), rest, &Conclusion::Rested(Duration::from_secs(30)));
+        assert_eq!(report.status, steady());
+        assert_eq!(report.next, Next::After(Duration::from_secs(30)));
+    }
+
+    #[test]
+    fn the_event_tells_what_is_new() {
+        let (scan, seconds) = (Decision::Scan(ScanReason::Interval), Duration::from_secs(30));
+        for (previous, decision, conclusion, type_, message) in [
+            (
+                steady(),
+                scan,
+                Conclusion::Scanned(found("7")),
+                Trace,
+                "tags did not change, next scan in 1m0s",
+            ),
+            (
+                steady(),
+                scan,
+                Conclusion::Scanned(found("8")),
+                Normal,
+                "successful scan: found 2 tags with checksum 8",
+            ),
+            (
+                steady(),
+                Decision::Rest(seconds),
+                Conclusion::Rested(seconds),
+                Trace,
+                "no change in repository configuration since last scan, next scan in 30s",
+            ),
+            (
+                ImageRepositoryStatus::default(),
+                scan,
+                Conclusion::Scanned(found("7")),
+                Normal,
+                "successful scan: found 2 tags with checksum 7",
+            ),
+        ] {
+            let event = ended(&previous, decision, &conclusion).event;
+            assert_eq!(
+                (event.type_, event.reason.as_str(), event.message.as_str()),
+                (type_, "Succeeded", message)
+            );
+        }
+    }
+
+    #[test]
+    fn a_scan_of_the_same_tags_changes_its_time_only() {
+        let later: Timestamp = "2026-01-01T00:01:05Z".parse().unwrap();
+        let again = ScanResult { scan_time: Some(whole_seconds(later)), ..found("7") };
+        let report =
+            ended(&steady(), Decision::Scan(ScanReason::Interval), &Conclusion::Scanned(again.clone()));
+        assert_eq!(report.status, ImageRepositoryStatus { last_scan_result: Some(again), ..steady() });
+    }
+
+    #[test]
+    fn without_an_interval_only_events_start_a_scan() {
+        let request = Request::of(&repository(&json!({"interval": "0s"}), &json!({})), ObjectIdentity::Off);
+        let request = request.unwrap();
+        let decision = Some(Decision::Scan(ScanReason::First));
+        let planned = Planned { request: Some(&request), decision };
+        let report = report(&course(1), planned, &steady(), &Conclusion::Scanned(found("7")), now());
+        assert_eq!(report.next, Next::Wait);
+    }
+
+    #[test]
+    fn only_lost_tags_are_known_to_be_wrong() {
+        let begun = |reason| short(&begun(&course(1), &steady(), Some(Decision::Scan(reason))).conditions);
+        assert_eq!(
+            begun(ScanReason::NothingStored),
+            [
+                "Reconciling=True Progressing scanning: no tags in database",
+                "Ready=Unknown Progressing scanning: no tags in database"
+            ]
+        );
+        assert_eq!(
+            begun(ScanReason::NewImage)[1],
+            "Ready=True Succeeded successful scan: found 2 tags with checksum 7"
+        );
+    }
+}

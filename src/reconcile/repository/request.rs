@@ -1,0 +1,184 @@
+//! What an ImageRepository asks for, read once (spec §1.2, §2.3, §2.4).
+
+use std::time::Duration;
+
+use kube::ResourceExt;
+use tagboat_api::duration::DurationError;
+use tagboat_api::repository::{ImageProvider, ImageRepositorySpec};
+use tagboat_api::settings::{RepositorySettings, SettingErrors};
+use tagboat_api::{ImageRepository, Reason};
+
+use crate::failing::Failing;
+use crate::reference::{AddressError, RepositoryAddress};
+
+/// Whether an object may act as a service account of its own at a cloud provider.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ObjectIdentity {
+    /// It may not: Flux's feature gate is off.
+    #[default]
+    Off,
+    /// It may.
+    On,
+}
+
+/// An ImageRepository, understood.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// What is scanned.
+    pub address: RepositoryAddress,
+    /// The time between two scans; none means that only events start one.
+    pub interval: Duration,
+    /// The time that a scan may take.
+    pub timeout: Duration,
+    /// Regular expressions of tags that are left out.
+    pub exclusions: Vec<String>,
+}
+
+/// Why an ImageRepository cannot be scanned as it stands.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RequestError {
+    /// It wants to act as a service account, and may not.
+    #[error(
+        "to use spec.serviceAccountName for provider authentication please enable the ObjectLevelWorkloadIdentity \
+         feature gate in the controller"
+    )]
+    IdentityIsOff,
+    /// An annotation of ours is wrong.
+    #[error(transparent)]
+    Settings(#[from] SettingErrors),
+    /// The address is none.
+    #[error(transparent)]
+    Address(#[from] AddressError),
+    /// A length of time is none.
+    #[error("spec.{field} cannot be used")]
+    Duration {
+        /// The field.
+        field: &'static str,
+        /// What is wrong with it.
+        #[source]
+        cause: DurationError,
+    },
+}
+
+/// Only a changed object helps.
+impl Failing for RequestError {
+    fn reason(&self) -> Reason {
+        match self {
+            Self::IdentityIsOff => Reason::FeatureGateDisabled,
+            Self::Settings(error) => error.reason(),
+            Self::Address(error) => error.reason(),
+            Self::Duration { .. } => Reason::Failed,
+        }
+    }
+
+    fn is_retryable(&self) -> bool {
+        false
+    }
+}
+
+impl Request {
+    /// Understands an ImageRepository.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be scanned as it stands.
+    pub fn of(repository: &ImageRepository, identity: ObjectIdentity) -> Result<Self, RequestError> {
+        let spec = &repository.spec;
+        if identity == ObjectIdentity::Off && wants_identity(spec) {
+            return Err(RequestError::IdentityIsOff);
+        }
+        let RepositorySettings {} = RepositorySettings::from_annotations(repository.annotations())?;
+        let field = |field| move |cause| RequestError::Duration { field, cause };
+        Ok(Self {
+            address: RepositoryAddress::parse(&spec.image, spec.insecure)?,
+            interval: spec.interval.to_duration().map_err(field("interval"))?,
+            timeout: spec.effective_timeout().map_err(field("timeout"))?,
+            exclusions: spec.effective_exclusion_list(),
+        })
+    }
+}
+
+/// Whether a repository is to be reached as a service account of its own at a cloud provider.
+pub fn wants_identity(spec: &ImageRepositorySpec) -> bool {
+    let names_account = spec.service_account_name.as_deref().is_some_and(|name| !name.is_empty());
+    spec.provider != ImageProvider::Generic && names_account
+}
+
+#[cfg(test)]
+pub(in crate::reconcile) mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    /// A repository of the image `example.com/foo/bar`, scanned every minute, with other members of spec or metadata.
+    pub(in crate::reconcile) fn repository(spec: &Value, metadata: &Value) -> ImageRepository {
+        let mut whole = json!({
+            "metadata": {"namespace": "n", "name": "r", "generation": 1},
+            "spec": {"image": "example.com/foo/bar", "interval": "1m"},
+        });
+        for (place, members) in [("metadata", metadata), ("spec", spec)] {
+            whole[place].as_object_mut().unwrap().extend(members.as_object().unwrap().clone());
+        }
+        serde_json::from_value(whole).unwrap()
+    }
+
+    #[test]
+    fn what_is_not_given_is_as_in_flux() {
+        let request = Request::of(&repository(&json!({}), &json!({})), ObjectIdentity::Off).unwrap();
+        assert_eq!(request.address.canonical(), "example.com/foo/bar");
+        assert_eq!((request.interval.as_secs(), request.timeout.as_secs()), (60, 60));
+        assert_eq!(request.exclusions, [r"^.*\.sig$"]);
+        for (spec, timeout) in
+            [(json!({"timeout": "30s"}), 30), (json!({"interval": "0s"}), 1), (json!({"timeout": "1ms"}), 1)]
+        {
+            let request = Request::of(&repository(&spec, &json!({})), ObjectIdentity::Off).unwrap();
+            assert_eq!(request.timeout.as_secs(), timeout, "{spec}");
+        }
+    }
+
+    #[test]
+    fn what_only_a_changed_object_helps_stalls() {
+        let provider = json!({"provider": "aws", "serviceAccountName": "sa"});
+        for (spec, metadata, reason, words) in [
+            (
+                provider.clone(),
+                json!({}),
+                Reason::FeatureGateDisabled,
+                "to use spec.serviceAccountName for provider authentication please enable the \
+                 ObjectLevelWorkloadIdentity feature gate in the controller",
+            ),
+            (
+                json!({"image": "https://example.com/foo/bar"}),
+                json!({}),
+                Reason::ImageURLInvalid,
+                "image 'https://example.com/foo/bar' should not include URL scheme; remove 'https://'",
+            ),
+            (
+                json!({"image": "example.com/foo/bar:baz"}),
+                json!({}),
+                Reason::ImageURLInvalid,
+                "image 'example.com/foo/bar:baz' should not include a tag; remove ':baz'",
+            ),
+            (
+                json!({}),
+                json!({"annotations": {"tagboat.dev/x": "y"}}),
+                Reason::InvalidSettings,
+                "annotation tagboat.dev/x (value `y`) is not a setting of ImageRepository: this kind has no settings",
+            ),
+            (
+                json!({"interval": "x"}),
+                json!({}),
+                Reason::Failed,
+                "spec.interval cannot be used: `x` is not a duration: expected numbers, each with a unit of ms, s, m \
+                 or h, such as 1m30s",
+            ),
+        ] {
+            let error = Request::of(&repository(&spec, &metadata), ObjectIdentity::Off).unwrap_err();
+            assert_eq!((error.reason(), crate::sentence::chain(&error).as_str()), (reason, words));
+            assert!(!error.is_retryable());
+        }
+        assert!(Request::of(&repository(&provider, &json!({})), ObjectIdentity::On).is_ok());
+        let account = json!({"serviceAccountName": "sa"});
+        assert!(Request::of(&repository(&account, &json!({})), ObjectIdentity::Off).is_ok());
+    }
+}
