@@ -16,7 +16,7 @@ fn leases(scene: &Scene) -> Api<Lease> {
 }
 
 async fn holder(scene: &Scene) -> String {
-    let lease = leases(scene).get_opt(&lease_name(None)).await.unwrap();
+    let lease = leases(scene).get_opt(&lease_name("image-automation-controller", None)).await.unwrap();
     lease.and_then(|lease| lease.spec?.holder_identity).unwrap_or_default()
 }
 
@@ -50,7 +50,10 @@ async fn whoever_loses_the_lease_ends_its_pushes_at_once() {
     scene.choose("app", "2.0.0").await;
     eventually("a push is under way", async || !scene.host.requests_for(Operation::Push).is_empty()).await;
     let spec = json!({"spec": {"holderIdentity": "flux", "leaseDurationSeconds": 3600}});
-    leases(&scene).patch(&lease_name(None), &PatchParams::default(), &Patch::Merge(spec)).await.unwrap();
+    leases(&scene)
+        .patch(&lease_name("image-automation-controller", None), &PatchParams::default(), &Patch::Merge(spec))
+        .await
+        .unwrap();
     let begin = std::time::Instant::now();
     let ControllerError::Deposed { words } = controller.ended().await;
     assert_eq!(words, "flux is the leader now");

@@ -352,7 +352,7 @@ impl Beginning {
     pub(super) fn standing_as(mut self, identity: &str) -> Self {
         self.options.election = Some(Election {
             namespace: self.options.scope.namespace.clone().unwrap(),
-            name: controller::lease_name(None),
+            name: controller::lease_name("image-automation-controller", None),
             identity: identity.to_owned(),
             duration: Duration::from_secs(3),
             renew_deadline: Duration::from_secs(2),
