@@ -150,8 +150,10 @@ impl TagStore {
     ///
     /// When a file that is there cannot be read.
     pub fn read(&self, key: &StoreKey, canonical: &str) -> Result<Option<Arc<StoredTags>>, StoreError> {
-        let found = match self.memory().find(key) {
-            Some(found) => Some(found),
+        // Not in the match: the lock would be held until its end, and loading takes it too.
+        let known = self.memory().find(key);
+        let found = match known {
+            Some(known) => Some(known),
             None => self.load(key)?,
         };
         Ok(found.filter(|found| found.canonical == canonical))
