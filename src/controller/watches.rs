@@ -194,6 +194,8 @@ fn report_unreadable<W: Watcher, K: Resource<DynamicType = ()>>(
     }
     let shared = shared.clone();
     tokio::spawn(async move {
+        // Everybody watches, and only one writes. We hold the sending end ourselves, so the wait ends with its condition.
+        let _ = shared.is_leader.subscribe().wait_for(|is_leader| *is_leader).await;
         let (annotations, event) = (&annotations, &event);
         let (occurrence, time) = (Occurrence::Repeated, Timestamp::now());
         let announcement = Announcement { object, annotations, event, occurrence, time };
