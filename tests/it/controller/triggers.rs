@@ -181,13 +181,16 @@ async fn an_object_that_cannot_be_understood_stops_nobody() {
     .await;
     // As long as another leads, it is the other's to speak of it.
     let leases: Api<Lease> = Api::namespaced(scene.cluster.client(), scene.cluster.namespace());
-    let held = json!({"metadata": {"name": lease_name(None)}, "spec": {"holderIdentity": "flux", "leaseDurationSeconds": 3600}});
+    let held = json!({"metadata": {"name": lease_name("image-automation-controller", None)}, "spec": {"holderIdentity": "flux", "leaseDurationSeconds": 3600}});
     leases.create(&PostParams::default(), &serde_json::from_value(held).unwrap()).await.unwrap();
     let controller = scene.controller().standing_as("tagboat").start();
     tokio::time::sleep(Duration::from_secs(2)).await;
     assert!(scene.events("bad").await.is_empty());
     let free = Patch::Merge(json!({"spec": {"holderIdentity": ""}}));
-    leases.patch(&lease_name(None), &PatchParams::default(), &free).await.unwrap();
+    leases
+        .patch(&lease_name("image-automation-controller", None), &PatchParams::default(), &free)
+        .await
+        .unwrap();
     scene.ready("app").await;
     eventually("an event about it", async || !scene.events("bad").await.is_empty()).await;
     let events = scene.events("bad").await;
