@@ -39,7 +39,7 @@ deny: ## Check licences, duplicates, sources and advisories of all dependencies
 	else echo "the database of advisories cannot be reached: advisories were not checked"; fi
 
 .PHONY: bench
-bench: ## Measure Tagboat on a fleet of 20,000 files, beside other ways to do it (hack/bench update, git, message or policy: one part)
+bench: ## Measure Tagboat on a fleet of 20,000 files, beside other ways to do it (hack/bench update, git, message, policy or controller: one part)
 	@hack/setup
 	hack/bench
 

@@ -25,6 +25,7 @@ use std::time::{Duration, Instant};
 
 use kube::Client;
 use tokio::sync::mpsc::{self, UnboundedReceiver};
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{sleep_until, timeout};
 
@@ -136,6 +137,7 @@ pub async fn run(
         memory: memory::Memory::default(),
         shadows: options.is_shadow.then(Shadows::default),
         run_ids: RunIds::new(options.process_id),
+        is_leader: watch::Sender::new(false),
         signals,
     });
     let mut watching = JoinSet::new();
@@ -155,6 +157,7 @@ pub async fn run(
     let mut lost = None;
     if is_leader {
         metrics.set_leader(!options.is_shadow);
+        shared.is_leader.send_replace(true);
         let mut dispatcher = Dispatcher {
             shared: shared.clone(),
             inbox,

@@ -11,6 +11,7 @@ use kube::core::ObjectMeta;
 use kube::{Client, Resource};
 use serde::de::DeserializeOwned;
 use tagboat_api::{GitRepository, ImagePolicy, ImageUpdateAutomation};
+use tokio::sync::watch::Receiver;
 
 use super::queue::Verdict;
 use super::trigger::{concerns_itself, concerns_policy, concerns_source, source_of};
@@ -95,6 +96,11 @@ pub(super) trait Watcher: Send + Sync + 'static {
     fn is_silent(&self) -> bool {
         false
     }
+
+    /// What tells whether this process is the one that writes, where that is waited for.
+    fn leadership(&self) -> Option<Receiver<bool>> {
+        None
+    }
 }
 
 impl Watcher for Shared {
@@ -108,6 +114,10 @@ impl Watcher for Shared {
 
     fn is_silent(&self) -> bool {
         self.shadows.is_some()
+    }
+
+    fn leadership(&self) -> Option<Receiver<bool>> {
+        Some(self.is_leader.subscribe())
     }
 }
 
@@ -194,6 +204,11 @@ fn report_unreadable<W: Watcher, K: Resource<DynamicType = ()>>(
     }
     let shared = shared.clone();
     tokio::spawn(async move {
+        // Everybody watches, and only one writes.
+        if let Some(mut leadership) = shared.leadership() {
+            // We hold the sending end ourselves, so the wait ends with its condition.
+            let _ = leadership.wait_for(|is_leader| *is_leader).await;
+        }
         let (annotations, event) = (&annotations, &event);
         let (occurrence, time) = (Occurrence::Repeated, Timestamp::now());
         let announcement = Announcement { object, annotations, event, occurrence, time };

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use futures::future::join_all;
 use tagboat_api::ImageUpdateAutomation;
 use tokio::sync::mpsc::UnboundedSender;
+use tokio::sync::watch;
 
 use super::RunOptions;
 use super::memory::Memory;
@@ -31,6 +32,8 @@ pub(super) struct Shared {
     /// What is remembered where nothing is written.
     pub(super) shadows: Option<Shadows>,
     pub(super) run_ids: RunIds,
+    /// Whether this process is the one that writes.
+    pub(super) is_leader: watch::Sender<bool>,
     pub(super) signals: UnboundedSender<Signal>,
 }
 

@@ -89,3 +89,25 @@ async fn twenty_automations_land_beside_a_person_who_pushes_all_the_time() {
     }
     controller.end().await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_storm_of_a_thousand_changes_of_policies_ends_at_the_last_ones() {
+    let names = names(10);
+    let members: Vec<&str> = names.iter().map(String::as_str).collect();
+    let scene = Scene::new(&members).await;
+    let controller = scene.controller().start();
+    all_ready(&scene, &members).await;
+    for number in 1..=100 {
+        let tag = format!("2.0.{number}");
+        join_all(members.iter().map(|member| scene.choose(member, &tag))).await;
+    }
+    for member in &members {
+        scene.lands(member, "2.0.100").await;
+        scene.ready(member).await;
+    }
+    // Changes that come together are served together.
+    let pushes = scene.host.requests_for(Operation::Push).len();
+    assert!(pushes <= 150, "{pushes} pushes for 1,000 changes");
+    scene.repository.assert_sound();
+    controller.end().await;
+}

@@ -8,7 +8,8 @@ use kube::api::WatchEvent;
 use kube::api::WatchParams;
 use serde_json::{Value, json};
 
-use super::scene::{IMAGE, Kind, Scene, condition, kstatus};
+use super::scene::{IMAGE, Kind, Scene, condition, eventually, kstatus};
+use crate::support::git_host::{Fault, Operation};
 
 /// A status with members of another in their places.
 fn merged(mut status: Value, members: &Value) -> Value {
@@ -235,7 +236,30 @@ async fn automations_of_one_branch_share_a_push() {
         assert_eq!(commit.expect("the commit is there").author, format!("{member} <bot@example.com>"));
     }
     assert_eq!(scene.commits().len(), members.len());
-    let pushes = scene.host.requests_for(crate::support::git_host::Operation::Push).len();
+    let pushes = scene.host.requests_for(Operation::Push).len();
     assert!(pushes < members.len(), "{pushes} pushes");
+    controller.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_spec_that_changes_during_a_run_is_neither_overwritten_nor_taken_for_observed() {
+    let scene = Scene::new(&["app"]).await;
+    let controller = scene.controller().start();
+    scene.ready("app").await;
+    scene.host.always(Operation::Push, Fault::Delay(Duration::from_secs(1)));
+    scene.choose("app", "2.0.0").await;
+    eventually("a push is under way", async || !scene.host.requests_for(Operation::Push).is_empty()).await;
+    let theirs = json!({"spec": {"interval": "7m", "git": {"commit": {"messageTemplate": "Theirs"}}}});
+    scene.patch(Kind::Automation, "app", &theirs).await;
+    scene.lands("app", "2.0.0").await;
+    let commit = scene.commits()[0].id.clone();
+    scene.until("app", "told of the push", |object| object.data["status"]["lastPushCommit"] == commit).await;
+    let status = scene.ready("app").await;
+    assert_eq!((&status["observedGeneration"], &status["lastPushCommit"]), (&json!(2), &json!(commit)));
+    let spec = scene.get("app").await.unwrap().data["spec"].clone();
+    assert_eq!(
+        (&spec["interval"], &spec["git"]["commit"]["messageTemplate"]),
+        (&json!("7m"), &json!("Theirs"))
+    );
     controller.end().await;
 }

@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
-use kube::api::{Api, Patch, PatchParams};
+use k8s_openapi::api::coordination::v1::Lease;
+use kube::api::{Api, Patch, PatchParams, PostParams};
 use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
 use serde_json::{Value, json};
+use tagboat::controller::lease_name;
 
 use super::scene::{Kind, Scene, condition, eventually};
 use crate::support::content::file;
@@ -174,10 +176,21 @@ async fn an_object_that_cannot_be_understood_stops_nobody() {
             ),
         )
         .data(object);
-        scene.api(Kind::Automation).create(&kube::api::PostParams::default(), &object).await.is_ok()
+        scene.api(Kind::Automation).create(&PostParams::default(), &object).await.is_ok()
     })
     .await;
-    let controller = scene.controller().start();
+    // As long as another leads, it is the other's to speak of it.
+    let leases: Api<Lease> = Api::namespaced(scene.cluster.client(), scene.cluster.namespace());
+    let held = json!({"metadata": {"name": lease_name("image-automation-controller", None)}, "spec": {"holderIdentity": "flux", "leaseDurationSeconds": 3600}});
+    leases.create(&PostParams::default(), &serde_json::from_value(held).unwrap()).await.unwrap();
+    let controller = scene.controller().standing_as("tagboat").start();
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    assert!(scene.events("bad").await.is_empty());
+    let free = Patch::Merge(json!({"spec": {"holderIdentity": ""}}));
+    leases
+        .patch(&lease_name("image-automation-controller", None), &PatchParams::default(), &free)
+        .await
+        .unwrap();
     scene.ready("app").await;
     eventually("an event about it", async || !scene.events("bad").await.is_empty()).await;
     let events = scene.events("bad").await;

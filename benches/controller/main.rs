@@ -1,0 +1,123 @@
+//! Measures the controller's program on a real API server and a real git server; `hack/bench controller` runs it.
+//!
+//! The program is the argument. CPU and memory are those of its process tree, so git counts and the servers do not.
+
+#![cfg(test)]
+#![allow(
+    dead_code,
+    unused_imports,
+    missing_docs,
+    reason = "it has the tests' support, and needs only a part of it"
+)]
+
+mod crowd;
+mod process;
+#[path = "../../tests/it/controller/scene.rs"]
+mod scene;
+#[path = "../../tests/it/support/mod.rs"]
+mod support;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{sleep, spawn};
+use std::time::{Duration, Instant};
+
+use crowd::Crowd;
+use process::Measured;
+use support::content::file;
+
+/// The head of the table that is printed.
+const HEAD: &str =
+    "| | seconds | CPU s | peak MB | pushes | fetches | listings |\n|---|---|---|---|---|---|---|";
+
+fn main() {
+    let usage = "usage: cargo bench --profile dev --bench controller -- PROGRAM [waves|person|idle]…";
+    // Cargo adds a flag of its own.
+    let mut arguments = std::env::args().skip(1).filter(|argument| !argument.starts_with('-'));
+    let program = PathBuf::from(arguments.next().expect(usage));
+    let chosen: Vec<String> = arguments.collect();
+    let wants = |part: &str| chosen.is_empty() || chosen.iter().any(|name| name == part);
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    runtime.block_on(async {
+        println!("{HEAD}");
+        if wants("waves") {
+            for (members, repositories) in [(50, 1), (200, 1), (200, 20)] {
+                wave(&program, members, repositories).await;
+            }
+        }
+        if wants("person") {
+            beside_a_person(&program).await;
+        }
+        if wants("idle") {
+            for commits in [0, 4] {
+                idle(&program, commits).await;
+            }
+        }
+    });
+    // The servers that all share are no value of ours; they end with this process.
+}
+
+/// Every policy moves at once.
+async fn wave(program: &std::path::Path, members: usize, repositories: usize) {
+    let crowd = Crowd::new(members, repositories, "10m").await;
+    let process = Measured::start(program, &crowd).await;
+    let row = crowd.row(&process);
+    crowd.all_at("1.0.0").await;
+    row.print(&format!("{members} automations on {repositories}: from the start until all are Ready"));
+    let row = crowd.row(&process);
+    crowd.choose_all("2.0.0").await;
+    crowd.all_at("2.0.0").await;
+    row.print(&format!("{members} automations on {repositories}: all policies move"));
+    crowd.assert_each_landed_once();
+    process.end();
+}
+
+/// The same while a person pushes every 200 ms.
+async fn beside_a_person(program: &std::path::Path) {
+    let crowd = Arc::new(Crowd::new(20, 1, "10m").await);
+    let process = Measured::start(program, &crowd).await;
+    crowd.all_at("1.0.0").await;
+    let is_over = Arc::new(AtomicBool::new(false));
+    let person = spawn({
+        let (crowd, is_over) = (crowd.clone(), is_over.clone());
+        move || {
+            let mut made = Vec::new();
+            while !is_over.load(Ordering::Relaxed) {
+                let note = file("notes.txt", format!("{}\n", made.len()));
+                made.push(crowd.repositories[0].commit_beside_others("main", "A person's", &[note]));
+                sleep(Duration::from_millis(200));
+            }
+            made
+        }
+    });
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let row = crowd.row(&process);
+    crowd.choose_all("2.0.0").await;
+    crowd.all_at("2.0.0").await;
+    row.print("20 automations on 1 beside a person who pushes every 200 ms");
+    is_over.store(true, Ordering::Relaxed);
+    let made = person.join().unwrap();
+    crowd.assert_each_landed_once();
+    let log: Vec<String> = crowd.repositories[0].log("main").into_iter().map(|commit| commit.id).collect();
+    assert!(made.iter().all(|commit| log.contains(commit)), "a commit of the person's is lost");
+    process.end();
+}
+
+/// A minute in which no policy moves, while somebody pushes so often.
+async fn idle(program: &std::path::Path, commits: u32) {
+    let crowd = Crowd::new(200, 1, "1m").await;
+    let process = Measured::start(program, &crowd).await;
+    crowd.all_at("1.0.0").await;
+    // After one interval all go together.
+    tokio::time::sleep(Duration::from_secs(65)).await;
+    let row = crowd.row(&process);
+    let begin = Instant::now();
+    for number in 0..commits {
+        tokio::time::sleep(Duration::from_secs(10)).await;
+        crowd.repositories[0].commit("main", "A person's", &[file("notes.txt", format!("{number}\n"))]);
+    }
+    tokio::time::sleep(Duration::from_secs(60).saturating_sub(begin.elapsed())).await;
+    row.print(&format!("200 automations on 1, nothing to do, {commits} commits of others a minute"));
+    process.end();
+}

@@ -1,0 +1,97 @@
+//! The program, and what it and its children cost.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::{JoinHandle, sleep, spawn};
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::crowd::Crowd;
+
+/// How often the memory is looked at.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// A running program.
+pub(crate) struct Measured {
+    child: Child,
+    peak: Arc<AtomicU64>,
+    is_over: Arc<AtomicBool>,
+    watching: Option<JoinHandle<()>>,
+}
+
+impl Measured {
+    pub(crate) async fn start(program: &Path, crowd: &Crowd) -> Self {
+        let scene = &crowd.scene;
+        let temporary = scene.root().join("temporary");
+        fs::create_dir_all(&temporary).unwrap();
+        let child = Command::new(program)
+            .args(["controller", "--watch-all-namespaces=false", "--enable-leader-election"])
+            .args(["--allow-local-addresses", "--health-addr=0", "--metrics-addr=0", "--log-level=error"])
+            .env("KUBECONFIG", scene.cluster.kubeconfig(&scene.cluster.token_with_the_roles().await))
+            .env("RUNTIME_NAMESPACE", scene.cluster.namespace())
+            .env("TMPDIR", temporary)
+            .env("NO_PROXY", "127.0.0.1")
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        let (peak, is_over) = (Arc::<AtomicU64>::default(), Arc::<AtomicBool>::default());
+        let watching = spawn({
+            let (id, peak, is_over) = (child.id(), peak.clone(), is_over.clone());
+            move || {
+                while !is_over.load(Ordering::Relaxed) {
+                    peak.fetch_max(resident_pages(id) * rustix::param::page_size() as u64, Ordering::Relaxed);
+                    sleep(LOOK);
+                }
+            }
+        });
+        Self { child, peak, is_over, watching: Some(watching) }
+    }
+
+    /// The CPU seconds of the program and of all its children that have ended.
+    pub(crate) fn cpu_seconds(&self) -> f64 {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", self.child.id())).unwrap();
+        // The second field is a name in brackets, which may hold anything.
+        let fields: Vec<&str> = stat.rsplit(')').next().unwrap().split_whitespace().collect();
+        let ticks: u64 = fields[11..15].iter().map(|field| field.parse::<u64>().unwrap()).sum();
+        ticks as f64 / rustix::param::clock_ticks_per_second() as f64
+    }
+
+    pub(crate) fn forget_peak(&self) {
+        self.peak.store(0, Ordering::Relaxed);
+    }
+
+    pub(crate) fn peak_megabytes(&self) -> f64 {
+        self.peak.load(Ordering::Relaxed) as f64 / 1e6
+    }
+
+    pub(crate) fn end(mut self) {
+        kill_process(Pid::from_child(&self.child), Signal::TERM).unwrap();
+        assert_eq!(self.child.wait().unwrap().code(), Some(0));
+    }
+}
+
+impl Drop for Measured {
+    fn drop(&mut self) {
+        self.is_over.store(true, Ordering::Relaxed);
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        self.watching.take().map(JoinHandle::join);
+    }
+}
+
+/// The resident memory of a process and all below it.
+fn resident_pages(id: u32) -> u64 {
+    let statm = fs::read_to_string(format!("/proc/{id}/statm")).unwrap_or_default();
+    let own = statm.split_whitespace().nth(1).and_then(|field| field.parse::<u64>().ok()).unwrap_or(0);
+    let tasks = fs::read_dir(format!("/proc/{id}/task")).into_iter().flatten().flatten();
+    let children = tasks.filter_map(|task| fs::read_to_string(task.path().join("children")).ok());
+    let below: u64 = children
+        .flat_map(|text| text.split_whitespace().filter_map(|id| id.parse().ok()).collect::<Vec<u32>>())
+        .map(resident_pages)
+        .sum();
+    own + below
+}
