@@ -7,6 +7,7 @@ use k8s_openapi::api::coordination::v1::Lease;
 use kube::api::{Api, Patch, PatchParams};
 use serde_json::{Value, json};
 use tagboat::controller::lease_name;
+use tagboat::objects::cluster::FIELD_MANAGER;
 
 use super::pod::{Pod, get};
 use super::scene::{Kind, Scene, eventually};
@@ -24,7 +25,7 @@ const OF_FLUX: [&str; 5] = [
 
 async fn holder(scene: &Scene) -> String {
     let leases: Api<Lease> = Api::namespaced(scene.cluster.client(), scene.cluster.namespace());
-    let lease = leases.get_opt(&lease_name("image-automation-controller", None)).await.unwrap();
+    let lease = leases.get_opt(&lease_name(FIELD_MANAGER, None)).await.unwrap();
     lease.and_then(|lease| lease.spec?.holder_identity).unwrap_or_default()
 }
 
@@ -100,7 +101,7 @@ async fn whoever_loses_the_lease_says_so_and_ends_with_a_failure() {
     let leases: Api<Lease> = Api::namespaced(scene.cluster.client(), scene.cluster.namespace());
     let spec = json!({"spec": {"holderIdentity": "flux", "leaseDurationSeconds": 3600}});
     leases
-        .patch(&lease_name("image-automation-controller", None), &PatchParams::default(), &Patch::Merge(spec))
+        .patch(&lease_name(FIELD_MANAGER, None), &PatchParams::default(), &Patch::Merge(spec))
         .await
         .unwrap();
     let status = tokio::task::spawn_blocking(move || (pod.wait(), pod)).await.unwrap();

@@ -6,6 +6,7 @@ use k8s_openapi::api::coordination::v1::Lease;
 use kube::api::{Api, Patch, PatchParams};
 use serde_json::json;
 use tagboat::controller::{ControllerError, lease_name};
+use tagboat::objects::cluster::FIELD_MANAGER;
 
 use super::scene::{Scene, eventually};
 use crate::support::api_server::{Fault, Faults};
@@ -16,7 +17,7 @@ fn leases(scene: &Scene) -> Api<Lease> {
 }
 
 async fn holder(scene: &Scene) -> String {
-    let lease = leases(scene).get_opt(&lease_name("image-automation-controller", None)).await.unwrap();
+    let lease = leases(scene).get_opt(&lease_name(FIELD_MANAGER, None)).await.unwrap();
     lease.and_then(|lease| lease.spec?.holder_identity).unwrap_or_default()
 }
 
@@ -51,7 +52,7 @@ async fn whoever_loses_the_lease_ends_its_pushes_at_once() {
     eventually("a push is under way", async || !scene.host.requests_for(Operation::Push).is_empty()).await;
     let spec = json!({"spec": {"holderIdentity": "flux", "leaseDurationSeconds": 3600}});
     leases(&scene)
-        .patch(&lease_name("image-automation-controller", None), &PatchParams::default(), &Patch::Merge(spec))
+        .patch(&lease_name(FIELD_MANAGER, None), &PatchParams::default(), &Patch::Merge(spec))
         .await
         .unwrap();
     let begin = std::time::Instant::now();

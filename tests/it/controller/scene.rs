@@ -22,7 +22,7 @@ use tagboat::address::LocalAddresses;
 use tagboat::controller::{self, ControllerError, ControllerOptions, Election, RetryDelays, RunOptions};
 use tagboat::git::{Keyring, SshAlgorithms, Surroundings};
 use tagboat::metrics::Metrics;
-use tagboat::objects::cluster::{Notifier, Scope};
+use tagboat::objects::cluster::{FIELD_MANAGER, Notifier, Scope};
 use tagboat::reconcile::automation::login::LoginOptions;
 use tagboat::reconcile::automation::source::CrossNamespace;
 use tempfile::TempDir;
@@ -53,6 +53,7 @@ pub(super) struct Scene {
 pub(super) enum Kind {
     Automation,
     Policy,
+    Repository,
     Source,
 }
 
@@ -61,6 +62,7 @@ impl Kind {
         let (group, kind, plural) = match self {
             Self::Automation => ("image", "ImageUpdateAutomation", "imageupdateautomations"),
             Self::Policy => ("image", "ImagePolicy", "imagepolicies"),
+            Self::Repository => ("image", "ImageRepository", "imagerepositories"),
             Self::Source => ("source", "GitRepository", "gitrepositories"),
         };
         let kind = GroupVersionKind::gvk(&format!("{group}.toolkit.fluxcd.io"), "v1", kind);
@@ -352,7 +354,7 @@ impl Beginning {
     pub(super) fn standing_as(mut self, identity: &str) -> Self {
         self.options.election = Some(Election {
             namespace: self.options.scope.namespace.clone().unwrap(),
-            name: controller::lease_name("image-automation-controller", None),
+            name: controller::lease_name(FIELD_MANAGER, None),
             identity: identity.to_owned(),
             duration: Duration::from_secs(3),
             renew_deadline: Duration::from_secs(2),
