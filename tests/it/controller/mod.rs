@@ -11,6 +11,7 @@ mod markers;
 mod notifications;
 mod planted;
 mod pod;
+mod reflection;
 mod runs;
 mod scene;
 mod secrets;

@@ -53,6 +53,7 @@ pub(super) struct Scene {
 pub(super) enum Kind {
     Automation,
     Policy,
+    Repository,
     Source,
 }
 
@@ -61,6 +62,7 @@ impl Kind {
         let (group, kind, plural) = match self {
             Self::Automation => ("image", "ImageUpdateAutomation", "imageupdateautomations"),
             Self::Policy => ("image", "ImagePolicy", "imagepolicies"),
+            Self::Repository => ("image", "ImageRepository", "imagerepositories"),
             Self::Source => ("source", "GitRepository", "gitrepositories"),
         };
         let kind = GroupVersionKind::gvk(&format!("{group}.toolkit.fluxcd.io"), "v1", kind);

@@ -1,0 +1,245 @@
+//! The half that scans and chooses, against a real Kubernetes API and a real registry.
+
+use std::time::{Duration, Instant};
+
+use kube::api::DynamicObject;
+use serde_json::{Value, json};
+use tagboat::controller::reflector::{self, ReflectorOptions, Sources};
+use tagboat::controller::{ControllerError, RetryDelays};
+use tagboat::metrics::Metrics;
+use tagboat::objects::cluster::{ClusterObjects, Scope};
+use tagboat::policy::Regression;
+use tagboat::polling::PollingInterval;
+use tagboat::reconcile::automation::source::CrossNamespace;
+use tagboat::reconcile::policy::run::PolicyOptions;
+use tagboat::reconcile::registries::KnownRegistries;
+use tagboat::reconcile::repository::request::ObjectIdentity;
+use tagboat::reconcile::tags::Shelf;
+use tagboat::registry::store::TagStore;
+use tagboat::registry::{Registries, RegistryOptions};
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+
+use super::scene::{Kind, Scene, condition, kstatus};
+use crate::support::registry::Registry;
+
+/// How long anything may take; the machine may be busy.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+const CREATED: &str = "2026-01-02T03:04:05Z";
+
+/// A reflector that runs in this process, with a store in the scene's directory.
+struct Reflector {
+    end: oneshot::Sender<()>,
+    task: JoinHandle<Result<(), ControllerError>>,
+}
+
+impl Reflector {
+    fn start(scene: &Scene, polling: PollingInterval) -> Self {
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let client = scene.cluster.client();
+        let options = ReflectorOptions {
+            scope: Scope { namespace: Some(scene.cluster.namespace().to_owned()), labels: None },
+            retry_delays: RetryDelays {
+                shortest: Duration::from_millis(750),
+                longest: Duration::from_secs(900),
+            },
+            policies: PolicyOptions {
+                cross_namespace: CrossNamespace::Allowed,
+                identity: ObjectIdentity::Off,
+                requeue_dependency: Duration::from_secs(30),
+                regression: Regression::default(),
+                polling,
+            },
+            election: None,
+            notifier: None,
+            instance: "tests".to_owned(),
+            process_id: "0b5f60e2-93d5-4d7c-8a52-3f1de25a70cd".to_owned(),
+        };
+        let registry = KnownRegistries {
+            objects: ClusterObjects::new(client.clone()),
+            registries: Registries::new(RegistryOptions::default()),
+        };
+        let shelf = Shelf::new(TagStore::new(Some(scene.root().join("tags"))));
+        let sources = Sources { registry, shelf };
+        let (end, told) = oneshot::channel();
+        let end_of_test = async move {
+            let _ = told.await;
+        };
+        let task = tokio::spawn(reflector::run(client, options, sources, Metrics::default(), end_of_test));
+        Self { end, task }
+    }
+
+    async fn end(self) {
+        let _ = self.end.send(());
+        self.task.await.unwrap().unwrap();
+    }
+}
+
+/// Waits until an object is as it should be, and gives its status.
+async fn until(scene: &Scene, kind: Kind, name: &str, is: impl Fn(&DynamicObject) -> bool) -> Value {
+    let begin = Instant::now();
+    loop {
+        let object = scene.api(kind).get(name).await.unwrap();
+        if is(&object) {
+            return object.data["status"].clone();
+        }
+        assert!(begin.elapsed() < PATIENCE, "{name} is not as it should be: {:#}", object.data["status"]);
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+async fn chosen(scene: &Scene, policy: &str, image: &Value) -> Value {
+    let is =
+        |object: &DynamicObject| kstatus(object) == "Current" && object.data["status"]["latestRef"] == *image;
+    until(scene, Kind::Policy, policy, is).await
+}
+
+fn ready(status: &Value) -> (String, String) {
+    let ready = condition(status, "Ready").expect("there is Ready");
+    let text = |name: &str| ready[name].as_str().unwrap().to_owned();
+    (text("reason"), text("message"))
+}
+
+fn requested(token: &str) -> Value {
+    json!({"metadata": {"annotations": {"reconcile.fluxcd.io/requestedAt": token}}})
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_image_that_is_pushed_is_in_git_a_moment_after_a_request() {
+    let scene = Scene::new(&["app"]).await;
+    let registry = Registry::start();
+    registry.push("app/web", "1.0.0", CREATED);
+    registry.push("app/web", "1.0.0.sig", CREATED);
+    let image = format!("{}/app/web", registry.address());
+    scene.create(Kind::Repository, "app", &json!({"image": image, "interval": "10m"})).await;
+    let controller = scene.controller().start();
+    let reflector = Reflector::start(&scene, PollingInterval::default());
+
+    let status = chosen(&scene, "app", &json!({"name": image, "tag": "1.0.0"})).await;
+    assert_eq!(status["observedGeneration"], 1);
+    let scanned = until(&scene, Kind::Repository, "app", |object| kstatus(object) == "Current").await;
+    assert_eq!(scanned["canonicalImageName"], json!(image));
+    assert_eq!(scanned["observedExclusionList"], json!(["^.*\\.sig$"]));
+    assert_eq!(scanned["lastScanResult"]["latestTags"], json!(["1.0.0"]));
+    let revision = scanned["lastScanResult"]["revision"].as_str().unwrap();
+    let words = format!("successful scan: found 1 tags with checksum {revision}");
+    assert_eq!(ready(&scanned), ("Succeeded".to_owned(), words));
+
+    registry.push("app/web", "1.1.0", CREATED);
+    let begin = Instant::now();
+    scene.patch(Kind::Repository, "app", &requested("now")).await;
+    scene.lands("app", "1.1.0").await;
+    // A second is what is promised; the machine may be busy.
+    assert!(begin.elapsed() < Duration::from_secs(10), "{:?}", begin.elapsed());
+    let status = chosen(&scene, "app", &json!({"name": image, "tag": "1.1.0"})).await;
+    assert_eq!(status["observedPreviousRef"], json!({"name": image, "tag": "1.0.0"}));
+    let words = format!("Latest image tag for {image} resolved to 1.1.0 (previously {image}:1.0.0)");
+    assert_eq!(ready(&status), ("Succeeded".to_owned(), words));
+    let answered = |object: &DynamicObject| object.data["status"]["lastHandledReconcileAt"] == "now";
+    until(&scene, Kind::Repository, "app", answered).await;
+
+    // What a person leaves out is lower at once.
+    let exclusions = json!({"spec": {"exclusionList": ["^1\\.1"]}});
+    scene.patch(Kind::Repository, "app", &exclusions).await;
+    chosen(&scene, "app", &json!({"name": image, "tag": "1.0.0"})).await;
+    scene.lands("app", "1.0.0").await;
+
+    // Both go as they should.
+    scene.delete(Kind::Policy, "app").await;
+    scene.delete(Kind::Repository, "app").await;
+    for kind in [Kind::Policy, Kind::Repository] {
+        super::scene::eventually("the object is gone", async || {
+            scene.api(kind).get_opt("app").await.unwrap().is_none()
+        })
+        .await;
+    }
+    reflector.end().await;
+    controller.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_cannot_be_done_is_said_in_the_words_of_flux() {
+    let scene = Scene::new(&["app"]).await;
+    let registry = Registry::start();
+    let reflector = Reflector::start(&scene, PollingInterval::default());
+    let is = |reason: &'static str| {
+        move |object: &DynamicObject| {
+            condition(&object.data["status"], "Ready").is_some_and(|ready| ready["reason"] == reason)
+        }
+    };
+    let status = until(&scene, Kind::Policy, "app", is("DependencyNotReady")).await;
+    let words = "failed to get the referred ImageRepository: referenced ImageRepository does not exist: \
+                 ImageRepository.image.toolkit.fluxcd.io \"app\" not found";
+    assert_eq!(ready(&status).1, words);
+
+    let image = format!("{}/nothing", registry.address());
+    scene.create(Kind::Repository, "app", &json!({"image": image, "interval": "10m"})).await;
+    let failed = until(&scene, Kind::Repository, "app", is("ReadOperationFailed")).await;
+    assert!(ready(&failed).1.starts_with("scan failed: GET http://127.0.0.1"), "{failed}");
+    assert_eq!(condition(&failed, "Reconciling").unwrap()["reason"], "ProgressingWithRetry");
+    let waits = |object: &DynamicObject| {
+        condition(&object.data["status"], "Ready")
+            .is_some_and(|ready| ready["message"] == "retrying in 30s error: no tags in database")
+    };
+    until(&scene, Kind::Policy, "app", waits).await;
+
+    let with_tag = json!({"spec": {"image": format!("{image}:1")}});
+    scene.patch(Kind::Repository, "app", &with_tag).await;
+    let stalled = until(&scene, Kind::Repository, "app", is("ImageURLInvalid")).await;
+    let words = format!("image '{image}:1' should not include a tag; remove ':1'");
+    assert_eq!(ready(&stalled).1, words);
+    assert_eq!(condition(&stalled, "Stalled").unwrap()["status"], "True");
+
+    // The repair is followed by itself, and the policy comes along.
+    registry.push("nothing", "2.0.0", CREATED);
+    scene.patch(Kind::Repository, "app", &json!({"spec": {"image": image}})).await;
+    chosen(&scene, "app", &json!({"name": image, "tag": "2.0.0"})).await;
+    let bad = json!({"metadata": {"annotations": {"tagboat.dev/minimum-age": "soon"}}});
+    scene.patch(Kind::Policy, "app", &bad).await;
+    let stalled = until(&scene, Kind::Policy, "app", is("InvalidSettings")).await;
+    assert!(ready(&stalled).1.starts_with("annotation tagboat.dev/minimum-age has the value `soon`"));
+    reflector.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_floating_tag_is_followed_by_its_digest() {
+    let scene = Scene::new(&["app"]).await;
+    let registry = Registry::start();
+    let first = registry.push("web", "2.4", CREATED);
+    let image = format!("{}/web", registry.address());
+    let spec = json!({
+        "policy": {"semver": null, "alphabetical": {}},
+        "digestReflectionPolicy": "Always",
+        "interval": "1h",
+    });
+    let often = json!({"annotations": {"tagboat.dev/poll-interval": "500ms"}});
+    scene.patch(Kind::Policy, "app", &json!({"spec": spec, "metadata": often})).await;
+    scene.create(Kind::Repository, "app", &json!({"image": image, "interval": "1h"})).await;
+    let reflector = Reflector::start(&scene, PollingInterval::default());
+    chosen(&scene, "app", &json!({"name": image, "tag": "2.4", "digest": first})).await;
+    // Nothing is written while it does not move.
+    let version = async || scene.api(Kind::Policy).get("app").await.unwrap().metadata.resource_version;
+    let before = version().await;
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    assert_eq!(version().await, before);
+
+    let second = registry.push("web", "2.4", "2026-02-02T00:00:00Z");
+    assert_ne!(first, second);
+    let moved = json!({"name": image, "tag": "2.4", "digest": second});
+    let status = chosen(&scene, "app", &moved).await;
+    assert_eq!(status["observedPreviousRef"]["digest"], json!(first));
+
+    // A registry that has gone takes nothing away, not even over a restart.
+    drop(registry);
+    let stale = |object: &DynamicObject| condition(&object.data["status"], "Stale").is_some();
+    let status = until(&scene, Kind::Policy, "app", stale).await;
+    assert_eq!(condition(&status, "Stale").unwrap()["reason"], "RegistryUnavailable");
+    assert_eq!((&status["latestRef"], ready(&status).0.as_str()), (&moved, "Succeeded"));
+    reflector.end().await;
+    let reflector = Reflector::start(&scene, PollingInterval::Disabled);
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    let status = scene.api(Kind::Policy).get("app").await.unwrap().data["status"].clone();
+    assert_eq!((&status["latestRef"], ready(&status).0.as_str()), (&moved, "Succeeded"));
+    reflector.end().await;
+}
