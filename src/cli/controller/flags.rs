@@ -99,8 +99,14 @@ pub(super) const FLAGS: &[Flag] = &[
         Both,
         "Watch all namespaces, and not only that of RUNTIME_NAMESPACE",
     ),
-    does("watch-label-selector", Text("SELECTOR"), "", Both, "Carry out only automations with these labels"),
-    does("no-cross-namespace-refs", Switch, "false", Both, "Refuse GitRepositories of other namespaces"),
+    does("watch-label-selector", Text("SELECTOR"), "", Both, "Carry out only objects with these labels"),
+    does(
+        "no-cross-namespace-refs",
+        Switch,
+        "false",
+        Both,
+        "Refuse GitRepositories and ImageRepositories of other namespaces",
+    ),
     does(
         "allow-local-addresses",
         Switch,
