@@ -98,7 +98,7 @@ pub struct MarkerReport {
     pub setter: String,
     /// The policy that the setter names.
     pub policy: PolicyName,
-    /// What the value that it stands on read before; `None` where it stands on none.
+    /// What the value that it stands on read before; `None` where it stands on none, or on one of more than 1,024 bytes.
     pub value: Option<String>,
     /// What became of it.
     pub outcome: MarkerOutcome,

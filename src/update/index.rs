@@ -26,7 +26,7 @@ const CONTENTS: usize = 1_000_000;
 const ID: usize = 20;
 
 /// Longer values are not kept; what stands on one is read again.
-const VALUE_LENGTH: usize = 1024;
+pub(super) const VALUE_LENGTH: usize = 1024;
 
 /// The markers of contents, by the contents' ids, and the directories that have none.
 #[derive(Debug, Default)]

@@ -5,7 +5,7 @@ use memchr::memmem;
 use super::account::{FileError, MarkerReport, NearMiss, Severity, Unparsable};
 use super::edit::FileEdit;
 use super::file::{FileMarker, FileOutcome, Standing, update_file};
-use super::index::MarkerIndex;
+use super::index::{MarkerIndex, VALUE_LENGTH};
 use super::marker::{self, NoMarker, QUOTED_TOKEN};
 use super::result::ResultV2;
 use super::scope::{ScopeError, Skipped, fertile_scope};
@@ -150,9 +150,10 @@ impl UpdatePlan {
             object: found.object,
             setter: found.marker.setter,
             policy: found.marker.policy,
+            // The same whether the index says it or the file.
             value: match found.standing {
-                Standing::Value(value) => Some(value),
-                Standing::Absent | Standing::Nowhere => None,
+                Standing::Value(value) if value.len() <= VALUE_LENGTH => Some(value),
+                Standing::Value(_) | Standing::Absent | Standing::Nowhere => None,
             },
             outcome: found.outcome,
         }));
