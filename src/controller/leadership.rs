@@ -1,5 +1,6 @@
 //! Who of several controllers may write: a Lease, taken and kept as Kubernetes' own controllers do it.
 
+use std::future::pending;
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
@@ -15,6 +16,9 @@ use crate::objects::cluster::{ClusterError, Gate};
 
 /// What the name of a Lease ends in, behind that of Flux's controller: of both, only one writes.
 const SUFFIX: &str = "leader-election";
+
+/// How long giving the Lease back may take.
+const PARTING: Duration = Duration::from_secs(1);
 
 /// How a Lease is taken and kept.
 #[derive(Clone, Debug)]
@@ -43,8 +47,48 @@ pub fn lease_name(controller: &str, labels: Option<&str>) -> String {
     format!("{name}-{digits}")
 }
 
+/// The right to write: won by election, or ours from the beginning where there is none.
+pub(super) struct Leadership {
+    candidate: Option<Candidate>,
+    stop: StopSignal,
+}
+
+impl Leadership {
+    /// Work goes on for as long as `stop` allows it, which is told what becomes of the election.
+    pub(super) fn new(client: Client, election: Option<Election>, stop: StopSignal) -> Self {
+        Self { candidate: election.map(|election| Candidate::new(client, election)), stop }
+    }
+
+    /// Waits until we lead.
+    pub(super) async fn win(&mut self) {
+        if let Some(candidate) = &mut self.candidate {
+            candidate.win(&self.stop).await;
+        }
+    }
+
+    /// Keeps it until that fails, and says why it did.
+    pub(super) async fn keep(&mut self) -> String {
+        match &mut self.candidate {
+            Some(candidate) => words(&candidate.keep(&self.stop).await),
+            None => pending().await,
+        }
+    }
+
+    /// Gives it back, so that another need not wait until it runs out.
+    pub(super) async fn give_back(self) {
+        let Some(mut candidate) = self.candidate else { return };
+        let error = match timeout(PARTING, candidate.give_back()).await {
+            Ok(given) => given.err(),
+            Err(_) => Some(ClusterError::Silent(PARTING)),
+        };
+        if let Some(error) = error {
+            tracing::error!(error = %error, "cannot give the lease back; others take it when it has run out");
+        }
+    }
+}
+
 /// One who stands for election, and what it knows of the Lease.
-pub(super) struct Candidate {
+struct Candidate {
     api: Api<Lease>,
     /// A way of its own, for others must not keep us from renewing.
     gate: Gate,
@@ -55,7 +99,7 @@ pub(super) struct Candidate {
 
 /// Why a try did not make us the leader.
 #[derive(Debug)]
-pub(super) enum Setback {
+enum Setback {
     /// Another is.
     HeldBy(String),
     /// The Lease cannot be read or written.
@@ -63,13 +107,13 @@ pub(super) enum Setback {
 }
 
 impl Candidate {
-    pub(super) fn new(client: Client, election: Election) -> Self {
+    fn new(client: Client, election: Election) -> Self {
         let api = Api::namespaced(client, &election.namespace);
         Self { api, gate: Gate::default(), election, seen: None }
     }
 
     /// Waits until we lead, and lets work go on for as long as that lasts.
-    pub(super) async fn win(&mut self, stop: &StopSignal) {
+    async fn win(&mut self, stop: &StopSignal) {
         let mut said = String::new();
         let place = format!("{}/{}", self.election.namespace, self.election.name);
         tracing::info!(lease = place, "waiting to become the leader");
@@ -98,7 +142,7 @@ impl Candidate {
     }
 
     /// Keeps the Lease until that fails, and says why it did. Work has ended by then, or is just being ended.
-    pub(super) async fn keep(&mut self, stop: &StopSignal) -> Setback {
+    async fn keep(&mut self, stop: &StopSignal) -> Setback {
         let mut renewed = Instant::now();
         loop {
             sleep(self.election.retry_period).await;
@@ -122,7 +166,7 @@ impl Candidate {
     }
 
     /// Gives the Lease back, so that another need not wait until it runs out.
-    pub(super) async fn give_back(&mut self) -> Result<(), ClusterError> {
+    async fn give_back(&mut self) -> Result<(), ClusterError> {
         if !self.election.is_released {
             return Ok(());
         }
@@ -177,7 +221,7 @@ impl Candidate {
 }
 
 /// Why a leader is none any more.
-pub(super) fn words(setback: &Setback) -> String {
+fn words(setback: &Setback) -> String {
     match setback {
         Setback::HeldBy(holder) => format!("{holder} is the leader now"),
         Setback::Trouble(error) => error.to_string(),

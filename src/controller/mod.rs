@@ -17,7 +17,7 @@ mod watches;
 mod work;
 
 use std::collections::BTreeMap;
-use std::future::{Future, pending};
+use std::future::Future;
 use std::path::PathBuf;
 use std::pin::pin;
 use std::sync::Arc;
@@ -27,15 +27,15 @@ use kube::Client;
 use tokio::sync::mpsc::{self, UnboundedReceiver};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
-use tokio::time::{sleep_until, timeout};
+use tokio::time::timeout;
 
 use crate::git::{Keyring, Oversight, Places, StopSignal, Writer, WriterOptions};
 use crate::metrics::Metrics;
 use crate::objects::ObjectName;
-use crate::objects::cluster::{Announcer, ClusterError, ClusterObjects, FIELD_MANAGER, Notifier, Scope};
+use crate::objects::cluster::{Announcer, ClusterObjects, FIELD_MANAGER, Notifier, Scope};
 use crate::reconcile::automation::login::LoginOptions;
 use crate::reconcile::automation::source::CrossNamespace;
-use leadership::Candidate;
+use leadership::Leadership;
 use queue::{DueNow, GATHERING, Queue};
 use shadow::Shadows;
 use watches::Signal;
@@ -144,14 +144,9 @@ pub async fn run(
     watching.spawn(watches::automations(shared.clone(), options.scope.clone()));
     watching.spawn(watches::policies(shared.clone(), options.scope.clone()));
     watching.spawn(watches::git_repositories(shared.clone(), options.scope));
-    let mut candidate = election.map(|election| Candidate::new(client, election));
-    let leads = async {
-        if let Some(candidate) = &mut candidate {
-            candidate.win(&stop).await;
-        }
-    };
+    let mut leadership = Leadership::new(client, election, stop);
     let is_leader = tokio::select! {
-        () = leads => true,
+        () = leadership.win() => true,
         () = &mut end => false,
     };
     let mut lost = None;
@@ -165,12 +160,6 @@ pub async fn run(
             runs: JoinSet::new(),
         };
         // The Lease is kept from the first moment: a cluster may take its time to list its objects.
-        let kept = async {
-            match &mut candidate {
-                Some(candidate) => candidate.keep(&stop).await,
-                None => pending().await,
-            }
-        };
         let work = async {
             shared.objects.complete().await;
             tracing::info!("{}", if options.is_shadow { SHADOWING } else { "carrying out automations" });
@@ -179,7 +168,7 @@ pub async fn run(
         lost = tokio::select! {
             () = work => None,
             () = &mut end => None,
-            setback = kept => Some(leadership::words(&setback)),
+            words = leadership.keep() => Some(words),
         };
         metrics.set_leader(false);
         watching.shutdown().await;
@@ -190,15 +179,7 @@ pub async fn run(
     if let Some(words) = lost {
         return Err(ControllerError::Deposed { words });
     }
-    if let Some(mut candidate) = candidate {
-        let error = match timeout(PARTING, candidate.give_back()).await {
-            Ok(given) => given.err(),
-            Err(_) => Some(ClusterError::Silent(PARTING)),
-        };
-        if let Some(error) = error {
-            tracing::error!(error = %error, "cannot give the lease back; others take it when it has run out");
-        }
-    }
+    leadership.give_back().await;
     tracing::info!("ended");
     Ok(())
 }
@@ -217,14 +198,8 @@ impl Dispatcher {
         loop {
             self.start_due();
             let next = self.queue.next();
-            let due = async {
-                match next {
-                    Some(next) => sleep_until(next.into()).await,
-                    None => pending().await,
-                }
-            };
             tokio::select! {
-                () = due => {}
+                () = queue::until(next) => {}
                 signal = self.inbox.recv() => match signal {
                     Some(signal) => self.take_note(signal),
                     // We hold a sender ourselves.

@@ -1,7 +1,10 @@
 //! Which automation is due when.
 
 use std::collections::HashMap;
+use std::future::pending;
 use std::time::{Duration, Instant};
+
+use tokio::time::sleep_until;
 
 use crate::objects::ObjectName;
 
@@ -146,6 +149,14 @@ impl Queue {
     pub(super) fn next(&self) -> Option<Instant> {
         let waiting = self.entries.values().filter(|entry| !entry.is_running);
         waiting.filter_map(|entry| entry.due).map(|due| due.at).min()
+    }
+}
+
+/// Waits for the moment at which something is due; for ever where nothing is.
+pub(super) async fn until(next: Option<Instant>) {
+    match next {
+        Some(next) => sleep_until(next.into()).await,
+        None => pending().await,
     }
 }
 

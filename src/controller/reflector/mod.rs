@@ -11,7 +11,7 @@ mod repository_pass;
 mod shared;
 mod trigger;
 
-use std::future::{Future, pending};
+use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -24,11 +24,11 @@ use kube::{Api, Client};
 use tagboat_api::{ImagePolicy, ImageRepository};
 use tokio::sync::mpsc::{self, UnboundedReceiver};
 use tokio::task::JoinSet;
-use tokio::time::{sleep_until, timeout};
+use tokio::time::timeout;
 
 use super::ControllerError;
-use super::leadership::{self, Candidate, Election};
-use super::queue::{Queue, RetryDelays};
+use super::leadership::{Election, Leadership};
+use super::queue::{self, Queue, RetryDelays};
 use super::watches::watch;
 use super::work::RunIds;
 use crate::git::StopSignal;
@@ -43,9 +43,6 @@ use shared::{Kind, Shared, Signal};
 
 /// How long runs that are under way at the end may go on.
 const FINISHING: Duration = Duration::from_secs(3);
-
-/// How long giving the Lease back may take.
-const PARTING: Duration = Duration::from_secs(1);
 
 /// How long it takes until it is seen that the cluster serves the kinds by now.
 const LOOK_AGAIN: Duration = Duration::from_secs(30);
@@ -89,7 +86,6 @@ pub async fn run<R: Registry>(
     end: impl Future<Output = ()>,
 ) -> Result<(), ControllerError> {
     let mut end = pin!(end);
-    let stop = StopSignal::default();
     let (signals, inbox) = mpsc::unbounded_channel();
     let objects = ClusterObjects::new(client.clone());
     let shared = Arc::new(Shared {
@@ -115,26 +111,15 @@ pub async fn run<R: Registry>(
     watching.spawn(watch(shared.clone(), scope, shared.policies.clone(), |shared, change| {
         shared.policy_changed(&change);
     }));
-    let mut candidate = options.election.map(|election| Candidate::new(client, election));
-    let leads = async {
-        if let Some(candidate) = &mut candidate {
-            candidate.win(&stop).await;
-        }
-    };
+    let mut leadership = Leadership::new(client, options.election, StopSignal::default());
     let is_leader = tokio::select! {
-        () = leads => true,
+        () = leadership.win() => true,
         () = &mut end => false,
     };
     let mut lost = None;
     if is_leader {
         let mut dispatcher = Dispatcher::new(shared.clone(), inbox, options.retry_delays);
         // The Lease is kept from the first moment: a cluster may take its time to list its objects.
-        let kept = async {
-            match &mut candidate {
-                Some(candidate) => candidate.keep(&stop).await,
-                None => pending().await,
-            }
-        };
         let work = async {
             tokio::join!(shared.repositories.complete(), shared.policies.complete());
             shared.shelf.sweep(|name| shared.repositories.get(name).is_some());
@@ -145,7 +130,7 @@ pub async fn run<R: Registry>(
         lost = tokio::select! {
             () = work => None,
             () = &mut end => None,
-            setback = kept => Some(leadership::words(&setback)),
+            words = leadership.keep() => Some(words),
         };
         watching.shutdown().await;
         dispatcher.finish(lost.is_none()).await;
@@ -154,11 +139,7 @@ pub async fn run<R: Registry>(
     if let Some(words) = lost {
         return Err(ControllerError::Deposed { words });
     }
-    if let Some(mut candidate) = candidate
-        && let Ok(Err(error)) = timeout(PARTING, candidate.give_back()).await
-    {
-        tracing::error!(error = %error, "cannot give the lease back; others take it when it has run out");
-    }
+    leadership.give_back().await;
     Ok(())
 }
 
@@ -274,14 +255,8 @@ impl<R: Registry> Dispatcher<R> {
         loop {
             self.start_due();
             let next = [self.repositories.next(), self.policies.next()].into_iter().flatten().min();
-            let due = async {
-                match next {
-                    Some(next) => sleep_until(next.into()).await,
-                    None => pending().await,
-                }
-            };
             tokio::select! {
-                () = due => {}
+                () = queue::until(next) => {}
                 signal = self.inbox.recv() => match signal {
                     Some(signal) => self.take_note(signal),
                     // We hold a sender ourselves.

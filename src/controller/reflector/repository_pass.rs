@@ -21,13 +21,8 @@ pub(super) async fn carry_out<R: Registry>(shared: Arc<Shared<R>>, name: ObjectN
     let span = span(&shared, &name);
     let mut done = shared.begin(Kind::Repository, name);
     async {
-        match pass(&shared, &mut done).await {
-            Ok(is_success) => shared.measure(&done, is_success),
-            Err(error) => {
-                tracing::error!(error = %error, "cannot write to the object, trying again");
-                shared.measure(&done, false);
-            }
-        }
+        let ended = pass(&shared, &mut done).await;
+        shared.ended(&done, ended);
     }
     .instrument(span)
     .await;

@@ -15,7 +15,9 @@ use crate::controller::queue::Verdict;
 use crate::controller::watches::Watcher;
 use crate::controller::work::RunIds;
 use crate::metrics::{Metrics, ObjectLabels};
-use crate::objects::cluster::{Announcement, Announcer, Cache, ClusterObjects, ObjectWriter, Occurrence};
+use crate::objects::cluster::{
+    Announcement, Announcer, Cache, ClusterError, ClusterObjects, ObjectWriter, Occurrence,
+};
 use crate::objects::{Event, EventType, ObjectName};
 use crate::reconcile::course::Next;
 use crate::reconcile::policy::run::PolicyOptions;
@@ -109,7 +111,11 @@ impl<R> Shared<R> {
     }
 
     /// Takes note of how a pass ended.
-    pub(super) fn measure(&self, done: &Done, is_success: bool) {
+    pub(super) fn ended(&self, done: &Done, ended: Result<bool, ClusterError>) {
+        let is_success = ended.unwrap_or_else(|error| {
+            tracing::error!(error = %error, "cannot write to the object, trying again");
+            false
+        });
         self.metrics.reconciled(&labels(done.kind, &done.name), done.begun.elapsed(), is_success);
     }
 

@@ -103,17 +103,17 @@ impl Front {
             is_over: Arc::default(),
         };
         let (requests, is_over) = (Arc::clone(&front.requests), Arc::clone(&front.is_over));
+        let attendant = Arc::new(Attendant { tls, port, plan, requests, is_over });
         thread::spawn(move || {
             for socket in listener.incoming() {
-                if is_over.load(Ordering::SeqCst) {
+                if attendant.is_over.load(Ordering::SeqCst) {
                     break;
                 }
                 let Ok(socket) = socket else { continue };
-                let (plan, requests, is_over, tls) =
-                    (Arc::clone(&plan), Arc::clone(&requests), Arc::clone(&is_over), tls.clone());
+                let attendant = Arc::clone(&attendant);
                 // A client that goes away in the middle is none of our concern.
                 thread::spawn(move || {
-                    let _ = serve(socket, tls.as_ref(), port, &*plan, &requests, &is_over);
+                    let _ = serve(socket, &attendant);
                 });
             }
         });
@@ -147,16 +147,18 @@ impl Drop for Front {
     }
 }
 
-#[allow(clippy::too_many_arguments, reason = "what a thread is given")]
-fn serve(
-    socket: TcpStream,
-    tls: Option<&Arc<ServerConfig>>,
+/// What whoever serves a client goes by.
+struct Attendant {
+    tls: Option<Arc<ServerConfig>>,
     port: Option<u16>,
-    plan: &Plan,
-    requests: &Mutex<Vec<Request>>,
-    is_over: &AtomicBool,
-) -> std::io::Result<()> {
-    let mut connection = BufReader::new(Stream::new(socket, tls));
+    plan: Arc<Plan>,
+    requests: Arc<Mutex<Vec<Request>>>,
+    is_over: Arc<AtomicBool>,
+}
+
+fn serve(socket: TcpStream, attendant: &Attendant) -> std::io::Result<()> {
+    let Attendant { tls, port, plan, requests, is_over } = attendant;
+    let mut connection = BufReader::new(Stream::new(socket, tls.as_ref()));
     let Some((request, body)) = Request::read(&mut connection)? else { return Ok(()) };
     requests.lock().expect("requests are whole").push(request.clone());
     let reply = plan(&request);
