@@ -17,5 +17,7 @@ RUN apt-get update \
     && apt-get install --yes --no-install-recommends ca-certificates git openssh-client tini \
     && rm -rf /var/lib/apt/lists/*
 COPY --from=build /tagboat/target/release/tagboat /usr/local/bin/tagboat
+# The C library would keep memory apart for each of many threads, of which few ever work at once.
+ENV MALLOC_ARENA_MAX=2
 USER 65534:65534
 ENTRYPOINT ["/usr/bin/tini", "--", "/usr/local/bin/tagboat", "controller"]

@@ -6,6 +6,7 @@ pub mod controller;
 pub mod directory;
 pub mod failing;
 pub mod git;
+pub mod http;
 pub mod lint;
 pub mod message;
 pub mod metrics;

@@ -148,12 +148,14 @@ fn line(
     line.insert("level".to_owned(), json!(level));
     line.insert("ts".to_owned(), json!(format!("{time:.3}")));
     line.insert("msg".to_owned(), fields.remove("message").unwrap_or_else(|| json!("")));
-    if let (Some(namespace), Some(name)) = (reconcile.get("namespace"), reconcile.get("name")) {
+    if let (Some(Value::String(kind)), Some(namespace), Some(name)) =
+        (reconcile.get("kind"), reconcile.get("namespace"), reconcile.get("name"))
+    {
         for (key, value) in [
-            ("controller", json!("imageupdateautomation")),
+            ("controller", json!(kind.to_lowercase())),
             ("controllerGroup", json!(tagboat_api::IMAGE_GROUP)),
-            ("controllerKind", json!("ImageUpdateAutomation")),
-            ("ImageUpdateAutomation", json!({"name": name, "namespace": namespace})),
+            ("controllerKind", json!(kind)),
+            (kind.as_str(), json!({"name": name, "namespace": namespace})),
             ("namespace", namespace.clone()),
             ("name", name.clone()),
             ("reconcileID", reconcile.get("reconcile_id").cloned().unwrap_or_default()),
@@ -209,7 +211,13 @@ mod tests {
     #[test]
     fn a_line_of_a_reconcile_has_the_keys_that_flux_reads() {
         let text = logged(LogEncoding::Json, || {
-            let span = tracing::info_span!("reconcile", namespace = "n", name = "a", reconcile_id = "7");
+            let span = tracing::info_span!(
+                "reconcile",
+                kind = "ImagePolicy",
+                namespace = "n",
+                name = "a",
+                reconcile_id = "7"
+            );
             span.in_scope(|| tracing::error!(error = "GitOperationFailed", "no \"way\"\nin"));
         });
         let mut line: Value = serde_json::from_str(&text).unwrap();
@@ -223,10 +231,10 @@ mod tests {
             "level": "error",
             "ts": null,
             "msg": "no \"way\"\nin",
-            "controller": "imageupdateautomation",
+            "controller": "imagepolicy",
             "controllerGroup": "image.toolkit.fluxcd.io",
-            "controllerKind": "ImageUpdateAutomation",
-            "ImageUpdateAutomation": {"name": "a", "namespace": "n"},
+            "controllerKind": "ImagePolicy",
+            "ImagePolicy": {"name": "a", "namespace": "n"},
             "namespace": "n",
             "name": "a",
             "reconcileID": "7",

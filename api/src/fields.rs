@@ -20,6 +20,8 @@ pub(crate) struct Fields {
     pub(crate) items: Option<Box<Fields>>,
     /// Whether a mapping may have fields that are not named here.
     pub(crate) is_open: bool,
+    /// The texts that a value may be; none: any.
+    pub(crate) choices: Vec<String>,
 }
 
 impl Fields {
@@ -38,15 +40,17 @@ impl Fields {
             values: child(&schema["additionalProperties"]),
             items: child(&schema["items"]),
             is_open: schema["x-kubernetes-preserve-unknown-fields"] == true,
+            choices: texts(&schema["enum"]),
         };
         // A field that may be absent is one of two: what it is, or null.
         for alternatives in ["allOf", "anyOf", "oneOf"] {
             for alternative in schema[alternatives].as_array().into_iter().flatten() {
-                let Self { named, values, items, is_open } = Self::in_schema(alternative);
+                let Self { named, values, items, is_open, choices } = Self::in_schema(alternative);
                 fields.named.extend(named);
                 fields.values = fields.values.or(values);
                 fields.items = fields.items.or(items);
                 fields.is_open |= is_open;
+                fields.choices.extend(choices);
             }
         }
         fields
@@ -61,4 +65,8 @@ impl Fields {
             field.remove(rest);
         }
     }
+}
+
+fn texts(list: &Value) -> Vec<String> {
+    list.as_array().into_iter().flatten().filter_map(|text| text.as_str().map(str::to_owned)).collect()
 }

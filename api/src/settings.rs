@@ -116,6 +116,13 @@ pub struct PolicySettings {
     pub poll_group: PollGroup,
 }
 
+impl PolicySettings {
+    /// Whether annotations name a group of policies, be it one that makes no sense.
+    pub fn name_a_group(annotations: &BTreeMap<String, String>) -> bool {
+        annotations.keys().any(|key| key.strip_prefix(PREFIX) == Some(POLL_GROUP.name))
+    }
+}
+
 /// The settings of an ImageRepository: none so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RepositorySettings {}

@@ -1,7 +1,8 @@
-//! Which fields of a manifest file the schema of its kind does not have.
+//! Which fields of a manifest file the schema of its kind does not have, and which values its enumerations.
 //!
 //! An API server drops or refuses such fields. A manifest file meets no API server, so a misspelled
-//! `polcySelector` would silently select every policy: this module finds it, and names what was probably meant.
+//! `polcySelector` would silently select every policy: this module finds it, and names what was probably meant. So it
+//! is with `digestReflectionPolicy: always`, which would silently take every digest away.
 
 use std::fmt;
 use std::sync::OnceLock;
@@ -27,6 +28,17 @@ pub enum Misfit {
         /// Name of the field beside it that was probably meant.
         nearest: Option<String>,
     },
+    /// A value that is none of those that a field may have.
+    UnknownValue {
+        /// Path of the field.
+        path: String,
+        /// The value as it was written.
+        value: String,
+        /// The values that it may have.
+        choices: Vec<String>,
+        /// The one of them that was probably meant.
+        nearest: Option<String>,
+    },
     /// The metadata, or the manifest as a whole, is no object.
     NotAnObject {
         /// Path of the value; empty for the manifest as a whole.
@@ -40,6 +52,10 @@ impl fmt::Display for Misfit {
             Self::UnknownField { path, nearest: None } => write!(formatter, "unknown field `{path}`"),
             Self::UnknownField { path, nearest: Some(nearest) } => {
                 write!(formatter, "unknown field `{path}`: did you mean `{nearest}`?")
+            }
+            Self::UnknownValue { path, value, choices, nearest } => {
+                write!(formatter, "`{path}` cannot be {value:?}, only {}", choices.join(", "))?;
+                nearest.iter().try_for_each(|nearest| write!(formatter, ": did you mean `{nearest}`?"))
             }
             Self::NotAnObject { path } if path.is_empty() => {
                 formatter.write_str("the manifest is not an object")
@@ -87,7 +103,7 @@ impl KnownFields {
     ///
     /// Gives nothing (`None`) for a kind or version that is none of ours. Keys of maps, such as labels, are free.
     /// Of GitRepository only a part of Flux's schema is known, so none of its fields is ever unknown. Values of a
-    /// wrong type are left to those who read them.
+    /// wrong type are left to those who read them, and so is an empty text, which Go does not tell from an absent field.
     #[must_use]
     pub fn misfits(&self, group: &str, version: &str, kind: &str, manifest: &Value) -> Option<Vec<Misfit>> {
         let index = KINDS.iter().position(|known| known.group == group && known.name == kind)?;
@@ -99,11 +115,11 @@ impl KnownFields {
         if fields.get("metadata").is_some_and(|metadata| !metadata.is_object()) {
             misfits.push(Misfit::NotAnObject { path: "metadata".to_owned() });
         }
-        if group == SOURCE_GROUP {
-            return Some(misfits);
-        }
         let known = of_version.get_or_init(|| KINDS[index].fields(version));
         check_object("", fields, known, &mut misfits);
+        if group == SOURCE_GROUP {
+            misfits.retain(|misfit| !matches!(misfit, Misfit::UnknownField { .. }));
+        }
         if version == DEPRECATED_VERSION {
             misfits.retain(|misfit| !is_still_read(kind, misfit));
         }
@@ -123,6 +139,14 @@ fn check(path: &str, value: &Value, known: &Fields, misfits: &mut Vec<Misfit>) {
             for (index, item) in items.iter().enumerate() {
                 check(&format!("{path}[{index}]"), item, known, misfits);
             }
+        }
+        Value::String(text)
+            if !text.is_empty() && !known.choices.is_empty() && !known.choices.contains(text) =>
+        {
+            let choices = known.choices.clone();
+            let nearest = nearest::nearest(text, choices.iter().map(String::as_str)).map(str::to_owned);
+            let (path, value) = (path.to_owned(), text.clone());
+            misfits.push(Misfit::UnknownValue { path, value, choices, nearest });
         }
         _ => {}
     }
@@ -238,6 +262,46 @@ mod tests {
         let manifest = json!({ "status": { "latestImage": "app:1", "observedPreviousImage": "app:0" } });
         assert!(image("v1beta2", "ImagePolicy", &manifest).is_empty());
         assert_eq!(image("v1", "ImagePolicy", &manifest).len(), 2);
+    }
+
+    #[test]
+    fn a_misspelled_value_of_an_enumeration_is_found() {
+        let spec = |policy: &str| json!({ "spec": { "digestReflectionPolicy": policy } });
+        assert_eq!(
+            image("v1", "ImagePolicy", &spec("always")),
+            [
+                "`spec.digestReflectionPolicy` cannot be \"always\", only Always, IfNotPresent, Never: did you mean `Always`?"
+            ]
+        );
+        for good in ["Always", "IfNotPresent", "Never", ""] {
+            assert!(image("v1", "ImagePolicy", &spec(good)).is_empty(), "{good}");
+        }
+        for (kind, manifest, path) in [
+            (
+                "ImagePolicy",
+                json!({ "policy": { "numerical": { "order": "up" } } }),
+                "spec.policy.numerical.order",
+            ),
+            (
+                "ImagePolicy",
+                json!({ "policy": { "alphabetical": { "order": "ASC" } } }),
+                "spec.policy.alphabetical.order",
+            ),
+            ("ImageRepository", json!({ "provider": "AWS" }), "spec.provider"),
+            ("ImageUpdateAutomation", json!({ "sourceRef": { "kind": "Bucket" } }), "spec.sourceRef.kind"),
+            ("ImageUpdateAutomation", json!({ "update": { "strategy": "setters" } }), "spec.update.strategy"),
+            (
+                "ImageUpdateAutomation",
+                json!({ "git": { "commit": { "signingKey": { "type": "GPG" } } } }),
+                "spec.git.commit.signingKey.type",
+            ),
+        ] {
+            let found = image("v1", kind, &json!({ "spec": manifest }));
+            assert!(found.len() == 1 && found[0].starts_with(&format!("`{path}` cannot be ")), "{found:?}");
+        }
+        let git = json!({ "spec": { "provider": "gitlab", "any": 1 } });
+        let found = KnownFields::default().misfits("source.toolkit.fluxcd.io", "v1", "GitRepository", &git);
+        assert!(found.unwrap()[0].to_string().starts_with("`spec.provider` cannot be \"gitlab\""));
     }
 
     #[test]

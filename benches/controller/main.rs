@@ -1,5 +1,7 @@
 //! Measures the controller's program on a real API server and a real git server; `hack/bench controller` runs it.
 //!
+//! `reflect` measures the half that scans and chooses, with a registry of this process; with `small`, a tenth of it.
+//!
 //! The program is the argument. CPU and memory are those of its process tree, so git counts and the servers do not.
 
 #![cfg(test)]
@@ -10,8 +12,10 @@
     reason = "it has the tests' support, and needs only a part of it"
 )]
 
+mod catalog;
 mod crowd;
 mod process;
+mod reflection;
 #[path = "../../tests/it/controller/scene.rs"]
 mod scene;
 #[path = "../../tests/it/support/mod.rs"]
@@ -32,27 +36,37 @@ const HEAD: &str =
     "| | seconds | CPU s | peak MB | pushes | fetches | listings |\n|---|---|---|---|---|---|---|";
 
 fn main() {
-    let usage = "usage: cargo bench --profile dev --bench controller -- PROGRAM [waves|person|idle]…";
+    let usage =
+        "usage: cargo bench --profile dev --bench controller -- PROGRAM [waves|person|idle|reflect|small]…";
     // Cargo adds a flag of its own.
     let mut arguments = std::env::args().skip(1).filter(|argument| !argument.starts_with('-'));
     let program = PathBuf::from(arguments.next().expect(usage));
     let chosen: Vec<String> = arguments.collect();
-    let wants = |part: &str| chosen.is_empty() || chosen.iter().any(|name| name == part);
+    let is_small = chosen.iter().any(|name| name == "small");
+    let wants = |part: &str| chosen.len() == usize::from(is_small) || chosen.iter().any(|name| name == part);
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     runtime.block_on(async {
-        println!("{HEAD}");
+        if ["waves", "person", "idle"].into_iter().any(wants) {
+            println!("{HEAD}");
+        }
         if wants("waves") {
             for (members, repositories) in [(50, 1), (200, 1), (200, 20)] {
                 wave(&program, members, repositories).await;
             }
         }
         if wants("person") {
-            beside_a_person(&program).await;
+            for members in [20, 50] {
+                beside_a_person(&program, members).await;
+            }
         }
         if wants("idle") {
             for commits in [0, 4] {
                 idle(&program, commits).await;
             }
+        }
+        if wants("reflect") {
+            println!();
+            reflection::measure(&program, if is_small { 10 } else { 1 }).await;
         }
     });
     // The servers that all share are no value of ours; they end with this process.
@@ -61,7 +75,7 @@ fn main() {
 /// Every policy moves at once.
 async fn wave(program: &std::path::Path, members: usize, repositories: usize) {
     let crowd = Crowd::new(members, repositories, "10m").await;
-    let process = Measured::start(program, &crowd).await;
+    let process = Measured::start(program, &crowd.scene).await;
     let row = crowd.row(&process);
     crowd.all_at("1.0.0").await;
     row.print(&format!("{members} automations on {repositories}: from the start until all are Ready"));
@@ -74,9 +88,9 @@ async fn wave(program: &std::path::Path, members: usize, repositories: usize) {
 }
 
 /// The same while a person pushes every 200 ms.
-async fn beside_a_person(program: &std::path::Path) {
-    let crowd = Arc::new(Crowd::new(20, 1, "10m").await);
-    let process = Measured::start(program, &crowd).await;
+async fn beside_a_person(program: &std::path::Path, members: usize) {
+    let crowd = Arc::new(Crowd::new(members, 1, "10m").await);
+    let process = Measured::start(program, &crowd.scene).await;
     crowd.all_at("1.0.0").await;
     let is_over = Arc::new(AtomicBool::new(false));
     let person = spawn({
@@ -95,7 +109,7 @@ async fn beside_a_person(program: &std::path::Path) {
     let row = crowd.row(&process);
     crowd.choose_all("2.0.0").await;
     crowd.all_at("2.0.0").await;
-    row.print("20 automations on 1 beside a person who pushes every 200 ms");
+    row.print(&format!("{members} automations on 1 beside a person who pushes every 200 ms"));
     is_over.store(true, Ordering::Relaxed);
     let made = person.join().unwrap();
     crowd.assert_each_landed_once();
@@ -107,7 +121,7 @@ async fn beside_a_person(program: &std::path::Path) {
 /// A minute in which no policy moves, while somebody pushes so often.
 async fn idle(program: &std::path::Path, commits: u32) {
     let crowd = Crowd::new(200, 1, "1m").await;
-    let process = Measured::start(program, &crowd).await;
+    let process = Measured::start(program, &crowd.scene).await;
     crowd.all_at("1.0.0").await;
     // After one interval all go together.
     tokio::time::sleep(Duration::from_secs(65)).await;

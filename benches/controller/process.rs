@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::crowd::Crowd;
+use crate::scene::Scene;
 
 /// How often the memory is looked at.
 const LOOK: Duration = Duration::from_millis(20);
@@ -24,8 +24,7 @@ pub(crate) struct Measured {
 }
 
 impl Measured {
-    pub(crate) async fn start(program: &Path, crowd: &Crowd) -> Self {
-        let scene = &crowd.scene;
+    pub(crate) async fn start(program: &Path, scene: &Scene) -> Self {
         let temporary = scene.root().join("temporary");
         fs::create_dir_all(&temporary).unwrap();
         let child = Command::new(program)
@@ -34,8 +33,11 @@ impl Measured {
             .env("KUBECONFIG", scene.cluster.kubeconfig(&scene.cluster.token_with_the_roles().await))
             .env("RUNTIME_NAMESPACE", scene.cluster.namespace())
             .env("TMPDIR", temporary)
+            // As in the image.
+            .env("MALLOC_ARENA_MAX", "2")
             .env("NO_PROXY", "127.0.0.1")
             .stdout(Stdio::null())
+            .stderr(fs::File::create(scene.root().join("log")).unwrap())
             .spawn()
             .unwrap();
         let (peak, is_over) = (Arc::<AtomicU64>::default(), Arc::<AtomicBool>::default());
@@ -43,7 +45,7 @@ impl Measured {
             let (id, peak, is_over) = (child.id(), peak.clone(), is_over.clone());
             move || {
                 while !is_over.load(Ordering::Relaxed) {
-                    peak.fetch_max(resident_pages(id) * rustix::param::page_size() as u64, Ordering::Relaxed);
+                    peak.fetch_max(memory(id), Ordering::Relaxed);
                     sleep(LOOK);
                 }
             }
@@ -83,15 +85,20 @@ impl Drop for Measured {
     }
 }
 
-/// The resident memory of a process and all below it.
-fn resident_pages(id: u32) -> u64 {
-    let statm = fs::read_to_string(format!("/proc/{id}/statm")).unwrap_or_default();
-    let own = statm.split_whitespace().nth(1).and_then(|field| field.parse::<u64>().ok()).unwrap_or(0);
+/// The memory of a process and all below it, in bytes: of pages that several hold, each counts its share.
+fn memory(id: u32) -> u64 {
     let tasks = fs::read_dir(format!("/proc/{id}/task")).into_iter().flatten().flatten();
     let children = tasks.filter_map(|task| fs::read_to_string(task.path().join("children")).ok());
     let below: u64 = children
         .flat_map(|text| text.split_whitespace().filter_map(|id| id.parse().ok()).collect::<Vec<u32>>())
-        .map(resident_pages)
+        .map(memory)
         .sum();
-    own + below
+    own_memory(id) + below
+}
+
+/// The memory of one process, in bytes; one that has ended has none.
+fn own_memory(id: u32) -> u64 {
+    let rollup = fs::read_to_string(format!("/proc/{id}/smaps_rollup")).unwrap_or_default();
+    let share = rollup.lines().find_map(|line| line.strip_prefix("Pss:")?.trim().strip_suffix(" kB"));
+    share.and_then(|kilobytes| kilobytes.parse::<u64>().ok()).unwrap_or(0) * 1024
 }

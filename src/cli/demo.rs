@@ -1,6 +1,9 @@
-//! `tagboat demo`: the main job on an embedded sample, from the manifests to a pushed commit.
+//! `tagboat demo`: the main job on an embedded sample, from a pushed image to a pushed commit.
 
+mod pushing;
+mod registry;
 mod sample;
+mod shelf;
 
 use std::path::{Path, PathBuf};
 
@@ -8,17 +11,22 @@ use clap::Args;
 
 use super::Failure;
 use super::diff;
-use super::run::{self, GitLogin, RunArguments};
+use super::registry_login::RegistryLogin;
+use super::run::{self, Ended, GitLogin, RunArguments};
 use super::size::ByteSize;
 use super::terminal::{Palette, print};
 use super::update::OutputFormat;
 use crate::git::Git;
+use crate::policy::Regression;
 use crate::sentence::chain;
+use pushing::push;
+use registry::DemoRegistry;
 
 /// Show the main job on a small sample fleet
 ///
-/// Makes a git repository with a sample in it, carries out an automation on it, shows the report and the commit that
-/// was pushed, and carries it out once more.
+/// Serves a small registry and makes a git repository with a sample in it, pushes a new tag, and shows it travel from
+/// the registry through the policy into a commit. Then a tag that floats moves, and its digest goes the same way. All of
+/// it stays on this machine.
 #[derive(Debug, Args)]
 pub(super) struct DemoArguments {
     /// Where to unpack it: a directory that is empty or does not exist [default: a new temporary one]
@@ -30,45 +38,63 @@ pub(super) fn run(arguments: &DemoArguments) -> Result<(), Failure> {
     // Without git nothing is to be unpacked: a second try would find the directory full.
     Git::in_directory(Path::new(".")).call("version").run().map_err(|error| Failure::new(chain(&error)))?;
     let directory = prepare(arguments.directory.as_deref())?;
-    sample::unpack(&directory)?;
+    let registry = DemoRegistry::start()
+        .map_err(|error| Failure::new(format!("cannot serve a registry on 127.0.0.1: {error}")))?;
+    let address = registry.address();
+    sample::unpack(&directory, &address)?;
+    push(&address, "acme/web", "2.4.1", "web 2.4.1")?;
     print(&format!(
-        "A fleet of YAML files is in a bare git repository, {remote}, that stands for your server's.\n\
-         The objects in {manifests}/, of the kinds that Flux has, say which images it is to have.\n\n\
+        "A registry is at {address}, and a fleet of YAML files in a bare git repository, {remote}.\n\
+         They stand for your servers'. The objects in {manifests}/, of the kinds that Flux has, say which\n\
+         images the fleet is to have. Somebody pushes acme/web:2.4.1 to the registry:\n\n\
          $ cd {directory}\n",
         remote = sample::REMOTE,
         manifests = sample::MANIFESTS,
         directory = directory.display()
     ))?;
-    run_once(&directory)?;
+    run_once(&directory, None)?;
     let remote = Git::in_directory(&directory.join(sample::REMOTE));
-    show(&remote, &["--oneline", "--shortstat", sample::BRANCH])?;
-    show(&remote, &["--format=", "--unified=0", sample::BRANCH, "--", "apps/web"])?;
+    show(&remote, &["--oneline", "--unified=0", sample::BRANCH, "--", "apps/web"])?;
+    push(&address, "acme/shop", "stable", "shop, second build")?;
     print(
-        "\nOnly marked values changed. A second run has nothing to do, and costs one look at the remote:\n\n",
+        "\nOnly marked values changed. Somebody pushes another image as acme/shop:stable, and its digest follows:\n\n",
     )?;
-    run_once(&directory)?;
+    run_once(&directory, Some(&["->", "pushed"]))?;
+    print("\nWhen nothing is new, a run costs a few requests at the registry and one look at git:\n\n")?;
+    run_once(&directory, None)?;
     print(&format!(
-        "\nThe sample stays in {} until you delete it.\nTry it on your own: tagboat run PATH… --dry-run\n",
+        "\nThe sample stays in {} until you delete it; its registry ends now.\n\
+         Try it on your own: tagboat run PATH… --dry-run\n",
         directory.display()
     ))?;
     Ok(())
 }
 
-/// Carries out the sample's automation, as the command line that is shown would in `directory`.
-fn run_once(directory: &Path) -> Result<(), Failure> {
+/// Carries out the sample's automation, as the command line that is shown would in `directory`; of what it prints only
+/// the lines with one of the `words`, if there are some.
+fn run_once(directory: &Path, words: Option<&[&str]>) -> Result<(), Failure> {
     let (manifests, state) = (sample::MANIFESTS, "state");
-    print(&format!("$ tagboat run {manifests} --state {state}\n\n"))?;
-    run::run(&RunArguments {
+    let filter: String = words.iter().copied().flatten().map(|word| format!(" -e '{word}'")).collect();
+    let filter = if filter.is_empty() { filter } else { format!(" | grep{filter}") };
+    print(&format!("$ tagboat run {manifests} --state {state}{filter}\n"))?;
+    let Ended { text, done } = run::carry_out(&RunArguments {
         manifests: vec![directory.join(manifests)],
         automation: None,
         latest: Vec::new(),
         dry_run: false,
         output: OutputFormat::Text,
+        no_scan: false,
         state: Some(directory.join(state)),
         secret: Vec::new(),
         git_login: GitLogin::Secrets,
+        registry_login: RegistryLogin::Secrets,
+        regression_scans: Regression::default().scans,
+        regression_time: Regression::default().time,
         mirror_max_size: ByteSize::DEFAULT_MIRROR,
-    })
+    });
+    let is_shown = |line: &&str| words.is_none_or(|words| words.iter().any(|word| line.contains(word)));
+    let lines: String = text.split_inclusive('\n').filter(is_shown).collect();
+    Failure::after(print(&lines), done)
 }
 
 /// Shows what `git show` says about the remote.

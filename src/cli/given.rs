@@ -49,7 +49,7 @@ pub(super) fn given_images(
                 )));
             }
         };
-        if given.insert(policy.clone(), image).is_some() {
+        if given.insert(policy.clone(), Some(image)).is_some() {
             return Err(Failure::Usage(format!("--latest gives two images for {policy}; keep one")));
         }
     }

@@ -33,6 +33,10 @@ pub(super) struct Outcome {
     pub(super) message: Option<String>,
     /// The selected policies that have an image, by name.
     pub(super) policies: BTreeMap<String, Image>,
+    /// What the selected policies chose from registries; absent where none did.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(default)]
+    pub(super) choices: Vec<PolicyChoice>,
     /// `messageTemplateValues` of the automation; absent where policies alone were given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) values: Option<BTreeMap<String, String>>,
@@ -116,6 +120,27 @@ pub(super) struct Image {
     tag: String,
     /// The digest; empty if there is none.
     digest: String,
+}
+
+/// What a policy chose from its registry.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub(super) struct PolicyChoice {
+    /// The policy, as namespace/name.
+    pub(super) policy: String,
+    /// The ImageRepository that was scanned for it, as namespace/name.
+    pub(super) repository: String,
+    /// The image that counts, as name:tag@digest; absent where there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) latest: Option<String>,
+    /// Which lower image waits to take its place, and until when; absent where none does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) held: Option<String>,
+    /// Why the image may be out of date; absent where it is not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) stale: Option<String>,
+    /// Why the policy chose nothing in this run, so that an earlier image counts; absent where it chose.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) error: Option<String>,
 }
 
 /// What changed in one file.
@@ -250,6 +275,7 @@ impl Outcome {
             outcome: OutcomeKind::Failed,
             message: None,
             policies: BTreeMap::new(),
+            choices: Vec::new(),
             values: None,
             changes: BTreeMap::new(),
             markers: Vec::new(),

@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 
 use clap::ValueEnum;
+use tagboat_api::ImageRepository;
+use tagboat_api::repository::ImageProvider;
 
 use super::Failure;
 use super::terminal::say;
@@ -16,6 +18,13 @@ pub(super) enum RegistryLogin {
     Secrets,
     /// You: the logins that docker or podman keep in your config.json.
     User,
+}
+
+/// A repository that the caller's own login is for: what it says of logins does not count.
+pub(super) fn without_logins(mut repository: ImageRepository) -> ImageRepository {
+    let spec = &mut repository.spec;
+    (spec.secret_ref, spec.service_account_name, spec.provider) = (None, None, ImageProvider::Generic);
+    repository
 }
 
 /// The caller's own login for a repository.

@@ -1,15 +1,19 @@
 //! `tagboat run`: carry out automations on their git repositories, once.
 
+mod images;
 mod inputs;
 mod work;
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, ValueEnum};
+use tagboat_api::GoDuration;
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::Failure;
 use super::outcome::Outcomes;
+use super::registry_login::RegistryLogin;
 use super::size::ByteSize;
 use super::terminal::{Palette, print};
 use super::update::{OutputFormat, to_json};
@@ -17,17 +21,20 @@ use super::warnings::warn_of_idle_images;
 use crate::git::{Oversight, Places, PrivateDirectory, StopSignal, Writer, WriterOptions};
 use crate::metrics::Metrics;
 use crate::reconcile::automation::batch;
+use images::Images;
 use inputs::Inputs;
 use work::Work;
 
-/// Carry out automations on their git repositories, once
+/// Scan registries and carry out automations on their git repositories, once
 ///
-/// Reads ImageUpdateAutomations, GitRepositories, ImagePolicies and Secrets from manifest files, updates the marked
-/// values in each repository without checking it out, and pushes one commit for each automation that has something to
+/// Reads ImageUpdateAutomations, GitRepositories, ImagePolicies, ImageRepositories and Secrets from manifest files. The
+/// ImageRepositories that the automations' policies name are scanned, and the policies choose; where a policy's
+/// ImageRepository is not among the manifests, the image of its status counts. Then the marked values in each git
+/// repository are updated without checking it out, and one commit is pushed for each automation that has something to
 /// change.
 ///
 /// Exit status: 0 done (markers that could not be resolved and files that could not be read are reported), 1 an
-/// automation failed or a manifest could not be read, 2 wrong usage.
+/// automation, a scan, a choice or the look-up of a digest failed or a manifest could not be read, 2 wrong usage.
 #[derive(Debug, Args)]
 #[command(override_usage = "tagboat run <PATH>... [OPTIONS]")]
 pub(super) struct RunArguments {
@@ -39,7 +46,7 @@ pub(super) struct RunArguments {
     #[arg(long, value_name = "[NAMESPACE/]NAME")]
     pub(super) automation: Option<String>,
 
-    /// A policy's latest image, such as web=ghcr.io/org/web:1.2; counts more than its status
+    /// A policy's latest image, such as web=ghcr.io/org/web:1.2; counts more than what it would choose, and than its status
     #[arg(long, value_name = "[NAMESPACE/]NAME=IMAGE")]
     pub(super) latest: Vec<String>,
 
@@ -51,7 +58,11 @@ pub(super) struct RunArguments {
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t = OutputFormat::Text)]
     pub(super) output: OutputFormat,
 
-    /// Where to keep mirrors and the status of each object, so that the next run costs only what is new
+    /// Scan no registry; the images are those that the state has, or else those of the policies' status
+    #[arg(long)]
+    pub(super) no_scan: bool,
+
+    /// Where to keep mirrors, tags and the status of each object, so that the next run costs only what is new
     #[arg(long, value_name = "DIR")]
     pub(super) state: Option<PathBuf>,
 
@@ -62,6 +73,18 @@ pub(super) struct RunArguments {
     /// Who logs in to git servers: the secrets, or your own set-up of git (credential helpers, SSH agent)
     #[arg(long, value_name = "WHO", value_enum, default_value_t = GitLogin::Secrets)]
     pub(super) git_login: GitLogin,
+
+    /// Who logs in to registries: the secrets, or you, with the logins of docker's config.json
+    #[arg(long, value_name = "WHO", value_enum, default_value_t = RegistryLogin::Secrets)]
+    pub(super) registry_login: RegistryLogin,
+
+    /// In how many scans in a row a lower image must be a policy's latest before it counts; takes --state
+    #[arg(long, value_name = "NUMBER", default_value = "3")]
+    pub(super) regression_scans: u32,
+
+    /// For how long that must be so since the first of them
+    #[arg(long, value_name = "DURATION", default_value = "15m", value_parser = duration)]
+    pub(super) regression_time: Duration,
 
     /// The size that the mirror of one repository may have
     #[arg(long, value_name = "SIZE", default_value = "2GiB")]
@@ -77,18 +100,43 @@ pub(super) enum GitLogin {
     User,
 }
 
+fn duration(text: &str) -> Result<Duration, String> {
+    GoDuration::new(text).to_duration().map_err(|error| error.to_string())
+}
+
 pub(super) fn run(arguments: &RunArguments) -> Result<(), Failure> {
-    let inputs = match Inputs::read(arguments) {
-        Err(failure @ Failure::Failed(_)) if arguments.output == OutputFormat::Json => {
-            let nothing = to_json(&Outcomes { automations: Vec::new() });
-            return Failure::after(print(&nothing), Err(failure));
+    let Ended { text, done } = carry_out(arguments);
+    Failure::after(print(&text), done)
+}
+
+/// How a run ended.
+pub(super) struct Ended {
+    /// What is to be printed.
+    pub(super) text: String,
+    /// Whether all went well.
+    pub(super) done: Result<(), Failure>,
+}
+
+/// Carries out what the arguments ask for.
+pub(super) fn carry_out(arguments: &RunArguments) -> Ended {
+    match scan_and_commit(arguments) {
+        Ok(ended) => ended,
+        Err(failure) => {
+            let is_document = arguments.output == OutputFormat::Json && matches!(failure, Failure::Failed(_));
+            let text =
+                if is_document { to_json(&Outcomes { automations: Vec::new() }) } else { String::new() };
+            Ended { text, done: Err(failure) }
         }
-        inputs => inputs?,
-    };
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build();
+    }
+}
+
+fn scan_and_commit(arguments: &RunArguments) -> Result<Ended, Failure> {
+    let mut inputs = Inputs::read(arguments)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Failure::new(format!("cannot begin: {error}")))?;
-    let works = runtime.block_on(async {
-        let stop = StopSignal::default();
+    let given = inputs.options.given.clone();
+    let stop = StopSignal::default();
+    let images = runtime.block_on(async {
         for kind in [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()] {
             let (stop, signal) = (stop.clone(), signal(kind));
             let mut signal = signal.map_err(|error| Failure::new(format!("cannot hear signals: {error}")))?;
@@ -97,11 +145,14 @@ pub(super) fn run(arguments: &RunArguments) -> Result<(), Failure> {
                 stop.give();
             });
         }
-        Ok::<_, Failure>(carry_out(&inputs, arguments.dry_run, &stop).await)
+        let logins = std::mem::take(&mut inputs.registry_logins);
+        images::choose(&inputs.store, &inputs.wanted, logins, &inputs.choice, &stop).await
     })?;
-    warn_of_idle_images(&inputs.options.given, works.len(), |policy| {
-        works.iter().any(|work| work.may_select(policy))
-    });
+    inputs.options.given.extend(images.given());
+    let works = runtime.block_on(commit(&inputs, &images, &stop));
+    // A server's name that is still being looked up keeps nobody waiting.
+    runtime.shutdown_background();
+    warn_of_idle_images(&given, works.len(), |policy| works.iter().any(|work| work.may_select(policy)));
     let palette = Palette::for_output();
     let text = match arguments.output {
         OutputFormat::Text => {
@@ -113,14 +164,16 @@ pub(super) fn run(arguments: &RunArguments) -> Result<(), Failure> {
             to_json(&Outcomes { automations: works.iter().map(|work| &work.outcome).collect() })
         }
     };
+    let is_stale = works.iter().any(|work| work.is_stale);
     let errors = work::errors(works);
-    let done = if errors.is_empty() { Ok(()) } else { Err(Failure::FailedFor(errors)) };
-    Failure::after(print(&text), done)
+    let done = if errors.is_empty() && !is_stale { Ok(()) } else { Err(Failure::FailedFor(errors)) };
+    Ok(Ended { text, done })
 }
 
 /// Runs all automations; those that share a repository and a branch share a transaction.
-async fn carry_out<'i>(inputs: &'i Inputs, is_rehearsal: bool, stop: &StopSignal) -> Vec<Work<'i>> {
+async fn commit<'i>(inputs: &'i Inputs, images: &'i Images, stop: &StopSignal) -> Vec<Work<'i>> {
     PrivateDirectory::sweep();
+    let is_rehearsal = inputs.choice.is_rehearsal;
     let mirrors = inputs.mirrors.path().to_owned();
     let writer = Writer::new(WriterOptions {
         mirrors,
@@ -129,7 +182,7 @@ async fn carry_out<'i>(inputs: &'i Inputs, is_rehearsal: bool, stop: &StopSignal
         places: Places::without_limit(),
     });
     let mut works: Vec<Work<'_>> =
-        inputs.automations.iter().map(|automation| Work::new(automation, inputs, is_rehearsal)).collect();
+        inputs.automations.iter().map(|automation| Work::new(automation, inputs, images)).collect();
     batch::carry_out(works.iter_mut().filter(|work| !work.is_done).collect(), &writer, stop).await;
     writer.finish();
     works

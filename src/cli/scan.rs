@@ -115,7 +115,7 @@ impl ScanArguments {
             Tls::default()
         };
         let way = Way { tls, proxy: ProxyChoice::Environment };
-        Ok(Access { namespace: String::new(), address, credential, way, timeout })
+        Ok(Access { namespace: String::new(), address, login: credential.into(), way, timeout })
     }
 
     fn secret_data(&self) -> Result<BTreeMap<String, Secret>, Failure> {
@@ -154,7 +154,7 @@ impl ScanArguments {
 
 /// Lists tags, and looks at the latest ones.
 async fn scan(access: Access, limit: usize) -> Result<(ScanReport, Vec<String>), Failure> {
-    let registries = Registries::new(RegistryOptions::default());
+    let registries = Registries::new(RegistryOptions::of_this_process());
     let failed = |error: &crate::registry::RegistryError| Failure::new(chain(error));
     let repository = registries.repository(access.clone()).map_err(|error| failed(&error))?;
     let tags = list(&registries, access).await.map_err(|error| failed(&error))?;

@@ -60,3 +60,12 @@ pub(super) fn printable(text: &str) -> String {
         result
     })
 }
+
+/// The most that a column is widened to.
+const WIDEST_COLUMN: usize = 128;
+
+/// The width of a column of a table. A cell that is longer than any column may be stands out, and widens it for no other.
+pub(super) fn column_width<'c>(cells: impl Iterator<Item = &'c str>) -> usize {
+    let widths = cells.map(|cell| cell.chars().count());
+    widths.filter(|width| *width <= WIDEST_COLUMN).max().unwrap_or_default()
+}

@@ -3,12 +3,14 @@
 //! [`watches`] follow automations, policies and git repositories; [`trigger`] says which change concerns whom, [`queue`]
 //! who is due when. What is due together and goes to one repository is [`work`] for one batch; a [`pass`] is the part
 //! that one automation has in it, from the object as it stands to its new status. Between two passes, [`memory`] keeps
-//! what a status does not say. [`reflector`] is the other half: repositories and policies. All of this happens only under a [`leadership`] that is ours; a [`shadow`] of another
-//! controller needs none, for it writes nothing.
+//! what a status does not say. [`reflector`] is the other half: repositories and policies; [`possibility`] says whether
+//! a cluster has what a half needs. All of this happens only under a [`leadership`] that is ours; a [`shadow`] of
+//! another controller needs none, for it writes nothing.
 
 mod leadership;
 mod memory;
 mod pass;
+pub mod possibility;
 mod queue;
 pub mod reflector;
 mod shadow;
@@ -21,7 +23,7 @@ use std::future::Future;
 use std::path::PathBuf;
 use std::pin::pin;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use kube::Client;
 use tokio::sync::mpsc::{self, UnboundedReceiver};
@@ -29,14 +31,14 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use crate::git::{Keyring, Oversight, Places, StopSignal, Writer, WriterOptions};
+use crate::git::{Keyring, Oversight, Places, StopSignal, Writer, WriterOptions, sweep_mirrors};
 use crate::metrics::Metrics;
 use crate::objects::ObjectName;
-use crate::objects::cluster::{Announcer, ClusterObjects, FIELD_MANAGER, Notifier, Scope};
+use crate::objects::cluster::{Announcer, Cache, ClusterObjects, FIELD_MANAGER, Notifier, Scope};
 use crate::reconcile::automation::login::LoginOptions;
 use crate::reconcile::automation::source::CrossNamespace;
 use leadership::Leadership;
-use queue::{DueNow, GATHERING, Queue};
+use queue::{DueNow, Queue};
 use shadow::Shadows;
 use watches::Signal;
 use work::{RunIds, Shared};
@@ -53,6 +55,9 @@ const STOPPING: Duration = Duration::from_secs(3);
 
 /// How long each of the last things may take: mirrors that are still tidied, and giving the Lease back.
 const PARTING: Duration = Duration::from_secs(1);
+
+/// How often mirrors are looked for that nobody uses any more.
+const SWEEPING: Duration = Duration::from_secs(24 * 3600);
 
 /// What is said at the beginning where nothing is written.
 const SHADOWING: &str = "a dry run: looking at automations, writing nothing";
@@ -122,11 +127,13 @@ pub async fn run(
     let (signals, inbox) = mpsc::unbounded_channel();
     let places = Places::limited(options.concurrent);
     let oversight = Oversight { stop: stop.clone(), metrics: metrics.clone() };
+    let mirrors = options.mirrors.clone();
     let writer =
         WriterOptions { mirrors: options.mirrors, is_rehearsal: options.is_shadow, oversight, places };
     let (election, notifier) =
         if options.is_shadow { (None, None) } else { (options.election, options.notifier) };
-    let objects = ClusterObjects::new(client.clone());
+    let mut objects = ClusterObjects::new(client.clone());
+    objects.automations = Cache::referring_by(|automation| Some(trigger::source_of(automation)));
     let shared = Arc::new(Shared {
         announcer: Announcer::new(&objects, notifier, FIELD_MANAGER, options.instance),
         objects,
@@ -141,6 +148,7 @@ pub async fn run(
         signals,
     });
     let mut watching = JoinSet::new();
+    watching.spawn(sweep(mirrors));
     watching.spawn(watches::automations(shared.clone(), options.scope.clone()));
     watching.spawn(watches::policies(shared.clone(), options.scope.clone()));
     watching.spawn(watches::git_repositories(shared.clone(), options.scope));
@@ -184,6 +192,18 @@ pub async fn run(
     Ok(())
 }
 
+/// Removes mirrors that nobody uses any more, now and every day.
+async fn sweep(mirrors: PathBuf) {
+    loop {
+        let mirrors = mirrors.clone();
+        let swept = tokio::task::spawn_blocking(move || sweep_mirrors(&mirrors, SystemTime::now())).await;
+        if let Ok(Err(error)) = swept {
+            tracing::warn!(error = %error, "mirrors that nobody uses cannot be removed");
+        }
+        tokio::time::sleep(SWEEPING).await;
+    }
+}
+
 /// Hands what is due to those who carry it out.
 struct Dispatcher {
     shared: Arc<Shared>,
@@ -192,31 +212,30 @@ struct Dispatcher {
     runs: JoinSet<()>,
 }
 
+/// Those that are due and go to one repository.
+#[derive(Default)]
+struct Group {
+    names: Vec<ObjectName>,
+    /// The longest of the intervals whose end it is, where it is the end of one.
+    interval: Option<Duration>,
+}
+
 impl Dispatcher {
     /// Works until the future is dropped.
     async fn dispatch(&mut self) {
         loop {
             self.start_due();
             let next = self.queue.next();
-            tokio::select! {
-                () = queue::until(next) => {}
-                signal = self.inbox.recv() => match signal {
-                    Some(signal) => self.take_note(signal),
-                    // We hold a sender ourselves.
-                    None => return,
-                },
-            }
-            // Whatever else is there is settled before anything is started.
-            while let Ok(signal) = self.inbox.try_recv() {
-                self.take_note(signal);
-            }
+            // We hold a sender ourselves, so there is always somebody left.
+            let Some(signals) = queue::hear(&mut self.inbox, next).await else { return };
+            signals.into_iter().for_each(|signal| self.take_note(signal));
         }
     }
 
     fn take_note(&mut self, signal: Signal) {
         let now = Instant::now();
         match signal {
-            Signal::Wake(name) => self.queue.wake(name, now + GATHERING),
+            Signal::Wake(name, wait) => self.queue.wake(&name, now + wait),
             Signal::Forget(name) => self.queue.forget(&name),
             Signal::Done(name, verdict) => self.queue.done(&name, verdict, now),
         }
@@ -226,27 +245,22 @@ impl Dispatcher {
     fn start_due(&mut self) {
         while self.runs.try_join_next().is_some() {}
         let now = Instant::now();
-        let mut groups: BTreeMap<ObjectName, Vec<ObjectName>> = BTreeMap::new();
+        let mut groups: BTreeMap<ObjectName, Group> = BTreeMap::new();
         for DueNow { name, interval } in self.queue.take_due(now) {
-            let Some(source) = self.source_of(&name) else {
-                groups.entry(name.clone()).or_default().push(name);
-                continue;
-            };
-            // One listing of the remote does for all that look at it about now.
-            let shared = self.shared.clone();
-            let is_of_source = |name: &ObjectName| shared.source_of(name).as_ref() == Some(&source);
-            let along = self.queue.take_along(now, interval, is_of_source);
+            // One that has gone has no repository, and nobody to go with.
+            let source = self.shared.source_of(&name).unwrap_or_else(|| name.clone());
             let group = groups.entry(source).or_default();
-            group.push(name);
-            group.extend(along.into_iter().map(|due| due.name));
+            group.interval = group.interval.max(interval);
+            group.names.push(name);
         }
-        for names in groups.into_values() {
+        for (source, Group { mut names, interval }) in groups {
+            // One listing of the remote does for all that look at it about now.
+            let others = self.shared.objects.automations.referring_to(&source).into_iter();
+            let others = others.map(|automation| ObjectName::of(automation.as_ref()));
+            let along = self.queue.take_along(now, interval, others);
+            names.extend(along.into_iter().map(|due| due.name));
             self.runs.spawn(work::carry_out(self.shared.clone(), names));
         }
-    }
-
-    fn source_of(&self, name: &ObjectName) -> Option<ObjectName> {
-        self.shared.source_of(name)
     }
 
     /// Lets what is under way come to its end for a while, and ends it then.

@@ -18,19 +18,22 @@ use super::watches::Signal;
 use super::work::Shared;
 use crate::git::CommitTime;
 use crate::git::outcome::Outcome;
-use crate::metrics::{ObjectLabels, RunOutcome};
+use crate::metrics::{self, ObjectLabels, RunOutcome};
 use crate::objects::cluster::{Announcement, ClusterObjects, Occurrence};
 use crate::objects::{Event, EventType, ObjectName, Objects, ObjectsError};
 use crate::reconcile::automation::batch::Job;
 use crate::reconcile::automation::conclusion::Conclusion;
 use crate::reconcile::automation::findings::{Findings, News};
-use crate::reconcile::automation::proposal::UpdateProposal;
+use crate::reconcile::automation::proposal::{Detail, UpdateProposal};
 use crate::reconcile::automation::report::{Next, while_suspended};
 use crate::reconcile::automation::request::GivenImages;
 use crate::reconcile::automation::run::{Run, reported_on};
 use crate::reconcile::automation::shadow::Shadowing;
 use crate::reconcile::automation::transaction::{self, Prepared, TransactionOptions};
 use crate::sentence::chain;
+
+/// The kind as measurements name it.
+const KIND: &str = "ImageUpdateAutomation";
 
 /// A run of an automation that has begun.
 pub(super) struct Pass {
@@ -46,6 +49,7 @@ pub(super) struct Pass {
     look: Look,
     done: Done,
     span: Span,
+    _under_way: metrics::Look,
 }
 
 /// Tells the queue how a pass ended, also where it is dropped before its end.
@@ -66,12 +70,13 @@ impl Drop for Done {
 pub(super) async fn begin(shared: &Arc<Shared>, objects: &ClusterObjects, name: ObjectName) -> Option<Pass> {
     let span = tracing::info_span!(
         "reconcile",
+        kind = KIND,
         namespace = name.namespace,
         name = name.name,
         reconcile_id = shared.run_ids.next(),
     );
     let mut done = Done { name, verdict: Verdict::Wait, signals: shared.signals.clone() };
-    let begun = Instant::now();
+    let (begun, under_way) = (Instant::now(), shared.metrics.begin(KIND));
     let opened = open(shared, &done.name).instrument(span.clone()).await;
     let _entered = span.enter();
     match opened {
@@ -80,7 +85,18 @@ pub(super) async fn begin(shared: &Arc<Shared>, objects: &ClusterObjects, name: 
             done.verdict = Verdict::Retry;
             let Opening { automation, run, previous, begun, look } = *opened;
             let (shared, objects, span) = (shared.clone(), objects.clone(), span.clone());
-            return Some(Pass { shared, objects, automation, run, previous, begun, look, done, span });
+            return Some(Pass {
+                shared,
+                objects,
+                automation,
+                run,
+                previous,
+                begun,
+                look,
+                done,
+                span,
+                _under_way: under_way,
+            });
         }
         Ok(Opened::Rest) => shared.metrics.reconciled(&labels(&done.name), begun.elapsed(), true),
         Ok(Opened::Gone) => shared.forget(&done.name),
@@ -196,7 +212,7 @@ impl Pass {
             login: self.shared.options.login.clone(),
             keyring: self.shared.options.keyring.clone(),
             time: CommitTime::now(),
-            wants_diff: false,
+            detail: Detail::WorthSaying,
             is_forced: self.shared.memory.has_changed(&self.done.name, &self.look),
         };
         let mut prepared = transaction::prepare(objects, &automation, selected, &options).await?;
@@ -240,6 +256,12 @@ impl Pass {
             let is_success = !matches!(conclusion, Conclusion::Failure(_));
             self.shared.metrics.reconciled(&labels, self.elapsed(), is_success);
             return;
+        }
+        if let Conclusion::Stall(stop) = conclusion
+            && stop.message != report.event.message
+        {
+            // As in Flux, the condition and the event keep the words of the failure before.
+            tracing::error!(error = %stop.reason, "{}", stop.message);
         }
         self.announce(&report.event, conclusion, now).await;
         if let (Some(news), Some(findings)) = (report.news, &findings) {
@@ -314,9 +336,9 @@ impl Pass {
 
     async fn record(&self, event: &Event, occurrence: Occurrence, time: Timestamp) {
         let object = reference(&self.automation);
-        let annotations = self.automation.annotations();
+        let (annotations, event) = (self.automation.annotations().clone(), event.clone());
         let announcement = Announcement { object, annotations, event, occurrence, time };
-        if let Err(error) = self.shared.announcer.announce(&announcement).await {
+        if let Err(error) = self.shared.announcer.announce(announcement).await {
             tracing::error!(error = %error, "cannot record the event");
         }
     }
@@ -343,7 +365,7 @@ fn reference(automation: &ImageUpdateAutomation) -> ObjectReference {
 /// An automation as measurements refer to it.
 pub(super) fn labels(name: &ObjectName) -> ObjectLabels {
     let ObjectName { namespace, name } = name.clone();
-    ObjectLabels { kind: "ImageUpdateAutomation", name, namespace }
+    ObjectLabels { kind: KIND, name, namespace }
 }
 
 fn outcome(conclusion: &Conclusion) -> RunOutcome {

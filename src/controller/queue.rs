@@ -1,9 +1,10 @@
-//! Which automation is due when.
+//! Which object is due when.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::future::pending;
 use std::time::{Duration, Instant};
 
+use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::sleep_until;
 
 use crate::objects::ObjectName;
@@ -36,6 +37,8 @@ pub(super) enum Verdict {
 pub(super) struct Queue {
     delays: RetryDelays,
     entries: HashMap<ObjectName, Entry>,
+    /// Those that wait for their time, the next one first.
+    waiting: BTreeSet<(Instant, ObjectName)>,
 }
 
 #[derive(Debug, Default)]
@@ -45,6 +48,13 @@ struct Entry {
     /// Whether it went while it was carried out, so that how that ends says nothing of one that came after it.
     has_gone: bool,
     failures: u32,
+}
+
+impl Entry {
+    /// What it waits for; one that is being carried out waits for nothing.
+    fn awaited(&self) -> Option<Due> {
+        self.due.filter(|_| !self.is_running)
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -64,96 +74,132 @@ pub(super) struct DueNow {
 
 impl Queue {
     pub(super) fn new(delays: RetryDelays) -> Self {
-        Self { delays, entries: HashMap::new() }
+        Self { delays, entries: HashMap::new(), waiting: BTreeSet::new() }
     }
 
     /// Makes an automation due at a time, if it is not due before. One that is being carried out is due once more.
-    pub(super) fn wake(&mut self, name: ObjectName, at: Instant) {
-        let entry = self.entries.entry(name).or_default();
-        if entry.due.is_none_or(|due| at <= due.at) {
-            entry.due = Some(Due { at, interval: None });
-        }
+    pub(super) fn wake(&mut self, name: &ObjectName, at: Instant) {
+        self.change(name, |entry| {
+            if entry.due.is_none_or(|due| at <= due.at) {
+                entry.due = Some(Due { at, interval: None });
+            }
+        });
     }
 
     /// Forgets an automation. A run that is under way ends by itself, and another of the same name waits for that.
     pub(super) fn forget(&mut self, name: &ObjectName) {
-        match self.entries.get_mut(name) {
-            Some(entry) if entry.is_running => {
-                *entry = Entry { is_running: true, has_gone: true, ..Entry::default() };
-            }
-            _ => {
-                self.entries.remove(name);
-            }
-        }
+        self.change(name, |entry| {
+            let is_running = entry.is_running;
+            *entry = Entry { is_running, has_gone: is_running, ..Entry::default() };
+        });
     }
 
     /// Takes those that are due, which count as being carried out from now on.
     pub(super) fn take_due(&mut self, now: Instant) -> Vec<DueNow> {
-        self.take(|_, due| due.at <= now)
+        let due = self.waiting.iter().take_while(|(at, _)| *at <= now);
+        let mut names: Vec<ObjectName> = due.map(|(_, name)| name.clone()).collect();
+        names.sort();
+        names.into_iter().filter_map(|name| self.take(name)).collect()
     }
 
-    /// Takes those along that are `wanted` and due in a moment. If the one that is due now is so by its `interval` alone,
-    /// others of whom that will be true before long come along too: within nine tenths of their interval and of that
-    /// one. So those that have the same way to go end up going together.
+    /// Takes those of `names` along that are due in a moment. If what is due now is so by its `interval` alone, others of
+    /// whom that will be true before long come along too: within nine tenths of their interval and of that one. So those
+    /// that have the same way to go end up going together.
     pub(super) fn take_along(
         &mut self,
         now: Instant,
         interval: Option<Duration>,
-        wanted: impl Fn(&ObjectName) -> bool,
+        names: impl IntoIterator<Item = ObjectName>,
     ) -> Vec<DueNow> {
-        self.take(|name, due| {
+        let is_near = |due: Due| {
             let soon = match (due.interval, interval) {
                 (None, _) => GATHERING,
                 (Some(own), Some(interval)) => own.min(interval).mul_f64(0.9),
                 (Some(_), None) => return false,
             };
-            due.at < now + soon && wanted(name)
-        })
-    }
-
-    fn take(&mut self, is_taken: impl Fn(&ObjectName, &Due) -> bool) -> Vec<DueNow> {
+            due.at < now + soon
+        };
         let mut taken = Vec::new();
-        for (name, entry) in self.entries.iter_mut().filter(|(_, entry)| !entry.is_running) {
-            if let Some(due) = entry.due.take_if(|due| is_taken(name, due)) {
-                entry.is_running = true;
-                taken.push(DueNow { name: name.clone(), interval: due.interval });
+        for name in names {
+            if self.entries.get(&name).and_then(Entry::awaited).is_some_and(is_near) {
+                taken.extend(self.take(name));
             }
         }
-        taken.sort_by(|one, other| one.name.cmp(&other.name));
         taken
+    }
+
+    /// Takes one that waits.
+    fn take(&mut self, name: ObjectName) -> Option<DueNow> {
+        let due = self.change(&name, |entry| {
+            let due = entry.awaited()?;
+            (entry.due, entry.is_running) = (None, true);
+            Some(due)
+        });
+        due.map(|Due { interval, .. }| DueNow { name, interval })
     }
 
     /// Takes note that an automation has been carried out.
     pub(super) fn done(&mut self, name: &ObjectName, verdict: Verdict, now: Instant) {
-        let Some(entry) = self.entries.get_mut(name) else { return };
-        entry.is_running = false;
-        let verdict = if std::mem::take(&mut entry.has_gone) { Verdict::Wait } else { verdict };
-        let due = match verdict {
-            Verdict::After(interval) => Some(Due { at: now + interval, interval: Some(interval) }),
-            Verdict::Retry => {
-                let wait = self.delays.shortest.saturating_mul(2_u32.saturating_pow(entry.failures));
-                Some(Due { at: now + wait.min(self.delays.longest), interval: None })
+        let delays = self.delays;
+        self.change(name, |entry| {
+            if !std::mem::take(&mut entry.is_running) {
+                return;
             }
-            Verdict::Wait => None,
-        };
-        entry.failures = if verdict == Verdict::Retry { entry.failures.saturating_add(1) } else { 0 };
-        // What came in while it was carried out counts if it is the earlier.
-        let is_earlier = |due: &Due| entry.due.is_none_or(|woken| due.at < woken.at);
-        entry.due = due.filter(is_earlier).or(entry.due);
-        if entry.due.is_none() {
-            self.entries.remove(name);
-        }
+            let verdict = if std::mem::take(&mut entry.has_gone) { Verdict::Wait } else { verdict };
+            let due = match verdict {
+                Verdict::After(interval) => Some(Due { at: now + interval, interval: Some(interval) }),
+                Verdict::Retry => {
+                    let wait = delays.shortest.saturating_mul(2_u32.saturating_pow(entry.failures));
+                    Some(Due { at: now + wait.min(delays.longest), interval: None })
+                }
+                Verdict::Wait => None,
+            };
+            entry.failures = if verdict == Verdict::Retry { entry.failures.saturating_add(1) } else { 0 };
+            // What came in while it was carried out counts if it is the earlier.
+            let is_earlier = |due: &Due| entry.due.is_none_or(|woken| due.at < woken.at);
+            entry.due = due.filter(is_earlier).or(entry.due);
+        });
     }
 
     /// When the next one is due.
     pub(super) fn next(&self) -> Option<Instant> {
-        let waiting = self.entries.values().filter(|entry| !entry.is_running);
-        waiting.filter_map(|entry| entry.due).map(|due| due.at).min()
+        self.waiting.first().map(|(at, _)| *at)
+    }
+
+    /// Changes what is known of an automation, and its place among those that wait. Nothing is kept of one that neither
+    /// waits nor is carried out.
+    fn change<T>(&mut self, name: &ObjectName, change: impl FnOnce(&mut Entry) -> T) -> T {
+        let mut entry = self.entries.remove(name).unwrap_or_default();
+        if let Some(due) = entry.awaited() {
+            self.waiting.remove(&(due.at, name.clone()));
+        }
+        let changed = change(&mut entry);
+        if let Some(due) = entry.awaited() {
+            self.waiting.insert((due.at, name.clone()));
+        }
+        if entry.is_running || entry.due.is_some() {
+            self.entries.insert(name.clone(), entry);
+        }
+        changed
     }
 }
 
+/// Waits until something is due or there is word, and gives all word that there is: it is settled before anything is
+/// started. `None` where nobody is left who could say something.
+pub(super) async fn hear<S>(inbox: &mut UnboundedReceiver<S>, next: Option<Instant>) -> Option<Vec<S>> {
+    let mut signals = Vec::new();
+    tokio::select! {
+        () = until(next) => {}
+        signal = inbox.recv() => signals.push(signal?),
+    }
+    while let Ok(signal) = inbox.try_recv() {
+        signals.push(signal);
+    }
+    Some(signals)
+}
+
 /// Waits for the moment at which something is due; for ever where nothing is.
-pub(super) async fn until(next: Option<Instant>) {
+async fn until(next: Option<Instant>) {
     match next {
         Some(next) => sleep_until(next.into()).await,
         None => pending().await,
@@ -183,14 +229,14 @@ mod tests {
     #[test]
     fn one_is_due_at_its_time_and_never_twice_at_once() {
         let (mut queue, start) = (queue(), Instant::now());
-        queue.wake(name("a"), start + seconds(1));
-        queue.wake(name("a"), start + seconds(5));
-        queue.wake(name("b"), start);
+        queue.wake(&name("a"), start + seconds(1));
+        queue.wake(&name("a"), start + seconds(5));
+        queue.wake(&name("b"), start);
         assert_eq!(names(&queue.take_due(start)), ["b"]);
         assert_eq!(queue.next(), Some(start + seconds(1)));
         assert_eq!(names(&queue.take_due(start + seconds(1))), ["a"]);
         // While it is carried out, something changes.
-        queue.wake(name("a"), start + seconds(2));
+        queue.wake(&name("a"), start + seconds(2));
         assert!(queue.take_due(start + seconds(9)).is_empty());
         assert_eq!(queue.next(), None);
         queue.done(&name("a"), Verdict::After(seconds(60)), start + seconds(9));
@@ -210,10 +256,10 @@ mod tests {
     #[test]
     fn one_that_comes_back_while_it_is_carried_out_waits_for_the_end_of_that() {
         let (mut queue, start) = (queue(), Instant::now());
-        queue.wake(name("a"), start);
+        queue.wake(&name("a"), start);
         queue.take_due(start);
         queue.forget(&name("a"));
-        queue.wake(name("a"), start + seconds(1));
+        queue.wake(&name("a"), start + seconds(1));
         assert!(queue.take_due(start + seconds(2)).is_empty());
         // How the run of the one before ends does not put the new one off.
         queue.done(&name("a"), Verdict::Retry, start + seconds(2));
@@ -226,28 +272,28 @@ mod tests {
     fn nothing_is_kept_of_those_who_went_or_wait_for_a_change() {
         let (mut queue, start) = (queue(), Instant::now());
         for (one, has_gone) in [("stalled", false), ("gone", true)] {
-            queue.wake(name(one), start);
+            queue.wake(&name(one), start);
             queue.take_due(start);
             if has_gone {
                 queue.forget(&name(one));
             }
             queue.done(&name(one), if has_gone { Verdict::After(seconds(60)) } else { Verdict::Wait }, start);
         }
-        assert!(queue.entries.is_empty(), "{:?}", queue.entries);
+        assert!(queue.entries.is_empty() && queue.waiting.is_empty(), "{queue:?}");
     }
 
     #[test]
     fn waits_after_failures_double_up_to_the_longest() {
         let (mut queue, start) = (queue(), Instant::now());
         for wait in [1, 2, 4, 8, 10, 10] {
-            queue.wake(name("a"), start);
+            queue.wake(&name("a"), start);
             queue.take_due(start);
             queue.done(&name("a"), Verdict::Retry, start);
             assert_eq!(queue.next(), Some(start + seconds(wait)));
         }
         queue.take_due(start + seconds(10));
         queue.done(&name("a"), Verdict::Wait, start);
-        queue.wake(name("a"), start);
+        queue.wake(&name("a"), start);
         queue.take_due(start);
         queue.done(&name("a"), Verdict::Retry, start);
         assert_eq!(queue.next(), Some(start + seconds(1)));
@@ -260,22 +306,42 @@ mod tests {
         for (one, offset, interval) in
             [("a", 0, 60), ("b", 20, 60), ("c", 50, 60), ("d", 30, 300), ("x", 10, 60), ("late", 56, 60)]
         {
-            queue.wake(name(one), start);
+            queue.wake(&name(one), start);
             queue.take_due(start);
             queue.done(&name(one), Verdict::After(seconds(interval)), start + seconds(offset));
         }
-        queue.wake(name("failed"), start);
+        queue.wake(&name("failed"), start);
         queue.take_due(start);
         queue.done(&name("failed"), Verdict::Retry, start + seconds(60));
         let now = start + seconds(60);
         let due = queue.take_due(now);
         assert_eq!(names(&due), ["a"]);
-        let along = queue.take_along(now, Some(seconds(60)), |name| name.name != "x");
+        let own = || ["a", "b", "c", "changed", "d", "failed", "late", "later"].map(name);
+        let along = queue.take_along(now, Some(seconds(60)), own());
         // One that has only just been carried out is left for the next time.
         assert_eq!(names(&along), ["b", "c"]);
         // What changed a moment later than something else goes with it, and nobody who rests.
-        queue.wake(name("changed"), now + GATHERING / 2);
-        queue.wake(name("later"), now + GATHERING * 2);
-        assert_eq!(names(&queue.take_along(now, None, |_| true)), ["changed"]);
+        queue.wake(&name("changed"), now + GATHERING / 2);
+        queue.wake(&name("later"), now + GATHERING * 2);
+        assert_eq!(names(&queue.take_along(now, None, own())), ["changed"]);
+    }
+
+    #[test]
+    fn however_many_wait_each_is_taken_once_and_in_time() {
+        let (mut queue, start) = (queue(), Instant::now());
+        let all: Vec<ObjectName> = (0..20_000).map(|number| name(&format!("{number:05}"))).collect();
+        for (number, name) in all.iter().enumerate() {
+            queue.wake(name, start + Duration::from_millis(number as u64));
+        }
+        let mut taken = Vec::new();
+        while let Some(next) = queue.next() {
+            let due = queue.take_due(next);
+            assert!(!due.is_empty());
+            for DueNow { name, .. } in due {
+                queue.done(&name, Verdict::Wait, next);
+                taken.push(name);
+            }
+        }
+        assert_eq!(taken, all);
     }
 }

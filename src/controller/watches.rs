@@ -1,36 +1,49 @@
 //! What the watches of the three kinds set in motion.
 
+use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::future::Future;
 use std::sync::Arc;
+use std::time::Duration;
 
 use jiff::Timestamp;
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::core::v1::ObjectReference;
 use kube::core::ObjectMeta;
-use kube::{Client, Resource};
+use kube::{Client, Resource, ResourceExt};
 use serde::de::DeserializeOwned;
-use tagboat_api::{GitRepository, ImagePolicy, ImageUpdateAutomation};
+use tagboat_api::settings::PolicySettings;
+use tagboat_api::{FINALIZER, GitRepository, ImagePolicy, ImageUpdateAutomation};
 use tokio::sync::watch::Receiver;
 
-use super::queue::Verdict;
-use super::trigger::{concerns_itself, concerns_policy, concerns_source, source_of};
+use super::queue::{GATHERING, Verdict};
+use super::trigger::{concerns_itself, concerns_policy, concerns_source};
 use super::work::Shared;
 use crate::objects::cluster::{
-    Announcement, Announcer, Cache, Change, ClusterError, Observation, Occurrence, Scope, follow,
+    Announcement, Announcer, Cache, Change, ClusterError, ObjectWriter, Observation, Occurrence, Scope,
+    follow,
 };
 use crate::objects::{Event, EventType, ObjectName};
 
 /// What the queue is to know.
 #[derive(Debug)]
 pub(super) enum Signal {
-    /// An automation is due.
-    Wake(ObjectName),
+    /// An automation is due after this time.
+    Wake(ObjectName, Duration),
     /// An automation has gone.
     Forget(ObjectName),
     /// An automation has been carried out.
     Done(ObjectName, Verdict),
 }
+
+/// How often our finalizer is tried to be taken off an object that cannot be read.
+const TRIES: u32 = 8;
+
+/// The wait before the second of these tries; it doubles with each.
+const LETTING_GO: Duration = Duration::from_secs(1);
+
+/// How long the images of policies of a group are gathered.
+const GATHERING_A_GROUP: Duration = Duration::from_millis(400);
 
 /// The word for events about objects that cannot be read.
 const UNREADABLE: &str = "InvalidObject";
@@ -46,9 +59,13 @@ pub(super) fn policies(shared: Arc<Shared>, scope: Scope) -> impl Future<Output 
     let cache = shared.objects.policies.clone();
     let scope = Scope { labels: None, ..scope };
     watch(shared, scope, cache, |shared, change: Change<ImagePolicy>| {
+        // A group's policies get their images at the same time, and these belong into one commit.
+        let is_grouped =
+            change.new.as_ref().is_some_and(|policy| PolicySettings::name_a_group(policy.annotations()));
+        let wait = if is_grouped { GATHERING_A_GROUP } else { GATHERING };
         for automation in shared.objects.automations.in_namespace(&change.name.namespace) {
             if concerns_policy(&automation, change.old.as_deref(), change.new.as_deref()) {
-                shared.wake(ObjectName::of(automation.as_ref()));
+                shared.signal(Signal::Wake(ObjectName::of(automation.as_ref()), wait));
             }
         }
     })
@@ -62,10 +79,8 @@ pub(super) fn git_repositories(shared: Arc<Shared>, scope: Scope) -> impl Future
         if !concerns_source(change.old.as_deref(), change.new.as_deref()) {
             return;
         }
-        for automation in shared.objects.automations.all() {
-            if source_of(&automation) == change.name {
-                shared.wake(ObjectName::of(automation.as_ref()));
-            }
+        for automation in shared.objects.automations.referring_to(&change.name) {
+            shared.wake(ObjectName::of(automation.as_ref()));
         }
     })
 }
@@ -92,15 +107,16 @@ pub(super) trait Watcher: Send + Sync + 'static {
     /// Who is told of objects that cannot be understood.
     fn announcer(&self) -> &Announcer;
 
+    /// Who writes to objects of a kind; nobody where they are not ours to write to.
+    fn writer(&self, kind: &str) -> Option<ObjectWriter>;
+
     /// Whether nothing is announced.
     fn is_silent(&self) -> bool {
         false
     }
 
-    /// What tells whether this process is the one that writes, where that is waited for.
-    fn leadership(&self) -> Option<Receiver<bool>> {
-        None
-    }
+    /// What tells whether this process is the one that writes.
+    fn leadership(&self) -> Receiver<bool>;
 }
 
 impl Watcher for Shared {
@@ -112,12 +128,16 @@ impl Watcher for Shared {
         &self.announcer
     }
 
+    fn writer(&self, kind: &str) -> Option<ObjectWriter> {
+        (kind == ImageUpdateAutomation::kind(&())).then(|| self.objects.writer())
+    }
+
     fn is_silent(&self) -> bool {
         self.shadows.is_some()
     }
 
-    fn leadership(&self) -> Option<Receiver<bool>> {
-        Some(self.is_leader.subscribe())
+    fn leadership(&self) -> Receiver<bool> {
+        self.is_leader.subscribe()
     }
 }
 
@@ -139,8 +159,13 @@ pub(super) async fn watch<W, K>(
 {
     let plural = K::plural(&());
     let mut trouble = String::new();
+    // What was said of those that cannot be read: each listing tells of them anew.
+    let mut said: BTreeMap<ObjectName, (Option<String>, String)> = BTreeMap::new();
     follow(shared.client(), &scope, &cache, |observation| match observation {
-        Observation::Changed(change) => changed(&shared, change),
+        Observation::Changed(change) => {
+            said.remove(&change.name);
+            changed(&shared, change);
+        }
         Observation::Complete => {
             if !std::mem::take(&mut trouble).is_empty() {
                 tracing::info!(resource = %plural, "the watch goes on");
@@ -150,7 +175,16 @@ pub(super) async fn watch<W, K>(
             if let Some(change) = change {
                 changed(&shared, change);
             }
-            report_unreadable::<W, K>(&shared, *metadata, &words);
+            let name = ObjectName {
+                namespace: metadata.namespace.clone().unwrap_or_default(),
+                name: metadata.name.clone().unwrap_or_default(),
+            };
+            let fault = (metadata.uid.clone(), words);
+            let is_to_go = metadata.deletion_timestamp.is_some();
+            if is_to_go || said.get(&name) != Some(&fault) {
+                report_unreadable::<W, K>(&shared, *metadata, &fault.1);
+                said.insert(name, fault);
+            }
         }
         Observation::Disturbed(error) => {
             let words = disturbance(&error);
@@ -174,12 +208,20 @@ fn disturbance(error: &ClusterError) -> String {
     }
 }
 
-/// Says of an object that it cannot be read, in the log and by an event.
-fn report_unreadable<W: Watcher, K: Resource<DynamicType = ()>>(
-    shared: &Arc<W>,
-    metadata: ObjectMeta,
-    words: &str,
-) {
+/// Says of an object that it cannot be read, in the log and by an event; one that is to be deleted is let go instead.
+fn report_unreadable<W, K>(shared: &Arc<W>, metadata: ObjectMeta, words: &str)
+where
+    W: Watcher,
+    K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
+        + Clone
+        + DeserializeOwned
+        + Debug
+        + 'static,
+{
+    if metadata.deletion_timestamp.is_some() {
+        tokio::spawn(let_go::<W, K>(shared.clone(), metadata));
+        return;
+    }
     let object = ObjectReference {
         api_version: Some(K::api_version(&()).into_owned()),
         kind: Some(K::kind(&()).into_owned()),
@@ -204,16 +246,51 @@ fn report_unreadable<W: Watcher, K: Resource<DynamicType = ()>>(
     }
     let shared = shared.clone();
     tokio::spawn(async move {
-        // Everybody watches, and only one writes.
-        if let Some(mut leadership) = shared.leadership() {
-            // We hold the sending end ourselves, so the wait ends with its condition.
-            let _ = leadership.wait_for(|is_leader| *is_leader).await;
-        }
-        let (annotations, event) = (&annotations, &event);
+        become_leader(shared.as_ref()).await;
         let (occurrence, time) = (Occurrence::Repeated, Timestamp::now());
         let announcement = Announcement { object, annotations, event, occurrence, time };
-        if let Err(error) = shared.announcer().announce(&announcement).await {
+        if let Err(error) = shared.announcer().announce(announcement).await {
             tracing::error!(error = %error, "cannot record the event");
         }
     });
+}
+
+/// Takes our finalizer off an object that is to be deleted. Nothing else about it need be understood for that.
+async fn let_go<W, K>(shared: Arc<W>, metadata: ObjectMeta)
+where
+    W: Watcher,
+    K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
+        + Clone
+        + DeserializeOwned
+        + Debug
+        + 'static,
+{
+    let is_ours = metadata.finalizers.iter().flatten().any(|finalizer| finalizer == FINALIZER);
+    let Some(writer) = shared.writer(&K::kind(&())).filter(|_| is_ours && !shared.is_silent()) else {
+        return;
+    };
+    become_leader(shared.as_ref()).await;
+    let mut wait = LETTING_GO;
+    for _ in 0..TRIES {
+        match writer.release::<K>(&metadata, FINALIZER).await {
+            // Whoever has changed it has made the watch tell of it again.
+            Err(error) if !error.is_conflict() => {
+                tracing::error!(
+                    namespace = metadata.namespace,
+                    name = metadata.name,
+                    error = %error,
+                    "cannot let go of an object that is to be deleted, trying again"
+                );
+                tokio::time::sleep(wait).await;
+                wait *= 2;
+            }
+            _ => return,
+        }
+    }
+}
+
+/// Waits until this process is the one that writes: everybody watches.
+async fn become_leader<W: Watcher>(shared: &W) {
+    // We hold the sending end ourselves, so the wait ends with its condition.
+    let _ = shared.leadership().wait_for(|is_leader| *is_leader).await;
 }

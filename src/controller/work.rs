@@ -11,6 +11,7 @@ use tokio::sync::watch;
 use super::RunOptions;
 use super::memory::Memory;
 use super::pass;
+use super::queue::GATHERING;
 use super::shadow::Shadows;
 use super::watches::Signal;
 use crate::git::{StopSignal, Writer};
@@ -62,7 +63,7 @@ impl RunIds {
 impl Shared {
     /// Makes an automation due.
     pub(super) fn wake(&self, name: ObjectName) {
-        self.signal(Signal::Wake(name));
+        self.signal(Signal::Wake(name, GATHERING));
     }
 
     pub(super) fn signal(&self, signal: Signal) {

@@ -5,7 +5,6 @@ use serde::{Deserialize, Serialize};
 
 use super::author::Author;
 use super::name::CommitId;
-use super::pack;
 use super::signature::{SigningError, SigningKey};
 use crate::update::FileEdit;
 
@@ -72,6 +71,8 @@ impl CommitError {
 
 /// Makes a commit on top of `parent`, or none where the edits leave the tree as it is.
 ///
+/// It stays in memory until [`super::pack::write`] is called.
+///
 /// # Errors
 ///
 /// When an object is missing, or cannot be written.
@@ -105,9 +106,7 @@ pub(super) fn write_commit(
         let signature = signer.sign(&content, draft.time)?;
         content = encode(&with_signature(&headers, &signature), &draft.message);
     }
-    let commit = repository.odb()?.write(ObjectType::Commit, &content)?;
-    pack::write(repository, &base, commit)?;
-    Ok(Some(commit.into()))
+    Ok(Some(repository.odb()?.write(ObjectType::Commit, &content)?.into()))
 }
 
 /// The parents that a commit states, given as git stores it. Libgit2 leaves out those that the mirror does not have.

@@ -68,6 +68,12 @@ impl Listing {
         Ok(listing)
     }
 
+    /// The listing of a remote of which one branch is known.
+    pub(super) fn of_branch(name: RefName, commit: CommitId) -> Self {
+        let listed = Listed { object: commit, peeled: None };
+        Self { references: BTreeMap::from([(name, listed)]), is_empty: false }
+    }
+
     /// What a reference points at, if it exists.
     pub(super) fn get(&self, name: &RefName) -> Option<Listed> {
         self.references.get(name).copied()

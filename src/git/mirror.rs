@@ -7,10 +7,10 @@
 use std::fs::{self, DirBuilder, File, TryLockError};
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use git2::{Oid, Repository, RepositoryInitOptions};
 
@@ -112,18 +112,22 @@ impl Mirror {
     ) -> Result<Self, MirrorError> {
         let folder = root.join(key.folder());
         let refused = |cause| MirrorError::Refused { folder: folder.clone(), cause };
-        DirBuilder::new().recursive(true).mode(0o700).create(&folder).map_err(refused)?;
-        let lock = File::create(folder.join("lock")).map_err(refused)?;
-        loop {
+        let lock = loop {
+            DirBuilder::new().recursive(true).mode(0o700).create(&folder).map_err(refused)?;
+            let lock = File::create(folder.join(LOCK)).map_err(refused)?;
             match lock.try_lock() {
-                Ok(()) => break,
+                // One that was removed while we waited for it locks nothing.
+                Ok(()) if is_at(&lock, &folder.join(LOCK)) => break lock,
+                Ok(()) => {}
                 Err(TryLockError::WouldBlock) if Instant::now() < deadline && !oversight.stop.is_given() => {
                     std::thread::sleep(PACE);
                 }
                 Err(TryLockError::WouldBlock) => return Err(MirrorError::Held { folder }),
                 Err(TryLockError::Error(cause)) => return Err(refused(cause)),
             }
-        }
+        };
+        // Those that nobody uses are found by it.
+        lock.set_modified(SystemTime::now()).map_err(refused)?;
         remove_left_overs(&folder, &folder.join(REPOSITORY)).map_err(refused)?;
         restore_configuration(&folder.join(REPOSITORY)).map_err(refused)?;
         let (repository, is_new) =
@@ -198,6 +202,15 @@ impl Mirror {
     pub(super) fn peel(&self, object: CommitId) -> Result<CommitId, git2::Error> {
         let object = self.repository.find_object(object.oid(), None)?;
         Ok(object.peel_to_commit()?.id().into())
+    }
+
+    /// The name under which a commit arrives whose id was not known before.
+    pub(super) const ARRIVED: &str = "refs/tagboat/arrived";
+
+    /// The commit that arrived last under that name.
+    pub(super) fn arrived(&self) -> Option<CommitId> {
+        let commit = self.repository.find_reference(Self::ARRIVED).ok()?.peel_to_commit().ok()?;
+        Some(commit.id().into())
     }
 
     /// The name under which a fetched commit is kept.
@@ -293,6 +306,15 @@ enum PackError {
 /// The configuration of every mirror.
 const CONFIGURATION: &[u8] = b"[core]\n\trepositoryformatversion = 0\n\tbare = true\n";
 
+/// The file within a mirror's folder that whoever works on it has locked.
+pub(super) const LOCK: &str = "lock";
+
+/// Whether a file is the one at `place`.
+fn is_at(file: &File, place: &Path) -> bool {
+    let (Ok(own), Ok(there)) = (file.metadata(), fs::metadata(place)) else { return false };
+    (own.dev(), own.ino()) == (there.dev(), there.ino())
+}
+
 /// The repository within a mirror's folder.
 const REPOSITORY: &str = "repository.git";
 
@@ -348,8 +370,10 @@ fn remove_left_overs(folder: &Path, repository: &Path) -> io::Result<()> {
         is_unfinished(name) || (name.len() == 2 && name.iter().all(u8::is_ascii_hexdigit))
     })?;
     remove_from(&repository.join("objects/pack"), &|name| {
-        // With the last, git marks a pack that it has not yet referred to; nothing would ever remove it.
-        is_unfinished(name) || name.starts_with(b".tmp-") || name.ends_with(b".keep")
+        // With the last, git marks a pack that it has not yet referred to; nothing would ever remove it, nor what
+        // libgit2 writes a pack to.
+        let is_of_libgit2 = name.starts_with(b"pack_git2_");
+        is_unfinished(name) || is_of_libgit2 || name.starts_with(b".tmp-") || name.ends_with(b".keep")
     })?;
     let mut directories = vec![repository.join("refs")];
     while let Some(directory) = directories.pop() {

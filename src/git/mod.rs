@@ -42,6 +42,7 @@ mod source;
 mod ssh;
 mod stop;
 mod surroundings;
+mod sweep;
 mod transaction;
 mod tree;
 mod url;
@@ -70,6 +71,7 @@ pub use private::{PrivateDirectory, PrivateError, Swept};
 pub use proxy::Proxy;
 pub use redirect::Redirect;
 pub use remote::{Doing, Remote, RemoteError};
+pub use scrub::Scrubber;
 pub use secret_data::SecretData;
 pub use signature::{
     Fault, FaultyPart, Keyring, OpenPgpFlaw, SigningError, SigningKey, SigningKeyError, SigningKeyKind,
@@ -78,6 +80,7 @@ pub use signature::{
 pub use ssh::SshAlgorithms;
 pub use stop::StopSignal;
 pub use surroundings::Surroundings;
+pub use sweep::sweep_mirrors;
 pub use transaction::{Answer, Failure, Known, Proposal, Proposer};
 pub use tree::GitTree;
 pub use url::{LocalPaths, RemoteUrl, RemoteUrlError, Transport, redact};

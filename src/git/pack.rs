@@ -5,6 +5,8 @@
 
 use git2::{ObjectType, Oid, Repository, Tree};
 
+use super::name::CommitId;
+
 /// Before any other place for objects.
 const FIRST: i32 = 1_000;
 
@@ -14,10 +16,21 @@ pub(super) fn keep_in_memory(repository: &Repository) -> Result<(), git2::Error>
     Ok(())
 }
 
-/// Writes a commit that was made on top of `base`, and of its tree and files what is not there.
-pub(super) fn write(repository: &Repository, base: &Tree<'_>, commit: Oid) -> Result<(), git2::Error> {
-    let mut objects = vec![commit];
-    collect(repository, Some(base), &repository.find_commit(commit)?.tree()?, &mut objects)?;
+/// Writes commits that were made on top of `base`, each on the one before it, and of their trees and files what is not
+/// there.
+pub(super) fn write(
+    repository: &Repository,
+    base: CommitId,
+    commits: &[CommitId],
+) -> Result<(), git2::Error> {
+    let mut objects = Vec::new();
+    let mut before = repository.find_commit(base.oid())?.tree()?;
+    for commit in commits {
+        objects.push(commit.oid());
+        let tree = repository.find_commit(commit.oid())?.tree()?;
+        collect(repository, Some(&before), &tree, &mut objects)?;
+        before = tree;
+    }
     let mut pack = repository.packbuilder()?;
     for object in objects {
         pack.insert_object(object, None)?;

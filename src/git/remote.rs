@@ -192,7 +192,21 @@ impl Remote {
         objects: &[CommitId],
         deadline: Instant,
     ) -> Result<(), RemoteError> {
-        self.fetch_to(mirror, objects, 1, deadline)
+        let refspecs = objects.iter().map(|object| format!("+{object}:{}", Mirror::kept_name(*object)));
+        self.fetch_to(mirror, refspecs.collect(), 1, deadline)
+    }
+
+    /// Fetches the commit that a branch points at, without its history, and gives what a listing of the branch says
+    /// then; nothing where that fails, whatever the reason.
+    pub(super) fn fetch_branch(
+        &self,
+        mirror: &Mirror,
+        branch: &RefName,
+        deadline: Instant,
+    ) -> Option<Listing> {
+        let refspec = format!("+{branch}:{}", Mirror::ARRIVED);
+        self.fetch_to(mirror, vec![refspec], 1, deadline).ok()?;
+        Some(Listing::of_branch(branch.clone(), mirror.arrived()?))
     }
 
     /// Fetches a commit with some of its history.
@@ -207,13 +221,14 @@ impl Remote {
         depth: u32,
         deadline: Instant,
     ) -> Result<(), RemoteError> {
-        self.fetch_to(mirror, &[commit], depth, deadline)
+        let refspec = format!("+{commit}:{}", Mirror::kept_name(commit));
+        self.fetch_to(mirror, vec![refspec], depth, deadline)
     }
 
     fn fetch_to(
         &self,
         mirror: &Mirror,
-        objects: &[CommitId],
+        refspecs: Vec<String>,
         depth: u32,
         deadline: Instant,
     ) -> Result<(), RemoteError> {
@@ -224,7 +239,7 @@ impl Remote {
         let call = call
             .arguments(["--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance", "--"])
             .argument(self.address().to_argument())
-            .arguments(objects.iter().map(|object| format!("+{object}:{}", Mirror::kept_name(*object))))
+            .arguments(refspecs)
             .watch(&mut is_within_limit);
         let too_large = || RemoteError::TooLarge { url: self.address().to_string(), limit: self.size_limit };
         let before = mirror.size();

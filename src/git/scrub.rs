@@ -1,4 +1,4 @@
-//! Keeps secrets out of what git and ssh say.
+//! Keeps secrets out of what git, ssh and servers say.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE, URL_SAFE_NO_PAD};
@@ -13,26 +13,29 @@ const DOTS: &str = "••••";
 /// otherwise make every message unreadable, and so show itself.
 const SHORT: usize = 4;
 
-/// The forms that secrets may take in a text.
+/// The forms that secrets may take in a text, to be replaced by dots there.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Scrubber {
+pub struct Scrubber {
     /// The longest first, so that none hides a part of another.
     forms: Vec<Secret>,
 }
 
 impl Scrubber {
     /// Learns a secret, as it is and as a URL, a header or a file would write it.
-    pub(super) fn learn(&mut self, secret: &[u8]) {
+    pub fn learn(&mut self, secret: &[u8]) {
         let encoded = percent::encode(secret);
         for engine in [STANDARD, STANDARD_NO_PAD, URL_SAFE, URL_SAFE_NO_PAD] {
             self.add(engine.encode(secret).as_bytes());
         }
         self.add(lower_escapes(&encoded).as_bytes());
         self.add(encoded.as_bytes());
+        let json = serde_json::Value::from(String::from_utf8_lossy(secret)).to_string();
+        self.add(&json.as_bytes()[1..json.len() - 1]);
         self.add(secret);
-        // A program that quotes from a file does so by the line.
-        for line in secret.split(|&byte| byte == b'\n').filter(|line| !line.starts_with(b"-----")) {
-            self.add(line.trim_ascii());
+        // A program that quotes from a file does so by the line. A short line of a long secret tells nothing.
+        let lines = secret.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii);
+        for line in lines.filter(|line| line.len() >= SHORT && !line.starts_with(b"-----")) {
+            self.add(line);
         }
     }
 
@@ -46,7 +49,7 @@ impl Scrubber {
     }
 
     /// The text with dots for every secret.
-    pub(super) fn scrub(&self, text: &str) -> String {
+    pub fn scrub(&self, text: &str) -> String {
         let mut pieces = vec![(text.to_owned(), false)];
         for form in &self.forms {
             let form = std::str::from_utf8(form.expose()).expect("forms are made of text");
@@ -126,6 +129,12 @@ mod tests {
     fn the_longest_goes_first() {
         assert_eq!(scrub(&["hunter", "hunter2"], "hunter2 hunter hunter22"), "•••• •••• ••••2");
         assert_eq!(scrub(&["••", "hunter"], "hunter ••"), "•••• ••••");
+    }
+
+    #[test]
+    fn a_secret_is_known_in_json() {
+        assert_eq!(scrub(&["pass\"word\\"], r#"{"got":"pass\"word\\"}"#), "{\"got\":\"••••\"}");
+        assert_eq!(scrub(&["{\n\"key\": \"hunter2\"\n}"], "{\"got\": 1}"), "{\"got\": 1}");
     }
 
     #[test]

@@ -2,7 +2,8 @@
 //!
 //! The remote is listed, what is new is fetched, each proposal is made on the tree that the one before it left, and
 //! the tip goes to the remote on the condition that the branch is as it was listed. Whatever the push says, the next
-//! listing decides what became of it; where somebody else was faster, everything is proposed again on their tip.
+//! listing decides what became of it; where somebody else was faster, their tip is fetched and everything is proposed
+//! again on it.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -25,10 +26,11 @@ use crate::update::{FileTree, MarkerIndex};
 /// How often a proposal is made anew because somebody else pushed meanwhile.
 const TRIES: u32 = 5;
 
-/// The longest wait before the first such try, at least. It doubles with each.
+/// The longest wait before the second such try, at least. It doubles with each.
 ///
-/// Where a try takes longer than this, the wait goes by the try: of many who push at once, only a few should be at it
-/// at any time, or they keep each other from getting through.
+/// The first is made at once: most often one person was faster, once. Where a try takes longer than this, the wait goes
+/// by the try: of many who push at once, only a few should be at it at any time, or they keep each other from getting
+/// through.
 const FIRST_WAIT: Duration = Duration::from_millis(100);
 
 /// No wait is longer, however long the tries take: the mirror is held all the while.
@@ -134,8 +136,10 @@ pub(super) fn transact<P: Proposer>(
             Ended::Mended => {}
             Ended::Overtaken if tries + 1 < TRIES && !options.oversight.stop.is_given() => {
                 options.oversight.metrics.push_retried();
-                let longest = begin.elapsed().max(FIRST_WAIT) * 2_u32.pow(tries);
-                pause(longest.min(LONGEST_WAIT));
+                if tries > 0 {
+                    let longest = begin.elapsed().max(FIRST_WAIT) * 2_u32.pow(tries - 1);
+                    pause(longest.min(LONGEST_WAIT));
+                }
                 tries += 1;
             }
             Ended::Overtaken => {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::future::Future;
+use std::sync::Arc;
 
 use tagboat_api::automation::ImageUpdateAutomationStatus;
 use tagboat_api::{GitRepository, ImagePolicy, ImageUpdateAutomation, Reason};
@@ -27,7 +28,7 @@ pub trait Objects: Sync {
     fn policies(
         &self,
         namespace: &str,
-    ) -> impl Future<Output = Result<Vec<ImagePolicy>, ObjectsError>> + Send;
+    ) -> impl Future<Output = Result<Vec<Arc<ImagePolicy>>, ObjectsError>> + Send;
 
     /// A GitRepository, if it exists.
     ///
@@ -51,8 +52,24 @@ pub trait Objects: Sync {
         name: &str,
     ) -> impl Future<Output = Result<BTreeMap<String, Secret>, ObjectsError>> + Send;
 
+    /// The names of the pull secrets of a service account, in its order.
+    ///
+    /// # Errors
+    ///
+    /// When it does not exist or cannot be read.
+    fn pull_secrets(
+        &self,
+        namespace: &str,
+        account: &str,
+    ) -> impl Future<Output = Result<Vec<String>, ObjectsError>> + Send;
+
     /// What to do where the secret of a key that signs is missing, if that is not plain; it follows a sentence.
     fn advice_for_signing(&self) -> &'static str {
+        ""
+    }
+
+    /// What to do where a secret with logins for registries is missing, if that is not plain; it follows a sentence.
+    fn advice_for_registry(&self) -> &'static str {
         ""
     }
 
@@ -91,6 +108,14 @@ pub enum ObjectsError {
         name: String,
         /// Where to put it, where that is not plain.
         advice: &'static str,
+    },
+    /// There is no such service account.
+    #[error("serviceaccount '{namespace}/{name}' not found")]
+    NoServiceAccount {
+        /// The namespace.
+        namespace: String,
+        /// The name.
+        name: String,
     },
     /// A secret that is given as a directory cannot be read.
     #[error("secret '{namespace}/{name}' cannot be read from {}", directory.display())]

@@ -2,15 +2,16 @@
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
+use std::time::Duration;
 
 use tagboat_api::Reason;
 use tagboat_api::policy::{DigestReflectionPolicy, ImagePolicySpec, TagFilter};
-use tagboat_api::settings::PolicySettings;
+use tagboat_api::settings::{PolicySettings, UnknownAge};
 
 use super::age::Ages;
 use super::filter::{Filter, FilterError};
 use super::rule::{Rank, Rule, RuleError};
-use super::selection::Selection;
+use super::selection::{self, Selection};
 use crate::failing::Failing;
 use crate::reference::TagList;
 
@@ -66,6 +67,25 @@ impl Policy {
             self.check_filter()?;
         }
         Ok(Selection::new(self, tags, ages))
+    }
+
+    /// The tags of a list whose age decides what is chosen, where the policy has a minimum age: first those that would
+    /// spoil the whole contest, then those in the contest, the best first.
+    pub fn contenders<'t>(&self, tags: &'t TagList) -> Vec<&'t str> {
+        if self.minimum_age().is_zero() || self.check_filter().is_err() {
+            return Vec::new();
+        }
+        selection::contenders(self, tags)
+    }
+
+    /// How old a tag must be before it can be chosen.
+    pub fn minimum_age(&self) -> Duration {
+        self.settings.minimum_age.duration()
+    }
+
+    /// What becomes of a tag whose age is not known.
+    pub fn unknown_age(&self) -> UnknownAge {
+        self.settings.unknown_age
     }
 
     /// Whether the policy would rather have `left` than `right`: greater is better.

@@ -138,14 +138,24 @@ impl Regression {
             "{}{LOWER}{current}{WAITS}{}{OF}{}{ROW}{}{TO}{}{UNTIL}{} at the earliest; set the annotation {} of the policy anew \
              to let it count at once",
             pending.tag,
-            pending.scans,
-            self.scans,
+            // Time alone is missing once there are enough of them.
+            pending.scans.min(self.scans.max(1)),
+            self.scans.max(1),
             Second(pending.since),
             Second(pending.last_scan),
             Second(until),
             tagboat_api::RECONCILE_REQUEST_ANNOTATION,
         )
     }
+}
+
+/// What is said of a lower winner where nothing counts how long it has been one.
+pub fn message_without_memory(current: &str, pending: &Pending) -> String {
+    format!(
+        "{}{LOWER}{current}{WAITS}how often in a row and for how long a lower winner is shown takes --state to count; \
+         without it, --latest or a status.latestRef that is no higher lets it count",
+        pending.tag
+    )
 }
 
 /// What waits after a complete scan; the same scan counts once, however often it is looked at.

@@ -12,7 +12,7 @@ use tagboat_go_text::NumberError;
 use tagboat_versions::{Version, VersionError};
 
 use super::Policy;
-use super::age::Ages;
+use super::age::{Ages, Maturity};
 use super::contest::{self, Entrant};
 use super::rule::{Direction, Rank, Rule, Unfit};
 use crate::failing::Failing;
@@ -65,6 +65,8 @@ pub enum Outcome<'t> {
     TooNew {
         /// How old it is, if that is known.
         age: Option<Duration>,
+        /// How long it takes until it is old enough, if that is known.
+        left: Option<Duration>,
     },
 }
 
@@ -90,14 +92,16 @@ impl<'p, 't> Selection<'p, 't> {
         let mut verdicts: Vec<Verdict<'t>> = Vec::with_capacity(tags.len());
         let mut entrants: Vec<(usize, Rank)> = Vec::new();
         for tag in tags.iter() {
-            let (value, judged) = judge(policy, tag, ages);
-            let outcome = judged.map_or_else(
-                |outcome| outcome,
-                |rank| {
+            let (value, judged) = judge(policy, tag);
+            let outcome = match judged {
+                // A number that is none spoils the whole contest; but what is too new is not there yet.
+                Err(outcome @ Outcome::NotANumber(_)) => too_new(policy, tag, ages).unwrap_or(outcome),
+                Err(outcome) => outcome,
+                Ok(rank) => too_new(policy, tag, ages).unwrap_or_else(|| {
                     entrants.push((verdicts.len(), rank));
                     Outcome::Candidate
-                },
-            );
+                }),
+            };
             verdicts.push(Verdict { tag, value, outcome });
         }
         let shadowed = shadows(policy, &verdicts, &entrants);
@@ -137,12 +141,11 @@ impl<'p, 't> Selection<'p, 't> {
 
     /// How long it takes until the next tag that is too new is old enough, if that can be said.
     pub fn matures_in(&self) -> Option<Duration> {
-        let minimum = self.policy.settings.minimum_age.duration();
         let young = self.verdicts.iter().filter_map(|verdict| match verdict.outcome {
-            Outcome::TooNew { age } => age,
+            Outcome::TooNew { left, .. } => left,
             _ => None,
         });
-        young.map(|age| minimum.saturating_sub(age)).min()
+        young.min()
     }
 
     /// Whether the values that the rule looks at may be others than the tags.
@@ -166,8 +169,8 @@ impl<'p, 't> Selection<'p, 't> {
             Outcome::NotANumber(error) => format!("{value:?} is no number: {error}"),
             Outcome::OutOfRange => self.reason_of_range(value),
             Outcome::Excluded => "the annotation tagboat.dev/exclude names it".to_owned(),
-            Outcome::TooNew { age } => {
-                let wanted = Span(self.policy.settings.minimum_age.duration());
+            Outcome::TooNew { age, .. } => {
+                let wanted = Span(self.policy.minimum_age());
                 match age {
                     Some(age) => {
                         format!("it is {} old, and tagboat.dev/minimum-age asks for {wanted}", Span(*age))
@@ -208,12 +211,8 @@ impl<'p, 't> Selection<'p, 't> {
     }
 }
 
-/// What the filter makes of a tag, and whether that takes part in the contest.
-fn judge<'t>(
-    policy: &Policy,
-    tag: &'t str,
-    ages: Ages<'_>,
-) -> (Option<Cow<'t, str>>, Result<Rank, Outcome<'t>>) {
+/// What the filter makes of a tag, and whether that takes part in the contest if it is old enough.
+fn judge<'t>(policy: &Policy, tag: &'t str) -> (Option<Cow<'t, str>>, Result<Rank, Outcome<'t>>) {
     let value = match &policy.filter {
         Some(Ok(filter)) => filter.value(tag),
         _ => Some(Cow::Borrowed(tag)),
@@ -222,26 +221,40 @@ fn judge<'t>(
         return (value, Err(Outcome::Excluded));
     }
     let Some(value) = value else { return (None, Err(Outcome::Filtered)) };
-    let judged = match policy.rule.judge(&value) {
-        Err(Unfit::NotAVersion(error)) => Err(Outcome::NotAVersion(error)),
-        Err(Unfit::OutOfRange) => Err(Outcome::OutOfRange),
-        // A number that is none spoils the whole contest; but what is too new is not there yet.
-        Err(Unfit::NotANumber(error)) => {
-            Err(too_new(policy, tag, ages).unwrap_or(Outcome::NotANumber(error)))
-        }
-        Ok(rank) => too_new(policy, tag, ages).map_or(Ok(rank), Err),
-    };
+    let judged = policy.rule.judge(&value).map_err(|unfit| match unfit {
+        Unfit::NotAVersion(error) => Outcome::NotAVersion(error),
+        Unfit::OutOfRange => Outcome::OutOfRange,
+        Unfit::NotANumber(error) => Outcome::NotANumber(error),
+    });
     (Some(value), judged)
 }
 
 fn too_new<'t>(policy: &Policy, tag: &str, ages: Ages<'_>) -> Option<Outcome<'t>> {
-    let wanted = policy.settings.minimum_age.duration();
+    let wanted = policy.minimum_age();
     if wanted.is_zero() {
         return None;
     }
-    let age = ages.of(tag);
-    let is_old_enough = age.map_or(policy.settings.unknown_age == UnknownAge::Accept, |age| age >= wanted);
-    if is_old_enough { None } else { Some(Outcome::TooNew { age }) }
+    match ages.maturity(tag, wanted) {
+        Maturity::Mature => None,
+        Maturity::Unknown { .. } if policy.unknown_age() == UnknownAge::Accept => None,
+        Maturity::Unknown { left } => Some(Outcome::TooNew { age: None, left }),
+        Maturity::Young { age, left } => Some(Outcome::TooNew { age: Some(age), left: Some(left) }),
+    }
+}
+
+/// The tags whose age decides: those that are no numbers where others are, and those in the contest, the best first. One
+/// that has the same value as another is among them, for it counts where the other is too new.
+pub(super) fn contenders<'t>(policy: &Policy, tags: &'t TagList) -> Vec<&'t str> {
+    let judged: Vec<_> = tags.iter().map(|tag| (tag, judge(policy, tag))).collect();
+    let is_spoiler = |judged: &Result<Rank, Outcome<'_>>| matches!(judged, Err(Outcome::NotANumber(_)));
+    let spoilers = judged.iter().filter(|(_, (_, judged))| is_spoiler(judged)).map(|(tag, _)| *tag);
+    let entrants = judged.iter().enumerate().filter_map(|(place, (_, (value, judged)))| {
+        let rank = judged.as_ref().ok()?.clone();
+        Some(Entrant { place, value: value.as_deref().unwrap_or_default(), rank })
+    });
+    let mut entrants: Vec<Entrant<'_>> = entrants.collect();
+    contest::order(&policy.rule, &mut entrants);
+    spoilers.chain(entrants.iter().map(|entrant| judged[entrant.place].0)).collect()
 }
 
 /// The places of tags whose value a later tag of the list has as well, with that tag: as in Flux the last one counts.

@@ -36,7 +36,11 @@ pub struct Group<S> {
 #[derive(Debug)]
 pub struct Schedule<S, T, W> {
     subscribers: BTreeMap<S, Subscriber<S, T, W>>,
-    targets: BTreeMap<T, Target<W>>,
+    targets: BTreeMap<T, Target<S, W>>,
+    /// Who of a group follows something.
+    groups: BTreeMap<String, BTreeSet<S>>,
+    /// What is due when.
+    agenda: BTreeSet<(Timestamp, T)>,
 }
 
 #[derive(Debug)]
@@ -48,7 +52,8 @@ struct Subscriber<S, T, W> {
 }
 
 #[derive(Debug)]
-struct Target<W> {
+struct Target<S, W> {
+    followers: BTreeSet<S>,
     /// When it is due; nothing while somebody looks.
     due: Option<Timestamp>,
     failures: u32,
@@ -58,7 +63,12 @@ struct Target<W> {
 
 impl<S, T, W> Default for Schedule<S, T, W> {
     fn default() -> Self {
-        Self { subscribers: BTreeMap::new(), targets: BTreeMap::new() }
+        Self {
+            subscribers: BTreeMap::new(),
+            targets: BTreeMap::new(),
+            groups: BTreeMap::new(),
+            agenda: BTreeSet::new(),
+        }
     }
 }
 
@@ -66,34 +76,49 @@ impl<S: Ord + Clone, T: Ord + Clone, W: Clone + PartialEq> Schedule<S, T, W> {
     /// Takes note of what a subscriber follows, and gives those for whom something else is known by that.
     pub fn subscribe(&mut self, subscriber: &S, subscription: Subscription<S, T>, now: Timestamp) -> Vec<S> {
         let Subscription { target, interval, group, seed, is_fresh } = subscription;
-        let before = self.subscribers.remove(subscriber).filter(|before| before.target == target);
-        let mut known = before.map(|before| before.known).unwrap_or_default();
+        let before = self.leave(subscriber);
+        let left = before.as_ref().map(|before| before.target.clone()).filter(|left| *left != target);
+        let mut known =
+            before.filter(|before| before.target == target).map(|before| before.known).unwrap_or_default();
         if is_fresh || known.digest.is_none() {
-            known.digest = seed.clone();
+            known.digest.clone_from(&seed);
         }
+        if let Some(group) = &group {
+            self.groups.entry(group.name.clone()).or_default().insert(subscriber.clone());
+        }
+        let is_grouped = group.is_some();
         let entry = Subscriber { target: target.clone(), interval, group, known };
         self.subscribers.insert(subscriber.clone(), entry);
-        let fresh = if is_fresh { seed } else { None };
-        match (self.targets.get_mut(&target), fresh) {
-            (Some(_), None) => {}
-            (None, None) => {
-                self.targets.insert(target.clone(), Target { due: Some(now), failures: 0, last: None });
+        let is_new = !self.targets.contains_key(&target);
+        let followed = self.targets.entry(target.clone()).or_insert_with(|| Target {
+            followers: BTreeSet::new(),
+            due: None,
+            failures: 0,
+            last: None,
+        });
+        followed.followers.insert(subscriber.clone());
+        let is_looking = !is_new && followed.due.is_none();
+        let mut is_news = is_grouped;
+        if let Some(digest) = seed.filter(|_| is_fresh) {
+            is_news |= !matches!(&followed.last, Some(Ok(last)) if *last == digest);
+            (followed.failures, followed.last) = (0, Some(Ok(digest)));
+            if !is_looking {
+                self.set_due(&target, Some(now.saturating_add(interval).unwrap_or(Timestamp::MAX)));
             }
-            (entry, Some(digest)) => {
-                let is_looking = entry.is_some_and(|entry| entry.due.is_none());
-                let due = (!is_looking).then(|| now.saturating_add(interval).unwrap_or(Timestamp::MAX));
-                self.targets.insert(target.clone(), Target { due, failures: 0, last: Some(Ok(digest)) });
-            }
+        } else if is_new {
+            self.set_due(&target, Some(now));
         }
         self.hasten(&target, now);
-        self.let_go();
-        self.publish(&target)
+        left.iter().for_each(|left| self.let_go(left));
+        // Where the target's digest is what it was, only the new follower does not know it yet.
+        if is_news { self.publish(&target) } else { self.tell([subscriber.clone()].into(), &BTreeMap::new()) }
     }
 
     /// Takes note that a subscriber follows nothing any more.
     pub fn unsubscribe(&mut self, subscriber: &S) {
-        self.subscribers.remove(subscriber);
-        self.let_go();
+        if let Some(before) = self.leave(subscriber) {
+            self.let_go(&before.target);
+        }
     }
 
     /// What is known of the digest that a subscriber follows.
@@ -104,29 +129,41 @@ impl<S: Ord + Clone, T: Ord + Clone, W: Clone + PartialEq> Schedule<S, T, W> {
     /// Makes due what a subscriber follows.
     pub fn hurry(&mut self, subscriber: &S, now: Timestamp) {
         let Some(entry) = self.subscribers.get(subscriber) else { return };
-        if let Some(target) = self.targets.get_mut(&entry.target).filter(|target| target.due.is_some()) {
-            target.due = Some(now);
+        let target = entry.target.clone();
+        if self.targets.get(&target).is_some_and(|target| target.due.is_some()) {
+            self.set_due(&target, Some(now));
         }
     }
 
     /// When the next look is due.
     pub fn next(&self) -> Option<Timestamp> {
-        self.targets.values().filter_map(|target| target.due).min()
+        self.agenda.first().map(|(due, _)| *due)
+    }
+
+    /// When what a subscriber follows is looked at next; nothing while somebody looks.
+    pub fn next_of(&self, subscriber: &S) -> Option<Timestamp> {
+        self.targets.get(&self.subscribers.get(subscriber)?.target)?.due
+    }
+
+    /// How many targets are followed.
+    pub fn count(&self) -> usize {
+        self.targets.len()
+    }
+
+    /// All who follow a target.
+    pub fn followers(&self, target: &T) -> impl Iterator<Item = &S> {
+        self.targets.get(target).into_iter().flat_map(|target| &target.followers)
     }
 
     /// Takes what is due. Of a group all are due together.
     pub fn take_due(&mut self, now: Timestamp) -> Vec<T> {
-        let due: BTreeSet<T> = self
-            .targets
-            .iter()
-            .filter(|(_, entry)| entry.due.is_some_and(|due| due <= now))
-            .map(|(target, _)| target.clone())
-            .collect();
+        let due = self.agenda.iter().take_while(|(due, _)| *due <= now).map(|(_, target)| target.clone());
+        let due: BTreeSet<T> = due.collect();
         let mut taken = due.clone();
-        for group in self.groups_of(&due) {
+        for group in due.iter().flat_map(|target| self.groups_of(target)).collect::<BTreeSet<String>>() {
             taken.extend(self.members(&group).map(|member| member.target.clone()));
         }
-        taken.retain(|target| self.targets.get_mut(target).is_some_and(|entry| entry.due.take().is_some()));
+        taken.retain(|target| self.set_due(target, None).is_some());
         taken.into_iter().collect()
     }
 
@@ -155,13 +192,26 @@ impl<S: Ord + Clone, T: Ord + Clone, W: Clone + PartialEq> Schedule<S, T, W> {
             }
         };
         entry.last = Some(answer.map_err(|failure| failure.why));
-        entry.due = Some(now.saturating_add(wait).unwrap_or(Timestamp::MAX));
+        self.set_due(target, Some(now.saturating_add(wait).unwrap_or(Timestamp::MAX)));
         self.publish(target)
+    }
+
+    /// Sets when a target is due, if it is followed, and gives when it was.
+    fn set_due(&mut self, target: &T, due: Option<Timestamp>) -> Option<Timestamp> {
+        let entry = self.targets.get_mut(target)?;
+        let before = std::mem::replace(&mut entry.due, due);
+        if let Some(before) = before {
+            self.agenda.remove(&(before, target.clone()));
+        }
+        if let Some(due) = due {
+            self.agenda.insert((due, target.clone()));
+        }
+        before
     }
 
     /// The shortest time between two looks that a follower of a target wants.
     fn interval(&self, target: &T) -> Option<Duration> {
-        let followers = self.subscribers.values().filter(|entry| entry.target == *target);
+        let followers = self.followers(target).filter_map(|name| self.subscribers.get(name));
         followers.map(|entry| entry.interval).min()
     }
 
@@ -169,46 +219,67 @@ impl<S: Ord + Clone, T: Ord + Clone, W: Clone + PartialEq> Schedule<S, T, W> {
     fn hasten(&mut self, target: &T, now: Timestamp) {
         let Some(interval) = self.interval(target) else { return };
         let latest = now.saturating_add(waiting::after_success(interval, 1.0)).unwrap_or(Timestamp::MAX);
-        if let Some(entry) = self.targets.get_mut(target)
-            && entry.due.is_some_and(|due| due > latest)
-            && entry.failures == 0
-        {
-            entry.due = Some(latest);
+        let is_too_late =
+            |entry: &Target<S, W>| entry.due.is_some_and(|due| due > latest) && entry.failures == 0;
+        if self.targets.get(target).is_some_and(is_too_late) {
+            self.set_due(target, Some(latest));
         }
     }
 
-    /// Forgets what nobody follows.
-    fn let_go(&mut self) {
-        let followed: BTreeSet<&T> = self.subscribers.values().map(|entry| &entry.target).collect();
-        self.targets.retain(|target, _| followed.contains(target));
+    /// Takes a subscriber away from its target and its group.
+    fn leave(&mut self, subscriber: &S) -> Option<Subscriber<S, T, W>> {
+        let before = self.subscribers.remove(subscriber)?;
+        if let Some(target) = self.targets.get_mut(&before.target) {
+            target.followers.remove(subscriber);
+        }
+        if let Some(group) = &before.group
+            && let Some(members) = self.groups.get_mut(&group.name)
+        {
+            members.remove(subscriber);
+            if members.is_empty() {
+                self.groups.remove(&group.name);
+            }
+        }
+        Some(before)
     }
 
-    /// The names of the groups that follow any of these targets.
-    fn groups_of(&self, targets: &BTreeSet<T>) -> BTreeSet<String> {
-        let followers = self.subscribers.values().filter(|entry| targets.contains(&entry.target));
+    /// Forgets a target, if nobody follows it.
+    fn let_go(&mut self, target: &T) {
+        if self.targets.get(target).is_some_and(|entry| entry.followers.is_empty()) {
+            self.set_due(target, None);
+            self.targets.remove(target);
+        }
+    }
+
+    /// The names of the groups that follow a target.
+    fn groups_of(&self, target: &T) -> BTreeSet<String> {
+        let followers = self.followers(target).filter_map(|name| self.subscribers.get(name));
         followers.filter_map(|entry| Some(entry.group.as_ref()?.name.clone())).collect()
     }
 
-    fn members<'s>(&'s self, group: &'s str) -> impl Iterator<Item = &'s Subscriber<S, T, W>> {
-        self.subscribers
-            .values()
-            .filter(move |entry| entry.group.as_ref().is_some_and(|own| own.name == group))
+    fn members<'s>(&'s self, group: &str) -> impl Iterator<Item = &'s Subscriber<S, T, W>> {
+        let names = self.groups.get(group).into_iter().flatten();
+        names.filter_map(|name| self.subscribers.get(name))
     }
 
     /// Tells the followers of a target, and the groups that they are in, what is known; gives those for whom that is
     /// something else.
     fn publish(&mut self, target: &T) -> Vec<S> {
-        let groups = self.groups_of(&BTreeSet::from([target.clone()]));
+        let groups = self.groups_of(target);
         let states: BTreeMap<&str, GroupState> =
             groups.iter().map(|group| (group.as_str(), self.state(group))).collect();
-        let targets = &self.targets;
+        let members = groups.iter().filter_map(|group| self.groups.get(group)).flatten();
+        let concerned: BTreeSet<S> = self.followers(target).chain(members).cloned().collect();
+        self.tell(concerned, &states)
+    }
+
+    /// Tells subscribers what is known, by where their groups stand.
+    fn tell(&mut self, concerned: BTreeSet<S>, groups: &BTreeMap<&str, GroupState>) -> Vec<S> {
         let mut changed = Vec::new();
-        for (name, entry) in &mut self.subscribers {
-            let group = entry.group.as_ref().and_then(|group| states.get(group.name.as_str()));
-            if entry.target != *target && group.is_none() {
-                continue;
-            }
-            let Some(last) = targets.get(&entry.target).and_then(|target| target.last.as_ref()) else {
+        for name in concerned {
+            let Some(entry) = self.subscribers.get_mut(&name) else { continue };
+            let group = entry.group.as_ref().and_then(|group| groups.get(group.name.as_str()));
+            let Some(last) = self.targets.get(&entry.target).and_then(|target| target.last.as_ref()) else {
                 continue;
             };
             let known = match (last, group) {
@@ -223,7 +294,7 @@ impl<S: Ord + Clone, T: Ord + Clone, W: Clone + PartialEq> Schedule<S, T, W> {
             };
             if known != entry.known {
                 entry.known = known;
-                changed.push(name.clone());
+                changed.push(name);
             }
         }
         changed
@@ -231,19 +302,14 @@ impl<S: Ord + Clone, T: Ord + Clone, W: Clone + PartialEq> Schedule<S, T, W> {
 
     /// Whether all members of a group have an answer, and a good one.
     fn state(&self, group: &str) -> GroupState {
-        let members = || self.members(group);
-        let wanted: BTreeSet<&S> =
-            members().filter_map(|entry| entry.group.as_ref()).flat_map(|group| &group.members).collect();
-        let targets: Vec<&Target<W>> =
-            members().filter_map(|entry| self.targets.get(&entry.target)).collect();
-        let is_everybody_here = wanted.iter().all(|name| {
-            self.subscribers
-                .get(*name)
-                .is_some_and(|entry| entry.group.as_ref().is_some_and(|own| own.name == group))
-        });
-        if targets.iter().any(|target| target.due.is_none()) {
+        let wanted = self.members(group).filter_map(|entry| entry.group.as_ref());
+        let wanted: BTreeSet<&S> = wanted.flat_map(|group| &group.members).collect();
+        let here = self.groups.get(group);
+        let is_everybody_here = wanted.iter().all(|name| here.is_some_and(|here| here.contains(*name)));
+        let targets = || self.members(group).filter_map(|entry| self.targets.get(&entry.target));
+        if targets().any(|target| target.due.is_none()) {
             GroupState::Looking
-        } else if is_everybody_here && targets.iter().all(|target| matches!(target.last, Some(Ok(_)))) {
+        } else if is_everybody_here && targets().all(|target| matches!(target.last, Some(Ok(_)))) {
             GroupState::Complete
         } else {
             GroupState::Incomplete

@@ -10,7 +10,7 @@ use super::tags::{Found, ListFailure, Place, Registry};
 use crate::objects::Objects;
 use crate::reference::Tag;
 use crate::registry::store::StoredTags;
-use crate::registry::{Access, ListOptions, Listed, Registries, RegistryError};
+use crate::registry::{Access, ImageFacts, ListOptions, Listed, Registries, RegistryError};
 use crate::sentence::chain;
 
 /// Registries, and the objects with the logins for them.
@@ -30,6 +30,15 @@ impl<O: Objects + Send + Sync + 'static> KnownRegistries<O> {
         }
         Ok(Access { timeout, ..found.access })
     }
+
+    async fn look(&self, place: &Place, tag: &str) -> Result<Look, LookFailure> {
+        let access = self.access(&place.repository, place.timeout).await.map_err(|error| LookFailure {
+            kind: LookFailureKind::Denied,
+            words: format!("failed to configure authentication options: {}", chain(&error)),
+            retry_after: None,
+        })?;
+        Look::new(access, tag)
+    }
 }
 
 impl<O: Objects + Send + Sync + 'static> Registry for KnownRegistries<O> {
@@ -37,38 +46,85 @@ impl<O: Objects + Send + Sync + 'static> Registry for KnownRegistries<O> {
         let access = self.access(&place.repository, place.timeout).await;
         let access = access.map_err(|error| ListFailure::Login(chain(&error)))?;
         let known = known.and_then(|known| known.etag.as_deref());
-        let options = ListOptions { known, ..ListOptions::default() };
+        let most = self.registries.most_tags();
+        let options = ListOptions { known, most, ..ListOptions::default() };
         match self.registries.list(access, options).await {
             Ok(Listed::Unchanged) => Ok(Found::Unchanged),
             Ok(Listed::Tags(listing)) => Ok(Found::Tags(listing.tags, listing.etag)),
-            Err(error @ (RegistryError::Tls(_) | RegistryError::Proxy { .. })) => {
+            Err(error @ (RegistryError::Tls(_) | RegistryError::Connection(_))) => {
                 Err(ListFailure::Login(chain(&error)))
             }
-            Err(error) => Err(ListFailure::Scan(chain(&error))),
+            Err(error @ RegistryError::Forbidden { .. }) => Err(ListFailure::Forbidden(format!(
+                "the registry of spec.image cannot be used: {}",
+                chain(&error)
+            ))),
+            Err(error) => Err(ListFailure::Scan(kind_of(&error), chain(&error))),
         }
     }
 
     async fn digest(&self, place: &Place, tag: &str) -> Result<String, LookFailure> {
-        let access = self.access(&place.repository, place.timeout).await.map_err(|error| LookFailure {
-            kind: LookFailureKind::Denied,
-            words: format!("failed to configure authentication options: {}", chain(&error)),
-            retry_after: None,
-        })?;
-        let reference = format!("{}:{tag}", place.address);
-        let failure = |error: &RegistryError| LookFailure {
-            kind: kind_of(error),
-            words: format!("failed fetching descriptor for {reference:?}: {}", chain(error)),
-            retry_after: error.retry_after(),
-        };
+        self.look(place, tag).await?.digest(&self.registries).await
+    }
+
+    async fn facts(&self, place: &Place, tag: &str) -> Result<ImageFacts, LookFailure> {
+        self.look(place, tag).await?.facts(&self.registries).await
+    }
+}
+
+/// A look at a tag that is about to be taken.
+#[derive(Clone, Debug)]
+pub struct Look {
+    access: Access,
+    tag: Tag,
+    /// Both as the object names them.
+    reference: String,
+}
+
+impl Look {
+    /// The look that is taken with an access.
+    ///
+    /// # Errors
+    ///
+    /// When there can be no such tag.
+    pub fn new(access: Access, tag: &str) -> Result<Self, LookFailure> {
+        let reference = format!("{}:{tag}", access.address);
         // What cannot be a tag can stand in no registry.
         let tag = Tag::parse(tag).map_err(|error| LookFailure {
             kind: LookFailureKind::Missing,
             words: format!("failed parsing reference {reference:?}: {}", chain(&error)),
             retry_after: None,
         })?;
-        let repository = self.registries.repository(access).map_err(|error| failure(&error))?;
-        let digest = repository.digest(&tag).await.map_err(|error| failure(&error))?;
+        Ok(Self { access, tag, reference })
+    }
+
+    /// The digest of what the tag stands for.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such manifest, or the registry does not say.
+    pub async fn digest(self, registries: &Registries) -> Result<String, LookFailure> {
+        let Self { access, tag, reference } = self;
+        let digest = registries.digest(access, &tag).await.map_err(|error| failure(&reference, &error))?;
         Ok(digest.to_string())
+    }
+
+    /// The same, and when the image was made.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such image, or the registry does not say.
+    pub async fn facts(self, registries: &Registries) -> Result<ImageFacts, LookFailure> {
+        let Self { access, tag, reference } = self;
+        let repository = registries.repository(access).map_err(|error| failure(&reference, &error))?;
+        repository.facts(&tag).await.map_err(|error| failure(&reference, &error))
+    }
+}
+
+fn failure(reference: &str, error: &RegistryError) -> LookFailure {
+    LookFailure {
+        kind: kind_of(error),
+        words: format!("failed fetching descriptor for {reference:?}: {}", chain(error)),
+        retry_after: error.retry_after(),
     }
 }
 
@@ -78,9 +134,13 @@ fn kind_of(error: &RegistryError) -> LookFailureKind {
         RegistryError::Refused { refusal, .. } if matches!(refusal.status, 401 | 403) => {
             LookFailureKind::Denied
         }
-        RegistryError::Tls(_) | RegistryError::Proxy { .. } | RegistryError::Realm { .. } => {
-            LookFailureKind::Denied
-        }
+        RegistryError::Barred(cause) if !cause.is_not_found() => kind_of(cause),
+        RegistryError::Tls(_)
+        | RegistryError::Connection(_)
+        | RegistryError::Login(_)
+        | RegistryError::Realm { .. }
+        | RegistryError::Forbidden { .. }
+        | RegistryError::LeadsAstray { .. } => LookFailureKind::Denied,
         _ => LookFailureKind::Unavailable,
     }
 }

@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use tagboat_api::ImageRepository;
 
-use super::policy::digest::LookFailure;
+use super::policy::digest::{LookFailure, LookFailureKind};
 use crate::objects::ObjectName;
 use crate::reference::{RepositoryAddress, TagList};
+use crate::registry::ImageFacts;
 use crate::registry::store::{Scan, StoreKey, StoredTags, TagStore};
 use crate::sentence::chain;
 
@@ -31,6 +32,14 @@ pub trait Registry: Send + Sync + 'static {
     ///
     /// When there is no such manifest, or the registry does not say.
     fn digest(&self, place: &Place, tag: &str) -> impl Future<Output = Result<String, LookFailure>> + Send;
+
+    /// The digest of what a tag stands for now, and when that image was made.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such image, or the registry does not say.
+    fn facts(&self, place: &Place, tag: &str)
+    -> impl Future<Output = Result<ImageFacts, LookFailure>> + Send;
 }
 
 /// A repository as one object reaches it.
@@ -58,8 +67,10 @@ pub enum Found {
 pub enum ListFailure {
     /// What is needed to log in cannot be put together.
     Login(String),
+    /// The registry is where no object may lead.
+    Forbidden(String),
     /// The registry could not be read.
-    Scan(String),
+    Scan(LookFailureKind, String),
 }
 
 /// What was found, for as long as it is needed: the store, as reconciles use it.
@@ -91,6 +102,16 @@ impl Shelf {
     /// A sentence, when it cannot be kept; what was there before stays.
     pub fn keep(&self, object: &ObjectName, scan: Scan) -> Result<Arc<StoredTags>, String> {
         self.0.keep(&key(object), scan).map_err(|error| chain(&error))
+    }
+
+    /// Keeps what was learned of images. It is looked up again where that fails.
+    pub fn learn(&self, object: &ObjectName, canonical: &str, learned: Vec<(String, ImageFacts)>) {
+        if learned.is_empty() {
+            return;
+        }
+        if let Err(error) = self.0.learn(&key(object), canonical, learned) {
+            tracing::warn!(error = chain(&error), "the ages of images cannot be kept");
+        }
     }
 
     /// Forgets what an object found.

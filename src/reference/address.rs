@@ -217,7 +217,6 @@ mod tests {
             ("namespace/pathcomponent/image", "index.docker.io/namespace/pathcomponent/image"),
             ("docker.io:443/alpine", "docker.io:443/alpine"),
             ("a./bc", "a./bc"),
-            ("ab//c", "index.docker.io/ab//c"),
         ] {
             let address = RepositoryAddress::parse(image, false).unwrap_or_else(|error| panic!("{error}"));
             assert_eq!(address.canonical(), canonical, "{image}");
@@ -262,6 +261,10 @@ mod tests {
             "reg.io?x/app",
             "reg%20.io/app",
             "alpine:a:b",
+            "ab//c",
+            "ghcr.io/acme/web/",
+            "ghcr.io/acme/-web",
+            "ghcr.io/acme/web.",
             "ghcr.io/",
             "ghcr.io/a",
             &"a".repeat(256),

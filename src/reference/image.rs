@@ -11,9 +11,11 @@ use crate::failing::Failing;
 /// The name of an image repository, as written: `podinfo`, `ghcr.io/stefanprodan/podinfo`,
 /// `localhost:5000/app`.
 ///
-/// The rules are go-containerregistry's lenient ones, because that is what Flux accepts (spec §2.3 of
-/// ImageRepository): what stands before the first `/` is a registry only if it holds a `.` or a `:`; the rest
-/// has 2 to 255 characters of `a-z 0-9 _ . - /`.
+/// What is a registry and how long the rest may be are go-containerregistry's rules, because that is what Flux accepts
+/// (spec §2.3 of ImageRepository): what stands before the first `/` is a registry only if it holds a `.` or a `:`; the
+/// rest has 2 to 255 characters of `a-z 0-9 _ . - /`. Beyond that each part of the rest has to be what registries and
+/// container runtimes take, words parted by one `.`, one or two `_`, or any number of `-`: what breaks that can be
+/// neither pushed nor pulled, and would only break the files that it is written into.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ImageName(String);
 
@@ -77,7 +79,25 @@ fn check_repository(repository: &str) -> Result<(), NameError> {
     if let Some(character) = repository.chars().find(|&c| !is_allowed(c)) {
         return Err(NameError::Character { character });
     }
-    if (2..=255).contains(&repository.len()) { Ok(()) } else { Err(NameError::Length) }
+    if !(2..=255).contains(&repository.len()) {
+        return Err(NameError::Length);
+    }
+    match repository.split('/').find(|part| !is_part(part)) {
+        Some(part) => Err(NameError::Part { part: part.to_owned() }),
+        None => Ok(()),
+    }
+}
+
+/// Whether a part of a repository, of the allowed characters, is words with separators between them.
+fn is_part(part: &str) -> bool {
+    let is_separator = |c: char| "_.-".contains(c);
+    let mut separators = part.split(|c: char| !is_separator(c)).filter(|separator| !separator.is_empty());
+    let is_good =
+        |separator: &str| matches!(separator, "." | "_" | "__") || separator.bytes().all(|c| c == b'-');
+    !part.is_empty()
+        && !part.starts_with(is_separator)
+        && !part.ends_with(is_separator)
+        && separators.all(is_good)
 }
 
 impl fmt::Display for ImageName {
@@ -199,6 +219,15 @@ pub enum NameError {
         /// The first such character.
         character: char,
     },
+    /// A part between slashes that no repository has.
+    #[error(
+        "its part {part:?} is none of a repository: words of a-z and 0-9 are wanted, with '.', '_', '__' or '-' only between \
+         them"
+    )]
+    Part {
+        /// The first such part.
+        part: String,
+    },
     /// Too short or too long.
     #[error("a repository has 2 to 255 characters")]
     Length,
@@ -256,6 +285,35 @@ mod tests {
         ] {
             assert!(ImageReference::parse(text).is_err(), "{text:?}");
         }
+    }
+
+    /// What no registry has must not be written into anybody's files.
+    #[test]
+    fn a_name_that_no_image_can_have_is_refused() {
+        let name = |text: &str| ImageName::parse(text).map_err(|error| error.to_string());
+        for part in [
+            "web/",
+            "/web",
+            "acme//web",
+            "web.",
+            "-web",
+            "web-",
+            "_web",
+            "a..b",
+            "a___b",
+            "a.-b",
+            "a_.b",
+            "web/.",
+        ] {
+            for registry in ["", "ghcr.io/", "localhost:5000/"] {
+                assert!(name(&format!("{registry}{part}")).is_err(), "{registry}{part}");
+            }
+        }
+        for good in ["acme/web", "a.b/c_d/e__f/g-h/i--j---k", "0/1", "GHCR.io/acme/web", "a./bc"] {
+            assert_eq!(name(good).unwrap().as_str(), good);
+        }
+        let NameError::Part { part } = check_repository("acme/web/").unwrap_err() else { panic!() };
+        assert_eq!(part, "");
     }
 
     #[test]

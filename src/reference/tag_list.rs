@@ -1,15 +1,29 @@
 //! The tags of a repository, as they are stored.
 
+use std::sync::OnceLock;
+
+use tagboat_versions::Version;
+
 /// Tags in falling byte order, none twice: the order in which Flux stores them, on which ties depend.
 ///
 /// A registry may list any text as a tag, and what it lists is kept as it is. All stand in one text, for there may be
 /// very many.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default)]
 pub struct TagList {
     text: Box<str>,
     /// Where each tag ends in the text.
     ends: Box<[u32]>,
+    /// The places of the tags that are versions, the greatest first, once somebody wants to know.
+    by_version: OnceLock<Box<[u32]>>,
 }
+
+impl PartialEq for TagList {
+    fn eq(&self, other: &Self) -> bool {
+        (&self.text, &self.ends) == (&other.text, &other.ends)
+    }
+}
+
+impl Eq for TagList {}
 
 impl TagList {
     /// How many there are.
@@ -23,8 +37,22 @@ impl TagList {
     }
 
     /// The tags in their order.
-    pub fn iter(&self) -> impl ExactSizeIterator<Item = &str> {
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &str> + DoubleEndedIterator {
         (0..self.len()).map(|index| self.tag(index))
+    }
+
+    /// The tags that are versions, from the greatest to the least; equal ones in the order of the list.
+    ///
+    /// They are put in order once, however many ask.
+    pub fn by_version(&self) -> impl Iterator<Item = &str> {
+        let order = self.by_version.get_or_init(|| {
+            let versions = (0_u32..).zip(self.iter());
+            let mut versions: Vec<(Version, u32)> =
+                versions.filter_map(|(place, tag)| Some((Version::parse_tag(tag).ok()?, place))).collect();
+            versions.sort_by(|(left, _), (right, _)| right.cmp(left));
+            versions.into_iter().map(|(_, place)| place).collect()
+        });
+        order.iter().map(|place| self.tag(*place as usize))
     }
 
     /// Where a tag stands in the order, if it is there.
@@ -41,9 +69,9 @@ impl TagList {
         None
     }
 
-    /// How many bytes of memory they take.
+    /// How many bytes of memory they take, in both orders.
     pub fn size(&self) -> usize {
-        self.text.len() + size_of_val(&*self.ends)
+        self.text.len() + 2 * size_of_val(&*self.ends)
     }
 
     /// The checksum by which Flux tells one list from another: that of the list as Go writes it in JSON.
@@ -72,7 +100,7 @@ impl TagList {
             end += tag.len();
             u32::try_from(end).expect("no repository has 4 GiB of tags")
         });
-        Self { ends: ends.collect(), text }
+        Self { ends: ends.collect(), text, by_version: OnceLock::new() }
     }
 }
 
@@ -135,6 +163,15 @@ impl<'t> FromIterator<&'t str> for TagList {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn versions_are_in_order_beside_what_is_none() {
+        let list: TagList = "1.10.0 latest v1.9.0 1.9.0 01.9.0 2.0.0-rc.1 2.0.0 1.2 9".split(' ').collect();
+        let expected = ["2.0.0", "2.0.0-rc.1", "1.10.0", "v1.9.0", "1.9.0", "01.9.0"];
+        assert_eq!(list.by_version().collect::<Vec<_>>(), expected);
+        let same: TagList = list.iter().collect();
+        assert_eq!(list, same, "whether somebody asked makes no difference");
+    }
 
     #[test]
     fn tags_fall_by_bytes_and_none_is_there_twice() {

@@ -11,7 +11,7 @@ use tokio::time::{Instant, sleep_until};
 const MANY: usize = 512;
 
 /// What one server is asked for at most, by all objects together.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BudgetOptions {
     /// Requests at the same time.
     pub concurrency: usize,

@@ -21,9 +21,20 @@ pub struct Bearer {
 }
 
 impl Challenge {
-    /// The first way that we know among the values of the header.
+    /// The way that we take of those among the values of the header: a token before a password, which then goes to one
+    /// server only; of several of one kind the first.
     pub fn choose<'h>(headers: impl IntoIterator<Item = &'h str>) -> Option<Self> {
-        headers.into_iter().flat_map(read).find_map(Self::known)
+        let known: Vec<Self> = headers.into_iter().flat_map(read).filter_map(Self::known).collect();
+        let token =
+            known.iter().find(|known| matches!(known, Self::Bearer(bearer) if !bearer.realm.is_empty()));
+        token.or(known.first()).cloned()
+    }
+
+    /// The names of the ways that are offered, where there is none among them that we know.
+    pub fn unknown<'h>(headers: impl IntoIterator<Item = &'h str>) -> Vec<String> {
+        let offers: Vec<Offer<'h>> = headers.into_iter().flat_map(read).collect();
+        let names: Vec<String> = offers.iter().map(|offer| offer.scheme.to_owned()).collect();
+        if offers.into_iter().any(|offer| Self::known(offer).is_some()) { Vec::new() } else { names }
     }
 
     fn known(offer: Offer<'_>) -> Option<Self> {
@@ -123,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_known_way_is_taken() {
+    fn a_token_is_taken_before_a_password() {
         let hub = r#"Bearer realm="https://auth.docker.io/token",service="registry.docker.io",scope="repository:library/alpine:pull""#;
         let scope = Some("repository:library/alpine:pull");
         for (headers, wanted) in [
@@ -134,7 +145,9 @@ mod tests {
             (&["Bearer realm = \"https://t\" , service = \"s\""], bearer("https://t", Some("s"), None)),
             (&["Negotiate", "Basic realm=x"], Some(Challenge::Basic)),
             (&["Negotiate YII/+==, Bearer realm=\"https://t\""], bearer("https://t", None, None)),
-            (&["Basic realm=\"a\", Bearer realm=\"b\""], Some(Challenge::Basic)),
+            (&["Basic realm=\"a\", Bearer realm=\"b\""], bearer("b", None, None)),
+            (&["Basic realm=\"a\"", "Bearer realm=\"b\",service=\"s\""], bearer("b", Some("s"), None)),
+            (&["Basic realm=\"a\", Bearer"], Some(Challenge::Basic)),
             (&["Bearer realm=\"b\", Basic realm=\"a\""], bearer("b", None, None)),
             (&["Bearer realm=\"b\",scope=\"x\",error=\"insufficient_scope\""], bearer("b", None, Some("x"))),
             (&["Bearer realm=\"b\\\\c\\d\""], bearer("b\\cd", None, None)),
@@ -146,6 +159,21 @@ mod tests {
             (&[], None),
         ] {
             assert_eq!(Challenge::choose(headers.iter().copied()), wanted, "{headers:?}");
+        }
+    }
+
+    #[test]
+    fn ways_that_are_not_known_are_named() {
+        for (headers, names) in [
+            (&["Negotiate"][..], &["Negotiate"][..]),
+            (
+                &["Negotiate YII/+==, NTLM", "Digest realm=\"x\", qop=\"auth\""],
+                &["Negotiate", "NTLM", "Digest"],
+            ),
+            (&["Negotiate", "Basic realm=x"], &[]),
+            (&[""], &[]),
+        ] {
+            assert_eq!(Challenge::unknown(headers.iter().copied()), names, "{headers:?}");
         }
     }
 

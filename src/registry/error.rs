@@ -1,13 +1,14 @@
 //! Why a registry did not give what it was asked for.
 
-use std::error::Error;
 use std::time::Duration;
 
 use tagboat_api::Reason;
 
+use super::login::LoginError;
 use super::refusal::Refusal;
 use super::tls::TlsError;
 use crate::failing::Failing;
+use crate::http::ConnectionError;
 
 /// A failure on the way to a registry or there. It can be copied, because one request may be for several objects.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -22,6 +23,9 @@ pub enum RegistryError {
         /// How long the server wants to be left alone.
         retry_after: Option<Duration>,
     },
+    /// A greeting, or the question for a token, is answered with an error: nothing is known of what was to be asked then.
+    #[error(transparent)]
+    Barred(Box<RegistryError>),
     /// There is no answer, or only a part of one.
     #[error("{request}: {trouble}")]
     Unreachable {
@@ -42,7 +46,8 @@ pub enum RegistryError {
     },
     /// The time of the whole call is over.
     #[error(
-        "{what}: there was no complete answer within {allowed:?}; a longer spec.timeout gives it more time"
+        "{what}: there was no complete answer within {allowed:?}; a longer timeout (spec.timeout, or \
+         --timeout of scan) gives it more time"
     )]
     TooSlow {
         /// What was asked for.
@@ -140,17 +145,27 @@ pub enum RegistryError {
     /// The certificates of the object cannot be used.
     #[error(transparent)]
     Tls(#[from] TlsError),
-    /// The proxy's address cannot be used.
-    #[error("the proxy cannot be used: {trouble}")]
-    Proxy {
-        /// Why not.
-        trouble: String,
-    },
+    /// A cloud gives no login.
+    #[error(transparent)]
+    Login(#[from] LoginError),
     /// No connection can be made at all.
-    #[error("cannot prepare connections: {trouble}")]
-    Client {
-        /// Why not.
-        trouble: String,
+    #[error(transparent)]
+    Connection(#[from] ConnectionError),
+    /// The registry is where objects may not lead.
+    #[error("{words}")]
+    Forbidden {
+        /// Which host that is, and what to do.
+        words: String,
+    },
+    /// A registry leads to where objects may not.
+    #[error("{request}: {words}")]
+    LeadsAstray {
+        /// The request.
+        request: String,
+        /// The host that was to be asked.
+        host: String,
+        /// Which host that is, and what to do.
+        words: String,
     },
 }
 
@@ -164,9 +179,28 @@ impl RegistryError {
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::Refused { retry_after, .. } => *retry_after,
+            Self::Barred(cause) => cause.retry_after(),
             Self::Resting { pause, .. } => Some(*pause),
+            Self::Login(error) => error.retry_after(),
             _ => None,
         }
+    }
+
+    /// The same, where what was refused came before the question itself.
+    pub(super) fn on_the_way(self) -> Self {
+        if matches!(self, Self::Refused { .. }) { Self::Barred(Box::new(self)) } else { self }
+    }
+
+    /// The same with what to do, where a server answers without TLS.
+    pub(super) fn in_the_open(mut self) -> Self {
+        if let Self::Unreachable { trouble, .. } = &mut self
+            && trouble.contains("received corrupt message")
+        {
+            trouble.push_str(
+                "; if the registry speaks without TLS, set spec.insecure of the ImageRepository (--insecure of scan)",
+            );
+        }
+        self
     }
 
     /// Whether the same request may fare better in a moment.
@@ -175,49 +209,25 @@ impl RegistryError {
     }
 }
 
-/// Whatever happens on the way to a registry may be over the next time.
+/// Whatever happens on the way to a registry may be over the next time, unless it is the registry itself that nobody
+/// may go to.
 impl Failing for RegistryError {
     fn reason(&self) -> Reason {
         match self {
-            Self::Tls(_) | Self::Proxy { .. } => Reason::AuthenticationFailed,
+            Self::Tls(_) | Self::Connection(ConnectionError::Proxy { .. }) => Reason::AuthenticationFailed,
+            Self::Forbidden { .. } => Reason::AccessDenied,
             _ => Reason::ReadOperationFailed,
         }
     }
 
     fn is_retryable(&self) -> bool {
-        true
-    }
-}
-
-/// The innermost cause of an error, which alone says what happened, in the form of a message.
-pub(super) fn innermost(error: &(dyn Error + 'static)) -> String {
-    let mut innermost = error;
-    while let Some(cause) = innermost.source() {
-        innermost = cause;
-    }
-    let text = innermost.to_string();
-    let text = text.split(" (os error ").next().unwrap_or_default();
-    let mut characters = text.chars();
-    let is_name = characters.clone().nth(1).is_some_and(char::is_uppercase);
-    match characters.next() {
-        Some(first) if !is_name => first.to_lowercase().chain(characters).collect(),
-        _ => text.to_owned(),
+        !matches!(self, Self::Forbidden { .. })
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::io;
-
     use super::*;
-
-    #[test]
-    fn the_innermost_cause_is_worded_as_a_message() {
-        let refused = io::Error::from_raw_os_error(111);
-        assert_eq!(innermost(&refused), "connection refused");
-        assert_eq!(innermost(&io::Error::other("TLS is broken")), "TLS is broken");
-        assert_eq!(innermost(&io::Error::other("")), "");
-    }
 
     #[test]
     fn an_error_knows_what_it_means() {
@@ -225,7 +235,7 @@ mod tests {
         assert_eq!(error.to_string(), "r.io wants no requests for another 30s, as it has said before");
         assert_eq!((error.reason(), error.is_retryable()), (Reason::ReadOperationFailed, true));
         assert_eq!(error.retry_after(), Some(Duration::from_secs(30)));
-        let error = RegistryError::Proxy { trouble: "x".to_owned() };
+        let error = RegistryError::from(ConnectionError::Proxy { trouble: "x".to_owned() });
         assert_eq!(error.reason(), Reason::AuthenticationFailed);
     }
 }

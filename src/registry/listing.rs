@@ -5,7 +5,9 @@ use std::collections::HashSet;
 use serde::Deserialize;
 use url::Url;
 
-use super::client::{Answer, Call, Deadline};
+use super::answer::Answer;
+use super::call::Call;
+use super::deadline::Deadline;
 use super::error::RegistryError;
 use super::link::{NextPage, next_page};
 use super::repository::Repository;
@@ -14,6 +16,9 @@ use crate::reference::TagList;
 
 /// How much is read of one page. A registry may put all tags on it, whatever it is asked for.
 const LARGEST_PAGE: usize = 32 * 1024 * 1024;
+
+/// How many tags are taken, unless somebody wants it otherwise.
+pub(super) const MOST_TAGS: usize = 250_000;
 
 /// How many bytes of tags are taken.
 const LARGEST: usize = 64 * 1024 * 1024;
@@ -56,7 +61,7 @@ pub struct ListOptions<'o> {
 
 impl Default for ListOptions<'_> {
     fn default() -> Self {
-        Self { most: 250_000, known: None, progress: &|_| {} }
+        Self { most: MOST_TAGS, known: None, progress: &|_| {} }
     }
 }
 
@@ -64,6 +69,8 @@ impl Default for ListOptions<'_> {
 struct Page {
     #[serde(default)]
     tags: Option<Vec<String>>,
+    #[serde(default)]
+    errors: Option<serde_json::Value>,
 }
 
 /// The tags that were read so far.
@@ -82,7 +89,8 @@ impl Repository {
     pub async fn list(&self, options: ListOptions<'_>) -> Result<Listed, RegistryError> {
         let deadline = self.deadline();
         let what = || format!("the tags of {}", self.address().canonical());
-        deadline.hold(what, self.list_until(options, &deadline)).await
+        let listing = Box::pin(self.list_until(options, &deadline));
+        self.discreetly(deadline.hold(what, listing)).await
     }
 
     async fn list_until(
@@ -204,7 +212,13 @@ pub(super) fn success(answer: Answer) -> Result<Answer, RegistryError> {
 fn read(answer: &Answer) -> Result<Vec<String>, RegistryError> {
     let page: Page =
         answer.object().map_err(|error| answer.malformed(format!("it is no list of tags ({error})")))?;
-    Ok(page.tags.unwrap_or_default())
+    // A list that says what went wrong is none, whatever its status.
+    let is_refusal = page.errors.is_some_and(|errors| errors.as_array().is_none_or(|list| !list.is_empty()));
+    if is_refusal && page.tags.as_ref().is_none_or(Vec::is_empty) {
+        Err(answer.to_error())
+    } else {
+        Ok(page.tags.unwrap_or_default())
+    }
 }
 
 /// The address of what comes after a tag.

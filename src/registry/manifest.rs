@@ -5,7 +5,9 @@ use serde::Deserialize;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
-use super::client::{Answer, Call, Deadline};
+use super::answer::Answer;
+use super::call::Call;
+use super::deadline::Deadline;
 use super::error::RegistryError;
 use super::listing::success;
 use super::repository::Repository;
@@ -86,7 +88,7 @@ impl Repository {
     pub async fn digest(&self, tag: &Tag) -> Result<Digest, RegistryError> {
         let deadline = self.deadline();
         let what = || format!("the digest of {}:{tag}", self.address());
-        deadline.hold(what, self.digest_until(tag, &deadline)).await
+        self.discreetly(deadline.hold(what, Box::pin(self.digest_until(tag, &deadline)))).await
     }
 
     /// The digest of an image, and when it was made.
@@ -97,7 +99,7 @@ impl Repository {
     pub async fn facts(&self, tag: &Tag) -> Result<ImageFacts, RegistryError> {
         let deadline = self.deadline();
         let what = || format!("the manifest of {}:{tag}", self.address());
-        deadline.hold(what, self.facts_until(tag, &deadline)).await
+        self.discreetly(deadline.hold(what, Box::pin(self.facts_until(tag, &deadline)))).await
     }
 
     /// Asks for the header only. Where a registry does not answer that as it should, the manifest itself has the digest.

@@ -118,7 +118,7 @@ pub(super) fn in_words(status: StatusCode) -> String {
 }
 
 /// One line: what a server sends must not look like several messages.
-fn cleaned(words: &str) -> String {
+pub(super) fn cleaned(words: &str) -> String {
     words.split(|c: char| c.is_control()).filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
 }
 

@@ -1,18 +1,24 @@
 //! A repository that is asked by somebody: requests that show who asks, to those who may see it.
 
-use std::sync::Arc;
+use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use jiff::Timestamp;
 use reqwest::StatusCode;
 use reqwest::header::HeaderValue;
 use tokio::sync::Mutex;
 
+use super::answer::Answer;
+use super::call::Call;
 use super::challenge::{Bearer, Challenge};
-use super::client::{Answer, Call, Client, Deadline, Way};
+use super::client::Client;
+use super::deadline::Deadline;
+use super::echo::Shown;
 use super::error::RegistryError;
-use super::login::{Credential, Fingerprint};
+use super::login::{Credential, Fingerprint, Login, LoginChoice, LoginError};
 use super::server::{Server, Servers};
 use super::token::{Token, TokenRequest, basic, bearer};
+use super::way::Way;
 use crate::reference::RepositoryAddress;
 
 /// Who asks for which repository, and how it is reached: what an ImageRepository says, with the secrets it names.
@@ -23,7 +29,7 @@ pub struct Access {
     /// The repository.
     pub address: RepositoryAddress,
     /// Who we are.
-    pub credential: Credential,
+    pub login: LoginChoice,
     /// How the registry is reached.
     pub way: Way,
     /// How long one listing, or one look at a manifest, may take.
@@ -33,13 +39,13 @@ pub struct Access {
 impl Access {
     /// Equal for equal accesses: the same repository, seen by the same.
     pub fn fingerprint(&self) -> Fingerprint {
-        let credential = self.credential.fingerprint();
+        let login = self.login.fingerprint();
         let canonical = self.address.canonical();
         Fingerprint::of([
             self.namespace.as_bytes(),
             canonical.as_bytes(),
             self.address.scheme().as_str().as_bytes(),
-            credential.as_bytes(),
+            login.as_bytes(),
             self.way.fingerprint().as_bytes(),
         ])
     }
@@ -50,16 +56,24 @@ impl Access {
 pub struct Repository {
     access: Access,
     way: Fingerprint,
+    login: Arc<dyn Login>,
     client: Arc<Client>,
     servers: Arc<Servers>,
     /// While one asks for a token, the others wait for it.
     token: Mutex<Option<Token>>,
+    /// What is shown of us last: no error says it.
+    shown: std::sync::Mutex<Shown>,
 }
 
 impl Repository {
-    pub(super) fn new(access: Access, client: Arc<Client>, servers: Arc<Servers>) -> Self {
+    pub(super) fn new(
+        access: Access,
+        login: Arc<dyn Login>,
+        client: Arc<Client>,
+        servers: Arc<Servers>,
+    ) -> Self {
         let way = access.way.fingerprint();
-        Self { access, way, client, servers, token: Mutex::default() }
+        Self { access, way, login, client, servers, token: Mutex::default(), shown: Default::default() }
     }
 
     /// The repository's address.
@@ -74,8 +88,21 @@ impl Repository {
 
     /// The registry, as it is known.
     pub(super) async fn server(&self, deadline: &Deadline) -> Result<Arc<Server>, RegistryError> {
-        let meeting = self.servers.meet(&self.access.address, self.way, &self.client, deadline);
-        deadline.hold(|| format!("GET {}/v2/", self.access.address.registry()), meeting).await
+        let meeting = Box::pin(self.servers.meet(&self.access.address, self.way, &self.client, deadline));
+        let met = deadline.hold(|| format!("GET {}/v2/", self.access.address.registry()), meeting).await;
+        met.map_err(RegistryError::on_the_way)
+    }
+
+    /// Does a piece of work whose error says nothing of what was shown of us.
+    pub(super) async fn discreetly<T>(
+        &self,
+        work: impl Future<Output = Result<T, RegistryError>>,
+    ) -> Result<T, RegistryError> {
+        work.await.map_err(|error| error.scrubbed(&self.shown().scrubber()))
+    }
+
+    fn shown(&self) -> MutexGuard<'_, Shown> {
+        self.shown.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Sends a request to the registry and shows who we are, if it wants to see that.
@@ -89,6 +116,7 @@ impl Repository {
     ) -> Result<Answer, RegistryError> {
         let challenge = server.challenge();
         let authorization = self.authorization(server, challenge.as_ref(), None, deadline).await?;
+        self.shown().note_header(authorization.as_ref());
         let call = call.authorized(authorization);
         let answer = self.send(&call, deadline).await?;
         if answer.status != StatusCode::UNAUTHORIZED {
@@ -101,6 +129,7 @@ impl Repository {
             return Ok(answer);
         }
         server.challenged(challenge);
+        self.shown().note_header(again.as_ref());
         self.send(&call.authorized(again), deadline).await
     }
 
@@ -121,14 +150,16 @@ impl Repository {
         deadline: &Deadline,
     ) -> Result<Option<HeaderValue>, RegistryError> {
         let Some(challenge) = challenge else { return Ok(None) };
-        let credential = &self.access.credential;
-        let wanted = match (challenge, credential) {
-            (_, Credential::RegistryToken(token)) => return Ok(bearer(token)),
-            (Challenge::Basic, Credential::Basic { user, password }) => {
-                return Ok(basic(user.expose(), password.expose()));
+        let wanted = match challenge {
+            Challenge::Basic => {
+                let credential = self.credential(server).await?;
+                return Ok(match &credential {
+                    Credential::RegistryToken(token) => bearer(token),
+                    Credential::Basic { user, password } => basic(user.expose(), password.expose()),
+                    Credential::Anonymous | Credential::IdentityToken(_) => None,
+                });
             }
-            (Challenge::Basic, _) => return Ok(None),
-            (Challenge::Bearer(wanted), _) => wanted,
+            Challenge::Bearer(wanted) => wanted,
         };
         let scopes = self.scopes(wanted, refused.is_some());
         let mut kept = self.token.lock().await;
@@ -140,11 +171,25 @@ impl Repository {
                 return Ok(header);
             }
         }
+        let credential = &self.credential(server).await?;
+        if let Credential::RegistryToken(token) = credential {
+            return Ok(bearer(token));
+        }
         let request = TokenRequest { registry: &server.base, bearer: wanted, scopes, credential };
-        let token = request.send(&self.client, deadline).await?;
+        let token = request.send(&self.client, deadline).await.map_err(RegistryError::on_the_way)?;
         let header = token.header();
         *kept = Some(token);
         Ok(header)
+    }
+
+    /// Who we are, if that may be shown on the way there is.
+    async fn credential(&self, server: &Server) -> Result<Credential, LoginError> {
+        let credential = self.login.credential(&self.access.address, Timestamp::now()).await?;
+        self.shown().note_credential(&credential);
+        if self.login.needs_encryption() && server.base.scheme() != "https" {
+            return Err(LoginError::Open { host: self.access.address.registry().to_owned() });
+        }
+        Ok(credential)
     }
 
     /// What a token has to allow: to pull, and what a registry has asked for beyond that.

@@ -11,8 +11,10 @@ use reqwest::StatusCode;
 use tokio::time::{Instant, timeout};
 use url::Url;
 
+use super::call::Call;
 use super::challenge::Challenge;
-use super::client::{Call, Client, Deadline};
+use super::client::Client;
+use super::deadline::Deadline;
 use super::error::RegistryError;
 use super::login::Fingerprint;
 use crate::reference::{RepositoryAddress, Scheme};
@@ -130,7 +132,8 @@ async fn greet(
     let registry = address.registry();
     let base = |scheme: Scheme| format!("{}://{registry}/", scheme.as_str());
     if address.scheme() == Scheme::Https {
-        return ping(&base(Scheme::Https), true, client, deadline).await;
+        let met = ping(&base(Scheme::Https), true, client, deadline).await;
+        return met.map_err(RegistryError::in_the_open);
     }
     let neither = |secured: RegistryError, plain: RegistryError| RegistryError::NeitherScheme {
         secured: Box::new(secured),
@@ -141,6 +144,7 @@ async fn greet(
     let mut secured = pin!(ping(&secured, false, client, deadline));
     let refused = match timeout(HEAD_START, &mut secured).await {
         Ok(Ok(server)) => return Ok(server),
+        Ok(Err(error @ RegistryError::Forbidden { .. })) => return Err(error),
         Ok(Err(error)) => Some(error),
         Err(_) => None,
     };
@@ -169,7 +173,13 @@ async fn ping(
     })?;
     let call = Call::get(url, LARGEST);
     let call = if is_repeated { call } else { call.once() };
-    let answer = client.send(&call, deadline).await?;
+    let asked = call.url.host_str().map(str::to_owned);
+    let answer = client.send(&call, deadline).await.map_err(|error| match error {
+        RegistryError::LeadsAstray { host, words, .. } if Some(&host) == asked.as_ref() => {
+            RegistryError::Forbidden { words }
+        }
+        error => error,
+    })?;
     let challenge = match answer.status {
         StatusCode::OK => None,
         StatusCode::UNAUTHORIZED => Challenge::choose(answer.challenges()),

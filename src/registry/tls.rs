@@ -1,13 +1,15 @@
 //! Whom we trust at the TLS handshake, and who we are there.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use reqwest::{Certificate, ClientBuilder, Identity};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tagboat_api::Reason;
 
-use super::error::innermost;
 use super::login::Fingerprint;
 use crate::failing::Failing;
+use crate::http::{ClientCertificate, Connections};
 use crate::secret::Secret;
 
 /// The keys of a secret, and those of old that stand for them.
@@ -101,13 +103,10 @@ impl Tls {
         Ok(tls)
     }
 
-    /// Makes clients trust whom we trust, and be who we are.
-    pub(super) fn apply(&self, builder: ClientBuilder) -> Result<ClientBuilder, TlsError> {
-        let builder = builder.tls_certs_merge(self.certificates()?);
-        Ok(match self.client_identity()? {
-            Some(identity) => builder.identity(identity),
-            None => builder,
-        })
+    /// Makes connections trust whom we trust, and be who we are.
+    pub(super) fn apply(&self, connections: Connections) -> Result<Connections, TlsError> {
+        let (authorities, identity) = (self.certificates()?, self.client_identity()?);
+        Ok(Connections { authorities, identity, ..connections })
     }
 
     /// Equal for equal certificates.
@@ -121,17 +120,24 @@ impl Tls {
         Fingerprint::of(parts.map(|part| part.map(Secret::expose).unwrap_or_default()))
     }
 
-    fn certificates(&self) -> Result<Vec<Certificate>, TlsError> {
+    fn certificates(&self) -> Result<Vec<CertificateDer<'static>>, TlsError> {
         let Some(authority) = &self.authority else { return Ok(Vec::new()) };
-        let found = Certificate::from_pem_bundle(authority.expose()).map_err(|_| TlsError::Authority)?;
+        let found: Vec<_> = CertificateDer::pem_slice_iter(authority.expose())
+            .collect::<Result<_, _>>()
+            .map_err(|_| TlsError::Authority)?;
         if found.is_empty() { Err(TlsError::Authority) } else { Ok(found) }
     }
 
-    fn client_identity(&self) -> Result<Option<Identity>, TlsError> {
+    fn client_identity(&self) -> Result<Option<ClientCertificate>, TlsError> {
         let Some(ClientIdentity { certificate, key }) = &self.identity else { return Ok(None) };
         let both = Secret::new([certificate.expose(), b"\n", key.expose()].concat());
-        let identity = Identity::from_pem(both.expose());
-        identity.map(Some).map_err(|error| TlsError::Identity { flaw: innermost(&error) })
+        let flawed = |flaw: &str| TlsError::Identity { flaw: flaw.to_owned() };
+        let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(both.expose()).collect();
+        let chain = chain.map_err(|_| flawed("invalid identity PEM file"))?;
+        match PrivateKeyDer::from_pem_slice(both.expose()) {
+            Ok(key) if !chain.is_empty() => Ok(Some(ClientCertificate { chain, key: Arc::new(key) })),
+            _ => Err(flawed("private key or certificate not found")),
+        }
     }
 }
 

@@ -9,10 +9,14 @@ use url::Url;
 use url::form_urlencoded::Serializer;
 use zeroize::Zeroizing;
 
+use super::answer::Answer;
+use super::call::Call;
 use super::challenge::Bearer;
-use super::client::{Answer, Call, Client, Deadline, is_inside};
+use super::client::Client;
+use super::deadline::Deadline;
 use super::error::RegistryError;
 use super::login::Credential;
+use super::redirect::is_inside;
 use crate::secret::Secret;
 
 /// How much is read of the answer.

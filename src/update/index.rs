@@ -22,6 +22,9 @@ const FORM: &[u8] = b"tagboat marker index 3\n";
 /// More contents than this are more than one tree of any size that is met; the index begins anew then.
 const CONTENTS: usize = 1_000_000;
 
+/// The same of markers: each takes some hundred bytes of memory.
+const MARKERS: usize = 250_000;
+
 /// An id's length.
 const ID: usize = 20;
 
@@ -35,6 +38,8 @@ pub struct MarkerIndex {
     with_markers: HashMap<ContentId, Vec<IndexedMarker>>,
     /// Directories without anything to speak of, and how many files to look into each has.
     barren: HashMap<ContentId, u32>,
+    /// How many markers there are in all.
+    markers: usize,
     has_news: bool,
 }
 
@@ -73,9 +78,21 @@ impl MarkerIndex {
             self.without_markers.insert(content)
         } else {
             let markers: Vec<_> = markers.iter().map(IndexedMarker::of).collect();
+            self.markers += markers.len();
             let before = self.with_markers.insert(content, markers.clone());
+            self.markers -= before.as_ref().map_or(0, Vec::len);
             before != Some(markers)
         };
+    }
+
+    /// Forgets a content that another is about to take the place of.
+    ///
+    /// Whoever still has it reads it once more. Kept, the versions of a file that changes often would be all there is.
+    pub fn forget(&mut self, content: &ContentId) {
+        if let Some(markers) = self.with_markers.remove(content) {
+            self.markers -= markers.len();
+            self.has_news = true;
+        }
     }
 
     /// How many files to look into a directory has, if there is nothing to speak of in them.
@@ -92,7 +109,8 @@ impl MarkerIndex {
 
     /// Begins anew where there would be too much.
     fn make_room(&mut self) {
-        if self.without_markers.len() + self.with_markers.len() + self.barren.len() >= CONTENTS {
+        let contents = self.without_markers.len() + self.with_markers.len() + self.barren.len();
+        if contents >= CONTENTS || self.markers >= MARKERS {
             *self = Self::default();
         }
     }
@@ -113,8 +131,10 @@ impl MarkerIndex {
         let barren = take_ids(&mut bytes)?;
         let files = take(&mut bytes, barren.len() * size_of::<u32>())?.as_chunks().0;
         let with_markers: HashMap<String, Vec<IndexedMarker>> = serde_json::from_slice(bytes).ok()?;
+        let markers = with_markers.values().map(Vec::len).sum();
         let with_markers = with_markers.into_iter();
         Some(Self {
+            markers,
             without_markers: without_markers.iter().copied().map(ContentId).collect(),
             barren: barren
                 .iter()

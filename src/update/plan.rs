@@ -44,6 +44,12 @@ pub struct UpdatePlan {
 }
 
 impl UpdatePlan {
+    /// Forgets the markers that a person need not hear of.
+    pub fn keep_worth_saying(&mut self) {
+        self.markers.retain(|marker| marker.outcome.severity() == Severity::WorthSaying);
+        self.markers.shrink_to_fit();
+    }
+
     /// The markers that a person should hear of.
     pub fn unresolved(&self) -> impl Iterator<Item = &MarkerReport> {
         self.markers.iter().filter(|marker| marker.outcome.severity() == Severity::WorthSaying)

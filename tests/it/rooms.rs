@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The rooms from top to bottom; a room may use those above it.
-const ORDER: [&str; 22] = [
+const ORDER: [&str; 23] = [
     "secret",
     "metrics",
     "telemetry",
@@ -23,6 +23,7 @@ const ORDER: [&str; 22] = [
     "message",
     "directory",
     "git",
+    "http",
     "registry",
     "objects",
     "reconcile",
@@ -174,6 +175,22 @@ fn pure_rooms_touch_nothing_outside() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Time limits, proxies and the refusal of local addresses stand in one place.
+#[test]
+fn clients_for_http_are_made_in_one_place() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let made = ["reqwest::Client::builder", "reqwest::Client::new", "ClientBuilder::new", "reqwest::get"];
+    let mut found = Vec::new();
+    for path in sources(&root) {
+        let (room, _, code) = parse(&root, &path);
+        let imports = code.contains("use reqwest::{") && code.contains("Client::builder()");
+        if imports || made.iter().any(|made| code.contains(made)) {
+            found.push(room);
+        }
+    }
+    assert_eq!(found, ["http"]);
 }
 
 #[test]

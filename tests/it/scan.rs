@@ -180,7 +180,9 @@ fn the_secrets_of_a_policys_repository_come_from_manifests_or_directories() {
     let guarded = registry.guarded_by_password();
     let named = manifests(&format!("{}/app/web", guarded.address()), ", secretRef: {name: login}");
     let ended = explained(&named, &[]).with_status(1);
-    assert_eq!(ended.only_error(), "error: ImageRepository apps/web: secrets \"login\" not found");
+    let missing = "error: ImageRepository apps/web: secrets \"login\" not found; give it as a Secret among the manifests or as \
+                   --secret NAMESPACE/NAME=DIR, or log in as yourself with --registry-login user";
+    assert_eq!(ended.only_error(), missing);
     let login = secret(&guarded.address(), PASSWORD);
     let directory = login.path().to_str().unwrap();
     explained(&named, &["--secret", &format!("apps/login={directory}")]).with_status(0);
@@ -190,6 +192,37 @@ fn the_secrets_of_a_policys_repository_come_from_manifests_or_directories() {
          type: kubernetes.io/dockerconfigjson\nstringData: {{.dockerconfigjson: '{config}'}}\n"
     );
     explained(&format!("{named}{secret}"), &[]).with_status(0);
+    let by_account = manifests(&format!("{}/app/web", guarded.address()), ", serviceAccountName: puller");
+    let ended = explained(&by_account, &[]).with_status(1);
+    assert_eq!(ended.only_error(), "error: ImageRepository apps/web: serviceaccount 'apps/puller' not found");
+    let account = "---\napiVersion: v1\nkind: ServiceAccount\nmetadata: {name: puller, namespace: apps}\n\
+                   imagePullSecrets: [{name: login}]\n";
+    let ended = explained(&format!("{by_account}{account}"), &[]).with_status(1);
+    let words = "error: ImageRepository apps/web: failed to get image pull secret for serviceaccount 'apps/puller': \
+                 secret 'apps/login' not found; give it as a Secret among the manifests";
+    assert!(ended.only_error().starts_with(words), "{ended:?}");
+    explained(&format!("{by_account}{account}{secret}"), &[]).with_status(0);
+    let image = format!("{}/app/web", guarded.address());
+    for (spec, words) in [
+        (", provider: gcp", "scan failed: invalid GCP registry: '127.0.0.1:"),
+        (
+            ", provider: gcp, proxySecretRef: {name: proxy}, certSecretRef: {name: tls}",
+            "spec.proxySecretRef and a 'ca.crt' of spec.certSecretRef would let the proxy read our own login",
+        ),
+    ] {
+        let authority = crate::support::certificates::Authority::new();
+        let pem = fs::read_to_string(authority.certificate_file()).unwrap().replace('\n', "\n    ");
+        let secrets = format!(
+            "---\napiVersion: v1\nkind: Secret\nmetadata: {{name: tls, namespace: apps}}\nstringData:\n  ca.crt: |\n    \
+             {pem}\n---\napiVersion: v1\nkind: Secret\nmetadata: {{name: proxy, namespace: apps}}\n\
+             stringData: {{address: 'http://192.0.2.1:3128'}}\n"
+        );
+        let ended = explained(&format!("{}{secrets}", manifests(&image, spec)), &[]).with_status(1);
+        assert!(
+            ended.only_error().starts_with(&format!("error: ImageRepository apps/web: {words}")),
+            "{ended:?}"
+        );
+    }
     let other =
         "---\napiVersion: v1\nkind: Secret\nmetadata: {name: login, namespace: apps}\nstringData: {a: b}\n";
     let ended = explained(&format!("{named}{other}"), &[]).with_status(1);

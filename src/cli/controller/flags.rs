@@ -69,7 +69,6 @@ const fn nothing(
     Flag { name, value, default, owner, effect: Effect::Nothing(why) }
 }
 
-const NO_PROVIDERS: &str = "nobody logs in through a cloud provider here yet, so there are no tokens to keep";
 const OWN_STORE: &str = "the tags that were found are kept below --state, in one small file a repository";
 
 use Owner::{Automation, Both, Reflector, Tagboat};
@@ -112,7 +111,7 @@ pub(super) const FLAGS: &[Flag] = &[
         Switch,
         "false",
         Tagboat,
-        "Let GitRepositories and proxy secrets name addresses of this machine and of its own network link",
+        "Let GitRepositories, images and proxy secrets name addresses of this machine and of its own network link",
     ),
     does(
         "concurrent",
@@ -233,15 +232,55 @@ pub(super) const FLAGS: &[Flag] = &[
         Tagboat,
         "For how long a lower winner must show before it counts",
     ),
-    nothing(
+    does(
+        "registry-concurrency",
+        Text("COUNT"),
+        "16",
+        Tagboat,
+        "How many requests one registry may be asked at the same time, by all objects together",
+    ),
+    does(
+        "registry-requests-per-second",
+        Text("COUNT"),
+        "50",
+        Tagboat,
+        "How many requests one registry may be asked in a second, over time",
+    ),
+    does(
+        "registry-burst",
+        Text("COUNT"),
+        "1000",
+        Tagboat,
+        "How many requests one registry may be asked at once after a quiet time",
+    ),
+    does(
+        "registry-max-tags",
+        Text("COUNT"),
+        "250000",
+        Tagboat,
+        "How many tags one repository may have; the scan of one with more fails",
+    ),
+    does(
         "default-service-account",
         Text("NAME"),
         "",
         Both,
-        "nobody logs in through a cloud provider here yet, so no service account is used",
+        "Let no object log in at a cloud as the controller; to log in as this service account instead is not there yet",
     ),
-    nothing("token-cache-max-size", Text("COUNT"), "100", Both, NO_PROVIDERS),
-    nothing("token-cache-max-duration", Text("DURATION"), "1h", Both, NO_PROVIDERS),
+    does(
+        "token-cache-max-size",
+        Text("COUNT"),
+        "100",
+        Both,
+        "How many logins at clouds are kept; 0 keeps none",
+    ),
+    does(
+        "token-cache-max-duration",
+        Text("DURATION"),
+        "1h",
+        Both,
+        "How long a login at a cloud is kept at most",
+    ),
     nothing(
         "kube-api-qps",
         Text("NUMBER"),
@@ -296,7 +335,7 @@ pub(super) const GATES: &[Gate] = &[
     Gate {
         name: "ObjectLevelWorkloadIdentity",
         default: false,
-        why: "nobody logs in through a cloud provider here yet; a GitRepository that asks for it stalls its automations",
+        why: "no object logs in at a cloud as a service account of its own yet; one that asks for it stalls",
     },
     Gate { name: "FluxStorage", default: false, why: OWN_STORE },
 ];

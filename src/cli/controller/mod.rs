@@ -6,12 +6,17 @@ mod options;
 
 use std::future::Future;
 
+use axum::http::Response;
 use kube::Client;
+use kube::client::ClientBuilder;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
+use tower::BoxError;
+use tower::util::MapResultLayer;
 
 use super::Failure;
+use crate::controller::possibility::{Half, is_possible};
 use crate::controller::reflector::{self, ReflectorOptions, Sources};
 use crate::controller::{self, ControllerOptions, Election, RunOptions, lease_name};
 use crate::git::{Keyring, PrivateDirectory, Surroundings};
@@ -20,8 +25,8 @@ use crate::objects::cluster::{ClusterObjects, FIELD_MANAGER, Notifier, REFLECTOR
 use crate::reconcile::automation::login::LoginOptions;
 use crate::reconcile::registries::KnownRegistries;
 use crate::reconcile::tags::Shelf;
+use crate::registry::Registries;
 use crate::registry::store::TagStore;
-use crate::registry::{Registries, RegistryOptions};
 use crate::sentence::chain;
 use crate::telemetry;
 use crate::web;
@@ -72,7 +77,7 @@ async fn serve(options: Options) -> Result<(), Failure> {
         configuration.map_err(|error| Failure::new(format!("there is no cluster: {error}")))?;
     let own_namespace = std::env::var(NAMESPACE).ok().filter(|name| !name.is_empty());
     let namespace = own_namespace.clone().unwrap_or_else(|| configuration.default_namespace.clone());
-    let client = Client::try_from(configuration);
+    let client = counting_client(configuration, metrics.clone());
     let client = client.map_err(|error| Failure::new(format!("cannot reach the cluster: {error}")))?;
     // A dry run shows what automations would do, and leaves all else alone.
     let Halves { automation, reflector } = options.halves;
@@ -81,34 +86,34 @@ async fn serve(options: Options) -> Result<(), Failure> {
         namespace: own_namespace.filter(|_| !options.watches_all_namespaces),
         labels: options.labels.clone(),
     };
-    let tags = options.state.join("tags");
+    let (tags, registries) = (options.state.join("tags"), Registries::new(options.registries.clone()));
     let (second, options) = controller_options(options, scope, &namespace)?;
     let (tell, told) = watch::channel(false);
     let is_told = |mut told: watch::Receiver<bool>| async move {
         // Whoever tells is there as long as we are.
         let _ = told.wait_for(|is_told| *is_told).await;
     };
+    let first = if options.is_shadow { Half::Shadow } else { Half::Automation };
+    // Whether a half is wanted, and the cluster has what it needs before we are told to end.
+    let is_on = async |half, namespace: Option<String>, is_wanted: bool| {
+        tokio::select! {
+            () = is_told(told.clone()) => false,
+            () = is_possible(half, &client, namespace.as_deref()), if is_wanted => true,
+        }
+    };
     let automations = async {
-        let ended = if automation {
-            controller::run(client.clone(), options, metrics.clone(), is_told(told.clone())).await
-        } else {
-            is_told(told.clone()).await;
-            Ok(())
-        };
+        if !is_on(first, options.scope.namespace.clone(), automation).await {
+            return Ok(());
+        }
+        let ended = controller::run(client.clone(), options, metrics.clone(), is_told(told.clone())).await;
         // Where one half ends the other has to, for it is one process that others look after.
         tell.send_replace(true);
         ended
     };
     let reflections = async {
-        let namespace = second.scope.namespace.clone();
-        let is_on = tokio::select! {
-            () = is_told(told.clone()) => false,
-            () = reflector::is_possible(&client, namespace.as_deref()), if reflector => true,
-        };
-        if !is_on {
+        if !is_on(Half::Reflector, second.scope.namespace.clone(), reflector).await {
             return Ok(());
         }
-        let registries = Registries::new(RegistryOptions::default());
         let registry = KnownRegistries { objects: ClusterObjects::new(client.clone()), registries };
         let sources = Sources { registry, shelf: Shelf::new(TagStore::new(Some(tags))) };
         let ended = reflector::run(client.clone(), second, sources, metrics.clone(), is_told(told.clone()));
@@ -184,6 +189,15 @@ fn controller_options(
         process_id,
     };
     Ok((second, options))
+}
+
+/// A client whose requests are counted.
+fn counting_client(configuration: kube::Config, metrics: Metrics) -> kube::Result<Client> {
+    let count = MapResultLayer::new(move |answer: Result<Response<_>, BoxError>| {
+        metrics.answered(answer.as_ref().ok().map(|answer| answer.status().as_u16()));
+        answer
+    });
+    Ok(ClientBuilder::try_from(configuration)?.with_layer(&count).build())
 }
 
 /// Is there when somebody tells us to end.

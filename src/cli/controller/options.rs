@@ -1,6 +1,7 @@
 //! The values of the flags as what they stand for.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -16,9 +17,11 @@ use crate::controller::RetryDelays;
 use crate::git::SshAlgorithms;
 use crate::policy::Regression;
 use crate::polling::{self, PollingInterval};
+use crate::reconcile::automation::selector_text;
 use crate::reconcile::automation::source::CrossNamespace;
 use crate::reconcile::policy::run::PolicyOptions;
 use crate::reconcile::repository::request::ObjectIdentity;
+use crate::registry::{BudgetOptions, CloudEnvironment, CloudOptions, KeepOptions, RegistryOptions};
 use crate::telemetry::{LogEncoding, LogLevel};
 
 /// The flags as they were given.
@@ -50,6 +53,7 @@ pub(super) struct Options {
     pub(super) warns_of_markers: bool,
     pub(super) halves: Halves,
     pub(super) policies: PolicyOptions,
+    pub(super) registries: RegistryOptions,
     /// What was given and has no effect, a sentence each.
     pub(super) warnings: Vec<String>,
 }
@@ -142,17 +146,18 @@ impl ControllerArguments {
         warnings.extend(self.idle_gates()?);
         let (polling, warning) = self.polling();
         warnings.extend(warning);
+        let local_addresses = if self.switch("allow-local-addresses") {
+            LocalAddresses::Allowed
+        } else {
+            LocalAddresses::Refused
+        };
         Ok(Options {
             state: self.text("state").map_or_else(std::env::temp_dir, PathBuf::from),
             mirror_size: self.parsed::<ByteSize>("mirror-max-size")?.0,
             watches_all_namespaces: self.switch("watch-all-namespaces"),
-            labels: self.text("watch-label-selector").map(str::to_owned),
+            labels: self.labels()?,
             cross_namespace,
-            local_addresses: if self.switch("allow-local-addresses") {
-                LocalAddresses::Allowed
-            } else {
-                LocalAddresses::Refused
-            },
+            local_addresses,
             concurrent: self.parsed("concurrent")?,
             retry_delays: RetryDelays { shortest, longest: longest.max(shortest) },
             election: self.switch("enable-leader-election").then_some(times),
@@ -193,8 +198,35 @@ impl ControllerArguments {
                 },
                 polling,
             },
+            registries: RegistryOptions {
+                budget: BudgetOptions {
+                    concurrency: self.parsed::<NonZeroUsize>("registry-concurrency")?.get(),
+                    per_second: self.parsed::<NonZeroU32>("registry-requests-per-second")?.get(),
+                    burst: self.parsed::<NonZeroU32>("registry-burst")?.get(),
+                },
+                local_addresses,
+                most_tags: self.parsed("registry-max-tags")?,
+                clouds: CloudOptions {
+                    environment: CloudEnvironment::of_this_process(),
+                    kept: KeepOptions {
+                        most: self.parsed("token-cache-max-size")?,
+                        longest: self.duration("token-cache-max-duration")?,
+                    },
+                    is_locked_down: self.text("default-service-account").is_some(),
+                    ..CloudOptions::default()
+                },
+                ..RegistryOptions::default()
+            },
             warnings,
         })
+    }
+
+    /// The labels that objects must have.
+    fn labels(&self) -> Result<Option<String>, Failure> {
+        const NAME: &str = "watch-label-selector";
+        let Some(text) = self.text(NAME) else { return Ok(None) };
+        selector_text::check(text).map_err(|error| self.wrong(NAME, &error.to_string()))?;
+        Ok(Some(text.to_owned()))
     }
 
     /// How often digests are looked up, by the flag or else the environment.
@@ -313,6 +345,12 @@ mod tests {
         assert!(options.watches_all_namespaces && options.election.is_none() && options.labels.is_none());
         assert_eq!(options.local_addresses, LocalAddresses::Refused);
         assert!(!options.warns_of_markers);
+        let defaults = RegistryOptions::default();
+        assert_eq!(options.registries.budget, defaults.budget);
+        assert_eq!(options.registries.local_addresses, LocalAddresses::Refused);
+        assert_eq!(options.registries.most_tags, defaults.most_tags);
+        assert_eq!(options.registries.clouds.kept, defaults.clouds.kept);
+        assert!(!options.registries.clouds.is_locked_down);
         assert_eq!((options.concurrent, options.cross_namespace), (4, CrossNamespace::Allowed));
         assert_eq!(options.retry_delays.shortest, Duration::from_millis(750));
         assert_eq!(options.retry_delays.longest, Duration::from_secs(900));
@@ -345,6 +383,17 @@ mod tests {
     }
 
     #[test]
+    fn a_selector_that_the_api_server_would_refuse_is_refused_before() {
+        let failure = options(&["--watch-label-selector=shard in shard1"]).unwrap_err();
+        let Failure::Usage(words) = failure else { panic!("it is the usage that is wrong") };
+        assert_eq!(
+            words,
+            "--watch-label-selector \"shard in shard1\" cannot be used: \"shard1\" stands where an opening bracket \
+             should stand"
+        );
+    }
+
+    #[test]
     fn what_has_no_effect_is_said_once_and_only_if_it_would_have_had_one() {
         let options = options(&[
             "--kube-api-qps=100",
@@ -353,11 +402,11 @@ mod tests {
             "--default-service-account=x",
         ])
         .unwrap();
+        assert!(options.registries.clouds.is_locked_down);
         let begins: Vec<&str> = options.warnings.iter().filter_map(|text| text.split(':').next()).collect();
         assert_eq!(
             begins,
             [
-                "--default-service-account has no effect",
                 "--kube-api-qps has no effect",
                 "the feature gate GitShallowClone has no effect",
                 "the feature gate ObjectLevelWorkloadIdentity has no effect",
@@ -373,6 +422,8 @@ mod tests {
                 "--log-level \"loud\" cannot be used: write trace, debug, info or error",
             ),
             (&["--concurrent=x"], "--concurrent \"x\": invalid digit found in string"),
+            (&["--registry-concurrency=0"], "--registry-concurrency \"0\": number would be zero"),
+            (&["--registry-max-tags=many"], "--registry-max-tags \"many\": invalid digit"),
             (&["--min-retry-delay=5"], "--min-retry-delay: `5` is not a duration"),
             (&["--feature-gates=Nope=true"], "feature-gate 'Nope' not supported"),
             (

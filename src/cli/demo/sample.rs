@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use super::pushing::push;
 use crate::cli::Failure;
 use crate::git::{Git, GitError};
 use crate::sentence::chain;
@@ -16,48 +17,67 @@ pub(super) const BRANCH: &str = "main";
 pub(super) const MANIFESTS: &str = "manifests";
 
 /// What the sample's GitRepository has where the path of [`REMOTE`] is to stand.
-const PLACEHOLDER: &str = "https://git.example.com/fleet.git";
+const REMOTE_PLACEHOLDER: &str = "https://git.example.com/fleet.git";
+
+/// What images have where the registry's address is to stand.
+const REGISTRY_PLACEHOLDER: &str = "registry.example.com";
+
+/// The images that are in the registry at first: repository, tag, and what tells them from others.
+const IMAGES: [(&str, &str, &str); 5] = [
+    ("acme/web", "2.3.0", "web 2.3.0"),
+    ("acme/web", "2.4.0-rc.1", "web 2.4.0-rc.1"),
+    ("acme/api", "v1.9", "api 1.9"),
+    ("acme/api", "1.10", "api 1.10"),
+    ("acme/shop", "stable", "shop, first build"),
+];
 
 macro_rules! sample {
     ($($path:literal),* $(,)?) => {
-        &[$(($path, include_bytes!(concat!("../../../demo/", $path)))),*]
+        &[$(($path, include_str!(concat!("../../../demo/", $path)))),*]
     };
 }
 
-/// What is unpacked as it is.
-const OBJECTS: &[(&str, &[u8])] = sample!["manifests/automation.yaml", "manifests/policies.yaml"];
+/// The manifests.
+const OBJECTS: &[(&str, &str)] = sample![
+    "manifests/automation.yaml",
+    "manifests/images.yaml",
+    "manifests/policies.yaml",
+    "manifests/repository.yaml",
+];
 
 /// The files of the repository.
-const FLEET: &[(&str, &[u8])] = sample![
+const FLEET: &[(&str, &str)] = sample![
     "apps/web/web.yaml",
     "apps/api/kustomization.yaml",
     "apps/shop/values.yaml",
     "apps/charts/template.yaml",
 ];
 
-/// Unpacks the manifests and makes the repository.
-pub(super) fn unpack(directory: &Path) -> Result<(), Failure> {
+/// Puts images into the registry, unpacks the manifests and makes the repository.
+pub(super) fn unpack(directory: &Path, registry: &str) -> Result<(), Failure> {
+    for (repository, tag, content) in IMAGES {
+        push(registry, repository, tag, content)?;
+    }
     let remote = directory.join(REMOTE);
     // A JSON string is YAML, whatever stands in the path.
     let url = serde_json::to_string(&remote).map_err(|_| {
         Failure::new(format!("the name of {} is not UTF-8; name another directory", directory.display()))
     })?;
-    let repository = include_str!("../../../demo/manifests/repository.yaml").replace(PLACEHOLDER, &url);
-    write(directory, OBJECTS)?;
-    write(directory, &[("manifests/repository.yaml", repository.as_bytes())])?;
+    let settled = |text: &str| text.replace(REMOTE_PLACEHOLDER, &url).replace(REGISTRY_PLACEHOLDER, registry);
+    write(directory, OBJECTS, settled)?;
     let refused =
         |cause| Failure::new(format!("cannot make a directory in {}: {cause}", directory.display()));
     let work = tempfile::tempdir_in(directory).map_err(refused)?;
-    write(work.path(), FLEET)?;
+    write(work.path(), FLEET, settled)?;
     make_repository(work.path(), &remote).map_err(|error| Failure::new(chain(&error)))
 }
 
-fn write(directory: &Path, files: &[(&str, &[u8])]) -> Result<(), Failure> {
+fn write(directory: &Path, files: &[(&str, &str)], settled: impl Fn(&str) -> String) -> Result<(), Failure> {
     for (path, content) in files {
         let path = directory.join(path);
         let parent = path.parent().unwrap_or(directory);
         std::fs::create_dir_all(parent)
-            .and_then(|()| std::fs::write(&path, content))
+            .and_then(|()| std::fs::write(&path, settled(content)))
             .map_err(|error| Failure::new(format!("cannot write {}: {error}", path.display())))?;
     }
     Ok(())

@@ -1,7 +1,16 @@
 //! `tagboat explain`: why things are as they are.
+//!
+//! A policy ([`policy`] has the flags) and what stands around it ([`subject`]) come from a cluster ([`cluster`]) or from
+//! [`manifests`], its tags from a registry ([`live`]) or from a file ([`tags`]). [`explanation`] says what becomes of them, and
+//! [`report`] shows that.
 
+mod cluster;
+mod explanation;
+mod live;
+mod manifests;
 mod policy;
 mod report;
+mod subject;
 mod tags;
 
 use clap::{Args, Subcommand};

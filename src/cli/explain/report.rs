@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use serde::Serialize;
 
-use crate::cli::terminal::{Palette, printable};
+use crate::cli::terminal::{Palette, column_width, printable};
 
 /// What a policy makes of a list of tags.
 #[derive(Debug, Serialize)]
@@ -19,6 +19,9 @@ pub(super) struct Explanation {
     /// Whether the values may be others than the tags.
     #[serde(skip)]
     pub(super) has_values: bool,
+    /// What else is worth a word to people, a sentence each.
+    #[serde(skip)]
+    pub(super) notes: Vec<String>,
 }
 
 /// The name of what is explained.
@@ -57,15 +60,16 @@ fn write(explanation: &Explanation, palette: Palette, text: &mut String) -> std:
             writeln!(text, "{heading}Latest:{reset} none: {}", printable(error))?;
         }
     }
+    for note in &explanation.notes {
+        writeln!(text, "{heading}Note:{reset}   {}", printable(note))?;
+    }
     if explanation.tags.is_empty() {
         return Ok(());
     }
     let rows: Vec<[String; 3]> = explanation.tags.iter().map(cells).collect();
     let titles = ["TAG", "VALUE", "OUTCOME"];
-    let width = |column: usize| {
-        let cells = rows.iter().map(|row| row[column].chars().count());
-        cells.chain([titles[column].len()]).max().unwrap_or_default()
-    };
+    let width =
+        |column: usize| column_width(rows.iter().map(|row| row[column].as_str()).chain([titles[column]]));
     let (tags, values, outcomes) = (width(0), width(1), width(2));
     let line = |[tag, value, outcome]: [&str; 3], reason: &str| {
         let value = if explanation.has_values { format!("{value:values$}  ") } else { String::new() };

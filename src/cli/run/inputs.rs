@@ -7,16 +7,20 @@ use kube::ResourceExt;
 use tagboat_api::reference::LocalObjectReference;
 use tagboat_api::{GitRepository, ImageUpdateAutomation};
 
+use super::images::{ChoiceOptions, OwnLogins, Wanted, own_logins};
 use super::{GitLogin, RunArguments};
 use crate::address::LocalAddresses;
 use crate::cli::Failure;
 use crate::cli::choice::{choose_automation, full_name};
 use crate::cli::given::given_images;
 use crate::cli::inputs::{read_manifests, secret_directory};
+use crate::cli::registry_login::RegistryLogin;
 use crate::cli::warnings::warn_of_idle_secrets;
 use crate::git::{CommitTime, Keyring, PrivateDirectory, SshAlgorithms, Surroundings};
 use crate::objects::manifests::{ManifestStore, Manifests, SecretDirectory, StateDirectory, StateError};
+use crate::policy::Regression;
 use crate::reconcile::automation::login::LoginOptions;
+use crate::reconcile::automation::proposal::Detail;
 use crate::reconcile::automation::source::{CrossNamespace, ObjectName};
 use crate::reconcile::automation::transaction::TransactionOptions;
 use crate::sentence::chain;
@@ -30,6 +34,10 @@ pub(super) struct Inputs {
     pub(super) started: Timestamp,
     pub(super) options: TransactionOptions,
     pub(super) mirrors: Mirrors,
+    /// Whose images are chosen from registries, and how.
+    pub(super) wanted: Wanted,
+    pub(super) registry_logins: OwnLogins,
+    pub(super) choice: ChoiceOptions,
 }
 
 /// Where mirrors are.
@@ -55,7 +63,7 @@ impl Inputs {
     pub(super) fn read(arguments: &RunArguments) -> Result<Self, Failure> {
         let secrets: Vec<SecretDirectory> =
             arguments.secret.iter().map(|text| secret_directory(text)).collect::<Result<_, _>>()?;
-        let manifests = read_manifests(&arguments.manifests)?;
+        let mut manifests = read_manifests(&arguments.manifests)?;
         let mut automations: Vec<ImageUpdateAutomation> = manifests.automations().cloned().collect();
         if let Some(wanted) = &arguments.automation {
             automations = choose_automation(&manifests, Some(wanted))?.cloned().into_iter().collect();
@@ -65,8 +73,18 @@ impl Inputs {
         }
         let chosen: Vec<&ImageUpdateAutomation> = automations.iter().collect();
         let given = given_images(&arguments.latest, &manifests, &chosen)?;
+        let wanted = match arguments.no_scan {
+            true => Wanted::without_scans(&manifests, &automations, &given),
+            false => Wanted::of(&manifests, &automations, &given),
+        };
         let given_secrets: Vec<_> = arguments.secret.iter().map(String::as_str).zip(&secrets).collect();
-        warn_of_idle_secrets(&given_secrets, &wanted_secrets(&automations, &manifests, arguments.git_login));
+        let mut wanted_secrets = wanted_secrets(&automations, &manifests, arguments.git_login);
+        wanted_secrets.extend(wanted.secrets(&manifests, arguments.registry_login));
+        warn_of_idle_secrets(&given_secrets, &wanted_secrets);
+        let registry_logins = match arguments.registry_login {
+            RegistryLogin::User => own_logins(&wanted, &mut manifests)?,
+            RegistryLogin::Secrets => OwnLogins::default(),
+        };
         let state = arguments.state.as_deref().map(StateDirectory::new);
         let mut new = Vec::new();
         if let Some(state) = &state {
@@ -109,11 +127,14 @@ impl Inputs {
             },
             keyring: Keyring::default(),
             time: CommitTime::now(),
-            wants_diff: arguments.dry_run,
+            detail: if arguments.dry_run { Detail::Diff } else { Detail::Everything },
             is_forced: false,
         };
-        let store = ManifestStore { manifests, secrets, state };
-        Ok(Self { store, automations, new, started: Timestamp::now(), options, mirrors })
+        let store = ManifestStore { manifests: manifests.into(), secrets, state };
+        let started = Timestamp::now();
+        let regression = Regression { scans: arguments.regression_scans, time: arguments.regression_time };
+        let choice = ChoiceOptions { regression, is_rehearsal: arguments.dry_run };
+        Ok(Self { store, automations, new, started, options, mirrors, wanted, registry_logins, choice })
     }
 }
 

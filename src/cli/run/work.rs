@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use kube::ResourceExt;
 use tagboat_api::ImageUpdateAutomation;
 
+use super::images::Images;
 use super::inputs::{Inputs, source_of};
 use crate::cli::choice::{full_name, name_of};
 use crate::cli::diff;
@@ -29,13 +30,15 @@ use crate::update::{PolicyName, Setters, UpdatePlan};
 pub(super) struct Work<'i> {
     automation: &'i ImageUpdateAutomation,
     inputs: &'i Inputs,
-    is_rehearsal: bool,
+    images: &'i Images,
     pub(super) outcome: Outcome,
     /// What was selected, once that is known.
     setters: Option<Setters>,
     plan: Option<UpdatePlan>,
     /// Why the status could not be kept, which is the last of the outcome's errors then.
     unkept: Option<String>,
+    /// Whether an image may be out of date, because its registry did not say what it is now.
+    pub(super) is_stale: bool,
     pub(super) is_done: bool,
 }
 
@@ -46,6 +49,14 @@ impl Job for Work<'_> {
         let request = &selected.request;
         if is_first {
             self.warn(request);
+            let selected = request.update.setters.selected();
+            let choices = selected.filter_map(|(policy, _)| Some((policy, self.images.choice(policy)?)));
+            self.outcome.choices = choices.map(|(policy, choice)| choice.to_outcome(policy)).collect();
+            let errors: BTreeSet<&String> =
+                self.outcome.choices.iter().filter_map(|choice| choice.error.as_ref()).collect();
+            self.outcome.errors.extend(errors.into_iter().cloned());
+            // What may be out of date was told before, as a warning.
+            self.is_stale = self.outcome.choices.iter().any(|choice| choice.stale.is_some());
         }
         self.outcome.set_request(request);
         self.setters = Some(request.update.setters.clone());
@@ -65,7 +76,7 @@ impl Job for Work<'_> {
         }
         self.is_done = true;
         self.outcome.set_conclusion(&conclusion);
-        if self.is_rehearsal {
+        if self.inputs.choice.is_rehearsal {
             return;
         }
         if let Err(error) = self.keep(&conclusion, findings.as_ref()).await {
@@ -78,14 +89,24 @@ impl Job for Work<'_> {
 
 impl<'i> Work<'i> {
     /// The run of an automation, before it has begun.
-    pub(super) fn new(automation: &'i ImageUpdateAutomation, inputs: &'i Inputs, is_rehearsal: bool) -> Self {
+    pub(super) fn new(automation: &'i ImageUpdateAutomation, inputs: &'i Inputs, images: &'i Images) -> Self {
         let mut outcome = Outcome::new(Some(name_of(automation)));
         let is_done = automation.spec.suspend;
         if is_done {
             outcome.outcome = OutcomeKind::Skipped;
             outcome.message = Some("the automation is suspended".to_owned());
         }
-        Self { automation, inputs, is_rehearsal, outcome, setters: None, plan: None, unkept: None, is_done }
+        Self {
+            automation,
+            inputs,
+            images,
+            outcome,
+            setters: None,
+            plan: None,
+            unkept: None,
+            is_stale: false,
+            is_done,
+        }
     }
 
     /// Says what is odd about the automation and no error.
@@ -175,16 +196,16 @@ impl<'i> Work<'i> {
     }
 }
 
-/// What is said of the failures of all runs; of a state that cannot be kept for one cause, once.
+/// What is said of the failures of all runs; of a state that cannot be kept for one cause, once, and so of a scan.
 pub(super) fn errors(works: Vec<Work<'_>>) -> Vec<String> {
-    let mut said = BTreeSet::new();
+    let (mut said, mut told) = (BTreeSet::new(), BTreeSet::new());
     let mut errors = Vec::new();
     for work in works {
         let mut own = work.outcome.errors;
         if work.unkept.is_some_and(|sentence| !said.insert(sentence)) {
             own.pop();
         }
-        errors.extend(own);
+        errors.extend(own.into_iter().filter(|words| told.insert(words.clone())));
     }
     errors
 }

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use jiff::Timestamp;
 use serde::Serialize;
 
-use crate::cli::terminal::{Palette, printable};
+use crate::cli::terminal::{Palette, column_width, printable};
 
 /// What a scan found.
 #[derive(Debug, Serialize)]
@@ -48,8 +48,8 @@ fn write(report: &ScanReport, now: Timestamp, palette: Palette, text: &mut Strin
         return Ok(());
     }
     let rows: Vec<[String; 3]> = report.tags.iter().map(|tag| cells(tag, now)).collect();
-    let width = |column: usize, title: &str| {
-        rows.iter().map(|row| row[column].chars().count()).chain([title.len()]).max().unwrap_or_default()
+    let width = |column: usize, title: &'static str| {
+        column_width(rows.iter().map(|row| row[column].as_str()).chain([title]))
     };
     let (tags, digests) = (width(0, "TAG"), width(1, "DIGEST"));
     writeln!(text, "\n{heading}{:tags$}  {:digests$}  AGE{reset}", "TAG", "DIGEST")?;

@@ -1,6 +1,6 @@
 //! What is remembered of policies from one run to the next, beyond their status.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -8,40 +8,80 @@ use kube::ResourceExt;
 use tagboat_api::settings::PREFIX;
 use tagboat_api::{ImagePolicy, ImageRepository, RECONCILE_REQUEST_ANNOTATION};
 
+use super::shared::Kind;
 use crate::objects::ObjectName;
 use crate::policy::regression::Cause;
+use crate::policy::{PolicyWishes, RepositoryWishes};
+use crate::reconcile::policy::digest::Staleness;
+use crate::reconcile::policy::run::Run;
+use crate::reconcile::repository::report::Conclusion;
 
-/// For how long a policy waits quietly for a repository that has never been scanned.
-const QUIET: Duration = Duration::from_secs(4);
+/// How long nothing is recorded of an object after word that nothing has changed, unless something has. In the long run
+/// Flux's controllers record as much: their client lets no more through.
+const UNCHANGED: Duration = Duration::from_secs(300);
 
 /// What persons asked for when a policy was carried out.
 ///
 /// Of the repository that is what its tags were found with: a changed spec counts once it has been scanned with.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(super) struct Wishes {
     uid: Option<String>,
-    generation: Option<i64>,
     request: Option<String>,
-    settings: BTreeMap<String, String>,
+    policy: PolicyWishes,
     repository: Option<Scanned>,
 }
 
-/// A repository that tags were found with: who it is, the generation that was scanned with, and our settings.
-type Scanned = (Option<String>, Option<i64>, BTreeMap<String, String>);
+/// A repository that tags were found with.
+#[derive(Clone, Debug)]
+struct Scanned {
+    uid: Option<String>,
+    /// What was wanted of it; `None` while it has not been scanned with that.
+    wishes: Option<RepositoryWishes>,
+}
 
 impl Wishes {
     pub(super) fn of(policy: &ImagePolicy, repository: Option<&ImageRepository>) -> Self {
         let scanned = |repository: &ImageRepository| {
             let observed = repository.status.as_ref().and_then(|status| status.observed_generation);
-            (repository.uid(), observed, settings(repository))
+            let is_observed = observed == repository.metadata.generation;
+            Scanned { uid: repository.uid(), wishes: is_observed.then(|| RepositoryWishes::of(repository)) }
         };
         Self {
             uid: policy.uid(),
-            generation: policy.metadata.generation,
             request: policy.annotations().get(RECONCILE_REQUEST_ANNOTATION).cloned(),
-            settings: settings(policy),
+            policy: PolicyWishes::of(policy),
             repository: repository.map(scanned),
         }
+    }
+
+    /// Whether a person wants something else than before.
+    fn differ_from(&self, before: &Self) -> bool {
+        let repository = match (&self.repository, &before.repository) {
+            (Some(now), Some(before)) => now.differs_from(before),
+            (now, before) => now.is_some() != before.is_some(),
+        };
+        repository
+            || (&self.uid, &self.request, &self.policy) != (&before.uid, &before.request, &before.policy)
+    }
+
+    /// The same with what was known before of a repository that is yet to be scanned with what is wanted now.
+    fn after(mut self, before: Option<Self>) -> Self {
+        if let Some(now) = &mut self.repository
+            && now.wishes.is_none()
+        {
+            now.wishes = before.and_then(|before| before.repository?.wishes);
+        }
+        self
+    }
+}
+
+impl Scanned {
+    fn differs_from(&self, before: &Self) -> bool {
+        let is_other = match (&self.wishes, &before.wishes) {
+            (Some(now), Some(before)) => now != before,
+            _ => false,
+        };
+        is_other || self.uid != before.uid
     }
 }
 
@@ -53,42 +93,118 @@ pub(super) fn settings(object: &impl ResourceExt) -> BTreeMap<String, String> {
 
 /// What is remembered. It is lost with the process; then only what the objects themselves say counts as a wish.
 #[derive(Debug, Default)]
-pub(super) struct Memory(Mutex<HashMap<ObjectName, Entry>>);
-
-#[derive(Debug, Default)]
-struct Entry {
-    wishes: Option<Wishes>,
-    waiting: Option<Instant>,
+pub(super) struct Memory {
+    policies: Mutex<HashMap<ObjectName, Wishes>>,
+    /// The repositories that this process has carried out.
+    seen: Mutex<HashSet<ObjectName>>,
+    /// Why the registries of repositories cannot be asked.
+    troubles: Mutex<HashMap<ObjectName, Staleness>>,
+    /// When it was last recorded of an object that nothing has changed.
+    unchanged: Mutex<HashMap<(Kind, ObjectName), Instant>>,
 }
 
 impl Memory {
-    /// Who is behind a run: a person, if the status says so or others wishes were met last.
-    pub(super) fn cause(&self, name: &ObjectName, wishes: &Wishes, is_wanted: bool) -> Cause {
+    /// Who is behind a run: a person, if other wishes were met last. Where nothing is known of that, the status decides,
+    /// which knows no more than that the object has changed.
+    pub(super) fn cause(&self, name: &ObjectName, wishes: &Wishes, run: &Run) -> Cause {
         let entries = self.lock();
-        let before = entries.get(name).and_then(|entry| entry.wishes.as_ref());
-        if is_wanted || before.is_some_and(|before| before != wishes) { Cause::Person } else { Cause::Tags }
+        let is_wanted = match entries.get(name) {
+            Some(before) => run.is_requested() || wishes.differ_from(before),
+            None => run.is_wanted(),
+        };
+        if is_wanted { Cause::Person } else { Cause::Tags }
     }
 
     /// Takes note that an image was chosen.
     pub(super) fn met(&self, name: &ObjectName, wishes: Wishes) {
         let mut entries = self.lock();
-        let entry = entries.entry(name.clone()).or_default();
-        (entry.wishes, entry.waiting) = (Some(wishes), None);
+        let before = entries.remove(name);
+        entries.insert(name.clone(), wishes.after(before));
     }
 
-    /// Whether a policy has waited for tags for so long only that there is nothing to say about it yet.
-    pub(super) fn waits_quietly(&self, name: &ObjectName, now: Instant) -> bool {
-        let mut entries = self.lock();
-        let since = *entries.entry(name.clone()).or_default().waiting.get_or_insert(now);
-        now.duration_since(since) < QUIET
+    /// Takes note that a repository has been carried out, and says whether that is new.
+    pub(super) fn see(&self, repository: &ObjectName) -> bool {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner).insert(repository.clone())
+    }
+
+    /// Whether this process has carried out a repository. Before that, there is nothing to say about its tags: they may
+    /// have been lost with the process before.
+    pub(super) fn has_seen(&self, repository: &ObjectName) -> bool {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner).contains(repository)
+    }
+
+    /// Takes note of how a scan ended.
+    pub(super) fn scanned(&self, repository: &ImageRepository, conclusion: &Conclusion) {
+        let mut troubles = self.troubles.lock().unwrap_or_else(PoisonError::into_inner);
+        let trouble = match conclusion {
+            Conclusion::Stopped(stop) => stop.staleness(&repository.spec.image),
+            Conclusion::Scanned(_) | Conclusion::Rested(_) => None,
+        };
+        match trouble {
+            Some(trouble) => troubles.insert(ObjectName::of(repository), trouble),
+            None => troubles.remove(&ObjectName::of(repository)),
+        };
+    }
+
+    /// Why the registry of a repository cannot be asked, if the last scan failed at that.
+    pub(super) fn scan_trouble(&self, repository: &ObjectName) -> Option<Staleness> {
+        self.troubles.lock().unwrap_or_else(PoisonError::into_inner).get(repository).cloned()
+    }
+
+    /// Whether it is to be recorded that nothing has changed in an object; if so, it counts as done.
+    pub(super) fn is_worth_recording(&self, kind: Kind, name: &ObjectName, now: Instant) -> bool {
+        let mut unchanged = self.unchanged.lock().unwrap_or_else(PoisonError::into_inner);
+        let key = (kind, name.clone());
+        if unchanged.get(&key).is_some_and(|last| now.duration_since(*last) < UNCHANGED) {
+            return false;
+        }
+        unchanged.insert(key, now);
+        true
+    }
+
+    fn forget_records(&self, kind: Kind, name: &ObjectName) {
+        self.unchanged.lock().unwrap_or_else(PoisonError::into_inner).remove(&(kind, name.clone()));
+    }
+
+    /// Forgets a repository.
+    pub(super) fn forget_repository(&self, name: &ObjectName) {
+        self.forget_records(Kind::Repository, name);
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner).remove(name);
+        self.troubles.lock().unwrap_or_else(PoisonError::into_inner).remove(name);
     }
 
     /// Forgets a policy.
     pub(super) fn forget(&self, name: &ObjectName) {
+        self.forget_records(Kind::Policy, name);
         self.lock().remove(name);
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<ObjectName, Entry>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, HashMap<ObjectName, Wishes>> {
+        self.policies.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn that_nothing_changes_is_recorded_now_and_then() {
+        let (memory, start) = (Memory::default(), Instant::now());
+        let name = |name: &str| ObjectName { namespace: "n".to_owned(), name: name.to_owned() };
+        for (kind, one, minute, expected) in [
+            (Kind::Repository, "a", 0, true),
+            (Kind::Repository, "a", 1, false),
+            (Kind::Policy, "a", 1, true),
+            (Kind::Repository, "b", 1, true),
+            (Kind::Repository, "a", 4, false),
+            (Kind::Repository, "a", 5, true),
+            (Kind::Repository, "a", 9, false),
+        ] {
+            let now = start + Duration::from_secs(minute * 60);
+            assert_eq!(memory.is_worth_recording(kind, &name(one), now), expected, "{kind:?} {one} {minute}");
+        }
+        memory.forget_repository(&name("a"));
+        assert!(memory.is_worth_recording(Kind::Repository, &name("a"), start));
     }
 }

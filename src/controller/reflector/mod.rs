@@ -16,26 +16,23 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use k8s_openapi::api::authorization::v1::{
-    ResourceAttributes, SelfSubjectAccessReview, SelfSubjectAccessReviewSpec,
-};
-use kube::api::{ListParams, PostParams};
-use kube::{Api, Client};
+use kube::Client;
 use tagboat_api::{ImagePolicy, ImageRepository};
 use tokio::sync::mpsc::{self, UnboundedReceiver};
+use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use super::ControllerError;
 use super::leadership::{Election, Leadership};
 use super::queue::{self, Queue, RetryDelays};
-use super::watches::watch;
+use super::watches;
 use super::work::RunIds;
 use crate::git::StopSignal;
 use crate::metrics::Metrics;
 use crate::objects::ObjectName;
-use crate::objects::cluster::{Announcer, ClusterError, REFLECTOR};
-use crate::objects::cluster::{Cache, Change, ClusterObjects, Notifier, Scope};
+use crate::objects::cluster::{Announcer, Cache, Change, ClusterObjects, Notifier, REFLECTOR, Scope};
+use crate::reconcile::policy::request::repository_of;
 use crate::reconcile::policy::run::PolicyOptions;
 use crate::reconcile::tags::{Registry, Shelf};
 use poller::Poller;
@@ -44,8 +41,8 @@ use shared::{Kind, Shared, Signal};
 /// How long runs that are under way at the end may go on.
 const FINISHING: Duration = Duration::from_secs(3);
 
-/// How long it takes until it is seen that the cluster serves the kinds by now.
-const LOOK_AGAIN: Duration = Duration::from_secs(30);
+/// How many passes may be under way at once, beside those that wait for a registry.
+const AT_ONCE: usize = 64;
 
 /// What this half is to do, and how.
 pub struct ReflectorOptions {
@@ -93,7 +90,7 @@ pub async fn run<R: Registry>(
         writer: objects.writer_as(REFLECTOR),
         objects,
         repositories: Cache::default(),
-        policies: Cache::default(),
+        policies: Cache::referring_by(|policy| Some(repository_of(policy))),
         registry: sources.registry,
         shelf: sources.shelf,
         options: options.policies,
@@ -101,14 +98,21 @@ pub async fn run<R: Registry>(
         memory: memory::Memory::default(),
         poller: Poller::default(),
         run_ids: RunIds::new(options.process_id),
+        places: Arc::new(Semaphore::new(AT_ONCE)),
+        is_leader: watch::Sender::new(false),
         signals,
     });
     let mut watching = JoinSet::new();
     let scope = options.scope;
-    watching.spawn(watch(shared.clone(), scope.clone(), shared.repositories.clone(), |shared, change| {
-        repository_changed(shared, &change);
-    }));
-    watching.spawn(watch(shared.clone(), scope, shared.policies.clone(), |shared, change| {
+    watching.spawn(watches::watch(
+        shared.clone(),
+        scope.clone(),
+        shared.repositories.clone(),
+        |shared, change| {
+            repository_changed(shared, &change);
+        },
+    ));
+    watching.spawn(watches::watch(shared.clone(), scope, shared.policies.clone(), |shared, change| {
         shared.policy_changed(&change);
     }));
     let mut leadership = Leadership::new(client, options.election, StopSignal::default());
@@ -118,6 +122,7 @@ pub async fn run<R: Registry>(
     };
     let mut lost = None;
     if is_leader {
+        shared.is_leader.send_replace(true);
         let mut dispatcher = Dispatcher::new(shared.clone(), inbox, options.retry_delays);
         // The Lease is kept from the first moment: a cluster may take its time to list its objects.
         let work = async {
@@ -143,76 +148,21 @@ pub async fn run<R: Registry>(
     Ok(())
 }
 
-/// Waits until the cluster serves both kinds and lets us write to them, and says once why it does not.
-///
-/// So one process may serve a cluster that has one half of the kinds only.
-pub async fn is_possible(client: &Client, namespace: Option<&str>) {
-    let mut said = String::new();
-    while let Some(words) = obstacle(client, namespace).await {
-        if said.is_empty() {
-            tracing::info!("repositories and policies are left alone: {words}");
-            said = words;
-        }
-        tokio::time::sleep(LOOK_AGAIN).await;
-    }
-}
-
-/// Why this half cannot work.
-async fn obstacle(client: &Client, namespace: Option<&str>) -> Option<String> {
-    for resource in ["imagerepositories", "imagepolicies"] {
-        for (verb, subresource) in
-            [("list", None), ("watch", None), ("patch", None), ("patch", Some("status"))]
-        {
-            let attributes = ResourceAttributes {
-                group: Some(tagboat_api::IMAGE_GROUP.to_owned()),
-                namespace: namespace.map(str::to_owned),
-                resource: Some(resource.to_owned()),
-                subresource: subresource.map(str::to_owned),
-                verb: Some(verb.to_owned()),
-                ..Default::default()
-            };
-            let review = SelfSubjectAccessReview {
-                spec: SelfSubjectAccessReviewSpec {
-                    resource_attributes: Some(attributes),
-                    non_resource_attributes: None,
-                },
-                ..Default::default()
-            };
-            let api: Api<SelfSubjectAccessReview> = Api::all(client.clone());
-            // Whoever cannot even ask is shown by the watch what is wrong.
-            let Ok(answer) = api.create(&PostParams::default(), &review).await else { continue };
-            if !answer.status.is_some_and(|status| status.allowed) {
-                let name = subresource.map_or(resource.to_owned(), |part| format!("{resource}/{part}"));
-                return Some(format!("the role of the controller does not allow it to {verb} {name}"));
-            }
-        }
-    }
-    let one = ListParams::default().limit(1);
-    let listed = match namespace {
-        Some(namespace) => {
-            Api::<ImageRepository>::namespaced(client.clone(), namespace).list(&one).await.err()
-        }
-        None => Api::<ImageRepository>::all(client.clone()).list(&one).await.err(),
-    };
-    let error = ClusterError::from(listed?);
-    error
-        .is_not_found()
-        .then(|| "the CustomResourceDefinition of ImageRepository is not installed".to_owned())
-}
-
 /// What follows from a change of a repository.
 fn repository_changed<R: Registry>(shared: &Arc<Shared<R>>, change: &Change<ImageRepository>) {
     match &change.new {
-        None => shared.signal(Signal::Forget(Kind::Repository, change.name.clone())),
+        None => {
+            shared.memory.forget_repository(&change.name);
+            shared.forget_measures(Kind::Repository, &change.name);
+            shared.signal(Signal::Forget(Kind::Repository, change.name.clone()));
+        }
         Some(new) if trigger::concerns_itself(change.old.as_deref(), new.as_ref()) => {
             shared.wake(Kind::Repository, change.name.clone());
         }
         Some(_) => {}
     }
-    for policy in shared.policies.all() {
-        if trigger::repository_of(&policy) == change.name
-            && trigger::concerns_policy(&policy, change.old.as_deref(), change.new.as_deref())
-        {
+    for policy in shared.policies.referring_to(&change.name) {
+        if trigger::concerns_policy(&policy, change.old.as_deref(), change.new.as_deref()) {
             shared.wake(Kind::Policy, ObjectName::of(policy.as_ref()));
         }
     }
@@ -224,7 +174,8 @@ impl<R: Registry> Shared<R> {
         match &change.new {
             None => {
                 self.memory.forget(&change.name);
-                self.poller.unsubscribe(&change.name);
+                self.unfollow(&change.name);
+                self.forget_measures(Kind::Policy, &change.name);
                 self.signal(Signal::Forget(Kind::Policy, change.name.clone()));
             }
             Some(new) if trigger::concerns_itself(change.old.as_deref(), new.as_ref()) => {
@@ -255,25 +206,16 @@ impl<R: Registry> Dispatcher<R> {
         loop {
             self.start_due();
             let next = [self.repositories.next(), self.policies.next()].into_iter().flatten().min();
-            tokio::select! {
-                () = queue::until(next) => {}
-                signal = self.inbox.recv() => match signal {
-                    Some(signal) => self.take_note(signal),
-                    // We hold a sender ourselves.
-                    None => return,
-                },
-            }
-            // Whatever else is there is settled before anything is started.
-            while let Ok(signal) = self.inbox.try_recv() {
-                self.take_note(signal);
-            }
+            // We hold a sender ourselves, so there is always somebody left.
+            let Some(signals) = queue::hear(&mut self.inbox, next).await else { return };
+            signals.into_iter().for_each(|signal| self.take_note(signal));
         }
     }
 
     fn take_note(&mut self, signal: Signal) {
         let now = Instant::now();
         match signal {
-            Signal::Wake(kind, name) => self.queue(kind).wake(name, now),
+            Signal::Wake(kind, name) => self.queue(kind).wake(&name, now),
             Signal::Forget(kind, name) => self.queue(kind).forget(&name),
             Signal::Done(kind, name, verdict) => self.queue(kind).done(&name, verdict, now),
         }
@@ -303,5 +245,28 @@ impl<R: Registry> Dispatcher<R> {
             let _ = timeout(FINISHING, async { while self.runs.join_next().await.is_some() {} }).await;
         }
         self.runs.shutdown().await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reconcile::registries::KnownRegistries;
+
+    type Registered = KnownRegistries<ClusterObjects>;
+
+    fn size<F: Future>(_: impl FnOnce(Arc<Shared<Registered>>, ObjectName) -> F) -> usize {
+        size_of::<F>()
+    }
+
+    /// What is due waits in memory, and a restart makes everything due.
+    #[test]
+    fn a_pass_that_waits_takes_little_memory() {
+        for size in [size(repository_pass::carry_out), size(policy_pass::carry_out)] {
+            assert!(size < 1024, "{size} bytes until it has a place");
+        }
+        for size in [repository_pass::size::<Registered>(), policy_pass::size::<Registered>()] {
+            assert!(size < 8192, "{size} bytes while it waits for a registry");
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Namespace;
@@ -12,7 +12,7 @@ use tagboat_api::{FINALIZER, ImagePolicy, ImageRepository};
 use tracing::Instrument;
 
 use super::memory::Wishes;
-use super::shared::{Done, Kind, Shared, span, verdict};
+use super::shared::{Done, Kind, Shared, StatusMaker, saying_so, span, verdict};
 use crate::controller::queue::Verdict;
 use crate::objects::cluster::ClusterError;
 use crate::objects::{ObjectName, ObjectsError};
@@ -22,17 +22,17 @@ use crate::reconcile::policy::report::Conclusion;
 use crate::reconcile::policy::run::{Run, Scene};
 use crate::reconcile::tags::Registry;
 
-/// The time after which one who waits quietly looks again, if nobody wakes it before.
+/// The time after which one looks again who waits for its repository to be carried out, if nobody wakes it before.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 /// Carries out a policy that is due.
 pub(super) async fn carry_out<R: Registry>(shared: Arc<Shared<R>>, name: ObjectName) {
-    let span = span(&shared, &name);
-    let mut done = shared.begin(Kind::Policy, name);
-    async {
+    let span = span(&shared, Kind::Policy, &name);
+    let mut done = shared.begin(Kind::Policy, name).await;
+    Box::pin(async {
         let ended = pass(&shared, &mut done).await;
         shared.ended(&done, ended);
-    }
+    })
     .instrument(span)
     .await;
 }
@@ -43,9 +43,8 @@ async fn pass<R: Registry>(shared: &Arc<Shared<R>>, done: &mut Done) -> Result<b
         return Ok(true);
     };
     if known.metadata.deletion_timestamp.is_some() {
-        shared.poller.unsubscribe(&done.name);
+        shared.unfollow(&done.name);
         shared.writer.remove_finalizer(known.as_ref(), FINALIZER).await?;
-        shared.forget_measures(done.kind, &done.name);
         done.verdict = Verdict::Wait;
         return Ok(true);
     }
@@ -57,64 +56,68 @@ async fn pass<R: Registry>(shared: &Arc<Shared<R>>, done: &mut Done) -> Result<b
     if policy.spec.suspend {
         // A request that comes meanwhile is for the time after.
         tracing::info!("reconciliation is suspended for this object");
-        shared.poller.unsubscribe(&done.name);
+        shared.unfollow(&done.name);
         done.verdict = Verdict::Wait;
         return Ok(true);
     }
     let previous = policy.status.clone().unwrap_or_default();
-    let mut begun = policy.clone();
     let policy = Arc::new(policy);
     let run = Run::of(policy.clone(), Timestamp::now());
-    if run.begin(&previous).is_to_be_written {
-        let status = |current: &ImagePolicy| run.begin(&current.status.clone().unwrap_or_default()).status;
-        let Some(written) = shared.writer.update_status(&begun, &status).await? else {
-            done.verdict = Verdict::Wait;
-            return Ok(true);
-        };
-        observe(shared, &written);
-        begun = written;
-    }
+    let begin = |current: &ImagePolicy| run.begin(&current.status.clone().unwrap_or_default()).status;
+    let begin = run.begin(&previous).is_to_be_written.then_some(&begin as StatusMaker<'_, _, _>);
     let repository = run.repository().and_then(|name| shared.repositories.get(name));
     let wishes = Wishes::of(&policy, repository.as_deref());
-    let is_unscanned = repository.as_deref().is_some_and(is_unscanned);
-    let scene = Scene {
-        labels: labels(shared, &done.name.namespace, repository.as_deref()).await,
-        repository,
-        cause: shared.memory.cause(&done.name, &wishes, run.is_wanted()),
-        polled: &|followed| shared.poller.known(&done.name, followed),
+    let is_unseen =
+        repository.is_some() && run.repository().is_some_and(|name| !shared.memory.has_seen(name));
+    let name = done.name.clone();
+    let work = async {
+        let scene = Scene {
+            labels: labels(shared, &name.namespace, repository.as_deref()).await,
+            scan_trouble: run.repository().and_then(|name| shared.memory.scan_trouble(name)),
+            repository,
+            cause: shared.memory.cause(&name, &wishes, &run),
+            polled: &|followed| shared.poller.known(&name, followed),
+        };
+        run.carry_out(&shared.options, scene, &shared.shelf, &shared.registry).await
     };
-    let ended = run.carry_out(&shared.options, scene, &shared.shelf, &shared.registry).await;
+    done.make_room();
+    let said = saying_so(&shared.writer, ImagePolicy::clone(&policy), begin, Box::pin(work)).await?;
+    done.take_place().await;
+    let Some((begun, ended)) = said else {
+        done.verdict = Verdict::Wait;
+        return Ok(true);
+    };
+    observe(shared, &begun);
     let is_waiting = matches!(&ended.conclusion, Conclusion::Stopped(stop) if stop.retry_after.is_some());
-    if is_unscanned && is_waiting && shared.memory.waits_quietly(&done.name, Instant::now()) {
+    if is_unseen && is_waiting {
         done.verdict = Verdict::After(LOOK_AGAIN);
         return Ok(true);
     }
     let now = Timestamp::now();
     let report = run.report(&previous, &ended.conclusion, now);
-    for event in &report.events {
-        shared.announce(&begun, event).await;
-    }
+    let announcing = async {
+        for event in &report.events {
+            shared.announce(done.kind, &begun, event).await;
+        }
+    };
     let begun_with = begun.status.clone().unwrap_or_default();
     let status = |current: &ImagePolicy| -> ImagePolicyStatus {
         let stored = current.status.clone().unwrap_or_default();
         run.report(&reported_on(&previous, &begun_with, &stored), &ended.conclusion, now).status
     };
-    let written = shared.writer.update_status(&begun, &status).await?;
+    let ((), written) = tokio::join!(announcing, shared.writer.update_status(&begun, &status));
+    let written = written?;
     written.iter().for_each(|written| observe(shared, written));
-    if matches!(ended.conclusion, Conclusion::Resolved(_)) {
+    if matches!(ended.conclusion, Conclusion::Resolved(_)) && !ended.is_provisional {
         shared.memory.met(&done.name, wishes);
     }
     let latest = written.and_then(|written| written.status).and_then(|status| status.latest_ref);
     for woken in shared.poller.follow(&done.name, &ended, latest.as_ref(), &shared.policies) {
         shared.wake(Kind::Policy, woken);
     }
+    shared.measure_next_poll(&done.name);
     done.verdict = verdict(report.next);
     Ok(report.next != Next::Retry)
-}
-
-/// Whether a repository has never been scanned.
-fn is_unscanned(repository: &ImageRepository) -> bool {
-    repository.status.as_ref().is_none_or(|status| status.last_scan_result.is_none())
 }
 
 /// The labels of a policy's namespace, where they decide about its access.
@@ -138,4 +141,13 @@ fn observe<R: Registry>(shared: &Arc<Shared<R>>, policy: &ImagePolicy) {
     if let Some(change) = shared.policies.refresh(policy) {
         shared.policy_changed(&change);
     }
+}
+
+/// How much memory a pass takes that has a place.
+#[cfg(test)]
+pub(super) fn size<R: Registry>() -> usize {
+    fn of<'a, R: Registry, F: Future>(_: impl FnOnce(&'a Arc<Shared<R>>, &'a mut Done) -> F) -> usize {
+        size_of::<F>()
+    }
+    of::<R, _>(|shared, done| pass(shared, done))
 }

@@ -1,27 +1,35 @@
 //! Looking at the digests of tags that float. Nothing is written here: what is known changes, and policies are woken.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use jiff::Timestamp;
 use kube::ResourceExt;
-use tagboat_api::{GoDuration, ImagePolicy, ImageRef, Reason};
-use tokio::sync::Notify;
+use tagboat_api::settings::PolicySettings;
+use tagboat_api::{GoDuration, ImagePolicy, ImageRef};
+use tokio::sync::{Notify, Semaphore};
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
 use super::shared::{Kind, Shared};
 use crate::objects::ObjectName;
 use crate::objects::cluster::Cache;
-use crate::polling::{Failure, Group, PollingInterval, Schedule, Subscription, Trouble};
+use crate::polling::{Failure, PollingInterval, Schedule, Subscription};
 use crate::reconcile::policy::digest::{Polled, Staleness};
-use crate::reconcile::policy::request::Request;
+use crate::reconcile::policy::following::belongs_to;
 use crate::reconcile::policy::run::{Ended, Followed};
 use crate::reconcile::tags::{Place, Registry};
 
 /// How long a registry may take to say a digest.
 const PATIENCE: Duration = Duration::from_secs(5);
+
+/// How many digests of one registry are looked up at the same time. After a restart all are due at once, and one that
+/// stood in the line for its budget would have lost its time there.
+const AT_ONCE: usize = 8;
+
+/// From how many registries on those are forgotten of which nothing is looked up.
+const MANY: usize = 256;
 
 /// A tag as somebody sees it: who is in one namespace and shows the same secrets sees the same.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -62,6 +70,7 @@ impl Target {
 pub(super) struct Poller {
     state: Mutex<State>,
     changed: Notify,
+    lines: Mutex<HashMap<String, Arc<Semaphore>>>,
 }
 
 #[derive(Default)]
@@ -88,18 +97,7 @@ impl Poller {
     /// What is known of a tag that a policy follows.
     pub(super) fn known(&self, policy: &ObjectName, followed: &Followed) -> Option<Polled> {
         let state = self.lock();
-        let known = state.schedule.known(policy, &Target::of(followed))?;
-        let staleness = known.trouble.as_ref().map(|trouble| match trouble {
-            Trouble::Failed(staleness) => staleness.clone(),
-            Trouble::GroupIncomplete => Staleness {
-                reason: Reason::GroupIncomplete,
-                message: format!(
-                    "the digest of another policy of the group {} is not known",
-                    followed.group.as_deref().unwrap_or_default()
-                ),
-            },
-        });
-        Some(Polled { digest: known.digest.clone(), staleness })
+        Some(followed.polled(state.schedule.known(policy, &Target::of(followed))?))
     }
 
     /// Takes note of what a policy follows after a run, and gives those for whom something else is known by that.
@@ -114,23 +112,16 @@ impl Poller {
             self.unsubscribe(policy);
             return Vec::new();
         };
-        let image = followed.place.address.to_string();
-        let same = latest.filter(|latest| latest.name == image && latest.tag == followed.tag);
-        let group = followed.group.as_ref().map(|name| Group {
-            name: format!("{}/{name}", policy.namespace),
-            members: members(name, &policy.namespace, policies),
-        });
         let target = Target::of(followed);
+        let members = |group: &str| members(group, &policy.namespace, policies);
         let subscription = Subscription {
-            target: target.clone(),
-            interval: followed.interval,
-            group,
-            seed: same.and_then(ImageRef::digest).map(str::to_owned),
             is_fresh: ended.is_fresh,
+            ..followed.subscription(policy, target.clone(), latest, members)
         };
         let mut state = self.lock();
         state.places.insert(target, followed.place.clone());
         let woken = state.schedule.subscribe(policy, subscription, Timestamp::now());
+        state.let_go();
         drop(state);
         self.changed.notify_one();
         woken
@@ -138,7 +129,23 @@ impl Poller {
 
     /// Takes note that a policy follows nothing any more.
     pub(super) fn unsubscribe(&self, policy: &ObjectName) {
-        self.lock().schedule.unsubscribe(policy);
+        let mut state = self.lock();
+        state.schedule.unsubscribe(policy);
+        state.let_go();
+    }
+
+    /// When the digest of a policy is looked up next; nothing while that is done, or where it is not.
+    pub(super) fn next_of(&self, policy: &ObjectName) -> Option<Timestamp> {
+        self.lock().schedule.next_of(policy)
+    }
+
+    /// Where those stand who are about to look at tags of one registry.
+    fn line(&self, registry: &str) -> Arc<Semaphore> {
+        let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        if lines.len() >= MANY {
+            lines.retain(|_, line| Arc::strong_count(line) > 1);
+        }
+        Arc::clone(lines.entry(registry.to_owned()).or_insert_with(|| Arc::new(Semaphore::new(AT_ONCE))))
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -146,11 +153,23 @@ impl Poller {
     }
 }
 
+impl State {
+    /// Forgets where to ask for what nobody follows any more.
+    fn let_go(&mut self) {
+        if self.places.len() > self.schedule.count() {
+            let schedule = &self.schedule;
+            self.places.retain(|target, _| schedule.followers(target).next().is_some());
+        }
+    }
+}
+
 /// The policies of a namespace that belong to a group.
 fn members(group: &str, namespace: &str, policies: &Cache<ImagePolicy>) -> BTreeSet<ObjectName> {
     let all = policies.in_namespace(namespace).into_iter();
     all.filter(|policy| !policy.spec.suspend)
-        .filter(|policy| Request::of(policy).is_ok_and(|request| request.group.as_deref() == Some(group)))
+        // Most are in none, and reading all that a policy asks for takes its time.
+        .filter(|policy| PolicySettings::name_a_group(policy.annotations()))
+        .filter(|policy| belongs_to(policy, group))
         .map(|policy| ObjectName::of(policy.as_ref()))
         .collect()
 }
@@ -191,7 +210,10 @@ pub(super) async fn poll<R: Registry>(shared: Arc<Shared<R>>) {
 async fn look<R: Registry>(shared: Arc<Shared<R>>, place: Place, target: Target) {
     let reference = format!("{}:{}", place.address, target.tag);
     let place = Place { timeout: place.timeout.min(PATIENCE), ..place };
+    // The semaphore is never closed.
+    let turn = shared.poller.line(place.address.registry()).acquire_owned().await.ok();
     let answer = shared.registry.digest(&place, &target.tag).await;
+    drop(turn);
     if let Err(failure) = &answer {
         tracing::warn!(image = reference, error = failure.words, "cannot look up the digest, trying again");
     }
@@ -200,8 +222,15 @@ async fn look<R: Registry>(shared: Arc<Shared<R>>, place: Place, target: Target)
     let now = Timestamp::now();
     // Any number that differs from one look to the next keeps those of many tags apart.
     let jitter = f64::from(now.subsec_nanosecond() / 1_000 % 1_000) / 1_000.0;
-    let woken = shared.poller.lock().schedule.done(&target, answer, now, jitter);
+    let (woken, followers) = {
+        let mut state = shared.poller.lock();
+        let woken = state.schedule.done(&target, answer, now, jitter);
+        (woken, state.schedule.followers(&target).cloned().collect::<Vec<_>>())
+    };
     for policy in woken {
         shared.wake(Kind::Policy, policy);
+    }
+    for policy in followers {
+        shared.measure_next_poll(&policy);
     }
 }

@@ -8,7 +8,7 @@ use tagboat_api::repository::ImageRepositoryStatus;
 use tagboat_api::{FINALIZER, ImageRepository};
 use tracing::Instrument;
 
-use super::shared::{Done, Kind, Shared, span, verdict};
+use super::shared::{Done, Kind, Shared, StatusMaker, saying_so, span, verdict};
 use crate::controller::queue::Verdict;
 use crate::objects::ObjectName;
 use crate::objects::cluster::ClusterError;
@@ -18,12 +18,18 @@ use crate::reconcile::tags::Registry;
 
 /// Carries out a repository that is due.
 pub(super) async fn carry_out<R: Registry>(shared: Arc<Shared<R>>, name: ObjectName) {
-    let span = span(&shared, &name);
-    let mut done = shared.begin(Kind::Repository, name);
-    async {
+    let span = span(&shared, Kind::Repository, &name);
+    let mut done = shared.begin(Kind::Repository, name).await;
+    Box::pin(async {
         let ended = pass(&shared, &mut done).await;
         shared.ended(&done, ended);
-    }
+        if shared.memory.see(&done.name) {
+            // There is something to say now, be it that no tags could be had.
+            for policy in shared.policies.referring_to(&done.name) {
+                shared.wake(Kind::Policy, ObjectName::of(policy.as_ref()));
+            }
+        }
+    })
     .instrument(span)
     .await;
 }
@@ -39,7 +45,6 @@ async fn pass<R: Registry>(shared: &Arc<Shared<R>>, done: &mut Done) -> Result<b
             return Ok(false);
         }
         shared.writer.remove_finalizer(known.as_ref(), FINALIZER).await?;
-        shared.forget_measures(done.kind, &done.name);
         done.verdict = Verdict::Wait;
         return Ok(true);
     }
@@ -55,29 +60,30 @@ async fn pass<R: Registry>(shared: &Arc<Shared<R>>, done: &mut Done) -> Result<b
         return Ok(true);
     }
     let previous = repository.status.clone().unwrap_or_default();
-    let mut begun = repository.clone();
-    let identity = shared.options.identity;
-    let run = Run::of(Arc::new(repository), identity, &shared.shelf, Timestamp::now());
-    if run.begin(&previous).is_to_be_written {
-        let status =
-            |current: &ImageRepository| run.begin(&current.status.clone().unwrap_or_default()).status;
-        let Some(written) = shared.writer.update_status(&begun, &status).await? else {
-            done.verdict = Verdict::Wait;
-            return Ok(true);
-        };
-        observe(shared, &written);
-        begun = written;
-    }
-    let conclusion = run.carry_out(&shared.registry, &shared.shelf).await;
+    let repository = Arc::new(repository);
+    let run = Run::of(repository.clone(), shared.options.identity, &shared.shelf, Timestamp::now());
+    let begin = |current: &ImageRepository| run.begin(&current.status.clone().unwrap_or_default()).status;
+    let begin = run.begin(&previous).is_to_be_written.then_some(&begin as StatusMaker<'_, _, _>);
+    let work = run.carry_out(&shared.registry, &shared.shelf);
+    done.make_room();
+    let said = saying_so(&shared.writer, ImageRepository::clone(&repository), begin, Box::pin(work)).await?;
+    done.take_place().await;
+    let Some((begun, conclusion)) = said else {
+        done.verdict = Verdict::Wait;
+        return Ok(true);
+    };
+    observe(shared, &begun);
+    shared.memory.scanned(&repository, &conclusion);
     let now = Timestamp::now();
     let report = run.report(&previous, &conclusion, now);
-    shared.announce(&begun, &report.event).await;
     let begun_with = begun.status.clone().unwrap_or_default();
     let status = |current: &ImageRepository| -> ImageRepositoryStatus {
         let stored = current.status.clone().unwrap_or_default();
         run.report(&reported_on(&previous, &begun_with, &stored), &conclusion, now).status
     };
-    let written = shared.writer.update_status(&begun, &status).await?;
+    let announcing = shared.announce(done.kind, &begun, &report.event);
+    let ((), written) = tokio::join!(announcing, shared.writer.update_status(&begun, &status));
+    let written = written?;
     written.iter().for_each(|written| observe(shared, written));
     done.verdict = verdict(report.next);
     Ok(report.next != Next::Retry)
@@ -90,4 +96,13 @@ fn observe<R: Registry>(shared: &Arc<Shared<R>>, repository: &ImageRepository) {
     if let Some(change) = shared.repositories.refresh(repository) {
         super::repository_changed(shared, &change);
     }
+}
+
+/// How much memory a pass takes that has a place.
+#[cfg(test)]
+pub(super) fn size<R: Registry>() -> usize {
+    fn of<'a, R: Registry, F: Future>(_: impl FnOnce(&'a Arc<Shared<R>>, &'a mut Done) -> F) -> usize {
+        size_of::<F>()
+    }
+    of::<R, _>(|shared, done| pass(shared, done))
 }

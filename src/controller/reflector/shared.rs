@@ -1,22 +1,28 @@
 //! What all passes of this half share.
 
+use std::future::Future;
+use std::pin::pin;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ObjectReference;
 use kube::{Client, Resource, ResourceExt};
+use serde::Serialize;
 use tagboat_api::{ImagePolicy, ImageRepository};
 use tokio::sync::mpsc::UnboundedSender;
+use tokio::sync::watch::{self, Receiver};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::timeout;
 
 use super::memory::Memory;
 use super::poller::Poller;
 use crate::controller::queue::Verdict;
 use crate::controller::watches::Watcher;
 use crate::controller::work::RunIds;
-use crate::metrics::{Metrics, ObjectLabels};
+use crate::metrics::{self, Metrics, ObjectLabels};
 use crate::objects::cluster::{
-    Announcement, Announcer, Cache, ClusterError, ClusterObjects, ObjectWriter, Occurrence,
+    Announcement, Announcer, Cache, ClusterError, ClusterObjects, ObjectWriter, Occurrence, Written,
 };
 use crate::objects::{Event, EventType, ObjectName};
 use crate::reconcile::course::Next;
@@ -37,11 +43,15 @@ pub(super) struct Shared<R> {
     pub(super) memory: Memory,
     pub(super) poller: Poller,
     pub(super) run_ids: RunIds,
+    /// How many passes may be under way beside those that wait for a registry.
+    pub(super) places: Arc<Semaphore>,
+    /// Whether this process is the one that writes.
+    pub(super) is_leader: watch::Sender<bool>,
     pub(super) signals: UnboundedSender<Signal>,
 }
 
 /// The kinds of this half.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Kind {
     Repository,
     Policy,
@@ -73,7 +83,24 @@ pub(super) struct Done {
     pub(super) name: ObjectName,
     pub(super) verdict: Verdict,
     pub(super) begun: Instant,
+    place: Option<OwnedSemaphorePermit>,
+    /// That it is under way, once it has had a place.
+    _under_way: Option<metrics::Look>,
+    places: Arc<Semaphore>,
     signals: UnboundedSender<Signal>,
+}
+
+impl Done {
+    /// Waits for a place among those that are under way: a pass takes memory, and very many may be due at once.
+    pub(super) async fn take_place(&mut self) {
+        // The semaphore is never closed.
+        self.place = self.places.clone().acquire_owned().await.ok();
+    }
+
+    /// Makes room for others, for as long as a registry may take its time.
+    pub(super) fn make_room(&mut self) {
+        self.place = None;
+    }
 }
 
 impl Drop for Done {
@@ -91,6 +118,15 @@ impl<R: Send + Sync + 'static> Watcher for Shared<R> {
     fn announcer(&self) -> &Announcer {
         &self.announcer
     }
+
+    fn writer(&self, kind: &str) -> Option<ObjectWriter> {
+        let is_ours = [ImageRepository::kind(&()), ImagePolicy::kind(&())].iter().any(|own| own == kind);
+        is_ours.then(|| self.writer.clone())
+    }
+
+    fn leadership(&self) -> Receiver<bool> {
+        self.is_leader.subscribe()
+    }
 }
 
 impl<R> Shared<R> {
@@ -105,9 +141,14 @@ impl<R> Shared<R> {
     }
 
     /// A pass that begins now, and is made again should it be broken off.
-    pub(super) fn begin(&self, kind: Kind, name: ObjectName) -> Done {
+    pub(super) async fn begin(&self, kind: Kind, name: ObjectName) -> Done {
         let (verdict, begun) = (Verdict::Retry, Instant::now());
-        Done { kind, name, verdict, begun, signals: self.signals.clone() }
+        let (places, signals) = (self.places.clone(), self.signals.clone());
+        let mut done = Done { kind, name, verdict, begun, place: None, _under_way: None, places, signals };
+        done.take_place().await;
+        done.begun = Instant::now();
+        done._under_way = Some(self.metrics.begin(kind.name()));
+        done
     }
 
     /// Takes note of how a pass ended.
@@ -117,6 +158,14 @@ impl<R> Shared<R> {
             false
         });
         self.metrics.reconciled(&labels(done.kind, &done.name), done.begun.elapsed(), is_success);
+        let is_known = match done.kind {
+            Kind::Repository => self.repositories.get(&done.name).is_some(),
+            Kind::Policy => self.policies.get(&done.name).is_some(),
+        };
+        if !is_known {
+            // Nothing will be told of it again.
+            self.forget_measures(done.kind, &done.name);
+        }
     }
 
     /// Forgets what was measured of an object that has gone.
@@ -124,11 +173,34 @@ impl<R> Shared<R> {
         self.metrics.forget(&labels(kind, name));
     }
 
+    /// Measures when the digest of a policy is looked up next.
+    pub(super) fn measure_next_poll(&self, policy: &ObjectName) {
+        // While somebody looks, what was measured before stands.
+        if let Some(next) = self.poller.next_of(policy) {
+            self.metrics.next_poll(&labels(Kind::Policy, policy), Some(next));
+        }
+    }
+
+    /// Follows the digest of a policy no longer.
+    pub(super) fn unfollow(&self, policy: &ObjectName) {
+        self.poller.unsubscribe(policy);
+        self.metrics.next_poll(&labels(Kind::Policy, policy), None);
+    }
+
     /// Announces what happened to an object.
-    pub(super) async fn announce<K: Resource<DynamicType = ()>>(&self, object: &K, event: &Event) {
+    pub(super) async fn announce<K: Resource<DynamicType = ()>>(
+        &self,
+        kind: Kind,
+        object: &K,
+        event: &Event,
+    ) {
         match event.type_ {
             EventType::Warning => tracing::error!(error = event.reason, "{}", event.message),
             EventType::Normal | EventType::Trace => tracing::info!("{}", event.message),
+        }
+        let is_trace = event.type_ == EventType::Trace;
+        if is_trace && !self.memory.is_worth_recording(kind, &ObjectName::of(object), Instant::now()) {
+            return;
         }
         // An answer of the API server may come without kind and version.
         let reference = ObjectReference {
@@ -138,15 +210,46 @@ impl<R> Shared<R> {
         };
         let announcement = Announcement {
             object: reference,
-            annotations: object.annotations(),
-            event,
+            annotations: object.annotations().clone(),
+            event: event.clone(),
             occurrence: Occurrence::Repeated,
             time: Timestamp::now(),
         };
-        if let Err(error) = self.announcer.announce(&announcement).await {
+        if let Err(error) = Box::pin(self.announcer.announce(announcement)).await {
             tracing::error!(error = %error, "cannot record the event");
         }
     }
+}
+
+/// How long a run may take before the object says that one goes on. What is over in a moment is written once, at its end.
+const UNSAID: Duration = Duration::from_secs(1);
+
+/// Makes a status from an object as it stands.
+pub(super) type StatusMaker<'a, K, S> = &'a (dyn Fn(&K) -> S + Sync);
+
+/// Does the work of a run on an object. Where that takes its time, `status` is written meanwhile, which says so.
+///
+/// Gives what came of the work and the object as it is known to be stored, unless it has gone.
+///
+/// # Errors
+///
+/// When the status cannot be written.
+pub(super) async fn saying_so<K: Written, T>(
+    writer: &ObjectWriter,
+    object: K,
+    status: Option<StatusMaker<'_, K, K::Status>>,
+    work: impl Future<Output = T>,
+) -> Result<Option<(K, T)>, ClusterError>
+where
+    K::Status: Serialize + Clone + Default,
+{
+    let mut work = pin!(work);
+    let Some(status) = status else { return Ok(Some((object, work.await))) };
+    if let Ok(done) = timeout(UNSAID, &mut work).await {
+        return Ok(Some((object, done)));
+    }
+    let (written, done) = tokio::join!(writer.update_status(&object, status), work);
+    Ok(written?.map(|written| (written, done)))
 }
 
 /// What the queue is to make of the end of a run.
@@ -164,9 +267,10 @@ fn labels(kind: Kind, name: &ObjectName) -> ObjectLabels {
 }
 
 /// A pass under a name of its own in the log.
-pub(super) fn span<R>(shared: &Arc<Shared<R>>, name: &ObjectName) -> tracing::Span {
+pub(super) fn span<R>(shared: &Arc<Shared<R>>, kind: Kind, name: &ObjectName) -> tracing::Span {
     tracing::info_span!(
         "reconcile",
+        kind = kind.name(),
         namespace = name.namespace,
         name = name.name,
         reconcile_id = shared.run_ids.next(),

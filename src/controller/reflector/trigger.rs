@@ -4,7 +4,6 @@ use kube::ResourceExt;
 use tagboat_api::{ImagePolicy, ImageRepository, RECONCILE_REQUEST_ANNOTATION};
 
 use super::memory::settings;
-use crate::objects::ObjectName;
 use crate::reconcile::policy::choice::is_waiting;
 use crate::reference::RepositoryAddress;
 
@@ -19,14 +18,6 @@ pub(super) fn concerns_itself<K: ResourceExt>(old: Option<&K>, new: &K) -> bool 
         || settings(old) != settings(new)
         // That a request is taken back asks for nothing.
         || requested(new).is_some_and(|request| requested(old) != Some(request))
-}
-
-/// The repository that a policy names.
-pub(super) fn repository_of(policy: &ImagePolicy) -> ObjectName {
-    let own = policy.namespace().unwrap_or_default();
-    let reference = &policy.spec.image_repository_ref;
-    let namespace = reference.effective_namespace(&own).to_owned();
-    ObjectName { namespace, name: reference.name.clone() }
 }
 
 /// Whether a change of its repository concerns a policy: other tags, another way to them, or, where something waits, one

@@ -165,8 +165,10 @@ impl<P: Proposer> Candidate<P> {
             self.result = Some(Err(ground.refusal(refspec.destination.clone(), words.clone()).into()));
             return;
         }
-        // The note stays until the status has the push: the report of it may still be lost.
-        if let Some(pending) = ledger.pending.get_mut(name) {
+        // The note stays until the status has the push: the report of it may still be lost. That of a push which nobody
+        // has found stays as it is, for that one may still arrive.
+        let is_there = self.commit.is_some() || self.earlier.is_some();
+        if let Some(pending) = ledger.pending.get_mut(name).filter(|_| is_there) {
             pending.has_arrived = true;
             pending.refspec = None;
         }

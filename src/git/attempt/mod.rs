@@ -11,8 +11,10 @@ use std::time::Instant;
 use super::commit::write_commit;
 use super::error::SyncError;
 use super::ledger::Ledger;
+use super::listing::Listing;
 use super::mirror::Mirror;
 use super::name::{BranchName, CommitId};
+use super::pack;
 use super::push::{PushReply, PushRequest};
 use super::remote::{Remote, RemoteError, Wanted};
 use super::source;
@@ -48,6 +50,8 @@ pub(super) struct Attempt<P: Proposer> {
     candidates: Vec<Candidate<P>>,
     branch: Option<BranchName>,
     is_rehearsal: bool,
+    /// Whether this is not the first time that it is made.
+    is_another: bool,
 }
 
 impl<P: Proposer> Attempt<P> {
@@ -55,7 +59,7 @@ impl<P: Proposer> Attempt<P> {
     pub(super) fn new(proposals: Vec<Proposal<P>>, is_rehearsal: bool) -> Self {
         let branch = proposals.first().map(|proposal| proposal.target.push.clone());
         let candidates = proposals.into_iter().map(Candidate::new).collect();
-        Self { candidates, branch, is_rehearsal }
+        Self { candidates, branch, is_rehearsal, is_another: false }
     }
 
     /// Whether several proposals have no answer yet.
@@ -98,7 +102,8 @@ impl<P: Proposer> Attempt<P> {
     ) -> Result<(), Ended> {
         let Some(branch) = self.branch.as_ref().map(BranchName::reference) else { return Ok(()) };
         let deadline = Instant::now() + remote.timeout;
-        let listing = remote.list(mirror, &self.wanted(), deadline).map_err(SyncError::from)?;
+        let listing = self.look(mirror, remote, deadline).map_err(SyncError::from)?;
+        self.is_another = true;
         let old = listing.commit(&branch);
         let ground = Ground { mirror, remote, listing, old, deadline };
         for candidate in self.open() {
@@ -117,8 +122,12 @@ impl<P: Proposer> Attempt<P> {
             return Ok(());
         }
         let order = order::order(&self.candidates, base, tip, ledger, &ground)?;
-        // Git reads the same packs now; both need not hold them.
         let Ground { listing, .. } = ground;
+        let commits = self.commits();
+        if !commits.is_empty() {
+            pack::write(mirror.repository(), base, &commits).map_err(SyncError::from)?;
+        }
+        // Git reads the same packs now; both need not hold them.
         mirror.rest().map_err(SyncError::from)?;
         let ground = Ground { mirror, remote, listing, old, deadline };
         let mut arrivals = order.arrivals;
@@ -131,8 +140,7 @@ impl<P: Proposer> Attempt<P> {
             let reply = remote.push(mirror, &order.request, Instant::now() + remote.timeout);
             self.judge(&order.request, reply, &ground, &mut arrivals, ledger)?;
         }
-        let is_new = self.candidates.iter().any(|candidate| candidate.commit.is_some());
-        let tip = if is_new { Some(tip) } else { old };
+        let tip = if commits.is_empty() { old } else { Some(tip) };
         for candidate in self.open() {
             candidate.settle(&order.request, &arrivals, tip, &ground, ledger);
         }
@@ -143,6 +151,26 @@ impl<P: Proposer> Attempt<P> {
 
     fn open(&mut self) -> impl Iterator<Item = &mut Candidate<P>> {
         self.candidates.iter_mut().filter(|candidate| candidate.is_open())
+    }
+
+    /// The commits that were made, each on the one before it.
+    fn commits(&self) -> Vec<CommitId> {
+        let open = self.candidates.iter().filter(|candidate| candidate.is_open());
+        open.filter_map(|candidate| Some(candidate.commit.as_ref()?.id)).collect()
+    }
+
+    /// Finds out what the remote has.
+    ///
+    /// Whoever was overtaken has seen the remote a moment ago, so that what is new there is fetched at once: the
+    /// shorter the time between the look and the push, the fewer get in between.
+    fn look(&self, mirror: &Mirror, remote: &Remote, deadline: Instant) -> Result<Listing, RemoteError> {
+        let wanted = self.wanted();
+        if let ([Wanted::Reference(reference)], true) = (wanted.as_slice(), self.is_another)
+            && let Some(listing) = remote.fetch_branch(mirror, reference, deadline)
+        {
+            return Ok(listing);
+        }
+        remote.list(mirror, &wanted, deadline)
     }
 
     /// The references that have to be listed.
@@ -203,6 +231,8 @@ impl<P: Proposer> Attempt<P> {
                         Ok(Some(id)) => {
                             let message = String::from_utf8_lossy(&draft.message).into_owned();
                             candidate.commit = Some(OwnCommit { id, message, time: draft.time });
+                            let replaced = draft.edits.iter().filter_map(|edit| edit.entry.content);
+                            replaced.for_each(|content| index.forget(&content));
                             tip = id;
                         }
                         Ok(None) => {}

@@ -1,20 +1,18 @@
 //! Announcing what happened to an object: as a Kubernetes event, and to Flux's notification controller.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
-use jiff::{SignedDuration, Timestamp};
-use k8s_openapi::api::core::v1::{Event as ClusterEvent, EventSource, ObjectReference};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
-use kube::api::{Patch, PatchParams, PostParams};
-use kube::{Api, Client};
-use serde_json::json;
-use sha2::{Digest, Sha256};
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::ObjectReference;
+use tokio::sync::Semaphore;
+use tokio::time::{sleep, timeout};
 
 use super::notification::{Notification, Notifier};
-use super::{ClusterError, ClusterObjects, Gate};
-use crate::objects::{Event, EventType};
+use super::recording::Recorder;
+use super::{ClusterError, ClusterObjects};
+use crate::objects::Event;
 
 /// The annotations of an object that its announcements carry.
 const CARRIED: &str = "event.toolkit.fluxcd.io/";
@@ -22,14 +20,17 @@ const CARRIED: &str = "event.toolkit.fluxcd.io/";
 /// How long the API server may take; whoever announces something has more to do.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// For how long an event that is repeated is counted and not made anew.
-const REPEAT: Duration = Duration::from_secs(600);
+/// How often an event is said again to an API server that is not up to it.
+const TRIES: u32 = 5;
 
-/// How many events are remembered.
-const REMEMBERED: usize = 4096;
+/// The wait before the second of these tries; it doubles with each.
+const FIRST_WAIT: Duration = Duration::from_secs(2);
 
-/// The longest name that leaves room for what tells events of one object apart.
-const LONGEST_NAME: usize = 235;
+/// How many events may be said again at the same time. More are lost.
+const BELATED: u32 = 256;
+
+/// How long the end waits for those.
+const FAREWELL: Duration = Duration::from_secs(1);
 
 /// What tells an event from others that say the same.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,13 +43,13 @@ pub enum Occurrence {
 
 /// What is to be announced.
 #[derive(Clone, Debug)]
-pub struct Announcement<'a> {
+pub struct Announcement {
     /// The object that it is about.
     pub object: ObjectReference,
     /// The annotations of that object.
-    pub annotations: &'a BTreeMap<String, String>,
+    pub annotations: BTreeMap<String, String>,
     /// What happened.
-    pub event: &'a Event,
+    pub event: Event,
     /// What tells it from others that say the same.
     pub occurrence: Occurrence,
     /// When it happened.
@@ -57,30 +58,11 @@ pub struct Announcement<'a> {
 
 /// Announces what happens to objects.
 pub struct Announcer {
-    client: Client,
-    gate: Gate,
+    recorder: Arc<Recorder>,
+    belated: Arc<Semaphore>,
     notifier: Option<Notifier>,
-    /// The name of Flux's controller in whose place we speak.
     controller: &'static str,
     instance: String,
-    recent: Mutex<BTreeMap<Saying, Recorded>>,
-}
-
-/// What was said of which object.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Saying {
-    uid: Option<String>,
-    type_: &'static str,
-    reason: String,
-    message: String,
-}
-
-/// An event that stands in the cluster.
-#[derive(Clone, Debug)]
-struct Recorded {
-    name: String,
-    count: i32,
-    last: Timestamp,
 }
 
 impl Announcer {
@@ -92,16 +74,20 @@ impl Announcer {
         instance: String,
     ) -> Self {
         let (client, gate) = (objects.client().clone(), objects.gate().with_patience(PATIENCE));
-        Self { client, gate, notifier, controller, instance, recent: Mutex::default() }
+        let recorder = Arc::new(Recorder::new(client, gate, controller, instance.clone()));
+        let belated = Arc::new(Semaphore::new(BELATED as usize));
+        Self { recorder, belated, notifier, controller, instance }
     }
 
     /// Announces an event; what happens only once is announced once, even by a process that knows nothing of another.
     ///
+    /// Where the API server is not up to it, it is said again a few times, which nobody waits for.
+    ///
     /// # Errors
     ///
     /// When the cluster does not take it; notifications are on their way all the same.
-    pub async fn announce(&self, announcement: &Announcement<'_>) -> Result<(), ClusterError> {
-        let recorded = self.record(announcement).await;
+    pub async fn announce(&self, announcement: Announcement) -> Result<(), ClusterError> {
+        let recorded = self.recorder.record(&announcement).await;
         let is_news = !matches!(recorded, Ok(false));
         if let Some(notifier) = self.notifier.as_ref().filter(|_| is_news) {
             notifier.notify(Notification {
@@ -113,149 +99,52 @@ impl Announcer {
                 time: announcement.time,
             });
         }
-        recorded.map(|_| ())
-    }
-
-    /// Waits until notifications that are on their way have arrived or failed.
-    pub async fn finish(&self) {
-        if let Some(notifier) = &self.notifier {
-            notifier.finish().await;
+        match recorded {
+            Err(error) if error.is_passing() => self.say_again(announcement, error),
+            recorded => recorded.map(drop),
         }
     }
 
-    /// Makes the Kubernetes event, or counts it, and says whether it is news.
-    async fn record(&self, announcement: &Announcement<'_>) -> Result<bool, ClusterError> {
-        let Announcement { object, event, occurrence, time: now, .. } = announcement;
-        let now = *now;
-        let api: Api<ClusterEvent> =
-            Api::namespaced(self.client.clone(), object.namespace.as_deref().unwrap_or("default"));
-        let saying = Saying::of(object, event);
-        if let (Occurrence::Repeated, Some(before)) = (occurrence, self.recent_one(&saying, now)) {
-            let count = before.count.saturating_add(1);
-            let patch = json!({"count": count, "lastTimestamp": Time(whole_seconds(now))});
-            let parameters =
-                PatchParams { field_manager: Some(self.controller.to_owned()), ..Default::default() };
-            match self.gate.answer(api.patch(&before.name, &parameters, &Patch::Merge(&patch))).await {
-                Ok(_) => {
-                    self.remember(saying, Recorded { count, last: now, ..before });
-                    return Ok(true);
+    /// Says an event again until it arrives, and gives the error back where too much waits already.
+    fn say_again(&self, announcement: Announcement, error: ClusterError) -> Result<(), ClusterError> {
+        let Ok(place) = self.belated.clone().try_acquire_owned() else { return Err(error) };
+        tracing::info!(error = %error, "cannot record an event, trying again");
+        let recorder = self.recorder.clone();
+        tokio::spawn(async move {
+            let _place = place;
+            let mut wait = FIRST_WAIT;
+            for attempt in 2..=TRIES {
+                sleep(wait).await;
+                wait *= 2;
+                match recorder.record(&announcement).await {
+                    Ok(_) => return,
+                    Err(error) if error.is_passing() && attempt < TRIES => {}
+                    Err(error) => {
+                        tracing::error!(error = %error, "cannot record the event");
+                        return;
+                    }
                 }
-                // Events do not live for ever.
-                Err(error) if error.is_not_found() => {}
-                Err(error) => return Err(error),
             }
-        }
-        let name = event_name(object, occurrence, now);
-        let new = ClusterEvent {
-            metadata: ObjectMeta {
-                name: Some(name.clone()),
-                namespace: object.namespace.clone(),
-                annotations: Some(announcement.carried()).filter(|carried| !carried.is_empty()),
-                ..Default::default()
-            },
-            involved_object: object.clone(),
-            type_: Some(saying.type_.to_owned()),
-            reason: Some(event.reason.clone()),
-            message: Some(event.message.clone()),
-            count: Some(1),
-            first_timestamp: Some(Time(whole_seconds(now))),
-            last_timestamp: Some(Time(whole_seconds(now))),
-            source: Some(EventSource { component: Some(self.controller.to_owned()), host: None }),
-            reporting_component: Some(self.controller.to_owned()),
-            reporting_instance: Some(self.instance.clone()),
-            ..Default::default()
+        });
+        Ok(())
+    }
+
+    /// Waits until what is on its way has arrived or failed, but not for long.
+    pub async fn finish(&self) {
+        let events = timeout(FAREWELL, self.belated.acquire_many(BELATED));
+        let notifications = async {
+            if let Some(notifier) = &self.notifier {
+                notifier.finish().await;
+            }
         };
-        let parameters = PostParams { field_manager: Some(self.controller.to_owned()), ..Default::default() };
-        match self.gate.answer(api.create(&parameters, &new)).await {
-            Ok(_) => {
-                self.remember(saying, Recorded { name, count: 1, last: now });
-                Ok(true)
-            }
-            // Who was ended before the status had it has announced it already.
-            Err(error) if error.is_already_there() => Ok(false),
-            Err(error) => Err(error),
-        }
-    }
-
-    fn recent_one(&self, saying: &Saying, now: Timestamp) -> Option<Recorded> {
-        let recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
-        let found = recent.get(saying)?;
-        let age = SignedDuration::try_from(REPEAT).expect("ten minutes are not too long");
-        (now.duration_since(found.last) < age).then(|| found.clone())
-    }
-
-    fn remember(&self, saying: Saying, recorded: Recorded) {
-        let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
-        if recent.len() >= REMEMBERED {
-            // What is forgotten is made anew, and not counted on.
-            recent.clear();
-        }
-        recent.insert(saying, recorded);
+        let _ = tokio::join!(events, notifications);
     }
 }
 
-impl Saying {
-    fn of(object: &ObjectReference, event: &Event) -> Self {
-        let type_ = match event.type_ {
-            EventType::Warning => "Warning",
-            EventType::Normal | EventType::Trace => "Normal",
-        };
-        let (reason, message) = (event.reason.clone(), event.message.clone());
-        Self { uid: object.uid.clone(), type_, reason, message }
-    }
-}
-
-impl Announcement<'_> {
+impl Announcement {
     /// The annotations that go along.
-    fn carried(&self) -> BTreeMap<String, String> {
+    pub(super) fn carried(&self) -> BTreeMap<String, String> {
         let carried = self.annotations.iter().filter(|(key, _)| key.starts_with(CARRIED));
         carried.map(|(key, value)| (key.clone(), value.clone())).collect()
-    }
-}
-
-/// A point in time as Kubernetes keeps it.
-fn whole_seconds(time: Timestamp) -> Timestamp {
-    Timestamp::from_second(time.as_second()).expect("the second of a timestamp is one")
-}
-
-/// The name of an event: of one that happens once always the same, so that it cannot be made twice.
-fn event_name(object: &ObjectReference, occurrence: &Occurrence, now: Timestamp) -> String {
-    let mut name = object.name.clone().unwrap_or_default();
-    name.truncate(LONGEST_NAME);
-    let name = name.trim_end_matches(['.', '-']);
-    match occurrence {
-        Occurrence::Once(what) => {
-            let mut hash = Sha256::new();
-            hash.update(object.uid.as_deref().unwrap_or_default());
-            hash.update([0]);
-            hash.update(what);
-            let digits: String = hash.finalize()[..8].iter().map(|byte| format!("{byte:02x}")).collect();
-            format!("{name}.{digits}")
-        }
-        Occurrence::Repeated => format!("{name}.{:x}", now.as_nanosecond()),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_happens_once_has_one_name() {
-        let object = |name: &str, uid: &str| ObjectReference {
-            name: Some(name.to_owned()),
-            uid: Some(uid.to_owned()),
-            ..Default::default()
-        };
-        let (early, late) = (Timestamp::from_second(1).unwrap(), Timestamp::from_second(2).unwrap());
-        let once = |what: &str| Occurrence::Once(what.to_owned());
-        let app = object("app", "1");
-        assert_eq!(event_name(&app, &once("a"), early), event_name(&app, &once("a"), late));
-        assert_ne!(event_name(&app, &once("a"), early), event_name(&app, &once("b"), early));
-        assert_ne!(event_name(&app, &once("a"), early), event_name(&object("app", "2"), &once("a"), early));
-        assert_eq!(event_name(&app, &Occurrence::Repeated, early), "app.3b9aca00");
-        let long = object(&"x.".repeat(126), "1");
-        assert!(event_name(&long, &once("a"), early).len() <= 253);
-        assert!(!event_name(&long, &once("a"), early).contains(".."));
     }
 }

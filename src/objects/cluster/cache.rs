@@ -21,6 +21,10 @@ struct Contents<K> {
     objects: BTreeMap<ObjectName, Arc<K>>,
     /// What a listing that is under way has named so far.
     listed: BTreeSet<ObjectName>,
+    /// The object of another kind that one names.
+    reference: fn(&K) -> Option<ObjectName>,
+    /// Who names which object.
+    referring: BTreeMap<ObjectName, BTreeSet<ObjectName>>,
 }
 
 /// What became of an object.
@@ -36,14 +40,49 @@ pub struct Change<K> {
 
 impl<K> Default for Cache<K> {
     fn default() -> Self {
-        let contents = Contents { objects: BTreeMap::new(), listed: BTreeSet::new() };
-        Self { contents: Arc::new(RwLock::new(contents)), is_complete: watch::Sender::new(false) }
+        Self::referring_by(|_| None)
     }
 }
 
 impl<K> Clone for Cache<K> {
     fn clone(&self) -> Self {
         Self { contents: self.contents.clone(), is_complete: self.is_complete.clone() }
+    }
+}
+
+impl<K> Cache<K> {
+    /// One that knows at once who names an object of another kind, which `reference` reads from an object.
+    pub fn referring_by(reference: fn(&K) -> Option<ObjectName>) -> Self {
+        let contents = Contents {
+            objects: BTreeMap::new(),
+            listed: BTreeSet::new(),
+            reference,
+            referring: BTreeMap::new(),
+        };
+        Self { contents: Arc::new(RwLock::new(contents)), is_complete: watch::Sender::new(false) }
+    }
+}
+
+impl<K> Contents<K> {
+    fn insert(&mut self, name: &ObjectName, object: Arc<K>) {
+        self.remove(name);
+        if let Some(reference) = (self.reference)(&object) {
+            self.referring.entry(reference).or_default().insert(name.clone());
+        }
+        self.objects.insert(name.clone(), object);
+    }
+
+    fn remove(&mut self, name: &ObjectName) -> Option<Arc<K>> {
+        let old = self.objects.remove(name)?;
+        if let Some(reference) = (self.reference)(&old)
+            && let Some(referring) = self.referring.get_mut(&reference)
+        {
+            referring.remove(name);
+            if referring.is_empty() {
+                self.referring.remove(&reference);
+            }
+        }
+        Some(old)
     }
 }
 
@@ -64,8 +103,11 @@ impl<K: ResourceExt> Cache<K> {
             Event::InitDone => {
                 let mut contents = self.write();
                 let listed = std::mem::take(&mut contents.listed);
-                let gone = contents.objects.extract_if(.., |name, _| !listed.contains(name));
-                let gone = gone.map(|(name, old)| Change { name, old: Some(old), new: None }).collect();
+                let gone: Vec<ObjectName> =
+                    contents.objects.keys().filter(|name| !listed.contains(*name)).cloned().collect();
+                let gone =
+                    gone.into_iter().map(|name| Change { old: contents.remove(&name), name, new: None });
+                let gone = gone.collect();
                 drop(contents);
                 self.is_complete.send_replace(true);
                 gone
@@ -84,7 +126,7 @@ impl<K: ResourceExt> Cache<K> {
             return None;
         }
         let new = Arc::new(object);
-        contents.objects.insert(name.clone(), new.clone());
+        contents.insert(&name, new.clone());
         Some(Change { name, old, new: Some(new) })
     }
 
@@ -96,7 +138,7 @@ impl<K: ResourceExt> Cache<K> {
 
     /// Takes note that an object has gone, or cannot be understood any more.
     pub fn remove(&self, name: &ObjectName) -> Option<Change<K>> {
-        let old = self.write().objects.remove(name)?;
+        let old = self.write().remove(name)?;
         Some(Change { name: name.clone(), old: Some(old), new: None })
     }
 
@@ -111,6 +153,13 @@ impl<K: ResourceExt> Cache<K> {
         let contents = self.read();
         let rest = contents.objects.range(first..);
         rest.take_while(|(name, _)| name.namespace == namespace).map(|(_, object)| object.clone()).collect()
+    }
+
+    /// The objects that name another, in the order of their names.
+    pub fn referring_to(&self, other: &ObjectName) -> Vec<Arc<K>> {
+        let contents = self.read();
+        let names = contents.referring.get(other).into_iter().flatten();
+        names.filter_map(|name| contents.objects.get(name).cloned()).collect()
     }
 
     /// All objects.
@@ -196,5 +245,43 @@ mod tests {
         let names: Vec<String> = cache.in_namespace("n").iter().map(|object| object.name_any()).collect();
         assert_eq!(names, ["d"]);
         assert!(cache.in_namespace("m").is_empty());
+    }
+
+    #[test]
+    fn who_names_an_object_is_known_as_it_stands() {
+        let reference = |object: &ConfigMap| {
+            let name = object.data.as_ref()?.get("names")?.clone();
+            Some(ObjectName { namespace: "n".to_owned(), name })
+        };
+        let cache = Cache::referring_by(reference);
+        let naming = |name: &str, version: u64, other: &str| {
+            let mut object = object("m", name, "1", version);
+            object.data = Some([("names".to_owned(), other.to_owned())].into());
+            object
+        };
+        let referring = |other: &str| -> Vec<String> {
+            let other = ObjectName { namespace: "n".to_owned(), name: other.to_owned() };
+            cache.referring_to(&other).iter().map(|object| object.name_any()).collect()
+        };
+        for object in
+            [naming("a", 1, "x"), naming("b", 2, "x"), naming("c", 3, "y"), object("m", "d", "1", 4)]
+        {
+            cache.observe(Event::Apply(object));
+        }
+        assert_eq!(
+            (referring("x"), referring("y")),
+            (vec!["a".to_owned(), "b".to_owned()], vec!["c".to_owned()])
+        );
+        // One names another now, one has gone, one is what it was.
+        cache.observe(Event::Apply(naming("a", 5, "y")));
+        cache.observe(Event::Delete(naming("b", 6, "x")));
+        cache.observe(Event::Apply(naming("c", 7, "y")));
+        assert_eq!((referring("x"), referring("y")), (vec![], vec!["a".to_owned(), "c".to_owned()]));
+        // So it is after a gap.
+        cache.observe(Event::Init);
+        cache.observe(Event::InitApply(naming("a", 8, "x")));
+        cache.observe(Event::InitDone);
+        assert_eq!((referring("x"), referring("y")), (vec!["a".to_owned()], vec![]));
+        assert_eq!(cache.read().referring.len(), 1);
     }
 }

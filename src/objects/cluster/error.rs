@@ -39,9 +39,9 @@ fn words(status: &Status) -> String {
 }
 
 impl ClusterError {
-    /// Whether what was asked for does not exist.
+    /// Whether what was asked for does not exist, be it the whole kind: then the server answers without a reason.
     pub fn is_not_found(&self) -> bool {
-        matches!(self, Self::Refused(status) if status.is_not_found())
+        matches!(self, Self::Refused(status) if status.is_not_found() || status.code == 404)
     }
 
     /// Whether somebody else changed the object meanwhile.
@@ -56,7 +56,7 @@ impl ClusterError {
 
     /// Whether we may not do this.
     pub fn is_forbidden(&self) -> bool {
-        matches!(self, Self::Refused(status) if status.is_forbidden())
+        matches!(self, Self::Refused(status) if status.is_forbidden() || status.code == 403)
     }
 
     /// Whether the same request may succeed in a moment.
@@ -91,6 +91,8 @@ mod tests {
     fn what_the_server_says_is_kept_and_told_apart() {
         for (code, reason, expected) in [
             (404, "NotFound", [true, false, false, false, false]),
+            (404, "Failed to parse error data", [true, false, false, false, false]),
+            (403, "Failed to parse error data", [false, false, false, true, false]),
             (409, "Conflict", [false, true, false, false, false]),
             (409, "AlreadyExists", [false, false, true, false, false]),
             (403, "Forbidden", [false, false, false, true, false]),

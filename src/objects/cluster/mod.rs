@@ -10,13 +10,14 @@ mod error;
 mod gate;
 mod merge_patch;
 mod notification;
+mod recording;
 mod watching;
 mod writing;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use k8s_openapi::api::core::v1::Secret as ClusterSecret;
+use k8s_openapi::api::core::v1::{Secret as ClusterSecret, ServiceAccount};
 use kube::{Api, Client};
 use tagboat_api::{GitRepository, ImagePolicy, ImageUpdateAutomation};
 use tokio::sync::OnceCell;
@@ -118,8 +119,8 @@ impl ClusterObjects {
     }
 }
 
-/// Whether a secret can have this name: small letters, digits, dashes and dots, with a letter or digit at both ends.
-fn is_object_name(name: &str) -> bool {
+/// Whether an object can have this name: small letters, digits, dashes and dots, with a letter or digit at both ends.
+pub fn is_object_name(name: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
     let bytes = name.as_bytes();
     bytes.iter().all(|&byte| is_plain(byte) || b"-.".contains(&byte))
@@ -128,9 +129,8 @@ fn is_object_name(name: &str) -> bool {
 }
 
 impl Objects for ClusterObjects {
-    async fn policies(&self, namespace: &str) -> Result<Vec<ImagePolicy>, ObjectsError> {
-        let own = self.policies.in_namespace(namespace);
-        Ok(own.into_iter().map(Arc::unwrap_or_clone).collect())
+    async fn policies(&self, namespace: &str) -> Result<Vec<Arc<ImagePolicy>>, ObjectsError> {
+        Ok(self.policies.in_namespace(namespace))
     }
 
     async fn git_repository(
@@ -147,6 +147,18 @@ impl Objects for ClusterObjects {
         let key = ObjectName { namespace: namespace.to_owned(), name: name.to_owned() };
         let cell = memo.lock().unwrap_or_else(PoisonError::into_inner).entry(key).or_default().clone();
         cell.get_or_try_init(|| self.ask_for_secret(namespace, name)).await.cloned()
+    }
+
+    async fn pull_secrets(&self, namespace: &str, account: &str) -> Result<Vec<String>, ObjectsError> {
+        let missing =
+            || ObjectsError::NoServiceAccount { namespace: namespace.to_owned(), name: account.to_owned() };
+        if !is_object_name(account) {
+            return Err(missing());
+        }
+        let api: Api<ServiceAccount> = Api::namespaced(self.client.clone(), namespace);
+        let found = self.gate.answer(api.get_opt(account)).await?.ok_or_else(missing)?;
+        let references = found.image_pull_secrets.unwrap_or_default();
+        Ok(references.into_iter().map(|reference| reference.name).collect())
     }
 
     async fn update_status(

@@ -12,6 +12,7 @@ use tokio::sync::Semaphore;
 use tokio::time::{sleep, timeout};
 
 use crate::git::redact;
+use crate::http::{ConnectionError, Connections};
 use crate::objects::{Event, EventType};
 use crate::sentence::chain;
 
@@ -65,7 +66,7 @@ pub enum NotifierError {
     },
     /// There is no client for it.
     #[error("cannot prepare to send events")]
-    Client(#[source] reqwest::Error),
+    Client(#[from] ConnectionError),
 }
 
 impl Notifier {
@@ -77,7 +78,12 @@ impl Notifier {
     pub fn new(address: &str) -> Result<Self, NotifierError> {
         let url = Url::parse(address).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
         let url = url.ok_or_else(|| NotifierError::Address { address: redact(address) })?;
-        let client = Client::builder().timeout(PATIENCE).build().map_err(NotifierError::Client)?;
+        let connections = Connections {
+            whole: Some(PATIENCE),
+            follows_redirects: true,
+            ..Connections::within(PATIENCE, PATIENCE)
+        };
+        let client = connections.client()?;
         let places = Arc::new(Semaphore::new(ON_THEIR_WAY as usize));
         Ok(Self { client, address: url, places })
     }

@@ -1,9 +1,12 @@
 //! Watching the objects of one kind.
 
+use std::time::{Duration, Instant};
+
 use futures::StreamExt;
 use k8s_openapi::NamespaceResourceScope;
 use kube::core::{DeserializeGuard, ObjectMeta};
 use kube::runtime::WatchStreamExt;
+use kube::runtime::utils::Backoff;
 use kube::runtime::watcher::{self, Event};
 use kube::{Api, Client, Resource};
 use serde::de::DeserializeOwned;
@@ -41,6 +44,49 @@ pub enum Observation<K> {
     Disturbed(ClusterError),
 }
 
+/// The waits after failures in a row.
+///
+/// What comes after an outage of the API server are failures too (it knows no roles yet, and no versions of before), and
+/// whoever has waited long by then would wait longest.
+#[derive(Debug, Default)]
+struct Waits {
+    failures: u32,
+    last: Option<Instant>,
+}
+
+impl Waits {
+    /// The first wait; it doubles with each failure.
+    const FIRST: Duration = Duration::from_millis(500);
+
+    /// The longest wait.
+    const LONGEST: Duration = Duration::from_secs(5);
+
+    /// Failures that are further apart are not in a row.
+    const APART: Duration = Duration::from_secs(30);
+
+    fn after_failure(&mut self, now: Instant) -> Duration {
+        if self.last.replace(now).is_none_or(|last| now.duration_since(last) > Self::APART) {
+            self.failures = 0;
+        }
+        let wait = Self::FIRST * 2_u32.saturating_pow(self.failures.min(10));
+        self.failures += 1;
+        wait.min(Self::LONGEST)
+    }
+}
+
+impl Iterator for Waits {
+    type Item = Duration;
+
+    fn next(&mut self) -> Option<Duration> {
+        Some(self.after_failure(Instant::now()))
+    }
+}
+
+impl Backoff for Waits {
+    /// An event is no sign of health: each new listing begins with one before the server is asked.
+    fn reset(&mut self) {}
+}
+
 /// Watches the objects of a kind, keeps `cache` up to date and tells `observe`, until the future is dropped.
 pub async fn follow<K>(
     client: Client,
@@ -62,7 +108,7 @@ pub async fn follow<K>(
     };
     let mut config = watcher::Config::default();
     config.label_selector.clone_from(&scope.labels);
-    let mut events = watcher::watcher(api, config).default_backoff().boxed();
+    let mut events = watcher::watcher(api, config).backoff(Waits::default()).boxed();
     while let Some(event) = events.next().await {
         let event = match event {
             Ok(event) => event,
@@ -121,5 +167,18 @@ fn disturbance(error: watcher::Error) -> ClusterError {
         | watcher::Error::WatchFailed(cause) => cause.into(),
         watcher::Error::WatchError(status) => ClusterError::Refused(status),
         other @ watcher::Error::NoResourceVersion => ClusterError::Unreachable { words: other.to_string() },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waits_grow_with_failures_in_a_row_and_stay_short() {
+        let (mut waits, start) = (Waits::default(), Instant::now());
+        let mut after = |second| waits.after_failure(start + Duration::from_secs(second)).as_millis();
+        assert_eq!([after(0), after(1), after(2), after(4), after(8)], [500, 1_000, 2_000, 4_000, 5_000]);
+        assert_eq!([after(38), after(69)], [5_000, 500]);
     }
 }

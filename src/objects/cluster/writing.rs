@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use k8s_openapi::NamespaceResourceScope;
 use kube::api::{Patch, PatchParams};
+use kube::core::ObjectMeta;
 use kube::core::object::HasStatus;
 use kube::{Api, Client, Resource, ResourceExt};
 use serde::Serialize;
@@ -85,7 +86,7 @@ impl ObjectWriter {
             (is_missing && current.meta().deletion_timestamp.is_none())
                 .then(|| json!({"metadata": {"finalizers": finalizers}}))
         };
-        self.write(object, &Write { is_status: false, patch: &patch }).await
+        Box::pin(self.write(object, &Write { is_status: false, patch: &patch })).await
     }
 
     /// Takes a finalizer off an object, which may go then.
@@ -104,8 +105,31 @@ impl ObjectWriter {
             (finalizers.len() < current.finalizers().len())
                 .then(|| json!({"metadata": {"finalizers": finalizers}}))
         };
-        self.write(object, &Write { is_status: false, patch: &patch }).await?;
+        Box::pin(self.write(object, &Write { is_status: false, patch: &patch })).await?;
         Ok(())
+    }
+
+    /// The same for an object of kind `K` of which nothing but the metadata can be understood.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be written, be it that somebody else has changed it; that it has gone is none.
+    pub async fn release<K>(&self, metadata: &ObjectMeta, finalizer: &str) -> Result<(), ClusterError>
+    where
+        K: Resource<DynamicType = (), Scope = NamespaceResourceScope> + Clone + DeserializeOwned + Debug,
+    {
+        let mut finalizers = metadata.finalizers.clone().unwrap_or_default();
+        finalizers.retain(|own| own != finalizer);
+        let patch =
+            json!({"metadata": {"finalizers": finalizers, "resourceVersion": metadata.resource_version}});
+        let namespace = metadata.namespace.as_deref().unwrap_or_default();
+        let api: Api<K> = Api::namespaced(self.client.clone(), namespace);
+        let name = metadata.name.as_deref().unwrap_or_default();
+        match self.gate.answer(api.patch_metadata(name, &self.parameters(), &Patch::Merge(&patch))).await {
+            Ok(_) => Ok(()),
+            Err(error) if error.is_not_found() => Ok(()),
+            Err(error) => Err(error),
+        }
     }
 
     /// Brings the status of an object up to date and gives the object as it then is, unless it has gone.
@@ -130,15 +154,21 @@ impl ObjectWriter {
             let new = as_json(status(current));
             merge_patch::difference(&old, &new).map(|status| json!({"status": status, "metadata": {}}))
         };
-        self.write(object, &Write { is_status: true, patch: &patch }).await
+        Box::pin(self.write(object, &Write { is_status: true, patch: &patch })).await
+    }
+
+    fn parameters(&self) -> PatchParams {
+        PatchParams { field_manager: Some(self.manager.to_owned()), ..Default::default() }
     }
 
     /// Writes to an object what follows from the state it is in, as often as that changes under our hands.
+    ///
+    /// What that needs is large, and is put aside (`Box`) so that those who are yet to write need not hold it.
     async fn write<K: Written>(&self, object: &K, write: &Write<'_, K>) -> Result<Option<K>, ClusterError> {
         let name = object.name_any();
         let namespace = object.namespace().unwrap_or_default();
         let api: Api<K> = Api::namespaced(self.client.clone(), &namespace);
-        let parameters = PatchParams { field_manager: Some(self.manager.to_owned()), ..Default::default() };
+        let parameters = self.parameters();
         let mut current = object.clone();
         for attempt in 1..=TRIES {
             let Some(mut patch) = (write.patch)(&current) else { return Ok(Some(current)) };

@@ -10,8 +10,8 @@ use super::{ManifestError, SyntaxError};
 /// The API groups that are read.
 pub(super) const GROUPS: [&str; 2] = [tagboat_api::IMAGE_GROUP, tagboat_api::SOURCE_GROUP];
 
-/// The kind without which no file holds a Secret.
-const SECRET: &[u8] = b"Secret";
+/// The kinds of Kubernetes itself that are read; a file holds one only where it names it.
+const ASIDE: [Kind; 3] = [Kind::Secret, Kind::ServiceAccount, Kind::Namespace];
 
 /// One document, or one item of a list.
 pub(super) struct Document {
@@ -24,8 +24,9 @@ impl Document {
         self.value.get(key).and_then(Value::as_str).unwrap_or_default()
     }
 
-    pub(super) fn is_secret(&self) -> bool {
-        (self.text("apiVersion"), self.text("kind")) == ("v1", Kind::Secret.name())
+    /// Whether it is of a kind that others have more use for than we.
+    pub(super) fn is_aside(&self) -> bool {
+        self.text("apiVersion") == "v1" && ASIDE.iter().any(|kind| kind.name() == self.text("kind"))
     }
 }
 
@@ -34,8 +35,8 @@ impl Document {
 pub(super) enum Promise {
     /// It names a group of Flux's, so it has to be understood.
     Objects,
-    /// At most Secrets; it may be anything else as well, and need not be YAML.
-    Secrets,
+    /// At most Secrets, ServiceAccounts and Namespaces; it may be anything else as well, and need not be YAML.
+    Aside,
     /// Nothing of ours.
     Nothing,
 }
@@ -44,12 +45,14 @@ pub(super) enum Promise {
 pub(super) fn screen(content: &[u8]) -> Promise {
     let is_in_word = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
     // As a word of its own, for most files have an `imagePullSecrets` or a `secretRef`.
-    let mut words = memmem::find_iter(content, SECRET)
-        .filter(|&at| !is_in_word(content[..at].last()) && !is_in_word(content.get(at + SECRET.len())));
+    let has_word = |word: &[u8]| {
+        let ends = |at: usize| !is_in_word(content[..at].last()) && !is_in_word(content.get(at + word.len()));
+        memmem::find_iter(content, word).any(ends)
+    };
     if GROUPS.iter().any(|group| memmem::find(content, group.as_bytes()).is_some()) {
         Promise::Objects
-    } else if words.next().is_some() {
-        Promise::Secrets
+    } else if ASIDE.iter().any(|kind| has_word(kind.name().as_bytes())) {
+        Promise::Aside
     } else {
         Promise::Nothing
     }

@@ -109,6 +109,14 @@ pub enum ManifestError {
         #[source]
         cause: SecretError,
     },
+    /// A ServiceAccount that is asked for and does not say which pull secrets it has.
+    #[error("{}: {object} cannot be used: imagePullSecrets must be a list of names", file.display())]
+    PullSecrets {
+        /// The file.
+        file: PathBuf,
+        /// Kind, namespace and name.
+        object: String,
+    },
     /// An object that is given twice.
     #[error("{object} is given twice, in {} and in {}; keep one", first.display(), second.display())]
     Repeated {
@@ -146,9 +154,28 @@ pub enum FieldError {
     /// It has to be a mapping and is none.
     #[error("it must be a mapping")]
     NotAMapping,
+    /// It is none of the values that it may have.
+    #[error(transparent)]
+    Choice(Box<UnknownChoice>),
     /// It has the wrong type or value.
     #[error("{}{}", .0, hint(.0))]
     Value(serde_json::Error),
+}
+
+/// A value that is none of those that a field may have.
+#[derive(Debug, thiserror::Error)]
+#[error("`{value}` is not allowed; allowed are {}{}", choices.join(", "), meant(nearest.as_deref()))]
+pub struct UnknownChoice {
+    /// The value as it was written.
+    pub value: String,
+    /// The values that it may have.
+    pub choices: Vec<String>,
+    /// The one of them that was probably meant.
+    pub nearest: Option<String>,
+}
+
+fn meant(nearest: Option<&str>) -> String {
+    nearest.map(|nearest| format!("; did you mean {nearest}?")).unwrap_or_default()
 }
 
 /// What to do about the value of a field.

@@ -11,14 +11,23 @@ pub(super) enum Kind {
     Repository,
     GitRepository,
     Secret,
+    ServiceAccount,
+    Namespace,
 }
 
 /// A field on which a cluster would insist and which is not needed here: its path, and what is put in its place.
 pub(super) type Placeholder = (&'static str, fn() -> Value);
 
 impl Kind {
-    const ALL: [Self; 5] =
-        [Self::Automation, Self::Policy, Self::Repository, Self::GitRepository, Self::Secret];
+    const ALL: [Self; 7] = [
+        Self::Automation,
+        Self::Policy,
+        Self::Repository,
+        Self::GitRepository,
+        Self::Secret,
+        Self::ServiceAccount,
+        Self::Namespace,
+    ];
 
     /// The kind of that name in that group.
     pub(super) fn of(group: &str, name: &str) -> Option<Self> {
@@ -32,6 +41,8 @@ impl Kind {
             Self::Repository => "ImageRepository",
             Self::GitRepository => "GitRepository",
             Self::Secret => "Secret",
+            Self::ServiceAccount => "ServiceAccount",
+            Self::Namespace => "Namespace",
         }
     }
 
@@ -40,13 +51,13 @@ impl Kind {
         match self {
             Self::Automation | Self::Policy | Self::Repository => IMAGE_GROUP,
             Self::GitRepository => SOURCE_GROUP,
-            Self::Secret => "",
+            Self::Secret | Self::ServiceAccount | Self::Namespace => "",
         }
     }
 
     pub(super) fn versions(self) -> &'static [&'static str] {
         match self {
-            Self::Secret => &["v1"],
+            Self::Secret | Self::ServiceAccount | Self::Namespace => &["v1"],
             _ => &[VERSION, DEPRECATED_VERSION],
         }
     }
@@ -64,7 +75,11 @@ impl Kind {
                 ("spec.imageRepositoryRef", || json!({"name": ""})),
                 ("spec.policy", || json!({})),
             ],
-            Self::Repository | Self::GitRepository | Self::Secret => &[],
+            Self::Repository
+            | Self::GitRepository
+            | Self::Secret
+            | Self::ServiceAccount
+            | Self::Namespace => &[],
         }
     }
 }

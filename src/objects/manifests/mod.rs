@@ -1,7 +1,7 @@
 //! Objects from manifest files: what the command line has in place of a cluster.
 //!
 //! [`read`] takes files and directories (`source`), splits them into documents and lists into items (`document`), and
-//! makes typed objects (`object`, `secret`) of those that are ours to read (`kind`). A document that is ours and
+//! makes typed objects (`object`, `secret`, `service_account`) of those that are ours to read (`kind`). A document that is ours and
 //! cannot be understood is an error, because a misread selector would change the wrong files; a document of somebody
 //! else is a [`Note`]. A [`ManifestStore`] makes objects of them that a reconcile can work with.
 
@@ -10,6 +10,7 @@ mod error;
 mod kind;
 mod object;
 mod secret;
+mod service_account;
 mod source;
 mod state;
 mod store;
@@ -25,8 +26,12 @@ use source::Origin;
 
 pub use error::{FieldError, ManifestError, Note, SyntaxError};
 pub use secret::{SecretError, SecretManifest};
+pub use service_account::ServiceAccountManifest;
 pub use state::{StateDirectory, StateError};
 pub use store::{ManifestStore, SecretDirectory};
+
+/// The label that each namespace of a cluster has, with its name, whoever made it.
+pub const NAME_LABEL: &str = "kubernetes.io/metadata.name";
 
 /// The objects of a set of manifest files.
 #[derive(Debug, Default)]
@@ -59,6 +64,19 @@ pub enum Object {
     GitRepository(Box<GitRepository>),
     /// A Secret.
     Secret(SecretManifest),
+    /// A ServiceAccount.
+    ServiceAccount(ServiceAccountManifest),
+    /// A Namespace.
+    Namespace(NamespaceManifest),
+}
+
+/// What is read of a Namespace.
+#[derive(Debug)]
+pub struct NamespaceManifest {
+    /// Its name.
+    pub name: String,
+    /// Its labels.
+    pub labels: BTreeMap<String, String>,
 }
 
 impl Manifests {
@@ -99,6 +117,18 @@ impl Manifests {
         })
     }
 
+    /// The labels of the Namespace of that name, of all its manifests together; nothing where it has none.
+    pub fn namespace_labels(&self, name: &str) -> Option<BTreeMap<String, String>> {
+        let found = self.objects.iter().filter_map(|manifest| match &manifest.object {
+            Object::Namespace(namespace) if namespace.name == name => Some(namespace.labels.clone()),
+            _ => None,
+        });
+        found.reduce(|mut labels, more| {
+            labels.extend(more);
+            labels
+        })
+    }
+
     /// The values of the Secret of that name.
     ///
     /// # Errors
@@ -127,6 +157,30 @@ impl Manifests {
     }
 }
 
+impl Manifests {
+    /// The names of the pull secrets of the ServiceAccount of that name.
+    ///
+    /// # Errors
+    ///
+    /// When they cannot be read, or when it is given twice. Neither is looked at before it is asked for.
+    pub fn pull_secrets(&self, namespace: &str, name: &str) -> Result<Option<&[String]>, ManifestError> {
+        let mut found = self.objects.iter().filter_map(|manifest| match &manifest.object {
+            Object::ServiceAccount(account) if account.namespace == namespace && account.name == name => {
+                Some((manifest, &account.pull_secrets))
+            }
+            _ => None,
+        });
+        let Some((first, names)) = found.next() else { return Ok(None) };
+        if let Some((second, _)) = found.next() {
+            return Err(given_twice(&first.object, &first.file, &second.file));
+        }
+        names.as_deref().map(Some).ok_or_else(|| ManifestError::PullSecrets {
+            file: first.file.clone(),
+            object: first.object.to_string(),
+        })
+    }
+}
+
 /// Reads all objects in `paths`: files, directories (all YAML files below them), or `-` for standard input.
 ///
 /// # Errors
@@ -143,12 +197,11 @@ pub fn read(paths: &[PathBuf]) -> Result<Manifests, Vec<ManifestError>> {
     for source in sources.files {
         match document::split(&source) {
             Ok(documents)
-                if source.origin == Origin::MayHoldSecrets
-                    && !documents.iter().any(document::Document::is_secret) =>
+                if source.origin == Origin::Aside && !documents.iter().any(document::Document::is_aside) =>
             {
                 sources.passed_over.push(source.file);
             }
-            Err(_) if source.origin == Origin::MayHoldSecrets => sources.passed_over.push(source.file),
+            Err(_) if source.origin == Origin::Aside => sources.passed_over.push(source.file),
             Err(error) => errors.push(error),
             Ok(documents) => take(&source, documents, &known, &mut manifests, &mut errors),
         }
@@ -185,11 +238,15 @@ fn take(
     }
 }
 
-/// Objects that are given twice: nothing says which of the two holds. Secrets are looked at when they are asked for.
+/// Objects that are given twice: nothing says which of the two holds. Secrets and ServiceAccounts are looked at when they
+/// are asked for, and Namespaces count together.
 fn repeated(objects: &[Manifest]) -> Vec<ManifestError> {
     let mut seen: BTreeMap<String, &Path> = BTreeMap::new();
     let mut errors = Vec::new();
-    for manifest in objects.iter().filter(|manifest| !matches!(manifest.object, Object::Secret(_))) {
+    let is_aside = |object: &Object| {
+        matches!(object, Object::Secret(_) | Object::ServiceAccount(_) | Object::Namespace(_))
+    };
+    for manifest in objects.iter().filter(|manifest| !is_aside(&manifest.object)) {
         if let Some(first) = seen.insert(manifest.object.to_string(), &manifest.file) {
             errors.push(given_twice(&manifest.object, first, &manifest.file));
         }
@@ -212,6 +269,12 @@ impl std::fmt::Display for Object {
             Self::GitRepository(object) => (Kind::GitRepository, &object.metadata),
             Self::Secret(SecretManifest { namespace, name, .. }) => {
                 return write!(formatter, "{} {namespace}/{name}", Kind::Secret.name());
+            }
+            Self::ServiceAccount(ServiceAccountManifest { namespace, name, .. }) => {
+                return write!(formatter, "{} {namespace}/{name}", Kind::ServiceAccount.name());
+            }
+            Self::Namespace(NamespaceManifest { name, .. }) => {
+                return write!(formatter, "{} {name}", Kind::Namespace.name());
             }
         };
         let text = |field: &Option<String>| field.clone().unwrap_or_default();

@@ -8,9 +8,11 @@ use tagboat_api::unknown_fields::Misfit;
 use tagboat_api::{DEPRECATED_VERSION, IMAGE_GROUP, KnownFields, v1beta2};
 
 use super::document::Document;
+use super::error::UnknownChoice;
 use super::kind::Kind;
 use super::secret::{self, SecretManifest};
-use super::{FieldError, ManifestError, Note, Object};
+use super::service_account::ServiceAccountManifest;
+use super::{FieldError, ManifestError, NamespaceManifest, Note, Object};
 use crate::sentence::chain;
 
 /// Where an object without a namespace belongs, as `kubectl` has it.
@@ -33,18 +35,23 @@ pub(super) fn parse(file: &Path, document: Document, known: &KnownFields) -> Res
         };
     };
     if !kind.versions().contains(&version) {
-        if kind == Kind::Secret {
+        if matches!(kind, Kind::Secret | Kind::ServiceAccount | Kind::Namespace) {
             return Ok(foreign(file, &api_version, kind.name()));
         }
         let (file, group, kind) = (file.to_owned(), group.to_owned(), kind.name().to_owned());
         return Err(ManifestError::UnknownVersion { file, api_version, group, kind });
     }
+    if kind == Kind::Namespace {
+        return Ok(namespace(file, &document.value));
+    }
     let mut reading = Reading { file, version, kind, name: String::new(), notes: Vec::new() };
     let mut value = document.value;
     if let Err(error) = reading.settle_name(&mut value) {
-        // Nobody can ask for a Secret without a name, so it is in nobody's way.
+        // Nobody can ask for it without a name, so it is in nobody's way.
         return match kind {
-            Kind::Secret => Ok(passed_over(file, "a Secret without a name".to_owned())),
+            Kind::Secret | Kind::ServiceAccount => {
+                Ok(passed_over(file, format!("a {} without a name", kind.name())))
+            }
             _ => Err(error),
         };
     }
@@ -52,6 +59,18 @@ pub(super) fn parse(file: &Path, document: Document, known: &KnownFields) -> Res
     reading.complete(&mut value);
     let object = reading.typed(value)?;
     Ok(Parsed { object: Some(object), notes: reading.notes })
+}
+
+/// A Namespace, of which nothing but its labels is of interest: whatever else is odd about one is in nobody's way.
+fn namespace(file: &Path, value: &Value) -> Parsed {
+    let metadata = &value["metadata"];
+    let Some(name) = metadata["name"].as_str().filter(|name| !name.is_empty()) else {
+        return passed_over(file, "a Namespace without a name".to_owned());
+    };
+    let labels = metadata["labels"].as_object().into_iter().flatten();
+    let labels = labels.filter_map(|(label, value)| Some((label.clone(), value.as_str()?.to_owned())));
+    let namespace = NamespaceManifest { name: name.to_owned(), labels: labels.collect() };
+    Parsed { object: Some(Object::Namespace(namespace)), notes: Vec::new() }
 }
 
 fn foreign(file: &Path, api_version: &str, kind: &str) -> Parsed {
@@ -66,6 +85,15 @@ fn foreign(file: &Path, api_version: &str, kind: &str) -> Parsed {
 fn passed_over(file: &Path, what: String) -> Parsed {
     Parsed { object: None, notes: vec![Note::ForeignDocument { file: file.to_owned(), what }] }
 }
+
+/// Fields whose unknown values are refused in Flux's words by those who use them.
+const REFUSED_LATER: [&str; 5] = [
+    "spec.policy.alphabetical.order",
+    "spec.policy.numerical.order",
+    "spec.sourceRef.kind",
+    "spec.update.strategy",
+    "spec.git.commit.signingKey.type",
+];
 
 /// A document on its way to an object.
 struct Reading<'a> {
@@ -92,7 +120,7 @@ impl Reading<'_> {
         Ok(())
     }
 
-    /// A misspelled field must not pass for one that was left out; a status is a machine's, and only noted.
+    /// A misspelled field must not pass for one that was left out, nor a misspelled value for the default; a status is a machine's, and only noted.
     fn check_fields(&mut self, misfits: Option<Vec<Misfit>>) -> Result<(), ManifestError> {
         for misfit in misfits.unwrap_or_default() {
             match misfit {
@@ -109,12 +137,25 @@ impl Reading<'_> {
                         hint,
                     });
                 }
+                Misfit::UnknownValue { path, value, .. } if is_written_by_machines(&path) => {
+                    self.note_status(format!("it has the unknown value {value:?} at {path}"));
+                }
+                Misfit::UnknownValue { path, .. } if self.is_refused_later(&path) => {}
+                Misfit::UnknownValue { path, value, choices, nearest } => {
+                    let choice = UnknownChoice { value, choices, nearest };
+                    return Err(self.invalid(path, FieldError::Choice(Box::new(choice))));
+                }
                 Misfit::NotAnObject { path } => {
                     return Err(self.invalid(path, FieldError::NotAMapping));
                 }
             }
         }
         Ok(())
+    }
+
+    /// Whether an unknown value of a field is refused in Flux's words by those who use it, and always by them.
+    fn is_refused_later(&self, path: &str) -> bool {
+        REFUSED_LATER.contains(&path) || (self.kind == Kind::GitRepository && path == "spec.provider")
     }
 
     /// Fills in what a cluster would insist on and an update does not need.
@@ -153,6 +194,8 @@ impl Reading<'_> {
                 let (namespace, name) = (text("namespace"), text("name"));
                 Object::Secret(SecretManifest { namespace, name, values: secret::values(value) })
             }
+            Kind::ServiceAccount => Object::ServiceAccount(ServiceAccountManifest::read(&value)),
+            Kind::Namespace => unreachable!("a Namespace is read by its labels alone"),
         })
     }
 

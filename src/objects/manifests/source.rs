@@ -28,8 +28,8 @@ pub(super) enum Origin {
     Named,
     /// From a directory, where files of any kind may stand; it names a group of Flux's.
     Found,
-    /// From a directory, and only because a Secret may be in it.
-    MayHoldSecrets,
+    /// From a directory, and only because a Secret, a ServiceAccount or a Namespace may be in it.
+    Aside,
 }
 
 /// What stands at some paths.
@@ -75,7 +75,7 @@ impl Sources {
                 Ok(()) => {
                     let origin = match document::screen(&content) {
                         Promise::Objects => Origin::Found,
-                        Promise::Secrets => Origin::MayHoldSecrets,
+                        Promise::Aside => Origin::Aside,
                         Promise::Nothing => {
                             self.passed_over.push(file);
                             continue;

@@ -1,14 +1,23 @@
 //! What a cluster would remember of objects: their generation and their status.
 
 use std::fmt;
-use std::fs::{self, File};
-use std::io;
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use kube::ResourceExt;
+use kube::core::object::HasStatus;
+use kube::{Resource, ResourceExt};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tagboat_api::automation::ImageUpdateAutomationStatus;
-use tagboat_api::{GitRepository, ImageUpdateAutomation};
+use tagboat_api::policy::ImagePolicyStatus;
+use tagboat_api::repository::ImageRepositoryStatus;
+use tagboat_api::settings::PREFIX;
+use tagboat_api::{GitRepository, ImagePolicy, ImageRepository, ImageUpdateAutomation};
+
+use crate::policy::{PolicyWishes, RepositoryWishes};
 
 /// A directory that keeps objects as a cluster would: one JSON file each, `objects/KIND/NAMESPACE/NAME.json`.
 #[derive(Clone, Debug)]
@@ -57,16 +66,31 @@ impl StateDirectory {
     ///
     /// When what is here cannot be read.
     pub fn recall(&self, automation: &mut ImageUpdateAutomation) -> Result<(), StateError> {
-        automation.status = None;
-        automation.metadata.generation = Some(1);
-        let Some(known) = self.read::<ImageUpdateAutomation>(&self.place(KIND, automation))? else {
-            return Ok(());
-        };
-        let is_same = known.spec == automation.spec && known.annotations() == automation.annotations();
-        let generation = known.metadata.generation.unwrap_or(1);
-        automation.metadata.generation = Some(if is_same { generation } else { generation + 1 });
-        automation.status = known.status;
+        self.recall_object(automation, |known, now| {
+            known.spec == now.spec && known.annotations() == now.annotations()
+        })?;
         Ok(())
+    }
+
+    /// The same for an image repository, of whose annotations only our settings count. Says whether it is known here.
+    ///
+    /// # Errors
+    ///
+    /// When what is here cannot be read.
+    pub fn recall_repository(&self, repository: &mut ImageRepository) -> Result<bool, StateError> {
+        self.recall_object(repository, |known, now| {
+            known.spec == now.spec && settings(known) == settings(now)
+        })
+    }
+
+    /// The same for a policy, whose generation rises only with what bears on its choice: no person's wish is behind a
+    /// lower image because somebody let it rest. Says whether it is known here.
+    ///
+    /// # Errors
+    ///
+    /// When what is here cannot be read.
+    pub fn recall_policy(&self, policy: &mut ImagePolicy) -> Result<bool, StateError> {
+        self.recall_object(policy, |known, now| PolicyWishes::of(known) == PolicyWishes::of(now))
     }
 
     /// Keeps an automation with a new status.
@@ -79,10 +103,96 @@ impl StateDirectory {
         automation: &ImageUpdateAutomation,
         status: &ImageUpdateAutomationStatus,
     ) -> Result<(), StateError> {
-        let object = ImageUpdateAutomation { status: Some(status.clone()), ..automation.clone() };
-        let place = self.place(KIND, automation);
+        self.keep_object(&ImageUpdateAutomation { status: Some(status.clone()), ..automation.clone() })
+    }
+
+    /// The same for an image repository.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be written; what was here before is still here then.
+    pub fn keep_repository(
+        &self,
+        repository: &ImageRepository,
+        status: &ImageRepositoryStatus,
+    ) -> Result<(), StateError> {
+        self.keep_object(&ImageRepository { status: Some(status.clone()), ..repository.clone() })
+    }
+
+    /// The same for a policy.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be written; what was here before is still here then.
+    pub fn keep_policy(&self, policy: &ImagePolicy, status: &ImagePolicyStatus) -> Result<(), StateError> {
+        self.keep_object(&ImagePolicy { status: Some(status.clone()), ..policy.clone() })
+    }
+
+    /// Whether persons have wanted a policy's repository to be another than [`StateDirectory::keep_wishes`] was last
+    /// told; of what nobody told, nobody knows.
+    ///
+    /// # Errors
+    ///
+    /// When what is here cannot be read.
+    pub fn has_other_wishes(
+        &self,
+        policy: &ImagePolicy,
+        repository: &ImageRepository,
+    ) -> Result<bool, StateError> {
+        let place = self.place(WISHES, policy);
+        let failed = |cause| self.failed("read", &place, cause);
+        match fs::read(&place) {
+            Ok(known) => {
+                let wishes = wishes(repository).map_err(failed)?;
+                // A file that was cut off is no word of any person's.
+                let is_whole = known.len() == wishes.len() && known.iter().all(u8::is_ascii_hexdigit);
+                Ok(is_whole && known != wishes)
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(failed(error)),
+        }
+    }
+
+    /// Keeps in mind with which repository a policy chose: what bears on its tags, as far as that tells it from others.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be written.
+    pub fn keep_wishes(&self, policy: &ImagePolicy, repository: &ImageRepository) -> Result<(), StateError> {
+        let place = self.place(WISHES, policy);
+        let content = wishes(repository).map_err(|cause| self.failed("keep", &place, cause))?;
+        self.write(&place, &content)
+    }
+
+    /// The directory of the tags that were found.
+    pub fn tags(&self) -> PathBuf {
+        self.root.join("tags")
+    }
+
+    fn recall_object<K>(
+        &self,
+        object: &mut K,
+        is_same: impl FnOnce(&K, &K) -> bool,
+    ) -> Result<bool, StateError>
+    where
+        K: Resource<DynamicType = ()> + HasStatus + DeserializeOwned,
+    {
+        *object.status_mut() = None;
+        object.meta_mut().generation = Some(1);
+        let Some(mut known) = self.read::<K>(&self.place(&K::kind(&()), object))? else {
+            return Ok(false);
+        };
+        let is_same = is_same(&known, object);
+        let generation = known.meta().generation.unwrap_or(1);
+        object.meta_mut().generation = Some(if is_same { generation } else { generation + 1 });
+        *object.status_mut() = known.status_mut().take();
+        Ok(true)
+    }
+
+    fn keep_object<K: Resource<DynamicType = ()> + Serialize>(&self, object: &K) -> Result<(), StateError> {
+        let place = self.place(&K::kind(&()), object);
         let content =
-            serde_json::to_vec_pretty(&object).map_err(|error| self.failed("keep", &place, error.into()))?;
+            serde_json::to_vec_pretty(object).map_err(|error| self.failed("keep", &place, error.into()))?;
         self.write(&place, &content)
     }
 
@@ -94,7 +204,7 @@ impl StateDirectory {
     pub fn lock(&self) -> Result<File, StateError> {
         let place = self.root.join("objects/lock");
         let lock = || {
-            fs::create_dir_all(self.root.join("objects"))?;
+            private_folder(&self.root.join("objects"))?;
             let lock = File::create(&place)?;
             lock.lock()?;
             Ok(lock)
@@ -144,11 +254,19 @@ impl StateDirectory {
     }
 
     /// Reads an object; one that cannot be understood counts as none, for it can be written anew.
-    fn read<T: serde::de::DeserializeOwned>(&self, place: &Path) -> Result<Option<T>, StateError> {
+    fn read<T: DeserializeOwned>(&self, place: &Path) -> Result<Option<T>, StateError> {
         match fs::read(place) {
-            Ok(content) => Ok(serde_json::from_slice::<Value>(&content)
-                .ok()
-                .and_then(|value| serde_json::from_value(value).ok())),
+            Ok(content) => {
+                let value = serde_json::from_slice::<Value>(&content);
+                let object = value.ok().and_then(|value| serde_json::from_value(value).ok());
+                if object.is_none() {
+                    tracing::warn!(
+                        "the state in {} is damaged, so what was known there is forgotten",
+                        place.display()
+                    );
+                }
+                Ok(object)
+            }
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(self.failed("read", place, error)),
         }
@@ -161,8 +279,9 @@ impl StateDirectory {
         // No object's file begins with a dot.
         let new = folder.join(format!(".new-{name}"));
         let replace = || {
-            fs::create_dir_all(folder)?;
-            fs::write(&new, content)?;
+            private_folder(folder)?;
+            let mut options = OpenOptions::new();
+            options.write(true).create(true).truncate(true).mode(0o600).open(&new)?.write_all(content)?;
             fs::rename(&new, place)
         };
         replace().map_err(|cause| {
@@ -181,15 +300,35 @@ impl StateDirectory {
     }
 }
 
-const KIND: &str = "ImageUpdateAutomation";
+/// Makes a folder that only we can read: conditions quote what servers say.
+fn private_folder(folder: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(folder)
+}
 
 /// What stands in the place of a kind for what runs succeeded with.
 const SUCCESSES: &str = "successes";
 
+/// The same for what policies chose with.
+const WISHES: &str = "wishes";
+
 /// What tells an automation and its source from others.
 fn fingerprint(automation: &ImageUpdateAutomation, source: &GitRepository) -> io::Result<Vec<u8>> {
     let source = (source.namespace(), source.name_any(), &source.spec);
-    let content = serde_json::to_vec(&(&automation.spec, automation.annotations(), source))?;
+    hash(&(&automation.spec, automation.annotations(), source))
+}
+
+/// What tells an image repository from others, as far as persons have a say in it.
+fn wishes(repository: &ImageRepository) -> io::Result<Vec<u8>> {
+    hash(&(repository.namespace(), repository.name_any(), RepositoryWishes::of(repository)))
+}
+
+/// The annotations of an object that are settings of ours.
+fn settings(object: &impl ResourceExt) -> Vec<(&String, &String)> {
+    object.annotations().iter().filter(|(name, _)| name.starts_with(PREFIX)).collect()
+}
+
+fn hash(content: &impl Serialize) -> io::Result<Vec<u8>> {
+    let content = serde_json::to_vec(content)?;
     let id = git2::Oid::hash_object(git2::ObjectType::Blob, &content).map_err(io::Error::other)?;
     Ok(id.to_string().into_bytes())
 }
@@ -275,10 +414,25 @@ mod tests {
         let state = StateDirectory::new(root.path());
         let mut object = automation("a", "1");
         state.keep(&object, &ImageUpdateAutomationStatus::default()).unwrap();
-        let place = state.place(KIND, &object);
+        let place = state.place("ImageUpdateAutomation", &object);
         fs::write(&place, "{").unwrap();
         state.recall(&mut object).unwrap();
         assert_eq!((object.metadata.generation, object.status), (Some(1), None));
+    }
+
+    #[test]
+    fn a_state_is_nobody_elses_to_read() {
+        use std::os::unix::fs::PermissionsExt;
+        let root = tempfile::tempdir().unwrap();
+        let state = StateDirectory::new(&root.path().join("state"));
+        let object = automation("a", "1");
+        state.keep(&object, &ImageUpdateAutomationStatus::default()).unwrap();
+        let place = state.place("ImageUpdateAutomation", &object);
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode(&place), 0o600);
+        for folder in place.ancestors().skip(1).take_while(|folder| *folder != root.path()) {
+            assert_eq!(mode(folder), 0o700, "{}", folder.display());
+        }
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use kube::ResourceExt;
 use tagboat_api::{GitRepository, ImagePolicy, ImageUpdateAutomation};
@@ -21,15 +22,19 @@ const ADVICE: &str = "; give it as a Secret among the manifests or as --secret N
 const ADVICE_FOR_SIGNING: &str =
     "; give it as a Secret among the manifests or as --secret NAMESPACE/NAME=DIR";
 
+/// The same for logins at registries.
+const ADVICE_FOR_REGISTRY: &str = "; give it as a Secret among the manifests or as --secret NAMESPACE/NAME=DIR, or log \
+                                   in as yourself with --registry-login user";
+
 /// The same for SSH without the name of a secret.
 const ADVICE_FOR_SSH: &str = "; name a Secret with the key in spec.secretRef of the GitRepository, or log in as \
                               yourself with --git-login user";
 
 /// The objects of manifest files, secrets in directories, and a state directory for what is written.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct ManifestStore {
     /// The manifests.
-    pub manifests: Manifests,
+    pub manifests: Arc<Manifests>,
     /// Secrets that are given as directories; they count more than those among the manifests.
     pub secrets: Vec<SecretDirectory>,
     /// Where statuses are kept, if anywhere.
@@ -72,9 +77,9 @@ impl SecretDirectory {
 }
 
 impl Objects for ManifestStore {
-    async fn policies(&self, namespace: &str) -> Result<Vec<ImagePolicy>, ObjectsError> {
+    async fn policies(&self, namespace: &str) -> Result<Vec<Arc<ImagePolicy>>, ObjectsError> {
         let own = self.manifests.policies().filter(|policy| policy.namespace().as_deref() == Some(namespace));
-        Ok(own.cloned().collect())
+        Ok(own.cloned().map(Arc::new).collect())
     }
 
     async fn git_repository(
@@ -102,8 +107,20 @@ impl Objects for ManifestStore {
         })
     }
 
+    async fn pull_secrets(&self, namespace: &str, account: &str) -> Result<Vec<String>, ObjectsError> {
+        let found = self.manifests.pull_secrets(namespace, account).map_err(ObjectsError::Manifest)?;
+        found.map(<[String]>::to_vec).ok_or_else(|| ObjectsError::NoServiceAccount {
+            namespace: namespace.to_owned(),
+            name: account.to_owned(),
+        })
+    }
+
     fn advice_for_signing(&self) -> &'static str {
         ADVICE_FOR_SIGNING
+    }
+
+    fn advice_for_registry(&self) -> &'static str {
+        ADVICE_FOR_REGISTRY
     }
 
     fn advice_for_ssh(&self) -> &'static str {

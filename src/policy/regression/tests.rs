@@ -141,6 +141,16 @@ fn the_first_winner_and_one_that_cannot_be_compared_count_at_once() {
 }
 
 #[test]
+fn no_more_scans_are_said_to_have_counted_than_are_wanted() {
+    for (scans, wanted, said) in [(4, 3, "3 of 3"), (3, 3, "3 of 3"), (2, 3, "2 of 3"), (1, 0, "1 of 1")] {
+        let pending = Pending { tag: "1.3.9".to_owned(), since: at(0), scans, last_scan: at(5) };
+        let regression = Regression { scans: wanted, ..Regression::default() };
+        let message = regression.message("1.4.0", &pending);
+        assert!(message.contains(&format!(" waits: {said} complete scans in a row ")), "{message}");
+    }
+}
+
+#[test]
 fn the_message_says_what_waits_and_until_when_and_can_be_read_again() {
     let pending = Pending { tag: "1.3.9".to_owned(), since: at(0), scans: 1, last_scan: at(5) };
     let message = Regression::default().message("1.4.0", &pending);

@@ -253,11 +253,11 @@ fn a_tag_waits_until_it_is_old_enough() {
     let ago = |hours: i64| Timestamp::from_second(1_000_000 - hours * 3600).ok();
     // Our own clock counts where there is one, whatever the image says.
     let birth = |tag: &str| match tag {
-        "1.4.0" => Birth { first_seen: ago(2), created: ago(200) },
-        "1.3.0" => Birth { first_seen: None, created: ago(71) },
-        "1.2.0" => Birth { first_seen: None, created: None },
-        "1.1.0" => Birth { first_seen: ago(72), created: ago(-5) },
-        _ => Birth { first_seen: ago(-1), created: None },
+        "1.4.0" => Birth { first_seen: ago(2), created: ago(200), ..Birth::default() },
+        "1.3.0" => Birth { created: ago(71), ..Birth::default() },
+        "1.2.0" => Birth::default(),
+        "1.1.0" => Birth { first_seen: ago(72), created: ago(-5), ..Birth::default() },
+        _ => Birth { first_seen: ago(-1), ..Birth::default() },
     };
     let ages = Ages { now, birth: &birth };
     let tags = "1.5.0 1.4.0 1.3.0 1.2.0 1.1.0 x";
@@ -285,11 +285,53 @@ fn a_tag_waits_until_it_is_old_enough() {
     // A bad number that is too new is not there yet.
     let numbers = policy_with(&number("asc"), &Value::Null, &[("minimum-age", "1h")]).unwrap();
     assert!(verdicts(&numbers, "1.1.0 1.5.0", ages).len() == 2);
-    let birth = |tag: &str| Birth { first_seen: if tag == "x" { Some(now) } else { ago(9) }, created: None };
+    let birth =
+        |tag: &str| Birth { first_seen: if tag == "x" { Some(now) } else { ago(9) }, ..Birth::default() };
     assert_eq!(
         verdicts(&numbers, "7 x", Ages { now, birth: &birth }),
         ["7 latest: the only candidate", "x too-new: it is 0s old, and tagboat.dev/minimum-age asks for 1h"]
     );
+}
+
+#[test]
+fn the_age_of_a_tag_decides_only_where_it_could_win() {
+    let aged = [("minimum-age", "3d")];
+    let suffix = json!({"pattern": "^(.*)-[a-z]$", "extract": "$1"});
+    let none = Value::Null;
+    for (rule, filter, settings, tags, expected) in [
+        (semver("1.x"), &none, &aged[..], "1.0.0 1.2.0 1.10.0 2.0.0 x", "1.10.0 1.2.0 1.0.0"),
+        (semver("1.x"), &none, &[("minimum-age", "3d"), ("exclude", "1.10.0")], "1.0.0 1.10.0", "1.0.0"),
+        (semver("1.x"), &none, &[], "1.0.0 1.2.0", ""),
+        (text("desc"), &none, &aged, "b a c", "a b c"),
+        // What is no number is asked for first, for it spoils everything.
+        (number("asc"), &none, &aged, "1 x 20 y 3", "y x 20 3 1"),
+        // Each of those that have a value counts where the others are too new.
+        (semver("*"), &suffix, &aged, "1.0.0-a 1.0.0-b 0.9.0-c x", "1.0.0-b 1.0.0-a 0.9.0-c"),
+    ] {
+        let policy = policy_with(&rule, filter, settings).unwrap();
+        let tags: TagList = tags.split_whitespace().collect();
+        assert_eq!(policy.contenders(&tags).join(" "), expected, "{rule}");
+    }
+}
+
+#[test]
+fn the_next_that_is_old_enough_can_be_waited_for() {
+    let now = Timestamp::from_second(1_000_000).unwrap();
+    let ago = |hours: i64| Timestamp::from_second(1_000_000 - hours * 3600).ok();
+    let birth = |tag: &str| match tag {
+        "1.4.0" => Birth { first_seen: ago(2), ..Birth::default() },
+        "1.3.0" => Birth { listed_since: ago(60), ..Birth::default() },
+        "1.2.0" => Birth { listed_since: ago(60), created: ago(70), ..Birth::default() },
+        _ => Birth::default(),
+    };
+    let policy = policy_with(&semver("*"), &Value::Null, &[("minimum-age", "3d")]).unwrap();
+    for (tags, hours) in
+        [("1.4.0", Some(70)), ("1.4.0 1.3.0", Some(12)), ("1.4.0 1.3.0 1.2.0", Some(2)), ("1.0.0", None)]
+    {
+        let tags: TagList = tags.split_whitespace().collect();
+        let selection = policy.select(&tags, Ages { now, birth: &birth }).unwrap();
+        assert_eq!(selection.matures_in(), hours.map(|hours| Duration::from_secs(hours * 3600)));
+    }
 }
 
 #[test]

@@ -17,6 +17,7 @@ pub mod report;
 pub mod request;
 pub mod run;
 pub mod selector;
+pub mod selector_text;
 pub mod shadow;
 pub mod signing;
 pub mod source;

@@ -14,6 +14,18 @@ use crate::git::{Author, CommitDraft, CommitTime, Proposer, SigningKey};
 use crate::message::{AutomationName, DEFAULT_MESSAGE, MessageData, MessageError, Template, TemplateError};
 use crate::update::{FileTree, MarkerIndex, ScopeError, TreeError, UpdatePlan, UpdateRequest, diff, plan};
 
+/// How much is to be told of what a look at a tree found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Detail {
+    /// Of the markers only those that a person should hear of: many automations on one large repository would hold the
+    /// same long list each.
+    WorthSaying,
+    /// Every marker.
+    Everything,
+    /// Every marker, and the changes as a diff.
+    Diff,
+}
+
 /// Updates a tree and proposes the result as a commit.
 #[derive(Debug)]
 pub struct UpdateProposal {
@@ -29,8 +41,8 @@ pub struct UpdateProposal {
     pub signer: Option<SigningKey>,
     /// Policies whose images cannot be used.
     pub unusable: Vec<UnusableImage>,
-    /// Whether the changes are to be shown as a diff too.
-    pub wants_diff: bool,
+    /// How much is to be told of what was found.
+    pub detail: Detail,
     /// What is compared where nothing is to be committed, because another controller does so.
     pub shadowing: Option<Shadowing>,
     /// What the last look at a tree found.
@@ -125,7 +137,7 @@ impl Proposer for UpdateProposal {
         index: &mut MarkerIndex,
     ) -> Result<Option<CommitDraft>, ProposalError> {
         let mut plan = plan(tree, &self.update, index, &mut |_| {})?;
-        if self.wants_diff {
+        if self.detail == Detail::Diff {
             self.diff = Some(diff::unified(tree, &plan.edits).map_err(ProposalError::Diff)?);
         }
         let edits = std::mem::take(&mut plan.edits);
@@ -136,6 +148,9 @@ impl Proposer for UpdateProposal {
             let view = View { tree, update: &self.update, plan, edits: &edits, message: message.as_deref() };
             shadowing.look(&view).map_err(ProposalError::Diff)?;
             return Ok(None);
+        }
+        if self.detail == Detail::WorthSaying {
+            plan.keep_worth_saying();
         }
         let Some(message) = message else { return Ok(None) };
         let (author, time, signer) = (self.author.clone(), self.time, self.signer.clone());

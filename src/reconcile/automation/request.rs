@@ -79,8 +79,9 @@ impl Failing for RequestError {
     }
 }
 
-/// The images that the caller gives, over those in the policies' status.
-pub type GivenImages = BTreeMap<PolicyName, ImageReference>;
+/// The images that the caller gives, over those in the policies' status; `None` is a policy that has no image, whatever
+/// its status says.
+pub type GivenImages = BTreeMap<PolicyName, Option<ImageReference>>;
 
 /// Makes the request of an automation.
 ///
@@ -133,7 +134,7 @@ fn of_policies<'a>(
         let state = if !is_selected(policy) {
             Policy::NotSelected
         } else if let Some(image) = given.get(&name) {
-            Policy::Image(image.clone())
+            image.clone().map_or(Policy::WithoutImage, Policy::Image)
         } else if let Some(latest) = latest {
             match image_of(latest) {
                 Ok(image) => Policy::Image(image),
@@ -240,7 +241,7 @@ mod tests {
     fn a_given_image_counts_more_than_the_status() {
         let policies = policies();
         let name = PolicyName { namespace: "n".to_owned(), name: "none".to_owned() };
-        let given = GivenImages::from([(name, ImageReference::parse("reg.io/app:9").unwrap())]);
+        let given = GivenImages::from([(name, ImageReference::parse("reg.io/app:9").ok())]);
         let request = of_policies_alone(policies.iter(), &given);
         assert!(images(&request).contains(&"n/none=reg.io/app:9".to_owned()));
         assert!(images(&request).contains(&"other/one=reg.io/app:1.0".to_owned()));

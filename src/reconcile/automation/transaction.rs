@@ -1,6 +1,7 @@
 //! From an automation to a request for the writer, and from its answer to a conclusion.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use kube::ResourceExt;
 use tagboat_api::settings::AutomationSettings;
@@ -8,7 +9,7 @@ use tagboat_api::{ImageRef, ImageUpdateAutomation};
 
 use super::conclusion::{Conclusion, Stage};
 use super::login::{LoginOptions, log_in};
-use super::proposal::{MessageSource, UpdateProposal};
+use super::proposal::{Detail, MessageSource, UpdateProposal};
 use super::request::{self, GivenImages, Request, RequestError};
 use super::signing::signing_key;
 use super::source::{CrossNamespace, SourceConfiguration, SourceError, SourceReference};
@@ -29,8 +30,8 @@ pub struct TransactionOptions {
     pub keyring: Keyring,
     /// When the run began, as commits state it.
     pub time: CommitTime,
-    /// Whether the changes are to be shown as a diff.
-    pub wants_diff: bool,
+    /// How much is to be told of what was found.
+    pub detail: Detail,
     /// Whether everything is looked at even if nothing has changed.
     pub is_forced: bool,
 }
@@ -69,7 +70,7 @@ pub async fn select(
         .map_err(|error| Conclusion::stopped(Stage::Policies, &error))?;
     let policies = objects.policies(&automation.namespace().unwrap_or_default()).await;
     let policies = policies.map_err(|error| Conclusion::stopped(Stage::Policies, &error))?;
-    let request = request::of_automation(automation, policies.iter(), given)
+    let request = request::of_automation(automation, policies.iter().map(Arc::as_ref), given)
         .map_err(|error| Conclusion::stopped(stage_of(&error), &error))?;
     let policies = observed(&request);
     Ok(Selected { request, policies, settings })
@@ -111,7 +112,11 @@ pub async fn prepare(
         template: source.message_template,
         language: settings.template_language,
     };
-    let name = message.automation.to_string();
+    // Another object of the same name has pushed nothing of what the one before it has.
+    let name = match automation.uid() {
+        Some(uid) => format!("{} {uid}", message.automation),
+        None => message.automation.to_string(),
+    };
     let proposer = UpdateProposal {
         update: request.update,
         author: source.author,
@@ -119,7 +124,7 @@ pub async fn prepare(
         time: options.time,
         signer,
         unusable: request.unusable,
-        wants_diff: options.wants_diff,
+        detail: options.detail,
         shadowing: None,
         plan: None,
         diff: None,

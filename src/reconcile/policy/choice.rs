@@ -27,6 +27,8 @@ pub struct Offer<'a> {
     pub cause: Cause,
     /// How long a lower winner must hold.
     pub regression: Regression,
+    /// Whether ages are missing that matter, so that nothing lower than what counts can be taken for the winner.
+    pub is_provisional: bool,
 }
 
 /// The tag that counts.
@@ -58,22 +60,37 @@ pub enum ChoiceError {
     #[error(transparent)]
     Policy(#[from] PolicyError),
     /// None of the tags is wanted.
-    #[error(transparent)]
-    Selection(#[from] SelectionError),
+    #[error("{error}")]
+    Selection {
+        /// Why not.
+        error: SelectionError,
+        /// How long it takes until one is old enough.
+        matures_in: Option<Duration>,
+    },
+}
+
+impl ChoiceError {
+    /// How long it takes until a tag is old enough that is too new now.
+    pub fn matures_in(&self) -> Option<Duration> {
+        match self {
+            Self::Policy(_) => None,
+            Self::Selection { matures_in, .. } => *matures_in,
+        }
+    }
 }
 
 impl Failing for ChoiceError {
     fn reason(&self) -> Reason {
         match self {
             Self::Policy(error) => error.reason(),
-            Self::Selection(error) => error.reason(),
+            Self::Selection { error, .. } => error.reason(),
         }
     }
 
     fn is_retryable(&self) -> bool {
         match self {
             Self::Policy(error) => error.is_retryable(),
-            Self::Selection(error) => error.is_retryable(),
+            Self::Selection { error, .. } => error.is_retryable(),
         }
     }
 }
@@ -88,30 +105,37 @@ pub fn choose(
     offer: &Offer<'_>,
     previous: &ImagePolicyStatus,
 ) -> Result<Choice, ChoiceError> {
-    let selection = policy.select(offer.tags, offer.ages)?;
-    if let Some(error) = selection.error() {
-        return Err(error.clone().into());
-    }
-    let matures_in = selection.matures_in();
-    let winner = selection.latest().ok_or(SelectionError::NoTags)?;
     // Tags of another image tell nothing of this one's.
     let current = previous.latest_ref.as_ref().filter(|latest| latest.name == offer.image);
     let current = current.map(|latest| latest.tag.as_str());
-    let pending = pending(&previous.conditions);
-    let evidence = Evidence {
-        policy,
-        current,
-        winner: Some(winner),
-        cause: offer.cause,
-        complete_scan: offer.scanned,
-        now: offer.ages.now,
+    let (winner, matures_in) = match policy.winner_at_a_glance(offer.tags) {
+        Some(winner) => (Some(winner), None),
+        None => {
+            let selection = policy.select(offer.tags, offer.ages)?;
+            let matures_in = selection.matures_in();
+            if let Some(error) = selection.error()
+                && (current.is_none() || !offer.is_provisional)
+            {
+                return Err(ChoiceError::Selection { error: error.clone(), matures_in });
+            }
+            (selection.latest(), matures_in)
+        }
     };
+    let pending = pending(&previous.conditions);
+    let (cause, complete_scan) =
+        if offer.is_provisional { (Cause::Tags, None) } else { (offer.cause, offer.scanned) };
+    let evidence = Evidence { policy, current, winner, cause, complete_scan, now: offer.ages.now };
     match (offer.regression.rule(pending.as_ref(), &evidence), current) {
         (Ruling::Hold(pending), Some(current)) => {
             let held = pending.map(|pending| Held::of(pending, current, &offer.regression));
             Ok(Choice { tag: current.to_owned(), held, matures_in })
         }
-        _ => Ok(Choice { tag: winner.to_owned(), held: None, matures_in }),
+        _ => {
+            // Where there is no winner there is an error, and nothing is accepted.
+            let error = ChoiceError::Selection { error: SelectionError::NoTags, matures_in };
+            let winner = winner.ok_or(error)?;
+            Ok(Choice { tag: winner.to_owned(), held: None, matures_in })
+        }
     }
 }
 
@@ -184,6 +208,7 @@ mod tests {
             scanned: Some(at(minute)),
             cause,
             regression: Regression::default(),
+            is_provisional: false,
         };
         choose(&request.policy.unwrap(), &offer, previous)
     }
@@ -245,6 +270,7 @@ mod tests {
             scanned: None,
             cause: Cause::Tags,
             regression: Regression::default(),
+            is_provisional: false,
         };
         let error = choose(&request.policy.unwrap(), &offer, &status("", None)).unwrap_err();
         assert_eq!(error.reason(), Reason::InvalidPolicy);

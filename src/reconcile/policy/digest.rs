@@ -95,14 +95,26 @@ pub enum LookFailureKind {
     Unavailable,
 }
 
+impl LookFailureKind {
+    /// The word for it in the condition `Stale`.
+    pub fn reason(self) -> Reason {
+        match self {
+            Self::Missing => Reason::TagNotFound,
+            Self::Denied => Reason::AuthenticationFailed,
+            Self::Unavailable => Reason::RegistryUnavailable,
+        }
+    }
+}
+
 impl LookFailure {
     /// What it means for what is reported.
     pub fn staleness(&self, reference: &str) -> Staleness {
-        let (reason, what) = match self.kind {
-            LookFailureKind::Missing => (Reason::TagNotFound, "is not there"),
-            LookFailureKind::Denied => (Reason::AuthenticationFailed, "is not shown to us"),
-            LookFailureKind::Unavailable => (Reason::RegistryUnavailable, "could not be looked up"),
+        let what = match self.kind {
+            LookFailureKind::Missing => "is not there",
+            LookFailureKind::Denied => "is not shown to us",
+            LookFailureKind::Unavailable => "could not be looked up",
         };
+        let reason = self.kind.reason();
         Staleness { reason, message: format!("the manifest of {reference} {what}: {}", self.words) }
     }
 }
@@ -152,7 +164,8 @@ impl Question<'_> {
                 Some(known) => Need::Settled(Some(known)),
                 None => Need::Look { wants_digest: true },
             },
-            _ if is_same => Need::Settled(None),
+            // Where nothing is reported yet, a manifest that is missing would keep nothing.
+            _ if is_same || latest.is_none() => Need::Settled(None),
             _ => Need::Look { wants_digest: false },
         }
     }
@@ -276,7 +289,7 @@ mod tests {
             (Never, "1", Tags, None, settled("")),
             (Never, "1@d1", Person, None, settled("")),
             (Never, "0", Tags, None, CHECK),
-            (Never, "", Tags, None, CHECK),
+            (Never, "", Tags, None, settled("")),
             (IfNotPresent, "1@d1", Person, None, settled("d1")),
             (IfNotPresent, "1", Tags, None, LOOK),
             (IfNotPresent, "0@d1", Tags, None, LOOK),

@@ -12,6 +12,9 @@ use crate::objects::{Event, EventType};
 use crate::reconcile::conditions::{self, ConditionStatus, ConditionType, Draft};
 use crate::reconcile::course::{self, Course, Ending, Next};
 
+/// When to look at more images, where there are too many to look at all of them at once.
+pub const LOOK_ON: Duration = Duration::from_secs(300);
+
 /// How a run ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Conclusion {
@@ -66,12 +69,20 @@ impl Stop {
         Self::at(Ending::Failure(error.reason(), words))
     }
 
-    /// The stop at a repository of which no tags are stored, which is looked at again after a time.
-    pub fn without_tags(requeue: Duration) -> Self {
+    /// The stop of a policy without an image while there are more images to be looked at than at one time.
+    pub fn while_looking() -> Self {
+        let words = "the ages of the best images are still being looked up, for many of them are too new";
+        let ending = Ending::Failure(Reason::DependencyNotReady, words.to_owned());
+        Self { retry_after: Some(LOOK_ON), ..Self::at(ending) }
+    }
+
+    /// The stop at a repository of which no tags are stored, which is looked at again after a time. `staleness` says why
+    /// its registry cannot be asked, where that is known and concerns the policy.
+    pub fn without_tags(requeue: Duration, staleness: Option<Staleness>) -> Self {
         let seconds = Duration::from_secs(requeue.as_secs() + u64::from(requeue.subsec_millis() >= 500));
         let words = format!("retrying in {} error: no tags in database", GoDuration::from(seconds));
         let ending = Ending::Failure(Reason::DependencyNotReady, words);
-        Self { retry_after: Some(requeue), ..Self::at(ending) }
+        Self { retry_after: Some(requeue), staleness, ..Self::at(ending) }
     }
 }
 
@@ -295,7 +306,7 @@ mod tests {
         let good = "Ready=True Succeeded Latest image tag for i resolved to 1".to_owned();
         let failure = |reason: Reason, words: &str| Stop::at(Ending::Failure(reason, words.to_owned()));
         let stall = |reason: Reason| Stop::at(Ending::Stall(reason, "bad".to_owned()));
-        let no_tags = Stop::without_tags(Duration::from_secs(30));
+        let no_tags = Stop::without_tags(Duration::from_secs(30), None);
         for conditions in [
             vec![],
             list(&[(Ready, True, Reason::Succeeded, "old")]),
@@ -352,7 +363,7 @@ mod tests {
                 assert_eq!(report.events[0].type_ == EventType::Warning, !is_good);
             }
         }
-        let words = Stop::without_tags(Duration::from_millis(1_500)).ending;
+        let words = Stop::without_tags(Duration::from_millis(1_500), None).ending;
         let expected = "retrying in 2s error: no tags in database".to_owned();
         assert_eq!(words, Ending::Failure(Reason::DependencyNotReady, expected));
     }

@@ -80,11 +80,8 @@ impl Request {
             Err(error @ PolicyError::NoInterval) => return Err(error.into()),
             other => other,
         };
-        let own = policy.namespace().unwrap_or_default();
-        let reference = &spec.image_repository_ref;
-        let namespace = reference.effective_namespace(&own).to_owned();
         Ok(Self {
-            repository: ObjectName { namespace, name: reference.name.clone() },
+            repository: repository_of(policy),
             policy: understood,
             digests: spec.digest_reflection_policy.clone(),
             polling,
@@ -92,6 +89,13 @@ impl Request {
             group: group.name().filter(|_| is_followed).map(str::to_owned),
         })
     }
+}
+
+/// The repository that a policy names.
+pub fn repository_of(policy: &ImagePolicy) -> ObjectName {
+    let own = policy.namespace().unwrap_or_default();
+    let reference = &policy.spec.image_repository_ref;
+    ObjectName { namespace: reference.effective_namespace(&own).to_owned(), name: reference.name.clone() }
 }
 
 #[cfg(test)]

@@ -7,23 +7,28 @@ use std::time::Duration;
 use jiff::Timestamp;
 use kube::ResourceExt;
 use tagboat_api::policy::{DigestReflectionPolicy, ImagePolicyStatus};
-use tagboat_api::settings::PollInterval;
+use tagboat_api::settings::{PollInterval, UnknownAge};
 use tagboat_api::{ImagePolicy, ImageRepository};
 
 use super::access::{self, AccessError};
+use super::ages::{Answers, Gap, Inquiry};
 use super::choice::{self, Choice, Offer};
-use super::digest::{Following, Need, Polled, Question};
-use super::report::{Conclusion, Report, Resolved, Stop, report};
+use super::digest::{Following, Need, Polled, Question, Resolution, Staleness};
+use super::report::{Conclusion, LOOK_ON, Report, Resolved, Stop, report};
 use super::request::{Request, RequestError};
 use crate::objects::{ObjectName, ObjectsError};
 use crate::policy::regression::Cause;
-use crate::policy::{Ages, Birth, Regression};
+use crate::policy::{Ages, Policy, Regression};
 use crate::polling::PollingInterval;
 use crate::reconcile::automation::source::CrossNamespace;
 use crate::reconcile::course::{Beginning, Course, Ending};
 use crate::reconcile::repository::request::{ObjectIdentity, wants_identity};
 use crate::reconcile::tags::{Place, Registry, Shelf};
 use crate::reference::RepositoryAddress;
+use crate::registry::store::StoredTags;
+
+/// What is as good as at once.
+const SOONEST: Duration = Duration::from_secs(1);
 
 /// What all runs of policies go by.
 #[derive(Clone, Copy, Debug)]
@@ -46,6 +51,8 @@ pub struct Scene<'a> {
     pub repository: Option<Arc<ImageRepository>>,
     /// The labels of the policy's namespace, where they decide about access.
     pub labels: Result<BTreeMap<String, String>, ObjectsError>,
+    /// Why the registry of that repository cannot be asked, if the last scan failed at that.
+    pub scan_trouble: Option<Staleness>,
     /// What brought about this run.
     pub cause: Cause,
     /// What the poller knows of a tag, if it follows that for this policy.
@@ -74,6 +81,8 @@ pub struct Ended {
     pub followed: Option<Followed>,
     /// Whether the digest that is reported has only just been looked up.
     pub is_fresh: bool,
+    /// Whether ages were missing, so that what a person asked for may not be met yet.
+    pub is_provisional: bool,
 }
 
 /// A run that is about to begin.
@@ -100,7 +109,12 @@ impl Run {
 
     /// Whether a person changed the policy since it was last carried out, or asked for it.
     pub fn is_wanted(&self) -> bool {
-        self.course.is_changed(&self.previous) || self.course.is_requested(&self.previous)
+        self.course.is_changed(&self.previous) || self.is_requested()
+    }
+
+    /// Whether somebody asked for the policy since it was last carried out.
+    pub fn is_requested(&self) -> bool {
+        self.course.is_requested(&self.previous)
     }
 
     /// The status with which the run begins.
@@ -116,13 +130,25 @@ impl Run {
         shelf: &Shelf,
         registry: &impl Registry,
     ) -> Ended {
-        let chosen = match self.choose(options, &scene, shelf) {
+        let mut is_provisional = false;
+        let chosen = match self.ground(options, &scene, shelf) {
+            Ok(ground) => {
+                let mut ages = self.ages(&ground, &scene, registry).await;
+                is_provisional = is_wanting(&ages, ground.policy);
+                let learned = std::mem::take(&mut ages.learned);
+                shelf.learn(&ground.request.repository, &ground.place.address.canonical(), learned);
+                self.choose(options, &scene, &ground, &ages)
+            }
+            Err(stop) => Err(stop),
+        };
+        let chosen = match chosen {
             Ok(chosen) => chosen,
             Err(stop) => {
-                return Ended { conclusion: Conclusion::Stopped(stop), followed: None, is_fresh: false };
+                let conclusion = Conclusion::Stopped(stop);
+                return Ended { conclusion, followed: None, is_fresh: false, is_provisional };
             }
         };
-        let Chosen { place, choice, followed, digests } = chosen;
+        let Chosen { place, choice, followed, digests, gap } = chosen;
         let polled = followed.as_ref().and_then(|followed| (scene.polled)(followed));
         let following =
             match (&options.polling, followed.as_ref().and_then(|followed| followed.group.as_ref())) {
@@ -152,7 +178,7 @@ impl Run {
         let conclusion = match resolution {
             // The poller wakes the policy when there is something new.
             Ok(resolution) => Conclusion::Resolved(Resolved {
-                resolution,
+                resolution: with_gap(resolution, gap.as_ref()),
                 held: choice.held,
                 matures_in: choice.matures_in,
             }),
@@ -163,11 +189,16 @@ impl Run {
                 retry_after: (following == Following::InGroup).then_some(options.requeue_dependency),
             }),
         };
-        Ended { conclusion, followed, is_fresh }
+        Ended { conclusion, followed, is_fresh, is_provisional }
     }
 
-    /// Everything before the digest.
-    fn choose(&self, options: &PolicyOptions, scene: &Scene<'_>, shelf: &Shelf) -> Result<Chosen, Stop> {
+    /// What is to be chosen from.
+    fn ground<'r>(
+        &'r self,
+        options: &PolicyOptions,
+        scene: &Scene<'_>,
+        shelf: &Shelf,
+    ) -> Result<Ground<'r>, Stop> {
         let request = self.request.as_ref().map_err(|error| Stop::at(Ending::of(error)))?;
         let repository =
             self.repository_of(request, options, scene).map_err(|error| Stop::at_repository(&error))?;
@@ -182,25 +213,72 @@ impl Run {
             .as_ref()
             .map_err(|error| Stop::at(Ending::of(&RequestError::Policy(error.clone()))))?;
         let stored = shelf.read(&request.repository, &address.canonical());
-        let stored = stored
-            .filter(|stored| !stored.tags.is_empty())
-            .ok_or_else(|| Stop::without_tags(options.requeue_dependency))?;
-        let birth = |tag: &str| Birth { first_seen: stored.first_seen(tag), created: None };
-        let last = repository.status.as_ref().and_then(|status| status.last_scan_result.as_ref());
-        let image = address.to_string();
+        let stored = stored.filter(|stored| !stored.tags.is_empty()).ok_or_else(|| {
+            let is_followed = request.digests == DigestReflectionPolicy::Always;
+            let trouble = scene.scan_trouble.clone().filter(|_| is_followed);
+            Stop::without_tags(options.requeue_dependency, trouble)
+        })?;
+        // A bad timeout stalls the repository; until then it is as if there were none.
+        let timeout = spec.effective_timeout().unwrap_or(Duration::from_secs(60));
+        Ok(Ground { request, policy, stored, place: Place { repository, address, timeout } })
+    }
+
+    /// How old the tags are that could win, where that matters.
+    async fn ages<'g>(
+        &'g self,
+        ground: &'g Ground<'_>,
+        scene: &Scene<'_>,
+        registry: &impl Registry,
+    ) -> Answers<'g> {
+        let latest = self.previous.latest_ref.as_ref();
+        let image = ground.place.address.to_string();
+        let inquiry = Inquiry {
+            policy: ground.policy,
+            tags: &ground.stored.tags,
+            known: Some(&ground.stored),
+            current: latest.filter(|latest| latest.name == image).map(|latest| latest.tag.as_str()),
+            is_wanted: scene.cause == Cause::Person,
+            now: self.course.started,
+        };
+        inquiry.answers(registry, &ground.place).await
+    }
+
+    /// The tag that counts.
+    fn choose(
+        &self,
+        options: &PolicyOptions,
+        scene: &Scene<'_>,
+        ground: &Ground<'_>,
+        ages: &Answers<'_>,
+    ) -> Result<Chosen, Stop> {
+        let Ground { request, policy, stored, place } = ground;
+        let last = place.repository.status.as_ref().and_then(|status| status.last_scan_result.as_ref());
+        let image = place.address.to_string();
+        let gap = ages.gap.clone().filter(|_| is_wanting(ages, policy));
         let offer = Offer {
             image: &image,
             tags: &stored.tags,
-            ages: Ages { now: self.course.started, birth: &birth },
+            ages: Ages { now: self.course.started, birth: &|tag| ages.birth(tag) },
             scanned: last.and_then(|last| last.scan_time.as_ref()).map(|time| time.0),
             cause: scene.cause,
             regression: options.regression,
+            is_provisional: gap.is_some(),
         };
-        let choice =
-            choice::choose(policy, &offer, &self.previous).map_err(|error| Stop::at(Ending::of(&error)))?;
-        // A bad timeout stalls the repository; until then it is as if there were none.
-        let timeout = spec.effective_timeout().unwrap_or(Duration::from_secs(60));
-        let place = Place { repository, address, timeout };
+        let choice = choice::choose(policy, &offer, &self.previous);
+        let is_first = self.previous.latest_ref.as_ref().is_none_or(|latest| latest.name != image);
+        // A better tag may be old enough, and an image that is taken back soon is worse than none.
+        if gap == Some(Gap::TooMany) && is_first {
+            return Err(Stop::while_looking());
+        }
+        let mut choice = choice.map_err(|error| Stop {
+            // Time helps before anything else; nobody is to be told of it every few minutes.
+            retry_after: error.matures_in().filter(|_| gap.is_none()).map(|wait| wait.max(SOONEST)),
+            staleness: gap.as_ref().and_then(|gap| gap.staleness(&image)),
+            ..Stop::at(Ending::of(&error))
+        })?;
+        if gap == Some(Gap::TooMany) {
+            choice.matures_in = Some(choice.matures_in.map_or(LOOK_ON, |wait| wait.min(LOOK_ON)));
+        }
         let interval = polling(request, options.polling);
         let followed = interval.map(|interval| Followed {
             place: place.clone(),
@@ -208,8 +286,8 @@ impl Run {
             interval,
             group: request.group.clone(),
         });
-        let digests = request.digests.clone();
-        Ok(Chosen { place, choice, followed, digests })
+        let (place, digests) = (place.clone(), request.digests.clone());
+        Ok(Chosen { place, choice, followed, digests, gap })
     }
 
     fn repository_of(
@@ -237,12 +315,33 @@ impl Run {
     }
 }
 
+/// What is to be chosen from.
+struct Ground<'r> {
+    request: &'r Request,
+    policy: &'r Policy,
+    stored: Arc<StoredTags>,
+    place: Place,
+}
+
 /// What is known before the digest.
 struct Chosen {
     place: Place,
     choice: Choice,
     followed: Option<Followed>,
     digests: DigestReflectionPolicy,
+    gap: Option<Gap>,
+}
+
+/// Whether ages are missing that matter; where the unknown is accepted, none is.
+fn is_wanting(ages: &Answers<'_>, policy: &Policy) -> bool {
+    ages.gap.is_some() && policy.unknown_age() == UnknownAge::Wait
+}
+
+/// Says of a choice that the registry did not tell all the ages that it was to be made with.
+fn with_gap(resolution: Resolution, gap: Option<&Gap>) -> Resolution {
+    let Some(found) = gap.and_then(|gap| gap.staleness(&resolution.latest.name)) else { return resolution };
+    let staleness = resolution.staleness.clone().or(Some(found));
+    Resolution { staleness, is_retried: true, ..resolution }
 }
 
 /// How often the digest of a policy is looked up, if at all.

@@ -8,12 +8,14 @@ use tagboat_api::reference::LocalObjectReference;
 use tagboat_api::repository::ImageProvider;
 use tagboat_api::{ImageRepository, Reason};
 
+use super::pull_secrets;
+use super::request::wants_identity;
 use crate::failing::Failing;
 use crate::git::{CredentialsError, Proxy, SecretData};
 use crate::objects::{Objects, ObjectsError};
 use crate::reference::{AddressError, RepositoryAddress};
 use crate::registry::{
-    Access, Credential, DockerConfig, DockerConfigError, ProxyChoice, Tls, TlsError, Way, tls,
+    Access, CloudProvider, Credential, DockerConfigError, LoginChoice, ProxyChoice, Tls, TlsError, Way, tls,
 };
 
 /// What was found out of an ImageRepository.
@@ -55,6 +57,27 @@ pub enum AccessError {
         #[source]
         cause: DockerConfigError,
     },
+    /// A secret that a service account names is not there.
+    #[error("failed to get image pull secret for serviceaccount '{account}'")]
+    PullSecret {
+        /// Namespace and name of the service account.
+        account: String,
+        /// What there is not.
+        #[source]
+        cause: Box<ObjectsError>,
+    },
+    /// It is to be a service account that logs in at the cloud, and we do not act as others.
+    #[error(
+        "spec.serviceAccountName beside spec.provider asks for a login as that service account, which is not there yet: \
+         remove it to log in as whoever runs this, or set the provider to generic to use its pull secrets"
+    )]
+    Identity,
+    /// The object's proxy could read along: it would only have to be vouched for by the object's authority.
+    #[error(
+        "spec.proxySecretRef and a 'ca.crt' of spec.certSecretRef would let the proxy read our own login at a cloud: use \
+         one of the two beside spec.provider"
+    )]
+    Listener,
     /// The cloud is not known, in Flux's words.
     #[error("provider '{provider}' not implemented")]
     Provider {
@@ -104,9 +127,7 @@ pub async fn access(
             ProxyChoice::Given(Proxy::from_secret(SecretData { name: &full(reference), data: &data })?)
         }
     };
-    if spec.provider != ImageProvider::Generic {
-        return Err(AccessError::Provider { provider: spec.provider.to_string() });
-    }
+    let cloud = cloud(&spec.provider)?;
     let tls = match &spec.cert_secret_ref {
         None => Tls::default(),
         Some(reference) => {
@@ -120,23 +141,40 @@ pub async fn access(
             Tls::from_secret(&full(reference), &data)?
         }
     };
-    let credential = match &spec.secret_ref {
-        None => Credential::Anonymous,
-        Some(reference) => {
-            let data = read(reference, format!("secrets \"{}\" not found", reference.name)).await?;
-            let logins = DockerConfig::from_secret(&data)
-                .map_err(|cause| AccessError::Login { secret: full(reference), cause })?;
-            if logins.is_none() {
+    // What a secret says counts for no cloud.
+    let login = match cloud {
+        Some(_) if wants_identity(spec) => return Err(AccessError::Identity),
+        Some(_) if tls.authority.is_some() && matches!(proxy, ProxyChoice::Given(_)) => {
+            return Err(AccessError::Listener);
+        }
+        Some(provider) => LoginChoice::Cloud(provider),
+        None => {
+            let logins = pull_secrets::logins(objects, repository, &mut notes).await?;
+            let login = logins.login(&address);
+            if let (Credential::Anonymous, Some(reference), false) =
+                (&login, &spec.secret_ref, logins.is_empty())
+            {
                 notes.push(format!(
-                    "secret '{}' has no logins for registries, neither in '.dockerconfigjson' nor in '.dockercfg', \
-                     so the registry is asked without one",
-                    full(reference)
+                    "secret '{}' has no login for {}, so the registry is asked without one",
+                    full(reference),
+                    address.canonical()
                 ));
             }
-            logins.unwrap_or_default().login(&address)
+            login.into()
         }
     };
     let way = Way { tls, proxy };
     let timeout = spec.effective_timeout()?;
-    Ok(FoundAccess { access: Access { namespace, address, credential, way, timeout }, notes })
+    Ok(FoundAccess { access: Access { namespace, address, login, way, timeout }, notes })
+}
+
+/// The cloud of a provider; none where logins stand in secrets.
+fn cloud(provider: &ImageProvider) -> Result<Option<CloudProvider>, AccessError> {
+    Ok(match provider {
+        ImageProvider::Generic => None,
+        ImageProvider::Aws => Some(CloudProvider::Aws),
+        ImageProvider::Azure => Some(CloudProvider::Azure),
+        ImageProvider::Gcp => Some(CloudProvider::Google),
+        other => return Err(AccessError::Provider { provider: other.to_string() }),
+    })
 }

@@ -1,12 +1,14 @@
 //! An ImageRepository, once.
 //!
-//! [`request`] says what to scan, [`decision`] whether it is time to, [`access`] who asks; what the registry lists goes
+//! [`request`] says what to scan, [`decision`] whether it is time to, [`access`] who asks (with the logins of
+//! `pull_secrets`); what the registry lists goes
 //! through the [`exclusion`] and becomes a [`scan`]'s result, and [`report`] says what the status then is, what is
 //! announced, and when to look again. A [`run`] goes through all of it.
 
 pub mod access;
 pub mod decision;
 pub mod exclusion;
+mod pull_secrets;
 pub mod report;
 pub mod request;
 pub mod run;

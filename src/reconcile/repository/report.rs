@@ -8,6 +8,7 @@ use super::decision::{Decision, ScanReason};
 use super::request::Request;
 use crate::objects::Event;
 use crate::reconcile::course::{self, Course, Ending, Next};
+use crate::reconcile::policy::digest::{LookFailureKind, Staleness};
 use crate::sentence::chain;
 
 /// How a run ended.
@@ -28,7 +29,9 @@ pub enum Stop {
     Stall(Reason, String),
     /// What is needed to log in cannot be put together.
     Login(String),
-    /// The registry could not be read, or what it said not be stored.
+    /// The registry could not be read.
+    Listing(LookFailureKind, String),
+    /// What is to be left out is no pattern, or what the registry said cannot be stored.
     Scan(String),
 }
 
@@ -49,6 +52,17 @@ impl Stop {
         Self::Stall(error.reason(), chain(error))
     }
 
+    /// Why the registry cannot be asked, where that is what stopped the run.
+    pub fn staleness(&self, image: &str) -> Option<Staleness> {
+        let (kind, words) = match self {
+            Self::Listing(kind, words) => (*kind, words),
+            Self::Login(words) => (LookFailureKind::Denied, words),
+            Self::Stall(..) | Self::Scan(_) => return None,
+        };
+        let message = format!("the tags of {image} could not be listed: {words}");
+        Some(Staleness { reason: kind.reason(), message })
+    }
+
     fn ending(&self) -> Ending {
         match self {
             Self::Stall(reason, message) => Ending::Stall(*reason, message.clone()),
@@ -56,7 +70,7 @@ impl Stop {
                 Reason::AuthenticationFailed,
                 format!("failed to configure authentication options: {cause}"),
             ),
-            Self::Scan(cause) => {
+            Self::Listing(_, cause) | Self::Scan(cause) => {
                 Ending::Failure(Reason::ReadOperationFailed, format!("scan failed: {cause}"))
             }
         }
@@ -219,6 +233,11 @@ mod tests {
                     "failed to configure authentication options: secrets \"x\" not found",
                 ),
                 (Stop::Scan("refused".to_owned()), "ReadOperationFailed", "scan failed: refused"),
+                (
+                    Stop::Listing(LookFailureKind::Denied, "refused".to_owned()),
+                    "ReadOperationFailed",
+                    "scan failed: refused",
+                ),
             ] {
                 let report = ended(previous, scan, &Conclusion::Stopped(stop));
                 let expected = retry("scanning: reconcile requested", &format!("{reason} {words}"));
@@ -239,6 +258,25 @@ mod tests {
         let report = ended(&steady(), rest, &Conclusion::Rested(Duration::from_secs(30)));
         assert_eq!(report.status, steady());
         assert_eq!(report.next, Next::After(Duration::from_secs(30)));
+    }
+
+    #[test]
+    fn a_registry_that_cannot_be_asked_is_told_from_what_is_wrong_here() {
+        let listing = |kind| Stop::Listing(kind, "refused".to_owned()).staleness("r.io/app");
+        for (found, expected) in [
+            (listing(LookFailureKind::Denied), Some(Reason::AuthenticationFailed)),
+            (listing(LookFailureKind::Missing), Some(Reason::TagNotFound)),
+            (listing(LookFailureKind::Unavailable), Some(Reason::RegistryUnavailable)),
+            (Stop::Login("refused".to_owned()).staleness("r.io/app"), Some(Reason::AuthenticationFailed)),
+            (Stop::Scan("refused".to_owned()).staleness("r.io/app"), None),
+            (Stop::Stall(Reason::ImageURLInvalid, "refused".to_owned()).staleness("r.io/app"), None),
+        ] {
+            assert_eq!(found.as_ref().map(|staleness| staleness.reason), expected);
+            assert!(
+                found
+                    .is_none_or(|found| found.message == "the tags of r.io/app could not be listed: refused")
+            );
+        }
     }
 
     #[test]

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use tagboat_api::ImageRepository;
 use tagboat_api::repository::ImageRepositoryStatus;
+use tagboat_api::{ImageRepository, Reason};
 
 use super::decision::Decision;
 use super::exclusion::Exclusion;
@@ -85,7 +85,12 @@ impl Run {
                 return Conclusion::Stopped(Stop::Scan(words.to_owned()));
             }
             (Err(ListFailure::Login(words)), _) => return Conclusion::Stopped(Stop::Login(words)),
-            (Err(ListFailure::Scan(words)), _) => return Conclusion::Stopped(Stop::Scan(words)),
+            (Err(ListFailure::Forbidden(words)), _) => {
+                return Conclusion::Stopped(Stop::Stall(Reason::AccessDenied, words));
+            }
+            (Err(ListFailure::Scan(kind, words)), _) => {
+                return Conclusion::Stopped(Stop::Listing(kind, words));
+            }
         };
         let scanned = Timestamp::now();
         match shelf.keep(&object, Scan { canonical: canonical.clone(), scanned, etag, tags }) {

@@ -2,20 +2,25 @@
 
 mod file;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
 use tagboat_api::Reason;
 
+use super::manifest::ImageFacts;
 use crate::failing::Failing;
 use crate::reference::TagList;
 
 /// How many bytes of tags stay in memory where the disk has them too.
 const MEMORY: usize = 32 * 1024 * 1024;
+
+/// How many images of a repository are remembered.
+const IMAGES: usize = 1024;
 
 /// The ending of files.
 const ENDING: &str = "tags";
@@ -24,7 +29,10 @@ const ENDING: &str = "tags";
 #[derive(Debug)]
 pub struct TagStore {
     root: Option<PathBuf>,
+    is_rehearsal: bool,
     memory: Mutex<Memory>,
+    /// Held from reading what is kept to keeping what follows from it, so that no scan is lost.
+    turn: Mutex<()>,
 }
 
 /// The object that scans.
@@ -49,6 +57,19 @@ pub struct StoredTags {
     pub tags: TagList,
     /// When each was first there, in seconds; `0` where it was there before the first scan.
     first_seen: Box<[u32]>,
+    /// When the first scan was.
+    begun: Timestamp,
+    /// The images that were looked at for their age, by their tags.
+    images: BTreeMap<String, KnownImage>,
+}
+
+/// An image that was looked at.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KnownImage {
+    /// The digest that the tag had.
+    pub digest: String,
+    /// When the image was made, as far as it says so.
+    pub created: Option<Timestamp>,
 }
 
 #[derive(Debug, Default)]
@@ -105,6 +126,30 @@ impl StoredTags {
         (seconds > 0).then(|| Timestamp::from_second(i64::from(seconds)).ok())?
     }
 
+    /// When the first scan was, of a tag that was there already.
+    pub fn listed_since(&self, tag: &str) -> Option<Timestamp> {
+        let seconds = self.first_seen[self.tags.position(tag)?];
+        (seconds == 0).then_some(self.begun)
+    }
+
+    /// The image of a tag, as it was when it was looked at.
+    pub fn image(&self, tag: &str) -> Option<&KnownImage> {
+        self.images.get(tag)
+    }
+
+    /// The same with what was learned of images. Of too many, those are forgotten that stand first in the order of bytes.
+    fn with(&self, learned: Vec<(String, ImageFacts)>) -> Self {
+        let mut whole = self.clone();
+        for (tag, facts) in learned.into_iter().filter(|(tag, _)| self.tags.position(tag).is_some()) {
+            let image = KnownImage { digest: facts.digest.to_string(), created: facts.created };
+            whole.images.insert(tag, image);
+        }
+        while whole.images.len() > IMAGES {
+            whole.images.pop_first();
+        }
+        whole
+    }
+
     /// The tags of a scan, after those of the one before.
     fn after(before: Option<&Self>, scan: Scan) -> Self {
         let now = u32::try_from(scan.scanned.as_second()).unwrap_or_default();
@@ -114,12 +159,21 @@ impl StoredTags {
             Some(before) => before.tags.position(tag).map_or(now, |index| before.first_seen[index]),
         });
         let first_seen = first_seen.collect();
+        let begun = before.map_or(scan.scanned, |before| before.begun);
+        let is_there = |tag: &str| scan.tags.position(tag).is_some();
+        let images = before.map(|before| &before.images).into_iter().flatten();
+        let images = images.filter(|(tag, _)| is_there(tag));
+        let images = images.map(|(tag, image)| (tag.clone(), image.clone())).collect();
         let Scan { canonical, scanned, etag, tags } = scan;
-        Self { canonical, scanned, etag, tags, first_seen }
+        Self { canonical, scanned, etag, tags, first_seen, begun, images }
     }
 
     fn size(&self) -> usize {
-        size_of::<Self>() + self.tags.size() + size_of_val(&*self.first_seen) + self.canonical.len()
+        let image = |(tag, image): (&String, &KnownImage)| {
+            tag.len() + image.digest.len() + size_of::<(String, KnownImage)>()
+        };
+        let images: usize = self.images.iter().map(image).sum();
+        size_of::<Self>() + self.tags.size() + size_of_val(&*self.first_seen) + self.canonical.len() + images
     }
 }
 
@@ -140,7 +194,14 @@ impl TagStore {
     /// A store in a directory, or in memory only.
     pub fn new(root: Option<PathBuf>) -> Self {
         let most = if root.is_some() { MEMORY } else { usize::MAX };
-        Self { root, memory: Mutex::new(Memory { most, ..Memory::default() }) }
+        let memory = Mutex::new(Memory { most, ..Memory::default() });
+        Self { root, is_rehearsal: false, memory, turn: Mutex::default() }
+    }
+
+    /// A store that knows what is in a directory, and writes nothing there: what is found since is in memory only.
+    pub fn rehearsal(root: PathBuf) -> Self {
+        let memory = Mutex::new(Memory { most: usize::MAX, ..Memory::default() });
+        Self { root: Some(root), is_rehearsal: true, memory, turn: Mutex::default() }
     }
 
     /// What the last scan of an object found in this repository, if that is known. A file that is damaged is as good
@@ -165,9 +226,32 @@ impl TagStore {
     ///
     /// When it cannot be written; what was there before stays.
     pub fn keep(&self, key: &StoreKey, scan: Scan) -> Result<Arc<StoredTags>, StoreError> {
+        let _turn = self.turn();
         let before = self.read(key, &scan.canonical)?;
-        let tags = Arc::new(StoredTags::after(before.as_deref(), scan));
-        if let Some(path) = self.path(key)? {
+        self.put(key, StoredTags::after(before.as_deref(), scan))
+    }
+
+    /// Keeps what was learned of images, as far as their tags are still there.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be written; what was there before stays.
+    pub fn learn(
+        &self,
+        key: &StoreKey,
+        canonical: &str,
+        learned: Vec<(String, ImageFacts)>,
+    ) -> Result<(), StoreError> {
+        let _turn = self.turn();
+        match self.read(key, canonical)? {
+            Some(known) => self.put(key, known.with(learned)).map(|_| ()),
+            None => Ok(()),
+        }
+    }
+
+    fn put(&self, key: &StoreKey, tags: StoredTags) -> Result<Arc<StoredTags>, StoreError> {
+        let tags = Arc::new(tags);
+        if let Some(path) = self.path(key)?.filter(|_| !self.is_rehearsal) {
             file::write(&path, &tags).map_err(|cause| refused("write", &path, cause))?;
         }
         self.memory().put(key, &tags);
@@ -180,25 +264,28 @@ impl TagStore {
     ///
     /// When the file cannot be removed.
     pub fn delete(&self, key: &StoreKey) -> Result<(), StoreError> {
+        let _turn = self.turn();
         self.memory().take(key);
-        let Some(path) = self.path(key)? else { return Ok(()) };
+        let Some(path) = self.path(key)?.filter(|_| !self.is_rehearsal) else { return Ok(()) };
         match fs::remove_file(&path) {
             Err(cause) if cause.kind() != io::ErrorKind::NotFound => Err(refused("remove", &path, cause)),
             _ => Ok(()),
         }
     }
 
-    /// Forgets all objects but these. What cannot be removed stays for the next time.
+    /// Forgets all objects but these, and removes what a process left that was killed. What cannot be removed stays for
+    /// the next time.
     pub fn sweep(&self, is_there: impl Fn(&StoreKey) -> bool) {
+        let _turn = self.turn();
         let gone: Vec<StoreKey> = self.memory().slots.keys().filter(|key| !is_there(key)).cloned().collect();
         for key in gone {
             self.memory().take(&key);
         }
-        let Some(root) = &self.root else { return };
+        let Some(root) = self.root.as_ref().filter(|_| !self.is_rehearsal) else { return };
         for directory in entries(root) {
             for path in entries(&directory) {
-                let Some(key) = key_of(&path) else { continue };
-                if !is_there(&key) {
+                let is_gone = key_of(&path).is_some_and(|key| !is_there(&key));
+                if is_gone || file::is_left_over(&path) {
                     let _ = fs::remove_file(&path);
                 }
             }
@@ -230,6 +317,10 @@ impl TagStore {
         }
         let file = format!("{}.{ENDING}", key.name);
         Ok(self.root.as_ref().map(|root| root.join(&key.namespace).join(file)))
+    }
+
+    fn turn(&self) -> MutexGuard<'_, ()> {
+        self.turn.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn memory(&self) -> MutexGuard<'_, Memory> {

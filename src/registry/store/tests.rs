@@ -39,6 +39,44 @@ fn tags_are_first_seen_by_the_scan_that_finds_them_new() {
 }
 
 #[test]
+fn what_was_learned_of_an_image_stays_with_its_tag() {
+    let directory = TempDir::new().unwrap();
+    let root = || Some(directory.path().to_owned());
+    let facts = |digit: &str, created: Option<&str>| ImageFacts {
+        digest: crate::reference::Digest::parse(&format!("sha256:{}", digit.repeat(64))).unwrap(),
+        created: created.map(at),
+    };
+    let learned =
+        |tags: &[&str]| tags.iter().map(|tag| ((*tag).to_owned(), facts("1", Some(FIRST)))).collect();
+    let store = TagStore::new(root());
+    store.learn(&key("web"), "r.io/app", learned(&["1.0"])).unwrap();
+    assert!(store.read(&key("web"), "r.io/app").unwrap().is_none());
+    store.keep(&key("web"), scan(&["1.0", "1.1"], FIRST)).unwrap();
+    store.learn(&key("web"), "r.io/other", learned(&["1.0"])).unwrap();
+    store.learn(&key("web"), "r.io/app", learned(&["1.0", "1.1", "gone"])).unwrap();
+    store.learn(&key("web"), "r.io/app", vec![("1.1".to_owned(), facts("2", None))]).unwrap();
+    for store in [store, TagStore::new(root())] {
+        let known = store.read(&key("web"), "r.io/app").unwrap().unwrap();
+        assert_eq!(known.image("1.0").unwrap().created, Some(at(FIRST)));
+        let image = known.image("1.1").unwrap();
+        assert_eq!((image.digest.as_str(), image.created), (&*format!("sha256:{}", "2".repeat(64)), None));
+        assert_eq!((known.image("gone"), known.tags.len()), (None, 2));
+    }
+    // A tag that comes back is new in every way, and the others keep the time of the first scan.
+    let store = TagStore::new(root());
+    store.keep(&key("web"), scan(&["1.0"], SECOND)).unwrap();
+    let known = store.keep(&key("web"), scan(&["1.0", "1.1"], SECOND)).unwrap();
+    assert!(known.image("1.0").is_some() && known.image("1.1").is_none());
+    assert_eq!((known.listed_since("1.0"), known.listed_since("1.1")), (Some(at(FIRST)), None));
+    let many: Vec<String> = (0..=IMAGES).map(|number| format!("{number:05}")).collect();
+    let tags: Vec<&str> = many.iter().map(String::as_str).collect();
+    store.keep(&key("many"), scan(&tags, FIRST)).unwrap();
+    store.learn(&key("many"), "r.io/app", learned(&tags)).unwrap();
+    let known = store.read(&key("many"), "r.io/app").unwrap().unwrap();
+    assert!(known.image("00000").is_none() && known.image("00001").is_some());
+}
+
+#[test]
 fn a_restart_loses_nothing() {
     let directory = TempDir::new().unwrap();
     let root = || Some(directory.path().to_owned());
@@ -96,7 +134,10 @@ fn what_belongs_to_nobody_goes() {
     for name in ["web", "api"] {
         store.keep(&key(name), scan(&["1.0"], FIRST)).unwrap();
     }
+    let left_over = directory.path().join("apps/.new-a1b2c3");
+    fs::write(&left_over, "tagboat ta").unwrap();
     store.sweep(|found| *found == key("web"));
+    assert!(!left_over.exists());
     assert!(store.read(&key("web"), "r.io/app").unwrap().is_some());
     assert!(store.read(&key("api"), "r.io/app").unwrap().is_none());
     store.delete(&key("web")).unwrap();
@@ -113,4 +154,21 @@ fn no_name_leads_out_of_the_directory() {
         let error = store.read(&key(name), "r.io/app").unwrap_err();
         assert!(matches!(error, StoreError::Name { .. }), "{name}");
     }
+}
+
+#[test]
+fn a_rehearsal_knows_what_is_there_and_writes_nothing() {
+    let directory = TempDir::new().unwrap();
+    let root = directory.path().to_owned();
+    TagStore::new(Some(root.clone())).keep(&key("web"), scan(&["1.0"], FIRST)).unwrap();
+    let store = TagStore::rehearsal(root.clone());
+    let found = store.keep(&key("web"), scan(&["1.0", "1.1"], SECOND)).unwrap();
+    assert_eq!((found.first_seen("1.0"), found.first_seen("1.1")), (None, Some(at(SECOND))));
+    assert_eq!(store.read(&key("web"), "r.io/app").unwrap().unwrap(), found);
+    store.keep(&key("api"), scan(&["1.0"], FIRST)).unwrap();
+    store.delete(&key("web")).unwrap();
+    store.sweep(|_| false);
+    let there = TagStore::new(Some(root)).read(&key("web"), "r.io/app").unwrap().unwrap();
+    assert_eq!(there.tags.iter().collect::<Vec<_>>(), ["1.0"]);
+    assert_eq!(entries(&directory.path().join("apps")).len(), 1);
 }

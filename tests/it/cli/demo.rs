@@ -14,49 +14,78 @@ fn demo(directory: &Path) -> Command {
 }
 
 #[test]
-fn it_pushes_a_commit_and_then_has_nothing_to_do() {
+fn what_is_pushed_travels_into_commits_and_then_there_is_nothing_to_do() {
     let root = tempfile::tempdir().unwrap();
     let sample = root.path().join("new/sample");
     let ended = run(&mut demo(&sample)).with_status(0);
     assert_eq!(ended.errors, "");
-    for words in [
-        "\n$ cd ",
-        "\n- File: shop/values.yaml\n",
-        "\nWorth saying:\n- charts/template.yaml:",
-        "\npushed commit '",
-        "\n 3 files changed, 3 insertions(+), 3 deletions(-)\n",
-        "\n+        image: \"ghcr.io/acme/web:2.4.1\"    # {",
-        "\nno change since last reconciliation\n",
+    let registry = registry(&ended.output);
+    let web = |tag: &str| format!("image: \"{registry}/acme/web:{tag}\"    # {{");
+    for (words, times) in [
+        ("\n$ cd ".to_owned(), 1),
+        ("\n- File: shop/values.yaml\n".to_owned(), 1),
+        ("\nWorth saying:\n- charts/template.yaml:".to_owned(), 1),
+        (format!("    - {registry}/acme/web:2.3.0 -> {registry}/acme/web:2.4.1\n"), 1),
+        (format!("\n-        {}", web("2.3.0")), 1),
+        (format!("\n+        {}", web("2.4.1")), 1),
+        ("\n    - stable@sha256:".to_owned(), 2),
+        ("\npushed commit '".to_owned(), 2),
+        ("\nno change since last reconciliation\n".to_owned(), 1),
+        ("\n$ tagboat run manifests --state state".to_owned(), 3),
     ] {
-        assert_eq!(ended.output.matches(words).count(), 1, "{words:?} in {}", ended.output);
+        assert_eq!(ended.output.matches(&words).count(), times, "{words:?} in {}", ended.output);
     }
     assert!(ended.output.lines().count() < 60, "no longer one screen: {}", ended.output);
-    assert_eq!(ended.output.matches("\n$ tagboat run manifests --state state\n").count(), 2);
     let remote = BareRepository::existing(&sample.join("fleet.git"));
     let log = remote.log("main");
-    let said: Vec<_> = log.iter().map(|commit| (commit.author.as_str(), commit.message.as_str())).collect();
-    assert_eq!(said.len(), 2, "{said:?}");
-    assert!(
-        said.iter().any(|(_, message)| message.trim_end() == "Update from image update automation"),
-        "{said:?}"
-    );
+    let said: Vec<_> = log.iter().map(|commit| commit.message.trim_end()).collect();
+    let update = "Update from image update automation";
+    assert_eq!(said, [update, update, "A sample fleet"]);
     remote.assert_sound();
-    let windows = remote.file("main", "apps/api/kustomization.yaml");
-    let windows = String::from_utf8(windows).unwrap();
+    let text = |path: &str| String::from_utf8(remote.file("main", path)).unwrap();
+    let windows = text("apps/api/kustomization.yaml");
     assert!(windows.split_inclusive('\n').all(|line| line.ends_with("\r\n")), "{windows:?}");
     assert!(windows.contains("newTag: \"1.10\" # {"), "{windows:?}");
+    // The digest of the commit is that of the image which was pushed last.
+    let shown = ended.output.lines().filter_map(|line| line.split_once(" -> stable@")).next_back().unwrap().1;
+    assert!(text("apps/shop/values.yaml").contains(&format!("tag: stable@{shown} # ")), "{shown}");
 }
 
-/// The reader is told to type them.
+/// Host and port of the registry that the output names.
+fn registry(output: &str) -> &str {
+    let rest = output.strip_prefix("A registry is at ").unwrap();
+    rest.split_once(',').unwrap().0
+}
+
+/// The reader may type them; the registry has ended, so nothing changes and the run says so.
 #[test]
-fn its_commands_work_where_it_says() {
+fn its_commands_change_nothing_without_its_registry() {
     let root = tempfile::tempdir().unwrap();
     let sample = root.path().join("a \"quoted\" name: x");
-    run(&mut demo(&sample)).with_status(0);
+    let shown = run(&mut demo(&sample)).with_status(0);
     let mut again = tagboat();
     again.current_dir(&sample).args(["run", "manifests", "--state", "state"]);
-    let ended = run(&mut again).with_status(0);
+    let ended = run(&mut again).with_status(1);
     assert_eq!(ended.output, "Automation: demo/fleet\nno change since last reconciliation\n");
+    let lines: Vec<&str> = ended.errors.lines().collect();
+    assert_eq!(lines.len(), 3, "{lines:?}");
+    for (line, name) in lines.iter().zip(["api", "shop", "web"]) {
+        let begin =
+            format!("ImageRepository demo/{name}: scan failed: GET https://{}/v2/", registry(&shown.output));
+        assert!(line.starts_with(&begin) && line.ends_with("keep the images that they have"), "{line}");
+    }
+}
+
+/// Loopback needs no proxy, whatever the machine has.
+#[test]
+fn a_proxy_of_the_machine_is_not_in_its_way() {
+    let root = tempfile::tempdir().unwrap();
+    let mut command = demo(&root.path().join("sample"));
+    command
+        .env("HTTP_PROXY", "http://127.0.0.1:1")
+        .env("http_proxy", "http://127.0.0.1:1")
+        .env_remove("NO_PROXY");
+    run(command.env_remove("no_proxy")).with_status(0);
 }
 
 #[test]

@@ -72,6 +72,20 @@ fn an_unknown_field_gets_a_hint() {
     refused(&format!("{}{nested}", podinfo()), 1, &["spec.update.pth", "did you mean path?"]);
 }
 
+/// An API server would refuse it; taken for `Never` it would take every digest away.
+#[test]
+fn a_misspelled_digest_reflection_policy_is_an_error() {
+    let misspelled = podinfo().replace("spec: {", "spec: {digestReflectionPolicy: always, ");
+    assert_ne!(misspelled, podinfo());
+    let manifests = format!("{misspelled}{}", automation("default", "fleet", ""));
+    let words = [
+        "spec.digestReflectionPolicy",
+        "`always` is not allowed; allowed are Always, IfNotPresent, Never",
+        "did you mean Always?",
+    ];
+    refused(&manifests, 1, &words);
+}
+
 #[test]
 fn a_field_of_the_wrong_type_is_an_error() {
     let wrong = automation("default", "fleet", "  suspend: maybe\n");

@@ -1,11 +1,13 @@
 //! Objects that would lead the controller to its own machine, or into its files.
 
 use kube::api::PostParams;
-use serde_json::json;
+use serde_json::{Value, json};
 use tagboat::address::LocalAddresses;
 use tagboat::controller::RetryDelays;
 
-use super::scene::{Kind, Scene, condition};
+use super::pod::Pod;
+use super::scene::{Kind, Scene, condition, eventually};
+use crate::support::http_front::{Front, Reply};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn objects_cannot_lead_to_this_machine_or_its_link() {
@@ -72,6 +74,64 @@ async fn objects_cannot_lead_to_this_machine_or_its_link() {
     assert!(message.contains("cannot find the address of the host 'nowhere.invalid': "), "{message}");
     controller.end().await;
     assert!(scene.host.requests().is_empty());
+}
+
+/// Registries of another network stand behind a proxy that whoever starts the controller names, and which may be local.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn images_cannot_lead_to_this_machine_or_its_link() {
+    let scene = Scene::new(&[]).await;
+    let inner = Front::alone(|_| Reply::body(200, r#"{"tags": ["1.0.0"], "token": "x"}"#));
+    let (redirect, realm) = (inner.url("/elsewhere"), inner.url("/token"));
+    let proxy = Front::alone(move |request| match request.path.as_str() {
+        "http://10.0.0.1:5000/v2/" => Reply::status(200),
+        "http://10.0.0.1:5000/v2/redirect/tags/list" => Reply::redirect(&redirect),
+        "http://10.0.0.1:5000/v2/fine/tags/list" => Reply::body(200, r#"{"tags": ["1.0.0"]}"#),
+        path if path.starts_with("http://10.0.0.2:5000/v2/") => {
+            Reply::status(401).with("WWW-Authenticate", &format!("Bearer realm=\"{realm}\""))
+        }
+        _ => Reply::status(404),
+    });
+    let port = inner.address().rsplit_once(':').unwrap().1.to_owned();
+    let image = |image: &str| json!({"image": image, "interval": "10m", "insecure": true});
+    let local = ["127.0.0.1", "localhost", "127.1", "a.localhost"];
+    for (number, host) in local.iter().enumerate() {
+        let name = format!("local-{number}");
+        scene.create(Kind::Repository, &name, &image(&format!("{host}:{port}/app"))).await;
+    }
+    scene.create(Kind::Repository, "redirect", &image("10.0.0.1:5000/redirect")).await;
+    scene.create(Kind::Repository, "fine", &image("10.0.0.1:5000/fine")).await;
+    scene.create(Kind::Repository, "realm", &image("10.0.0.2:5000/realm")).await;
+    scene.create_secret(scene.cluster.namespace(), "proxy", &[("address", &inner.url(""))]).await;
+    let mut behind = image("10.0.0.1:5000/fine");
+    behind["proxySecretRef"] = json!({"name": "proxy"});
+    scene.create(Kind::Repository, "proxied", &behind).await;
+    let token = scene.cluster.token_with_the_roles().await;
+    let address = proxy.url("");
+    let environment = [("HTTP_PROXY", address.as_str()), ("NO_PROXY", "127.0.0.1")];
+    let arguments = ["controller", "--halves=reflector", "--allow-local-addresses=false"];
+    let pod = Pod::start_in(&scene, &scene.cluster.kubeconfig(&token), &environment, &arguments);
+    let ready = async |name: &str, reason: &str| {
+        let status = async || scene.api(Kind::Repository).get(name).await.unwrap().data["status"].clone();
+        let is = |status: &Value| condition(status, "Ready").is_some_and(|ready| ready["reason"] == reason);
+        eventually(&format!("{name} has the reason {reason}"), async || is(&status().await)).await;
+        let status = status().await;
+        (condition(&status, "Ready").unwrap()["message"].as_str().unwrap().to_owned(), status)
+    };
+    for (number, host) in local.iter().enumerate() {
+        let (message, status) = ready(&format!("local-{number}"), "AccessDenied").await;
+        assert!(message.starts_with("the registry of spec.image cannot be used: the host '"), "{message}");
+        assert!(message.ends_with("--allow-local-addresses"), "{host}: {message}");
+        assert!(condition(&status, "Stalled").is_some(), "{status:#}");
+    }
+    ready("fine", "Succeeded").await;
+    let (message, _) = ready("redirect", "ReadOperationFailed").await;
+    assert!(message.contains("the host '127.0.0.1' is the controller's own machine"), "{message}");
+    let (message, _) = ready("realm", "ReadOperationFailed").await;
+    assert!(message.contains("the host '127.0.0.1' is the controller's own machine"), "{message}");
+    let (message, _) = ready("proxied", "AuthenticationFailed").await;
+    assert!(message.contains("the proxy cannot be used: the host '127.0.0.1' is"), "{message}");
+    drop(pod);
+    assert!(inner.requests().is_empty());
 }
 
 /// Nobody is to try again while the test looks.

@@ -41,6 +41,27 @@ async fn a_status_that_cannot_be_written_is_written_later_and_nothing_is_pushed_
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_event_that_cannot_be_recorded_is_recorded_later_once() {
+    for (times, fault) in [(2, Fault::Broken), (1, Fault::Unreachable), (1, Fault::LostAnswer)] {
+        let scene = Scene::new(&["app"]).await;
+        let faults = Faults::default();
+        let controller = scene.controller().through(scene.cluster.faulty_client(&faults)).start();
+        scene.ready("app").await;
+        faults.next(times, fault, |call| call.is("create", "events"));
+        scene.choose("app", "2.0.0").await;
+        scene.lands("app", "2.0.0").await;
+        scene.ready("app").await;
+        eventually("the event", async || {
+            let events = scene.events("app").await;
+            events.iter().any(|event| event.starts_with("Normal Succeeded: pushed commit"))
+        })
+        .await;
+        assert_told_once(&scene).await;
+        controller.end().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_watch_that_ends_loses_nothing() {
     let scene = Scene::new(&["app"]).await;
     let faults = Faults::default();

@@ -62,9 +62,10 @@ impl Pod {
         let (health, metrics) = (free(), free());
         let temporary = scene.root().join("temporary");
         fs::create_dir_all(&temporary).unwrap();
+        let says_itself = arguments.iter().any(|argument| argument.starts_with("--allow-local-addresses"));
         command
             .args(arguments)
-            .arg("--allow-local-addresses")
+            .args((!says_itself).then_some("--allow-local-addresses"))
             .args([format!("--health-addr={health}"), format!("--metrics-addr={metrics}")])
             .env("KUBECONFIG", kubeconfig)
             .env("RUNTIME_NAMESPACE", scene.cluster.namespace())

@@ -3,107 +3,12 @@
 use std::time::{Duration, Instant};
 
 use kube::api::DynamicObject;
-use serde_json::{Value, json};
-use tagboat::controller::reflector::{self, ReflectorOptions, Sources};
-use tagboat::controller::{ControllerError, RetryDelays};
-use tagboat::metrics::Metrics;
-use tagboat::objects::cluster::{ClusterObjects, Scope};
-use tagboat::policy::Regression;
+use serde_json::json;
 use tagboat::polling::PollingInterval;
-use tagboat::reconcile::automation::source::CrossNamespace;
-use tagboat::reconcile::policy::run::PolicyOptions;
-use tagboat::reconcile::registries::KnownRegistries;
-use tagboat::reconcile::repository::request::ObjectIdentity;
-use tagboat::reconcile::tags::Shelf;
-use tagboat::registry::store::TagStore;
-use tagboat::registry::{Registries, RegistryOptions};
-use tokio::sync::oneshot;
-use tokio::task::JoinHandle;
 
-use super::scene::{Kind, Scene, condition, kstatus};
+use super::reflector::{CREATED, Reflector, chosen, ready, requested, until};
+use super::scene::{Kind, Scene, condition, eventually, kstatus};
 use crate::support::registry::Registry;
-
-/// How long anything may take; the machine may be busy.
-const PATIENCE: Duration = Duration::from_secs(60);
-
-const CREATED: &str = "2026-01-02T03:04:05Z";
-
-/// A reflector that runs in this process, with a store in the scene's directory.
-struct Reflector {
-    end: oneshot::Sender<()>,
-    task: JoinHandle<Result<(), ControllerError>>,
-}
-
-impl Reflector {
-    fn start(scene: &Scene, polling: PollingInterval) -> Self {
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let client = scene.cluster.client();
-        let options = ReflectorOptions {
-            scope: Scope { namespace: Some(scene.cluster.namespace().to_owned()), labels: None },
-            retry_delays: RetryDelays {
-                shortest: Duration::from_millis(750),
-                longest: Duration::from_secs(900),
-            },
-            policies: PolicyOptions {
-                cross_namespace: CrossNamespace::Allowed,
-                identity: ObjectIdentity::Off,
-                requeue_dependency: Duration::from_secs(30),
-                regression: Regression::default(),
-                polling,
-            },
-            election: None,
-            notifier: None,
-            instance: "tests".to_owned(),
-            process_id: "0b5f60e2-93d5-4d7c-8a52-3f1de25a70cd".to_owned(),
-        };
-        let registry = KnownRegistries {
-            objects: ClusterObjects::new(client.clone()),
-            registries: Registries::new(RegistryOptions::default()),
-        };
-        let shelf = Shelf::new(TagStore::new(Some(scene.root().join("tags"))));
-        let sources = Sources { registry, shelf };
-        let (end, told) = oneshot::channel();
-        let end_of_test = async move {
-            let _ = told.await;
-        };
-        let task = tokio::spawn(reflector::run(client, options, sources, Metrics::default(), end_of_test));
-        Self { end, task }
-    }
-
-    async fn end(self) {
-        let _ = self.end.send(());
-        self.task.await.unwrap().unwrap();
-    }
-}
-
-/// Waits until an object is as it should be, and gives its status.
-async fn until(scene: &Scene, kind: Kind, name: &str, is: impl Fn(&DynamicObject) -> bool) -> Value {
-    let begin = Instant::now();
-    loop {
-        let object = scene.api(kind).get(name).await.unwrap();
-        if is(&object) {
-            return object.data["status"].clone();
-        }
-        assert!(begin.elapsed() < PATIENCE, "{name} is not as it should be: {:#}", object.data["status"]);
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
-}
-
-async fn chosen(scene: &Scene, policy: &str, image: &Value) -> Value {
-    let is =
-        |object: &DynamicObject| kstatus(object) == "Current" && object.data["status"]["latestRef"] == *image;
-    until(scene, Kind::Policy, policy, is).await
-}
-
-fn ready(status: &Value) -> (String, String) {
-    let ready = condition(status, "Ready").expect("there is Ready");
-    let text = |name: &str| ready[name].as_str().unwrap().to_owned();
-    (text("reason"), text("message"))
-}
-
-fn requested(token: &str) -> Value {
-    json!({"metadata": {"annotations": {"reconcile.fluxcd.io/requestedAt": token}}})
-}
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_image_that_is_pushed_is_in_git_a_moment_after_a_request() {
@@ -114,7 +19,7 @@ async fn an_image_that_is_pushed_is_in_git_a_moment_after_a_request() {
     let image = format!("{}/app/web", registry.address());
     scene.create(Kind::Repository, "app", &json!({"image": image, "interval": "10m"})).await;
     let controller = scene.controller().start();
-    let reflector = Reflector::start(&scene, PollingInterval::default());
+    let reflector = Reflector::of(&scene).start();
 
     let status = chosen(&scene, "app", &json!({"name": image, "tag": "1.0.0"})).await;
     assert_eq!(status["observedGeneration"], 1);
@@ -130,6 +35,7 @@ async fn an_image_that_is_pushed_is_in_git_a_moment_after_a_request() {
     let begin = Instant::now();
     scene.patch(Kind::Repository, "app", &requested("now")).await;
     scene.lands("app", "1.1.0").await;
+    println!("from the request to the commit: {:?}", begin.elapsed());
     // A second is what is promised; the machine may be busy.
     assert!(begin.elapsed() < Duration::from_secs(10), "{:?}", begin.elapsed());
     let status = chosen(&scene, "app", &json!({"name": image, "tag": "1.1.0"})).await;
@@ -149,10 +55,8 @@ async fn an_image_that_is_pushed_is_in_git_a_moment_after_a_request() {
     scene.delete(Kind::Policy, "app").await;
     scene.delete(Kind::Repository, "app").await;
     for kind in [Kind::Policy, Kind::Repository] {
-        super::scene::eventually("the object is gone", async || {
-            scene.api(kind).get_opt("app").await.unwrap().is_none()
-        })
-        .await;
+        eventually("the object is gone", async || scene.api(kind).get_opt("app").await.unwrap().is_none())
+            .await;
     }
     reflector.end().await;
     controller.end().await;
@@ -162,7 +66,7 @@ async fn an_image_that_is_pushed_is_in_git_a_moment_after_a_request() {
 async fn what_cannot_be_done_is_said_in_the_words_of_flux() {
     let scene = Scene::new(&["app"]).await;
     let registry = Registry::start();
-    let reflector = Reflector::start(&scene, PollingInterval::default());
+    let reflector = Reflector::of(&scene).start();
     let is = |reason: &'static str| {
         move |object: &DynamicObject| {
             condition(&object.data["status"], "Ready").is_some_and(|ready| ready["reason"] == reason)
@@ -216,7 +120,7 @@ async fn a_floating_tag_is_followed_by_its_digest() {
     let often = json!({"annotations": {"tagboat.dev/poll-interval": "500ms"}});
     scene.patch(Kind::Policy, "app", &json!({"spec": spec, "metadata": often})).await;
     scene.create(Kind::Repository, "app", &json!({"image": image, "interval": "1h"})).await;
-    let reflector = Reflector::start(&scene, PollingInterval::default());
+    let reflector = Reflector::of(&scene).start();
     chosen(&scene, "app", &json!({"name": image, "tag": "2.4", "digest": first})).await;
     // Nothing is written while it does not move.
     let version = async || scene.api(Kind::Policy).get("app").await.unwrap().metadata.resource_version;
@@ -237,9 +141,40 @@ async fn a_floating_tag_is_followed_by_its_digest() {
     assert_eq!(condition(&status, "Stale").unwrap()["reason"], "RegistryUnavailable");
     assert_eq!((&status["latestRef"], ready(&status).0.as_str()), (&moved, "Succeeded"));
     reflector.end().await;
-    let reflector = Reflector::start(&scene, PollingInterval::Disabled);
+    let reflector = Reflector::of(&scene).polling(PollingInterval::Disabled).start();
     tokio::time::sleep(Duration::from_secs(2)).await;
     let status = scene.api(Kind::Policy).get("app").await.unwrap().data["status"].clone();
     assert_eq!((&status["latestRef"], ready(&status).0.as_str()), (&moved, "Succeeded"));
+    reflector.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_scan_that_gets_no_answer_is_measured_while_it_goes_on() {
+    let scene = Scene::new(&[]).await;
+    // It takes connections, and says nothing.
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let image = format!("{}/app", silent.local_addr().unwrap());
+    scene.create(Kind::Repository, "app", &json!({"image": image, "interval": "10m", "timeout": "1m"})).await;
+    let reflector = Reflector::of(&scene).start();
+    eventually("the look takes its time", async || reflector.longest_look("imagerepository") > 0.5).await;
+    assert_eq!(reflector.longest_look("imagepolicy"), 0.0);
+    reflector.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_is_measured_of_repositories_and_policies_that_have_gone() {
+    let scene = Scene::new(&[]).await;
+    let reflector = Reflector::of(&scene).start();
+    scene.create(Kind::Repository, "one", &json!({"image": "127.0.0.1:1/app", "interval": "10m"})).await;
+    scene.create_policy("other", "1.0.0").await;
+    for (kind, name) in [(Kind::Repository, "one"), (Kind::Policy, "other")] {
+        eventually("it is measured", async || reflector.measures(name)).await;
+        scene.delete(kind, name).await;
+        let is_gone = async || scene.api(kind).get_opt(name).await.unwrap().is_none();
+        eventually("the object is gone", is_gone).await;
+        // Also after the look that let it go has ended.
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        assert!(!reflector.measures(name), "{name} has gone and is measured still");
+    }
     reflector.end().await;
 }

@@ -58,7 +58,7 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    fn resource(self) -> ApiResource {
+    pub(super) fn resource(self) -> ApiResource {
         let (group, kind, plural) = match self {
             Self::Automation => ("image", "ImageUpdateAutomation", "imageupdateautomations"),
             Self::Policy => ("image", "ImagePolicy", "imagepolicies"),

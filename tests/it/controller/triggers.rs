@@ -2,11 +2,8 @@
 
 use std::time::Duration;
 
-use k8s_openapi::api::coordination::v1::Lease;
-use kube::api::{Api, Patch, PatchParams, PostParams};
-use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
+use kube::core::DynamicObject;
 use serde_json::{Value, json};
-use tagboat::controller::lease_name;
 
 use super::scene::{Kind, Scene, condition, eventually};
 use crate::support::content::file;
@@ -123,79 +120,5 @@ async fn those_who_rest_share_one_listing_an_interval() {
     tokio::time::sleep(Duration::from_secs(8)).await;
     let listings = count() - before;
     assert!((2..=5).contains(&listings), "{listings} listings in four intervals");
-    controller.end().await;
-}
-
-/// The kind as a cluster may have it whose schema says nothing.
-fn loose_definition(group: &str) -> Value {
-    let schema = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
-    json!({
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": format!("imageupdateautomations.{group}")},
-        "spec": {
-            "group": group,
-            "scope": "Namespaced",
-            "names": {"kind": "ImageUpdateAutomation", "plural": "imageupdateautomations"},
-            "versions": [{
-                "name": "v1", "served": true, "storage": true,
-                "subresources": {"status": {}},
-                "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": schema, "status": schema}}},
-            }],
-        },
-    })
-}
-
-/// One that cannot even be read is named, and costs nobody else anything.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_object_that_cannot_be_understood_stops_nobody() {
-    // The definition is the server's, so the server is the test's own.
-    let server = std::sync::Arc::new(crate::support::api_server::ApiServer::start());
-    let scene = Scene::on(server, &["app"]).await;
-    let client = scene.cluster.client();
-    let definitions: Api<DynamicObject> = Api::all_with(
-        client,
-        &ApiResource::from_gvk_with_plural(
-            &GroupVersionKind::gvk("apiextensions.k8s.io", "v1", "CustomResourceDefinition"),
-            "customresourcedefinitions",
-        ),
-    );
-    let name = "imageupdateautomations.image.toolkit.fluxcd.io";
-    let loose = loose_definition("image.toolkit.fluxcd.io");
-    definitions.patch(name, &PatchParams::apply("tests").force(), &Patch::Apply(&loose)).await.unwrap();
-    let schema = json!([{"op": "replace", "path": "/spec/versions", "value": loose["spec"]["versions"]}]);
-    let patch: Patch<()> = Patch::Json(serde_json::from_value(schema).unwrap());
-    definitions.patch(name, &PatchParams::default(), &patch).await.unwrap();
-    eventually("an object that makes no sense", async || {
-        let object = json!({"spec": {"interval": 5, "sourceRef": "fleet"}});
-        let object = DynamicObject::new(
-            "bad",
-            &ApiResource::from_gvk_with_plural(
-                &GroupVersionKind::gvk("image.toolkit.fluxcd.io", "v1", "ImageUpdateAutomation"),
-                "imageupdateautomations",
-            ),
-        )
-        .data(object);
-        scene.api(Kind::Automation).create(&PostParams::default(), &object).await.is_ok()
-    })
-    .await;
-    // As long as another leads, it is the other's to speak of it.
-    let leases: Api<Lease> = Api::namespaced(scene.cluster.client(), scene.cluster.namespace());
-    let held = json!({"metadata": {"name": lease_name("image-automation-controller", None)}, "spec": {"holderIdentity": "flux", "leaseDurationSeconds": 3600}});
-    leases.create(&PostParams::default(), &serde_json::from_value(held).unwrap()).await.unwrap();
-    let controller = scene.controller().standing_as("tagboat").start();
-    tokio::time::sleep(Duration::from_secs(2)).await;
-    assert!(scene.events("bad").await.is_empty());
-    let free = Patch::Merge(json!({"spec": {"holderIdentity": ""}}));
-    leases
-        .patch(&lease_name("image-automation-controller", None), &PatchParams::default(), &free)
-        .await
-        .unwrap();
-    scene.ready("app").await;
-    eventually("an event about it", async || !scene.events("bad").await.is_empty()).await;
-    let events = scene.events("bad").await;
-    assert!(events[0].starts_with("Warning InvalidObject: the object cannot be understood"), "{events:?}");
-    scene.choose("app", "2.0.0").await;
-    scene.lands("app", "2.0.0").await;
     controller.end().await;
 }

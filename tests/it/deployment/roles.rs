@@ -47,7 +47,10 @@ fn the_program_prints_them_or_writes_them() {
 const VERBS: [&str; 8] = ["get", "list", "watch", "create", "patch", "update", "delete", "deletecollection"];
 
 /// Kinds that the table does not name, besides those that it does.
-const OTHERS: [(&str, &str); 9] = [
+const OTHERS: [(&str, &str); 11] = [
+    // With a token of any account one is that account.
+    ("", "serviceaccounts/token"),
+    ("image.toolkit.fluxcd.io", "imagepolicies/finalizers"),
     ("", "configmaps"),
     ("", "pods"),
     ("", "pods/exec"),

@@ -91,6 +91,7 @@ fn left_over_locks_and_unfinished_files_are_removed() {
         "shallow_a1b2c3",
         "objects/pack/tmp_pack_a1b2c3",
         "objects/pack/tmp_idx_a1b2c3",
+        "objects/pack/pack_git2_a1b2c3d4e5f60718",
         "objects/pack/.tmp-123-pack-0000.pack",
         "objects/pack/pack-0000.keep",
         "objects/17/tmp_obj_a1b2c3",

@@ -319,3 +319,28 @@ fn a_second_plan_reads_only_what_has_to_change() {
         assert_eq!(tree.reads.get(), reads, "{tag}");
     }
 }
+
+/// A file of many markers that changes often would otherwise fill the index with versions that nobody has any more.
+#[test]
+fn a_version_that_is_replaced_is_forgotten() {
+    let policies = |tag: &str| {
+        let image = ImageReference::from_parts("example.org/app", tag, None).unwrap();
+        let name = PolicyName { namespace: "n".to_owned(), name: "app".to_owned() };
+        BTreeMap::from([(name, Policy::Image(image))])
+    };
+    let mut index = MarkerIndex::default();
+    let mut sizes = Vec::new();
+    let mut text = format!("image: example.org/app:1 {}\n", marker("n:app"));
+    for number in 2..20 {
+        let tree = Memory::of(&BTreeMap::from([("app.yaml".to_owned(), text.clone())]));
+        let request = UpdateRequest {
+            setters: Setters::new(policies(&number.to_string())),
+            ..UpdateRequest::default()
+        };
+        let edits = plan(&tree, &request, &mut index, &mut |_| {}).unwrap().edits;
+        text = String::from_utf8(edits[0].apply(text.as_bytes()).unwrap()).unwrap();
+        index.forget(&edits[0].entry.content.unwrap());
+        sizes.push(index.to_bytes().len());
+    }
+    assert!(sizes.iter().all(|size| *size == sizes[0]), "{sizes:?}");
+}

@@ -13,7 +13,7 @@ use tagboat::git::{
     MirrorKey, Oversight, Places, Proposal, Remote, RemoteUrl, Request, SyncError, Writer, WriterOptions,
 };
 use tagboat::message::AutomationName;
-use tagboat::reconcile::automation::proposal::{MessageSource, UpdateProposal};
+use tagboat::reconcile::automation::proposal::{Detail, MessageSource, UpdateProposal};
 use tagboat::reference::ImageReference;
 use tagboat::update::{Policy, PolicyName, Setters, UpdateRequest};
 use tagboat_api::settings::TemplateLanguage;
@@ -138,7 +138,7 @@ fn proposer(tag: &str) -> UpdateProposal {
         time: CommitTime { seconds: 1_767_323_045, offset: 0 },
         signer: None,
         unusable: Vec::new(),
-        wants_diff: false,
+        detail: Detail::Everything,
         shadowing: None,
         plan: None,
         diff: None,

@@ -1,9 +1,12 @@
 //! Registries that are slow, busy, broken or away.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use tagboat::git::{Proxy, SecretData};
 use tagboat::registry::{ListOptions, ProxyChoice, RegistryError};
+use tagboat::secret::Secret;
 
 use super::{anonymous, impatient, registries, tags, tags_by};
 use crate::support::http_front::{Front, Reply};
@@ -202,4 +205,46 @@ async fn a_proxy_of_a_secret_is_used() {
     tokio::time::sleep(Duration::from_millis(50)).await;
     let error = tags(access(&address)).await.unwrap_err();
     assert!(error.to_string().contains("connection refused"), "{error}");
+}
+
+#[tokio::test]
+async fn a_list_of_tags_with_errors_in_it_is_none() {
+    let body = r#"{"errors":[{"code":"UNKNOWN","message":"the database is away"}]}"#;
+    let registry = Front::alone(move |_| Reply::body(200, body));
+    let error = tags(anonymous(&registry.address(), "app/web")).await.unwrap_err().to_string();
+    assert!(error.ends_with("UNKNOWN: the database is away"), "{error}");
+}
+
+#[tokio::test]
+async fn a_registry_without_tls_comes_with_what_to_do() {
+    use std::io::{Read, Write};
+    // No other address of this machine than this one is taken for one without a certificate.
+    let listener = std::net::TcpListener::bind("127.0.0.2:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let _ = stream.read(&mut [0; 512]);
+            let _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n");
+        }
+    });
+    let error = tags(anonymous(&address, "app/web")).await.unwrap_err().to_string();
+    assert!(error.contains("set spec.insecure of the ImageRepository (--insecure of scan)"), "{error}");
+}
+
+#[tokio::test]
+async fn a_dead_proxy_is_named_and_its_login_is_not() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let dead = listener.local_addr().unwrap().to_string();
+    drop(listener);
+    let data = BTreeMap::from([
+        ("address".to_owned(), Secret::new(format!("http://{dead}"))),
+        ("username".to_owned(), Secret::new("robot")),
+        ("password".to_owned(), Secret::new("hunter2")),
+    ]);
+    let proxy = Proxy::from_secret(SecretData { name: "apps/proxy", data: &data }).unwrap();
+    let mut access = anonymous("registry.example", "app/web");
+    access.way.proxy = ProxyChoice::Given(proxy);
+    let error = tags(access).await.unwrap_err().to_string();
+    assert!(error.contains(&format!("by the proxy {dead}: ")) && !error.contains("hunter2"), "{error}");
 }

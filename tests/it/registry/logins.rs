@@ -18,7 +18,7 @@ async fn the_real_registry_takes_a_password() {
     let error = tags(anonymous(&guarded.address(), "app/web")).await.unwrap_err();
     assert!(error.to_string().contains("UNAUTHORIZED: authentication required"), "{error}");
     let mut wrong = user(&guarded.address(), "app/web");
-    wrong.credential = Credential::Basic { user: Secret::new("robot"), password: Secret::new("hunter3") };
+    wrong.login = Credential::Basic { user: Secret::new("robot"), password: Secret::new("hunter3") }.into();
     let error = tags(wrong).await.unwrap_err();
     assert!(error.to_string().contains("UNAUTHORIZED") && !error.to_string().contains("hunter3"), "{error}");
 }
@@ -75,9 +75,9 @@ async fn a_wrong_password_is_the_token_servers_to_refuse() {
     let (registry, tokens) = (Registry::start(), TokenServer::start());
     let guarded = registry.guarded_by(&tokens);
     let mut wrong = user(&guarded.address(), "app/web");
-    wrong.credential = Credential::Basic { user: Secret::new("robot"), password: Secret::new("hunter3") };
+    wrong.login = Credential::Basic { user: Secret::new("robot"), password: Secret::new("hunter3") }.into();
     let error = tags(wrong).await.unwrap_err();
-    assert!(matches!(error, RegistryError::Refused { .. }));
+    assert!(matches!(error, RegistryError::Barred(_)));
     assert!(error.to_string().ends_with("service=test-registry: DENIED: wrong password"), "{error}");
 }
 
@@ -100,7 +100,7 @@ async fn an_identity_token_is_exchanged_in_a_form() {
     });
     let registry = wants_token(tokens.url("/oauth2/token"));
     let mut access = anonymous(&registry.address(), "app/web");
-    access.credential = Credential::IdentityToken(Secret::new("refresh me"));
+    access.login = Credential::IdentityToken(Secret::new("refresh me")).into();
     assert_eq!(tags(access).await.unwrap(), ["1.0.0"]);
     let asked = tokens.requests();
     assert_eq!((asked.len(), asked[0].authorization()), (1, None));
@@ -114,7 +114,7 @@ async fn an_identity_token_becomes_a_password_where_forms_are_not_known() {
     });
     let registry = wants_token(tokens.url("/token"));
     let mut access = anonymous(&registry.address(), "app/web");
-    access.credential = Credential::IdentityToken(Secret::new("refresh me"));
+    access.login = Credential::IdentityToken(Secret::new("refresh me")).into();
     assert_eq!(tags(access).await.unwrap(), ["1.0.0"]);
 }
 
@@ -123,7 +123,7 @@ async fn a_registry_token_is_shown_as_it_is() {
     let tokens = Front::alone(|_| Reply::status(500));
     let registry = wants_token(tokens.url("/token"));
     let mut access = anonymous(&registry.address(), "app/web");
-    access.credential = Credential::RegistryToken(Secret::new("good"));
+    access.login = Credential::RegistryToken(Secret::new("good")).into();
     assert_eq!(tags(access).await.unwrap(), ["1.0.0"]);
     assert!(tokens.requests().is_empty());
 }
@@ -136,4 +136,24 @@ async fn an_answer_without_a_token_is_an_error_that_shows_none() {
         let error = tags(anonymous(&registry.address(), "app/web")).await.unwrap_err().to_string();
         assert!(error.contains("token") && !error.contains("hunter2"), "{error}");
     }
+}
+
+#[tokio::test]
+async fn a_registry_that_wants_another_kind_of_login_is_told_with_it() {
+    let registry = Front::alone(|_| Reply::status(401).with("WWW-Authenticate", "Negotiate"));
+    let error = tags(user(&registry.address(), "app/web")).await.unwrap_err().to_string();
+    assert!(error.ends_with("it wants a login by Negotiate, and only Basic and Bearer are known"), "{error}");
+}
+
+#[tokio::test]
+async fn a_token_is_preferred_where_a_registry_takes_a_password_too() {
+    let tokens = Front::alone(|_| Reply::body(200, r#"{"token": "good"}"#));
+    let realm = tokens.url("/token");
+    let registry = Front::alone(move |request| match request.authorization() {
+        Some("Bearer good") => Reply::body(200, r#"{"tags": ["1.0.0"]}"#),
+        _ => Reply::status(401)
+            .with("WWW-Authenticate", &format!("Basic realm=\"x\", Bearer realm=\"{realm}\",service=\"s\"")),
+    });
+    assert_eq!(tags(user(&registry.address(), "app/web")).await.unwrap(), ["1.0.0"]);
+    assert_eq!(tokens.requests().len(), 1);
 }

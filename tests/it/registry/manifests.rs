@@ -47,6 +47,23 @@ async fn a_tag_that_cannot_be_pulled_is_not_found() {
     assert!(repository.facts(&tag("2.0.0")).await.unwrap_err().is_not_found());
 }
 
+/// A winner is kept back only where its manifest is not there, and not where something else is missing.
+#[tokio::test]
+async fn a_missing_server_for_tokens_is_no_missing_tag() {
+    let tokens = Front::alone(|_| Reply::status(404));
+    let realm = tokens.url("/token");
+    let registry = Front::alone(move |_| {
+        Reply::status(401).with("WWW-Authenticate", &format!("Bearer realm=\"{realm}\""))
+    });
+    for server in [registry.address(), tokens.address()] {
+        let repository = registries().repository(anonymous(&server, "app/web")).unwrap();
+        let error = repository.digest(&tag("1.0.0")).await.unwrap_err();
+        assert!(error.to_string().contains("404 Not Found"), "{error}");
+        assert!(!error.is_not_found(), "{error}");
+    }
+    assert_eq!(tokens.requests_for("/v2/").len(), 1);
+}
+
 #[tokio::test]
 async fn a_digest_is_computed_where_the_registry_does_not_say_it() {
     let manifest = r#"{"schemaVersion": 2}"#;

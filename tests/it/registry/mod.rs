@@ -1,7 +1,9 @@
 //! Talk with registries: the real one, and what goes wrong on the way there.
 
+mod ages;
 mod faults;
 mod listings;
+mod local_addresses;
 mod logins;
 mod manifests;
 mod secrecy;
@@ -10,8 +12,8 @@ use std::time::Duration;
 
 use tagboat::reference::RepositoryAddress;
 use tagboat::registry::{
-    Access, BudgetOptions, Credential, Limits, ListOptions, Listed, ProxyChoice, Registries, RegistryError,
-    RegistryOptions, Way,
+    Access, BudgetOptions, Credential, Limits, ListOptions, Listed, LoginChoice, ProxyChoice, Registries,
+    RegistryError, RegistryOptions, Way,
 };
 use tagboat::secret::Secret;
 
@@ -22,7 +24,7 @@ fn anonymous(server: &str, repository: &str) -> Access {
     Access {
         namespace: "apps".to_owned(),
         address: RepositoryAddress::parse(&format!("{server}/{repository}"), false).unwrap(),
-        credential: Credential::Anonymous,
+        login: LoginChoice::default(),
         way: Way { proxy: ProxyChoice::Direct, ..Way::default() },
         timeout: Duration::from_secs(20),
     }
@@ -31,7 +33,7 @@ fn anonymous(server: &str, repository: &str) -> Access {
 /// The user whom guarded registries let in.
 fn user(server: &str, repository: &str) -> Access {
     let credential = Credential::Basic { user: Secret::new(USER), password: Secret::new(PASSWORD) };
-    Access { credential, ..anonymous(server, repository) }
+    Access { login: credential.into(), ..anonymous(server, repository) }
 }
 
 fn registries() -> Registries {
@@ -44,6 +46,7 @@ fn impatient() -> Registries {
     Registries::new(RegistryOptions {
         budget: BudgetOptions { concurrency: 2, per_second: 100, burst: 20 },
         limits: Limits { connect: limit, first_byte: limit, between_bytes: limit },
+        ..RegistryOptions::default()
     })
 }
 

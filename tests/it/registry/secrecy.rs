@@ -65,6 +65,31 @@ async fn nor_does_one_that_leads_back_again() {
     assert_eq!(tags(user(&front.address(), "app/web")).await.unwrap(), ["1.0.0"]);
 }
 
+/// Where a redirect leads, a server asks for tokens of its own server for tokens.
+#[tokio::test]
+async fn another_server_does_not_say_where_they_go() {
+    for path in ["/v2/", "/v2/app/web/tags/list"] {
+        let thief = Front::alone(|_| Reply::body(200, r#"{"token": "good"}"#));
+        let realm = thief.url("/token");
+        let other = Front::alone(move |_| {
+            Reply::status(401).with("WWW-Authenticate", &format!("Bearer realm=\"{realm}\""))
+        });
+        let target = other.url("/elsewhere");
+        let registry = Front::alone(move |request| match request.authorization() {
+            _ if request.path == path => Reply::redirect(&target),
+            None => Reply::status(401).with("WWW-Authenticate", "Basic realm=\"x\""),
+            Some(_) => Reply::body(200, r#"{"tags": ["1.0.0"]}"#),
+        });
+        let listed = tags(user(&registry.address(), "app/web")).await;
+        // A greeting that leads elsewhere says nothing of the registry, which asks by itself then.
+        let expected = (path == "/v2/").then(|| vec!["1.0.0".to_owned()]);
+        assert_eq!(listed.ok(), expected, "{path}");
+        assert!(!other.requests().is_empty(), "{path}");
+        assert!(other.requests().iter().all(|request| request.authorization().is_none()), "{path}");
+        assert!(thief.requests().is_empty(), "{path}");
+    }
+}
+
 #[tokio::test]
 async fn blobs_are_fetched_from_elsewhere_without_them() {
     let registry = Registry::start();
@@ -161,6 +186,22 @@ async fn a_registry_is_trusted_by_its_own_authority_only() {
 }
 
 #[tokio::test]
+async fn a_self_signed_certificate_of_an_authority_is_trusted_as_it_is() {
+    let authority = Authority::of_loopback();
+    let registry = Registry::start();
+    registry.push("app/web", "1.0.0", MADE);
+    let front = Front::secured(Some(registry.port()), authority.server_of_its_own(), |_| Reply::Forward);
+    let access = with_tls(user(&front.address(), "app/web"), tls(&authority, None));
+    assert_eq!(tags(access).await.unwrap(), ["1.0.0"]);
+    let stranger = with_tls(user(&front.address(), "app/web"), tls(&Authority::new(), None));
+    let error = tags(stranger).await.unwrap_err().to_string();
+    assert!(
+        error.contains("a certificate that says it is an authority") && !error.contains("Other"),
+        "{error}"
+    );
+}
+
+#[tokio::test]
 async fn a_client_certificate_is_shown() {
     let authority = Authority::new();
     let registry = Registry::start();
@@ -171,4 +212,43 @@ async fn a_client_certificate_is_shown() {
     assert_eq!(tags(access).await.unwrap(), ["1.0.0"]);
     let without = with_tls(user(&front.address(), "app/web"), tls(&authority, None));
     assert!(tags(without).await.is_err());
+}
+
+/// An answer with an error that says all that it was shown, as it came and decoded.
+fn echo(authorization: &str) -> Reply {
+    use base64::Engine as _;
+    let value = authorization.split_once(' ').map_or("", |(_, value)| value);
+    let decoded = base64::engine::general_purpose::STANDARD.decode(value).unwrap_or_default();
+    let decoded = String::from_utf8_lossy(&decoded);
+    // Where the words are cut off, half of a secret is one as well.
+    let long = format!("{}{decoded}", "x".repeat(290));
+    Reply::body(403, format!("{authorization}|{decoded}|{long}"))
+}
+
+#[tokio::test]
+async fn a_server_that_repeats_what_it_was_shown_is_not_quoted_with_it() {
+    let registry = Front::alone(|request| match request.authorization() {
+        None => Reply::status(401).with("WWW-Authenticate", "Basic realm=\"x\""),
+        Some(value) => echo(value),
+    });
+    let tokens = Front::alone(|request| echo(request.authorization().unwrap_or_default()));
+    let realm = tokens.url("/token");
+    let guarded = Front::alone(move |_| {
+        Reply::status(401).with("WWW-Authenticate", &format!("Bearer realm=\"{realm}\""))
+    });
+    let giver = Front::alone(|_| Reply::body(200, r#"{"token": "t0ken-of-robot"}"#));
+    let realm = giver.url("/token");
+    let open = Front::alone(move |request| match request.authorization() {
+        Some(value) if value.starts_with("Bearer") => Reply::body(200, format!("{{\"tags\": \"{value}\"}}")),
+        _ => Reply::status(401).with("WWW-Authenticate", &format!("Bearer realm=\"{realm}\"")),
+    });
+    let basic = "cm9ib3Q6aHVudGVyMg";
+    for front in [&registry, &guarded, &open] {
+        let error = tags(user(&front.address(), "app/web")).await.unwrap_err();
+        let words = format!("{error} {error:?}");
+        assert!(words.contains("••••"), "{words}");
+        for secret in ["hunter", basic, "t0ken"] {
+            assert!(!words.contains(secret), "{secret}: {words}");
+        }
+    }
 }

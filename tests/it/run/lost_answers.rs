@@ -113,3 +113,20 @@ fn a_push_that_arrives_after_the_run_has_given_up_is_still_made_once() {
         fleet.assert_pushed_once();
     }
 }
+
+/// What was to be pushed is not wanted any more by the time that anybody looks again.
+#[test]
+fn a_push_that_never_arrived_is_not_reported_by_runs_that_want_nothing() {
+    let fleet = impatient_fleet();
+    fleet.host.once(Operation::Push, Fault::Hang);
+    assert_eq!(outcome_and_commit(&fleet.run().with_status(1)), ("failed".to_owned(), None));
+    let tip = fleet.tip();
+    for _ in 0..3 {
+        let run = fleet.run_with_tag("4.0.6").with_status(0);
+        assert_eq!(outcome_and_commit(&run), ("unchanged".to_owned(), None), "{run:?}");
+    }
+    assert_eq!((fleet.tip(), fleet.own_commits().len()), (tip, 0));
+    assert_eq!(fleet.status("fleet")["lastPushCommit"], serde_json::Value::Null);
+    fleet.run().with_status(0);
+    fleet.assert_pushed_once();
+}

@@ -35,7 +35,15 @@ pub(crate) struct Identity {
 
 impl Authority {
     pub(crate) fn new() -> Self {
-        let mut parameters = CertificateParams::default();
+        Self::of(CertificateParams::default())
+    }
+
+    /// One that may itself be a server on loopback, as `openssl req -x509` makes it.
+    pub(crate) fn of_loopback() -> Self {
+        Self::of(CertificateParams::new(["127.0.0.1".to_owned()]).unwrap())
+    }
+
+    fn of(mut parameters: CertificateParams) -> Self {
         parameters.distinguished_name.push(DnType::CommonName, "authority of a test");
         parameters.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         parameters.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
@@ -78,7 +86,20 @@ impl Authority {
 
     /// What a server on loopback needs; with `client_certificates`, it takes nobody who shows none of ours.
     pub(crate) fn server(&self, client_certificates: bool) -> Arc<ServerConfig> {
-        let identity = self.issue("127.0.0.1");
+        self.server_named("127.0.0.1", client_certificates)
+    }
+
+    /// What a server needs that shows the authority's own certificate.
+    pub(crate) fn server_of_its_own(&self) -> Arc<ServerConfig> {
+        let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(self.issuer.key().serialize_der()));
+        let builder = ServerConfig::builder_with_provider(Arc::new(default_provider()));
+        let builder = builder.with_safe_default_protocol_versions().unwrap().with_no_client_auth();
+        Arc::new(builder.with_single_cert(vec![self.issuer.der().clone()], key).unwrap())
+    }
+
+    /// The same for a server of another name.
+    pub(crate) fn server_named(&self, name: &str, client_certificates: bool) -> Arc<ServerConfig> {
+        let identity = self.issue(name);
         let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(identity.key));
         let provider = Arc::new(default_provider());
         let builder = ServerConfig::builder_with_provider(Arc::clone(&provider));

@@ -94,8 +94,27 @@ impl Front {
         Self::start(port, Some(tls), Arc::new(plan))
     }
 
+    /// Stands before a server at an address that nobody served so far.
+    pub(crate) fn at(
+        address: &str,
+        port: u16,
+        plan: impl Fn(&Request) -> Reply + Send + Sync + 'static,
+    ) -> Self {
+        let listener = TcpListener::bind(address).expect("nobody has taken the address meanwhile");
+        Self::serve(listener, Some(port), None, Arc::new(plan))
+    }
+
     fn start(port: Option<u16>, tls: Option<Arc<ServerConfig>>, plan: Arc<Plan>) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).expect("loopback has a free port");
+        Self::serve(listener, port, tls, plan)
+    }
+
+    fn serve(
+        listener: TcpListener,
+        port: Option<u16>,
+        tls: Option<Arc<ServerConfig>>,
+        plan: Arc<Plan>,
+    ) -> Self {
         let front = Self {
             address: listener.local_addr().expect("a bound socket has an address"),
             is_secured: tls.is_some(),
@@ -159,7 +178,8 @@ struct Attendant {
 fn serve(socket: TcpStream, attendant: &Attendant) -> std::io::Result<()> {
     let Attendant { tls, port, plan, requests, is_over } = attendant;
     let mut connection = BufReader::new(Stream::new(socket, tls.as_ref()));
-    let Some((request, body)) = Request::read(&mut connection)? else { return Ok(()) };
+    let Some((mut request, body)) = Request::read(&mut connection)? else { return Ok(()) };
+    request.body.clone_from(&body);
     requests.lock().expect("requests are whole").push(request.clone());
     let reply = plan(&request);
     let stream = connection.get_mut();

@@ -13,6 +13,7 @@ pub(crate) mod manifests;
 pub(crate) mod patches;
 pub(crate) mod program;
 pub(crate) mod proxy_host;
+pub(crate) mod recording;
 pub(crate) mod registry;
 pub(crate) mod remote_fleet;
 pub(crate) mod server_program;

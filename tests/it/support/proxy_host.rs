@@ -20,15 +20,24 @@ pub(crate) struct ProxyRequest {
 
 impl ProxyHost {
     pub(crate) fn start() -> Self {
+        Self::serving(None)
+    }
+
+    /// Knows a server by another name, with a port, than everybody else.
+    pub(crate) fn start_knowing(name: &str, server: &str) -> Self {
+        Self::serving(Some((name.to_owned(), server.to_owned())))
+    }
+
+    fn serving(known: Option<(String, String)>) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
         let address = listener.local_addr().unwrap();
         let requests = Arc::new(Mutex::new(Vec::new()));
         let records = Arc::clone(&requests);
         thread::spawn(move || {
             for socket in listener.incoming().flatten() {
-                let records = Arc::clone(&records);
+                let (records, known) = (Arc::clone(&records), known.clone());
                 // Peers break off as they like.
-                thread::spawn(move || serve(&socket, &records).ok());
+                thread::spawn(move || serve(&socket, &records, known.as_ref()).ok());
             }
         });
         Self { address, requests }
@@ -43,7 +52,11 @@ impl ProxyHost {
     }
 }
 
-fn serve(client: &TcpStream, records: &Mutex<Vec<ProxyRequest>>) -> io::Result<()> {
+fn serve(
+    client: &TcpStream,
+    records: &Mutex<Vec<ProxyRequest>>,
+    known: Option<&(String, String)>,
+) -> io::Result<()> {
     let mut reader = BufReader::new(client.try_clone()?);
     let (mut line, mut headers) = (String::new(), Vec::new());
     reader.read_line(&mut line)?;
@@ -62,16 +75,20 @@ fn serve(client: &TcpStream, records: &Mutex<Vec<ProxyRequest>>) -> io::Result<(
     });
     let record = ProxyRequest { line: line.trim_end().to_owned(), authorization };
     records.lock().unwrap().push(record);
+    let find = |name: &str| match known {
+        Some((known, server)) if known == name => TcpStream::connect(server),
+        _ => TcpStream::connect(name),
+    };
     let mut words = line.split(' ');
     let (method, target) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
     if method == "CONNECT" {
-        let server = TcpStream::connect(target)?;
+        let server = find(target)?;
         (&*client).write_all(b"HTTP/1.1 200 Connected\r\n\r\n")?;
         return join(reader, client, &server);
     }
     let rest = target.strip_prefix("http://").ok_or(io::ErrorKind::InvalidInput)?;
     let (server, path) = rest.split_once('/').unwrap_or((rest, ""));
-    let mut server = TcpStream::connect(server)?;
+    let mut server = find(server)?;
     // One request a connection, as both sides are told: the next one comes with a head of its own.
     let mut head = format!("{method} /{path} HTTP/1.1\r\nConnection: close\r\n");
     headers.iter().filter(|header| !of_proxy(header)).for_each(|header| head.push_str(header));

@@ -34,8 +34,8 @@ impl Audited {
         }
     }
 
-    /// Whether it could change anything.
+    /// Whether it could change anything. A question about one's own rights is posted, and nothing comes of it.
     pub(crate) fn writes(&self) -> bool {
-        !matches!(self.verb.as_str(), "get" | "list" | "watch")
+        !matches!(self.verb.as_str(), "get" | "list" | "watch") && self.resource != "selfsubjectaccessreviews"
     }
 }

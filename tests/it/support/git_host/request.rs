@@ -19,6 +19,8 @@ pub(crate) struct Request {
     pub(crate) headers: Vec<(String, String)>,
     /// Bytes of the body, chunks put together, still compressed if they came so.
     pub(crate) body_size: usize,
+    /// The body, where whoever serves keeps it.
+    pub(crate) body: Vec<u8>,
     /// What a client of protocol 2 asks for: `ls-refs` or `fetch`.
     pub(crate) command: Option<String>,
 }
@@ -38,6 +40,7 @@ impl Request {
             query: query.to_owned(),
             headers: read_headers(connection)?,
             body_size: 0,
+            body: Vec::new(),
             command: None,
         };
         if request.header("expect").is_some_and(|value| value.eq_ignore_ascii_case("100-continue")) {

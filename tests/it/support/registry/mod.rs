@@ -165,6 +165,13 @@ impl Registry {
         }
     }
 
+    /// Takes a tag away, as a person does who cleans up; the image stays.
+    pub(crate) fn remove(&self, repository: &str, tag: &str) {
+        let tags =
+            self.data.path().join(format!("docker/registry/v2/repositories/{repository}/_manifests/tags"));
+        fs::remove_dir_all(tags.join(tag)).unwrap();
+    }
+
     fn blob(&self, repository: &str, bytes: &[u8]) -> String {
         let digest = digest(bytes);
         let place = self.send("POST", &format!("/v2/{repository}/blobs/uploads/"), "text/plain", b"");

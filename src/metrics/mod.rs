@@ -2,11 +2,15 @@
 //!
 //! A value that is handed in to whoever has something to count; there is no global one.
 
+mod process;
+mod under_way;
+
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use jiff::Timestamp;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::encoding::{EncodeLabelSet, EncodeLabelValue};
 use prometheus_client::metrics::counter::Counter;
@@ -15,12 +19,20 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 
+use process::ProcessCost;
+use under_way::UnderWay;
+
+pub use under_way::Look;
+
+/// The names of the controllers as labels.
+const CONTROLLERS: [&str; 3] = ["imageupdateautomation", "imagerepository", "imagepolicy"];
+
 /// The name of the controller of a kind as a label, which dashboards for Flux select by.
 fn controller_of(kind: &str) -> &'static str {
     match kind {
-        "ImageRepository" => "imagerepository",
-        "ImagePolicy" => "imagepolicy",
-        _ => "imageupdateautomation",
+        "ImageRepository" => CONTROLLERS[1],
+        "ImagePolicy" => CONTROLLERS[2],
+        _ => CONTROLLERS[0],
     }
 }
 
@@ -47,7 +59,10 @@ struct Families {
     pushes_retried: Counter,
     files_scanned: Counter,
     unresolved: Family<ObjectLabels, Gauge>,
+    next_poll: Family<ObjectLabels, Gauge<f64, AtomicU64>>,
     leader: Gauge<f64, AtomicU64>,
+    requests: Family<RequestLabels, Counter>,
+    under_way: UnderWay,
     shadow_commits: Counter,
     shadow_comparisons: Family<ShadowLabels, Counter>,
 }
@@ -72,6 +87,11 @@ struct ControllerLabels {
 struct ResultLabels {
     controller: &'static str,
     result: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct RequestLabels {
+    code: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -130,7 +150,10 @@ impl Default for Metrics {
             pushes_retried: Counter::default(),
             files_scanned: Counter::default(),
             unresolved: Family::default(),
+            next_poll: Family::default(),
             leader: Gauge::default(),
+            requests: Family::default(),
+            under_way: UnderWay::default(),
             shadow_commits: Counter::default(),
             shadow_comparisons: Family::default(),
         };
@@ -150,6 +173,13 @@ impl Default for Metrics {
             "Reconciles that failed",
             families.errors.clone(),
         );
+        registry.register(
+            "rest_client_requests",
+            "Requests to the API server by the status of the answer",
+            families.requests.clone(),
+        );
+        registry.register_collector(Box::new(families.under_way.clone()));
+        registry.register_collector(Box::new(ProcessCost));
         registry.register("tagboat_runs", "Runs of automations by their outcome", families.runs.clone());
         registry.register_with_unit(
             "tagboat_git_operation_duration",
@@ -177,6 +207,12 @@ impl Default for Metrics {
             "tagboat_markers_unresolved",
             "Markers and files of the last look that something is wrong with",
             families.unresolved.clone(),
+        );
+        registry.register_with_unit(
+            "tagboat_next_poll_timestamp",
+            "When the digest of a floating tag is looked up next, in seconds since 1970",
+            Unit::Seconds,
+            families.next_poll.clone(),
         );
         registry.register(
             "tagboat_leader",
@@ -209,9 +245,34 @@ impl Metrics {
         }
     }
 
+    /// Begins a look at an object of a kind.
+    pub fn begin(&self, kind: &str) -> Look {
+        self.families.under_way.begin(controller_of(kind), Instant::now())
+    }
+
+    /// Takes note of an answer of the API server, by its status; none where it gave no answer.
+    pub fn answered(&self, status: Option<u16>) {
+        // As Go's client writes it.
+        let code = status.map_or_else(|| "<error>".to_owned(), |status| status.to_string());
+        self.families.requests.get_or_create(&RequestLabels { code }).inc();
+    }
+
     /// Takes note of how a run ended.
     pub fn run_ended(&self, outcome: RunOutcome) {
         self.families.runs.get_or_create(&RunLabels { outcome }).inc();
+    }
+
+    /// Takes note of when the digest that a policy follows is looked up next; one that follows none has no such time.
+    pub fn next_poll(&self, policy: &ObjectLabels, next: Option<Timestamp>) {
+        match next {
+            Some(next) => {
+                let milliseconds = next.as_millisecond() as f64;
+                self.families.next_poll.get_or_create(policy).set(milliseconds / 1000.0);
+            }
+            None => {
+                self.families.next_poll.remove(policy);
+            }
+        }
     }
 
     /// Takes note of what was found in the files of an automation.
@@ -254,6 +315,7 @@ impl Metrics {
     pub fn forget(&self, object: &ObjectLabels) {
         self.families.reconciles.remove(object);
         self.families.unresolved.remove(object);
+        self.families.next_poll.remove(object);
     }
 
     /// Everything in Prometheus' text format.
@@ -297,12 +359,17 @@ mod tests {
         metrics.looked(&labels("a"), 3, 2);
         metrics.would_have_committed();
         metrics.compared(ShadowOutcome::agreed);
+        metrics.answered(Some(409));
+        metrics.answered(None);
         let text = metrics.to_text();
         for line in [
             r#"gotk_reconcile_duration_seconds_bucket{le="0.01",kind="ImageUpdateAutomation",name="a",namespace="n"} 1"#,
             r#"gotk_reconcile_duration_seconds_count{kind="ImageUpdateAutomation",name="b",namespace="n"} 1"#,
             r#"controller_runtime_reconcile_total{controller="imageupdateautomation",result="error"} 1"#,
             r#"controller_runtime_reconcile_errors_total{controller="imageupdateautomation"} 1"#,
+            r#"rest_client_requests_total{code="409"} 1"#,
+            r#"rest_client_requests_total{code="<error>"} 1"#,
+            r#"workqueue_longest_running_processor_seconds{name="imagepolicy"} 0.0"#,
             r#"tagboat_runs_total{outcome="pushed"} 1"#,
             r#"tagboat_git_operation_duration_seconds_count{operation="push"} 1"#,
             "tagboat_pushes_retried_total 1",
@@ -313,6 +380,9 @@ mod tests {
             r#"tagboat_markers_unresolved{kind="ImageUpdateAutomation",name="a",namespace="n"} 2"#,
         ] {
             assert!(text.lines().any(|found| found == line), "{line} is not in\n{text}");
+        }
+        for name in ["process_cpu_seconds_total ", "process_resident_memory_bytes "] {
+            assert!(text.lines().any(|found| found.starts_with(name)), "{name} is not in\n{text}");
         }
         let buckets = text
             .lines()

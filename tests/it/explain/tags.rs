@@ -240,3 +240,18 @@ fn the_table_is_for_people() {
     );
     assert_eq!(ended.only_error(), "apps/web: unable to determine latest version from provided list");
 }
+
+#[test]
+fn a_tag_of_any_length_has_a_line() {
+    let long = "9".repeat(100_000);
+    let directory = TempDir::new().unwrap();
+    let manifests = directory.path().join("policies.yaml");
+    let spec = "filterTags: {pattern: '^(.*)$', extract: $1}, policy: {semver: {range: '*'}}";
+    fs::write(&manifests, policy("apps", "web", "", spec)).unwrap();
+    let mut command = tagboat();
+    command.args(["explain", "policy", "web", "--tags", "-", "--policies"]).arg(manifests);
+    let ended = run_with_input(&mut command, &format!("1.0.0\n{long}\n")).with_status(0);
+    let lines: Vec<&str> = ended.output.lines().collect();
+    assert_eq!(lines[4], "1.0.0  1.0.0  latest         the only candidate");
+    assert!(lines[5].starts_with(&format!("{long}  {long}  not-a-version  ")));
+}

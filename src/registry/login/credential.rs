@@ -1,7 +1,12 @@
-//! Who we are at a registry.
+//! What a registry is shown: a login that is known, and stays as it is.
 
-use sha2::{Digest as _, Sha256};
+use futures::FutureExt;
+use futures::future::{BoxFuture, ready};
+use jiff::Timestamp;
 
+use super::fingerprint::Fingerprint;
+use super::{Login, LoginError};
+use crate::reference::RepositoryAddress;
 use crate::secret::Secret;
 
 /// What a registry, or the server that hands out its tokens, is shown.
@@ -23,34 +28,6 @@ pub enum Credential {
     RegistryToken(Secret),
 }
 
-/// A number that two equal secrets have and two different ones have not; it tells nothing of them.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Fingerprint([u8; 32]);
-
-/// Prints no more than that there is one.
-impl std::fmt::Debug for Fingerprint {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.write_str("Fingerprint(…)")
-    }
-}
-
-impl Fingerprint {
-    /// The fingerprint of several parts in this order.
-    pub fn of<'p>(parts: impl IntoIterator<Item = &'p [u8]>) -> Self {
-        let mut hash = Sha256::new();
-        for part in parts {
-            hash.update(part.len().to_be_bytes());
-            hash.update(part);
-        }
-        Self(hash.finalize().into())
-    }
-
-    /// Its bytes, to be part of another one.
-    pub fn as_bytes(&self) -> &[u8] {
-        &self.0
-    }
-}
-
 impl Credential {
     /// Equal for equal credentials.
     pub fn fingerprint(&self) -> Fingerprint {
@@ -62,6 +39,21 @@ impl Credential {
             Self::IdentityToken(token) => Fingerprint::of([&b"identity"[..], token.expose()]),
             Self::RegistryToken(token) => Fingerprint::of([&b"registry"[..], token.expose()]),
         }
+    }
+}
+
+/// Logins of secrets, and of a user's own configuration: they are there already.
+impl Login for Credential {
+    fn credential<'l>(
+        &'l self,
+        _address: &'l RepositoryAddress,
+        _now: Timestamp,
+    ) -> BoxFuture<'l, Result<Credential, LoginError>> {
+        ready(Ok(self.clone())).boxed()
+    }
+
+    fn needs_encryption(&self) -> bool {
+        false
     }
 }
 

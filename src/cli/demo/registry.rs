@@ -1,0 +1,120 @@
+//! A small registry on this machine, for as long as the demo takes: it greets, lists tags, takes manifests and gives
+//! them back, by tag and by digest.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::State;
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
+use axum::response::{IntoResponse, Response};
+use sha2::{Digest, Sha256};
+use tokio::net::TcpListener;
+use tokio::sync::oneshot;
+
+use super::shelf::{Manifest, Shelf};
+
+/// How a manifest of one image is called.
+pub(super) const MANIFEST_TYPE: &str = "application/vnd.oci.image.manifest.v1+json";
+
+/// Says that somebody speaks the protocol.
+const VERSION: (&str, &str) = ("docker-distribution-api-version", "registry/2.0");
+
+type Shared = Arc<Mutex<Shelf>>;
+
+/// A running registry. It ends when this is dropped.
+pub(super) struct DemoRegistry {
+    address: SocketAddr,
+    _end: oneshot::Sender<()>,
+}
+
+impl DemoRegistry {
+    /// Serves an empty registry at a free port of loopback.
+    pub(super) fn start() -> io::Result<Self> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let listener = runtime.block_on(TcpListener::bind(("127.0.0.1", 0)))?;
+        let address = listener.local_addr()?;
+        let routes = Router::new().fallback(answer).with_state(Shared::default());
+        let (end, ended) = oneshot::channel();
+        thread::Builder::new().name("registry".to_owned()).spawn(move || {
+            runtime.block_on(async {
+                tokio::select! {
+                    _ = axum::serve(listener, routes) => {}
+                    _ = ended => {}
+                }
+            });
+        })?;
+        Ok(Self { address, _end: end })
+    }
+
+    /// Host and port, as images have them.
+    pub(super) fn address(&self) -> String {
+        self.address.to_string()
+    }
+}
+
+/// Answers one request.
+async fn answer(
+    State(shelf): State<Shared>,
+    method: Method,
+    uri: Uri,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response {
+    let mut shelf = shelf.lock().unwrap_or_else(PoisonError::into_inner);
+    let Some(path) = uri.path().strip_prefix("/v2/") else { return StatusCode::NOT_FOUND.into_response() };
+    if path.is_empty() {
+        return [VERSION].into_response();
+    }
+    if let Some(repository) = path.strip_suffix("/tags/list") {
+        return match shelf.tags(repository).filter(|_| method == Method::GET) {
+            Some(tags) => {
+                let list = serde_json::json!({"name": repository, "tags": tags}).to_string();
+                ([VERSION, ("content-type", "application/json")], list).into_response()
+            }
+            None => refusal("NAME_UNKNOWN", "repository name not known to registry"),
+        };
+    }
+    let Some((repository, reference)) = path.rsplit_once("/manifests/") else {
+        return refusal("UNSUPPORTED", "the demo's registry has tags and manifests only");
+    };
+    match method {
+        Method::PUT => {
+            let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+            let kind = kind.unwrap_or(MANIFEST_TYPE).to_owned();
+            let digest = digest(&body);
+            shelf.put(repository, reference, &digest, Manifest { kind, bytes: body.to_vec() });
+            let place = format!("/v2/{repository}/manifests/{digest}");
+            (StatusCode::CREATED, [("docker-content-digest", digest), ("location", place)]).into_response()
+        }
+        // axum leaves the body of an answer to HEAD away, and says how long it is.
+        Method::GET | Method::HEAD => match shelf.manifest(repository, reference) {
+            Some((digest, Manifest { kind, bytes })) => {
+                let headers = [("docker-content-digest", digest), ("content-type", kind.as_str())];
+                let mut response = (headers, bytes.clone()).into_response();
+                if method == Method::HEAD {
+                    let length = HeaderValue::from(bytes.len());
+                    response.headers_mut().insert(header::CONTENT_LENGTH, length);
+                    *response.body_mut() = axum::body::Body::empty();
+                }
+                response
+            }
+            None => refusal("MANIFEST_UNKNOWN", "manifest unknown"),
+        },
+        _ => StatusCode::METHOD_NOT_ALLOWED.into_response(),
+    }
+}
+
+/// What registries say of what they do not have.
+fn refusal(code: &str, message: &str) -> Response {
+    let words = serde_json::json!({"errors": [{"code": code, "message": message}]}).to_string();
+    (StatusCode::NOT_FOUND, [VERSION, ("content-type", "application/json")], words).into_response()
+}
+
+fn digest(bytes: &[u8]) -> String {
+    let hex: String = Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("sha256:{hex}")
+}

@@ -1,0 +1,174 @@
+//! A policy in a cluster.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use clap::Args;
+use k8s_openapi::api::core::v1::Namespace;
+use kube::api::ListParams;
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::{Api, Client, Config, ResourceExt};
+use tagboat_api::{ImagePolicy, ImageRepository};
+
+use super::subject::{Neighbour, Subject, Wanted};
+use crate::cli::Failure;
+use crate::cli::terminal::say;
+use crate::objects::cluster::{ClusterError, ClusterObjects, is_object_name};
+use crate::reconcile::policy::access::needs_labels;
+use crate::reconcile::policy::request::repository_of;
+use crate::sentence::chain;
+
+/// Which cluster is meant, as kubectl is told.
+#[derive(Debug, Args)]
+pub(super) struct ClusterArguments {
+    /// The kubeconfig that says how to reach the cluster; otherwise $KUBECONFIG, ~/.kube/config or the pod that this
+    /// runs in
+    #[arg(long, value_name = "FILE", conflicts_with = "policies")]
+    kubeconfig: Option<PathBuf>,
+
+    /// The context of the kubeconfig; otherwise its current one
+    #[arg(long, value_name = "NAME", conflicts_with = "policies")]
+    context: Option<String>,
+}
+
+/// A cluster that can be asked.
+struct Reached {
+    objects: ClusterObjects,
+    /// The namespace of the kubeconfig's context.
+    namespace: String,
+}
+
+impl ClusterArguments {
+    /// The policy that is wanted, of which there may be one only, and what stands around it.
+    pub(super) async fn subject(&self, wanted: &Wanted<'_>) -> Result<(Subject, ClusterObjects), Failure> {
+        let cluster = self.reach().await?;
+        let policy = cluster.policy(wanted).await?;
+        let mut labels = BTreeMap::new();
+        let repository = if wanted.has_tags {
+            Neighbour::NotNeeded
+        } else {
+            match cluster.repository(&policy).await? {
+                None => Neighbour::Missing,
+                Some(repository) => {
+                    let own = policy.namespace().unwrap_or_default();
+                    if needs_labels(&own, &repository) {
+                        labels = cluster.labels(&own).await?;
+                    }
+                    Neighbour::Found(Box::new(repository))
+                }
+            }
+        };
+        Ok((Subject { policy, repository, labels }, cluster.objects))
+    }
+
+    async fn reach(&self) -> Result<Reached, Failure> {
+        // Fails where there is one already, which is as good.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let configuration = self.configuration().await?;
+        let namespace = configuration.default_namespace.clone();
+        let client = Client::try_from(configuration);
+        let client = client.map_err(|error| Failure::new(format!("cannot reach the cluster: {error}")))?;
+        Ok(Reached { objects: ClusterObjects::new(client), namespace })
+    }
+
+    async fn configuration(&self) -> Result<Config, Failure> {
+        let context = self.context.clone().filter(|context| !context.is_empty());
+        let options = KubeConfigOptions { context: context.clone(), ..KubeConfigOptions::default() };
+        if let Some(file) = &self.kubeconfig {
+            let failed =
+                |error| Failure::Usage(format!("--kubeconfig {}: {}", file.display(), without_lines(&error)));
+            let kubeconfig = Kubeconfig::read_from(file).map_err(failed)?;
+            let configuration = Config::from_custom_kubeconfig(kubeconfig, &options).await;
+            return configuration.map_err(failed);
+        }
+        match context {
+            Some(context) => Config::from_kubeconfig(&options)
+                .await
+                .map_err(|error| Failure::Usage(format!("--context {context}: {}", without_lines(&error)))),
+            None => Config::infer().await.map_err(|error| {
+                let words = without_lines(&error);
+                Failure::new(format!(
+                    "there is no cluster ({words}); --policies explains a policy of manifests"
+                ))
+            }),
+        }
+    }
+}
+
+impl Reached {
+    async fn policy(&self, wanted: &Wanted<'_>) -> Result<ImagePolicy, Failure> {
+        let found = match wanted.namespace {
+            Some(namespace) => self.named(namespace, wanted.name).await,
+            None => match self.anywhere(wanted.name).await {
+                Err(error) if error.is_forbidden() => {
+                    let own = &self.namespace;
+                    say(&format!(
+                        "note: you may not list ImagePolicies in all namespaces, so {} is looked for in {own}, the namespace \
+                         of the kubeconfig; --namespace names another",
+                        wanted.name
+                    ));
+                    self.named(own, wanted.name).await
+                }
+                found => found,
+            },
+        };
+        let found = found.map_err(|error| match error {
+            error if error.is_not_found() => Failure::new(format!(
+                "the cluster has no kind ImagePolicy of {}/{}: its CustomResourceDefinition is not installed",
+                tagboat_api::IMAGE_GROUP,
+                tagboat_api::VERSION
+            )),
+            error => cannot_read("ImagePolicies", &error),
+        })?;
+        wanted.only(found)?.ok_or_else(|| {
+            Failure::Usage(format!("the cluster has no ImagePolicy {}{}", wanted.name, wanted.place()))
+        })
+    }
+
+    /// The policies of that name in all namespaces.
+    async fn anywhere(&self, name: &str) -> Result<Vec<ImagePolicy>, ClusterError> {
+        if !is_object_name(name) {
+            return Ok(Vec::new());
+        }
+        let api: Api<ImagePolicy> = Api::all(self.objects.client().clone());
+        let list = ListParams::default().fields(&format!("metadata.name={name}"));
+        Ok(self.objects.gate().answer(api.list(&list)).await?.items)
+    }
+
+    async fn named(&self, namespace: &str, name: &str) -> Result<Vec<ImagePolicy>, ClusterError> {
+        if !is_object_name(namespace) || !is_object_name(name) {
+            return Ok(Vec::new());
+        }
+        let api: Api<ImagePolicy> = Api::namespaced(self.objects.client().clone(), namespace);
+        Ok(self.objects.gate().answer(api.get_opt(name)).await?.into_iter().collect())
+    }
+
+    async fn repository(&self, policy: &ImagePolicy) -> Result<Option<ImageRepository>, Failure> {
+        let name = repository_of(policy);
+        if !is_object_name(&name.namespace) || !is_object_name(&name.name) {
+            return Ok(None);
+        }
+        let api: Api<ImageRepository> = Api::namespaced(self.objects.client().clone(), &name.namespace);
+        let found = self.objects.gate().answer(api.get_opt(&name.name)).await;
+        found.map_err(|error| cannot_read(&format!("the ImageRepository {name}"), &error))
+    }
+
+    /// The labels of the policy's namespace.
+    async fn labels(&self, own: &str) -> Result<BTreeMap<String, String>, Failure> {
+        let api: Api<Namespace> = Api::all(self.objects.client().clone());
+        let namespace = self.objects.gate().answer(api.get(own)).await;
+        let what =
+            format!("the labels of the namespace {own}, which decide about access to the ImageRepository");
+        let namespace = namespace.map_err(|error| cannot_read(&what, &error))?;
+        Ok(namespace.metadata.labels.unwrap_or_default())
+    }
+}
+
+/// What is wrong with a kubeconfig, without the lines around it that its parser shows: a token may stand in them.
+fn without_lines(error: &impl std::fmt::Display) -> String {
+    error.to_string().lines().next().unwrap_or_default().to_owned()
+}
+
+fn cannot_read(what: &str, error: &ClusterError) -> Failure {
+    Failure::new(format!("cannot read {what}: {}", chain(error)))
+}

@@ -1,0 +1,298 @@
+//! What becomes of the tags of a policy, and why.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use tagboat_api::policy::ImagePolicyStatus;
+use tagboat_api::settings::UnknownAge;
+use tagboat_api::{ImagePolicy, ImageRepository};
+
+use super::live::LiveRegistry;
+use super::report::{ExplainedTag, Explanation, SubjectName};
+use super::subject::{Neighbour, Subject};
+use super::tags::TagFile;
+use crate::cli::Failure;
+use crate::cli::given::policy_name;
+use crate::cli::registry_login::RegistryLogin;
+use crate::objects::Objects;
+use crate::policy::regression::Cause;
+use crate::policy::{Ages, Policy, Selection, SelectionError};
+use crate::reconcile::conditions::{self, ConditionType};
+use crate::reconcile::course::Ending;
+use crate::reconcile::policy::access::{self, AccessError};
+use crate::reconcile::policy::ages::{Answers, Gap, Inquiry, MOST};
+use crate::reconcile::policy::digest::{Following, LookFailure, LookFailureKind, Need, Question};
+use crate::reconcile::policy::report::Stop;
+use crate::reconcile::policy::request::{Request, RequestError, repository_of};
+use crate::reconcile::repository::request::wants_identity;
+use crate::reconcile::tags::{Place, Registry};
+use crate::reference::{RepositoryAddress, TagList};
+use crate::sentence::chain;
+
+/// How soon Flux looks again where no tags are stored yet: the default of its --requeue-dependency.
+const REQUEUE_DEPENDENCY: &str = "30s";
+
+/// Explains a policy.
+pub(super) struct Explainer<'a, O> {
+    pub(super) subject: &'a Subject,
+    /// Where the secrets of its ImageRepository are.
+    pub(super) objects: &'a O,
+    pub(super) login: RegistryLogin,
+}
+
+/// Why the tags are not judged.
+enum Obstacle {
+    /// The policy cannot be carried out: what its condition says.
+    Condition(String),
+    /// We could not find out.
+    Failure(Failure),
+}
+
+impl From<Failure> for Obstacle {
+    fn from(failure: Failure) -> Self {
+        Self::Failure(failure)
+    }
+}
+
+impl<O: Objects> Explainer<'_, O> {
+    /// Explains the choice among the tags of a file, or of the registry; an error of the policy is worded as its condition
+    /// would have it.
+    pub(super) async fn explain(&self, tags: Option<TagFile<'_>>) -> Result<Explanation, Failure> {
+        let name = policy_name(&self.subject.policy);
+        let mut explanation = Explanation {
+            policy: SubjectName { namespace: name.namespace, name: name.name },
+            latest: None,
+            error: None,
+            tags: Vec::new(),
+            has_values: false,
+            notes: Vec::new(),
+        };
+        match self.judge(tags, &mut explanation).await {
+            Ok(()) => {}
+            Err(Obstacle::Condition(words)) => explanation.error = Some(words),
+            Err(Obstacle::Failure(failure)) => return Err(failure),
+        }
+        Ok(explanation)
+    }
+
+    async fn judge(&self, tags: Option<TagFile<'_>>, explanation: &mut Explanation) -> Result<(), Obstacle> {
+        let request =
+            Request::of(&self.subject.policy).map_err(|error| Obstacle::Condition(chain(&error)))?;
+        let policy = || request.policy.as_ref().map_err(|error| Obstacle::Condition(chain(error)));
+        let repository = match (&self.subject.repository, tags) {
+            (_, Some(tags)) => {
+                let policy = policy()?;
+                // How old the tags of a file are is not known.
+                return explanation.judge(policy, &tags.read()?, &Answers::default());
+            }
+            (Neighbour::Found(repository), None) => repository,
+            (Neighbour::NotGiven | Neighbour::NotNeeded, None) => {
+                policy()?;
+                return Err(not_given(&self.subject.policy).into());
+            }
+            (Neighbour::Missing, None) => {
+                let name = repository_of(&self.subject.policy).name;
+                return Err(at_repository(&AccessError::Missing { name }));
+            }
+        };
+        let name = policy_name(&self.subject.policy);
+        access::check(&name.namespace, repository, &self.subject.labels)
+            .map_err(|error| at_repository(&error))?;
+        let address = RepositoryAddress::parse(&repository.spec.image, repository.spec.insecure);
+        let address = address.map_err(|error| Obstacle::Condition(chain(&error)))?;
+        // Whoever shows a login of their own asks for no account's.
+        if self.login == RegistryLogin::Secrets && wants_identity(&repository.spec) {
+            return Err(Obstacle::Condition(chain(&RequestError::IdentityIsOff)));
+        }
+        let policy = policy()?;
+        let registry = LiveRegistry::reach(self.objects, repository, self.login).await?;
+        let tags = registry.list().await.map_err(|error| {
+            Failure::new(format!("ImageRepository {}: {error}", repository_of(&self.subject.policy)))
+        })?;
+        let place = place(repository, address);
+        let image = place.address.to_string();
+        let status = self.subject.policy.status.as_ref();
+        let latest =
+            status.and_then(|status| status.latest_ref.as_ref()).filter(|latest| latest.name == image);
+        let inquiry = Inquiry {
+            policy,
+            tags: &tags,
+            known: None,
+            current: latest.map(|latest| latest.tag.as_str()),
+            is_wanted: false,
+            now: Timestamp::now(),
+        };
+        let answers = inquiry.answers(&registry, &place).await;
+        explanation.note_gap(policy, &answers);
+        explanation.judge(policy, &tags, &answers)?;
+        self.announce(&request, &registry, &place, explanation).await
+    }
+
+    /// What would be announced of the winner: nothing, where its manifest is not there.
+    async fn announce(
+        &self,
+        request: &Request,
+        registry: &LiveRegistry,
+        place: &Place,
+        explanation: &mut Explanation,
+    ) -> Result<(), Obstacle> {
+        let Some(winner) = explanation.latest.clone() else { return Ok(()) };
+        let previous = self.subject.policy.status.clone().unwrap_or_default();
+        let image = place.address.to_string();
+        let question = Question {
+            image: &image,
+            tag: &winner,
+            digests: &request.digests,
+            cause: Cause::Tags,
+            polled: None,
+            following: Following::Alone,
+        };
+        match question.need(&previous) {
+            Need::Look { wants_digest } => {
+                let answer = registry.digest(place, &winner).await;
+                let missing = missing(&answer);
+                let resolution = question.looked(wants_digest, answer, &previous);
+                let kept = resolution.as_ref().ok().map(|resolution| resolution.latest.tag.as_str());
+                if let Some(failure) = missing {
+                    explanation.hold_back(&winner, kept, &failure);
+                }
+                if let Err(unresolved) = resolution {
+                    explanation.latest = None;
+                    return Err(Obstacle::Condition(words(unresolved.ending)));
+                }
+            }
+            // The first image of all is announced as it is; but what stands in manifests knows of none before.
+            Need::Settled(None) if previous.latest_ref.is_none() => {
+                if let Some(failure) = missing(&registry.digest(place, &winner).await) {
+                    explanation.doubt(&winner, &failure);
+                }
+            }
+            Need::Settled(_) | Need::AwaitGroup => {}
+        }
+        explanation.note_status(&previous, &image);
+        Ok(())
+    }
+}
+
+impl Explanation {
+    /// Judges all tags.
+    fn judge(&mut self, policy: &Policy, tags: &TagList, answers: &Answers<'_>) -> Result<(), Obstacle> {
+        let birth = |tag: &str| answers.birth(tag);
+        let ages = Ages { now: Timestamp::now(), birth: &birth };
+        let selection = policy.select(tags, ages).map_err(|error| Obstacle::Condition(chain(&error)))?;
+        self.latest = selection.latest().map(str::to_owned);
+        self.has_values = selection.has_values();
+        self.tags = explained_tags(&selection);
+        selection.error().map_or(Ok(()), |error| Err(Obstacle::Condition(condition_text(error))))
+    }
+
+    /// Says which ages are missing that matter.
+    fn note_gap(&mut self, policy: &Policy, answers: &Answers<'_>) {
+        let counts = match policy.unknown_age() {
+            UnknownAge::Wait => "too new",
+            UnknownAge::Accept => "old enough",
+        };
+        match &answers.gap {
+            None => {}
+            Some(Gap::TooMany) => self.notes.push(format!(
+                "only the {MOST} best images were looked at for their age; the others count as {counts}"
+            )),
+            Some(Gap::Failed { tag, failure }) => self.notes.push(format!(
+                "the age of {tag} could not be looked up, so it counts as {counts}: {}",
+                failure.words
+            )),
+        }
+    }
+
+    /// Says that the winner is listed before it can be pulled, so that the tag before it stays, if there is one.
+    fn hold_back(&mut self, winner: &str, kept: Option<&str>, failure: &LookFailure) {
+        let stays = match kept {
+            Some(kept) => format!("{kept} stays"),
+            None => "nothing is announced".to_owned(),
+        };
+        let reason = format!("it is listed but cannot be pulled yet, so {stays}: {}", failure.words);
+        self.notes.push(format!("{winner} would win; {reason}"));
+        for tag in &mut self.tags {
+            if tag.tag == winner {
+                (tag.outcome, tag.reason) = ("candidate", reason.clone());
+            } else if Some(tag.tag.as_str()) == kept {
+                tag.outcome = "latest";
+                tag.reason = format!("it stays, for {winner} is listed but cannot be pulled yet");
+            }
+        }
+        self.latest = kept.map(str::to_owned);
+    }
+
+    /// Says that the winner is listed before it can be pulled, where no tag before it is known.
+    fn doubt(&mut self, winner: &str, failure: &LookFailure) {
+        let reason = format!(
+            "it is listed but cannot be pulled yet, so an image that was announced before it stays: {}",
+            failure.words
+        );
+        self.notes.push(format!("{winner} wins; {reason}"));
+        for tag in self.tags.iter_mut().filter(|tag| tag.tag == winner) {
+            tag.reason = format!("{}; {reason}", tag.reason);
+        }
+    }
+
+    /// Says where the policy's status has another tag, and why if that is known.
+    fn note_status(&mut self, status: &ImagePolicyStatus, image: &str) {
+        let announced = status.latest_ref.as_ref().filter(|announced| announced.name == image);
+        let Some(announced) = announced.filter(|announced| Some(&announced.tag) != self.latest.as_ref())
+        else {
+            return;
+        };
+        let held = conditions::find(&status.conditions, ConditionType::RegressionHeld);
+        let why = held.map(|held| format!(": {}", held.message)).unwrap_or_default();
+        self.notes.push(format!("the policy's status has {}{why}", announced.tag));
+    }
+}
+
+fn explained_tags(selection: &Selection<'_, '_>) -> Vec<ExplainedTag> {
+    let explained = selection.verdicts().iter().map(|verdict| ExplainedTag {
+        tag: verdict.tag.to_owned(),
+        value: verdict.value.as_deref().map(str::to_owned),
+        outcome: verdict.outcome.as_str(),
+        reason: selection.reason(verdict),
+    });
+    explained.collect()
+}
+
+fn condition_text(error: &SelectionError) -> String {
+    match error {
+        SelectionError::NoTags => format!("retrying in {REQUEUE_DEPENDENCY} error: {error}"),
+        error => error.to_string(),
+    }
+}
+
+/// That there is no manifest, if that is the answer.
+fn missing(answer: &Result<String, LookFailure>) -> Option<LookFailure> {
+    answer.as_ref().err().filter(|failure| failure.kind == LookFailureKind::Missing).cloned()
+}
+
+/// The condition of a policy that gets no repository.
+fn at_repository(error: &AccessError) -> Obstacle {
+    Obstacle::Condition(words(Stop::at_repository(error).ending))
+}
+
+fn words(ending: Ending) -> String {
+    match ending {
+        Ending::Success(words) | Ending::Stall(_, words) | Ending::Failure(_, words) => words,
+    }
+}
+
+fn not_given(policy: &ImagePolicy) -> Failure {
+    Failure::Usage(format!(
+        "the ImageRepository {}, from whose tags {} chooses, is not among the manifests: add it, or give the tags by --tags \
+         FILE",
+        repository_of(policy),
+        policy_name(policy)
+    ))
+}
+
+/// The repository as reconciles know it.
+fn place(repository: &ImageRepository, address: RepositoryAddress) -> Place {
+    // A bad timeout is an error of the access before.
+    let timeout = repository.spec.effective_timeout().unwrap_or_default();
+    Place { repository: Arc::new(repository.clone()), address, timeout }
+}

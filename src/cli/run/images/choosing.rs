@@ -1,0 +1,248 @@
+//! The policies of a run, each carried out once on the tags that were found.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use futures::future::join_all;
+use jiff::Timestamp;
+use kube::ResourceExt;
+use tagboat_api::policy::ImagePolicyStatus;
+use tagboat_api::{ImagePolicy, ImageRef};
+
+use super::floating::Digests;
+use super::memory::{KnownPolicy, Origin};
+use super::scanning::Scanned;
+use super::wanted::Rest;
+use super::{Choice, Policies, Repositories, Sources};
+use crate::cli::Failure;
+use crate::objects::ObjectName;
+use crate::objects::manifests::{NAME_LABEL, StateError};
+use crate::policy::regression::{self, Cause};
+use crate::reconcile::conditions::{ConditionType, find};
+use crate::reconcile::policy::digest::Polled;
+use crate::reconcile::policy::report::{Conclusion, Resolved};
+use crate::reconcile::policy::request::repository_of;
+use crate::reconcile::policy::run::{Ended, Followed, Run, Scene};
+use crate::reference::RepositoryAddress;
+use crate::sentence::chain;
+use crate::update::PolicyName;
+
+/// A policy that chooses.
+struct Chooser<'s> {
+    name: ObjectName,
+    repository: ObjectName,
+    /// With the status from before.
+    policy: Arc<ImagePolicy>,
+    origin: Origin,
+    scanned: &'s Scanned,
+    run: Run,
+    cause: Cause,
+}
+
+impl Sources {
+    /// Lets all policies choose. Those of a repository that could not be scanned keep what they have.
+    pub(super) async fn let_choose(
+        &self,
+        policies: &Policies,
+        repositories: &Repositories,
+    ) -> Result<BTreeMap<PolicyName, Choice>, Failure> {
+        let failed = |error: StateError| Failure::new(chain(&error));
+        let mut choices = BTreeMap::new();
+        let mut choosers = Vec::new();
+        let mut blocked = BTreeMap::<ObjectName, Vec<(PolicyName, Option<ImageRef>)>>::new();
+        for (name, manifest) in policies {
+            let repository = repository_of(manifest);
+            let scanned = repositories.get(&repository).expect("what a policy chooses from was scanned");
+            let known = self.memory.policy(manifest).map_err(failed)?;
+            if self.obstacle(&repository, scanned).is_some() {
+                blocked.entry(repository).or_default().push((plain(name), known.image()));
+            } else {
+                let chooser = self.chooser(name, repository, known, scanned);
+                choosers.push(chooser.map_err(failed)?);
+            }
+        }
+        for (repository, policies) in blocked {
+            let scanned = repositories.get(&repository).expect("what a policy chooses from was scanned");
+            let obstacle = self.obstacle(&repository, scanned).unwrap_or_default();
+            let words = format!("{obstacle}; {}", without_choice(&policies));
+            for (policy, latest) in policies {
+                choices.insert(policy, Choice::kept(repository.clone(), latest, words.clone()));
+            }
+        }
+        for (chooser, ended) in self.carry_out(&choosers, policies).await {
+            choices.insert(plain(&chooser.name), self.conclude(chooser, &ended).map_err(failed)?);
+        }
+        Ok(choices)
+    }
+
+    /// What policies have that do not choose: the image of the state, or else that of their manifest.
+    pub(super) fn resting(
+        &self,
+        policies: &[(ImagePolicy, Rest)],
+    ) -> Result<BTreeMap<PolicyName, ImageRef>, Failure> {
+        let mut images = BTreeMap::new();
+        for (manifest, _) in policies {
+            let known = self.memory.policy(manifest).map_err(|error| Failure::new(chain(&error)))?;
+            let policy = known.policy;
+            let latest = policy.status.and_then(|status| status.latest_ref);
+            images.extend(latest.map(|latest| (plain(&ObjectName::of(manifest)), latest)));
+        }
+        Ok(images)
+    }
+
+    /// Why nothing can be chosen from a repository.
+    fn obstacle(&self, name: &ObjectName, scanned: &Scanned) -> Option<String> {
+        if let Some(failure) = &scanned.failure {
+            return Some(format!("ImageRepository {name}: {failure}"));
+        }
+        let spec = &scanned.object.spec;
+        let address = RepositoryAddress::parse(&spec.image, spec.insecure).ok()?;
+        let stored = self.shelf.read(name, &address.canonical());
+        if stored.is_some_and(|stored| !stored.tags.is_empty()) {
+            return None;
+        }
+        let words = if spec.suspend {
+            "is suspended, and no run that is remembered has scanned it"
+        } else {
+            "has no tags to choose from"
+        };
+        Some(format!("ImageRepository {name} {words}"))
+    }
+
+    fn chooser<'s>(
+        &self,
+        name: &ObjectName,
+        repository: ObjectName,
+        known: KnownPolicy,
+        scanned: &'s Scanned,
+    ) -> Result<Chooser<'s>, StateError> {
+        let (policy, origin) = (Arc::new(known.policy), known.origin);
+        let run = Run::of(policy.clone(), Timestamp::now());
+        let is_wanted = run.is_wanted() || self.memory.has_other_wishes(&policy, &scanned.manifest)?;
+        let cause = if is_wanted { Cause::Person } else { Cause::Tags };
+        Ok(Chooser { name: name.clone(), repository, policy, origin, scanned, run, cause })
+    }
+
+    /// Lets them choose, then looks at what floats, and lets those choose again who follow that.
+    async fn carry_out<'c, 's>(
+        &self,
+        choosers: &'c [Chooser<'s>],
+        policies: &Policies,
+    ) -> Vec<(&'c Chooser<'s>, Ended)> {
+        let nothing = |_: &Followed| None;
+        let first = choosers.iter().map(|chooser| chooser.carry_out(self, &nothing));
+        let mut ended = join_all(first).await;
+        let mut digests = Digests::default();
+        let is_open = |ended: &Ended| ended.followed.is_some() && !ended.is_fresh;
+        for (chooser, ended) in choosers.iter().zip(&ended).filter(|(_, ended)| is_open(ended)) {
+            digests.follow(&chooser.name, ended, &chooser.previous(), policies);
+        }
+        digests.look(&self.registry).await;
+        let digests = &digests;
+        let again = choosers.iter().zip(&mut ended).filter(|(_, ended)| is_open(ended));
+        join_all(again.map(async |(chooser, ended)| {
+            *ended = chooser.carry_out(self, &|followed| digests.known(&chooser.name, followed)).await;
+        }))
+        .await;
+        choosers.iter().zip(ended).collect()
+    }
+
+    /// What waits in this run, and what it takes until it counts.
+    fn held(&self, conclusion: &Conclusion) -> Option<String> {
+        let Conclusion::Resolved(Resolved { held: Some(held), resolution, .. }) = conclusion else {
+            return None;
+        };
+        if self.memory.is_lasting() {
+            return Some(held.message.clone());
+        }
+        Some(regression::message_without_memory(&resolution.latest.tag, &held.pending))
+    }
+
+    /// Keeps what became of a policy, and says it.
+    fn conclude(&self, chooser: &Chooser<'_>, ended: &Ended) -> Result<Choice, StateError> {
+        let report = chooser.run.report(&chooser.previous(), &ended.conclusion, Timestamp::now());
+        let mut status = report.status;
+        let is_resolved = matches!(ended.conclusion, Conclusion::Resolved(_));
+        // What only the manifest knows is no choice, neither of this run nor for the next one.
+        let is_doubtful = ended.is_provisional || find(&status.conditions, ConditionType::Stale).is_some();
+        let is_unfounded = chooser.origin == Origin::Manifest
+            && (!is_resolved || is_doubtful && status.latest_ref == chooser.previous().latest_ref);
+        if is_unfounded {
+            status.latest_ref = None;
+        }
+        self.memory.keep_policy(&chooser.policy, &status)?;
+        if is_resolved {
+            self.memory.keep_wishes(&chooser.policy, &chooser.scanned.manifest)?;
+        }
+        let words = |type_| find(&status.conditions, type_).map(|found| found.message.clone());
+        let failure = words(ConditionType::Ready).filter(|_| !is_resolved);
+        // Tags that are too new may only seem so.
+        let cause = words(ConditionType::Stale).filter(|_| ended.is_provisional);
+        let cause = cause.map(|words| format!("; {words}")).unwrap_or_default();
+        let is_passed_over = is_unfounded && chooser.previous().latest_ref.is_some();
+        let end = if is_passed_over { NOT_KNOWN } else { "" };
+        Ok(Choice {
+            repository: chooser.repository.clone(),
+            held: self.held(&ended.conclusion),
+            // What made a policy fail is told once.
+            stale: words(ConditionType::Stale).filter(|_| is_resolved).map(|words| words + end),
+            error: failure.map(|words| format!("ImagePolicy {}: {words}{cause}{end}", chooser.name)),
+            latest: status.latest_ref,
+        })
+    }
+}
+
+impl Chooser<'_> {
+    async fn carry_out(
+        &self,
+        sources: &Sources,
+        polled: &(dyn Fn(&Followed) -> Option<Polled> + Sync),
+    ) -> Ended {
+        let own = self.policy.namespace().unwrap_or_default();
+        let manifests = &sources.registry.objects.manifests;
+        let mut labels = manifests.namespace_labels(&own).unwrap_or_default();
+        labels.insert(NAME_LABEL.to_owned(), own);
+        let scene = Scene {
+            repository: Some(self.scanned.object.clone()),
+            labels: Ok(labels),
+            // Whose registry cannot be read is not carried out.
+            scan_trouble: None,
+            cause: self.cause,
+            polled,
+        };
+        self.run.carry_out(&sources.policies, scene, &sources.shelf, &sources.registry).await
+    }
+
+    fn previous(&self) -> ImagePolicyStatus {
+        self.policy.status.clone().unwrap_or_default()
+    }
+}
+
+impl Choice {
+    /// The choice of a policy that could not choose anew.
+    fn kept(repository: ObjectName, latest: Option<ImageRef>, words: String) -> Self {
+        Self { repository, latest, held: None, stale: None, error: Some(words) }
+    }
+}
+
+/// What is said where a policy has no image but that of its manifest.
+const NOT_KNOWN: &str = "; no run that is remembered has chosen an image, so its markers are left alone";
+
+/// What becomes of the policies of a repository from which nothing can be chosen.
+fn without_choice(policies: &[(PolicyName, Option<ImageRef>)]) -> &'static str {
+    let count = policies.iter().filter(|(_, latest)| latest.is_some()).count();
+    match count {
+        0 => {
+            "no run that is remembered has chosen an image for its policies, so their markers are left alone"
+        }
+        all if all == policies.len() => "its policies keep the images that they have",
+        _ => {
+            "its policies keep the images that runs which are remembered have chosen, and the markers of those without \
+             one are left alone"
+        }
+    }
+}
+
+pub(super) fn plain(name: &ObjectName) -> PolicyName {
+    PolicyName { namespace: name.namespace.clone(), name: name.name.clone() }
+}

@@ -1,0 +1,78 @@
+//! The digests of tags that float: each is looked up once a run, and those of a group count together or not at all.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use futures::future::join_all;
+use jiff::Timestamp;
+use tagboat_api::policy::ImagePolicyStatus;
+
+use super::Policies;
+use crate::objects::ObjectName;
+use crate::polling::{Failure, Schedule};
+use crate::reconcile::policy::digest::{Polled, Staleness};
+use crate::reconcile::policy::following::belongs_to;
+use crate::reconcile::policy::run::{Ended, Followed};
+use crate::reconcile::tags::{Place, Registry};
+
+/// A tag of a repository's object, so of one login.
+type Target = (ObjectName, String);
+
+/// What is followed, and what is known of it.
+#[derive(Debug, Default)]
+pub(super) struct Digests {
+    schedule: Schedule<ObjectName, Target, Staleness>,
+    places: BTreeMap<Target, Place>,
+}
+
+impl Digests {
+    /// Takes note of what a policy follows, where the status before was `previous`.
+    pub(super) fn follow(
+        &mut self,
+        policy: &ObjectName,
+        ended: &Ended,
+        previous: &ImagePolicyStatus,
+        policies: &Policies,
+    ) {
+        let Some(followed) = &ended.followed else { return };
+        let target = target(followed);
+        self.places.insert(target.clone(), followed.place.clone());
+        let members = |group: &str| members(group, &policy.namespace, policies);
+        let subscription = followed.subscription(policy, target, previous.latest_ref.as_ref(), members);
+        self.schedule.subscribe(policy, subscription, Timestamp::now());
+    }
+
+    /// Looks up all digests that are followed.
+    pub(super) async fn look(&mut self, registry: &impl Registry) {
+        let now = Timestamp::now();
+        let due = self.schedule.take_due(now);
+        let places = &self.places;
+        let looks = due.into_iter().filter_map(|target| Some((places.get(&target)?, target)));
+        let looks = looks.map(async |(place, target)| {
+            let answer = registry.digest(place, &target.1).await;
+            let reference = format!("{}:{}", place.address, target.1);
+            let answer = answer.map_err(|failure| Failure {
+                why: failure.staleness(&reference),
+                retry_after: failure.retry_after,
+            });
+            (target, answer)
+        });
+        for (target, answer) in join_all(looks).await {
+            self.schedule.done(&target, answer, now, 0.5);
+        }
+    }
+
+    /// What is known of a tag that a policy follows.
+    pub(super) fn known(&self, policy: &ObjectName, followed: &Followed) -> Option<Polled> {
+        Some(followed.polled(self.schedule.known(policy, &target(followed))?))
+    }
+}
+
+fn target(followed: &Followed) -> Target {
+    (ObjectName::of(followed.place.repository.as_ref()), followed.tag.clone())
+}
+
+/// The policies of a namespace that belong to a group.
+fn members(group: &str, namespace: &str, policies: &Policies) -> BTreeSet<ObjectName> {
+    let own = policies.iter().filter(|(name, _)| name.namespace == namespace);
+    own.filter(|(_, policy)| belongs_to(policy, group)).map(|(name, _)| name.clone()).collect()
+}

@@ -1,0 +1,223 @@
+//! What is known of repositories and policies from earlier runs: the state in the place of a cluster.
+
+use tagboat_api::policy::ImagePolicyStatus;
+use tagboat_api::repository::ImageRepositoryStatus;
+use tagboat_api::{ImagePolicy, ImageRef, ImageRepository};
+
+use crate::objects::manifests::{StateDirectory, StateError};
+
+/// A policy with the status with which this run begins.
+#[derive(Debug)]
+pub(super) struct KnownPolicy {
+    /// The policy.
+    pub(super) policy: ImagePolicy,
+    /// Where its image is from, if it has one.
+    pub(super) origin: Origin,
+}
+
+impl KnownPolicy {
+    /// The image that a run chose which is remembered.
+    pub(super) fn image(&self) -> Option<ImageRef> {
+        let status = self.policy.status.as_ref().filter(|_| self.origin == Origin::State)?;
+        status.latest_ref.clone()
+    }
+}
+
+/// Where the image is from that a policy has before it chooses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Origin {
+    /// A run that is remembered chose it.
+    State,
+    /// Its manifest has it. The fleet may be further than that for long, so that it does not count without a choice.
+    Manifest,
+}
+
+/// The state, if there is one.
+#[derive(Debug)]
+pub(super) struct Memory {
+    state: Option<StateDirectory>,
+    is_rehearsal: bool,
+}
+
+impl Memory {
+    /// What is known in a state; a rehearsal keeps nothing.
+    pub(super) fn new(state: Option<StateDirectory>, is_rehearsal: bool) -> Self {
+        Self { state, is_rehearsal }
+    }
+
+    /// A repository with the status that it had after the run before. One in a manifest tells of tags that are not
+    /// known here.
+    pub(super) fn repository(&self, manifest: &ImageRepository) -> Result<ImageRepository, StateError> {
+        let mut repository = ImageRepository { status: None, ..manifest.clone() };
+        repository.metadata.generation = Some(1);
+        if let Some(state) = &self.state {
+            state.recall_repository(&mut repository)?;
+        }
+        Ok(repository)
+    }
+
+    /// A policy with the status that it had after the run before, or else with that of its manifest, so that a choice
+    /// begins there.
+    pub(super) fn policy(&self, manifest: &ImagePolicy) -> Result<KnownPolicy, StateError> {
+        let mut policy = ImagePolicy { status: None, ..manifest.clone() };
+        policy.metadata.generation = Some(1);
+        let is_known = match &self.state {
+            Some(state) => state.recall_policy(&mut policy)?,
+            None => false,
+        };
+        let has_image = policy.status.as_ref().is_some_and(|status| status.latest_ref.is_some());
+        let origin = if is_known && has_image { Origin::State } else { Origin::Manifest };
+        if origin == Origin::Manifest {
+            policy.status = seed(manifest).or(policy.status);
+        }
+        Ok(KnownPolicy { policy, origin })
+    }
+
+    /// Whether a person changed the repository of a policy since it last chose.
+    pub(super) fn has_other_wishes(
+        &self,
+        policy: &ImagePolicy,
+        repository: &ImageRepository,
+    ) -> Result<bool, StateError> {
+        self.state.as_ref().map_or(Ok(false), |state| state.has_other_wishes(policy, repository))
+    }
+
+    /// Keeps what became of a repository.
+    pub(super) fn keep_repository(
+        &self,
+        repository: &ImageRepository,
+        status: &ImageRepositoryStatus,
+    ) -> Result<(), StateError> {
+        let Some(state) = self.kept() else { return Ok(()) };
+        let _lock = state.lock()?;
+        state.keep_repository(repository, status)
+    }
+
+    /// Keeps what became of a policy.
+    pub(super) fn keep_policy(
+        &self,
+        policy: &ImagePolicy,
+        status: &ImagePolicyStatus,
+    ) -> Result<(), StateError> {
+        let Some(state) = self.kept() else { return Ok(()) };
+        let _lock = state.lock()?;
+        state.keep_policy(policy, status)
+    }
+
+    /// Keeps in mind with which repository a policy chose.
+    pub(super) fn keep_wishes(
+        &self,
+        policy: &ImagePolicy,
+        repository: &ImageRepository,
+    ) -> Result<(), StateError> {
+        let Some(state) = self.kept() else { return Ok(()) };
+        let _lock = state.lock()?;
+        state.keep_wishes(policy, repository)
+    }
+
+    /// Whether something is remembered from run to run.
+    pub(super) fn is_lasting(&self) -> bool {
+        self.state.is_some()
+    }
+
+    fn kept(&self) -> Option<&StateDirectory> {
+        self.state.as_ref().filter(|_| !self.is_rehearsal)
+    }
+}
+
+/// The status of a manifest as that of the generation that is at hand, unless it says itself that it is of another.
+fn seed(manifest: &ImagePolicy) -> Option<ImagePolicyStatus> {
+    let status = manifest.status.clone().filter(|status| status.latest_ref.is_some())?;
+    let is_other = manifest
+        .metadata
+        .generation
+        .zip(status.observed_generation)
+        .is_some_and(|(generation, observed)| generation != observed);
+    Some(ImagePolicyStatus { observed_generation: Some(1).filter(|_| !is_other), ..status })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn policy(metadata: &Value, status: &Value) -> ImagePolicy {
+        let mut whole = json!({
+            "metadata": {"namespace": "n", "name": "p"},
+            "spec": {"imageRepositoryRef": {"name": "r"}, "policy": {"semver": {"range": "*"}}},
+            "status": status,
+        });
+        whole["metadata"].as_object_mut().unwrap().extend(metadata.as_object().unwrap().clone());
+        serde_json::from_value(whole).unwrap()
+    }
+
+    #[test]
+    fn the_image_of_a_manifest_counts_until_the_state_has_one() {
+        let directory = tempfile::tempdir().unwrap();
+        let state = StateDirectory::new(directory.path());
+        let memory = Memory::new(Some(state.clone()), false);
+        let latest = |memory: &Memory, policy: &ImagePolicy| {
+            let status = memory.policy(policy).unwrap().policy.status;
+            status.and_then(|status| status.latest_ref).map(|latest| latest.to_string())
+        };
+        let manifest = policy(&json!({}), &json!({"latestRef": {"name": "i", "tag": "1"}}));
+        assert_eq!(latest(&memory, &manifest).as_deref(), Some("i:1"));
+        state.keep_policy(&manifest, &ImagePolicyStatus::default()).unwrap();
+        assert_eq!(latest(&memory, &manifest).as_deref(), Some("i:1"));
+        let status = ImagePolicyStatus { latest_ref: Some("i:2".parse().unwrap()), ..Default::default() };
+        Memory::new(Some(state), true).keep_policy(&manifest, &status).unwrap();
+        assert_eq!(latest(&memory, &manifest).as_deref(), Some("i:1"));
+        memory.keep_policy(&manifest, &status).unwrap();
+        assert_eq!(latest(&memory, &manifest).as_deref(), Some("i:2"));
+        assert_eq!(latest(&Memory::new(None, false), &manifest).as_deref(), Some("i:1"));
+        assert_eq!(latest(&memory, &policy(&json!({"name": "q"}), &json!({}))), None);
+    }
+
+    #[test]
+    fn the_status_of_a_manifest_is_that_of_its_generation() {
+        let latest = json!({"name": "i", "tag": "1"});
+        let memory = Memory::new(None, false);
+        for (metadata, status, observed) in [
+            (json!({}), json!({"latestRef": latest}), Some(1)),
+            (json!({"generation": 7}), json!({"latestRef": latest, "observedGeneration": 7}), Some(1)),
+            (json!({"generation": 8}), json!({"latestRef": latest, "observedGeneration": 7}), None),
+        ] {
+            let known = memory.policy(&policy(&metadata, &status)).unwrap().policy;
+            assert_eq!(known.metadata.generation, Some(1));
+            assert_eq!(known.status.unwrap().observed_generation, observed);
+        }
+    }
+
+    #[test]
+    fn a_setting_is_a_wish_and_another_annotation_is_none() {
+        let directory = tempfile::tempdir().unwrap();
+        let state = StateDirectory::new(directory.path());
+        let memory = Memory::new(Some(state), false);
+        let repository = |image: &str, annotation: &str| -> ImageRepository {
+            serde_json::from_value(json!({
+                "metadata": {"namespace": "n", "name": "r", "annotations": {annotation: "x"}},
+                "spec": {"image": image, "interval": "1m"},
+            }))
+            .unwrap()
+        };
+        let policy = policy(&json!({}), &json!(null));
+        let known = repository("i", "other");
+        assert!(!memory.has_other_wishes(&policy, &known).unwrap());
+        memory.keep_wishes(&policy, &known).unwrap();
+        for (image, annotation, expected) in [
+            ("i", "other", false),
+            ("i", "another", false),
+            ("j", "other", true),
+            ("i", "tagboat.dev/x", true),
+        ] {
+            let now = repository(image, annotation);
+            assert_eq!(memory.has_other_wishes(&policy, &now).unwrap(), expected, "{image} {annotation}");
+        }
+        memory.keep_repository(&known, &ImageRepositoryStatus::default()).unwrap();
+        let generation = |image, annotation| {
+            memory.repository(&repository(image, annotation)).unwrap().metadata.generation
+        };
+        assert_eq!((generation("i", "another"), generation("j", "other")), (Some(1), Some(2)));
+    }
+}

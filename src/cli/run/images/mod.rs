@@ -1,0 +1,199 @@
+//! The images of a run: what the policies choose from their registries, before anything is written to git.
+//!
+//! [`wanted`] says whose choice matters and what is scanned for it; [`login`] puts the caller's own logins in the place
+//! of secrets; [`scanning`] lists the tags, [`choosing`] lets the policies choose, [`floating`] looks up the digests of
+//! tags that move. What comes of it is an [`Images`]. The reconciles are the controller's; [`memory`] is in the place of
+//! the cluster.
+
+mod choosing;
+mod floating;
+mod login;
+mod memory;
+mod scanning;
+mod wanted;
+mod warnings;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tagboat_api::{ImagePolicy, ImageRef};
+
+use crate::cli::Failure;
+use crate::cli::outcome::PolicyChoice;
+use crate::cli::terminal::say;
+use crate::git::StopSignal;
+use crate::objects::ObjectName;
+use crate::objects::manifests::ManifestStore;
+use crate::policy::Regression;
+use crate::polling::PollingInterval;
+use crate::reconcile::automation::request::GivenImages;
+use crate::reconcile::automation::source::CrossNamespace;
+use crate::reconcile::policy::run::PolicyOptions;
+use crate::reconcile::registries::KnownRegistries;
+use crate::reconcile::repository::request::ObjectIdentity;
+use crate::reconcile::tags::Shelf;
+use crate::reference::ImageReference;
+use crate::registry::store::TagStore;
+use crate::registry::{Registries, RegistryOptions};
+use crate::update::PolicyName;
+
+pub(super) use login::{OwnLogins, own_logins};
+use memory::Memory;
+use scanning::Scanned;
+pub(super) use wanted::Wanted;
+
+/// How often it is looked whether the run is to stop.
+const LOOK: Duration = Duration::from_millis(25);
+
+/// What the policies of a run chose, by name.
+#[derive(Debug, Default)]
+pub(super) struct Images {
+    choices: BTreeMap<PolicyName, Choice>,
+    /// What policies have that do not choose.
+    resting: BTreeMap<PolicyName, ImageRef>,
+}
+
+/// What came of a policy's choice.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Choice {
+    /// The repository that it chooses from.
+    pub(super) repository: ObjectName,
+    /// The image that counts, be it from an earlier run; without one the policy's markers are left alone.
+    pub(super) latest: Option<ImageRef>,
+    /// What waits to take its place, and until when.
+    pub(super) held: Option<String>,
+    /// Why the image may be out of date.
+    pub(super) stale: Option<String>,
+    /// Why nothing was chosen in this run; a whole sentence, which all policies of a repository may share.
+    pub(super) error: Option<String>,
+}
+
+impl Choice {
+    /// The same for other programs.
+    pub(super) fn to_outcome(&self, policy: &PolicyName) -> PolicyChoice {
+        PolicyChoice {
+            policy: policy.to_string(),
+            repository: self.repository.to_string(),
+            latest: self.latest.as_ref().map(ToString::to_string),
+            held: self.held.clone(),
+            stale: self.stale.clone(),
+            error: self.error.clone(),
+        }
+    }
+}
+
+impl Images {
+    /// What came of a policy's choice, if there was one to make.
+    pub(super) fn choice(&self, policy: &PolicyName) -> Option<&Choice> {
+        self.choices.get(policy)
+    }
+
+    /// The images, as they count more than those of the manifests. Who was to choose and has none keeps none.
+    pub(super) fn given(&self) -> GivenImages {
+        let mut given: GivenImages = self.choices.keys().map(|policy| (policy.clone(), None)).collect();
+        let chosen =
+            self.choices.iter().filter_map(|(policy, choice)| Some((policy, choice.latest.as_ref()?)));
+        for (policy, ImageRef { name, tag, digest }) in chosen.chain(&self.resting) {
+            match ImageReference::from_parts(name, tag, digest.as_deref()) {
+                Ok(image) => {
+                    given.insert(policy.clone(), Some(image));
+                }
+                Err(error) => {
+                    say(&format!("warning: ImagePolicy {policy}: its image cannot be used: {error}"));
+                }
+            }
+        }
+        given
+    }
+}
+
+/// What the choice goes by besides the objects.
+#[derive(Debug)]
+pub(super) struct ChoiceOptions {
+    /// How long a lower winner must hold.
+    pub(super) regression: Regression,
+    /// Whether nothing is to be kept.
+    pub(super) is_rehearsal: bool,
+}
+
+/// Where a run's images come from.
+struct Sources {
+    registry: KnownRegistries<ManifestStore>,
+    shelf: Shelf,
+    memory: Memory,
+    logins: OwnLogins,
+    policies: PolicyOptions,
+}
+
+/// Scans and chooses. Nothing is chosen by a run that is told to stop; its automations say so.
+///
+/// # Errors
+///
+/// When the state cannot be read or kept.
+pub(super) async fn choose(
+    store: &ManifestStore,
+    wanted: &Wanted,
+    logins: OwnLogins,
+    options: &ChoiceOptions,
+    stop: &StopSignal,
+) -> Result<Images, Failure> {
+    let sources = Sources {
+        registry: KnownRegistries {
+            objects: store.clone(),
+            registries: Registries::new(RegistryOptions::of_this_process()),
+        },
+        shelf: Shelf::new(match &store.state {
+            None => TagStore::new(None),
+            Some(state) if options.is_rehearsal => TagStore::rehearsal(state.tags()),
+            Some(state) => TagStore::new(Some(state.tags())),
+        }),
+        memory: Memory::new(store.state.clone(), options.is_rehearsal),
+        logins,
+        policies: PolicyOptions {
+            cross_namespace: CrossNamespace::Allowed,
+            identity: ObjectIdentity::Off,
+            requeue_dependency: Duration::from_secs(30),
+            regression: options.regression,
+            polling: PollingInterval::default(),
+        },
+    };
+    let _guard = warnings::heard();
+    tokio::select! {
+        images = sources.images(wanted) => images,
+        () = told_to(stop) => Ok(Images::default()),
+    }
+}
+
+impl Sources {
+    async fn images(&self, wanted: &Wanted) -> Result<Images, Failure> {
+        let scanned = self.scan(&wanted.repositories).await?;
+        let choices = self.let_choose(&wanted.policies, &scanned).await?;
+        for (policy, choice) in &choices {
+            for words in choice.held.iter().chain(&choice.stale) {
+                say(&format!("warning: ImagePolicy {policy}: {words}"));
+            }
+        }
+        let resting = self.resting(&wanted.resting)?;
+        for (policy, rest) in &wanted.resting {
+            let policy = choosing::plain(&ObjectName::of(policy));
+            if !resting.contains_key(&policy) {
+                say(&format!("warning: {}", rest.without_image(&policy)));
+            }
+        }
+        Ok(Images { choices, resting })
+    }
+}
+
+/// A repository as this run found it, for the policies that choose from it.
+type Repositories = BTreeMap<ObjectName, Scanned>;
+
+/// Policies by name.
+type Policies = BTreeMap<ObjectName, Arc<ImagePolicy>>;
+
+/// Waits for the word to stop.
+async fn told_to(stop: &StopSignal) {
+    while !stop.is_given() {
+        tokio::time::sleep(LOOK).await;
+    }
+}

@@ -1,0 +1,92 @@
+//! The repositories of a run, scanned once each.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::StreamExt;
+use futures::stream::FuturesUnordered;
+use jiff::Timestamp;
+use kube::ResourceExt;
+use tagboat_api::{ImageRepository, RECONCILE_REQUEST_ANNOTATION};
+
+use super::{Repositories, Sources};
+use crate::cli::Failure;
+use crate::cli::progress::ProgressLine;
+use crate::objects::ObjectName;
+use crate::objects::manifests::StateError;
+use crate::reconcile::conditions::{ConditionType, find};
+use crate::reconcile::repository::report::Conclusion;
+use crate::reconcile::repository::request::ObjectIdentity;
+use crate::reconcile::repository::run::Run;
+use crate::sentence::chain;
+
+/// How often the line of progress may change.
+const PACE: Duration = Duration::from_millis(100);
+
+/// A repository after its scan.
+#[derive(Debug)]
+pub(super) struct Scanned {
+    /// The object, with its new status, and the login with which it is asked.
+    pub(super) object: Arc<ImageRepository>,
+    /// The object as its manifest has it.
+    pub(super) manifest: ImageRepository,
+    /// Why the scan failed.
+    pub(super) failure: Option<String>,
+}
+
+impl Sources {
+    /// Scans all repositories, those that rest excepted.
+    pub(super) async fn scan(
+        &self,
+        repositories: &BTreeMap<ObjectName, ImageRepository>,
+    ) -> Result<Repositories, Failure> {
+        let mut scans: FuturesUnordered<_> = repositories
+            .iter()
+            .map(async |(name, manifest)| Ok((name.clone(), self.scan_one(name, manifest).await?)))
+            .collect();
+        let mut found = Repositories::new();
+        let mut line = ProgressLine::new();
+        let mut pace = tokio::time::interval(PACE);
+        loop {
+            line.say(|| format!("{} of {} image repositories scanned", found.len(), repositories.len()));
+            tokio::select! {
+                scanned = scans.next() => match scanned {
+                    None => return Ok(found),
+                    Some(Ok((name, scanned))) => {
+                        found.insert(name, scanned);
+                    }
+                    Some(Err(error)) => {
+                        let error: StateError = error;
+                        return Err(Failure::new(chain(&error)));
+                    }
+                },
+                _ = pace.tick() => {}
+            }
+        }
+    }
+
+    async fn scan_one(&self, name: &ObjectName, manifest: &ImageRepository) -> Result<Scanned, StateError> {
+        let known = self.memory.repository(manifest)?;
+        if known.spec.suspend {
+            let object = Arc::new(self.logins.applied(name, known));
+            return Ok(Scanned { object, manifest: manifest.clone(), failure: None });
+        }
+        let started = Timestamp::now();
+        let mut asked = known.clone();
+        // Whoever runs the program asks for a scan, however long the interval is.
+        asked.annotations_mut().insert(RECONCILE_REQUEST_ANNOTATION.to_owned(), started.to_string());
+        let asked = self.logins.applied(name, asked);
+        let previous = known.status.clone().unwrap_or_default();
+        let run = Run::of(Arc::new(asked.clone()), ObjectIdentity::Off, &self.shelf, started);
+        let conclusion = run.carry_out(&self.registry, &self.shelf).await;
+        let report = run.report(&previous, &conclusion, Timestamp::now());
+        self.memory.keep_repository(&known, &report.status)?;
+        let failure = matches!(conclusion, Conclusion::Stopped(_)).then(|| {
+            let ready = find(&report.status.conditions, ConditionType::Ready);
+            ready.map(|ready| ready.message.clone()).unwrap_or_default()
+        });
+        let object = Arc::new(ImageRepository { status: Some(report.status), ..asked });
+        Ok(Scanned { object, manifest: manifest.clone(), failure })
+    }
+}

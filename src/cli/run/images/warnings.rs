@@ -1,0 +1,56 @@
+//! Warnings of the rooms below, which speak to a log, for a person at a terminal.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::sync::Mutex;
+
+use tracing::field::{Field, Visit};
+use tracing::subscriber::{self, DefaultGuard};
+use tracing::{Event, Level, Subscriber};
+use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
+
+use crate::cli::terminal::say;
+
+/// Says each warning once on standard error, in this thread, until the guard is dropped.
+pub(super) fn heard() -> DefaultGuard {
+    subscriber::set_default(tracing_subscriber::registry().with(Warnings::default()))
+}
+
+#[derive(Default)]
+struct Warnings(Mutex<BTreeSet<String>>);
+
+impl<S: Subscriber> Layer<S> for Warnings {
+    fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
+        let metadata = event.metadata();
+        if *metadata.level() > Level::WARN || !metadata.target().starts_with("tagboat") {
+            return;
+        }
+        let mut words = Words::default();
+        event.record(&mut words);
+        let Words { message, error } = words;
+        let line = if error.is_empty() { message } else { format!("{message}: {error}") };
+        if self.0.lock().is_ok_and(|mut said| said.insert(line.clone())) {
+            say(&format!("warning: {line}"));
+        }
+    }
+}
+
+#[derive(Default)]
+struct Words {
+    message: String,
+    error: String,
+}
+
+impl Visit for Words {
+    fn record_str(&mut self, field: &Field, value: &str) {
+        self.record_debug(field, &format_args!("{value}"));
+    }
+
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        match field.name() {
+            "message" => self.message = format!("{value:?}"),
+            "error" => self.error = format!("{value:?}"),
+            _ => {}
+        }
+    }
+}

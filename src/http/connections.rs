@@ -1,0 +1,140 @@
+//! How connections are made.
+
+use std::time::Duration;
+
+use reqwest::{Client, redirect, retry};
+use rustls::pki_types::CertificateDer;
+
+use super::cause::innermost;
+use super::guard::Guard;
+use super::trust::{self, ClientCertificate};
+use crate::address::{Host, LocalAddresses};
+use crate::git::{LookupError, Proxy};
+
+/// What we call ourselves.
+const USER_AGENT: &str = concat!("tagboat/", env!("CARGO_PKG_VERSION"));
+
+/// How many redirects are followed where they are followed at all.
+const REDIRECTS: usize = 10;
+
+/// Which proxy is used.
+#[derive(Debug, Clone, Default)]
+pub enum ProxyChoice {
+    /// That of the variables `HTTP_PROXY`, `HTTPS_PROXY` and `NO_PROXY`.
+    #[default]
+    Environment,
+    /// This one.
+    Given(Proxy),
+    /// None.
+    Direct,
+}
+
+/// How connections are made: time limits, proxy, certificates, and where they may lead.
+#[derive(Debug, Clone)]
+pub struct Connections {
+    /// How long it may take until there is a connection.
+    pub connect: Duration,
+    /// How long nothing new of an answer may come.
+    pub between_bytes: Duration,
+    /// How long a request may take as a whole, where that is not for whoever sends it to say.
+    pub whole: Option<Duration>,
+    /// The proxy.
+    pub proxy: ProxyChoice,
+    /// Whether they may lead to this machine and its link.
+    pub local_addresses: LocalAddresses,
+    /// Whether redirects are followed by the client, and not by whoever sends the request.
+    pub follows_redirects: bool,
+    /// Certificates that are trusted beside those of the system.
+    pub authorities: Vec<CertificateDer<'static>>,
+    /// Who we are.
+    pub identity: Option<ClientCertificate>,
+}
+
+/// Why no connection can be made at all.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ConnectionError {
+    /// The proxy's address cannot be used.
+    #[error("the proxy cannot be used: {trouble}")]
+    Proxy {
+        /// Why not.
+        trouble: String,
+    },
+    /// The client cannot be made.
+    #[error("cannot prepare connections: {trouble}")]
+    Client {
+        /// Why not.
+        trouble: String,
+    },
+}
+
+impl Connections {
+    /// Connections by the proxy of the environment, with a limit for connecting and one for pauses.
+    pub fn within(connect: Duration, between_bytes: Duration) -> Self {
+        Self {
+            connect,
+            between_bytes,
+            whole: None,
+            proxy: ProxyChoice::Environment,
+            local_addresses: LocalAddresses::Allowed,
+            follows_redirects: false,
+            authorities: Vec::new(),
+            identity: None,
+        }
+    }
+
+    /// Says where these connections may lead.
+    pub fn guard(&self) -> Guard {
+        Guard::new(self.local_addresses, &self.proxy)
+    }
+
+    /// A client that makes such connections.
+    ///
+    /// # Errors
+    ///
+    /// When the proxy or the certificates cannot be used.
+    pub fn client(self) -> Result<Client, ConnectionError> {
+        // Fails where there is one already, which is as good.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let redirects = if self.follows_redirects {
+            redirect::Policy::limited(REDIRECTS)
+        } else {
+            redirect::Policy::none()
+        };
+        self.proxy.check()?;
+        let mut builder = Client::builder()
+            .user_agent(USER_AGENT)
+            .redirect(redirects)
+            .retry(retry::never())
+            .connect_timeout(self.connect)
+            .read_timeout(self.between_bytes)
+            .pool_max_idle_per_host(8)
+            .pool_idle_timeout(Duration::from_secs(60));
+        if let Some(resolver) = self.guard().resolver() {
+            builder = builder.dns_resolver(resolver);
+        }
+        if let Some(whole) = self.whole {
+            builder = builder.timeout(whole);
+        }
+        builder = match &self.proxy {
+            ProxyChoice::Environment => builder,
+            ProxyChoice::Direct => builder.no_proxy(),
+            ProxyChoice::Given(proxy) => builder.proxy(self.given(proxy)?),
+        };
+        let handshakes = trust::configuration(self.authorities, self.identity)
+            .map_err(|error| ConnectionError::Client { trouble: innermost(&error) })?;
+        builder = builder.tls_backend_preconfigured(handshakes);
+        builder.build().map_err(|error| ConnectionError::Client { trouble: innermost(&error) })
+    }
+
+    fn given(&self, proxy: &Proxy) -> Result<reqwest::Proxy, ConnectionError> {
+        let host = &proxy.server().host;
+        if self.local_addresses == LocalAddresses::Refused && Host::read(host).is_local() {
+            let trouble = LookupError::Local { host: host.clone() }.to_string();
+            return Err(ConnectionError::Proxy { trouble });
+        }
+        let address = proxy.to_setting();
+        let address = String::from_utf8_lossy(address.expose());
+        reqwest::Proxy::all(address.as_ref())
+            .map_err(|error| ConnectionError::Proxy { trouble: innermost(&error.without_url()) })
+    }
+}

@@ -1,0 +1,205 @@
+//! Where objects may not lead: to this machine and its own network link.
+//!
+//! A host that is an address is looked at before each request, for nobody looks that up. A name is looked up once, when
+//! a connection is made, and the connection goes to one of the addresses that were looked at: it cannot lead elsewhere
+//! a moment later.
+
+use std::collections::{BTreeSet, HashMap};
+use std::env;
+use std::error::Error;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use tokio::net::lookup_host;
+use tokio::time::Instant;
+use url::Url;
+
+use super::connections::ProxyChoice;
+use crate::address::{Host, LocalAddresses};
+use crate::git::{LookupError, Server};
+
+/// How long a name may be looked up for.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The same where a proxy looks it up anyway, and may know names that nobody here does.
+const BEHIND_PROXY: Duration = Duration::from_secs(2);
+
+/// For how long a name that was let through to a proxy is not looked up again, and how many are remembered.
+const REMEMBERED: Duration = Duration::from_secs(60);
+const MANY: usize = 1024;
+
+/// The variables that name a proxy.
+pub(super) const VARIABLES: [&str; 6] =
+    ["HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"];
+
+/// Says where a connection may lead.
+#[derive(Debug, Clone)]
+pub struct Guard {
+    local_addresses: LocalAddresses,
+    /// Whether a proxy may look names up in our place.
+    is_behind_proxy: bool,
+    /// The hosts of proxies that whoever started us chose: these may be anywhere.
+    proxies: Arc<BTreeSet<String>>,
+    /// What was let through to a proxy, and when.
+    admitted: Arc<Mutex<HashMap<String, Instant>>>,
+}
+
+impl Guard {
+    /// The guard of connections that go by a proxy.
+    pub fn new(local_addresses: LocalAddresses, proxy: &ProxyChoice) -> Self {
+        let proxies = match proxy {
+            ProxyChoice::Environment => VARIABLES.into_iter().filter_map(proxy_host).collect(),
+            ProxyChoice::Given(_) | ProxyChoice::Direct => BTreeSet::new(),
+        };
+        let is_behind_proxy = matches!(proxy, ProxyChoice::Given(_)) || !proxies.is_empty();
+        Self { local_addresses, is_behind_proxy, proxies: Arc::new(proxies), admitted: Arc::default() }
+    }
+
+    /// Lets a request through, or says why not.
+    ///
+    /// # Errors
+    ///
+    /// When it leads to this machine or its link, and may not.
+    pub async fn admit(&self, url: &Url) -> Result<(), LookupError> {
+        if self.local_addresses == LocalAddresses::Allowed {
+            return Ok(());
+        }
+        let server = server(url);
+        if Host::read(&server.host).is_local() {
+            return Err(LookupError::Local { host: server.host });
+        }
+        if !self.is_behind_proxy {
+            return Ok(());
+        }
+        // The proxy is asked to go there, and may stand where we do.
+        if self.admitted().get(&server.host).is_some_and(|at| at.elapsed() < REMEMBERED) {
+            return Ok(());
+        }
+        match server.look_up(BEHIND_PROXY).await {
+            Err(error) if error.is_refusal() => Err(error),
+            _ => {
+                let mut admitted = self.admitted();
+                if admitted.len() >= MANY {
+                    admitted.clear();
+                }
+                admitted.insert(server.host, Instant::now());
+                Ok(())
+            }
+        }
+    }
+
+    fn admitted(&self) -> MutexGuard<'_, HashMap<String, Instant>> {
+        self.admitted.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What looks names up for connections; none where they may lead anywhere.
+    pub(super) fn resolver(&self) -> Option<Arc<Resolver>> {
+        let is_needed = self.local_addresses == LocalAddresses::Refused;
+        is_needed.then(|| Arc::new(Resolver { exempt: Arc::clone(&self.proxies) }))
+    }
+}
+
+/// The refusal among the causes of an error, if that is what it is about.
+pub fn refusal<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e LookupError> {
+    let mut next = Some(error);
+    while let Some(cause) = next {
+        if let Some(refusal) = cause.downcast_ref::<LookupError>() {
+            return Some(refusal).filter(|refusal| refusal.is_refusal());
+        }
+        next = cause.source();
+    }
+    None
+}
+
+/// Looks up names, and gives no local address away.
+pub(super) struct Resolver {
+    exempt: Arc<BTreeSet<String>>,
+}
+
+impl Resolve for Resolver {
+    fn resolve(&self, name: Name) -> Resolving {
+        let is_exempt = self.exempt.contains(&name.as_str().to_ascii_lowercase());
+        Box::pin(async move {
+            let server = Server { host: name.as_str().to_owned(), port: 0 };
+            if is_exempt {
+                let found: Vec<SocketAddr> = lookup_host((server.host.as_str(), 0)).await?.collect();
+                return Ok(Box::new(found.into_iter()) as Addrs);
+            }
+            let pin = server.look_up(PATIENCE).await?;
+            let addresses = pin.map(|pin| pin.addresses).unwrap_or_default();
+            Ok(Box::new(addresses.into_iter().map(|address| SocketAddr::new(address, 0))) as Addrs)
+        })
+    }
+}
+
+/// The host of the proxy that a variable names, as clients read it: the scheme may be left out.
+fn proxy_host(variable: &str) -> Option<String> {
+    let value = env::var(variable).ok().filter(|value| !value.trim().is_empty())?;
+    host_of(value.trim())
+}
+
+fn host_of(proxy: &str) -> Option<String> {
+    let url = Url::parse(proxy).ok().filter(|url| url.host_str().is_some());
+    let url = url.or_else(|| Url::parse(&format!("http://{proxy}")).ok())?;
+    url.host_str().map(str::to_ascii_lowercase)
+}
+
+fn server(url: &Url) -> Server {
+    Server {
+        host: url.host_str().unwrap_or_default().to_owned(),
+        port: url.port_or_known_default().unwrap_or_default(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn what_is_local_is_let_through_only_where_it_may() {
+        let refused = Guard::new(LocalAddresses::Refused, &ProxyChoice::Direct);
+        let allowed = Guard::new(LocalAddresses::Allowed, &ProxyChoice::Direct);
+        for local in [
+            "http://127.0.0.1:5000/v2/",
+            "https://2130706433/",
+            "https://[::1]/",
+            "https://169.254.169.254/",
+            "http://localhost.:1/",
+            "http://[::ffff:169.254.169.254]/",
+        ] {
+            let url = Url::parse(local).unwrap();
+            let error = refused.admit(&url).await.unwrap_err();
+            assert!(error.is_refusal(), "{local}: {error}");
+            assert!(allowed.admit(&url).await.is_ok(), "{local}");
+        }
+        for other in ["https://10.0.0.1/", "https://registry.example/", "https://[fd00::1]/"] {
+            assert!(refused.admit(&Url::parse(other).unwrap()).await.is_ok(), "{other}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_name_that_leads_to_this_machine_is_not_looked_up() {
+        let resolver = Resolver { exempt: Arc::new(BTreeSet::from(["localhost".to_owned()])) };
+        let mut found = resolver.resolve("localhost".parse().unwrap()).await.unwrap();
+        assert!(found.all(|address| address.ip().is_loopback()));
+        let resolver = Resolver { exempt: Arc::default() };
+        let error = resolver.resolve("localhost".parse().unwrap()).await.err().unwrap();
+        assert!(error.downcast_ref::<LookupError>().unwrap().is_refusal());
+    }
+
+    #[test]
+    fn a_proxy_is_named_with_its_scheme_or_without() {
+        for (proxy, host) in [
+            ("http://user:pass@Proxy.example:3128", Some("proxy.example")),
+            ("proxy:3128", Some("proxy")),
+            ("proxy", Some("proxy")),
+            ("localhost:3128/", Some("localhost")),
+            ("socks5h://[::1]:1080", Some("[::1]")),
+            ("://", None),
+        ] {
+            assert_eq!(host_of(proxy).as_deref(), host, "{proxy}");
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! The proxy by which a request goes: named in errors, for it may be to blame.
+
+use std::env;
+
+use hyper_util::client::proxy::matcher::Matcher;
+use url::Url;
+
+use super::connections::{ConnectionError, ProxyChoice};
+use super::guard::VARIABLES;
+
+/// The schemes that a proxy of the environment may have.
+const SCHEMES: [&str; 6] = ["http", "https", "socks4", "socks4a", "socks5", "socks5h"];
+
+impl ProxyChoice {
+    /// The address of the proxy by which a request to `url` goes, without a login; none where it goes directly.
+    pub fn shown_for(&self, url: &Url) -> Option<String> {
+        match self {
+            Self::Direct => None,
+            Self::Given(proxy) => {
+                let server = proxy.server();
+                Some(format!("{}:{}", server.host, server.port))
+            }
+            Self::Environment => {
+                let found = Matcher::from_env().intercept(&url.as_str().parse().ok()?)?;
+                Some(found.uri().authority()?.to_string())
+            }
+        }
+    }
+
+    /// Finds a variable of the environment that names no proxy: connections would pass over it without a word.
+    pub(super) fn check(&self) -> Result<(), ConnectionError> {
+        if !matches!(self, Self::Environment) {
+            return Ok(());
+        }
+        let is_wrong =
+            |name: &str| env::var_os(name).is_some_and(|value| !is_proxy(&value.to_string_lossy()));
+        match VARIABLES.into_iter().find(|name| is_wrong(name)) {
+            Some(variable) => Err(ConnectionError::Proxy {
+                trouble: format!(
+                    "the variable {variable} of the environment names none: write http://HOST:PORT, or https or socks5 in the \
+                     place of http"
+                ),
+            }),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Whether a value names a proxy, or is empty and so none.
+fn is_proxy(value: &str) -> bool {
+    let (scheme, rest) = value.trim().split_once("://").unwrap_or(("http", value.trim()));
+    let is_named = Url::parse(&format!("http://{rest}")).is_ok_and(|url| url.host_str().is_some());
+    value.trim().is_empty() || (is_named && SCHEMES.contains(&scheme.to_ascii_lowercase().as_str()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_proxy_of_the_environment_has_a_host_and_a_known_scheme() {
+        for good in [
+            "",
+            " ",
+            "proxy:3128",
+            "http://u:p@proxy:3128/",
+            "HTTPS://proxy",
+            "socks5://10.0.0.1:1080",
+            "[::1]:1",
+        ] {
+            assert!(is_proxy(good), "{good}");
+        }
+        for bad in ["ftp://proxy", "://", "http://", "a b", "proxy:port"] {
+            assert!(!is_proxy(bad), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! Events of Kubernetes: made, or counted where the same was said not long ago.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::api::core::v1::{Event as ClusterEvent, EventSource, ObjectReference};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
+use kube::api::{Patch, PatchParams, PostParams};
+use kube::{Api, Client};
+use serde_json::json;
+use sha2::{Digest, Sha256};
+
+use super::announcement::{Announcement, Occurrence};
+use super::{ClusterError, Gate};
+use crate::objects::{Event, EventType};
+
+/// For how long an event that is repeated is counted and not made anew.
+const REPEAT: Duration = Duration::from_secs(600);
+
+/// How many events are remembered.
+const REMEMBERED: usize = 4096;
+
+/// The longest name that leaves room for what tells events of one object apart.
+const LONGEST_NAME: usize = 235;
+
+/// Keeps Kubernetes events, as one of Flux's controllers.
+pub(super) struct Recorder {
+    client: Client,
+    gate: Gate,
+    /// The name of Flux's controller in whose place we speak.
+    controller: &'static str,
+    instance: String,
+    recent: Mutex<BTreeMap<Saying, Recorded>>,
+}
+
+/// What was said of which object.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Saying {
+    uid: Option<String>,
+    type_: &'static str,
+    reason: String,
+    message: String,
+}
+
+/// An event that stands in the cluster.
+#[derive(Clone, Debug)]
+struct Recorded {
+    name: String,
+    count: i32,
+    last: Timestamp,
+}
+
+impl Recorder {
+    /// One that records as `instance` of a controller.
+    pub(super) fn new(client: Client, gate: Gate, controller: &'static str, instance: String) -> Self {
+        Self { client, gate, controller, instance, recent: Mutex::default() }
+    }
+
+    /// Makes the Kubernetes event, or counts it, and says whether it is news.
+    ///
+    /// To say it again changes nothing where it has arrived, but for the count of one that is repeated.
+    ///
+    /// # Errors
+    ///
+    /// When the cluster does not take it.
+    pub(super) async fn record(&self, announcement: &Announcement) -> Result<bool, ClusterError> {
+        let Announcement { object, event, occurrence, time: now, .. } = announcement;
+        let now = *now;
+        let api: Api<ClusterEvent> =
+            Api::namespaced(self.client.clone(), object.namespace.as_deref().unwrap_or("default"));
+        let saying = Saying::of(object, event);
+        if let (Occurrence::Repeated, Some(before)) = (occurrence, self.recent_one(&saying, now)) {
+            let count = before.count.saturating_add(1);
+            let patch = json!({"count": count, "lastTimestamp": Time(whole_seconds(now))});
+            let parameters =
+                PatchParams { field_manager: Some(self.controller.to_owned()), ..Default::default() };
+            match self.gate.answer(api.patch(&before.name, &parameters, &Patch::Merge(&patch))).await {
+                Ok(_) => {
+                    self.remember(saying, Recorded { count, last: now, ..before });
+                    return Ok(true);
+                }
+                // Events do not live for ever.
+                Err(error) if error.is_not_found() => {}
+                Err(error) => return Err(error),
+            }
+        }
+        let name = event_name(object, occurrence, now);
+        let new = ClusterEvent {
+            metadata: ObjectMeta {
+                name: Some(name.clone()),
+                namespace: object.namespace.clone(),
+                annotations: Some(announcement.carried()).filter(|carried| !carried.is_empty()),
+                ..Default::default()
+            },
+            involved_object: object.clone(),
+            type_: Some(saying.type_.to_owned()),
+            reason: Some(event.reason.clone()),
+            message: Some(event.message.clone()),
+            count: Some(1),
+            first_timestamp: Some(Time(whole_seconds(now))),
+            last_timestamp: Some(Time(whole_seconds(now))),
+            source: Some(EventSource { component: Some(self.controller.to_owned()), host: None }),
+            reporting_component: Some(self.controller.to_owned()),
+            reporting_instance: Some(self.instance.clone()),
+            ..Default::default()
+        };
+        let parameters = PostParams { field_manager: Some(self.controller.to_owned()), ..Default::default() };
+        match self.gate.answer(api.create(&parameters, &new)).await {
+            Ok(_) => {
+                self.remember(saying, Recorded { name, count: 1, last: now });
+                Ok(true)
+            }
+            // Who was ended before the status had it has announced it already.
+            Err(error) if error.is_already_there() => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn recent_one(&self, saying: &Saying, now: Timestamp) -> Option<Recorded> {
+        let recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = recent.get(saying)?;
+        let age = SignedDuration::try_from(REPEAT).expect("ten minutes are not too long");
+        (now.duration_since(found.last) < age).then(|| found.clone())
+    }
+
+    fn remember(&self, saying: Saying, recorded: Recorded) {
+        let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
+        if recent.len() >= REMEMBERED {
+            // What is forgotten is made anew, and not counted on.
+            recent.clear();
+        }
+        recent.insert(saying, recorded);
+    }
+}
+
+impl Saying {
+    fn of(object: &ObjectReference, event: &Event) -> Self {
+        let type_ = match event.type_ {
+            EventType::Warning => "Warning",
+            EventType::Normal | EventType::Trace => "Normal",
+        };
+        let (reason, message) = (event.reason.clone(), event.message.clone());
+        Self { uid: object.uid.clone(), type_, reason, message }
+    }
+}
+
+/// A point in time as Kubernetes keeps it.
+fn whole_seconds(time: Timestamp) -> Timestamp {
+    Timestamp::from_second(time.as_second()).expect("the second of a timestamp is one")
+}
+
+/// The name of an event: of one that happens once always the same, so that it cannot be made twice.
+fn event_name(object: &ObjectReference, occurrence: &Occurrence, now: Timestamp) -> String {
+    let mut name = object.name.clone().unwrap_or_default();
+    name.truncate(LONGEST_NAME);
+    let name = name.trim_end_matches(['.', '-']);
+    match occurrence {
+        Occurrence::Once(what) => {
+            let mut hash = Sha256::new();
+            hash.update(object.uid.as_deref().unwrap_or_default());
+            hash.update([0]);
+            hash.update(what);
+            let digits: String = hash.finalize()[..8].iter().map(|byte| format!("{byte:02x}")).collect();
+            format!("{name}.{digits}")
+        }
+        Occurrence::Repeated => format!("{name}.{:x}", now.as_nanosecond()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_happens_once_has_one_name() {
+        let object = |name: &str, uid: &str| ObjectReference {
+            name: Some(name.to_owned()),
+            uid: Some(uid.to_owned()),
+            ..Default::default()
+        };
+        let (early, late) = (Timestamp::from_second(1).unwrap(), Timestamp::from_second(2).unwrap());
+        let once = |what: &str| Occurrence::Once(what.to_owned());
+        let app = object("app", "1");
+        assert_eq!(event_name(&app, &once("a"), early), event_name(&app, &once("a"), late));
+        assert_ne!(event_name(&app, &once("a"), early), event_name(&app, &once("b"), early));
+        assert_ne!(event_name(&app, &once("a"), early), event_name(&object("app", "2"), &once("a"), early));
+        assert_eq!(event_name(&app, &Occurrence::Repeated, early), "app.3b9aca00");
+        let long = object(&"x.".repeat(126), "1");
+        assert!(event_name(&long, &once("a"), early).len() <= 253);
+        assert!(!event_name(&long, &once("a"), early).contains(".."));
+    }
+}

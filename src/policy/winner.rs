@@ -1,0 +1,129 @@
+//! The winner alone, where it can be told without a verdict on every tag.
+
+use super::Policy;
+use super::rule::{Direction, Rule};
+use crate::reference::TagList;
+use tagboat_api::settings::TextOrder;
+
+impl Policy {
+    /// The winner of a [`Selection`](super::Selection), found by a walk from the best tag down.
+    ///
+    /// Many policies choose from one long list, and all but the first of them find it in order. Nothing where the order
+    /// of the list does not say who wins, or where nobody does: a selection then tells more.
+    pub fn winner_at_a_glance<'t>(&self, tags: &'t TagList) -> Option<&'t str> {
+        if !self.settings.minimum_age.duration().is_zero() {
+            return None;
+        }
+        match (&self.filter, &self.rule) {
+            (Some(Err(_)), _) => None,
+            (Some(Ok(filter)), _) if filter.extracts() => None,
+            (_, Rule::SemVer(_)) => {
+                tags.by_version().find(|tag| self.takes_part(tag) && self.rule.judge(tag).is_ok())
+            }
+            (_, Rule::Text(TextOrder::Bytes, Direction::Ascending)) => {
+                tags.iter().find(|tag| self.takes_part(tag))
+            }
+            (_, Rule::Text(TextOrder::Bytes, Direction::Descending)) => {
+                tags.iter().rev().find(|tag| self.takes_part(tag))
+            }
+            (_, Rule::Text(TextOrder::Natural, _) | Rule::Number(_)) => None,
+        }
+    }
+
+    /// Whether neither the annotation nor the filter takes a tag away.
+    fn takes_part(&self, tag: &str) -> bool {
+        !self.settings.exclude.contains(tag)
+            && self
+                .filter
+                .as_ref()
+                .is_none_or(|filter| filter.as_ref().is_ok_and(|filter| filter.value(tag).is_some()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+    use serde_json::{Value, json};
+    use tagboat_api::policy::ImagePolicySpec;
+    use tagboat_api::settings::PolicySettings;
+
+    use super::*;
+    use crate::policy::{Ages, Birth};
+
+    fn policy(rule: &Value, filter: &Value, annotations: &Value) -> Policy {
+        let mut spec = json!({"imageRepositoryRef": {"name": "r"}, "policy": rule});
+        if !filter.is_null() {
+            spec["filterTags"] = filter.clone();
+        }
+        let spec: ImagePolicySpec = serde_json::from_value(spec).unwrap();
+        let settings =
+            PolicySettings::from_annotations(&serde_json::from_value(annotations.clone()).unwrap()).unwrap();
+        Policy::new(&spec, settings).unwrap()
+    }
+
+    /// Every rule, filter and list against the selection, which judges every tag.
+    #[test]
+    fn a_glance_finds_who_wins_the_selection() {
+        let rules = [
+            json!({"semver": {"range": "*"}}),
+            json!({"semver": {"range": "1.x"}}),
+            json!({"semver": {"range": ">=1.0.0-0"}}),
+            json!({"semver": {"range": ">9"}}),
+            json!({"alphabetical": {}}),
+            json!({"alphabetical": {"order": "desc"}}),
+            json!({"numerical": {}}),
+        ];
+        let filters = [
+            Value::Null,
+            json!({"pattern": "^v?1"}),
+            json!({"pattern": "nothing"}),
+            json!({"pattern": "("}),
+            json!({"pattern": "^v?(?P<v>.*)$", "extract": "$v"}),
+        ];
+        let annotations = [
+            json!({}),
+            json!({"tagboat.dev/exclude": "v1.2.0"}),
+            json!({"tagboat.dev/exclude": "[2.0.0, '9', latest]"}),
+            json!({"tagboat.dev/minimum-age": "1h"}),
+        ];
+        let lists = [
+            "",
+            "latest",
+            "1.0.0 v1.0.0 01.0.0 1.0",
+            "v1.2.0 1.2.0 1.2.0+b 1.2.0-rc.1 2.0.0-rc.1 2.0.0 latest main 9 10",
+            "1.10.0 1.9.0 1.9.0-0 0.1.0 v0.2.0 1.2-rc.1 1-alpha.1.2",
+            "3 20 100 -1",
+        ];
+        let mut glances = 0;
+        for (rule, filter) in rules.iter().flat_map(|rule| filters.iter().map(move |filter| (rule, filter))) {
+            for annotation in &annotations {
+                let policy = policy(rule, filter, annotation);
+                for list in lists {
+                    let tags: TagList = list.split_whitespace().collect();
+                    let Some(winner) = policy.winner_at_a_glance(&tags) else { continue };
+                    let birth = |_: &str| Birth::default();
+                    let ages = Ages { now: Timestamp::UNIX_EPOCH, birth: &birth };
+                    let selection = policy.select(&tags, ages).unwrap();
+                    let found = (selection.latest(), selection.matures_in());
+                    assert_eq!((Some(winner), None), found, "{rule} {filter} {annotation} {list}");
+                    glances += 1;
+                }
+            }
+        }
+        assert!(glances > 100, "{glances}");
+    }
+
+    #[test]
+    fn a_glance_misses_no_winner_where_the_order_says_who_wins() {
+        let tags: TagList = ["1.0.0", "1.1.0", "2.0.0-rc.1", "latest"].into_iter().collect();
+        for (rule, winner) in [
+            (json!({"semver": {"range": "*"}}), Some("1.1.0")),
+            (json!({"semver": {"range": ">=1.0.0-0"}}), Some("2.0.0-rc.1")),
+            (json!({"semver": {"range": ">5"}}), None),
+            (json!({"alphabetical": {}}), Some("latest")),
+            (json!({"alphabetical": {"order": "desc"}}), Some("1.0.0")),
+        ] {
+            assert_eq!(policy(&rule, &Value::Null, &json!({})).winner_at_a_glance(&tags), winner, "{rule}");
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! What a person wants of a choice: what, when it changes, lets a lower image count at once.
+//!
+//! Who lets a policy rest, looks more often or waits longer for a registry has not said which image is wanted, so what
+//! bears on no choice is no wish. For a repository that is also the way to it: another login shows the same tags.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use tagboat_api::policy::ImagePolicySpec;
+use tagboat_api::repository::ImageRepositorySpec;
+use tagboat_api::settings::PREFIX;
+use tagboat_api::{GoDuration, ImagePolicy, ImageRepository};
+
+/// Our settings that say when something is looked up, and not what is chosen.
+const ABOUT_POLLING: [&str; 2] = ["poll-interval", "poll-group"];
+
+/// What a policy says of its choice.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PolicyWishes {
+    spec: ImagePolicySpec,
+    settings: BTreeMap<String, String>,
+}
+
+/// What a repository says of the tags that are to be chosen from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct RepositoryWishes {
+    image: String,
+    exclusions: Vec<String>,
+    settings: BTreeMap<String, String>,
+}
+
+impl PolicyWishes {
+    /// All that a policy says, but whether it rests and how often it is looked at.
+    pub fn of(policy: &ImagePolicy) -> Self {
+        let spec = ImagePolicySpec { suspend: false, interval: None::<GoDuration>, ..policy.spec.clone() };
+        Self { spec, settings: settings(policy.metadata.annotations.as_ref()) }
+    }
+}
+
+impl RepositoryWishes {
+    /// Which image a repository is of, and which of its tags are left out.
+    pub fn of(repository: &ImageRepository) -> Self {
+        let ImageRepositorySpec { image, .. } = &repository.spec;
+        Self {
+            image: image.clone(),
+            exclusions: repository.spec.effective_exclusion_list(),
+            settings: settings(repository.metadata.annotations.as_ref()),
+        }
+    }
+}
+
+/// The annotations that are settings of ours and bear on a choice.
+fn settings(annotations: Option<&BTreeMap<String, String>>) -> BTreeMap<String, String> {
+    let own = annotations.into_iter().flatten().filter(|(name, _)| {
+        name.strip_prefix(PREFIX).is_some_and(|setting| !ABOUT_POLLING.contains(&setting))
+    });
+    own.map(|(name, value)| (name.clone(), value.clone())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn changed<T: serde::de::DeserializeOwned>(mut whole: Value, pointer: &str, value: Value) -> T {
+        let (parent, name) = pointer.rsplit_once('/').unwrap();
+        let parent = whole.pointer_mut(parent).unwrap().as_object_mut().unwrap();
+        parent.insert(name.replace("~1", "/"), value);
+        serde_json::from_value(whole).unwrap()
+    }
+
+    #[test]
+    fn what_bears_on_no_choice_of_a_policy_is_no_wish() {
+        let whole = json!({
+            "metadata": {"namespace": "n", "name": "p", "annotations": {}},
+            "spec": {"imageRepositoryRef": {"name": "r"}, "policy": {"semver": {"range": "1.x"}}},
+        });
+        let known = PolicyWishes::of(&serde_json::from_value(whole.clone()).unwrap());
+        for (pointer, value, is_wish) in [
+            ("/spec/suspend", json!(true), false),
+            ("/spec/interval", json!("5m"), false),
+            ("/metadata/annotations/tagboat.dev~1poll-interval", json!("6h"), false),
+            ("/metadata/annotations/tagboat.dev~1poll-group", json!("web"), false),
+            ("/metadata/annotations/example.com~1note", json!("x"), false),
+            ("/metadata/labels", json!({"a": "b"}), false),
+            ("/spec/policy", json!({"semver": {"range": "2.x"}}), true),
+            ("/spec/filterTags", json!({"pattern": "^1"}), true),
+            ("/spec/imageRepositoryRef", json!({"name": "s"}), true),
+            ("/spec/digestReflectionPolicy", json!("Always"), true),
+            ("/metadata/annotations/tagboat.dev~1exclude", json!("[1.1.0]"), true),
+            ("/metadata/annotations/tagboat.dev~1order", json!("natural"), true),
+            ("/metadata/annotations/tagboat.dev~1minimum-age", json!("3d"), true),
+            ("/metadata/annotations/tagboat.dev~1unknown-age", json!("accept"), true),
+        ] {
+            let now = PolicyWishes::of(&changed(whole.clone(), pointer, value));
+            assert_eq!(now != known, is_wish, "{pointer}");
+        }
+    }
+
+    #[test]
+    fn what_bears_on_no_tag_of_a_repository_is_no_wish() {
+        let whole = json!({
+            "metadata": {"namespace": "n", "name": "r", "annotations": {}},
+            "spec": {"image": "r.io/app", "interval": "1m"},
+        });
+        let known = RepositoryWishes::of(&serde_json::from_value(whole.clone()).unwrap());
+        for (pointer, value, is_wish) in [
+            ("/spec/suspend", json!(true), false),
+            ("/spec/interval", json!("5m"), false),
+            ("/spec/timeout", json!("5s"), false),
+            ("/spec/secretRef", json!({"name": "login"}), false),
+            ("/spec/certSecretRef", json!({"name": "authority"}), false),
+            ("/spec/proxySecretRef", json!({"name": "proxy"}), false),
+            ("/spec/serviceAccountName", json!("puller"), false),
+            ("/spec/provider", json!("aws"), false),
+            ("/spec/insecure", json!(true), false),
+            ("/spec/accessFrom", json!({"namespaceSelectors": []}), false),
+            ("/spec/image", json!("r.io/other"), true),
+            ("/spec/exclusionList", json!(["^9"]), true),
+        ] {
+            let now = RepositoryWishes::of(&changed(whole.clone(), pointer, value));
+            assert_eq!(now != known, is_wish, "{pointer}");
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! A policy that follows a tag, as the schedule of looks has it.
+
+use std::collections::BTreeSet;
+
+use tagboat_api::{ImagePolicy, ImageRef, Reason};
+
+use super::choice::is_same_tag;
+use super::digest::{Polled, Staleness};
+use super::request::Request;
+use super::run::Followed;
+use crate::objects::ObjectName;
+use crate::polling::{Group, Known, Subscription, Trouble};
+
+impl Followed {
+    /// What a schedule is told of a policy that follows this as `target`, where `latest` is what the policy reports and
+    /// `members` gives those who belong to a group.
+    pub fn subscription<T>(
+        &self,
+        policy: &ObjectName,
+        target: T,
+        latest: Option<&ImageRef>,
+        members: impl FnOnce(&str) -> BTreeSet<ObjectName>,
+    ) -> Subscription<ObjectName, T> {
+        let image = self.place.address.to_string();
+        let same = latest.filter(|_| is_same_tag(latest, &image, &self.tag));
+        // Each namespace has groups of its own.
+        let group = self
+            .group
+            .as_ref()
+            .map(|name| Group { name: format!("{}/{name}", policy.namespace), members: members(name) });
+        let seed = same.and_then(ImageRef::digest).map(str::to_owned);
+        Subscription { target, interval: self.interval, group, seed, is_fresh: false }
+    }
+
+    /// What a schedule knows of the tag, as a policy is told it.
+    pub fn polled(&self, known: &Known<Staleness>) -> Polled {
+        let staleness = known.trouble.as_ref().map(|trouble| match trouble {
+            Trouble::Failed(staleness) => staleness.clone(),
+            Trouble::GroupIncomplete => Staleness {
+                reason: Reason::GroupIncomplete,
+                message: format!(
+                    "the digest of another policy of the group {} is not known",
+                    self.group.as_deref().unwrap_or_default()
+                ),
+            },
+        });
+        Polled { digest: known.digest.clone(), staleness }
+    }
+}
+
+/// Whether a policy belongs to a group of its namespace.
+pub fn belongs_to(policy: &ImagePolicy, group: &str) -> bool {
+    Request::of(policy).is_ok_and(|request| request.group.as_deref() == Some(group))
+}

@@ -1,0 +1,65 @@
+//! The logins of an ImageRepository: of the secret that it names, and of the pull secrets of its service account.
+
+use std::collections::BTreeMap;
+
+use kube::ResourceExt;
+use tagboat_api::ImageRepository;
+
+use super::access::AccessError;
+use crate::objects::{Objects, ObjectsError};
+use crate::registry::DockerConfig;
+use crate::secret::Secret;
+
+/// Reads the logins. Of two for one and the same server that counts which was there first, and the secret of the object
+/// comes before those of the account.
+///
+/// # Errors
+///
+/// When a secret, or the account, is not there or cannot be used.
+pub(super) async fn logins(
+    objects: &impl Objects,
+    repository: &ImageRepository,
+    notes: &mut Vec<String>,
+) -> Result<DockerConfig, AccessError> {
+    let spec = &repository.spec;
+    let namespace = repository.namespace().unwrap_or_default();
+    let mut logins = DockerConfig::default();
+    if let Some(reference) = &spec.secret_ref {
+        let name = &reference.name;
+        let data = objects.secret(&namespace, name).await.map_err(|error| match error {
+            ObjectsError::NoSecret { .. } => {
+                let advice = objects.advice_for_registry();
+                AccessError::NoSecret(format!("secrets \"{name}\" not found{advice}"))
+            }
+            error => AccessError::Objects(error),
+        })?;
+        logins.add(read(&format!("{namespace}/{name}"), &data, notes)?);
+    }
+    if let Some(account) = spec.service_account_name.as_deref().filter(|name| !name.is_empty()) {
+        for name in objects.pull_secrets(&namespace, account).await? {
+            let data = objects.secret(&namespace, &name).await.map_err(|cause| AccessError::PullSecret {
+                account: format!("{namespace}/{account}"),
+                cause: Box::new(cause.with_advice(objects.advice_for_registry())),
+            })?;
+            logins.add(read(&format!("{namespace}/{name}"), &data, notes)?);
+        }
+    }
+    Ok(logins)
+}
+
+/// The logins of one secret; a word is said where it has none.
+fn read(
+    secret: &str,
+    data: &BTreeMap<String, Secret>,
+    notes: &mut Vec<String>,
+) -> Result<DockerConfig, AccessError> {
+    let logins = DockerConfig::from_secret(data)
+        .map_err(|cause| AccessError::Login { secret: secret.to_owned(), cause })?;
+    if logins.is_none() {
+        notes.push(format!(
+            "secret '{secret}' has no logins for registries, neither in '.dockerconfigjson' nor in '.dockercfg', so \
+             nothing of it is shown to the registry"
+        ));
+    }
+    Ok(logins.unwrap_or_default())
+}

@@ -1,0 +1,119 @@
+//! A request, before it is sent.
+
+use std::sync::Arc;
+
+use reqwest::Method;
+use reqwest::header::{ACCEPT, HeaderMap, HeaderName, HeaderValue, IF_NONE_MATCH};
+use url::Url;
+
+use super::refusal::shown;
+
+/// One request.
+#[derive(Clone)]
+pub(super) struct Call {
+    pub(super) method: Method,
+    pub(super) url: Url,
+    /// Headers that any server may see.
+    pub(super) headers: HeaderMap,
+    /// What only the server of `url` may see.
+    pub(super) authorization: Option<HeaderValue>,
+    /// What is sent, which has secrets in it and goes to no other server.
+    pub(super) body: Option<Body>,
+    /// How much is read of a good answer.
+    pub(super) largest: usize,
+    /// Whether it is repeated where that may help.
+    pub(super) is_repeated: bool,
+    /// Whether a redirect is an answer like any other.
+    pub(super) stays: bool,
+}
+
+/// What is sent with a request.
+#[derive(Clone)]
+pub(super) struct Body {
+    /// The media type.
+    pub(super) kind: &'static str,
+    pub(super) bytes: Arc<[u8]>,
+}
+
+/// The media type of a form.
+pub(super) const FORM: &str = "application/x-www-form-urlencoded";
+
+impl Call {
+    pub(super) fn get(url: Url, largest: usize) -> Self {
+        Self {
+            method: Method::GET,
+            url,
+            headers: HeaderMap::new(),
+            authorization: None,
+            body: None,
+            largest,
+            is_repeated: true,
+            stays: false,
+        }
+    }
+
+    pub(super) fn head(url: Url) -> Self {
+        Self { method: Method::HEAD, ..Self::get(url, 0) }
+    }
+
+    pub(super) fn post(url: Url, form: impl Into<Arc<[u8]>>, largest: usize) -> Self {
+        Self::get(url, largest).sending(Body { kind: FORM, bytes: form.into() })
+    }
+
+    pub(super) fn put(url: Url, largest: usize) -> Self {
+        Self { method: Method::PUT, ..Self::get(url, largest) }
+    }
+
+    /// The same as a POST of something.
+    pub(super) fn sending(self, body: Body) -> Self {
+        Self { method: Method::POST, body: Some(body), ..self }
+    }
+
+    pub(super) fn accepting(self, types: &str) -> Self {
+        self.with(ACCEPT, types)
+    }
+
+    pub(super) fn unless(self, etag: Option<&str>) -> Self {
+        match etag {
+            Some(etag) => self.with(IF_NONE_MATCH, etag),
+            None => self,
+        }
+    }
+
+    /// Adds a header; a value that no header can have is left out.
+    pub(super) fn with(mut self, name: HeaderName, value: &str) -> Self {
+        if let Ok(value) = HeaderValue::from_str(value) {
+            self.headers.insert(name, value);
+        }
+        self
+    }
+
+    pub(super) fn authorized(mut self, authorization: Option<HeaderValue>) -> Self {
+        self.authorization = authorization;
+        self
+    }
+
+    /// Goes nowhere else, whatever the server says: some headers are secrets, too.
+    pub(super) fn staying(mut self) -> Self {
+        self.stays = true;
+        self
+    }
+
+    /// Adds a header with a secret.
+    pub(super) fn with_secret(mut self, name: HeaderName, secret: Option<HeaderValue>) -> Self {
+        if let Some(secret) = secret {
+            self.headers.insert(name, secret);
+        }
+        self
+    }
+
+    pub(super) fn once(mut self) -> Self {
+        self.is_repeated = false;
+        self
+    }
+
+    /// The request for messages.
+    pub(super) fn shown(&self) -> String {
+        format!("{} {}", self.method, shown(&self.url))
+    }
+}

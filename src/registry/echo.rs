@@ -1,0 +1,195 @@
+//! What servers say of the secrets that they were shown: dots.
+
+use std::collections::VecDeque;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use reqwest::header::HeaderValue;
+use url::form_urlencoded;
+use zeroize::Zeroizing;
+
+use super::call::{Call, FORM};
+use super::error::RegistryError;
+use super::login::Credential;
+use crate::git::Scrubber;
+
+/// What the names of a form's fields say that hold secrets.
+const SECRET_FIELDS: [&str; 4] = ["token", "assertion", "secret", "password"];
+
+/// How many headers are remembered: the one that is in use, and those that were replaced lately.
+const REMEMBERED: usize = 4;
+
+/// What was shown of us lately, by one who asks.
+#[derive(Debug, Default)]
+pub(super) struct Shown {
+    credential: Credential,
+    headers: VecDeque<HeaderValue>,
+}
+
+impl Shown {
+    pub(super) fn note_credential(&mut self, credential: &Credential) {
+        self.credential = credential.clone();
+    }
+
+    pub(super) fn note_header(&mut self, header: Option<&HeaderValue>) {
+        let Some(header) = header.filter(|header| !self.headers.contains(header)) else { return };
+        self.headers.truncate(REMEMBERED - 1);
+        self.headers.push_front(header.clone());
+    }
+
+    /// What replaces all of it by dots.
+    pub(super) fn scrubber(&self) -> Scrubber {
+        let mut scrubber = Scrubber::default();
+        learn_credential(&mut scrubber, &self.credential);
+        for header in &self.headers {
+            learn_header(&mut scrubber, header.as_bytes());
+        }
+        scrubber
+    }
+}
+
+impl Call {
+    /// The text with dots for all that this request shows of us.
+    pub(super) fn scrub(&self, text: &str) -> String {
+        let mut scrubber = Scrubber::default();
+        let headers = self.headers.values().chain(&self.authorization).filter(|value| value.is_sensitive());
+        for value in headers {
+            learn_header(&mut scrubber, value.as_bytes());
+        }
+        for body in self.body.iter().filter(|body| body.kind == FORM) {
+            for (name, value) in form_urlencoded::parse(&body.bytes) {
+                let name = name.to_ascii_lowercase();
+                if SECRET_FIELDS.iter().any(|field| name.contains(field)) && !name.ends_with("_type") {
+                    scrubber.learn(value.as_bytes());
+                }
+            }
+        }
+        scrubber.scrub(text)
+    }
+}
+
+/// Learns the value of a header that shows who we are: `Basic` and a pair, a scheme and a token, or a token alone.
+fn learn_header(scrubber: &mut Scrubber, value: &[u8]) {
+    let space = value.iter().position(|&byte| byte == b' ');
+    let shown = space.map_or(value, |space| &value[space + 1..]);
+    if !shown.is_empty() {
+        scrubber.learn(shown);
+    }
+    let pair = Zeroizing::new(STANDARD.decode(shown).unwrap_or_default());
+    if let Some(colon) = pair.iter().position(|&byte| byte == b':').filter(|_| value.starts_with(b"Basic ")) {
+        learn_password(scrubber, &pair[colon + 1..]);
+    }
+}
+
+/// Learns what of a login is secret; a user's name is none.
+fn learn_credential(scrubber: &mut Scrubber, credential: &Credential) {
+    match credential {
+        Credential::Anonymous => {}
+        Credential::Basic { user, password } => {
+            let pair = Zeroizing::new([user.expose(), b":", password.expose()].concat());
+            scrubber.learn(&pair);
+            learn_password(scrubber, password.expose());
+        }
+        Credential::IdentityToken(token) | Credential::RegistryToken(token) => scrubber.learn(token.expose()),
+    }
+}
+
+fn learn_password(scrubber: &mut Scrubber, password: &[u8]) {
+    if !password.is_empty() {
+        scrubber.learn(password);
+    }
+}
+
+impl RegistryError {
+    /// The same with dots for secrets wherever a server may have said them.
+    pub(super) fn scrubbed(mut self, scrubber: &Scrubber) -> Self {
+        let clean = |text: &mut String| *text = scrubber.scrub(text);
+        match &mut self {
+            Self::Refused { request, refusal, .. } => {
+                clean(request);
+                clean(&mut refusal.words);
+                refusal.codes.iter_mut().for_each(clean);
+            }
+            Self::Barred(cause) => **cause = cause.as_ref().clone().scrubbed(scrubber),
+            Self::NeitherScheme { secured, plain } => {
+                **secured = secured.as_ref().clone().scrubbed(scrubber);
+                **plain = plain.as_ref().clone().scrubbed(scrubber);
+            }
+            Self::Unreachable { request, trouble: said, .. }
+            | Self::Malformed { request, flaw: said }
+            | Self::Redirect { request, to: said, .. }
+            | Self::Elsewhere { request, link: said }
+            | Self::Damaged { request, found: said }
+            | Self::Realm { registry: request, realm: said, .. } => {
+                clean(request);
+                clean(said);
+            }
+            Self::LeadsAstray { request, host, words } => {
+                clean(request);
+                clean(host);
+                clean(words);
+            }
+            Self::Silent { request, .. } | Self::TooLarge { request, .. } | Self::Circle { request } => {
+                clean(request);
+            }
+            // In these nothing stands that a server has said.
+            Self::TooSlow { .. }
+            | Self::Resting { .. }
+            | Self::TooManyTags { .. }
+            | Self::Tls(_)
+            | Self::Login(_)
+            | Self::Connection(_)
+            | Self::Forbidden { .. } => {}
+        }
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use reqwest::header::{AUTHORIZATION, HeaderValue};
+    use url::Url;
+
+    use super::*;
+    use crate::registry::token::{basic, bearer};
+    use crate::secret::Secret;
+
+    #[test]
+    fn a_request_knows_what_it_shows() {
+        let url = Url::parse("https://r.example/").unwrap();
+        let call = |authorization| Call::get(url.clone(), 0).authorized(authorization);
+        let shown = call(basic(b"robot", b"hunter2 long"));
+        let pair = STANDARD.encode("robot:hunter2 long");
+        assert_eq!(shown.scrub(&format!("robot, {pair}: hunter2 long")), "robot, ••••: ••••");
+        assert_eq!(call(bearer(&Secret::new("t0ken"))).scrub("Bearer t0ken"), "Bearer ••••");
+        assert_eq!(call(None).scrub("t0ken"), "t0ken");
+        let form = "grant_type=refresh_token&refresh_token=a%2Fb%2Bc&client_assertion=eyJ";
+        let call = Call::post(url.clone(), form.as_bytes(), 0);
+        assert_eq!(call.scrub("refresh_token a/b+c a%2Fb%2Bc eyJ"), "refresh_token •••• •••• ••••");
+        let mut value = HeaderValue::from_static("s3ssion");
+        value.set_sensitive(true);
+        let call =
+            Call::get(url, 0).with_secret(AUTHORIZATION, Some(value)).with(reqwest::header::ACCEPT, "text");
+        assert_eq!(call.scrub("text s3ssion"), "text ••••");
+    }
+
+    #[test]
+    fn a_login_is_no_part_of_an_error() {
+        let mut scrubber = Scrubber::default();
+        let login = Credential::Basic { user: Secret::new("robot"), password: Secret::new("hunter2") };
+        learn_credential(&mut scrubber, &login);
+        let malformed = RegistryError::Malformed {
+            request: "GET https://r/hunter2".to_owned(),
+            flaw: "hunter2".to_owned(),
+        };
+        let error = RegistryError::NeitherScheme {
+            secured: Box::new(RegistryError::Elsewhere {
+                request: "GET x".to_owned(),
+                link: "hunter2".to_owned(),
+            }),
+            plain: Box::new(RegistryError::Barred(Box::new(malformed))),
+        };
+        let words = error.scrubbed(&scrubber).to_string();
+        assert!(!words.contains("hunter2") && words.matches("••••").count() == 3, "{words}");
+    }
+}

@@ -1,0 +1,148 @@
+//! AWS: keys sign a request for a token of the registries of a region.
+//!
+//! [`registry`] reads a registry's name, [`keys`] finds our keys, [`signature`] signs with them.
+
+mod keys;
+mod registry;
+mod signature;
+
+use base64::Engine;
+use jiff::Timestamp;
+use reqwest::header::{AUTHORIZATION, HeaderName};
+use serde::Deserialize;
+use url::Url;
+use zeroize::Zeroizing;
+
+use super::cloud::Visit;
+use super::kept::{KeepOptions, Kept, Lasting};
+use super::network::{LARGEST, Matter, secret_header};
+use super::{Credential, LoginError};
+use crate::registry::call::{Body, Call};
+use crate::secret::Secret;
+use keys::Keys;
+use registry::{EcrRegistries, EcrRegistry};
+use signature::Signable;
+
+const CLOUD: &str = "AWS";
+
+/// The media type of what its services speak.
+const JSON: &str = "application/x-amz-json-1.1";
+
+const TOKEN: Matter = Matter { cloud: CLOUD, what: "a token of the registry (GetAuthorizationToken)" };
+
+/// Logins at AWS's registries.
+#[derive(Debug)]
+pub(super) struct Aws {
+    registries: EcrRegistries,
+    keys: Kept<Keys>,
+    credentials: Kept<Credential>,
+}
+
+/// A private registry's answer has a list with one entry, the public one's the entry alone.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Data {
+    List(Vec<Authorization>),
+    One(Authorization),
+}
+
+#[derive(Deserialize)]
+struct Answer {
+    #[serde(rename = "authorizationData")]
+    data: Data,
+}
+
+#[derive(Deserialize)]
+struct Authorization {
+    #[serde(rename = "authorizationToken")]
+    token: Secret,
+    #[serde(rename = "expiresAt", default)]
+    ends: Option<f64>,
+}
+
+impl Aws {
+    pub(super) fn new(kept: KeepOptions) -> Self {
+        Self { registries: EcrRegistries::new(), keys: Kept::new(kept), credentials: Kept::new(kept) }
+    }
+
+    pub(super) async fn credential(&self, host: &str, visit: Visit<'_>) -> Result<Credential, LoginError> {
+        let registry = self.registries.read(host)?;
+        // A token is good for all registries of a region.
+        let key = visit.key(["registry", registry.service(), &registry.region, &registry.domain]);
+        let fetch = async {
+            let key = visit.key(["keys", &registry.region, &registry.domain]);
+            let keys = self.keys.get(key, visit.now, keys::find(&registry, visit)).await?.value;
+            credential(&registry, &keys, visit).await
+        };
+        Ok(self.credentials.get(key, visit.now, fetch).await?.value)
+    }
+}
+
+/// Asks for a token and reads user and password out of it.
+async fn credential(
+    registry: &EcrRegistry,
+    keys: &Keys,
+    visit: Visit<'_>,
+) -> Result<Lasting<Credential>, LoginError> {
+    let is_fips = visit.clouds.options.environment.is_true("AWS_USE_FIPS_ENDPOINT");
+    let url = endpoint(registry.api(is_fips), visit)?;
+    let signable = Signable {
+        service: registry.service(),
+        region: &registry.region,
+        kind: JSON,
+        target: registry.target(),
+        url: &url,
+        body: b"{}",
+    };
+    let signed = signable.sign(keys, visit.now);
+    let mut call = Call::get(url.clone(), LARGEST)
+        .sending(Body { kind: JSON, bytes: signable.body.into() })
+        .with(HeaderName::from_static("x-amz-target"), signable.target)
+        .with(HeaderName::from_static("x-amz-date"), &signed.date)
+        .with(AUTHORIZATION, &signed.authorization);
+    if let Some(session) = &keys.session {
+        call = call.with_secret(HeaderName::from_static("x-amz-security-token"), secret_header(session));
+    }
+    let answer = visit.clouds.network.service(TOKEN, visit.proxy, call).await?;
+    let authorization = match TOKEN.json::<Answer>(&answer)?.data {
+        Data::One(authorization) => Some(authorization),
+        Data::List(list) => list.into_iter().next(),
+    };
+    let authorization = authorization.ok_or_else(|| TOKEN.malformed("has none"))?;
+    let clear = base64::engine::general_purpose::STANDARD.decode(authorization.token.expose());
+    let clear = Zeroizing::new(clear.map_err(|_| TOKEN.malformed("has one that is not base64"))?);
+    let colon = clear.iter().position(|byte| *byte == b':');
+    let colon = colon.ok_or_else(|| TOKEN.malformed("has one that is not of the form USER:PASSWORD"))?;
+    let (user, password) = (Secret::new(&clear[..colon]), Secret::new(&clear[colon + 1..]));
+    Ok(Lasting {
+        value: Credential::Basic { user, password },
+        ends: authorization.ends.and_then(whole_seconds),
+    })
+}
+
+/// The end point of a service, unless another one stands in its place.
+fn endpoint(host: String, visit: Visit<'_>) -> Result<Url, LoginError> {
+    if let Some(endpoint) = &visit.clouds.options.endpoints.aws {
+        return Ok(endpoint.clone());
+    }
+    let url = Url::parse(&format!("https://{host}/"));
+    url.map_err(|_| LoginError::Registry { cloud: CLOUD, host, must: "name a region".to_owned() })
+}
+
+/// A time in seconds, of which the fraction does not matter.
+fn whole_seconds(seconds: f64) -> Option<Timestamp> {
+    let whole = format!("{:.0}", seconds.floor()).parse().ok()?;
+    Timestamp::from_second(whole).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_may_have_a_fraction() {
+        assert_eq!(whole_seconds(1_700_000_000.968).unwrap().as_second(), 1_700_000_000);
+        assert_eq!(whole_seconds(f64::NAN), None);
+        assert_eq!(whole_seconds(1e300), None);
+    }
+}

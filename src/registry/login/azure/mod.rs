@@ -1,0 +1,195 @@
+//! Azure: who we are becomes a token of Azure, and that a token of the registry, which is the password.
+
+mod identity;
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use jiff::Timestamp;
+use serde::Deserialize;
+use url::Url;
+use zeroize::Zeroizing;
+
+use super::cloud::Visit;
+use super::kept::{KeepOptions, Kept, Lasting};
+use super::network::{LARGEST, Matter, form};
+use super::pattern::HostPattern;
+use super::{Credential, LoginError};
+use crate::registry::call::Call;
+use crate::secret::Secret;
+
+const CLOUD: &str = "Azure";
+
+/// The names of Azure's registries.
+const HOSTS: &str = r"^.+\.(azurecr\.io|azurecr\.cn|azurecr\.de|azurecr\.us)$";
+
+/// The variable that names a file about a cloud of one's own.
+const OWN_CLOUD: &str = "AZURE_ENVIRONMENT_FILEPATH";
+
+/// For whom a token is that becomes one of a registry.
+const AUDIENCE: &str = "https://containerregistry.azure.net";
+
+/// The user whose password is a token of the registry.
+const USER: &str = "00000000-0000-0000-0000-000000000000";
+
+const EXCHANGE: Matter = Matter { cloud: CLOUD, what: "a token of the registry" };
+
+/// Logins at Azure's registries.
+#[derive(Debug)]
+pub(super) struct Azure {
+    hosts: HostPattern,
+    /// Tokens of Azure.
+    tokens: Kept<Secret>,
+    /// Tokens of registries.
+    credentials: Kept<Credential>,
+}
+
+/// One of Azure's clouds, as far as logins go.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Part {
+    /// Where somebody logs in, if no variable says otherwise.
+    authority: String,
+    /// For whom the token is.
+    audience: String,
+}
+
+/// What a file says of a cloud of one's own.
+#[derive(Deserialize)]
+struct OwnCloud {
+    #[serde(rename = "containerRegistryDNSSuffix", default)]
+    suffix: Option<String>,
+    #[serde(rename = "resourceManagerEndpoint", default)]
+    resource_manager: Option<String>,
+    #[serde(rename = "activeDirectoryEndpoint", default)]
+    active_directory: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Exchanged {
+    refresh_token: Secret,
+}
+
+#[derive(Deserialize)]
+struct Claims {
+    exp: i64,
+}
+
+impl Azure {
+    pub(super) fn new(kept: KeepOptions) -> Self {
+        Self { hosts: HostPattern::new(CLOUD, HOSTS), tokens: Kept::new(kept), credentials: Kept::new(kept) }
+    }
+
+    pub(super) async fn credential(&self, host: &str, visit: Visit<'_>) -> Result<Credential, LoginError> {
+        let part = self.part(host, visit).await?;
+        let fetch = async {
+            let key = visit.key(["token", &part.authority, &part.audience]);
+            let token = self.tokens.get(key, visit.now, identity::token(&part, visit)).await?.value;
+            exchange(host, &token, visit).await
+        };
+        Ok(self.credentials.get(visit.key(["registry", host]), visit.now, fetch).await?.value)
+    }
+
+    /// The cloud that a registry is of.
+    async fn part(&self, host: &str, visit: Visit<'_>) -> Result<Part, LoginError> {
+        let Some(own) = own_cloud(visit).await? else {
+            self.hosts.read(host)?;
+            return Ok(Part::of(host));
+        };
+        let suffix = own.suffix.unwrap_or_default();
+        if !self.hosts.fits(host) && (suffix.is_empty() || !host.ends_with(&suffix)) {
+            return Err(LoginError::Registry {
+                cloud: CLOUD,
+                host: host.to_owned(),
+                must: format!("end with {suffix}"),
+            });
+        }
+        let part = Part::of(host);
+        Ok(Part {
+            authority: own.active_directory.unwrap_or(part.authority),
+            audience: own.resource_manager.unwrap_or(part.audience).trim_end_matches('/').to_owned(),
+        })
+    }
+}
+
+impl Part {
+    /// The public cloud, that of China, or that of the government of the United States.
+    fn of(host: &str) -> Self {
+        let authority = if host.ends_with(".azurecr.cn") {
+            "https://login.chinacloudapi.cn/"
+        } else if host.ends_with(".azurecr.us") {
+            "https://login.microsoftonline.us/"
+        } else {
+            "https://login.microsoftonline.com/"
+        };
+        Self { authority: authority.to_owned(), audience: AUDIENCE.to_owned() }
+    }
+}
+
+async fn own_cloud(visit: Visit<'_>) -> Result<Option<OwnCloud>, LoginError> {
+    let Some(file) = visit.clouds.options.environment.file(CLOUD, OWN_CLOUD).await? else { return Ok(None) };
+    serde_json::from_slice(file.expose()).map(Some).map_err(|_| LoginError::Variable {
+        cloud: CLOUD,
+        variable: OWN_CLOUD,
+        flaw: "names a file that is no JSON about a cloud".to_owned(),
+    })
+}
+
+/// Exchanges a token of Azure for one of a registry.
+async fn exchange(host: &str, token: &Secret, visit: Visit<'_>) -> Result<Lasting<Credential>, LoginError> {
+    let base = match &visit.clouds.options.endpoints.azure_registry {
+        Some(endpoint) => Ok(endpoint.clone()),
+        None => Url::parse(&format!("https://{host}/")),
+    };
+    let url = base.and_then(|base| base.join("oauth2/exchange"));
+    let url = url.map_err(|_| EXCHANGE.malformed("has no address: the registry's name is none"))?;
+    let token = Zeroizing::new(String::from_utf8_lossy(token.expose()).into_owned());
+    let form = form([("grant_type", "access_token"), ("service", host), ("access_token", &token)]);
+    let call = Call::post(url, form, LARGEST);
+    let answer = visit.clouds.network.service(EXCHANGE, visit.proxy, call).await?;
+    let password = EXCHANGE.json::<Exchanged>(&answer)?.refresh_token;
+    if password.expose().is_empty() {
+        return Err(EXCHANGE.malformed("has an empty one"));
+    }
+    let ends = end(&password);
+    Ok(Lasting { value: Credential::Basic { user: Secret::new(USER), password }, ends })
+}
+
+/// When a token ends, which it says itself. One that does not is used once.
+fn end(token: &Secret) -> Option<Timestamp> {
+    let claims = token.expose().split(|byte| *byte == b'.').nth(1)?;
+    let claims = URL_SAFE_NO_PAD.decode(claims.trim_ascii_end()).ok()?;
+    let claims: Claims = serde_json::from_slice(&claims).ok()?;
+    Timestamp::from_second(claims.exp).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_registry_of_azure_is_known_by_its_name() {
+        let hosts = HostPattern::new(CLOUD, HOSTS);
+        for (host, authority) in [
+            ("foo.azurecr.io", "https://login.microsoftonline.com/"),
+            ("foo.azurecr.cn", "https://login.chinacloudapi.cn/"),
+            ("foo.azurecr.de", "https://login.microsoftonline.com/"),
+            ("foo.azurecr.us", "https://login.microsoftonline.us/"),
+        ] {
+            assert!(hosts.fits(host), "{host}");
+            assert_eq!(Part::of(host).authority, authority);
+        }
+        for host in ["foo.azurecr.com", ".azurecr.io", "012345678901.dkr.ecr.us-east-1.amazonaws.com"] {
+            let error = hosts.read(host).unwrap_err().to_string();
+            let begin = format!("invalid Azure registry: '{host}'. must match ^.+\\.(azurecr\\.io|");
+            assert!(error.starts_with(&begin), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_token_says_when_it_ends() {
+        let token = |claims: &str| Secret::new(format!("e30.{}.x", URL_SAFE_NO_PAD.encode(claims)));
+        assert_eq!(end(&token(r#"{"exp": 1700000000, "iss": "x"}"#)).unwrap().as_second(), 1_700_000_000);
+        for other in [token("{}"), token("[]"), Secret::new("opaque"), Secret::new("a.%.c")] {
+            assert_eq!(end(&other), None);
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! What the environment of the process says of who we are at a cloud.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use super::error::LoginError;
+use crate::secret::Secret;
+
+/// The variables that are read; no others are kept.
+const NAMES: [&str; 19] = [
+    "AWS_ACCESS_KEY_ID",
+    "AWS_SECRET_ACCESS_KEY",
+    "AWS_SESSION_TOKEN",
+    "AWS_ROLE_ARN",
+    "AWS_ROLE_SESSION_NAME",
+    "AWS_WEB_IDENTITY_TOKEN_FILE",
+    "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
+    "AWS_CONTAINER_CREDENTIALS_FULL_URI",
+    "AWS_CONTAINER_AUTHORIZATION_TOKEN",
+    "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE",
+    "AWS_EC2_METADATA_DISABLED",
+    "AWS_USE_FIPS_ENDPOINT",
+    "AZURE_AUTHORITY_HOST",
+    "AZURE_CLIENT_ID",
+    "AZURE_CLIENT_SECRET",
+    "AZURE_ENVIRONMENT_FILEPATH",
+    "AZURE_FEDERATED_TOKEN_FILE",
+    "AZURE_TENANT_ID",
+    "GCE_METADATA_HOST",
+];
+
+/// The variables by which clouds tell a process who it is. None is set at first.
+#[derive(Debug, Clone, Default)]
+pub struct CloudEnvironment(BTreeMap<&'static str, Secret>);
+
+impl CloudEnvironment {
+    /// Those of this process.
+    pub fn of_this_process() -> Self {
+        Self::of(|name| std::env::var(name).ok())
+    }
+
+    /// Those that somebody gives.
+    pub fn of(variable: impl Fn(&str) -> Option<String>) -> Self {
+        let set = NAMES.into_iter().filter_map(|name| Some((name, variable(name)?)));
+        Self(
+            set.filter(|(_, value)| !value.is_empty())
+                .map(|(name, value)| (name, Secret::new(value)))
+                .collect(),
+        )
+    }
+
+    /// A variable that is set to something.
+    pub(super) fn secret(&self, name: &'static str) -> Option<&Secret> {
+        self.0.get(name)
+    }
+
+    /// A variable that is no secret.
+    pub(super) fn text(&self, name: &'static str) -> Option<String> {
+        self.secret(name).map(|value| String::from_utf8_lossy(value.expose()).into_owned())
+    }
+
+    pub(super) fn is_true(&self, name: &'static str) -> bool {
+        self.text(name).is_some_and(|value| value.eq_ignore_ascii_case("true"))
+    }
+
+    /// What stands in the file that a variable names, without white space at its end. It is read each time, for such
+    /// files are renewed.
+    pub(super) async fn file(
+        &self,
+        cloud: &'static str,
+        variable: &'static str,
+    ) -> Result<Option<Secret>, LoginError> {
+        let Some(path) = self.text(variable).map(PathBuf::from) else { return Ok(None) };
+        let flawed = |flaw: String| LoginError::Variable { cloud, variable, flaw };
+        let shown = path.display().to_string();
+        let read = tokio::task::spawn_blocking(move || std::fs::read(path)).await;
+        let bytes = read
+            .map_err(|error| flawed(format!("names {shown}, which cannot be read: {error}")))?
+            .map_err(|error| flawed(format!("names {shown}, which cannot be read: {error}")))?;
+        let text = bytes.trim_ascii();
+        if text.is_empty() {
+            return Err(flawed(format!("names {shown}, which is empty")));
+        }
+        Ok(Some(Secret::new(text)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_variable_is_set_or_not_and_a_file_is_read_each_time() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("token");
+        let path = file.display().to_string();
+        let environment = CloudEnvironment::of(|name| match name {
+            "AWS_WEB_IDENTITY_TOKEN_FILE" => Some(path.clone()),
+            "AWS_ROLE_ARN" => Some(String::new()),
+            "AWS_EC2_METADATA_DISABLED" => Some("True".to_owned()),
+            "AWS_SECRET_ACCESS_KEY" => Some("hunter2".to_owned()),
+            _ => None,
+        });
+        assert_eq!(environment.text("AWS_ROLE_ARN"), None);
+        assert!(environment.is_true("AWS_EC2_METADATA_DISABLED"));
+        assert!(!format!("{environment:?}").contains("hunter2"));
+        let read = || environment.file("AWS", "AWS_WEB_IDENTITY_TOKEN_FILE");
+        let error = read().await.unwrap_err().to_string();
+        assert!(
+            error.contains("the variable AWS_WEB_IDENTITY_TOKEN_FILE of the environment names"),
+            "{error}"
+        );
+        for token in ["one\n", "two"] {
+            std::fs::write(&file, token).unwrap();
+            assert_eq!(read().await.unwrap().unwrap().expose(), token.trim_end().as_bytes());
+        }
+        std::fs::write(&file, " \n").unwrap();
+        assert!(read().await.unwrap_err().to_string().ends_with("which is empty"));
+        assert!(environment.file("Azure", "AZURE_FEDERATED_TOKEN_FILE").await.unwrap().is_none());
+    }
+}

@@ -1,0 +1,104 @@
+//! Why a cloud gave no login.
+
+use std::time::Duration;
+
+use crate::registry::error::RegistryError;
+
+/// A failure on the way to a login. No message has a secret in it.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum LoginError {
+    /// The registry is none of that cloud, in Flux's words.
+    #[error("invalid {cloud} registry: '{host}'. must {must}")]
+    Registry {
+        /// The cloud.
+        cloud: &'static str,
+        /// The registry.
+        host: String,
+        /// What its name would have to be.
+        must: String,
+    },
+    /// We are nobody at that cloud, as far as we know.
+    #[error(
+        "cannot log in at {cloud}: {missing}, and the metadata server of the machine, asked last, does not answer"
+    )]
+    Nobody {
+        /// The cloud.
+        cloud: &'static str,
+        /// What there is not.
+        missing: &'static str,
+        /// What the metadata server does.
+        #[source]
+        cause: Box<RegistryError>,
+    },
+    /// A variable of the environment, or the file that it names, cannot be used.
+    #[error("cannot log in at {cloud}: the variable {variable} of the environment {flaw}")]
+    Variable {
+        /// The cloud.
+        cloud: &'static str,
+        /// The variable.
+        variable: &'static str,
+        /// What is wrong with it.
+        flaw: String,
+    },
+    /// The cloud says no.
+    #[error("cannot log in at {cloud}: {what} is refused with status {status}: {words}")]
+    Refused {
+        /// The cloud.
+        cloud: &'static str,
+        /// What was asked for.
+        what: &'static str,
+        /// The status.
+        status: u16,
+        /// What the cloud says.
+        words: String,
+    },
+    /// The cloud does not answer.
+    #[error("cannot log in at {cloud}: {what} cannot be had")]
+    Unreachable {
+        /// The cloud.
+        cloud: &'static str,
+        /// What was asked for.
+        what: &'static str,
+        /// Why not.
+        #[source]
+        cause: Box<RegistryError>,
+    },
+    /// The cloud answers something else.
+    #[error("cannot log in at {cloud}: the answer that should hold {what} {flaw}")]
+    Malformed {
+        /// The cloud.
+        cloud: &'static str,
+        /// What was asked for.
+        what: &'static str,
+        /// What is wrong with it.
+        flaw: &'static str,
+    },
+    /// The login would have to be shown to everybody on the way.
+    #[error(
+        "the registry {host} is spoken to without TLS, and a cloud's login is shown to nobody there: remove \
+         spec.insecure, or give the registry a certificate"
+    )]
+    Open {
+        /// The registry.
+        host: String,
+    },
+    /// Objects may not act as we do.
+    #[error(
+        "cannot log in at {cloud} as the controller: --default-service-account asks that objects act as a service account \
+         of their own namespace, which is not there yet; use spec.secretRef, or leave the flag out"
+    )]
+    LockedDown {
+        /// The cloud.
+        cloud: &'static str,
+    },
+}
+
+impl LoginError {
+    /// How long the cloud wants to be left alone, where it has said so.
+    pub fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::Nobody { cause, .. } | Self::Unreachable { cause, .. } => cause.retry_after(),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! What is kept of logins, until shortly before it ends.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::error::LoginError;
+use super::fingerprint::Fingerprint;
+
+/// How long before its end something is used no more; less where it holds for a short time only.
+const MARGIN: SignedDuration = SignedDuration::from_secs(300);
+
+/// How long nobody asks again after a failure, so that a thousand objects do not ask one after the other.
+const PAUSE: SignedDuration = SignedDuration::from_secs(5);
+
+/// How much is kept, and how long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KeepOptions {
+    /// How many logins are kept; `0` keeps none.
+    pub most: usize,
+    /// How long one is kept that would hold longer.
+    pub longest: Duration,
+}
+
+impl Default for KeepOptions {
+    /// As in Flux.
+    fn default() -> Self {
+        Self { most: 100, longest: Duration::from_secs(60 * 60) }
+    }
+}
+
+/// Something that holds until a time, if that is known.
+#[derive(Debug, Clone)]
+pub(super) struct Lasting<T> {
+    pub(super) value: T,
+    pub(super) ends: Option<Timestamp>,
+}
+
+/// Values by whom they are for.
+#[derive(Debug)]
+pub(super) struct Kept<T> {
+    options: KeepOptions,
+    places: Mutex<HashMap<Fingerprint, Arc<Place<T>>>>,
+}
+
+/// While one asks, the others wait.
+type Place<T> = tokio::sync::Mutex<Option<Known<T>>>;
+
+#[derive(Debug)]
+struct Known<T> {
+    outcome: Result<Lasting<T>, LoginError>,
+    /// Until when it is given to others.
+    until: Timestamp,
+}
+
+impl<T: Clone> Kept<T> {
+    pub(super) fn new(options: KeepOptions) -> Self {
+        Self { options, places: Mutex::default() }
+    }
+
+    /// What is kept under a key, or else what is fetched now.
+    pub(super) async fn get(
+        &self,
+        key: Fingerprint,
+        now: Timestamp,
+        fetch: impl Future<Output = Result<Lasting<T>, LoginError>>,
+    ) -> Result<Lasting<T>, LoginError> {
+        if self.options.most == 0 {
+            return fetch.await;
+        }
+        let place = self.place(key, now);
+        let mut known = place.lock().await;
+        if let Some(known) = known.as_ref().filter(|known| now < known.until) {
+            return known.outcome.clone();
+        }
+        let outcome = fetch.await;
+        let until = match &outcome {
+            Ok(lasting) => self.until(lasting.ends, now),
+            Err(_) => now + PAUSE,
+        };
+        *known = Some(Known { outcome: outcome.clone(), until });
+        outcome
+    }
+
+    /// Until when something is used that ends at a time.
+    fn until(&self, ends: Option<Timestamp>, now: Timestamp) -> Timestamp {
+        let longest = SignedDuration::try_from(self.options.longest).unwrap_or(SignedDuration::MAX);
+        let longest = now.checked_add(longest).unwrap_or(Timestamp::MAX);
+        let Some(ends) = ends else { return now };
+        let life = ends.duration_since(now);
+        (ends - MARGIN.min(life / 5).max(SignedDuration::ZERO)).min(longest)
+    }
+
+    fn place(&self, key: Fingerprint, now: Timestamp) -> Arc<Place<T>> {
+        let mut places = self.lock();
+        if places.len() >= self.options.most && !places.contains_key(&key) {
+            let is_over = |place: &Arc<Place<T>>| {
+                let known = place.try_lock();
+                known.is_ok_and(|known| known.as_ref().is_none_or(|known| known.until <= now))
+            };
+            places.retain(|_, place| Arc::strong_count(place) > 1 || !is_over(place));
+            let unused = places.iter().find(|(_, place)| Arc::strong_count(place) == 1);
+            let unused = unused.map(|(key, _)| *key).filter(|_| places.len() >= self.options.most);
+            unused.and_then(|key| places.remove(&key));
+        }
+        Arc::clone(places.entry(key).or_default())
+    }
+
+    /// What a panic left behind is whole: each change is a single step.
+    fn lock(&self) -> MutexGuard<'_, HashMap<Fingerprint, Arc<Place<T>>>> {
+        self.places.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    use super::*;
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(1_700_000_000 + second).unwrap()
+    }
+
+    /// Asks at a time for what then holds for some seconds, and counts how often it was fetched.
+    struct Source(Kept<u32>, AtomicU32);
+
+    impl Source {
+        fn new(most: usize, longest: u64) -> Self {
+            let options = KeepOptions { most, longest: Duration::from_secs(longest) };
+            Self(Kept::new(options), AtomicU32::new(0))
+        }
+
+        async fn ask(&self, key: &str, second: i64, life: i64) -> u32 {
+            let fetch = async {
+                let value = self.1.fetch_add(1, Ordering::SeqCst) + 1;
+                Ok(Lasting { value, ends: Some(at(second + life)) })
+            };
+            self.0.get(Fingerprint::of([key.as_bytes()]), at(second), fetch).await.unwrap().value
+        }
+    }
+
+    #[tokio::test]
+    async fn a_login_is_used_until_shortly_before_its_end() {
+        for (life, longest, last) in
+            [(3600, 36000, 3299), (100, 3600, 79), (43200, 3600, 3599), (-10, 3600, -1)]
+        {
+            let source = Source::new(10, longest);
+            assert_eq!(source.ask("a", 0, life).await, 1);
+            if last >= 0 {
+                assert_eq!(source.ask("a", last, life).await, 1, "{life}");
+            }
+            assert_eq!(source.ask("a", last + 1, life).await, 2, "{life}");
+        }
+    }
+
+    #[tokio::test]
+    async fn each_key_has_its_own_and_not_too_many_are_kept() {
+        let source = Source::new(2, 3600);
+        assert_eq!((source.ask("a", 0, 3600).await, source.ask("b", 0, 3600).await), (1, 2));
+        assert_eq!((source.ask("a", 1, 3600).await, source.ask("b", 1, 3600).await), (1, 2));
+        assert_eq!(source.ask("c", 2, 3600).await, 3);
+        assert_eq!(source.0.lock().len(), 2);
+        let none = Source::new(0, 3600);
+        assert_eq!((none.ask("a", 0, 3600).await, none.ask("a", 0, 3600).await), (1, 2));
+    }
+
+    #[tokio::test]
+    async fn a_failure_is_not_asked_for_again_at_once() {
+        let kept: Kept<u32> = Kept::new(KeepOptions::default());
+        let key = Fingerprint::of([&b"a"[..]]);
+        let failing = || async {
+            let flaw = "says nothing";
+            Err(LoginError::Malformed { cloud: "AWS", what: "a token", flaw })
+        };
+        assert!(kept.get(key, at(0), failing()).await.is_err());
+        let good = || async { Ok(Lasting { value: 1, ends: Some(at(100)) }) };
+        assert!(kept.get(key, at(4), good()).await.is_err());
+        assert_eq!(kept.get(key, at(5), good()).await.unwrap().value, 1);
+    }
+}

@@ -1,0 +1,207 @@
+//! Asking clouds: their services by the way that an object goes, their metadata servers directly.
+//!
+//! The certificates of objects count for none of it: with an authority and a proxy of their own they could listen.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use reqwest::header::HeaderValue;
+use serde_json::Value;
+use url::form_urlencoded::Serializer;
+
+use super::error::LoginError;
+use super::fingerprint::Fingerprint;
+use crate::address::LocalAddresses;
+use crate::http::ProxyChoice;
+use crate::registry::answer::Answer;
+use crate::registry::budget::Budgets;
+use crate::registry::call::Call;
+use crate::registry::client::Client;
+use crate::registry::deadline::Deadline;
+use crate::registry::error::RegistryError;
+use crate::registry::refusal::cleaned;
+use crate::registry::registries::RegistryOptions;
+use crate::registry::way::{Limits, Way};
+use crate::secret::Secret;
+
+/// How long one request may take, as in Flux.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How long a metadata server, which is next door or not at all, may take to take a connection.
+const NEXT_DOOR: Duration = Duration::from_secs(1);
+
+/// How much is read of an answer.
+pub(super) const LARGEST: usize = 1024 * 1024;
+
+/// How much is shown of what a cloud says.
+const SHOWN: usize = 300;
+
+/// Connections to clouds.
+#[derive(Debug)]
+pub(super) struct Network {
+    options: RegistryOptions,
+    budgets: Arc<Budgets>,
+    clients: Mutex<HashMap<Fingerprint, Arc<Client>>>,
+}
+
+/// What is asked for, at which cloud.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Matter {
+    pub(super) cloud: &'static str,
+    pub(super) what: &'static str,
+}
+
+impl Network {
+    pub(super) fn new(options: RegistryOptions, budgets: Arc<Budgets>) -> Self {
+        Self { options, budgets, clients: Mutex::default() }
+    }
+
+    /// Asks a service of a cloud, and takes nothing but success.
+    pub(super) async fn service(
+        &self,
+        matter: Matter,
+        proxy: &ProxyChoice,
+        call: Call,
+    ) -> Result<Answer, LoginError> {
+        let way = Way { proxy: proxy.clone(), ..Way::default() };
+        let answer = self.send(&way, &self.options, call).await;
+        matter.success(answer.map_err(|cause| matter.unreachable(cause))?)
+    }
+
+    /// Asks a metadata server. It is one of ours, so it may be on the machine's own link; no object names it, and no
+    /// proxy stands before it.
+    pub(super) async fn metadata(&self, call: Call) -> Result<Answer, RegistryError> {
+        let way = Way { proxy: ProxyChoice::Direct, ..Way::default() };
+        let options = RegistryOptions {
+            local_addresses: LocalAddresses::Allowed,
+            limits: Limits { connect: NEXT_DOOR, ..self.options.limits },
+            ..self.options.clone()
+        };
+        self.send(&way, &options, call).await
+    }
+
+    async fn send(&self, way: &Way, options: &RegistryOptions, call: Call) -> Result<Answer, RegistryError> {
+        let client = self.client(way, options)?;
+        client.send(&call.staying(), &Deadline::within(PATIENCE)).await
+    }
+
+    fn client(&self, way: &Way, options: &RegistryOptions) -> Result<Arc<Client>, RegistryError> {
+        let reach = [u8::from(options.local_addresses == LocalAddresses::Allowed)];
+        let key = Fingerprint::of([way.fingerprint().as_bytes(), &reach]);
+        let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(client) = clients.get(&key) {
+            return Ok(Arc::clone(client));
+        }
+        clients.retain(|_, client| Arc::strong_count(client) > 1);
+        let client = Arc::new(Client::new(way, options, Arc::clone(&self.budgets))?);
+        clients.insert(key, Arc::clone(&client));
+        Ok(client)
+    }
+}
+
+impl Matter {
+    pub(super) fn malformed(self, flaw: &'static str) -> LoginError {
+        LoginError::Malformed { cloud: self.cloud, what: self.what, flaw }
+    }
+
+    pub(super) fn unreachable(self, cause: RegistryError) -> LoginError {
+        LoginError::Unreachable { cloud: self.cloud, what: self.what, cause: Box::new(cause) }
+    }
+
+    /// The answer, if it is a success.
+    pub(super) fn success(self, answer: Answer) -> Result<Answer, LoginError> {
+        if answer.status.is_success() {
+            return Ok(answer);
+        }
+        Err(LoginError::Refused {
+            cloud: self.cloud,
+            what: self.what,
+            status: answer.status.as_u16(),
+            words: words(&answer.body),
+        })
+    }
+
+    /// The body of an answer as JSON. The parser's words are left out, for they may have a token in them.
+    pub(super) fn json<T: serde::de::DeserializeOwned>(self, answer: &Answer) -> Result<T, LoginError> {
+        answer.object().map_err(|_| self.malformed("is no JSON with it"))
+    }
+}
+
+/// A form, as it is sent.
+pub(super) fn form<'p>(pairs: impl IntoIterator<Item = (&'p str, &'p str)>) -> Vec<u8> {
+    Serializer::new(String::new()).extend_pairs(pairs).finish().into_bytes()
+}
+
+/// A secret as a header.
+pub(super) fn secret_header(secret: &Secret) -> Option<HeaderValue> {
+    let mut value = HeaderValue::from_bytes(secret.expose()).ok()?;
+    value.set_sensitive(true);
+    Some(value)
+}
+
+/// What a cloud says of its refusal, in one line: code and message, however it writes them.
+fn words(body: &[u8]) -> String {
+    let text = String::from_utf8_lossy(body);
+    let said = match serde_json::from_str::<Value>(&text) {
+        Ok(json) => {
+            // Azure's registries send a list, Google and some of Azure's servers an object within.
+            let inner = json["errors"].get(0).or_else(|| json["error"].as_object().map(|_| &json["error"]));
+            let json = inner.unwrap_or(&json);
+            let member =
+                |names: &[&str]| names.iter().find_map(|name| json[*name].as_str().map(str::to_owned));
+            let code = member(&["__type", "code", "Code", "error", "status"]);
+            let code = code.map(|code| code.rsplit('#').next().unwrap_or_default().to_owned());
+            let message = member(&["message", "Message", "error_description"]);
+            [code, message].into_iter().flatten().collect::<Vec<_>>()
+        }
+        Err(_) => ["Code", "Message"].iter().filter_map(|name| element(&text, name)).collect(),
+    };
+    // Further lines repeat the request, which has credentials in it.
+    let firsts = said.iter().filter_map(|part| part.trim().lines().next());
+    let said = cleaned(&firsts.collect::<Vec<_>>().join(": "));
+    if said.is_empty() { "it does not say why".to_owned() } else { said.chars().take(SHOWN).collect() }
+}
+
+/// The text of the first XML element of a name that has nothing but text in it.
+pub(super) fn element(xml: &str, name: &str) -> Option<String> {
+    let (_, rest) = xml.split_once(&format!("<{name}>"))?;
+    let (text, _) = rest.split_once(&format!("</{name}>"))?;
+    let plain = [("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&apos;", "'"), ("&amp;", "&")];
+    Some(plain.iter().fold(text.trim().to_owned(), |text, (escaped, plain)| text.replace(escaped, plain)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_cloud_says_is_one_line() {
+        for (body, expected) in [
+            (
+                r#"{"__type":"com.amazon#AccessDeniedException","message":"User is not authorized"}"#,
+                "AccessDeniedException: User is not authorized",
+            ),
+            (
+                "<ErrorResponse><Error><Type>Sender</Type><Code>InvalidIdentityToken</Code>\
+                 <Message>No &quot;issuer&quot;</Message></Error></ErrorResponse>",
+                "InvalidIdentityToken: No \"issuer\"",
+            ),
+            (
+                r#"{"error":"invalid_client","error_description":"AADSTS700016: not found.\r\nTrace ID: 1"}"#,
+                "invalid_client: AADSTS700016: not found.",
+            ),
+            (r#"{"errors":[{"code":"UNAUTHORIZED","message":"no"}]}"#, "UNAUTHORIZED: no"),
+            (r#"{"error":{"code":404,"message":"gone","status":"NOT_FOUND"}}"#, "NOT_FOUND: gone"),
+            (
+                r#"{"__type":"X","message":"It does not match.\n\nThe Canonical String was\nx-amz-security-token:hunter2"}"#,
+                "X: It does not match.",
+            ),
+            ("<html>hunter2</html>", "it does not say why"),
+            ("", "it does not say why"),
+            ("[]", "it does not say why"),
+        ] {
+            assert_eq!(words(body.as_bytes()), expected, "{body}");
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! Which redirects are followed.
+
+use url::{Host, Url};
+
+use super::call::Call;
+
+/// Where a redirect leads, or why it is not followed.
+pub(super) fn target(call: &Call, location: &str) -> Result<Url, &'static str> {
+    let mut target = call.url.join(location).map_err(|_| "it is no address")?;
+    if !matches!(target.scheme(), "http" | "https") {
+        return Err("it is no address of a web server");
+    }
+    if call.url.scheme() == "https" && target.scheme() == "http" {
+        return Err("it leads from an encrypted connection to one that is not");
+    }
+    if is_inside(&target) && !is_inside(&call.url) {
+        return Err("it leads from a public server into a private network");
+    }
+    if call.body.is_some() && target.origin() != call.url.origin() {
+        return Err("it leads to another server, which must not get what is sent");
+    }
+    // What a redirect says of a login is none of ours.
+    let _ = target.set_username("");
+    let _ = target.set_password(None);
+    Ok(target)
+}
+
+/// Whether an address names a machine of a private network, or this one, by its number or as `localhost`.
+pub(super) fn is_inside(url: &Url) -> bool {
+    match url.host() {
+        Some(Host::Ipv4(ip)) => {
+            ip.is_private() || ip.is_loopback() || ip.is_link_local() || ip.is_unspecified()
+        }
+        Some(Host::Ipv6(ip)) => match ip.to_ipv4_mapped() {
+            Some(ip) => ip.is_private() || ip.is_loopback() || ip.is_link_local() || ip.is_unspecified(),
+            None => {
+                ip.is_loopback() || ip.is_unspecified() || ip.is_unique_local() || ip.is_unicast_link_local()
+            }
+        },
+        Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
+        None => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn redirects_lead_nowhere_in_secret() {
+        let call = |url: &str| Call::get(Url::parse(url).unwrap(), 1);
+        for (from, location, wanted) in [
+            ("https://r.example/v2/", "/v2/x", Ok("https://r.example/v2/x")),
+            ("https://r.example/v2/", "https://u:p@cdn.example/x", Ok("https://cdn.example/x")),
+            ("http://r.example/v2/", "https://r.example/v2/", Ok("https://r.example/v2/")),
+            (
+                "https://r.example/",
+                "http://r.example/",
+                Err("it leads from an encrypted connection to one that is not"),
+            ),
+            (
+                "https://r.example/",
+                "https://169.254.169.254/",
+                Err("it leads from a public server into a private network"),
+            ),
+            (
+                "https://r.example/",
+                "https://[::ffff:10.0.0.1]/",
+                Err("it leads from a public server into a private network"),
+            ),
+            (
+                "http://r.example/",
+                "http://localhost:1/",
+                Err("it leads from a public server into a private network"),
+            ),
+            ("http://10.0.0.2/", "http://10.0.0.1/", Ok("http://10.0.0.1/")),
+            ("https://r.example/", "ftp://r.example/", Err("it is no address of a web server")),
+            ("https://r.example/", "https://[", Err("it is no address")),
+        ] {
+            let found = target(&call(from), location);
+            assert_eq!(found.as_ref().map(Url::as_str).map_err(|flaw| *flaw), wanted, "{from} {location}");
+        }
+        let post = Call::post(Url::parse("https://t.example/").unwrap(), *b"x", 1);
+        assert!(target(&post, "https://other.example/").is_err());
+        assert!(target(&post, "/token").is_ok());
+    }
+}

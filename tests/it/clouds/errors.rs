@@ -1,0 +1,186 @@
+//! A login that fails ends in one sentence, without a secret in it.
+
+use tagboat::failing::Failing;
+use tagboat::registry::{
+    CloudOptions, CloudProvider, Clouds, Login, ProxyChoice, RegistryError, RegistryOptions,
+};
+use tagboat::sentence::chain;
+use tagboat_api::Reason;
+
+use super::{ACR, ECR, GAR, KEYS, after, clouds, log_in, options};
+use crate::support::recording::Recording;
+
+/// The sentence of a login that fails.
+async fn sentence(names: &[&str], variables: &[(&str, &str)], image: &str) -> String {
+    let recording = Recording::replay(names);
+    let error = log_in(&clouds(&recording, variables), image, after(0)).await.unwrap_err();
+    recording.finish();
+    let error = RegistryError::from(error);
+    assert_eq!((error.reason(), error.is_retryable()), (Reason::ReadOperationFailed, true));
+    let sentence = chain(&error);
+    assert!(!sentence.contains("hunter") && !sentence.contains("jwt of the pod"), "{sentence}");
+    sentence
+}
+
+#[tokio::test]
+async fn what_a_cloud_refuses_is_said_in_its_words() {
+    let directory = tempfile::tempdir().unwrap();
+    let token = directory.path().join("token").display().to_string();
+    std::fs::write(&token, "jwt of the pod").unwrap();
+    let role = [("AWS_ROLE_ARN", "arn:aws:iam::0:role/x"), ("AWS_WEB_IDENTITY_TOKEN_FILE", token.as_str())];
+    let workload = [
+        ("AZURE_CLIENT_ID", "client-1"),
+        ("AZURE_TENANT_ID", "tenant-1"),
+        ("AZURE_FEDERATED_TOKEN_FILE", token.as_str()),
+    ];
+    for (names, variables, image, words) in [
+        (
+            &["aws-role-refused"][..],
+            &role[..],
+            ECR,
+            "cannot log in at AWS: the role of AWS_ROLE_ARN (AssumeRoleWithWebIdentity) is refused with status 403: \
+             AccessDenied: Not authorized to perform sts:AssumeRoleWithWebIdentity",
+        ),
+        (
+            &["aws-token-refused"],
+            &KEYS,
+            ECR,
+            "cannot log in at AWS: a token of the registry (GetAuthorizationToken) is refused with status 400: \
+             AccessDeniedException: User: arn:aws:iam::012345678901:user/x is not authorized to perform: \
+             ecr:GetAuthorizationToken on resource: * because no identity-based policy allows it",
+        ),
+        (
+            &["azure-refused"],
+            &workload,
+            ACR,
+            "cannot log in at Azure: a token of Azure is refused with status 400: unauthorized_client: AADSTS700016: \
+             Application with identifier 'client-1' was not found in the directory 'Org'.",
+        ),
+        (
+            &["azure-workload", "azure-exchange-refused"],
+            &workload,
+            ACR,
+            "cannot log in at Azure: a token of the registry is refused with status 401: UNAUTHORIZED: authentication \
+             required, visit https://aka.ms/acr/authorization for more information.",
+        ),
+        (
+            &["google-refused"],
+            &[],
+            GAR,
+            "cannot log in at GCP: a token of the service account is refused with status 404: not_found: Unable to \
+             generate access token; the service account default does not exist",
+        ),
+    ] {
+        assert_eq!(sentence(names, variables, image).await, words);
+    }
+}
+
+#[tokio::test]
+async fn a_variable_that_leads_nowhere_is_named() {
+    let missing = "/nonexistent/token";
+    for (variables, image, words) in [
+        (
+            &[("AWS_ROLE_ARN", "x"), ("AWS_WEB_IDENTITY_TOKEN_FILE", missing)][..],
+            ECR,
+            "cannot log in at AWS: the variable AWS_WEB_IDENTITY_TOKEN_FILE of the environment names \
+             /nonexistent/token, which cannot be read: No such file or directory (os error 2)",
+        ),
+        (
+            &[("AWS_CONTAINER_CREDENTIALS_FULL_URI", "http://example.com/credentials")],
+            ECR,
+            "cannot log in at AWS: the variable AWS_CONTAINER_CREDENTIALS_FULL_URI of the environment is no https \
+             address, nor one of this machine or its network link",
+        ),
+        (
+            &[("AZURE_CLIENT_ID", "x"), ("AZURE_TENANT_ID", "../x"), ("AZURE_CLIENT_SECRET", "hunter2")],
+            ACR,
+            "cannot log in at Azure: the variable AZURE_TENANT_ID of the environment is no tenant: write its number or \
+             its name",
+        ),
+    ] {
+        assert_eq!(sentence(&[], variables, image).await, words);
+    }
+    let disabled = sentence(&[], &[("AWS_EC2_METADATA_DISABLED", "true")], ECR).await;
+    assert!(
+        disabled.contains("forbids to ask the instance, and there is neither AWS_ACCESS_KEY_ID"),
+        "{disabled}"
+    );
+}
+
+#[tokio::test]
+async fn where_nobody_says_who_we_are_it_says_what_was_looked_for() {
+    let gone = Recording::replay(&[]);
+    let mut options = options(&gone, &[]);
+    drop(gone);
+    // The port is free again; nobody else takes it at once.
+    options.limits.connect = std::time::Duration::from_secs(5);
+    let known = std::sync::Arc::new(Clouds::new(
+        &options,
+        std::sync::Arc::new(tagboat::registry::budget::Budgets::new(options.budget)),
+    ));
+    for (image, words) in [
+        (
+            ECR,
+            "cannot log in at AWS: there is neither AWS_ACCESS_KEY_ID with AWS_SECRET_ACCESS_KEY, nor AWS_ROLE_ARN",
+        ),
+        (ACR, "cannot log in at Azure: there is neither AZURE_CLIENT_SECRET nor AZURE_FEDERATED_TOKEN_FILE"),
+        (GAR, "cannot log in at GCP: only machines of Google's, and pods of GKE, have a service account"),
+    ] {
+        let sentence = chain(&log_in(&known, image, after(0)).await.unwrap_err());
+        assert!(sentence.starts_with(words), "{sentence}");
+        assert!(
+            sentence.contains("the metadata server of the machine, asked last, does not answer: "),
+            "{sentence}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_registry_of_somebody_else_is_refused_in_the_words_of_flux() {
+    let recording = Recording::replay(&[]);
+    let known = clouds(&recording, &KEYS);
+    for (provider, cloud) in
+        [(CloudProvider::Aws, "AWS"), (CloudProvider::Azure, "Azure"), (CloudProvider::Google, "GCP")]
+    {
+        let address = tagboat::reference::RepositoryAddress::parse("ghcr.io/org/web", false).unwrap();
+        let login = known.login(provider, ProxyChoice::Direct);
+        let error = login.credential(&address, after(0)).await.unwrap_err().to_string();
+        assert!(error.starts_with(&format!("invalid {cloud} registry: 'ghcr.io'. must match ^")), "{error}");
+    }
+    recording.finish();
+}
+
+#[tokio::test]
+async fn a_cloud_of_ones_own_has_registries_of_its_own() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("environment.json");
+    std::fs::write(&file, r#"{"containerRegistryDNSSuffix": "azurecr.private"}"#).unwrap();
+    let path = file.display().to_string();
+    let variables = [("AZURE_ENVIRONMENT_FILEPATH", path.as_str()), ("AZURE_CLIENT_ID", "client-1")];
+    let recording = Recording::replay(&["azure-machine", "azure-exchange"]);
+    log_in(&clouds(&recording, &variables), ACR, after(0)).await.unwrap();
+    recording.finish();
+    let recording = Recording::replay(&[]);
+    let login = clouds(&recording, &variables).login(CloudProvider::Azure, ProxyChoice::Direct);
+    let address = tagboat::reference::RepositoryAddress::parse("ghcr.io/org/web", false).unwrap();
+    let error = login.credential(&address, after(0)).await.unwrap_err().to_string();
+    assert_eq!(error, "invalid Azure registry: 'ghcr.io'. must end with azurecr.private");
+}
+
+#[tokio::test]
+async fn where_objects_may_not_act_as_the_controller_nobody_logs_in() {
+    let recording = Recording::replay(&[]);
+    let given = options(&recording, &KEYS);
+    let locked = CloudOptions { is_locked_down: true, ..given.clouds.clone() };
+    let locked = RegistryOptions { clouds: locked, ..given };
+    let known = std::sync::Arc::new(Clouds::new(
+        &locked,
+        std::sync::Arc::new(tagboat::registry::budget::Budgets::new(locked.budget)),
+    ));
+    let error = log_in(&known, ECR, after(0)).await.unwrap_err().to_string();
+    assert!(
+        error.starts_with("cannot log in at AWS as the controller: --default-service-account"),
+        "{error}"
+    );
+    recording.finish();
+}

@@ -1,0 +1,228 @@
+//! Policies that follow floating tags, an automation that follows all of them, and the way to their registry.
+//!
+//! ```text
+//! let fleet = Fleet::new().await;
+//! let first = fleet.push("web", "2.4");
+//! fleet.write("image: web # {}\n".replace("{}", &fleet.marker("web"))).await;
+//! fleet.follow("web", TICK).await;          // a repository and a policy that looks every tick
+//! fleet.automate().await;                   // an automation with an interval of an hour
+//! ```
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use kube::api::PostParams;
+use kube::core::DynamicObject;
+use serde_json::{Value, json};
+
+use crate::controller::reflector::{chosen, until};
+use crate::controller::scene::{Kind, Scene, condition, eventually};
+use crate::support::bare_repository::LoggedCommit;
+use crate::support::content::file;
+use crate::support::git_host::request::Request;
+use crate::support::http_front::{Front, Reply};
+use crate::support::registry::Registry;
+
+/// The tag that floats.
+pub(super) const TAG: &str = "2.4";
+
+/// The time between two looks.
+pub(super) const TICK: Duration = Duration::from_millis(500);
+
+type Plan = Box<dyn Fn(&Request) -> Reply + Send>;
+
+/// A way to a registry, which does as a test says and remembers when digests were looked up.
+pub(in crate::controller) struct Way {
+    front: Front,
+    plan: Arc<Mutex<Plan>>,
+    looks: Arc<Mutex<Vec<Instant>>>,
+}
+
+impl Way {
+    pub(in crate::controller) fn before(port: u16) -> Self {
+        Self::start(|plan| Front::before(port, plan))
+    }
+
+    /// The same at an address that nobody served so far.
+    pub(in crate::controller) fn at(address: &str, port: u16) -> Self {
+        Self::start(|plan| Front::at(address, port, plan))
+    }
+
+    fn start(front: impl FnOnce(Box<dyn Fn(&Request) -> Reply + Send + Sync>) -> Front) -> Self {
+        let plan: Arc<Mutex<Plan>> = Arc::new(Mutex::new(Box::new(|_| Reply::Forward)));
+        let looks = Arc::<Mutex<Vec<Instant>>>::default();
+        let (shared, seen) = (plan.clone(), looks.clone());
+        let front = front(Box::new(move |request| {
+            if is_look(request) {
+                seen.lock().unwrap().push(Instant::now());
+            }
+            let plan = shared.lock().unwrap();
+            plan(request)
+        }));
+        Self { front, plan, looks }
+    }
+
+    /// Answers from now on as a test says.
+    pub(in crate::controller) fn answer(&self, plan: impl Fn(&Request) -> Reply + Send + 'static) {
+        *self.plan.lock().unwrap() = Box::new(plan);
+    }
+
+    /// Does no harm any more.
+    pub(in crate::controller) fn heal(&self) {
+        self.answer(|_| Reply::Forward);
+    }
+
+    /// When digests were looked up so far.
+    pub(in crate::controller) fn looks(&self) -> Vec<Instant> {
+        self.looks.lock().unwrap().clone()
+    }
+
+    pub(in crate::controller) fn requests(&self) -> Vec<Request> {
+        self.front.requests()
+    }
+
+    pub(in crate::controller) fn address(&self) -> String {
+        self.front.address()
+    }
+
+    /// Waits for as many looks more, and gives how long that took.
+    pub(in crate::controller) async fn more_looks(&self, count: usize) -> Duration {
+        let (begin, before) = (Instant::now(), self.looks().len());
+        eventually("the digest is looked up", async || self.looks().len() >= before + count).await;
+        begin.elapsed()
+    }
+}
+
+/// Whether a request asks for the digest of a manifest and nothing else.
+pub(super) fn is_look(request: &Request) -> bool {
+    request.method == "HEAD" && request.path.contains("/manifests/")
+}
+
+/// All of it.
+pub(super) struct Fleet {
+    pub(super) scene: Scene,
+    pub(super) registry: Registry,
+    pub(super) way: Way,
+}
+
+impl Fleet {
+    pub(super) async fn new() -> Self {
+        let (scene, registry) = (Scene::new(&[]).await, Registry::start());
+        let way = Way::before(registry.port());
+        Self { scene, registry, way }
+    }
+
+    /// Pushes an image that differs from every other one, and gives its digest.
+    pub(super) fn push(&self, repository: &str, tag: &str) -> String {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let second = i64::try_from(NEXT.fetch_add(1, Ordering::Relaxed)).unwrap();
+        let created = jiff::Timestamp::from_second(1_795_000_000 + second).unwrap();
+        self.registry.push(repository, tag, &created.to_string())
+    }
+
+    /// An image as its repository names it.
+    pub(super) fn image(&self, repository: &str) -> String {
+        format!("{}/{repository}", self.way.address())
+    }
+
+    /// A comment that marks the value before it for a policy: `web`, `web:digest` and so on.
+    pub(super) fn marker(&self, what: &str) -> String {
+        format!("# {{\"$imagepolicy\": \"{}:{what}\"}}", self.scene.cluster.namespace())
+    }
+
+    /// Commits a file as a person.
+    pub(super) fn write(&self, text: &str) {
+        self.scene.repository.commit("main", "A person's", &[file("web.yaml", text)]);
+    }
+
+    /// The file with one line for each policy, whose image has the tag and no digest.
+    pub(super) fn write_images(&self, policies: &[&str]) {
+        let line = |name: &&str| format!("{name}: {}:{TAG} {}\n", self.image(name), self.marker(name));
+        self.write(&policies.iter().map(line).collect::<String>());
+    }
+
+    pub(super) fn file(&self) -> String {
+        String::from_utf8(self.scene.repository.file("main", "web.yaml")).unwrap()
+    }
+
+    /// A repository and a policy that looks so often, both with the image's name.
+    pub(super) async fn follow(&self, name: &str, every: Duration) {
+        self.scan(name).await;
+        self.follow_as(name, name, &json!({"tagboat.dev/poll-interval": format!("{}ms", every.as_millis())}))
+            .await;
+    }
+
+    /// A repository that is scanned when somebody asks for it.
+    pub(super) async fn scan(&self, name: &str) {
+        let spec = json!({"image": self.image(name), "interval": "1h"});
+        self.scene.create(Kind::Repository, name, &spec).await;
+    }
+
+    /// A policy that follows the floating tag of a repository.
+    pub(super) async fn follow_as(&self, policy: &str, repository: &str, annotations: &Value) {
+        let spec = json!({
+            "imageRepositoryRef": {"name": repository},
+            "filterTags": {"pattern": r"^2\.4$"},
+            "policy": {"alphabetical": {}},
+            "digestReflectionPolicy": "Always",
+            "interval": "1h",
+        });
+        self.create_policy(policy, &spec, annotations).await;
+    }
+
+    pub(super) async fn create_policy(&self, name: &str, spec: &Value, annotations: &Value) {
+        let resource = Kind::Policy.resource();
+        let mut object = DynamicObject::new(name, &resource).data(json!({"spec": spec}));
+        object.metadata.annotations = serde_json::from_value(annotations.clone()).unwrap();
+        self.scene.api(Kind::Policy).create(&PostParams::default(), &object).await.unwrap();
+    }
+
+    /// An automation that follows all policies, and by itself looks once an hour.
+    pub(super) async fn automate(&self) {
+        let mut spec = Scene::spec("bot");
+        spec["interval"] = json!("1h");
+        spec.as_object_mut().unwrap().remove("policySelector");
+        spec["git"]["commit"]["messageTemplate"] =
+            json!("{{ range .Changed.Changes }}{{ .OldValue }} -> {{ .NewValue }}\n{{ end }}");
+        self.scene.create(Kind::Automation, "all", &spec).await;
+    }
+
+    /// Waits until a policy has a digest, and gives its status.
+    pub(super) async fn has(&self, policy: &str, digest: &str) -> Value {
+        let image = json!({"name": self.image(policy), "tag": TAG, "digest": digest});
+        chosen(&self.scene, policy, &image).await
+    }
+
+    /// Waits until a policy is stale for a reason, and gives its status.
+    pub(super) async fn stale(&self, policy: &str, reason: &str) -> Value {
+        let is = |object: &DynamicObject| {
+            condition(&object.data["status"], "Stale")
+                .is_some_and(|stale| stale["status"] == "True" && stale["reason"] == reason)
+        };
+        until(&self.scene, Kind::Policy, policy, is).await
+    }
+
+    /// Waits until the file on the branch has a text.
+    pub(super) async fn lands(&self, text: &str) {
+        eventually(&format!("{text} on the branch"), async || self.file().contains(text)).await;
+    }
+
+    pub(super) async fn policy(&self, name: &str) -> DynamicObject {
+        self.scene.api(Kind::Policy).get(name).await.unwrap()
+    }
+
+    pub(super) fn commits(&self) -> Vec<LoggedCommit> {
+        self.scene.commits()
+    }
+
+    /// The lines that a commit took away and brought.
+    pub(super) fn diff(&self, commit: &LoggedCommit) -> Vec<String> {
+        let printed = self.scene.repository.git(["show", "--format=", "--unified=0", &commit.id, "--"]);
+        let text = String::from_utf8(printed).unwrap();
+        let is_line = |line: &&str| {
+            line.starts_with(['-', '+']) && !line.starts_with("---") && !line.starts_with("+++")
+        };
+        text.lines().filter(is_line).map(str::to_owned).collect()
+    }
+}

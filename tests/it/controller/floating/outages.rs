@@ -1,0 +1,185 @@
+//! Registries that do not answer, or not as they should.
+
+use std::net::TcpListener;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::fleet::{Fleet, TAG, TICK, Way, is_look};
+use crate::controller::reflector::{Reflector, ready};
+use crate::controller::scene::{Kind, condition, eventually};
+use crate::support::http_front::Reply;
+
+const HOUR: Duration = Duration::from_secs(3600);
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn test_04_a_registry_that_is_down_from_the_beginning_is_noticed_when_it_comes() {
+    let mut fleet = Fleet::new().await;
+    let digest = fleet.push("web", TAG);
+    // An address that refuses connections.
+    let address = TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap().to_string();
+    let image = format!("{address}/web");
+    fleet.write(&format!("web: {image}:{TAG} {}\n", fleet.marker("web")));
+    fleet.scene.create(Kind::Repository, "web", &json!({"image": image, "interval": "12h"})).await;
+    fleet.follow_as("web", "web", &json!({"tagboat.dev/poll-interval": "12h"})).await;
+    fleet.automate().await;
+    let (controller, reflector) = (fleet.scene.controller().start(), Reflector::of(&fleet.scene).start());
+    let status = fleet.stale("web", "RegistryUnavailable").await;
+    assert_eq!(status["latestRef"], Value::Null);
+    assert!(fleet.file().contains(&format!("web: {image}:{TAG} #")), "{}", fleet.file());
+    assert_eq!(fleet.commits().len(), 0);
+
+    let begin = Instant::now();
+    fleet.way = Way::at(&address, fleet.registry.port());
+    let status = fleet.has("web", &digest).await;
+    assert!(begin.elapsed() < HOUR, "that is long before the interval is over");
+    assert_eq!(condition(&status, "Stale"), None);
+    fleet.lands(&digest).await;
+    assert_eq!(fleet.commits().len(), 1);
+    reflector.end().await;
+    controller.end().await;
+}
+
+/// The same where only digests cannot be looked up.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_digest_that_cannot_be_looked_up_at_first_is_tried_again_soon() {
+    let fleet = Fleet::new().await;
+    let digest = fleet.push("web", TAG);
+    fleet.way.answer(|request| if is_look(request) { Reply::Gone } else { Reply::Forward });
+    fleet.follow("web", 12 * HOUR).await;
+    let reflector = Reflector::of(&fleet.scene).start();
+    let status = fleet.stale("web", "RegistryUnavailable").await;
+    assert_eq!((status["latestRef"].clone(), ready(&status).0.as_str()), (Value::Null, "Failed"));
+    fleet.way.heal();
+    let status = fleet.has("web", &digest).await;
+    assert_eq!(condition(&status, "Stale"), None);
+    reflector.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn test_05_a_registry_that_has_gone_takes_no_pin_away_not_even_over_a_restart() {
+    let fleet = Fleet::new().await;
+    let digest = fleet.push("web", TAG);
+    fleet.write_images(&["web"]);
+    fleet.follow("web", HOUR).await;
+    fleet.automate().await;
+    let (controller, reflector) = (fleet.scene.controller().start(), Reflector::of(&fleet.scene).start());
+    fleet.has("web", &digest).await;
+    fleet.lands(&digest).await;
+    fleet.scene.ready("all").await;
+    let image = fleet.image("web");
+    reflector.end().await;
+    controller.end().await;
+
+    let Fleet { scene, registry, way } = fleet;
+    // Whoever connects is refused from now on.
+    drop((registry, way));
+    let pinned = json!({"name": image, "tag": TAG, "digest": digest});
+    let is_pinned = async || {
+        let policy = scene.api(Kind::Policy).get("web").await.unwrap();
+        let file = String::from_utf8(scene.repository.file("main", "web.yaml")).unwrap();
+        policy.data["status"]["latestRef"] == pinned && file.contains(&digest)
+    };
+    for beginning in [Reflector::of(&scene), Reflector::of(&scene).with_an_empty_store()] {
+        let (controller, reflector) = (scene.controller().start(), beginning.start());
+        // Whoever begins looks for what happened meanwhile.
+        let stale = async || {
+            let policy = scene.api(Kind::Policy).get("web").await.unwrap();
+            condition(&policy.data["status"], "Stale")
+                .is_some_and(|stale| stale["reason"] == "RegistryUnavailable")
+        };
+        eventually("the policy is stale", stale).await;
+        scene.request("all", &format!("{:?}", Instant::now())).await;
+        scene.ready("all").await;
+        assert!(is_pinned().await);
+        reflector.end().await;
+        controller.end().await;
+        assert!(is_pinned().await);
+    }
+    assert_eq!(scene.commits().len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn test_13_a_registry_that_hangs_or_wants_a_rest_holds_up_nobody_else() {
+    let fleet = Fleet::new().await;
+    let others = Way::before(fleet.registry.port());
+    let digest = fleet.push("web", TAG);
+    fleet.push("other", TAG);
+    fleet.follow("web", TICK).await;
+    let spec = json!({"image": format!("{}/other", others.address()), "interval": "1h"});
+    fleet.scene.create(Kind::Repository, "other", &spec).await;
+    fleet.follow_as("other", "other", &json!({"tagboat.dev/poll-interval": "500ms"})).await;
+    let reflector = Reflector::of(&fleet.scene).start();
+    fleet.has("web", &digest).await;
+    others.more_looks(1).await;
+
+    // One that takes connections and never answers.
+    let looks = fleet.way.looks().len();
+    fleet.way.answer(|request| if is_look(request) { Reply::Silence } else { Reply::Forward });
+    eventually("a look begins", async || fleet.way.looks().len() > looks).await;
+    let begin = Instant::now();
+    others.more_looks(4).await;
+    let status = fleet.stale("web", "RegistryUnavailable").await;
+    println!("the look was given up after {:?}", begin.elapsed());
+    assert!(begin.elapsed() >= Duration::from_secs(4), "a registry has five seconds: {:?}", begin.elapsed());
+    assert_eq!((&status["latestRef"]["digest"], ready(&status).0.as_str()), (&json!(digest), "Succeeded"));
+    fleet.way.heal();
+    let fresh = fleet.push("web", TAG);
+    assert_eq!(condition(&fleet.has("web", &fresh).await, "Stale"), None);
+
+    // One that wants to be left alone.
+    fleet.way.answer(|request| {
+        if is_look(request) { Reply::status(429).with("Retry-After", "60") } else { Reply::Forward }
+    });
+    fleet.stale("web", "RegistryUnavailable").await;
+    let looks = fleet.way.looks().len();
+    let rests = async || reflector.next_poll("web").is_some_and(|wait| wait > Duration::from_secs(30));
+    eventually("the next look is a minute away", rests).await;
+    others.more_looks(4).await;
+    assert_eq!(fleet.way.looks().len(), looks);
+    reflector.end().await;
+}
+
+/// After a restart all digests are due at once, and a registry that takes its time gets as much as it needs for all.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_slow_registry_is_not_called_silent_because_many_tags_are_due() {
+    const MANY: usize = 60;
+    let fleet = Fleet::new().await;
+    let digest = fleet.push("web", TAG);
+    let tags: Vec<String> = (0..MANY).map(|number| format!("t-{number:02}")).collect();
+    fleet.registry.tag("web", TAG, tags.iter().cloned());
+    fleet.scan("web").await;
+    for tag in &tags {
+        let spec = json!({
+            "imageRepositoryRef": {"name": "web"},
+            "filterTags": {"pattern": format!("^{tag}$")},
+            "policy": {"alphabetical": {}},
+            "digestReflectionPolicy": "Always",
+            "interval": "1h",
+        });
+        fleet.create_policy(tag, &spec, &json!({})).await;
+    }
+    let policies = async || fleet.scene.api(Kind::Policy).list(&Default::default()).await.unwrap().items;
+    let reflector = Reflector::of(&fleet.scene).start();
+    let all_have = async || {
+        let digests =
+            policies().await.into_iter().map(|policy| policy.data["status"]["latestRef"]["digest"].clone());
+        digests.filter(|found| *found == json!(digest)).count() == MANY
+    };
+    eventually("all digests are known", all_have).await;
+    reflector.end().await;
+
+    // Many times what one look may take, for all of them together.
+    let pause = Duration::from_secs(2);
+    fleet.way.answer(move |request| if is_look(request) { Reply::Late(pause) } else { Reply::Forward });
+    let reflector = Reflector::of(&fleet.scene).start();
+    fleet.way.more_looks(MANY).await;
+    tokio::time::sleep(pause + Duration::from_secs(1)).await;
+    let stale: Vec<Value> = policies()
+        .await
+        .into_iter()
+        .filter_map(|policy| condition(&policy.data["status"], "Stale").cloned())
+        .collect();
+    assert!(stale.is_empty(), "{stale:?}");
+    reflector.end().await;
+}

@@ -1,0 +1,155 @@
+//! One program for both halves, and clusters that have what one of them needs alone.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::api::{Api, DeleteParams, ListParams};
+use serde_json::json;
+
+use super::pod::Pod;
+use super::reflector::{CREATED, chosen};
+use super::scene::{Kind, Scene, eventually};
+use crate::support::api_server::ApiServer;
+use crate::support::registry::Registry;
+
+const OWN: &str = "--watch-all-namespaces=false";
+
+/// The messages of a program that contain something.
+fn said(pod: &Pod, words: &str) -> Vec<String> {
+    let messages = pod.lines().into_iter().filter_map(|line| line["msg"].as_str().map(str::to_owned));
+    messages.filter(|message| message.contains(words)).collect()
+}
+
+/// Waits until a program has said something, and insists that nothing like it was said besides.
+async fn says(pod: &Pod, words: &str) {
+    let begin = Instant::now();
+    while said(pod, "left alone") != [words] {
+        assert!(begin.elapsed() < Duration::from_secs(30), "{:#?}", pod.lines());
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    assert_eq!(said(pod, "disturbed"), [""; 0]);
+}
+
+/// A repository for the policy `app`, with this tag.
+async fn repository(scene: &Scene, tag: &str) -> (Registry, String) {
+    let registry = Registry::start();
+    registry.push("web", tag, CREATED);
+    let image = format!("{}/web", registry.address());
+    scene.create(Kind::Repository, "app", &json!({"image": image, "interval": "1h"})).await;
+    (registry, image)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_program_serves_both_halves_under_both_leases() {
+    let scene = Scene::new(&["app"]).await;
+    let (_registry, image) = repository(&scene, "2.0.0").await;
+    let mut pod = Pod::start(&scene, &["controller", OWN, "--enable-leader-election"]).await;
+    chosen(&scene, "app", &json!({"name": image, "tag": "2.0.0"})).await;
+    scene.lands("app", "2.0.0").await;
+    let leases: Api<k8s_openapi::api::coordination::v1::Lease> =
+        Api::namespaced(scene.cluster.client(), scene.cluster.namespace());
+    for controller in ["image-automation-controller", "image-reflector-controller"] {
+        let lease = leases.get(&format!("{controller}-leader-election")).await.unwrap();
+        assert_ne!(lease.spec.unwrap().holder_identity.unwrap_or_default(), "", "{controller}");
+    }
+    assert_eq!(pod.terminate().0, Some(0));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn each_half_can_be_left_to_another() {
+    let scene = Scene::new(&["app"]).await;
+    let (_registry, image) = repository(&scene, "2.0.0").await;
+    // What only writes git leaves repositories and policies alone.
+    let mut pod = Pod::start(&scene, &["controller", OWN, "--halves=automation"]).await;
+    scene.ready("app").await;
+    scene.choose("app", "1.5.0").await;
+    scene.lands("app", "1.5.0").await;
+    let found = scene.api(Kind::Repository).get("app").await.unwrap();
+    assert_eq!(found.metadata.finalizers, None);
+    assert_eq!(found.data["status"]["lastScanResult"], json!(null));
+    assert_eq!(pod.terminate().0, Some(0));
+    let commits = scene.commits().len();
+
+    let mut pod = Pod::start(&scene, &["controller", OWN, "--halves=reflector"]).await;
+    chosen(&scene, "app", &json!({"name": image, "tag": "2.0.0"})).await;
+    assert_eq!(pod.terminate().0, Some(0));
+    assert_eq!(scene.commits().len(), commits);
+}
+
+/// Takes a kind out of a cluster.
+async fn undefine(scene: &Scene, kind: Kind) {
+    let resource = kind.resource();
+    let name = format!("{}.{}", resource.plural, resource.group);
+    let definitions: Api<CustomResourceDefinition> = Api::all(scene.cluster.client());
+    definitions.delete(&name, &DeleteParams::default()).await.unwrap();
+    let is_gone = async || {
+        let listed = scene.api(kind).list(&ListParams::default()).await;
+        matches!(listed, Err(kube::Error::Api(status)) if status.code == 404)
+    };
+    eventually("the kind is served no more", is_gone).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn without_its_kinds_the_half_that_scans_stays_off_with_one_line() {
+    let scene = Scene::on(Arc::new(ApiServer::start()), &["app"]).await;
+    undefine(&scene, Kind::Repository).await;
+    let mut pod = Pod::start(&scene, &["controller", OWN]).await;
+    scene.ready("app").await;
+    scene.choose("app", "2.0.0").await;
+    scene.lands("app", "2.0.0").await;
+    let expected = "repositories and policies are left alone: the CustomResourceDefinition of ImageRepository is not \
+                    installed";
+    says(&pod, expected).await;
+    assert_eq!(pod.terminate().0, Some(0));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn without_its_kinds_the_half_that_commits_stays_off_with_one_line() {
+    let scene = Scene::on(Arc::new(ApiServer::start()), &["app"]).await;
+    undefine(&scene, Kind::Automation).await;
+    let (_registry, image) = repository(&scene, "2.0.0").await;
+    let mut pod = Pod::start(&scene, &["controller", OWN]).await;
+    chosen(&scene, "app", &json!({"name": image, "tag": "2.0.0"})).await;
+    let expected =
+        "automations are left alone: the CustomResourceDefinition of ImageUpdateAutomation is not installed";
+    says(&pod, expected).await;
+    assert_eq!(pod.terminate().0, Some(0));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn without_the_permission_a_half_stays_off_with_one_line() {
+    let scene = Scene::new(&["app"]).await;
+    let (_registry, image) = repository(&scene, "2.0.0").await;
+    let token = scene.cluster.token("scanner").await;
+    // A role as Flux's reflector has it, which knows nothing of automations.
+    let rule = |groups: &str, resources: &[&str], verbs: &[&str]| json!({"apiGroups": [groups], "resources": resources, "verbs": verbs});
+    let kinds = ["imagerepositories", "imagepolicies"];
+    let statuses = ["imagerepositories/status", "imagepolicies/status"];
+    let role = json!({"metadata": {"name": "scanner"}, "rules": [
+        rule("image.toolkit.fluxcd.io", &kinds, &["get", "list", "watch", "update", "patch"]),
+        rule("image.toolkit.fluxcd.io", &statuses, &["get", "update", "patch"]),
+        rule("", &["secrets"], &["get", "list", "watch"]),
+        rule("", &["events"], &["create", "patch"]),
+    ]});
+    let binding = json!({
+        "metadata": {"name": "scanner"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "scanner"},
+        "subjects": [{"kind": "ServiceAccount", "name": "scanner", "namespace": scene.cluster.namespace()}],
+    });
+    let roles: Api<k8s_openapi::api::rbac::v1::Role> = Api::default_namespaced(scene.cluster.client());
+    roles.create(&Default::default(), &serde_json::from_value(role).unwrap()).await.unwrap();
+    let bindings: Api<k8s_openapi::api::rbac::v1::RoleBinding> =
+        Api::default_namespaced(scene.cluster.client());
+    bindings.create(&Default::default(), &serde_json::from_value(binding).unwrap()).await.unwrap();
+    let own = scene.cluster.client_with(&token).await;
+    let allowed =
+        Api::<kube::core::DynamicObject>::default_namespaced_with(own, &Kind::Repository.resource());
+    eventually("the role counts", async || allowed.get("app").await.is_ok()).await;
+
+    let mut pod = Pod::start_with(&scene, &token, &["controller", OWN]);
+    chosen(&scene, "app", &json!({"name": image, "tag": "2.0.0"})).await;
+    let expected = "automations are left alone: the role of the controller does not allow it to list imageupdateautomations";
+    says(&pod, expected).await;
+    assert_eq!(pod.terminate().0, Some(0));
+}

@@ -1,0 +1,205 @@
+//! The half that scans and chooses, running in this process.
+//!
+//! ```text
+//! let reflector = Reflector::of(&scene).polling(PollingInterval::Disabled).start();
+//! chosen(&scene, "app", &json!({"name": image, "tag": "1.0.0"})).await;
+//! reflector.end().await;
+//! ```
+
+use std::time::{Duration, Instant};
+
+use kube::Client;
+use kube::api::DynamicObject;
+use serde_json::{Value, json};
+use tagboat::controller::reflector::{self, ReflectorOptions, Sources};
+use tagboat::controller::{ControllerError, Election, RetryDelays, lease_name};
+use tagboat::metrics::Metrics;
+use tagboat::objects::cluster::{ClusterObjects, REFLECTOR, Scope};
+use tagboat::policy::Regression;
+use tagboat::polling::PollingInterval;
+use tagboat::reconcile::automation::source::CrossNamespace;
+use tagboat::reconcile::policy::run::PolicyOptions;
+use tagboat::reconcile::registries::KnownRegistries;
+use tagboat::reconcile::repository::request::ObjectIdentity;
+use tagboat::reconcile::tags::Shelf;
+use tagboat::registry::store::TagStore;
+use tagboat::registry::{Registries, RegistryOptions};
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+
+use super::scene::{Kind, Scene, condition, kstatus};
+
+/// How long anything may take; the machine may be busy.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// When images of no interest were made.
+pub(super) const CREATED: &str = "2026-01-02T03:04:05Z";
+
+/// One that is yet to be started, with a store in the scene's directory.
+pub(super) struct Beginning {
+    pub(super) client: Client,
+    pub(super) options: ReflectorOptions,
+    tags: std::path::PathBuf,
+}
+
+/// A reflector that runs.
+pub(super) struct Reflector {
+    end: oneshot::Sender<()>,
+    task: JoinHandle<Result<(), ControllerError>>,
+    metrics: Metrics,
+}
+
+impl Beginning {
+    pub(super) fn polling(mut self, polling: PollingInterval) -> Self {
+        self.options.policies.polling = polling;
+        self
+    }
+
+    pub(super) fn regression(mut self, scans: u32, time: Duration) -> Self {
+        self.options.policies.regression = Regression { scans, time };
+        self
+    }
+
+    pub(super) fn without_cross_namespace_references(mut self) -> Self {
+        self.options.policies.cross_namespace = CrossNamespace::Forbidden;
+        self
+    }
+
+    /// In all namespaces, or in that of the scene.
+    pub(super) fn in_namespace(mut self, namespace: Option<&str>) -> Self {
+        self.options.scope.namespace = namespace.map(str::to_owned);
+        self
+    }
+
+    /// Through a client of the test's.
+    pub(super) fn through(self, client: Client) -> Self {
+        Self { client, ..self }
+    }
+
+    /// With nothing of what others found.
+    pub(super) fn with_an_empty_store(mut self) -> Self {
+        self.tags.set_extension("other");
+        self
+    }
+
+    /// Only as the leader, under a name.
+    pub(super) fn standing_as(mut self, identity: &str) -> Self {
+        self.options.election = Some(Election {
+            namespace: self.options.scope.namespace.clone().unwrap(),
+            name: lease_name(REFLECTOR, None),
+            identity: identity.to_owned(),
+            duration: Duration::from_secs(3),
+            renew_deadline: Duration::from_secs(2),
+            retry_period: Duration::from_millis(200),
+            is_released: true,
+        });
+        self
+    }
+
+    pub(super) fn start(self) -> Reflector {
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let Self { client, options, tags } = self;
+        let registry = KnownRegistries {
+            objects: ClusterObjects::new(client.clone()),
+            registries: Registries::new(RegistryOptions::default()),
+        };
+        let sources = Sources { registry, shelf: Shelf::new(TagStore::new(Some(tags))) };
+        let (end, told) = oneshot::channel();
+        let end_of_test = async move {
+            // A test that drops its reflector ends it, too.
+            let _ = told.await;
+        };
+        let metrics = Metrics::default();
+        let task = tokio::spawn(reflector::run(client, options, sources, metrics.clone(), end_of_test));
+        Reflector { end, task, metrics }
+    }
+}
+
+impl Reflector {
+    pub(super) fn of(scene: &Scene) -> Beginning {
+        let options = ReflectorOptions {
+            scope: Scope { namespace: Some(scene.cluster.namespace().to_owned()), labels: None },
+            retry_delays: RetryDelays {
+                shortest: Duration::from_millis(750),
+                longest: Duration::from_secs(900),
+            },
+            policies: PolicyOptions {
+                cross_namespace: CrossNamespace::Allowed,
+                identity: ObjectIdentity::Off,
+                requeue_dependency: Duration::from_secs(30),
+                regression: Regression::default(),
+                polling: PollingInterval::default(),
+            },
+            election: None,
+            notifier: None,
+            instance: "tests".to_owned(),
+            process_id: "0b5f60e2-93d5-4d7c-8a52-3f1de25a70cd".to_owned(),
+        };
+        Beginning { client: scene.cluster.client(), options, tags: scene.root().join("tags") }
+    }
+
+    /// How long it is until the digest of a policy is looked up next, if that is known.
+    pub(super) fn next_poll(&self, policy: &str) -> Option<Duration> {
+        next_poll(&self.metrics.to_text(), policy)
+    }
+
+    /// How many seconds the longest look of a controller has taken so far.
+    pub(super) fn longest_look(&self, controller: &str) -> f64 {
+        let name = format!("workqueue_longest_running_processor_seconds{{name=\"{controller}\"}} ");
+        let text = self.metrics.to_text();
+        text.lines().find_map(|line| line.strip_prefix(&name)).unwrap().parse().unwrap()
+    }
+
+    /// Whether anything is measured of objects of a name.
+    pub(super) fn measures(&self, name: &str) -> bool {
+        self.metrics.to_text().contains(&format!("name=\"{name}\",namespace="))
+    }
+
+    pub(super) async fn end(self) {
+        let _ = self.end.send(());
+        self.task.await.unwrap().unwrap();
+    }
+}
+
+/// The same by the text of the metrics.
+pub(super) fn next_poll(metrics: &str, policy: &str) -> Option<Duration> {
+    let name = format!("name=\"{policy}\"");
+    let mut lines = metrics.lines().filter(|line| line.starts_with("tagboat_next_poll_timestamp_seconds{"));
+    let (_, value) = lines.find(|line| line.contains(&name))?.rsplit_once(' ')?;
+    let now = jiff::Timestamp::now().as_millisecond() as f64 / 1000.0;
+    Some(Duration::from_secs_f64((value.parse::<f64>().unwrap() - now).max(0.0)))
+}
+
+/// Waits until an object is as it should be, and gives its status.
+pub(super) async fn until(
+    scene: &Scene,
+    kind: Kind,
+    name: &str,
+    is: impl Fn(&DynamicObject) -> bool,
+) -> Value {
+    let begin = Instant::now();
+    loop {
+        let object = scene.api(kind).get(name).await.unwrap();
+        if is(&object) {
+            return object.data["status"].clone();
+        }
+        assert!(begin.elapsed() < PATIENCE, "{name} is not as it should be: {:#}", object.data["status"]);
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+pub(super) async fn chosen(scene: &Scene, policy: &str, image: &Value) -> Value {
+    let is =
+        |object: &DynamicObject| kstatus(object) == "Current" && object.data["status"]["latestRef"] == *image;
+    until(scene, Kind::Policy, policy, is).await
+}
+
+pub(super) fn ready(status: &Value) -> (String, String) {
+    let ready = condition(status, "Ready").expect("there is Ready");
+    let text = |name: &str| ready[name].as_str().unwrap().to_owned();
+    (text("reason"), text("message"))
+}
+
+pub(super) fn requested(token: &str) -> Value {
+    json!({"metadata": {"annotations": {"reconcile.fluxcd.io/requestedAt": token}}})
+}

@@ -1,0 +1,133 @@
+//! Objects that cannot be understood.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use k8s_openapi::api::coordination::v1::Lease;
+use k8s_openapi::api::core::v1::Event;
+use kube::api::{Api, ListParams, Patch, PatchParams, PostParams};
+use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
+use serde_json::{Value, json};
+use tagboat::controller::lease_name;
+use tagboat_api::FINALIZER;
+
+use super::reflector::Reflector;
+use super::scene::{Kind, Scene, eventually};
+use crate::support::api_server::{ApiServer, Faults};
+
+/// A kind as a cluster may have it whose schema says nothing.
+fn loose_definition(kind: &ApiResource) -> Value {
+    let schema = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+    json!({
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": format!("{}.{}", kind.plural, kind.group)},
+        "spec": {
+            "group": kind.group,
+            "scope": "Namespaced",
+            "names": {"kind": kind.kind, "plural": kind.plural},
+            "versions": [{
+                "name": "v1", "served": true, "storage": true,
+                "subresources": {"status": {}},
+                "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": schema, "status": schema}}},
+            }],
+        },
+    })
+}
+
+/// Takes what a definition says about its kind away. The server is the test's own, then.
+async fn loosen(scene: &Scene, kind: Kind) {
+    let definitions: Api<DynamicObject> = Api::all_with(
+        scene.cluster.client(),
+        &ApiResource::from_gvk_with_plural(
+            &GroupVersionKind::gvk("apiextensions.k8s.io", "v1", "CustomResourceDefinition"),
+            "customresourcedefinitions",
+        ),
+    );
+    let loose = loose_definition(&kind.resource());
+    let name = loose["metadata"]["name"].as_str().unwrap();
+    definitions.patch(name, &PatchParams::apply("tests").force(), &Patch::Apply(&loose)).await.unwrap();
+    let schema = json!([{"op": "replace", "path": "/spec/versions", "value": loose["spec"]["versions"]}]);
+    let patch: Patch<()> = Patch::Json(serde_json::from_value(schema).unwrap());
+    definitions.patch(name, &PatchParams::default(), &patch).await.unwrap();
+}
+
+/// An object that cannot be understood, as soon as the server lets it pass.
+async fn create_senseless(scene: &Scene, kind: Kind, name: &str) {
+    eventually("an object that makes no sense", async || {
+        let spec = json!({"interval": 5, "sourceRef": "fleet", "image": 5});
+        let mut object = DynamicObject::new(name, &kind.resource()).data(json!({"spec": spec}));
+        object.metadata.finalizers = Some(vec![FINALIZER.to_owned()]);
+        scene.api(kind).create(&PostParams::default(), &object).await.is_ok()
+    })
+    .await;
+}
+
+/// One that cannot even be read is named, and costs nobody else anything.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_object_that_cannot_be_understood_stops_nobody() {
+    // The definition is the server's, so the server is the test's own.
+    let server = std::sync::Arc::new(crate::support::api_server::ApiServer::start());
+    let scene = Scene::on(server, &["app"]).await;
+    loosen(&scene, Kind::Automation).await;
+    create_senseless(&scene, Kind::Automation, "bad").await;
+    // As long as another leads, it is the other's to speak of it.
+    let leases: Api<Lease> = Api::namespaced(scene.cluster.client(), scene.cluster.namespace());
+    let held = json!({"metadata": {"name": lease_name("image-automation-controller", None)}, "spec": {"holderIdentity": "flux", "leaseDurationSeconds": 3600}});
+    leases.create(&PostParams::default(), &serde_json::from_value(held).unwrap()).await.unwrap();
+    let controller = scene.controller().standing_as("tagboat").start();
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    assert!(scene.events("bad").await.is_empty());
+    let free = Patch::Merge(json!({"spec": {"holderIdentity": ""}}));
+    leases
+        .patch(&lease_name("image-automation-controller", None), &PatchParams::default(), &free)
+        .await
+        .unwrap();
+    scene.ready("app").await;
+    eventually("an event about it", async || !scene.events("bad").await.is_empty()).await;
+    let events = scene.events("bad").await;
+    assert!(events[0].starts_with("Warning InvalidObject: the object cannot be understood"), "{events:?}");
+    scene.choose("app", "2.0.0").await;
+    scene.lands("app", "2.0.0").await;
+    // Nobody else would ever let go of it.
+    scene.delete(Kind::Automation, "bad").await;
+    eventually("its end", async || scene.api(Kind::Automation).get_opt("bad").await.unwrap().is_none()).await;
+    controller.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_a_repository_that_cannot_be_understood_the_leader_speaks_once() {
+    let scene = Scene::on(Arc::new(ApiServer::start()), &["app"]).await;
+    loosen(&scene, Kind::Repository).await;
+    create_senseless(&scene, Kind::Repository, "bad").await;
+    let first = Reflector::of(&scene).standing_as("first").start();
+    let told = async |name: &str| {
+        let events: Api<Event> = Api::default_namespaced(scene.cluster.client());
+        let found = events.list(&ListParams::default()).await.unwrap().items;
+        let own = found.into_iter().filter(|event| {
+            event.reason.as_deref() == Some("InvalidObject")
+                && event.involved_object.name.as_deref() == Some(name)
+        });
+        own.map(|event| event.count.unwrap_or_default()).sum::<i32>()
+    };
+    eventually("it is said", async || told("bad").await == 1).await;
+
+    // One who does not lead says nothing, and that the object changes elsewhere is no news for the one who does.
+    let faults = Faults::default();
+    let client = scene.cluster.faulty_client(&faults);
+    let second = Reflector::of(&scene).through(client).standing_as("second").start();
+    let is_watching = async || faults.calls().iter().any(|call| call.is("watch", "imagerepositories"));
+    eventually("the second watches", is_watching).await;
+    let label = json!({"metadata": {"labels": {"a": "b"}}});
+    scene.patch(Kind::Repository, "bad", &label).await;
+    create_senseless(&scene, Kind::Repository, "worse").await;
+    eventually("the other one is spoken of", async || told("worse").await == 1).await;
+    assert!(faults.calls().iter().all(|call| !call.writes() || call.resource == "leases"));
+    assert_eq!(told("bad").await, 1);
+    first.end().await;
+    eventually("the second speaks of both", async || told("bad").await + told("worse").await == 4).await;
+    // One that is to go is let go, though it was spoken of before.
+    scene.delete(Kind::Repository, "bad").await;
+    eventually("its end", async || scene.api(Kind::Repository).get_opt("bad").await.unwrap().is_none()).await;
+    second.end().await;
+}

@@ -1,0 +1,37 @@
+//! `tagboat explain policy`: on tags of a file, on those of a real registry, and from a real cluster.
+
+mod cluster;
+mod live;
+mod tags;
+
+use serde_json::Value;
+
+use crate::support::program::tagboat;
+
+/// The program, whatever proxies and clusters the caller has.
+fn program() -> std::process::Command {
+    let mut command = tagboat();
+    for name in ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"] {
+        command.env_remove(name).env_remove(name.to_lowercase());
+    }
+    command.env_remove("KUBECONFIG").env_remove("DOCKER_CONFIG").env_remove("KUBERNETES_SERVICE_HOST");
+    command
+}
+
+/// Each tag with its outcome.
+fn outcomes(document: &Value) -> Vec<(&str, &str)> {
+    let tags = document["tags"].as_array().unwrap().iter();
+    tags.map(|tag| (tag["tag"].as_str().unwrap(), tag["outcome"].as_str().unwrap())).collect()
+}
+
+/// Why a tag is where it is.
+fn reason<'d>(document: &'d Value, tag: &str) -> &'d str {
+    let tags = document["tags"].as_array().unwrap();
+    let found = tags.iter().find(|one| one["tag"] == tag).unwrap_or_else(|| panic!("no {tag}: {document:#}"));
+    found["reason"].as_str().unwrap()
+}
+
+/// Some time ago, as images have it.
+fn ago(hours: i64) -> String {
+    (jiff::Timestamp::now() - jiff::SignedDuration::from_hours(hours)).to_string()
+}

@@ -1,0 +1,328 @@
+//! Policies with a minimum age, on a real registry: what is asked, what is remembered, and what that leads to.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Value, json};
+use tagboat::objects::ObjectName;
+use tagboat::objects::manifests::{ManifestStore, Manifests};
+use tagboat::policy::Regression;
+use tagboat::policy::regression::Cause;
+use tagboat::polling::PollingInterval;
+use tagboat::reconcile::automation::source::CrossNamespace;
+use tagboat::reconcile::course::Next;
+use tagboat::reconcile::policy::run::{PolicyOptions, Run, Scene};
+use tagboat::reconcile::registries::KnownRegistries;
+use tagboat::reconcile::repository::request::ObjectIdentity;
+use tagboat::reconcile::tags::Shelf;
+use tagboat::registry::store::{Scan, TagStore};
+use tagboat::registry::{Registries, RegistryOptions};
+use tagboat_api::policy::ImagePolicyStatus;
+use tagboat_api::{ImagePolicy, ImageRepository};
+use tempfile::TempDir;
+
+use crate::support::http_front::{Front, Reply};
+use crate::support::registry::Registry;
+
+/// The moment of the first scan.
+const BEGINNING: &str = "2026-11-01T00:00:00Z";
+
+fn at(hours: i64) -> Timestamp {
+    BEGINNING.parse::<Timestamp>().unwrap() + SignedDuration::from_hours(hours)
+}
+
+/// A repository that is scanned by us, and a policy that wants tags of three days.
+struct Cooldown {
+    front: Front,
+    root: TempDir,
+    shelf: Shelf,
+    registry: KnownRegistries<ManifestStore>,
+    policy: Value,
+    /// How many requests were told of already.
+    seen: AtomicUsize,
+}
+
+impl Cooldown {
+    fn new(registry: &Registry, plan: fn(&str) -> Reply) -> Self {
+        let front = Front::before(registry.port(), move |request| plan(&request.path));
+        let root = tempfile::tempdir().unwrap();
+        let shelf = Shelf::new(TagStore::new(Some(root.path().to_owned())));
+        let store =
+            ManifestStore { manifests: Manifests::default().into(), secrets: Vec::new(), state: None };
+        let registries = Registries::new(RegistryOptions::default());
+        let policy = json!({
+            "metadata": {"namespace": "n", "name": "p", "generation": 1, "annotations": {"tagboat.dev/minimum-age": "3d"}},
+            "spec": {"imageRepositoryRef": {"name": "r"}, "policy": {"semver": {"range": "*"}}},
+        });
+        let registry = KnownRegistries { objects: store, registries };
+        Self { front, root, shelf, registry, policy, seen: AtomicUsize::default() }
+    }
+
+    fn image(&self) -> String {
+        format!("{}/app", self.front.address())
+    }
+
+    /// What a restart leaves.
+    fn restart(&mut self) {
+        self.shelf = Shelf::new(TagStore::new(Some(self.root.path().to_owned())));
+    }
+
+    /// A scan of that hour found these tags.
+    fn scan(&self, hour: i64, tags: impl IntoIterator<Item = String>) {
+        let object = ObjectName { namespace: "n".to_owned(), name: "r".to_owned() };
+        let scan =
+            Scan { canonical: self.image(), scanned: at(hour), etag: None, tags: tags.into_iter().collect() };
+        self.shelf.keep(&object, scan).unwrap();
+    }
+
+    fn scan_words(&self, hour: i64, tags: &str) {
+        self.scan(hour, tags.split_whitespace().map(str::to_owned));
+    }
+
+    fn repository(&self, hour: i64) -> ImageRepository {
+        serde_json::from_value(json!({
+            "metadata": {"namespace": "n", "name": "r"},
+            "spec": {"image": self.image(), "interval": "1m", "timeout": "20s"},
+            "status": {"lastScanResult": {"tagCount": 1, "scanTime": at(hour).to_string()}},
+        }))
+        .unwrap()
+    }
+
+    /// A run of that hour, on the status of the one before: the new status, and when to look again.
+    async fn run(&self, hour: i64, cause: Cause, previous: &ImagePolicyStatus) -> (ImagePolicyStatus, Next) {
+        let mut policy: ImagePolicy = serde_json::from_value(self.policy.clone()).unwrap();
+        policy.status = Some(previous.clone());
+        let run = Run::of(Arc::new(policy), at(hour));
+        let options = PolicyOptions {
+            cross_namespace: CrossNamespace::Allowed,
+            identity: ObjectIdentity::Off,
+            requeue_dependency: Duration::from_secs(30),
+            regression: Regression::default(),
+            polling: PollingInterval::Disabled,
+        };
+        let scene = Scene {
+            repository: Some(Arc::new(self.repository(hour))),
+            labels: Ok(BTreeMap::new()),
+            cause,
+            polled: &|_| None,
+            scan_trouble: None,
+        };
+        let ended = run.carry_out(&options, scene, &self.shelf, &self.registry).await;
+        let report = run.report(previous, &ended.conclusion, at(hour));
+        (report.status, report.next)
+    }
+
+    /// The tags whose manifests were asked for since the last time, each with the method.
+    fn asked(&self) -> Vec<String> {
+        let requests = self.front.requests();
+        let seen = self.seen.swap(requests.len(), Ordering::Relaxed);
+        let asked = requests[seen..].iter().filter_map(|request| {
+            let tag = request.path.split("/manifests/").nth(1)?;
+            Some(format!("{} {tag}", request.method))
+        });
+        asked.collect()
+    }
+}
+
+fn tag(status: &ImagePolicyStatus) -> &str {
+    status.latest_ref.as_ref().map_or("none", |latest| latest.tag.as_str())
+}
+
+fn condition<'s>(status: &'s ImagePolicyStatus, type_: &str) -> Option<&'s str> {
+    let found = status.conditions.iter().find(|condition| condition.type_ == type_)?;
+    Some(found.message.as_str())
+}
+
+fn push(registry: &Registry, images: &[(&str, i64)]) {
+    for (tag, hours) in images {
+        registry.push("app", tag, &at(-hours).to_string());
+    }
+}
+
+fn forward(_: &str) -> Reply {
+    Reply::Forward
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn images_tell_their_age_until_our_own_clock_knows_it() {
+    let registry = Registry::start();
+    push(&registry, &[("1.3.0", 1), ("1.2.0", 50), ("1.1.0", 100), ("1.0.0", 1000)]);
+    let mut cooldown = Cooldown::new(&registry, forward);
+    cooldown.scan_words(0, "1.0.0 1.1.0 1.2.0 1.3.0");
+    let (first, next) = cooldown.run(0, Cause::Tags, &ImagePolicyStatus::default()).await;
+    assert_eq!(tag(&first), "1.1.0");
+    // 1.2.0 is the next. One is looked at, then two at a time.
+    assert_eq!(next, Next::After(Duration::from_secs(22 * 3600)));
+    let mut asked = cooldown.asked();
+    asked[1..3].sort();
+    assert_eq!(asked, ["GET 1.3.0", "GET 1.1.0", "GET 1.2.0"]);
+
+    // What is known is not asked for again, not even after a restart.
+    for _ in 0..2 {
+        let (again, _) = cooldown.run(1, Cause::Tags, &first).await;
+        assert_eq!((tag(&again), cooldown.asked()), ("1.1.0", vec![]));
+        cooldown.restart();
+    }
+
+    // A tag that comes while we watch is as old as our sight of it, whatever its image says.
+    push(&registry, &[("2.0.0", 1000)]);
+    cooldown.scan_words(10, "1.0.0 1.1.0 1.2.0 1.3.0 2.0.0");
+    let (second, _) = cooldown.run(10, Cause::Tags, &first).await;
+    assert_eq!((tag(&second), cooldown.asked()), ("1.1.0", vec![]));
+    // Time alone makes the others old enough; whether they are still the same is looked up once.
+    let (third, _) = cooldown.run(23, Cause::Tags, &second).await;
+    assert_eq!(
+        (tag(&third), cooldown.asked()),
+        ("1.2.0", vec!["HEAD 1.2.0".to_owned(), "HEAD 1.2.0".to_owned()])
+    );
+    let (last, _) = cooldown.run(82, Cause::Tags, &third).await;
+    assert_eq!((tag(&last), cooldown.asked()), ("2.0.0", vec!["HEAD 2.0.0".to_owned()]));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_tag_that_a_listing_left_out_for_once_does_not_lose_its_place() {
+    let registry = Registry::start();
+    push(&registry, &[("1.1.0", 100), ("1.0.0", 1000)]);
+    let cooldown = Cooldown::new(&registry, forward);
+    cooldown.scan_words(0, "1.0.0 1.1.0");
+    let (first, _) = cooldown.run(0, Cause::Tags, &ImagePolicyStatus::default()).await;
+    assert_eq!(tag(&first), "1.1.0");
+    cooldown.scan_words(1, "1.0.0");
+    let (second, _) = cooldown.run(1, Cause::Tags, &first).await;
+    assert!(condition(&second, "RegressionHeld").is_some());
+    // It is new to us now, but it is what counts, and nothing lower waits any more.
+    cooldown.scan_words(2, "1.0.0 1.1.0");
+    for hour in [2, 3, 4] {
+        let (status, _) = cooldown.run(hour, Cause::Tags, &second).await;
+        assert_eq!((tag(&status), condition(&status, "RegressionHeld")), ("1.1.0", None));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_image_that_was_made_anew_is_young_again() {
+    let registry = Registry::start();
+    push(&registry, &[("1.1.0", 60), ("1.0.0", 1000)]);
+    let cooldown = Cooldown::new(&registry, forward);
+    cooldown.scan_words(0, "1.0.0 1.1.0");
+    let (first, _) = cooldown.run(0, Cause::Tags, &ImagePolicyStatus::default()).await;
+    assert_eq!(tag(&first), "1.0.0");
+    registry.push("app", "1.1.0", &at(12).to_string());
+    let (second, next) = cooldown.run(13, Cause::Tags, &first).await;
+    assert_eq!(tag(&second), "1.0.0");
+    // Until the tag has been known for three days, which is sooner than its image is of that age.
+    assert_eq!(next, Next::After(Duration::from_secs((72 - 13) * 3600)));
+    let (third, _) = cooldown.run(72, Cause::Tags, &second).await;
+    assert_eq!(tag(&third), "1.1.0");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_image_without_a_time_waits_for_our_own_clock_or_is_let_in() {
+    let registry = Registry::start();
+    registry.push("app", "1.0.0", "1970-01-01T00:00:00Z");
+    let mut cooldown = Cooldown::new(&registry, forward);
+    cooldown.scan_words(0, "1.0.0");
+    let (first, next) = cooldown.run(0, Cause::Tags, &ImagePolicyStatus::default()).await;
+    let words = "version list argument cannot be empty: 1 tag is too new";
+    assert_eq!((tag(&first), condition(&first, "Ready")), ("none", Some(words)));
+    assert_eq!(next, Next::After(Duration::from_secs(72 * 3600)));
+    cooldown.asked();
+    let (second, _) = cooldown.run(1, Cause::Tags, &first).await;
+    assert_eq!((tag(&second), cooldown.asked()), ("none", vec![]));
+    // A person may know more than we do.
+    cooldown.run(1, Cause::Person, &first).await;
+    assert_eq!(cooldown.asked(), ["GET 1.0.0"]);
+    let (third, _) = cooldown.run(72, Cause::Tags, &second).await;
+    assert_eq!(tag(&third), "1.0.0");
+    cooldown.policy["metadata"]["annotations"]["tagboat.dev/unknown-age"] = json!("accept");
+    let (open, _) = cooldown.run(1, Cause::Person, &first).await;
+    assert_eq!(tag(&open), "1.0.0");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_registry_that_tells_no_ages_takes_nothing_away() {
+    let registry = Registry::start();
+    push(&registry, &[("1.1.0", 100), ("1.0.0", 1000)]);
+    let cooldown = Cooldown::new(&registry, |path| {
+        if path.contains("/manifests/") { Reply::status(403) } else { Reply::Forward }
+    });
+    cooldown.scan_words(0, "1.0.0 1.1.0");
+    let latest = json!({"latestRef": {"name": cooldown.image(), "tag": "1.1.0"}});
+    let before: ImagePolicyStatus = serde_json::from_value(latest).unwrap();
+    // What counts already is not asked for its age, unless by a person.
+    let (status, next) = cooldown.run(0, Cause::Tags, &before).await;
+    assert_eq!((tag(&status), next, cooldown.asked()), ("1.1.0", Next::Wait, vec![]));
+    let (status, next) = cooldown.run(0, Cause::Person, &before).await;
+    assert_eq!((tag(&status), next), ("1.1.0", Next::Retry));
+    assert_eq!(condition(&status, "RegressionHeld"), None);
+    let stale = condition(&status, "Stale").unwrap();
+    let words = format!("the manifest of {}:1.1.0 is not shown to us: ", cooldown.image());
+    assert!(stale.starts_with(&words), "{stale}");
+    assert!(condition(&status, "Ready").unwrap().contains("resolved to 1.1.0"));
+    // Without an image before there is none to keep.
+    let (status, _) = cooldown.run(0, Cause::Tags, &ImagePolicyStatus::default()).await;
+    assert!(condition(&status, "Ready").unwrap().ends_with("2 tags are too new"), "{status:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_waits_behind_a_higher_winner_waits_on_while_ages_are_missing() {
+    let registry = Registry::start();
+    push(&registry, &[("1.1.0", 100), ("1.0.0", 1000)]);
+    let cooldown = Cooldown::new(&registry, |path| {
+        if path.contains("/manifests/1.1.0") { Reply::status(403) } else { Reply::Forward }
+    });
+    cooldown.scan_words(0, "1.0.0 1.1.0");
+    let message = "1.0.0 is lower than 1.2.0 and waits: 2 of 3 complete scans in a row have shown a lower winner, from \
+                   2026-10-31T00:00:00Z to 2026-10-31T00:10:00Z, and it counts at 2026-10-31T00:15:00Z at the earliest; set \
+                   the annotation reconcile.fluxcd.io/requestedAt of the policy anew to let it count at once";
+    let before: ImagePolicyStatus = serde_json::from_value(json!({
+        "latestRef": {"name": cooldown.image(), "tag": "1.2.0"},
+        "conditions": [{
+            "type": "RegressionHeld", "status": "True", "reason": "LowerWinner", "message": message,
+            "lastTransitionTime": "2026-10-31T00:00:00Z",
+        }],
+    }))
+    .unwrap();
+    let (status, _) = cooldown.run(0, Cause::Tags, &before).await;
+    assert_eq!((tag(&status), condition(&status, "RegressionHeld")), ("1.2.0", Some(message)));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_very_many_young_images_some_are_looked_at_at_a_time() {
+    let registry = Registry::start();
+    push(&registry, &[("1.0.50", 1), ("1.0.0", 1000)]);
+    registry.tag("app", "1.0.50", (1..50).map(|patch| format!("1.0.{patch}")));
+    let cooldown = Cooldown::new(&registry, forward);
+    cooldown.scan(0, (0..=50).map(|patch| format!("1.0.{patch}")));
+    let (first, next) = cooldown.run(0, Cause::Tags, &ImagePolicyStatus::default()).await;
+    let words = "the ages of the best images are still being looked up, for many of them are too new";
+    assert_eq!((tag(&first), condition(&first, "Ready")), ("none", Some(words)));
+    assert_eq!((cooldown.asked().len(), next), (32, Next::After(Duration::from_secs(300))));
+    let (second, _) = cooldown.run(0, Cause::Tags, &first).await;
+    assert_eq!(tag(&second), "1.0.0");
+    let asked = cooldown.asked();
+    assert_eq!(asked.len(), 19, "{asked:?}");
+
+    // Where something counts already, it does so meanwhile.
+    let other = Cooldown::new(&registry, forward);
+    other.scan(0, (0..=50).map(|patch| format!("1.0.{patch}")));
+    let latest = json!({"latestRef": {"name": other.image(), "tag": "1.0.20"}});
+    let before: ImagePolicyStatus = serde_json::from_value(latest).unwrap();
+    let (status, next) = other.run(0, Cause::Person, &before).await;
+    assert_eq!((tag(&status), next), ("1.0.20", Next::After(Duration::from_secs(300))));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_number_that_is_none_spoils_nothing_before_it_is_old_enough() {
+    let registry = Registry::start();
+    push(&registry, &[("x", 1), ("7", 100), ("8", 2)]);
+    let mut cooldown = Cooldown::new(&registry, forward);
+    cooldown.policy["spec"]["policy"] = json!({"numerical": {}});
+    cooldown.scan_words(0, "x 7 8");
+    let (first, _) = cooldown.run(0, Cause::Tags, &ImagePolicyStatus::default()).await;
+    assert_eq!(tag(&first), "7");
+    let (second, _) = cooldown.run(72, Cause::Tags, &first).await;
+    assert_eq!(condition(&second, "Ready"), Some("failed to parse invalid numeric value 'x'"));
+}

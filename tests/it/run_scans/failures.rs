@@ -1,0 +1,262 @@
+//! A registry that cannot be read changes nothing, says so in one sentence, and holds up nobody else.
+
+use std::fs;
+use std::process::Stdio;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use super::scene::{MADE, Scene, object};
+use crate::support::http_front::{Front, Reply};
+use crate::support::program::run;
+use crate::support::registry::{PASSWORD, USER};
+use crate::support::remote_fleet::only_outcome;
+
+#[test]
+fn a_registry_that_is_down_changes_nothing() {
+    let scene = Scene::new();
+    assert_eq!(scene.word(&[]), "pushed");
+    let (address, tip) = (scene.registry.address(), scene.fleet.tip());
+    let Scene { registry, fleet } = scene;
+    drop(registry);
+    let ended = run(&mut fleet.command()).with_status(1);
+    let words = ended.only_error();
+    assert!(
+        words.starts_with(&format!(
+            "ImageRepository default/web: scan failed: GET https://{address}/v2/: connection refused"
+        )) && words.ends_with("; its policies keep the images that they have"),
+        "{words}"
+    );
+    let outcome = only_outcome(&ended);
+    assert_eq!((&outcome["outcome"], &outcome["errors"]), (&json!("skipped"), &json!([words])));
+    assert_eq!(outcome["choices"][0]["latest"], format!("{address}/app/web:1.0.0"));
+    assert_eq!(outcome["choices"][0]["error"], words);
+    assert_eq!(fleet.tip(), tip);
+    // The same of a registry that has never been there.
+    fs::remove_dir_all(fleet.state()).unwrap();
+    let outcome = only_outcome(&run(&mut fleet.command()).with_status(1));
+    assert_eq!(outcome["outcome"], "unchanged");
+    assert_eq!(outcome["markers"][0]["outcome"], "policy-without-image");
+    assert_eq!(fleet.tip(), tip);
+}
+
+#[test]
+fn other_policies_go_on() {
+    let scene = Scene::new();
+    scene.another("api");
+    scene.registry.push("app/api", "1.2.0", MADE);
+    scene.repository("web", json!({"spec": {"image": scene.image("nobody/home")}}));
+    let ended = scene.run(&[]).with_status(1);
+    assert!(ended.only_error().contains("ImageRepository default/web: scan failed: "), "{ended:?}");
+    assert!(ended.only_error().contains("NAME_UNKNOWN"), "{ended:?}");
+    let outcome = only_outcome(&ended);
+    assert_eq!(outcome["outcome"], "pushed");
+    assert_eq!(outcome["errors"].as_array().unwrap().len(), 1);
+    assert_eq!(
+        (scene.value("app").as_str(), scene.value("api").as_str()),
+        ("app/web:0.9.0", "app/api:1.2.0")
+    );
+}
+
+/// One registry that is silent costs its own policies no more than its time.
+#[test]
+fn a_registry_that_is_silent_is_waited_for_as_long_as_its_object_says() {
+    let scene = Scene::new();
+    let front = Front::alone(|_| Reply::Silence);
+    scene.another("api");
+    scene.registry.push("app/api", "1.2.0", MADE);
+    let image = format!("{}/app/web", front.address());
+    scene.repository("web", json!({"spec": {"image": image, "timeout": "1s"}}));
+    let ended = scene.run(&[]).with_status(1);
+    assert!(ended.only_error().starts_with("ImageRepository default/web: scan failed: "), "{ended:?}");
+    assert_eq!(scene.value("api"), "app/api:1.2.0");
+}
+
+#[test]
+fn automations_that_share_a_repository_are_told_the_same_once() {
+    let scene = Scene::new();
+    let nowhere = scene.image("nobody/home");
+    scene.repository(
+        "web",
+        json!({"spec": {"image": nowhere, "accessFrom": {"namespaceSelectors": [{"matchLabels": {}}]}}}),
+    );
+    let mut policy = object("image.toolkit.fluxcd.io/v1", "ImagePolicy", "team", "web");
+    policy["spec"] = json!({"imageRepositoryRef": {"name": "web", "namespace": "default"},
+        "policy": {"semver": {"range": "*"}}});
+    scene.write(&policy);
+    scene.policy("second", json!({"spec": {"imageRepositoryRef": {"name": "web"}}}));
+    scene.source("team");
+    scene.automation("team", json!({}));
+    let ended = scene.run(&[]).with_status(1);
+    let words = ended.only_error();
+    for (outcome, policies) in ended.json()["automations"].as_array().unwrap().iter().zip([2, 1]) {
+        assert_eq!(outcome["errors"], json!([words]));
+        assert_eq!(outcome["choices"].as_array().unwrap().len(), policies);
+    }
+}
+
+#[test]
+fn a_run_that_is_told_to_stop_while_it_scans_ends_at_once() {
+    let scene = Scene::new();
+    let front = Front::alone(|_| Reply::Silence);
+    scene.repository("web", json!({"spec": {"image": format!("{}/app/web", front.address())}}));
+    let mut command = scene.command();
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let begin = Instant::now();
+    while front.requests().is_empty() {
+        assert!(begin.elapsed() < Duration::from_secs(60), "the run asks for nothing");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let id = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(id, rustix::process::Signal::TERM).unwrap();
+    let ended = child.wait_with_output().unwrap();
+    assert_eq!(ended.status.code(), Some(1));
+    let errors = String::from_utf8(ended.stderr).unwrap();
+    assert!(errors.lines().count() == 1 && errors.contains("was told to stop"), "{errors}");
+    assert!(begin.elapsed() < Duration::from_secs(60), "a minute is the time that a scan may take");
+    assert!(!scene.fleet.state().join("objects/ImagePolicy").exists());
+}
+
+#[test]
+fn a_wrong_login_is_told_and_a_right_one_lets_in() {
+    let scene = Scene::new();
+    let guarded = scene.registry.guarded_by_password();
+    let image = format!("{}/app/web", guarded.address());
+    let spec = json!({"spec": {"image": image, "secretRef": {"name": "login"}}});
+    scene.repository("web", spec);
+    let missing = scene.run(&[]).with_status(1);
+    assert_eq!(
+        missing.only_error(),
+        "ImageRepository default/web: failed to configure authentication options: secrets \"login\" not found; give it as a \
+         Secret among the manifests or as --secret NAMESPACE/NAME=DIR, or log in as yourself with --registry-login user; no \
+         run that is remembered has chosen an image for its policies, so their markers are left alone"
+    );
+    let config = |password: &str| {
+        json!({"auths": {guarded.address(): {"username": USER, "password": password}}}).to_string()
+    };
+    let secret = |password: &str| {
+        scene.write(&json!({
+            "apiVersion": "v1", "kind": "Secret", "metadata": {"namespace": "default", "name": "login"},
+            "stringData": {".dockerconfigjson": config(password)},
+        }));
+    };
+    scene.write(&json!({
+        "apiVersion": "v1", "kind": "Secret", "metadata": {"namespace": "default", "name": "login"},
+        "stringData": {".dockerconfigjson": "{\"auths\": {\"other.example\": {\"username\": \"a\", \"password\": \"b\"}}}"},
+    }));
+    let elsewhere = scene.run(&[]).with_status(1);
+    let words =
+        format!("secret 'default/login' has no login for {image}, so the registry is asked without one");
+    assert!(elsewhere.errors.contains(&words), "{elsewhere:?}");
+    secret("hunter3");
+    let wrong = scene.run(&[]).with_status(1);
+    assert!(wrong.only_error().contains("UNAUTHORIZED") && !wrong.errors.contains("hunter3"), "{wrong:?}");
+    assert_eq!(scene.commits().len(), 0);
+    secret(PASSWORD);
+    assert_eq!(scene.word(&[]), "pushed");
+    assert_eq!(scene.value("app"), format!("{image}:1.0.0"));
+
+    // A directory counts more, and one's own login in the place of both.
+    secret("hunter3");
+    let directory = scene.fleet.root().join("login");
+    fs::create_dir(&directory).unwrap();
+    for name in [".dockerconfigjson", "config.json"] {
+        fs::write(directory.join(name), config(PASSWORD)).unwrap();
+    }
+    scene.registry.push("app/web", "1.1.0", MADE);
+    assert_eq!(scene.word(&["--secret", &format!("login={}", directory.display())]), "pushed");
+    scene.registry.push("app/web", "1.2.0", MADE);
+    let own = run(scene.command().args(["--registry-login", "user"]).env("DOCKER_CONFIG", &directory));
+    assert_eq!(only_outcome(&own.with_status(0))["outcome"], "pushed");
+    let nothing = scene.fleet.root().join("nothing");
+    let none = run(scene.command().args(["--registry-login", "user"]).env("DOCKER_CONFIG", &nothing));
+    assert!(none.with_status(1).only_error().contains("config.json"));
+}
+
+#[test]
+fn a_policy_that_wants_nothing_of_what_is_there_says_so() {
+    let scene = Scene::new();
+    assert_eq!(scene.word(&[]), "pushed");
+    scene.policy("web", json!({"spec": {"policy": {"semver": {"range": ">=7.0.0"}}}}));
+    let ended = scene.run(&[]).with_status(1);
+    assert!(ended.only_error().starts_with("ImagePolicy default/web: "), "{ended:?}");
+    assert_eq!(scene.value("app"), "app/web:1.0.0");
+}
+
+/// A front before the registry that answers for no manifest while `is_down`, and an image behind it.
+fn without_manifests(scene: &Scene, is_down: &Arc<AtomicBool>) -> (Front, String) {
+    let is_down = is_down.clone();
+    let front = Front::before(scene.registry.port(), move |request| {
+        match is_down.load(Ordering::SeqCst) && request.path.contains("/manifests/") {
+            true => Reply::status(403),
+            false => Reply::Forward,
+        }
+    });
+    let image = format!("{}/app/web", front.address());
+    scene.repository("web", json!({"spec": {"image": image}}));
+    (front, image)
+}
+
+#[test]
+fn a_choice_that_fails_for_want_of_ages_says_why_they_are_not_known() {
+    let scene = Scene::new();
+    let (_front, image) = without_manifests(&scene, &Arc::new(AtomicBool::new(true)));
+    scene.policy("web", json!({"metadata": {"annotations": {"tagboat.dev/minimum-age": "3d"}}}));
+    let ended = scene.run(&[]).with_status(1);
+    let words = format!("1 tag is too new; the manifest of {image}:1.0.0 is not shown to us: ");
+    assert!(ended.only_error().contains(&words) && ended.errors.contains("403"), "{ended:?}");
+}
+
+/// Whether it is the first run or a later one makes no difference to its end.
+#[test]
+fn a_digest_that_cannot_be_looked_up_fails_each_run() {
+    let scene = Scene::new();
+    let is_down = Arc::new(AtomicBool::new(false));
+    let (_front, image) = without_manifests(&scene, &is_down);
+    scene.policy("web", json!({"spec": {"digestReflectionPolicy": "Always", "interval": "10m"}}));
+    assert_eq!(scene.word(&[]), "pushed");
+    let value = scene.value("app");
+    assert!(value.starts_with(&format!("{image}:1.0.0@sha256:")), "{value}");
+    is_down.store(true, Ordering::SeqCst);
+    let ended = scene.run(&[]).with_status(1);
+    assert!(ended.only_error().starts_with("warning: ImagePolicy default/web: "), "{ended:?}");
+    assert!(only_outcome(&ended)["choices"][0]["stale"].as_str().unwrap().contains("403"));
+    let ended = scene.run_without_state(&[]).with_status(1);
+    assert!(ended.only_error().contains("failed fetching digest of "), "{ended:?}");
+    assert_eq!(scene.value("app"), value);
+}
+
+/// Taken for the default, a misspelled value would take the pinned digest out of the fleet.
+#[test]
+fn a_misspelled_value_is_an_error_and_no_default() {
+    let scene = Scene::new();
+    scene.policy("web", json!({"spec": {"digestReflectionPolicy": "always", "interval": "10m"}}));
+    let ended = scene.run(&[]).with_status(1);
+    let words = "ImagePolicy default/web is not valid at spec.digestReflectionPolicy: `always` is not allowed; allowed \
+                 are Always, IfNotPresent, Never; did you mean Always?";
+    assert!(ended.only_error().ends_with(words), "{ended:?}");
+    scene.policy("web", json!({}));
+    scene.repository("web", json!({"spec": {"provider": "amazon"}}));
+    let ended = scene.run(&[]).with_status(1);
+    let words = "ImageRepository default/web is not valid at spec.provider: `amazon` is not allowed; allowed are \
+                 generic, aws, azure, gcp";
+    assert!(ended.only_error().contains(words), "{ended:?}");
+    assert_eq!(scene.value("app"), "app/web:0.9.0");
+}
+
+#[test]
+fn a_secret_without_logins_is_warned_of_once() {
+    let scene = Scene::new();
+    scene.repository("web", json!({"spec": {"secretRef": {"name": "login"}}}));
+    scene.write(&json!({
+        "apiVersion": "v1", "kind": "Secret", "metadata": {"namespace": "default", "name": "login"},
+        "stringData": {"a": "b"},
+    }));
+    let ended = scene.run(&[]).with_status(0);
+    assert!(
+        ended.only_error().starts_with("warning: secret 'default/login' has no logins for registries"),
+        "{ended:?}"
+    );
+}

@@ -1,0 +1,10 @@
+//! `tagboat run` from a real registry to a real git server: what is pushed there ends in a commit here.
+
+mod choices;
+mod clouds;
+mod failures;
+mod progress;
+mod regressions;
+mod remembrance;
+mod scene;
+mod travels;

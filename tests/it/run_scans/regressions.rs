@@ -1,0 +1,193 @@
+//! Never backwards by accident: what the state carries from run to run.
+
+use serde_json::{Value, json};
+
+use super::scene::{MADE, Scene};
+
+/// A scene whose fleet runs 1.1.0, which the registry then has no more.
+fn without_the_latest() -> Scene {
+    let scene = Scene::new();
+    scene.registry.push("app/web", "1.1.0", MADE);
+    assert_eq!(scene.word(&[]), "pushed");
+    assert_eq!(scene.value("app"), "app/web:1.1.0");
+    scene.registry.remove("app/web", "1.1.0");
+    scene
+}
+
+fn scans(scene: &Scene) -> Value {
+    let conditions = scene.kept("ImagePolicy", "web")["status"]["conditions"].clone();
+    let held = conditions.as_array().unwrap().iter().find(|condition| condition["type"] == "RegressionHeld");
+    held.map_or(Value::Null, |held| held["message"].clone())
+}
+
+/// Scans count by the second, so the next run begins in another one.
+fn another_second() {
+    std::thread::sleep(std::time::Duration::from_millis(1_050));
+}
+
+#[test]
+fn a_deleted_tag_is_held_until_scans_and_time_have_passed() {
+    let scene = without_the_latest();
+    let ended = scene.run(&[]).with_status(0);
+    assert!(
+        ended.only_error().starts_with(
+            "warning: ImagePolicy default/web: 1.0.0 is lower than 1.1.0 and waits: 1 of 3 complete scans in a row"
+        ),
+        "{ended:?}"
+    );
+    let outcome = crate::support::remote_fleet::only_outcome(&ended);
+    assert_eq!((&outcome["outcome"], &outcome["errors"]), (&json!("skipped"), &json!([])));
+    assert!(outcome["choices"][0]["held"].as_str().unwrap().starts_with("1.0.0 is lower than 1.1.0"));
+    another_second();
+    // A rehearsal counts for nothing, whatever it shows.
+    scene.outcome(&["--dry-run"]);
+    assert!(scans(&scene).as_str().unwrap().contains(" waits: 1 of 3 "));
+    scene.outcome(&[]);
+    assert!(scans(&scene).as_str().unwrap().contains(" waits: 2 of 3 "));
+    another_second();
+    scene.outcome(&[]);
+    assert!(scans(&scene).as_str().unwrap().contains(" waits: 3 of 3 "), "the time has not passed");
+    assert_eq!(scene.value("app"), "app/web:1.1.0");
+    assert_eq!(scene.word(&["--regression-time", "1s"]), "pushed");
+    assert_eq!(scene.value("app"), "app/web:1.0.0");
+    assert_eq!(scans(&scene), Value::Null);
+}
+
+/// What nobody counts comes to no end, and no time is promised for it.
+#[test]
+fn without_a_state_no_time_is_promised_for_a_lower_image() {
+    let scene = Scene::new();
+    let latest = json!({"name": scene.image("app/web"), "tag": "1.5.0"});
+    scene.policy("web", json!({"status": {"latestRef": latest}}));
+    let ended = scene.run_without_state(&[]).with_status(0);
+    assert_eq!(
+        ended.only_error(),
+        "warning: ImagePolicy default/web: 1.0.0 is lower than 1.5.0 and waits: how often in a row and for how long a \
+         lower winner is shown takes --state to count; without it, --latest or a status.latestRef that is no higher \
+         lets it count"
+    );
+    assert_eq!(scene.value("app"), "app/web:1.5.0");
+}
+
+/// Where nothing can be chosen, what waited earlier is no news, for it may be gone.
+#[test]
+fn what_waited_before_a_choice_that_fails_is_not_said_to_wait() {
+    let scene = without_the_latest();
+    scene.outcome(&[]);
+    scene.policy("web", json!({"spec": {"policy": {"semver": {"range": ">=7.0.0"}}}}));
+    let ended = scene.run(&[]).with_status(1);
+    assert!(ended.only_error().starts_with("ImagePolicy default/web: "), "{ended:?}");
+}
+
+#[test]
+fn a_tag_that_comes_back_ends_the_wait() {
+    let scene = without_the_latest();
+    scene.outcome(&[]);
+    scene.registry.tag("app/web", "1.0.0", ["1.1.0".to_owned()]);
+    assert_eq!(scene.word(&[]), "skipped");
+    assert_eq!(scans(&scene), Value::Null);
+}
+
+#[test]
+fn what_a_person_wants_counts_at_once() {
+    let changes: [&dyn Fn(&Scene); 4] = [
+        &|scene| {
+            scene.policy(
+                "web",
+                json!({"metadata": {"annotations": {"reconcile.fluxcd.io/requestedAt": "now"}}}),
+            );
+        },
+        &|scene| scene.policy("web", json!({"spec": {"policy": {"semver": {"range": "1.x"}}}})),
+        &|scene| {
+            scene.policy("web", json!({"metadata": {"annotations": {"tagboat.dev/exclude": "[1.9.9]"}}}));
+        },
+        &|scene| scene.repository("web", json!({"spec": {"exclusionList": ["^9"]}})),
+    ];
+    for (number, change) in changes.into_iter().enumerate() {
+        let scene = without_the_latest();
+        change(&scene);
+        assert_eq!(scene.word(&[]), "pushed", "{number}");
+        assert_eq!(scene.value("app"), "app/web:1.0.0", "{number}");
+    }
+}
+
+/// What was cut off in the middle of the state is told, and a fragment of what persons wanted is not what they want.
+#[test]
+fn a_damaged_state_is_no_will() {
+    let scene = without_the_latest();
+    let place = |kind: &str| scene.fleet.state().join(format!("objects/{kind}/default/web.json"));
+    for fragment in ["", "0123", "\0\0\0\0"] {
+        std::fs::write(place("wishes"), fragment).unwrap();
+        assert_eq!(scene.word(&[]), "skipped", "{fragment:?}");
+    }
+    assert_eq!(scene.value("app"), "app/web:1.1.0");
+    for fragment in ["", "{\"status\": {\"latest", "\0\0\0\0", "[]"] {
+        std::fs::write(place("ImagePolicy"), fragment).unwrap();
+        let ended = scene.run(&["--dry-run"]).with_status(0);
+        let words = format!(
+            "warning: the state in {} is damaged, so what was known there is forgotten",
+            place("ImagePolicy").display()
+        );
+        assert_eq!(ended.only_error(), words, "{fragment:?}");
+    }
+    // Even then there is no going back below what the manifest knows.
+    let latest = json!({"name": scene.image("app/web"), "tag": "1.1.0"});
+    scene.policy("web", json!({"status": {"latestRef": latest}}));
+    assert_eq!(scene.word(&[]), "skipped");
+    std::fs::write(place("ImageRepository"), "{").unwrap();
+    let ended = scene.run(&[]).with_status(0);
+    let words = format!(
+        "warning: the state in {} is damaged, so what was known there is forgotten\n",
+        place("ImageRepository").display()
+    );
+    assert!(ended.errors.contains(&words), "{ended:?}");
+    assert_eq!(scene.value("app"), "app/web:1.1.0");
+}
+
+/// Who lets a policy rest or looks at it more often has not said that the fleet is to go back.
+#[test]
+fn an_edit_that_bears_on_no_choice_is_no_will() {
+    let scene = without_the_latest();
+    let edits = [
+        json!({"spec": {"suspend": true}}),
+        json!({"spec": {"suspend": false}}),
+        json!({"spec": {"interval": "7m"}}),
+        json!({"metadata": {"annotations": {"tagboat.dev/poll-interval": "6h", "tagboat.dev/poll-group": "g"}}}),
+    ];
+    for edit in edits {
+        scene.policy("web", edit.clone());
+        assert_eq!(scene.word(&[]), "skipped", "{edit}");
+    }
+    let edits = [
+        json!({"spec": {"suspend": true}}),
+        json!({"spec": {"interval": "7m", "timeout": "9s"}}),
+        json!({"spec": {"accessFrom": {"namespaceSelectors": [{"matchLabels": {}}]}}}),
+    ];
+    for edit in edits {
+        scene.repository("web", edit.clone());
+        assert_eq!(scene.word(&[]), "skipped", "{edit}");
+    }
+    assert_eq!(scene.value("app"), "app/web:1.1.0");
+}
+
+#[test]
+fn a_note_in_the_metadata_is_no_will() {
+    let scene = without_the_latest();
+    scene.policy("web", json!({"metadata": {"annotations": {"example.com/note": "x"}}}));
+    scene.repository("web", json!({"metadata": {"annotations": {"example.com/note": "x"}}}));
+    assert_eq!(scene.word(&[]), "skipped");
+}
+
+/// The image of a manifest's status is what the fleet has run so far.
+#[test]
+fn an_image_that_the_manifest_knows_is_not_undercut() {
+    let scene = Scene::new();
+    let latest = json!({"name": scene.image("app/web"), "tag": "1.5.0"});
+    scene.policy("web", json!({"status": {"latestRef": latest}}));
+    let ended = scene.run(&[]).with_status(0);
+    assert!(ended.only_error().contains("1.0.0 is lower than 1.5.0 and waits"), "{ended:?}");
+    assert_eq!(scene.value("app"), "app/web:1.5.0");
+    scene.registry.push("app/web", "1.6.0", MADE);
+    assert_eq!(scene.word(&[]), "pushed");
+    assert_eq!(scene.value("app"), "app/web:1.6.0");
+}

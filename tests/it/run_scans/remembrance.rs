@@ -1,0 +1,72 @@
+//! What a run knows without the registries: the choices of the state, and less so the statuses of manifests.
+
+use std::fs;
+
+use serde_json::json;
+
+use super::scene::Scene;
+use crate::support::remote_fleet::only_outcome;
+
+/// The status of a manifest may be older than the fleet: it is no choice while the registry cannot be asked.
+#[test]
+fn an_outage_does_not_take_the_fleet_back_to_the_status_of_a_manifest() {
+    let scene = Scene::new();
+    let status = json!({"status": {"latestRef": {"name": scene.image("app/web"), "tag": "0.5.0"}}});
+    scene.policy("web", status);
+    scene.repository("web", json!({"spec": {"image": scene.image("nobody/home")}}));
+    let left_alone =
+        "; no run that is remembered has chosen an image for its policies, so their markers are left alone";
+    // A second run with a state remembers no more than the first.
+    for ended in [scene.run_without_state(&[]), scene.run(&[]), scene.run(&[])] {
+        let ended = ended.with_status(1);
+        assert!(ended.only_error().ends_with(left_alone), "{ended:?}");
+        let outcome = only_outcome(&ended);
+        assert_eq!(outcome["choices"][0].get("latest"), None, "{outcome}");
+        assert_eq!(scene.value("app"), "app/web:0.9.0");
+    }
+    scene.repository("web", json!({}));
+    assert_eq!(scene.word(&[]), "pushed");
+    assert_eq!(scene.value("app"), "app/web:1.0.0");
+}
+
+#[test]
+fn a_choice_that_fails_does_not_take_the_fleet_back_to_the_status_of_a_manifest() {
+    let scene = Scene::new();
+    let latest = json!({"name": scene.image("app/web"), "tag": "0.5.0"});
+    let policy = json!({"semver": {"range": ">=7.0.0"}});
+    scene.policy("web", json!({"spec": {"policy": policy}, "status": {"latestRef": latest}}));
+    for ended in [scene.run_without_state(&[]), scene.run(&[]), scene.run(&[])] {
+        let ended = ended.with_status(1);
+        assert!(
+            ended.only_error().ends_with("has chosen an image, so its markers are left alone"),
+            "{ended:?}"
+        );
+        assert_eq!(scene.value("app"), "app/web:0.9.0");
+    }
+}
+
+#[test]
+fn without_a_scan_what_the_state_has_chosen_counts_before_the_status_of_a_manifest() {
+    let scene = Scene::new();
+    assert_eq!(scene.word(&[]), "pushed");
+    let older = json!({"status": {"latestRef": {"name": scene.image("app/web"), "tag": "0.5.0"}}});
+    scene.policy("web", older.clone());
+    assert_eq!(scene.outcome(&["--no-scan"])["policies"]["web"]["tag"], "1.0.0");
+    scene.policy("web", json!({}));
+    assert_eq!(scene.outcome(&["--no-scan"])["policies"]["web"]["tag"], "1.0.0");
+    // Nor does it go back where the repository is not among the manifests any more.
+    fs::remove_file(scene.manifests().join("ImageRepository-default-web.yaml")).unwrap();
+    scene.policy("web", older.clone());
+    assert_eq!(scene.outcome(&[])["policies"]["web"]["tag"], "1.0.0");
+    assert_eq!(scene.value("app"), "app/web:1.0.0");
+    // Where nothing is remembered, the manifest's status counts, and without one there is nothing.
+    fs::remove_dir_all(scene.fleet.state()).unwrap();
+    assert_eq!(scene.word(&["--no-scan", "--dry-run"]), "dry-run");
+    scene.policy("web", json!({}));
+    let ended = scene.run(&["--no-scan"]).with_status(0);
+    assert_eq!(
+        ended.only_error(),
+        "warning: ImagePolicy default/web has no image: nothing is scanned, no run that is remembered chose one, and \
+         its manifest has no status.latestRef"
+    );
+}
