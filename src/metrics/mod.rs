@@ -2,45 +2,26 @@
 //!
 //! A value that is handed in to whoever has something to count; there is no global one.
 
+mod families;
+mod labels;
 mod process;
 mod under_way;
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use prometheus_client::encoding::text::encode;
-use prometheus_client::encoding::{EncodeLabelSet, EncodeLabelValue};
-use prometheus_client::metrics::counter::Counter;
-use prometheus_client::metrics::family::Family;
-use prometheus_client::metrics::gauge::Gauge;
-use prometheus_client::metrics::histogram::Histogram;
-use prometheus_client::registry::{Registry, Unit};
+use prometheus_client::registry::Registry;
 
-use process::ProcessCost;
-use under_way::UnderWay;
+use families::Families;
+use labels::{
+    ControllerLabels, GitLabels, RequestLabels, ResultLabels, RunLabels, ShadowLabels, controller_of,
+};
 
+pub use labels::{ObjectLabels, RunOutcome, ShadowOutcome};
 pub use under_way::Look;
-
-/// The names of the controllers as labels.
-const CONTROLLERS: [&str; 3] = ["imageupdateautomation", "imagerepository", "imagepolicy"];
-
-/// The name of the controller of a kind as a label, which dashboards for Flux select by.
-fn controller_of(kind: &str) -> &'static str {
-    match kind {
-        "ImageRepository" => CONTROLLERS[1],
-        "ImagePolicy" => CONTROLLERS[2],
-        _ => CONTROLLERS[0],
-    }
-}
-
-/// The limits of the buckets of reconciles, in seconds: ten, each the same number of times the one before.
-const RECONCILE: (f64, f64, i32) = (0.01, 1800.0, 10);
-
-/// The same of what git does.
-const GIT: (f64, f64, i32) = (0.01, 300.0, 10);
 
 /// Counters and measures. Clones are one and the same.
 #[derive(Clone)]
@@ -49,186 +30,10 @@ pub struct Metrics {
     registry: Arc<Registry>,
 }
 
-struct Families {
-    reconciles: Family<ObjectLabels, Histogram>,
-    results: Family<ResultLabels, Counter>,
-    errors: Family<ControllerLabels, Counter>,
-    runs: Family<RunLabels, Counter>,
-    git: Family<GitLabels, Histogram>,
-    fetched: Counter,
-    pushes_retried: Counter,
-    files_scanned: Counter,
-    unresolved: Family<ObjectLabels, Gauge>,
-    next_poll: Family<ObjectLabels, Gauge<f64, AtomicU64>>,
-    leader: Gauge<f64, AtomicU64>,
-    requests: Family<RequestLabels, Counter>,
-    under_way: UnderWay,
-    shadow_commits: Counter,
-    shadow_comparisons: Family<ShadowLabels, Counter>,
-}
-
-/// An object that something was measured of.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub struct ObjectLabels {
-    /// Its kind.
-    pub kind: &'static str,
-    /// Its name.
-    pub name: String,
-    /// Its namespace.
-    pub namespace: String,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct ControllerLabels {
-    controller: &'static str,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct ResultLabels {
-    controller: &'static str,
-    result: &'static str,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct RequestLabels {
-    code: String,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct RunLabels {
-    outcome: RunOutcome,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct GitLabels {
-    operation: &'static str,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct ShadowLabels {
-    outcome: ShadowOutcome,
-}
-
-/// How what another controller pushed compares with what a shadow would have pushed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, EncodeLabelValue)]
-#[allow(non_camel_case_types, reason = "the names are the values of the label")]
-pub enum ShadowOutcome {
-    /// It is the same.
-    agreed,
-    /// It is something else.
-    differed,
-    /// The shadow would have pushed nothing.
-    missed,
-}
-
-/// How a run ended, in one word.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, EncodeLabelValue)]
-#[allow(non_camel_case_types, reason = "the names are the values of the label")]
-pub enum RunOutcome {
-    /// Something was pushed.
-    pushed,
-    /// There was something to look at and nothing to change.
-    unchanged,
-    /// Nothing was new.
-    skipped,
-    /// Only a change of an object helps.
-    stalled,
-    /// It is tried again.
-    failed,
-}
-
 impl Default for Metrics {
     fn default() -> Self {
-        let mut registry = Registry::default();
-        let families = Families {
-            reconciles: Family::new_with_constructor(|| histogram(RECONCILE)),
-            results: Family::default(),
-            errors: Family::default(),
-            runs: Family::default(),
-            git: Family::new_with_constructor(|| histogram(GIT)),
-            fetched: Counter::default(),
-            pushes_retried: Counter::default(),
-            files_scanned: Counter::default(),
-            unresolved: Family::default(),
-            next_poll: Family::default(),
-            leader: Gauge::default(),
-            requests: Family::default(),
-            under_way: UnderWay::default(),
-            shadow_commits: Counter::default(),
-            shadow_comparisons: Family::default(),
-        };
-        registry.register_with_unit(
-            "gotk_reconcile_duration",
-            "The duration in seconds of a reconcile",
-            Unit::Seconds,
-            families.reconciles.clone(),
-        );
-        registry.register(
-            "controller_runtime_reconcile",
-            "Reconciles by their result",
-            families.results.clone(),
-        );
-        registry.register(
-            "controller_runtime_reconcile_errors",
-            "Reconciles that failed",
-            families.errors.clone(),
-        );
-        registry.register(
-            "rest_client_requests",
-            "Requests to the API server by the status of the answer",
-            families.requests.clone(),
-        );
-        registry.register_collector(Box::new(families.under_way.clone()));
-        registry.register_collector(Box::new(ProcessCost));
-        registry.register("tagboat_runs", "Runs of automations by their outcome", families.runs.clone());
-        registry.register_with_unit(
-            "tagboat_git_operation_duration",
-            "The duration in seconds of a call of git",
-            Unit::Seconds,
-            families.git.clone(),
-        );
-        registry.register_with_unit(
-            "tagboat_git_fetched",
-            "Bytes by which fetches made mirrors larger",
-            Unit::Bytes,
-            families.fetched.clone(),
-        );
-        registry.register(
-            "tagboat_pushes_retried",
-            "Transactions that were begun anew because somebody else pushed meanwhile",
-            families.pushes_retried.clone(),
-        );
-        registry.register(
-            "tagboat_files_scanned",
-            "Files that were searched for markers",
-            families.files_scanned.clone(),
-        );
-        registry.register(
-            "tagboat_markers_unresolved",
-            "Markers and files of the last look that something is wrong with",
-            families.unresolved.clone(),
-        );
-        registry.register_with_unit(
-            "tagboat_next_poll_timestamp",
-            "When the digest of a floating tag is looked up next, in seconds since 1970",
-            Unit::Seconds,
-            families.next_poll.clone(),
-        );
-        registry.register(
-            "tagboat_leader",
-            "Whether this process is the one that writes",
-            families.leader.clone(),
-        );
-        registry.register(
-            "tagboat_shadow_commits",
-            "Commits that would have been made, with --dry-run",
-            families.shadow_commits.clone(),
-        );
-        registry.register(
-            "tagboat_shadow_comparisons",
-            "What another controller pushed, compared with what would have been pushed, with --dry-run",
-            families.shadow_comparisons.clone(),
-        );
+        let families = Families::default();
+        let registry = families.registered();
         Self { families: Arc::new(families), registry: Arc::new(registry) }
     }
 }
@@ -331,12 +136,6 @@ impl fmt::Debug for Metrics {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("Metrics")
     }
-}
-
-/// A histogram with buckets from the first limit to the second.
-fn histogram((lowest, highest, count): (f64, f64, i32)) -> Histogram {
-    let factor = (highest / lowest).powf(1.0 / f64::from(count - 1));
-    Histogram::new((0..count).map(move |step| lowest * factor.powi(step)))
 }
 
 #[cfg(test)]

@@ -67,7 +67,7 @@ impl Collector for UnderWay {
             Some(&Unit::Seconds),
             MetricType::Gauge,
         )?;
-        for controller in super::CONTROLLERS {
+        for controller in super::labels::CONTROLLERS {
             let labels = [("name", controller)];
             ConstGauge::new(self.longest(controller, Instant::now()))
                 .encode(metric.encode_family(&labels)?)?;

@@ -2,9 +2,9 @@
 //!
 //! A [`Policy`] is an ImagePolicy's spec and annotations, understood once (`rule`, `filter`, `definition`). It makes a
 //! [`Selection`] of a list of tags: every tag is judged, those in the contest are ordered (`contest`, `natural`), and
-//! the rest keep the reason why they are not in it (`selection`); `winner` finds the winner alone, and sooner. [`regression`] says whether a winner that is lower
-//! than the one before it counts already. Versions and ranges of them stand in a crate of their own, because templates
-//! compare versions as well.
+//! the rest keep the reason why they are not in it (`selection`); `winner` finds the winner alone, and sooner.
+//! [`regression`] says whether a winner that is lower than the one before it counts already. Versions and ranges of them
+//! stand in a crate of their own, because templates compare versions as well.
 
 pub mod age;
 mod contest;

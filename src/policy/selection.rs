@@ -1,22 +1,25 @@
 //! What a policy makes of a list of tags: the winner, and why each other tag lost.
 
+mod error;
+mod verdict;
+
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt;
 use std::time::Duration;
 
 use jiff::SignedDuration;
-use tagboat_api::Reason;
 use tagboat_api::settings::{TextOrder, UnknownAge};
-use tagboat_go_text::NumberError;
-use tagboat_versions::{Version, VersionError};
+use tagboat_versions::Version;
 
 use super::Policy;
 use super::age::{Ages, Maturity};
 use super::contest::{self, Entrant};
 use super::rule::{Direction, Rank, Rule, Unfit};
-use crate::failing::Failing;
 use crate::reference::TagList;
+
+pub use error::{Refused, SelectionError};
+pub use verdict::{Outcome, Verdict};
 
 /// The verdicts on all tags of a list.
 #[derive(Debug)]
@@ -26,65 +29,6 @@ pub struct Selection<'p, 't> {
     /// How many of the verdicts in front are on tags in the contest.
     candidates: usize,
     error: Option<SelectionError>,
-}
-
-/// What became of one tag.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Verdict<'t> {
-    /// The tag.
-    pub tag: &'t str,
-    /// What the filter made of the tag; nothing where its pattern does not match.
-    pub value: Option<Cow<'t, str>>,
-    /// Whether it won, and why not.
-    pub outcome: Outcome<'t>,
-}
-
-/// Whether a tag won, and why not.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Outcome<'t> {
-    /// It won.
-    Latest,
-    /// It was in the contest and lost, or nothing won.
-    Candidate,
-    /// Another tag has the same value and stands for it.
-    Shadowed {
-        /// That tag.
-        by: &'t str,
-    },
-    /// The pattern of the filter does not match.
-    Filtered,
-    /// The value is no version.
-    NotAVersion(VersionError),
-    /// The value is no number.
-    NotANumber(NumberError),
-    /// The version is not in the range.
-    OutOfRange,
-    /// An annotation excludes the tag.
-    Excluded,
-    /// The tag is not old enough yet.
-    TooNew {
-        /// How old it is, if that is known.
-        age: Option<Duration>,
-        /// How long it takes until it is old enough, if that is known.
-        left: Option<Duration>,
-    },
-}
-
-impl Outcome<'_> {
-    /// The outcome in a word, as programs read it.
-    pub fn as_str(&self) -> &'static str {
-        match self {
-            Self::Latest => "latest",
-            Self::Candidate => "candidate",
-            Self::Shadowed { .. } => "shadowed",
-            Self::Filtered => "filtered",
-            Self::NotAVersion(_) => "not-a-version",
-            Self::NotANumber(_) => "not-a-number",
-            Self::OutOfRange => "out-of-range",
-            Self::Excluded => "excluded",
-            Self::TooNew { .. } => "too-new",
-        }
-    }
 }
 
 impl<'p, 't> Selection<'p, 't> {
@@ -307,96 +251,6 @@ impl fmt::Display for Span {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let seconds = i64::try_from(self.0.as_secs()).unwrap_or(i64::MAX);
         write!(formatter, "{:#}", SignedDuration::from_secs(seconds))
-    }
-}
-
-/// Why no tag won. The sentences are Flux's; what our own settings took away follows behind.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum SelectionError {
-    /// No tags are known.
-    #[error("no tags in database")]
-    NoTags,
-    /// None is left to choose from.
-    #[error("version list argument cannot be empty{refused}")]
-    NoneLeft {
-        /// What our own settings took away.
-        refused: Refused,
-    },
-    /// None is a version of the range.
-    #[error("unable to determine latest version from provided list{refused}")]
-    NoVersion {
-        /// What our own settings took away.
-        refused: Refused,
-    },
-    /// One is no number.
-    #[error("failed to parse invalid numeric value '{value}'")]
-    NotANumber {
-        /// What the filter made of the first such tag.
-        value: String,
-    },
-}
-
-/// How many tags our own settings took away.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Refused {
-    /// By the annotation `exclude`.
-    pub excluded: usize,
-    /// By the annotation `minimum-age`.
-    pub too_new: usize,
-}
-
-impl fmt::Display for Refused {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut mark = ": ";
-        for (number, what) in [(self.excluded, "excluded"), (self.too_new, "too new")] {
-            if number > 0 {
-                let tags = if number == 1 { "tag is" } else { "tags are" };
-                write!(formatter, "{mark}{number} {tags} {what}")?;
-                mark = ", ";
-            }
-        }
-        Ok(())
-    }
-}
-
-impl SelectionError {
-    fn of(verdicts: &[Verdict<'_>], candidates: usize) -> Option<Self> {
-        let mut refused = Refused::default();
-        let mut left = 0;
-        let mut bad_number = None;
-        for verdict in verdicts {
-            match verdict.outcome {
-                Outcome::Excluded => refused.excluded += 1,
-                Outcome::TooNew { .. } => refused.too_new += 1,
-                Outcome::Filtered => {}
-                Outcome::NotANumber(_) => {
-                    left += 1;
-                    bad_number = bad_number.or(verdict.value.as_deref());
-                }
-                _ => left += 1,
-            }
-        }
-        match (bad_number, candidates) {
-            (Some(value), _) => Some(Self::NotANumber { value: value.to_owned() }),
-            (None, 1..) => None,
-            (None, 0) if verdicts.is_empty() => Some(Self::NoTags),
-            (None, 0) if left == 0 => Some(Self::NoneLeft { refused }),
-            (None, 0) => Some(Self::NoVersion { refused }),
-        }
-    }
-}
-
-impl Failing for SelectionError {
-    fn reason(&self) -> Reason {
-        match self {
-            Self::NoTags => Reason::DependencyNotReady,
-            _ => Reason::Failure,
-        }
-    }
-
-    /// Other tags may come.
-    fn is_retryable(&self) -> bool {
-        true
     }
 }
 

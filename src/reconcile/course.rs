@@ -8,13 +8,12 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use kube::ResourceExt;
-use tagboat_api::policy::ImagePolicyStatus;
-use tagboat_api::repository::ImageRepositoryStatus;
 use tagboat_api::{Condition, RECONCILE_REQUEST_ANNOTATION, Reason};
 
 use super::conditions::ConditionStatus::{False, True, Unknown};
 use super::conditions::ConditionType::{Ready, Reconciling, Stalled};
 use super::conditions::{self, Draft};
+use super::status::Status;
 use crate::failing::Failing;
 use crate::objects::{Event, EventType};
 use crate::sentence::chain;
@@ -24,80 +23,6 @@ pub const IN_PROGRESS: &str = "reconciliation in progress";
 
 /// The generation that a status without one has observed, as in the schema.
 const NEVER_OBSERVED: i64 = -1;
-
-/// A status that the course of a run is written to.
-pub trait Status: Clone + Default + PartialEq {
-    /// Whether a run that somebody asked for says so before it begins.
-    const ANNOUNCES_REQUESTS: bool;
-
-    /// The members that the kinds have in common.
-    fn common(&self) -> Common<'_>;
-
-    /// The same members, to be written.
-    fn common_mut(&mut self) -> CommonMut<'_>;
-}
-
-/// What the statuses of both kinds have in common.
-#[derive(Clone, Copy, Debug)]
-pub struct Common<'a> {
-    /// How the object is doing.
-    pub conditions: &'a [Condition],
-    /// The generation that the status speaks of.
-    pub observed_generation: Option<i64>,
-    /// The last request that was answered.
-    pub handled: Option<&'a str>,
-}
-
-/// What the statuses of both kinds have in common, to be written.
-#[derive(Debug)]
-pub struct CommonMut<'a> {
-    /// How the object is doing.
-    pub conditions: &'a mut Vec<Condition>,
-    /// The generation that the status speaks of.
-    pub observed_generation: &'a mut Option<i64>,
-    /// The last request that was answered.
-    pub handled: &'a mut Option<String>,
-}
-
-impl Status for ImageRepositoryStatus {
-    const ANNOUNCES_REQUESTS: bool = true;
-
-    fn common(&self) -> Common<'_> {
-        Common {
-            conditions: &self.conditions,
-            observed_generation: self.observed_generation,
-            handled: self.last_handled_reconcile_at.as_deref(),
-        }
-    }
-
-    fn common_mut(&mut self) -> CommonMut<'_> {
-        CommonMut {
-            conditions: &mut self.conditions,
-            observed_generation: &mut self.observed_generation,
-            handled: &mut self.last_handled_reconcile_at,
-        }
-    }
-}
-
-impl Status for ImagePolicyStatus {
-    const ANNOUNCES_REQUESTS: bool = false;
-
-    fn common(&self) -> Common<'_> {
-        Common {
-            conditions: &self.conditions,
-            observed_generation: self.observed_generation,
-            handled: self.last_handled_reconcile_at.as_deref(),
-        }
-    }
-
-    fn common_mut(&mut self) -> CommonMut<'_> {
-        CommonMut {
-            conditions: &mut self.conditions,
-            observed_generation: &mut self.observed_generation,
-            handled: &mut self.last_handled_reconcile_at,
-        }
-    }
-}
 
 /// A run of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -284,6 +209,9 @@ pub fn reported_on<S: Status>(previous: &S, begun: &S, stored: &S) -> S {
 
 #[cfg(test)]
 pub(super) mod tests {
+    use tagboat_api::policy::ImagePolicyStatus;
+    use tagboat_api::repository::ImageRepositoryStatus;
+
     use super::*;
     use crate::reconcile::conditions::{ConditionStatus, ConditionType};
 

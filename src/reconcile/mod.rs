@@ -6,4 +6,5 @@ pub mod course;
 pub mod policy;
 pub mod registries;
 pub mod repository;
+pub mod status;
 pub mod tags;

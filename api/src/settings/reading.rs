@@ -1,0 +1,109 @@
+//! Reads the annotations of one object, and says what is wrong with them.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
+
+use super::PREFIX;
+use super::table::{KindSettings, Setting, TABLE};
+use crate::nearest;
+
+/// What is wrong with one annotation of ours.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SettingError {
+    /// The kind has no such setting.
+    #[error("annotation {annotation} (value `{value}`) is not a setting of {}: {}", .table.kind, hint(.annotation, .table))]
+    Unknown {
+        /// Full name of the annotation.
+        annotation: String,
+        /// Value of the annotation.
+        value: String,
+        /// Settings that the kind has.
+        table: KindSettings,
+    },
+    /// The setting does not take the value.
+    #[error("annotation {PREFIX}{} has the value `{value}`: allowed are {}", .setting.name, .setting.allowed)]
+    BadValue {
+        /// Setting that the annotation stands for.
+        setting: Setting,
+        /// Value of the annotation.
+        value: String,
+    },
+}
+
+/// Everything that is wrong with the annotations of one object, at least one thing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SettingErrors(Vec<SettingError>);
+
+impl SettingErrors {
+    /// The errors, first the bad values, then the unknown names.
+    #[must_use]
+    pub fn errors(&self) -> &[SettingError] {
+        &self.0
+    }
+}
+
+impl fmt::Display for SettingErrors {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, error) in self.0.iter().enumerate() {
+            let separator = if index == 0 { "" } else { "; " };
+            write!(formatter, "{separator}{error}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for SettingErrors {}
+
+/// Reads the annotations of one object and collects what is wrong with them.
+pub(super) struct Reader<'a> {
+    table: KindSettings,
+    annotations: &'a BTreeMap<String, String>,
+    errors: Vec<SettingError>,
+}
+
+impl<'a> Reader<'a> {
+    pub(super) fn new(table: KindSettings, annotations: &'a BTreeMap<String, String>) -> Self {
+        Self { table, annotations, errors: Vec::new() }
+    }
+
+    /// The value of a setting; the default where it is absent or bad.
+    pub(super) fn read<T: FromStr + Default>(&mut self, setting: Setting) -> T {
+        let Some(value) = self.annotations.get(&format!("{PREFIX}{}", setting.name)) else {
+            return T::default();
+        };
+        value.parse().unwrap_or_else(|_| {
+            self.errors.push(SettingError::BadValue { setting, value: value.clone() });
+            T::default()
+        })
+    }
+
+    /// Gives the settings, unless some annotation is bad or unknown.
+    pub(super) fn finish<T>(mut self, settings: T) -> Result<T, SettingErrors> {
+        for (annotation, value) in self.annotations {
+            let Some(name) = annotation.strip_prefix(PREFIX) else { continue };
+            if self.table.settings.iter().all(|setting| setting.name != name) {
+                let (annotation, value) = (annotation.clone(), value.clone());
+                self.errors.push(SettingError::Unknown { annotation, value, table: self.table });
+            }
+        }
+        if self.errors.is_empty() { Ok(settings) } else { Err(SettingErrors(self.errors)) }
+    }
+}
+
+/// What to write instead of an unknown annotation: a close name, or another kind, or one of all names.
+fn hint(annotation: &str, table: &KindSettings) -> String {
+    let name = annotation.strip_prefix(PREFIX).unwrap_or(annotation);
+    let names = |table: &KindSettings| table.settings.iter().map(|setting| setting.name);
+    if let Some(nearest) = nearest::nearest(name, names(table)) {
+        return format!("did you mean {PREFIX}{nearest}?");
+    }
+    if let Some(owner) = TABLE.iter().find(|owner| names(owner).any(|known| known == name)) {
+        return format!("it belongs to {}", owner.kind);
+    }
+    let known: Vec<String> = names(table).map(|known| format!("{PREFIX}{known}")).collect();
+    if known.is_empty() {
+        return "this kind has no settings".to_owned();
+    }
+    format!("allowed are {}", known.join(", "))
+}

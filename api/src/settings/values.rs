@@ -1,0 +1,269 @@
+//! The values that settings take.
+
+use std::collections::BTreeSet;
+use std::str::FromStr;
+use std::time::Duration;
+
+use crate::duration::GoDuration;
+
+/// A language for the template of a commit message.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TemplateLanguage {
+    /// Go's text/template with sprig's functions, as in Flux.
+    #[default]
+    Go,
+    /// Handlebars.
+    Handlebars,
+}
+
+impl FromStr for TemplateLanguage {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        match text {
+            "go" => Ok(Self::Go),
+            "handlebars" => Ok(Self::Handlebars),
+            _ => Err(()),
+        }
+    }
+}
+
+/// How texts are compared.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TextOrder {
+    /// Byte by byte, as Flux does.
+    #[default]
+    Bytes,
+    /// As people read versions.
+    Natural,
+}
+
+impl FromStr for TextOrder {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        match text {
+            "bytes" => Ok(Self::Bytes),
+            "natural" => Ok(Self::Natural),
+            _ => Err(()),
+        }
+    }
+}
+
+/// Tags that are never chosen.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ExcludedTags(BTreeSet<String>);
+
+impl ExcludedTags {
+    /// Whether a tag is among them.
+    #[must_use]
+    pub fn contains(&self, tag: &str) -> bool {
+        self.0.contains(tag)
+    }
+}
+
+/// One tag as it is, or a YAML list of tags, in which `1.10` and `2024` are tags and no numbers.
+impl FromStr for ExcludedTags {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        let text = text.trim();
+        let is_list = text.starts_with('[') || text.starts_with("- ") || text == "-";
+        let tags: Vec<String> =
+            if is_list { serde_saphyr::from_str(text).map_err(|_| ())? } else { vec![text.to_owned()] };
+        let is_tag_character = |c: char| c.is_ascii_alphanumeric() || "_.-".contains(c);
+        let is_tag = |tag: &String| (1..=128).contains(&tag.len()) && tag.chars().all(is_tag_character);
+        if tags.iter().all(is_tag) { Ok(Self(tags.into_iter().collect())) } else { Err(()) }
+    }
+}
+
+/// How old a tag must be before it can be chosen; nothing by default.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MinimumAge(Duration);
+
+impl MinimumAge {
+    /// As a length of time.
+    #[must_use]
+    pub fn duration(self) -> Duration {
+        self.0
+    }
+}
+
+/// Flux's durations, with weeks and days in front.
+impl FromStr for MinimumAge {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        let mut rest = text;
+        let mut seconds: u64 = 0;
+        for (unit, length) in [('w', 604_800), ('d', 86_400)] {
+            let Some((number, after)) = rest.split_once(unit) else { continue };
+            if number.is_empty() || !number.bytes().all(|byte| byte.is_ascii_digit()) {
+                return Err(());
+            }
+            let number: u64 = number.parse().map_err(|_| ())?;
+            seconds = number.checked_mul(length).and_then(|more| seconds.checked_add(more)).ok_or(())?;
+            rest = after;
+        }
+        let below = match rest {
+            "" if rest.len() < text.len() => Duration::ZERO,
+            _ => GoDuration::new(rest).to_duration().map_err(|_| ())?,
+        };
+        let age = Duration::from_secs(seconds).checked_add(below).ok_or(())?;
+        // Beyond what Flux's own durations hold, no moment can be reckoned with any more.
+        if age.as_nanos() > i64::MAX as u128 { Err(()) } else { Ok(Self(age)) }
+    }
+}
+
+/// What becomes of a tag whose age is not known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum UnknownAge {
+    /// It counts as too new.
+    #[default]
+    Wait,
+    /// It counts as old enough.
+    Accept,
+}
+
+impl FromStr for UnknownAge {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        match text {
+            "wait" => Ok(Self::Wait),
+            "accept" => Ok(Self::Accept),
+            _ => Err(()),
+        }
+    }
+}
+
+/// How often the digest of a floating tag is looked up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PollInterval {
+    /// As the spec has it.
+    #[default]
+    Spec,
+    /// As the controller's environment has it.
+    Process,
+    /// This often; never, if it is nothing.
+    Every(Duration),
+}
+
+impl FromStr for PollInterval {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        match text {
+            "default" => Ok(Self::Process),
+            "0" => Ok(Self::Every(Duration::ZERO)),
+            _ => text.parse().map(|MinimumAge(interval)| Self::Every(interval)),
+        }
+    }
+}
+
+/// The name of a group of policies; none by default.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PollGroup(Option<String>);
+
+impl PollGroup {
+    /// The name, if there is one.
+    #[must_use]
+    pub fn name(&self) -> Option<&str> {
+        self.0.as_deref()
+    }
+}
+
+impl FromStr for PollGroup {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        let is_name = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+        let is_good = (1..=63).contains(&text.len()) && text.chars().all(is_name);
+        if is_good { Ok(Self(Some(text.to_owned()))) } else { Err(()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_excluded_tag_is_a_text_however_it_is_written() {
+        for (value, tags) in [
+            ("1.4.2", &["1.4.2"][..]),
+            (" 1.10 ", &["1.10"]),
+            ("-x", &["-x"]),
+            ("[]", &[]),
+            ("[1.10]", &["1.10"]),
+            (
+                "[1.10, 2024, 0x10, 1e3, true, 'null', \"x\"]",
+                &["1.10", "2024", "0x10", "1e3", "true", "null", "x"],
+            ),
+            ("- 1.4.2\n- 1.4.3\n", &["1.4.2", "1.4.3"]),
+        ] {
+            let read: ExcludedTags = value.parse().expect(value);
+            assert_eq!(read.0.len(), tags.len(), "{value}: {read:?}");
+            for tag in tags {
+                assert!(read.contains(tag), "{value}: no {tag} in {read:?}");
+            }
+        }
+        for value in [
+            "",
+            "a b",
+            "[a b]",
+            "[null]",
+            "[~]",
+            "[",
+            "[a",
+            "{a: b}",
+            "[[a]]",
+            "a,b",
+            "1.4.2 1.4.3",
+            "[]]",
+            "[ä]",
+        ] {
+            assert_eq!(value.parse::<ExcludedTags>(), Err(()), "{value}");
+        }
+    }
+
+    #[test]
+    fn a_minimum_age_may_have_weeks_and_days() {
+        for (value, seconds) in [
+            ("0s", 0),
+            ("36h", 129_600),
+            ("3d", 259_200),
+            ("1w", 604_800),
+            ("1w2d3h4m5s", 604_800 + 172_800 + 10_800 + 245),
+            ("1d0.5h", 88_200),
+        ] {
+            let read: MinimumAge = value.parse().expect(value);
+            assert_eq!(read.duration().as_secs(), seconds, "{value}");
+        }
+        for value in
+            ["", "3", "d", "-3d", "1d2w", "1.5d", "3 d", "1d ", "20000w", "99999999999999999999d", "1y"]
+        {
+            assert_eq!(value.parse::<MinimumAge>(), Err(()), "{value}");
+        }
+    }
+
+    #[test]
+    fn digests_are_looked_up_as_often_as_the_annotation_says() {
+        for (value, expected) in [
+            ("default", PollInterval::Process),
+            ("0", PollInterval::Every(Duration::ZERO)),
+            ("0s", PollInterval::Every(Duration::ZERO)),
+            ("6h", PollInterval::Every(Duration::from_secs(21_600))),
+            ("1w", PollInterval::Every(Duration::from_secs(604_800))),
+        ] {
+            assert_eq!(value.parse(), Ok(expected), "{value}");
+        }
+        for value in ["", "never", "-1h", "6", "Default"] {
+            assert_eq!(value.parse::<PollInterval>(), Err(()), "{value}");
+        }
+        assert_eq!("web-2.x_a".parse::<PollGroup>().unwrap().name(), Some("web-2.x_a"));
+        for value in ["", "a b", "ä", &"x".repeat(64)] {
+            assert_eq!(value.parse::<PollGroup>(), Err(()), "{value}");
+        }
+        assert_eq!(PollGroup::default().name(), None);
+    }
+}

@@ -1,0 +1,144 @@
+//! Everything that is counted or measured, and under which name.
+
+use std::sync::atomic::AtomicU64;
+
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::{Registry, Unit};
+
+use super::labels::{
+    ControllerLabels, GitLabels, ObjectLabels, RequestLabels, ResultLabels, RunLabels, ShadowLabels,
+};
+use super::process::ProcessCost;
+use super::under_way::UnderWay;
+
+/// The limits of the buckets of reconciles, in seconds: ten, each the same number of times the one before.
+const RECONCILE: (f64, f64, i32) = (0.01, 1800.0, 10);
+
+/// The same of what git does.
+const GIT: (f64, f64, i32) = (0.01, 300.0, 10);
+
+/// Each thing that is counted or measured.
+pub(super) struct Families {
+    pub(super) reconciles: Family<ObjectLabels, Histogram>,
+    pub(super) results: Family<ResultLabels, Counter>,
+    pub(super) errors: Family<ControllerLabels, Counter>,
+    pub(super) runs: Family<RunLabels, Counter>,
+    pub(super) git: Family<GitLabels, Histogram>,
+    pub(super) fetched: Counter,
+    pub(super) pushes_retried: Counter,
+    pub(super) files_scanned: Counter,
+    pub(super) unresolved: Family<ObjectLabels, Gauge>,
+    pub(super) next_poll: Family<ObjectLabels, Gauge<f64, AtomicU64>>,
+    pub(super) leader: Gauge<f64, AtomicU64>,
+    pub(super) requests: Family<RequestLabels, Counter>,
+    pub(super) under_way: UnderWay,
+    pub(super) shadow_commits: Counter,
+    pub(super) shadow_comparisons: Family<ShadowLabels, Counter>,
+}
+
+impl Default for Families {
+    fn default() -> Self {
+        Self {
+            reconciles: Family::new_with_constructor(|| histogram(RECONCILE)),
+            results: Family::default(),
+            errors: Family::default(),
+            runs: Family::default(),
+            git: Family::new_with_constructor(|| histogram(GIT)),
+            fetched: Counter::default(),
+            pushes_retried: Counter::default(),
+            files_scanned: Counter::default(),
+            unresolved: Family::default(),
+            next_poll: Family::default(),
+            leader: Gauge::default(),
+            requests: Family::default(),
+            under_way: UnderWay::default(),
+            shadow_commits: Counter::default(),
+            shadow_comparisons: Family::default(),
+        }
+    }
+}
+
+impl Families {
+    /// A registry that shows all of them, and what the process costs.
+    pub(super) fn registered(&self) -> Registry {
+        let mut registry = Registry::default();
+        registry.register_with_unit(
+            "gotk_reconcile_duration",
+            "The duration in seconds of a reconcile",
+            Unit::Seconds,
+            self.reconciles.clone(),
+        );
+        registry.register("controller_runtime_reconcile", "Reconciles by their result", self.results.clone());
+        registry.register(
+            "controller_runtime_reconcile_errors",
+            "Reconciles that failed",
+            self.errors.clone(),
+        );
+        registry.register(
+            "rest_client_requests",
+            "Requests to the API server by the status of the answer",
+            self.requests.clone(),
+        );
+        registry.register_collector(Box::new(self.under_way.clone()));
+        registry.register_collector(Box::new(ProcessCost));
+        registry.register("tagboat_runs", "Runs of automations by their outcome", self.runs.clone());
+        registry.register_with_unit(
+            "tagboat_git_operation_duration",
+            "The duration in seconds of a call of git",
+            Unit::Seconds,
+            self.git.clone(),
+        );
+        registry.register_with_unit(
+            "tagboat_git_fetched",
+            "Bytes by which fetches made mirrors larger",
+            Unit::Bytes,
+            self.fetched.clone(),
+        );
+        registry.register(
+            "tagboat_pushes_retried",
+            "Transactions that were begun anew because somebody else pushed meanwhile",
+            self.pushes_retried.clone(),
+        );
+        registry.register(
+            "tagboat_files_scanned",
+            "Files that were searched for markers",
+            self.files_scanned.clone(),
+        );
+        registry.register(
+            "tagboat_markers_unresolved",
+            "Markers and files of the last look that something is wrong with",
+            self.unresolved.clone(),
+        );
+        registry.register_with_unit(
+            "tagboat_next_poll_timestamp",
+            "When the digest of a floating tag is looked up next, in seconds since 1970",
+            Unit::Seconds,
+            self.next_poll.clone(),
+        );
+        registry.register(
+            "tagboat_leader",
+            "Whether this process is the one that writes",
+            self.leader.clone(),
+        );
+        registry.register(
+            "tagboat_shadow_commits",
+            "Commits that would have been made, with --dry-run",
+            self.shadow_commits.clone(),
+        );
+        registry.register(
+            "tagboat_shadow_comparisons",
+            "What another controller pushed, compared with what would have been pushed, with --dry-run",
+            self.shadow_comparisons.clone(),
+        );
+        registry
+    }
+}
+
+/// A histogram with buckets from the first limit to the second.
+fn histogram((lowest, highest, count): (f64, f64, i32)) -> Histogram {
+    let factor = (highest / lowest).powf(1.0 / f64::from(count - 1));
+    Histogram::new((0..count).map(move |step| lowest * factor.powi(step)))
+}
