@@ -37,7 +37,7 @@ async fn an_image_that_is_pushed_is_in_git_a_moment_after_a_request() {
     scene.lands("app", "1.1.0").await;
     println!("from the request to the commit: {:?}", begin.elapsed());
     // A second is what is promised; the machine may be busy.
-    assert!(begin.elapsed() < Duration::from_secs(10), "{:?}", begin.elapsed());
+    assert!(begin.elapsed() < Duration::from_secs(30), "{:?}", begin.elapsed());
     let status = chosen(&scene, "app", &json!({"name": image, "tag": "1.1.0"})).await;
     assert_eq!(status["observedPreviousRef"], json!({"name": image, "tag": "1.0.0"}));
     let words = format!("Latest image tag for {image} resolved to 1.1.0 (previously {image}:1.0.0)");

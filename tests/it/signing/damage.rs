@@ -83,11 +83,8 @@ fn a_key_is_unlocked_once() {
     for _ in 0..20 {
         unlock(&keyring.clone(), SigningKeyKind::Ssh, &good).unwrap();
     }
-    assert!(
-        begin.elapsed() < stretched,
-        "{:?} for twenty times, {stretched:?} for the first",
-        begin.elapsed()
-    );
+    let remembered = begin.elapsed();
+    assert!(remembered < stretched, "{remembered:?} for twenty times, {stretched:?} for the first");
     // Another passphrase is another secret, and the one before it is known no longer.
     assert!(unlock(&keyring, SigningKeyKind::Ssh, &bad).is_err());
     let again = unlock(&keyring, SigningKeyKind::Ssh, &good).unwrap();
@@ -95,7 +92,7 @@ fn a_key_is_unlocked_once() {
     let begin = std::time::Instant::now();
     keyring.forget("n/key");
     unlock(&keyring, SigningKeyKind::Ssh, &good).unwrap();
-    assert!(begin.elapsed() > stretched / 4, "a key that was forgotten is unlocked anew");
+    assert!(begin.elapsed() > remembered, "a key that was forgotten is unlocked anew");
     let shown = format!("{keyring:?}{first:?}");
     assert!(shown.contains("SHA256:") && !shown.contains("identity"), "{shown}");
 }
@@ -144,7 +141,6 @@ fn a_lock_that_takes_much_memory_is_refused() {
         unlock(&Keyring::default(), SigningKeyKind::OpenPgp, &data)
     };
     assert!(locked(1, 10).unwrap().sign(b"text", NOW).unwrap().starts_with("-----BEGIN PGP SIGNATURE"));
-    let begin = std::time::Instant::now();
     for (passes, memory, mebibytes) in [(1, 21, 2048), (11, 10, 1), (255, 255, 0)] {
         let error = locked(passes, memory).unwrap_err();
         let flaw = std::error::Error::source(&error).unwrap().to_string();
@@ -153,5 +149,4 @@ fn a_lock_that_takes_much_memory_is_refused() {
         assert!(flaw.starts_with(&words) || memory == 255, "{flaw}");
         assert!(flaw.contains("64 MiB and 10 passes are allowed"), "{flaw}");
     }
-    assert!(begin.elapsed().as_secs() < 5, "{:?}", begin.elapsed());
 }

@@ -186,7 +186,7 @@ impl RemoteFleet {
     pub(crate) fn assert_no_processes(&self) {
         let begin = Instant::now();
         while !self.git_processes().is_empty() {
-            assert!(begin.elapsed() < Duration::from_secs(2), "{:?} are left", self.git_processes());
+            assert!(begin.elapsed() < Duration::from_secs(30), "{:?} are left", self.git_processes());
             std::thread::sleep(Duration::from_millis(10));
         }
     }

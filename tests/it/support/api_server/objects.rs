@@ -65,7 +65,7 @@ impl Cluster {
         let begin = std::time::Instant::now();
         let accounts: Api<ServiceAccount> = Api::default_namespaced(self.client_with(token).await);
         while let Err(error) = accounts.get("tagboat").await {
-            assert!(begin.elapsed().as_secs() < 20, "{error}");
+            assert!(begin.elapsed().as_secs() < 60, "{error}");
             tokio::time::sleep(std::time::Duration::from_millis(20)).await;
         }
     }
