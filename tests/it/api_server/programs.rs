@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::Path;
 
-use crate::support::server_program::{ETCD, KUBE_APISERVER};
+use crate::support::built_program::{ETCD, KUBE_APISERVER};
 
 fn touch(file: &Path) {
     std::fs::create_dir_all(file.parent().unwrap()).unwrap();

@@ -1,54 +1,56 @@
-//! The chart, rendered with the engine for Go templates that Tagboat has: what it makes is what kustomize makes.
+//! The chart, as helm makes it: what comes out is what kustomize makes, and it goes in and out of a real API server.
 
 use std::collections::BTreeMap;
 
+use k8s_openapi::api::apps::v1::Deployment;
+use kube::api::Api;
 use serde_json::{Value, json};
-use tagboat_go_template::Template;
 
-use super::{folder, read};
+use super::read;
+use super::rendering::{Helm, chart};
 use crate::support::api_server::{Cluster, apply, documents};
-
-/// Values over the chart's own, as helm merges them: maps together, null takes away.
-fn merge(base: &mut Value, over: &Value) {
-    match (base, over) {
-        (Value::Object(base), Value::Object(over)) => {
-            for (name, value) in over {
-                merge(base.entry(name).or_insert(Value::Null), value);
-            }
-        }
-        (base, over) => *base = over.clone(),
-    }
-}
+use crate::support::program::run;
 
 /// The objects of a release by their kinds.
 fn render(release: &str, namespace: &str, over: &Value) -> BTreeMap<String, Value> {
-    let chart = documents(&read("chart/tagboat/Chart.yaml")).remove(0);
-    let mut values = documents(&read("chart/tagboat/values.yaml")).remove(0);
-    merge(&mut values, over);
-    let data = json!({
-        "Values": values,
-        "Release": {"Name": release, "Namespace": namespace, "Service": "Helm"},
-        "Chart": {"AppVersion": chart["appVersion"]},
-    });
-    let names = read("chart/tagboat/templates/_names.tpl");
-    let mut found = BTreeMap::new();
-    for entry in std::fs::read_dir(folder().join("chart/tagboat/templates")).unwrap() {
-        let file = entry.unwrap().file_name().into_string().unwrap();
-        if file == "_names.tpl" {
-            continue;
+    let objects = Helm::new(namespace).template(release, over).into_iter();
+    objects.map(|object| (object["kind"].as_str().unwrap().to_owned(), object)).collect()
+}
+
+#[test]
+fn helm_finds_nothing_wrong_with_it() {
+    let lint = run(Helm::new("ns").command(&["lint", "--strict"], &json!({})).arg(chart())).with_status(0);
+    assert!(lint.output.contains("1 chart(s) linted, 0 chart(s) failed"), "{lint:?}");
+}
+
+/// There are no nodes, so nothing is waited for.
+#[tokio::test]
+async fn it_is_installed_changed_and_removed() {
+    let cluster = Cluster::new().await;
+    let helm = Helm::new(cluster.namespace());
+    let kubeconfig = cluster.administrators_kubeconfig();
+    // What counts everywhere has the name of the release.
+    let release = format!("of-{}", cluster.namespace());
+    let call = |arguments: &[&str], over: Value, with_chart: bool| {
+        let mut command = helm.command(arguments, &over);
+        if with_chart {
+            command.arg(chart());
         }
-        let text = read(&format!("chart/tagboat/templates/{file}"));
-        let text = format!(
-            "{names}{{{{ define \"it\" }}}}{text}{{{{ end }}}}{{{{ template \"it\" (mustFromJson .) }}}}"
-        );
-        let template = Template::parse(&file, &text).unwrap_or_else(|error| panic!("{file}: {error}"));
-        let bytes =
-            template.render(&data.to_string().into()).unwrap_or_else(|error| panic!("{file}: {error}"));
-        for document in documents(&String::from_utf8(bytes).unwrap()) {
-            found.insert(document["kind"].as_str().unwrap().to_owned(), document);
-        }
-    }
-    found
+        run(command.env("KUBECONFIG", &kubeconfig)).with_status(0)
+    };
+    let deployments: Api<Deployment> = Api::default_namespaced(cluster.client());
+    call(&["install", &release], json!({}), true);
+    let installed = deployments.get(&format!("{release}-tagboat")).await.unwrap().spec.unwrap();
+    call(&["upgrade", &release], json!({"flags": {"concurrent": 8}}), true);
+    let upgraded = deployments.get(&format!("{release}-tagboat")).await.unwrap().spec.unwrap();
+    let arguments = |spec: &k8s_openapi::api::apps::v1::DeploymentSpec| {
+        spec.template.spec.as_ref().unwrap().containers[0].args.clone().unwrap()
+    };
+    let added = arguments(&upgraded).into_iter().filter(|flag| !arguments(&installed).contains(flag));
+    assert_eq!(added.collect::<Vec<_>>(), ["--concurrent=8"]);
+    assert_eq!(installed.selector, upgraded.selector);
+    call(&["uninstall", &release], json!({}), false);
+    assert!(deployments.get_opt(&format!("{release}-tagboat")).await.unwrap().is_none());
 }
 
 #[tokio::test]

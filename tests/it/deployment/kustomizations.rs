@@ -1,29 +1,13 @@
-//! The kustomizations: what they list is there, and a real API server takes it.
+//! The kustomizations, as kustomize makes them: a real API server takes what comes out.
 
 use serde_json::Value;
 
+use super::rendering::kustomize;
 use super::{folder, read};
 use crate::support::api_server::{Cluster, apply, documents};
 
-/// The documents of a kustomization, of those below it too, as far as ours go: no patches, no generators.
 fn resources(path: &str) -> Vec<Value> {
-    let kustomization = documents(&read(&format!("{path}/kustomization.yaml"))).remove(0);
-    let known = ["apiVersion", "kind", "namespace", "resources", "images"];
-    let fields = kustomization.as_object().unwrap().keys();
-    assert_eq!(
-        fields.filter(|field| !known.contains(&field.as_str())).collect::<Vec<_>>(),
-        Vec::<&String>::new()
-    );
-    let mut found = Vec::new();
-    for resource in kustomization["resources"].as_array().unwrap() {
-        let below = format!("{path}/{}", resource.as_str().unwrap());
-        if folder().join(&below).is_dir() {
-            found.extend(resources(&below));
-        } else {
-            found.extend(documents(&read(&below)));
-        }
-    }
-    found
+    kustomize(&folder().join(path))
 }
 
 fn kinds(documents: &[Value]) -> Vec<&str> {
@@ -34,18 +18,21 @@ fn kinds(documents: &[Value]) -> Vec<&str> {
 async fn the_default_one_is_taken_by_the_server() {
     let cluster = Cluster::new().await;
     let documents = resources(".");
+    let mut found = kinds(&documents);
+    found.sort_unstable();
     assert_eq!(
-        kinds(&documents),
+        found,
         [
-            "Namespace",
-            "ServiceAccount",
             "ClusterRole",
             "ClusterRoleBinding",
+            "Deployment",
+            "Namespace",
             "Role",
             "RoleBinding",
-            "Deployment"
+            "ServiceAccount"
         ]
     );
+    assert_eq!(documents[0]["kind"], "Namespace", "what is in it comes later");
     for document in &documents {
         let applied = apply(&cluster.client(), document, false).await;
         assert!(applied.is_ok(), "{document}: {applied:?}");
@@ -87,8 +74,10 @@ fn versions_are_those_of_the_program() {
 fn the_deployment_is_shaped_as_fluxs_is() {
     let documents = resources(".");
     let deployment = documents.iter().find(|document| document["kind"] == "Deployment").unwrap();
+    assert_eq!(deployment["metadata"]["namespace"], "tagboat-system");
     let pod = &deployment["spec"]["template"]["spec"];
     let container = &pod["containers"][0];
+    assert_eq!(container["image"], format!("tagboat:{}", env!("CARGO_PKG_VERSION")));
     assert_eq!(deployment["spec"]["replicas"], 1);
     assert_eq!(container["ports"][0]["containerPort"], 8080);
     assert_eq!(container["ports"][1]["containerPort"], 9440);

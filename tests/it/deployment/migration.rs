@@ -1,12 +1,14 @@
-//! The patches of `docs/migrate-from-flux.md`, tried on Deployments in a real API server.
+//! The patches of `docs/migrate-from-flux.md`, as kustomize applies them.
 
-use axum::http::Request;
-use k8s_openapi::api::apps::v1::Deployment;
-use kube::api::Api;
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
 use serde_json::{Value, json};
 
-use super::read;
-use crate::support::api_server::{Cluster, apply, documents};
+use super::rendering::kustomize;
+use super::{folder, read};
+use crate::support::api_server::documents;
 
 /// The manifest in the document that begins with this title.
 fn manifest(title: &str) -> Value {
@@ -16,61 +18,100 @@ fn manifest(title: &str) -> Value {
     documents(rest.split_once("```").expect("a manifest has an end").0).remove(0)
 }
 
-/// Applies a manifest's only patch of a Deployment to that, as kustomize does, and gives both states.
-async fn patched(cluster: &Cluster, patches: &Value) -> [Value; 2] {
-    let patches = patches.as_array().unwrap().iter();
-    let [patch] = patches.filter(|patch| patch["target"]["kind"] == "Deployment").collect::<Vec<_>>()[..]
-    else {
-        panic!("a Deployment is patched once")
+/// Flux's two image controllers: their Deployments have the shape of ours.
+fn of_flux() -> Vec<Value> {
+    let deployment = |name: &str| {
+        let mut deployment = documents(&read("deployment.yaml")).remove(0);
+        deployment["metadata"] = json!({"name": name, "namespace": "flux-system"});
+        deployment["spec"]["template"]["spec"]["containers"][0]["image"] =
+            json!(format!("ghcr.io/fluxcd/{name}:v1.2.1"));
+        deployment
     };
-    let (target, patch) = (&patch["target"], patch["patch"].as_str().unwrap());
-    let name = target["name"].as_str().unwrap();
-    // Flux's own has this shape, too.
-    let mut deployment = documents(&read("deployment.yaml")).remove(0);
-    deployment["metadata"] = json!({"name": name, "namespace": cluster.namespace()});
-    deployment["spec"]["template"]["spec"]["containers"][0]["image"] =
-        json!("ghcr.io/fluxcd/controller:v1.2.1");
-    apply(&cluster.client(), &deployment, false).await.unwrap();
-    let api: Api<Deployment> = Api::default_namespaced(cluster.client());
-    let before = api.get(name).await.unwrap();
-    let path = format!("/apis/apps/v1/namespaces/{}/deployments/{name}", cluster.namespace());
-    let body = serde_json::to_vec(&documents(patch)[0]).unwrap();
-    let request =
-        Request::patch(path).header("Content-Type", "application/json-patch+json").body(body).unwrap();
-    let after: Deployment = cluster.client().request(request).await.unwrap();
-    [before, after].map(|state| serde_json::to_value(state.spec).unwrap())
+    ["image-automation-controller", "image-reflector-controller"].map(deployment).into()
 }
 
-#[tokio::test]
-async fn each_route_changes_the_image_and_nothing_else() {
-    for (title, path) in
-        [("bootstrap", "/patches"), ("FluxInstance", "/spec/kustomize/patches"), ("manifests", "/patches")]
-    {
-        let cluster = Cluster::new().await;
+/// What kustomize makes of a kustomization whose files hold Flux's controllers, by kind and name.
+fn with_flux(kustomization: &Value) -> BTreeMap<String, Value> {
+    let directory = tempfile::tempdir().unwrap();
+    for (number, file) in kustomization["resources"].as_array().unwrap().iter().enumerate() {
+        let documents = if number == 0 {
+            of_flux()
+        } else {
+            vec![json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "sync"}})]
+        };
+        let text: Vec<String> = documents.iter().map(Value::to_string).collect();
+        fs::write(directory.path().join(file.as_str().unwrap()), text.join("\n---\n")).unwrap();
+    }
+    built(directory.path(), kustomization)
+}
+
+fn built(directory: &Path, kustomization: &Value) -> BTreeMap<String, Value> {
+    fs::write(directory.join("kustomization.yaml"), kustomization.to_string()).unwrap();
+    let name = |object: &Value| {
+        let text = |pointer: &str| object.pointer(pointer).unwrap().as_str().unwrap().to_owned();
+        format!("{}/{}", text("/kind"), text("/metadata/name"))
+    };
+    kustomize(directory).into_iter().map(|object| (name(&object), object)).collect()
+}
+
+#[test]
+fn each_route_changes_the_image_and_nothing_else() {
+    for title in ["bootstrap", "FluxInstance", "manifests"] {
         let manifest = manifest(title);
-        let patches = manifest.pointer(path).unwrap_or_else(|| panic!("{title}: no patches"));
-        assert_eq!(patches.as_array().unwrap().len(), 1, "{title}");
-        assert_eq!(patches[0]["target"]["name"], "image-automation-controller", "{title}");
-        let [mut before, after] = patched(&cluster, patches).await;
-        before["template"]["spec"]["containers"][0]["image"] =
-            json!(format!("registry.example.com/tagboat:{}", env!("CARGO_PKG_VERSION")));
-        assert_eq!(after, before, "{title}");
+        let kustomization = match manifest.pointer("/spec/kustomize/patches") {
+            Some(patches) => json!({"resources": ["flux.yaml"], "patches": patches}),
+            None => manifest.clone(),
+        };
+        let mut plain = kustomization.clone();
+        plain["patches"] = json!([]);
+        let mut expected = with_flux(&plain);
+        assert!(expected.len() >= 2, "{title}: {:?}", expected.keys());
+        let image = expected
+            .get_mut("Deployment/image-automation-controller")
+            .and_then(|deployment| deployment.pointer_mut("/spec/template/spec/containers/0/image"))
+            .unwrap();
+        *image = json!(format!("registry.example.com/tagboat:{}", env!("CARGO_PKG_VERSION")));
+        assert_eq!(with_flux(&kustomization), expected, "{title}");
     }
 }
 
-#[tokio::test]
-async fn the_shadow_gets_one_more_flag_and_may_only_read() {
-    let cluster = Cluster::new().await;
+#[test]
+fn the_shadow_gets_one_more_flag_and_may_only_read() {
+    let root = tempfile::tempdir().unwrap();
+    let shadow = root.path().join("shadow");
+    for directory in [&shadow, &root.path().join("tagboat")] {
+        fs::create_dir(directory).unwrap();
+    }
+    copy(&folder(), &root.path().join("tagboat/deploy"));
     let manifest = manifest("shadow");
-    assert_eq!(manifest["images"][0]["newTag"], env!("CARGO_PKG_VERSION"));
-    let [mut before, after] = patched(&cluster, &manifest["patches"]).await;
-    before["template"]["spec"]["containers"][0]["args"].as_array_mut().unwrap().push(json!("--dry-run"));
-    assert_eq!(after, before);
-    for patch in &manifest["patches"].as_array().unwrap()[1..] {
-        let operation = &documents(patch["patch"].as_str().unwrap())[0][0];
-        assert_eq!((&operation["op"], &operation["path"]), (&json!("replace"), &json!("/rules")));
-        let rules = operation["value"].as_array().unwrap().iter();
-        let verbs = rules.flat_map(|rule| rule["verbs"].as_array().unwrap());
-        assert!(verbs.into_iter().all(|verb| ["get", "list", "watch"].iter().any(|read| verb == read)));
+    let mut plain = manifest.clone();
+    plain["patches"] = json!([]);
+    let (mut expected, found) = (built(&shadow, &plain), built(&shadow, &manifest));
+    let deployment = expected.get_mut("Deployment/tagboat").unwrap();
+    let arguments = deployment.pointer_mut("/spec/template/spec/containers/0/args").unwrap();
+    arguments.as_array_mut().unwrap().push(json!("--dry-run"));
+    let image = deployment.pointer("/spec/template/spec/containers/0/image").unwrap();
+    assert_eq!(*image, format!("registry.example.com/tagboat:{}", env!("CARGO_PKG_VERSION")));
+    for role in ["ClusterRole/tagboat", "Role/tagboat"] {
+        let rules = found[role]["rules"].clone();
+        let verbs = rules.as_array().unwrap().iter().flat_map(|rule| rule["verbs"].as_array().unwrap());
+        for verb in verbs {
+            assert!(["get", "list", "watch"].iter().any(|read| verb == read), "{role}: {verb}");
+        }
+        expected.get_mut(role).unwrap()["rules"] = rules;
+    }
+    assert_eq!(found, expected);
+}
+
+/// The files of a directory, as a base must lie beside its overlay.
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir(to).unwrap();
+    for item in fs::read_dir(from).unwrap().map(Result::unwrap) {
+        let target = to.join(item.file_name());
+        if item.file_type().unwrap().is_dir() {
+            copy(&item.path(), &target);
+        } else {
+            fs::copy(item.path(), target).unwrap();
+        }
     }
 }

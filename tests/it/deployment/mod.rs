@@ -3,6 +3,7 @@
 mod chart;
 mod kustomizations;
 mod migration;
+mod rendering;
 mod roles;
 
 use std::path::{Path, PathBuf};

@@ -1,11 +1,11 @@
-//! Where the programs of servers come from that no package has: found as envtest finds its own.
+//! Where programs come from that no package has: found as envtest finds its own.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 /// A program that `hack/testbin/build` makes.
 #[derive(Clone, Copy)]
-pub(crate) struct ServerProgram {
+pub(crate) struct BuiltProgram {
     pub(crate) name: &'static str,
     /// The variable that names a file to take in its place.
     pub(crate) variable: &'static str,
@@ -15,28 +15,42 @@ pub(crate) struct ServerProgram {
     pub(crate) patience: &'static str,
 }
 
-pub(crate) const KUBE_APISERVER: ServerProgram = ServerProgram {
+pub(crate) const KUBE_APISERVER: BuiltProgram = BuiltProgram {
     name: "kube-apiserver",
     variable: "TEST_ASSET_KUBE_APISERVER",
     module: "kubernetes",
     patience: "about 5 minutes",
 };
 
-pub(crate) const ETCD: ServerProgram = ServerProgram {
+pub(crate) const ETCD: BuiltProgram = BuiltProgram {
     name: "etcd",
     variable: "TEST_ASSET_ETCD",
     module: "kubernetes",
     patience: "about 5 minutes",
 };
 
-pub(crate) const REGISTRY: ServerProgram = ServerProgram {
+pub(crate) const REGISTRY: BuiltProgram = BuiltProgram {
     name: "registry",
     variable: "TEST_ASSET_REGISTRY",
     module: "registry",
     patience: "about 2 minutes",
 };
 
-impl ServerProgram {
+pub(crate) const HELM: BuiltProgram = BuiltProgram {
+    name: "helm",
+    variable: "TEST_ASSET_HELM",
+    module: "packaging",
+    patience: "about 3 minutes",
+};
+
+pub(crate) const KUSTOMIZE: BuiltProgram = BuiltProgram {
+    name: "kustomize",
+    variable: "TEST_ASSET_KUSTOMIZE",
+    module: "packaging",
+    patience: "about 3 minutes",
+};
+
+impl BuiltProgram {
     /// The program's file. A test without it fails, and says how to get it.
     pub(crate) fn file(self) -> PathBuf {
         self.find(|variable| std::env::var_os(variable), Path::new(env!("CARGO_MANIFEST_DIR")))

@@ -2,6 +2,7 @@
 
 pub(crate) mod api_server;
 pub(crate) mod bare_repository;
+pub(crate) mod built_program;
 pub(crate) mod certificates;
 pub(crate) mod content;
 pub(crate) mod fleet;
@@ -16,7 +17,6 @@ pub(crate) mod proxy_host;
 pub(crate) mod recording;
 pub(crate) mod registry;
 pub(crate) mod remote_fleet;
-pub(crate) mod server_program;
 pub(crate) mod ssh_host;
 pub(crate) mod ssh_key;
 pub(crate) mod trees;

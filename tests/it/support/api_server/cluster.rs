@@ -92,6 +92,11 @@ impl Cluster {
         self.write_kubeconfig(&self.server.access().kubeconfig(token, &self.namespace))
     }
 
+    /// A kubeconfig for the program, of somebody who may do everything.
+    pub(crate) fn administrators_kubeconfig(&self) -> PathBuf {
+        self.kubeconfig(ADMIN_TOKEN)
+    }
+
     pub(super) fn write_kubeconfig(&self, content: &str) -> PathBuf {
         let file = tempfile::NamedTempFile::new_in(self.directory.path()).unwrap();
         std::fs::write(&file, content).unwrap();

@@ -8,9 +8,9 @@ use std::process::Command;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
+use crate::support::built_program::{ETCD, KUBE_APISERVER};
 use crate::support::certificates::Authority;
 use crate::support::leash::Leash;
-use crate::support::server_program::{ETCD, KUBE_APISERVER};
 
 use super::access::{ADMIN_TOKEN, Access};
 use super::audit::Audited;

@@ -19,8 +19,8 @@ use serde_json::json;
 use sha2::{Digest, Sha256};
 use tempfile::TempDir;
 
+use super::built_program::REGISTRY;
 use super::leash::Leash;
-use super::server_program::REGISTRY;
 pub(crate) use token_server::TokenServer;
 
 /// Who may pull from a registry that is guarded.
