@@ -26,6 +26,15 @@ impl Failure {
         Self::Failed(vec![sentence.into()])
     }
 
+    /// What went wrong, a sentence each.
+    pub(super) fn sentences(&self) -> &[String] {
+        match self {
+            Self::Usage(sentence) => std::slice::from_ref(sentence),
+            Self::Failed(sentences) | Self::FailedFor(sentences) => sentences,
+            Self::Logged | Self::OutputClosed => &[],
+        }
+    }
+
     /// Says what went wrong on standard error and gives the exit status.
     pub(super) fn report(self) -> ExitCode {
         match self {

@@ -4,10 +4,12 @@ use std::path::PathBuf;
 
 use kube::ResourceExt;
 use tagboat_api::settings::{PolicySettings, RepositorySettings};
+use tagboat_api::{ImagePolicy, ImageRepository};
 
 use super::Failure;
 use super::given::{policy_name, split_name};
 use super::terminal::say;
+use crate::objects::ObjectName;
 use crate::objects::manifests::{self, Manifests, SecretDirectory};
 use crate::sentence::chain;
 
@@ -21,19 +23,21 @@ pub(super) fn read_manifests(paths: &[PathBuf]) -> Result<Manifests, Failure> {
     if manifests.policies().next().is_none() {
         say("warning: there is no ImagePolicy among the manifests");
     }
-    for policy in manifests.policies() {
-        if let Err(errors) = PolicySettings::from_annotations(policy.annotations()) {
-            let name = policy_name(policy);
-            say(&format!("warning: ImagePolicy {name}: {}", chain(&errors)));
-        }
-    }
-    for repository in manifests.repositories() {
-        if let Err(errors) = RepositorySettings::from_annotations(repository.annotations()) {
-            let (namespace, name) = (repository.namespace().unwrap_or_default(), repository.name_any());
-            say(&format!("warning: ImageRepository {namespace}/{name}: {}", chain(&errors)));
-        }
-    }
     Ok(manifests)
+}
+
+/// Says which annotation of ours at a policy is wrong, where nobody carries the policy out: whoever does fails of it.
+pub(super) fn warn_of_settings(policy: &ImagePolicy) {
+    if let Err(errors) = PolicySettings::from_annotations(policy.annotations()) {
+        say(&format!("warning: ImagePolicy {}: {}", policy_name(policy), chain(&errors)));
+    }
+}
+
+/// The same of an ImageRepository.
+pub(super) fn warn_of_repository_settings(repository: &ImageRepository) {
+    if let Err(errors) = RepositorySettings::from_annotations(repository.annotations()) {
+        say(&format!("warning: ImageRepository {}: {}", ObjectName::of(repository), chain(&errors)));
+    }
 }
 
 /// Understands `--secret`.

@@ -15,6 +15,7 @@ mod lint;
 mod outcome;
 mod progress;
 mod rbac;
+mod refused_login;
 mod registry_login;
 mod render;
 mod report;

@@ -2,6 +2,7 @@
 
 mod images;
 mod inputs;
+mod warnings;
 mod work;
 
 use std::path::PathBuf;
@@ -131,12 +132,13 @@ pub(super) fn carry_out(arguments: &RunArguments) -> Ended {
 }
 
 fn scan_and_commit(arguments: &RunArguments) -> Result<Ended, Failure> {
+    let _guard = warnings::heard();
     let mut inputs = Inputs::read(arguments)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Failure::new(format!("cannot begin: {error}")))?;
     let given = inputs.options.given.clone();
     let stop = StopSignal::default();
-    let images = runtime.block_on(async {
+    let chosen = runtime.block_on(async {
         for kind in [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()] {
             let (stop, signal) = (stop.clone(), signal(kind));
             let mut signal = signal.map_err(|error| Failure::new(format!("cannot hear signals: {error}")))?;
@@ -148,8 +150,14 @@ fn scan_and_commit(arguments: &RunArguments) -> Result<Ended, Failure> {
         let logins = std::mem::take(&mut inputs.registry_logins);
         images::choose(&inputs.store, &inputs.wanted, logins, &inputs.choice, &stop).await
     })?;
+    let is_broken_off = chosen.is_none();
+    let images = chosen.unwrap_or_default();
     inputs.options.given.extend(images.given());
-    let works = runtime.block_on(commit(&inputs, &images, &stop));
+    let works = if is_broken_off {
+        works(&inputs, &images).map(Work::broken_off).collect()
+    } else {
+        runtime.block_on(commit(&inputs, &images, &stop))
+    };
     // A server's name that is still being looked up keeps nobody waiting.
     runtime.shutdown_background();
     warn_of_idle_images(&given, works.len(), |policy| works.iter().any(|work| work.may_select(policy)));
@@ -181,9 +189,12 @@ async fn commit<'i>(inputs: &'i Inputs, images: &'i Images, stop: &StopSignal) -
         oversight: Oversight { stop: stop.clone(), metrics: Metrics::default() },
         places: Places::without_limit(),
     });
-    let mut works: Vec<Work<'_>> =
-        inputs.automations.iter().map(|automation| Work::new(automation, inputs, images)).collect();
+    let mut works: Vec<Work<'_>> = works(inputs, images).collect();
     batch::carry_out(works.iter_mut().filter(|work| !work.is_done).collect(), &writer, stop).await;
     writer.finish();
     works
+}
+
+fn works<'i>(inputs: &'i Inputs, images: &'i Images) -> impl Iterator<Item = Work<'i>> {
+    inputs.automations.iter().map(|automation| Work::new(automation, inputs, images))
 }

@@ -13,6 +13,7 @@ use tagboat_api::GoDuration;
 
 use super::Failure;
 use super::progress::ProgressLine;
+use super::refused_login::advice_without_object;
 use super::registry_login::{self, RegistryLogin};
 use super::terminal::{Palette, print, say};
 use super::update::{OutputFormat, to_json};
@@ -79,9 +80,10 @@ pub(super) struct ScanArguments {
 
 pub(super) fn run(arguments: &ScanArguments) -> Result<(), Failure> {
     let access = arguments.access()?;
+    let advice = advice_without_object(arguments.secret.as_deref(), arguments.registry_login, &access.login);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Failure::new(format!("cannot begin: {error}")))?;
-    let (report, errors) = runtime.block_on(scan(access, arguments.limit))?;
+    let (report, errors) = runtime.block_on(scan(access, arguments.limit, advice.as_deref()))?;
     let text = match arguments.output {
         OutputFormat::Json => to_json(&report),
         OutputFormat::Text => report::render(&report, Timestamp::now(), Palette::for_output()),
@@ -153,9 +155,16 @@ impl ScanArguments {
 }
 
 /// Lists tags, and looks at the latest ones.
-async fn scan(access: Access, limit: usize) -> Result<(ScanReport, Vec<String>), Failure> {
+async fn scan(
+    access: Access,
+    limit: usize,
+    advice: Option<&str>,
+) -> Result<(ScanReport, Vec<String>), Failure> {
     let registries = Registries::new(RegistryOptions::of_this_process());
-    let failed = |error: &crate::registry::RegistryError| Failure::new(chain(error));
+    let failed = |error: &crate::registry::RegistryError| {
+        let advice = advice.filter(|_| error.is_denied());
+        Failure::new([chain(error).as_str()].into_iter().chain(advice).collect::<Vec<_>>().join("; "))
+    };
     let repository = registries.repository(access.clone()).map_err(|error| failed(&error))?;
     let tags = list(&registries, access).await.map_err(|error| failed(&error))?;
     let mut shown: Vec<&str> = tags.iter().collect();

@@ -10,7 +10,7 @@ use tagboat_api::settings::AutomationSettings;
 use super::choice::{choose_automation, full_name, name_of};
 use super::count::count;
 use super::given::given_images;
-use super::inputs::read_manifests;
+use super::inputs::{read_manifests, warn_of_repository_settings, warn_of_settings};
 use super::outcome::{AutomationName, Outcome, OutcomeKind};
 use super::progress::ProgressLine;
 use super::report::{self, Deed, Report};
@@ -129,6 +129,8 @@ pub(super) fn to_json(outcome: &impl serde::Serialize) -> String {
 /// Carries out the update, fills in the outcome and gives the report as text.
 fn update(arguments: &UpdateArguments, outcome: &mut Outcome) -> Result<String, Failure> {
     let manifests = read_manifests(&arguments.policies)?;
+    manifests.policies().for_each(warn_of_settings);
+    manifests.repositories().for_each(warn_of_repository_settings);
     let automation = choose_automation(&manifests, arguments.automation.as_deref())?;
     let given = given_images(&arguments.latest, &manifests, automation.as_slice())?;
     outcome.automation = automation.map(name_of);

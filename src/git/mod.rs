@@ -63,7 +63,7 @@ pub use difference::difference;
 pub use error::SyncError;
 pub use listing::ListingError;
 pub use lookup::{LookupError, Pin, Server};
-pub use mirror::{MirrorError, MirrorKey};
+pub use mirror::{Hold, MirrorError, MirrorKey};
 pub use name::{BranchName, CommitId, RefName};
 pub use oversight::Oversight;
 pub use places::Places;

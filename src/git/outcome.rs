@@ -59,6 +59,9 @@ pub struct Push {
     pub refspec: Option<String>,
     /// The commit's message.
     pub message: String,
+    /// What is checked out now, where all of it was there already: an earlier run made the push and could not tell, or
+    /// one at the same time did, and may have told meanwhile.
+    pub found: Option<Revision>,
 }
 
 /// Prints as Flux sums up a push: `pushed commit 'ff3f5bd' to branch 'main'` (spec §2.12).

@@ -160,7 +160,7 @@ fn carry_out<P: Proposer>(options: &WriterOptions, key: &MirrorKey, batch: Vec<L
             for (reply, proposal) in replies.into_iter().zip(proposals) {
                 let (name, proposer) = (proposal.name, proposal.proposer);
                 let result = Err(Failure::Sync(error.clone()));
-                let _ = reply.send(Answer { name, proposer, result });
+                let _ = reply.send(Answer { name, proposer, result, hold: None });
             }
             return;
         }
@@ -170,6 +170,7 @@ fn carry_out<P: Proposer>(options: &WriterOptions, key: &MirrorKey, batch: Vec<L
     // Its files hold secrets, and whoever has the last answer may end the process.
     drop(remote);
     for (reply, answer) in replies.into_iter().zip(answers) {
+        let answer = Answer { hold: Some(mirror.hold()), ..answer };
         // Who no longer waits has been told to stop.
         let _ = reply.send(answer);
     }

@@ -63,8 +63,9 @@ pub trait Objects: Sync {
         account: &str,
     ) -> impl Future<Output = Result<Vec<String>, ObjectsError>> + Send;
 
-    /// What to do where the secret of a key that signs is missing, if that is not plain; it follows a sentence.
-    fn advice_for_signing(&self) -> &'static str {
+    /// What to do where a secret is missing that no login of the caller's can stand for, if that is not plain; it follows a
+    /// sentence.
+    fn advice_for_secret(&self) -> &'static str {
         ""
     }
 

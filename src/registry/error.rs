@@ -175,6 +175,15 @@ impl RegistryError {
         matches!(self, Self::Refused { refusal, .. } if refusal.is_not_found())
     }
 
+    /// Whether the registry, or whoever hands out its tokens, does not let us in.
+    pub fn is_denied(&self) -> bool {
+        match self {
+            Self::Refused { refusal, .. } => matches!(refusal.status, 401 | 403),
+            Self::Barred(cause) => cause.is_denied(),
+            _ => false,
+        }
+    }
+
     /// How long the server wants to be left alone, where it has said so.
     pub fn retry_after(&self) -> Option<Duration> {
         match self {

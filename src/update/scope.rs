@@ -123,7 +123,17 @@ impl Failing for ScopeError {
 ///
 /// When `path` does not exist or leads out of the tree, or when the tree cannot be listed.
 pub fn scope(tree: &dyn FileTree, path: Option<&str>) -> Result<Scope, ScopeError> {
-    fertile_scope(tree, path, &MarkerIndex::default())
+    named_scope(tree, path, &MarkerIndex::default(), is_yaml_name)
+}
+
+/// Lists the files of the whole tree that may be manifests: also those in JSON, which kubectl takes too, and in which
+/// nothing is ever updated, for they have no comments.
+///
+/// # Errors
+///
+/// When the tree cannot be listed.
+pub fn manifest_scope(tree: &dyn FileTree) -> Result<Scope, ScopeError> {
+    named_scope(tree, None, &MarkerIndex::default(), |name| is_yaml_name(name) || name.ends_with(b".json"))
 }
 
 /// As [`scope`], without the files in directories that the index knows to be barren.
@@ -131,6 +141,16 @@ pub(super) fn fertile_scope(
     tree: &dyn FileTree,
     path: Option<&str>,
     index: &MarkerIndex,
+) -> Result<Scope, ScopeError> {
+    named_scope(tree, path, index, is_yaml_name)
+}
+
+/// The same of the files whose names are wanted.
+fn named_scope(
+    tree: &dyn FileTree,
+    path: Option<&str>,
+    index: &MarkerIndex,
+    is_wanted: fn(&[u8]) -> bool,
 ) -> Result<Scope, ScopeError> {
     let text = path.unwrap_or_default();
     let start = match follow(tree, &TreePath::root(), text.as_bytes()) {
@@ -150,7 +170,7 @@ pub(super) fn fertile_scope(
             scope.skipped.push(Skipped { file: scope.name(&entry.path), cause: SkipCause::Closed });
             continue;
         }
-        if !is_yaml_name(entry.path.file_name()) {
+        if !is_wanted(entry.path.file_name()) {
             if is_file {
                 scope.skipped.push(Skipped { file: scope.name(&entry.path), cause: SkipCause::NotYaml });
             }
@@ -167,7 +187,7 @@ pub(super) fn fertile_scope(
             match target.and_then(|path| Ok((tree.kind(&path).map_err(|error| cause_of(&error))?, path))) {
                 // It stands in a directory that is known by the names of its own; what a link alone leads to is not.
                 Ok((EntryKind::File, path))
-                    if is_yaml_name(path.file_name()) && scope.directories.have_left_out(&path) =>
+                    if is_wanted(path.file_name()) && scope.directories.have_left_out(&path) =>
                 {
                     continue;
                 }
@@ -342,6 +362,16 @@ mod tests {
         assert_eq!(keys(&tree, Some("a/b.yaml")).0, ["b.yaml"]);
         assert!(matches!(scope(&tree, Some("nope")), Err(ScopeError::NotFound { .. })));
         assert!(matches!(scope(&tree, Some("a/../..")), Err(ScopeError::Escapes { .. })));
+    }
+
+    #[test]
+    fn manifests_may_be_json_and_what_is_updated_may_not() {
+        let tree =
+            tree(&[("a.json", None), ("b/c.yaml", None), ("d.jsonl", None), ("e.json", Some("a.json"))]);
+        let files = manifest_scope(&tree).unwrap().files;
+        let names: Vec<String> = files.iter().map(|file| file.entry.path.to_string()).collect();
+        assert_eq!(names, ["a.json", "b/c.yaml"]);
+        assert_eq!(keys(&tree, None).0, ["b/c.yaml"]);
     }
 
     #[test]

@@ -80,6 +80,7 @@ fn pushed(from: char, branch: &str, commit: char) -> Outcome {
         commit: revision(commit).commit,
         refspec: None,
         message: "Update from image update automation".to_owned(),
+        found: None,
     })
 }
 

@@ -90,9 +90,16 @@ fn logins_come_from_a_secret_or_from_the_user() {
     // Nobody is asked for the user's own logins unasked.
     let ended = run(program(&["scan", &name]).env("DOCKER_CONFIG", directory)).with_status(1);
     assert!(ended.only_error().contains("UNAUTHORIZED"), "{ended:?}");
+    let advice = "; no login was given: if the registry wants one, give one by --secret DIR, or log in as yourself with \
+                  --registry-login user";
+    assert!(ended.only_error().ends_with(advice), "{ended:?}");
     let wrong = secret(&guarded.address(), "hunter3");
     let ended = scan(&[&name, "--secret", wrong.path().to_str().unwrap()]).with_status(1);
     assert!(ended.errors.contains("UNAUTHORIZED") && !ended.errors.contains("hunter3"), "{ended:?}");
+    assert!(
+        ended.errors.contains("; a login was shown and refused: check the one in --secret "),
+        "{ended:?}"
+    );
     let other = secret("other.example", PASSWORD);
     let ended = scan(&[&name, "--secret", other.path().to_str().unwrap()]).with_status(1);
     assert!(ended.errors.contains("has no login for"), "{ended:?}");
@@ -227,7 +234,13 @@ fn the_secrets_of_a_policys_repository_come_from_manifests_or_directories() {
         "---\napiVersion: v1\nkind: Secret\nmetadata: {name: login, namespace: apps}\nstringData: {a: b}\n";
     let ended = explained(&format!("{named}{other}"), &[]).with_status(1);
     assert!(ended.errors.contains("secret 'apps/login' has no logins for registries"), "{ended:?}");
-    let proxied = manifests(&format!("{}/app/web", guarded.address()), ", proxySecretRef: {name: way}");
-    let ended = explained(&proxied, &[]).with_status(1);
-    assert_eq!(ended.only_error(), "error: ImageRepository apps/web: secret 'apps/way' not found");
+    for reference in ["proxySecretRef", "certSecretRef"] {
+        let named =
+            manifests(&format!("{}/app/web", guarded.address()), &format!(", {reference}: {{name: way}}"));
+        assert_eq!(
+            explained(&named, &[]).with_status(1).only_error(),
+            "error: ImageRepository apps/web: secret 'apps/way' not found; give it as a Secret among the manifests or as \
+             --secret NAMESPACE/NAME=DIR"
+        );
+    }
 }

@@ -7,12 +7,14 @@ use tagboat_api::policy::ImagePolicyStatus;
 use tagboat_api::settings::UnknownAge;
 use tagboat_api::{ImagePolicy, ImageRepository};
 
-use super::live::LiveRegistry;
+use super::live::{Listing, LiveRegistry, Unreadable};
 use super::report::{ExplainedTag, Explanation, SubjectName};
 use super::subject::{Neighbour, Subject};
 use super::tags::TagFile;
 use crate::cli::Failure;
+use crate::cli::count::count;
 use crate::cli::given::policy_name;
+use crate::cli::inputs::warn_of_repository_settings;
 use crate::cli::registry_login::RegistryLogin;
 use crate::objects::Objects;
 use crate::policy::regression::Cause;
@@ -44,6 +46,8 @@ pub(super) struct Explainer<'a, O> {
 enum Obstacle {
     /// The policy cannot be carried out: what its condition says.
     Condition(String),
+    /// Its registry cannot be read.
+    Registry(Unreadable),
     /// We could not find out.
     Failure(Failure),
 }
@@ -54,10 +58,23 @@ impl From<Failure> for Obstacle {
     }
 }
 
+impl From<Unreadable> for Obstacle {
+    fn from(unreadable: Unreadable) -> Self {
+        Self::Registry(unreadable)
+    }
+}
+
 impl<O: Objects> Explainer<'_, O> {
     /// Explains the choice among the tags of a file, or of the registry; an error of the policy is worded as its condition
     /// would have it.
-    pub(super) async fn explain(&self, tags: Option<TagFile<'_>>) -> Result<Explanation, Failure> {
+    ///
+    /// # Errors
+    ///
+    /// Wrong usage. Any other failure is beside the explanation, which tells programs the same.
+    pub(super) async fn explain(
+        &self,
+        tags: Option<TagFile<'_>>,
+    ) -> Result<(Explanation, Result<(), Failure>), Failure> {
         let name = policy_name(&self.subject.policy);
         let mut explanation = Explanation {
             policy: SubjectName { namespace: name.namespace, name: name.name },
@@ -67,12 +84,22 @@ impl<O: Objects> Explainer<'_, O> {
             has_values: false,
             notes: Vec::new(),
         };
-        match self.judge(tags, &mut explanation).await {
-            Ok(()) => {}
-            Err(Obstacle::Condition(words)) => explanation.error = Some(words),
-            Err(Obstacle::Failure(failure)) => return Err(failure),
-        }
-        Ok(explanation)
+        let policy = policy_name(&self.subject.policy);
+        let (words, failure) = match self.judge(tags, &mut explanation).await {
+            Ok(()) => return Ok((explanation, Ok(()))),
+            Err(Obstacle::Condition(words)) => {
+                let sentence = format!("{policy}: {words}");
+                (words, Failure::FailedFor(vec![sentence]))
+            }
+            Err(Obstacle::Registry(Unreadable { condition, said })) => {
+                let repository = repository_of(&self.subject.policy);
+                (condition, Failure::new(format!("ImageRepository {repository}: {said}")))
+            }
+            Err(Obstacle::Failure(failure @ Failure::Usage(_))) => return Err(failure),
+            Err(Obstacle::Failure(failure)) => (failure.sentences().join("; "), failure),
+        };
+        explanation.error = Some(words);
+        Ok((explanation, Err(failure)))
     }
 
     async fn judge(&self, tags: Option<TagFile<'_>>, explanation: &mut Explanation) -> Result<(), Obstacle> {
@@ -95,6 +122,7 @@ impl<O: Objects> Explainer<'_, O> {
                 return Err(at_repository(&AccessError::Missing { name }));
             }
         };
+        warn_of_repository_settings(repository);
         let name = policy_name(&self.subject.policy);
         access::check(&name.namespace, repository, &self.subject.labels)
             .map_err(|error| at_repository(&error))?;
@@ -106,9 +134,15 @@ impl<O: Objects> Explainer<'_, O> {
         }
         let policy = policy()?;
         let registry = LiveRegistry::reach(self.objects, repository, self.login).await?;
-        let tags = registry.list().await.map_err(|error| {
-            Failure::new(format!("ImageRepository {}: {error}", repository_of(&self.subject.policy)))
-        })?;
+        let Listing { tags, number } = registry.list().await?;
+        if tags.is_empty() && number > 0 {
+            let patterns = repository.spec.effective_exclusion_list().join("\", \"");
+            explanation.notes.push(format!(
+                "the registry lists {}, and spec.exclusionList of the ImageRepository {} (\"{patterns}\") leaves out every one",
+                count(number, "tag"),
+                repository_of(&self.subject.policy)
+            ));
+        }
         let place = place(repository, address);
         let image = place.address.to_string();
         let status = self.subject.policy.status.as_ref();

@@ -3,6 +3,7 @@
 use tagboat_api::ImageRepository;
 
 use crate::cli::Failure;
+use crate::cli::refused_login::advice;
 use crate::cli::registry_login::{self, RegistryLogin};
 use crate::cli::scan;
 use crate::cli::terminal::say;
@@ -22,6 +23,32 @@ pub(super) struct LiveRegistry {
     registries: Registries,
     access: Access,
     exclusions: Vec<String>,
+    /// What to do where the registry lets nobody in.
+    advice: Option<String>,
+}
+
+/// Why the registry cannot be read.
+pub(super) struct Unreadable {
+    /// What the condition of the ImageRepository says.
+    pub(super) condition: String,
+    /// The same to a person who can do something about it.
+    pub(super) said: String,
+}
+
+impl Unreadable {
+    /// The caller's own login is in the way.
+    fn of(failure: Failure) -> Self {
+        let words = failure.sentences().join("; ");
+        Self { condition: words.clone(), said: words }
+    }
+}
+
+/// What is listed.
+pub(super) struct Listing {
+    /// The tags that the ImageRepository does not leave out.
+    pub(super) tags: TagList,
+    /// How many there are with those.
+    pub(super) number: usize,
 }
 
 impl LiveRegistry {
@@ -30,41 +57,54 @@ impl LiveRegistry {
         objects: &impl Objects,
         repository: &ImageRepository,
         login: RegistryLogin,
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self, Unreadable> {
         let name = ObjectName::of(repository);
-        let failed = |error: String| Failure::new(format!("ImageRepository {name}: {error}"));
         let mut asked = repository.clone();
         if login == RegistryLogin::User {
             asked = registry_login::without_logins(asked);
         }
-        let found = access(objects, &asked).await.map_err(|error| failed(chain(&error)))?;
+        let found = access(objects, &asked).await.map_err(|error| {
+            let words = chain(&error);
+            Unreadable {
+                condition: format!("failed to configure authentication options: {words}"),
+                said: words,
+            }
+        })?;
         for note in found.notes {
             say(&format!("warning: ImageRepository {name}: {note}"));
         }
         let mut access = found.access;
         if login == RegistryLogin::User {
-            access.login = registry_login::of_the_user(&access.address)?.into();
+            access.login = registry_login::of_the_user(&access.address).map_err(Unreadable::of)?.into();
         }
         let registries = Registries::new(RegistryOptions::of_this_process());
-        Ok(Self { registries, access, exclusions: repository.spec.effective_exclusion_list() })
+        let advice = advice(repository, login, &access.login);
+        Ok(Self { registries, access, exclusions: repository.spec.effective_exclusion_list(), advice })
     }
 
     /// The tags that are listed, less those that the ImageRepository leaves out; or why there are none.
-    pub(super) async fn list(&self) -> Result<TagList, String> {
+    pub(super) async fn list(&self) -> Result<Listing, Unreadable> {
+        let failed = |words: String, advice: Option<&String>| {
+            let condition = format!("scan failed: {words}");
+            let advice = advice.map(|advice| format!("; {advice}")).unwrap_or_default();
+            Unreadable { said: format!("{condition}{advice}"), condition }
+        };
         let tags = scan::list(&self.registries, self.access.clone()).await;
-        let tags = tags.map_err(|error| format!("scan failed: {}", chain(&error)))?;
-        let exclusion = Exclusion::parse(&self.exclusions);
-        let exclusion = exclusion.map_err(|error| format!("scan failed: {}", chain(&error)))?;
-        Ok(exclusion.apply(&tags))
+        let tags =
+            tags.map_err(|error| failed(chain(&error), self.advice.as_ref().filter(|_| error.is_denied())))?;
+        let exclusion = Exclusion::parse(&self.exclusions).map_err(|error| failed(chain(&error), None))?;
+        Ok(Listing { number: tags.len(), tags: exclusion.apply(&tags) })
     }
 }
 
 /// The place is the one that was reached, whoever asks.
 impl Registry for LiveRegistry {
     async fn tags(&self, _: &Place, _: Option<&StoredTags>) -> Result<Found, ListFailure> {
-        let tags = self.list().await;
-        let tags = tags.map_err(|words| ListFailure::Scan(LookFailureKind::Unavailable, words))?;
-        Ok(Found::Tags(tags, None))
+        let listing = self
+            .list()
+            .await
+            .map_err(|unreadable| ListFailure::Scan(LookFailureKind::Unavailable, unreadable.condition))?;
+        Ok(Found::Tags(listing.tags, None))
     }
 
     async fn digest(&self, _: &Place, tag: &str) -> Result<String, LookFailure> {

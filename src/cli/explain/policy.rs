@@ -96,17 +96,13 @@ impl PolicyArguments {
             say(&format!("warning: {} is suspended; it is explained all the same", policy_name(policy)));
         }
         let explainer = Explainer { subject, objects, login: self.registry_login };
-        let explanation = explainer.explain(tags).await?;
+        let (explanation, done) = explainer.explain(tags).await?;
         let text = match self.output {
             OutputFormat::Json => {
                 explanation.notes.iter().for_each(|note| say(&format!("note: {note}")));
                 to_json(&explanation)
             }
             OutputFormat::Text => report::render(&explanation, Palette::for_output()),
-        };
-        let done = match &explanation.error {
-            None => Ok(()),
-            Some(error) => Err(Failure::FailedFor(vec![format!("{}: {error}", policy_name(policy))])),
         };
         Failure::after(print(&text), done)
     }

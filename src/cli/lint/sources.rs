@@ -13,7 +13,7 @@ use crate::directory::Directory;
 use crate::lint::{Role, Source};
 use crate::sentence::chain;
 use crate::update::marker::QUOTED_TOKEN;
-use crate::update::scope::{SkipCause, scope};
+use crate::update::scope::{SkipCause, manifest_scope};
 use crate::update::{Entry, FileTree, TreeError};
 use crate::yaml::Limits;
 
@@ -55,7 +55,7 @@ impl Sources {
 
     fn add_directory(&mut self, path: &Path) {
         let listed = Directory::open(path).map_err(|error| error.to_string()).and_then(|directory| {
-            let scope = scope(&directory, None).map_err(|error| chain(&error))?;
+            let scope = manifest_scope(&directory).map_err(|error| chain(&error))?;
             Ok((directory, scope))
         });
         let (directory, scope) = match listed {

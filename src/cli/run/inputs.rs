@@ -77,6 +77,7 @@ impl Inputs {
             true => Wanted::without_scans(&manifests, &automations, &given),
             false => Wanted::of(&manifests, &automations, &given),
         };
+        wanted.warn_of_idle_settings(&manifests);
         let given_secrets: Vec<_> = arguments.secret.iter().map(String::as_str).zip(&secrets).collect();
         let mut wanted_secrets = wanted_secrets(&automations, &manifests, arguments.git_login);
         wanted_secrets.extend(wanted.secrets(&manifests, arguments.registry_login));

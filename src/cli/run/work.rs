@@ -15,6 +15,7 @@ use crate::cli::report::{self, Deed, Report};
 use crate::cli::terminal::{Palette, printable, say};
 use crate::cli::update::prefixed;
 use crate::cli::warnings::{warn_of_empty_selection, warn_of_nameless_author, warn_of_service_account};
+use crate::git::outcome as git;
 use crate::objects::{Objects, ObjectsError};
 use crate::reconcile::automation::batch::Job;
 use crate::reconcile::automation::conclusion::Conclusion;
@@ -43,6 +44,8 @@ pub(super) struct Work<'i> {
 }
 
 impl Job for Work<'_> {
+    const HOLDS_MIRROR: bool = true;
+
     async fn prepare(&mut self, is_first: bool) -> Result<Prepared, Conclusion> {
         let inputs = self.inputs;
         let selected = transaction::select(&inputs.store, self.automation, &inputs.options.given).await?;
@@ -75,6 +78,7 @@ impl Job for Work<'_> {
             self.outcome.diff = proposal.diff;
         }
         self.is_done = true;
+        let conclusion = self.without_what_was_reported(conclusion);
         self.outcome.set_conclusion(&conclusion);
         if self.inputs.choice.is_rehearsal {
             return;
@@ -109,6 +113,19 @@ impl<'i> Work<'i> {
         }
     }
 
+    /// The run that came to no choice because it was told to stop while registries were scanned.
+    pub(super) fn broken_off(mut self) -> Self {
+        if !self.is_done {
+            let sentence =
+                "tagboat was told to stop while it scanned registries; nothing was chosen and nothing pushed";
+            self.outcome.outcome = OutcomeKind::Failed;
+            self.outcome.message = Some(sentence.to_owned());
+            self.outcome.errors.push(prefixed(&self.outcome, sentence));
+            self.is_done = true;
+        }
+        self
+    }
+
     /// Says what is odd about the automation and no error.
     fn warn(&self, request: &Request) {
         let inputs = self.inputs;
@@ -126,6 +143,26 @@ impl<'i> Work<'i> {
             Some(setters) => setters.selected().any(|(selected, _)| selected == policy),
             None => self.automation.namespace().as_ref() == Some(&policy.namespace),
         }
+    }
+
+    /// A push that was found on the remote is news only as long as nobody has reported it: a run at the same time made it,
+    /// and has kept in mind that it did before it let go of the mirror.
+    fn without_what_was_reported(&self, conclusion: Conclusion) -> Conclusion {
+        let Conclusion::Success { outcome: git::Outcome::Pushed(push), policies } = &conclusion else {
+            return conclusion;
+        };
+        let Some((found, state)) = push.found.as_ref().zip(self.inputs.store.state.as_ref()) else {
+            return conclusion;
+        };
+        let mut now = self.automation.clone();
+        // What cannot be read is told when the status is to be kept.
+        let is_known = state.recall(&mut now).is_ok();
+        let status = now.status.filter(|_| is_known);
+        if status.and_then(|status| status.last_push_commit) != Some(push.commit.to_string()) {
+            return conclusion;
+        }
+        let outcome = git::Outcome::NothingToCommit { source: found.clone() };
+        Conclusion::Success { outcome, policies: policies.clone() }
     }
 
     /// Keeps the status that the run leads to.

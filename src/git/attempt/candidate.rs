@@ -43,7 +43,7 @@ impl<P: Proposer> Candidate<P> {
 
     pub(super) fn into_answer(self) -> Answer<P> {
         let result = self.result.expect("an attempt that is done has settled every proposal");
-        Answer { name: self.proposal.name, proposer: self.proposal.proposer, result }
+        Answer { name: self.proposal.name, proposer: self.proposal.proposer, result, hold: None }
     }
 
     /// Finds what is checked out; one that finds nothing fails alone.
@@ -121,6 +121,7 @@ impl<P: Proposer> Candidate<P> {
             commit: pending.commit,
             refspec,
             message: pending.message.clone(),
+            found: None,
         });
         Ok(())
     }
@@ -178,12 +179,19 @@ impl<P: Proposer> Candidate<P> {
         now.destination =
             refspec.and_then(|refspec| request.commit_for(&refspec.destination)).or(now.destination);
         let (name, branch) = (name.clone(), target.push.clone());
+        let is_made_good = refspec.is_some_and(|refspec| request.commit_for(&refspec.destination).is_some());
         let refspec = refspec.map(ToString::to_string);
         self.result = Some(Ok(match (self.commit.take(), self.earlier.take()) {
-            (Some(OwnCommit { id: commit, message, .. }), _) => {
-                Outcome::Pushed(Push { source: source.revision, branch, commit, refspec, message })
-            }
-            (None, Some(earlier)) => Outcome::Pushed(earlier),
+            (Some(OwnCommit { id: commit, message, .. }), _) => Outcome::Pushed(Push {
+                source: source.revision,
+                branch,
+                commit,
+                refspec,
+                message,
+                found: None,
+            }),
+            (None, Some(earlier)) if is_made_good => Outcome::Pushed(earlier),
+            (None, Some(earlier)) => Outcome::Pushed(Push { found: Some(source.revision), ..earlier }),
             (None, None) => Outcome::NothingToCommit { source: source.revision },
         }));
         // One that is not listed keeps what was pushed there: some servers never show it.

@@ -27,7 +27,7 @@ use source::Origin;
 pub use error::{FieldError, ManifestError, Note, SyntaxError};
 pub use secret::{SecretError, SecretManifest};
 pub use service_account::ServiceAccountManifest;
-pub use state::{StateDirectory, StateError};
+pub use state::{Recollection, StateDirectory, StateError};
 pub use store::{ManifestStore, SecretDirectory};
 
 /// The label that each namespace of a cluster has, with its name, whoever made it.
@@ -181,7 +181,7 @@ impl Manifests {
     }
 }
 
-/// Reads all objects in `paths`: files, directories (all YAML files below them), or `-` for standard input.
+/// Reads all objects in `paths`: files, directories (all YAML and JSON files below them), or `-` for standard input.
 ///
 /// # Errors
 ///
@@ -194,12 +194,12 @@ pub fn read(paths: &[PathBuf]) -> Result<Manifests, Vec<ManifestError>> {
     for path in paths {
         errors.extend(sources.collect(path).err());
     }
-    for source in sources.files {
+    for source in std::mem::take(&mut sources.files) {
         match document::split(&source) {
             Ok(documents)
                 if source.origin == Origin::Aside && !documents.iter().any(document::Document::is_aside) =>
             {
-                sources.passed_over.push(source.file);
+                sources.pass_over(source.file);
             }
             Err(_) if source.origin == Origin::Aside => sources.passed_over.push(source.file),
             Err(error) => errors.push(error),

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use super::document::{self, Promise};
 use super::{ManifestError, Note};
 use crate::directory::Directory;
-use crate::update::scope::scope;
+use crate::update::scope::manifest_scope;
 use crate::update::{FileTree, TreeError};
 
 /// A manifest file is no larger than this; etcd takes no object beyond 1.5 MiB, and a file holds many.
@@ -37,14 +37,14 @@ pub(super) enum Origin {
 pub(super) struct Sources {
     /// The files that may hold objects, each once, however many of the given paths lead to it.
     pub(super) files: Vec<Source>,
-    /// The files of directories that name no group of ours.
+    /// The YAML files of directories that name no group of ours.
     pub(super) passed_over: Vec<PathBuf>,
     pub(super) notes: Vec<Note>,
     seen: HashSet<PathBuf>,
 }
 
 impl Sources {
-    /// Reads what stands at `path`: a file, all YAML files of a directory, or standard input for `-`.
+    /// Reads what stands at `path`: a file, all YAML and JSON files of a directory, or standard input for `-`.
     pub(super) fn collect(&mut self, path: &Path) -> Result<(), ManifestError> {
         let unreadable =
             |error: io::Error| ManifestError::Unreadable { file: path.to_owned(), cause: error.into() };
@@ -63,7 +63,7 @@ impl Sources {
     fn collect_directory(&mut self, path: &Path) -> Result<(), ManifestError> {
         let unreadable = |file: &Path, cause| ManifestError::Unreadable { file: file.to_owned(), cause };
         let directory = Directory::open(path).map_err(|error| unreadable(path, error.into()))?;
-        let scope = scope(&directory, None).map_err(|error| unreadable(path, error.into()))?;
+        let scope = manifest_scope(&directory).map_err(|error| unreadable(path, error.into()))?;
         for skipped in scope.skipped {
             self.notes
                 .push(Note::Skipped { file: path.join(skipped.file), cause: skipped.cause.to_string() });
@@ -77,7 +77,7 @@ impl Sources {
                         Promise::Objects => Origin::Found,
                         Promise::Aside => Origin::Aside,
                         Promise::Nothing => {
-                            self.passed_over.push(file);
+                            self.pass_over(file);
                             continue;
                         }
                     };
@@ -90,12 +90,19 @@ impl Sources {
                     if names_group {
                         return Err(unreadable(&file, error.into()));
                     }
-                    self.passed_over.push(file);
+                    self.pass_over(file);
                 }
                 Err(error) => return Err(unreadable(&file, error.into())),
             }
         }
         Ok(())
+    }
+
+    /// Takes note of a file without anything of ours; JSON is mostly somebody else's, and no word is worth saying of it.
+    pub(super) fn pass_over(&mut self, file: PathBuf) {
+        if file.extension().is_none_or(|extension| extension != "json") {
+            self.passed_over.push(file);
+        }
     }
 
     fn add(&mut self, source: Source) {

@@ -18,9 +18,8 @@ use crate::secret::Secret;
 const ADVICE: &str = "; give it as a Secret among the manifests or as --secret NAMESPACE/NAME=DIR, or log in as \
                       yourself with --git-login user";
 
-/// The same for a key that signs: no login is in its place.
-const ADVICE_FOR_SIGNING: &str =
-    "; give it as a Secret among the manifests or as --secret NAMESPACE/NAME=DIR";
+/// The same for a key that signs, for certificates and proxies: no login is in their place.
+const ADVICE_FOR_SECRET: &str = "; give it as a Secret among the manifests or as --secret NAMESPACE/NAME=DIR";
 
 /// The same for logins at registries.
 const ADVICE_FOR_REGISTRY: &str = "; give it as a Secret among the manifests or as --secret NAMESPACE/NAME=DIR, or log \
@@ -115,8 +114,8 @@ impl Objects for ManifestStore {
         })
     }
 
-    fn advice_for_signing(&self) -> &'static str {
-        ADVICE_FOR_SIGNING
+    fn advice_for_secret(&self) -> &'static str {
+        ADVICE_FOR_SECRET
     }
 
     fn advice_for_registry(&self) -> &'static str {

@@ -14,6 +14,10 @@ const ROUNDS: u32 = 16;
 
 /// An automation that is to be carried out, on behalf of somebody who wants to know how it ends.
 pub trait Job: Send {
+    /// Whether no other process may work on the mirror before the job is concluded, because it would take what came of it
+    /// for nobody's.
+    const HOLDS_MIRROR: bool = false;
+
     /// Gets as far as the writer's request; a second time, if others were faster.
     ///
     /// # Errors
@@ -48,7 +52,7 @@ pub async fn carry_out<J: Job>(jobs: Vec<&mut J>, writer: &Writer<UpdateProposal
         let may_go_on = || round < ROUNDS && !stop.is_given();
         let ended = ended.into_iter().map(|(job, conclusion)| job.conclude(conclusion, None));
         let waiting = waiting.into_iter().zip(answers).map(async |((job, policies), answer)| {
-            let Ok(answer) = answer.await else {
+            let Ok(mut answer) = answer.await else {
                 job.conclude(Conclusion::broken_off(), None).await;
                 return None;
             };
@@ -57,8 +61,10 @@ pub async fn carry_out<J: Job>(jobs: Vec<&mut J>, writer: &Writer<UpdateProposal
             if is_overtaken && may_go_on() {
                 return Some(job);
             }
+            let hold = answer.hold.take().filter(|_| J::HOLDS_MIRROR);
             let (conclusion, proposal) = transaction::conclude(answer, policies);
             job.conclude(conclusion, Some(proposal)).await;
+            drop(hold);
             None
         });
         let (_, overtaken) = futures::join!(join_all(ended), join_all(waiting));

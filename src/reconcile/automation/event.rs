@@ -58,6 +58,7 @@ mod tests {
             commit,
             refspec: refspec.map(str::to_owned),
             message: message.to_owned(),
+            found: None,
         })
     }
 

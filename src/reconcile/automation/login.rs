@@ -162,7 +162,10 @@ pub async fn log_in(
     };
     if let Some(name) = &source.proxy_secret {
         let data = objects.secret(&name.namespace, &name.name).await;
-        let data = data.map_err(|cause| LoginError::ProxySecret { name: name.clone(), cause })?;
+        let data = data.map_err(|cause| LoginError::ProxySecret {
+            name: name.clone(),
+            cause: cause.with_advice(objects.advice_for_secret()),
+        })?;
         access.proxy = Some(Proxy::from_secret(SecretData { name: &name.to_string(), data: &data })?);
     }
     if options.local_addresses == LocalAddresses::Refused {

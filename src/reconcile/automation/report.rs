@@ -189,6 +189,7 @@ mod tests {
             commit: PUSHED.parse().unwrap(),
             refspec: None,
             message: String::new(),
+            found: None,
         }))
     }
 

@@ -63,7 +63,7 @@ pub async fn signing_key(
     let full_name = name.to_string();
     let data = objects.secret(&name.namespace, &name.name).await.map_err(|cause| {
         keyring.forget(&full_name);
-        let cause = cause.with_advice(objects.advice_for_signing());
+        let cause = cause.with_advice(objects.advice_for_secret());
         SigningKeyMissing::Secret { name: name.clone(), cause }
     })?;
     let kind = match kind {

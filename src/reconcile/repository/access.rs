@@ -119,7 +119,8 @@ pub async fn access(
             error => AccessError::Objects(error),
         })
     };
-    let missing = |reference| format!("secret '{}' not found", full(reference));
+    let missing =
+        |reference| format!("secret '{}' not found{}", full(reference), objects.advice_for_secret());
     let proxy = match &spec.proxy_secret_ref {
         None => ProxyChoice::Environment,
         Some(reference) => {

@@ -59,6 +59,27 @@ fn files_that_name_no_group_of_ours_are_not_parsed() {
     );
 }
 
+/// kubectl takes them too.
+#[test]
+fn a_manifest_in_json_counts() {
+    let fleet = Fleet::small();
+    fs::remove_file(fleet.manifests().join("manifests.yaml")).unwrap();
+    let write = |name: &str, text: &str| fs::write(fleet.manifests().join(name), text).unwrap();
+    write("package.json", "{\"name\": \"some Secret of somebody else\"}");
+    write("broken.json", "{");
+    write(
+        "policy.json",
+        "{\n\t\"apiVersion\": \"image.toolkit.fluxcd.io/v1\",\n\t\"kind\": \"ImagePolicy\",\n\
+         \t\"metadata\": {\"namespace\": \"default\", \"name\": \"podinfo\"},\n\
+         \t\"spec\": {\"imageRepositoryRef\": {\"name\": \"podinfo\"}, \"policy\": {\"semver\": {\"range\": \"\\u003e=1.0.0\"}}},\n\
+         \t\"status\": {\"latestRef\": {\"name\": \"ghcr.io/stefanprodan/podinfo\", \"tag\": \"5.0.3\"}}\n}\n",
+    );
+    assert_eq!(warnings(&fleet), [""; 0]);
+    write("policy.json", "{\"apiVersion\": \"image.toolkit.fluxcd.io/v1\", \"kind\": ");
+    let ended = fleet.update([""; 0]).with_status(1);
+    assert!(ended.only_error().contains("manifests/policy.json:1:"), "{ended:?}");
+}
+
 #[test]
 fn a_broken_file_that_names_a_group_of_ours_is_an_error() {
     for group in [GROUP, "source.toolkit.fluxcd.io"] {

@@ -108,6 +108,80 @@ fn an_invalid_policy_is_an_error_before_any_registry_is_asked() {
     assert!(front.requests().is_empty());
 }
 
+/// Programs get a document whatever stands in the way; people get the same with what to do.
+#[test]
+fn a_registry_that_cannot_be_read_is_the_error_of_a_document() {
+    let gone = Registry::start();
+    let image = format!("{}/app/web", gone.address());
+    drop(gone);
+    let manifests = |spec: &str| format!("{}{}", policy("apps", "", ""), repository("apps", &image, spec));
+    let ended = explained(&manifests(""), &["--output", "json"]).with_status(1);
+    let found = ended.json();
+    let error = found["error"].as_str().unwrap();
+    assert!(error.starts_with("scan failed: GET http") && error.contains("connection refused"), "{error}");
+    assert_eq!(
+        found,
+        json!({"policy": {"namespace": "apps", "name": "web"}, "latest": null, "error": error, "tags": []})
+    );
+    assert_eq!(ended.only_error(), format!("error: ImageRepository apps/web: {error}"));
+    let text = explained(&manifests(""), &[]).with_status(1);
+    assert_eq!(text.output, format!("Policy: apps/web\nLatest: none: {error}\n"));
+    let found = document(&manifests(", secretRef: {name: login}"), 1);
+    let error = found["error"].as_str().unwrap();
+    assert!(
+        error.starts_with("failed to configure authentication options: secrets \"login\" not found"),
+        "{error}"
+    );
+    let ended = explained(&manifests(""), &["--output", "json", "--tags", "none.txt"]).with_status(1);
+    assert!(ended.json()["error"].as_str().unwrap().starts_with("cannot read the tags from none.txt: "));
+}
+
+#[test]
+fn what_to_do_about_a_refused_login_is_told_beside_the_condition() {
+    let registry = Registry::start();
+    registry.push("app/web", "1.0.0", MADE);
+    let guarded = registry.guarded_by_password();
+    let image = format!("{}/app/web", guarded.address());
+    let explained = |spec: &str, more: &str| {
+        let manifests = format!("{}{}{more}", policy("apps", "", ""), repository("apps", &image, spec));
+        let ended = explained(&manifests, &["--output", "json"]).with_status(1);
+        let error = ended.json()["error"].as_str().unwrap().to_owned();
+        let said = ended.only_error().strip_prefix(&format!("error: ImageRepository apps/web: {error}; "));
+        (said.unwrap_or_else(|| panic!("{ended:?}")).to_owned(), error)
+    };
+    let config = json!({"auths": {guarded.address(): {"username": "u", "password": "wrong"}}});
+    let secret = format!(
+        "---\napiVersion: v1\nkind: Secret\nmetadata: {{name: login, namespace: apps}}\n\
+         stringData: {{.dockerconfigjson: '{config}'}}\n"
+    );
+    let (without, condition) = explained("", "");
+    assert!(without.starts_with("no login was given: if the registry wants one, name a Secret"), "{without}");
+    let (with, same) = explained(", secretRef: {name: login}", &secret);
+    assert!(
+        with.starts_with("a login was shown and refused: check the one in the Secret apps/login"),
+        "{with}"
+    );
+    assert_eq!(same, condition);
+}
+
+#[test]
+fn an_exclusion_of_every_tag_is_told_beside_the_condition() {
+    let registry = Registry::start();
+    registry.push("app/web", "1.0.0", MADE);
+    registry.tag("app/web", "1.0.0", ["1.1.0".to_owned()]);
+    let image = format!("{}/app/web", registry.address());
+    let manifests =
+        format!("{}{}", policy("apps", "", ""), repository("apps", &image, ", exclusionList: ['^1', '^2']"));
+    let ended = explained(&manifests, &["--output", "json"]).with_status(1);
+    let error = "retrying in 30s error: no tags in database";
+    assert_eq!(ended.json()["error"], error);
+    let note = "the registry lists 2 tags, and spec.exclusionList of the ImageRepository apps/web (\"^1\", \"^2\") leaves \
+                out every one";
+    assert_eq!(ended.errors, format!("note: {note}\napps/web: {error}\n"));
+    let text = explained(&manifests, &[]).with_status(1);
+    assert_eq!(text.output, format!("Policy: apps/web\nLatest: none: {error}\nNote:   {note}\n"));
+}
+
 /// A registry that lists 1.0.0, 1.4.0 and 1.5.0, and does not have the last one yet.
 fn not_yet_there(registry: &Registry, answer: fn() -> Reply) -> Front {
     registry.push("app/web", "1.0.0", MADE);

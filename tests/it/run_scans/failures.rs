@@ -114,7 +114,12 @@ fn a_run_that_is_told_to_stop_while_it_scans_ends_at_once() {
     let ended = child.wait_with_output().unwrap();
     assert_eq!(ended.status.code(), Some(1));
     let errors = String::from_utf8(ended.stderr).unwrap();
-    assert!(errors.lines().count() == 1 && errors.contains("was told to stop"), "{errors}");
+    assert_eq!(
+        errors,
+        "default/fleet: tagboat was told to stop while it scanned registries; nothing was chosen and nothing pushed\n"
+    );
+    let document: serde_json::Value = serde_json::from_slice(&ended.stdout).unwrap();
+    assert_eq!(document["automations"][0]["outcome"], "failed");
     assert!(begin.elapsed() < Duration::from_secs(60), "a minute is the time that a scan may take");
     assert!(!scene.fleet.state().join("objects/ImagePolicy").exists());
 }
@@ -153,6 +158,26 @@ fn a_wrong_login_is_told_and_a_right_one_lets_in() {
     secret("hunter3");
     let wrong = scene.run(&[]).with_status(1);
     assert!(wrong.only_error().contains("UNAUTHORIZED") && !wrong.errors.contains("hunter3"), "{wrong:?}");
+    // The registry's words are the same for no login, and so are those of the condition.
+    let condition = |scene: &Scene| {
+        let status = scene.kept("ImageRepository", "web")["status"].clone();
+        let conditions = status["conditions"].as_array().unwrap().clone();
+        let ready = conditions.iter().find(|condition| condition["type"] == "Ready").unwrap();
+        ready["message"].as_str().unwrap().to_owned()
+    };
+    let refused = condition(&scene);
+    let advice = "; a login was shown and refused: check the one in the Secret default/login, and whether it may read this \
+                  repository; no run that is remembered";
+    let words = format!("ImageRepository default/web: {refused}{advice}");
+    assert!(wrong.only_error().starts_with(&words), "{wrong:?}");
+    scene.repository("web", json!({"spec": {"image": image}}));
+    let nobody = scene.run(&[]).with_status(1);
+    assert_eq!(condition(&scene), refused);
+    let advice = "; no login was given: if the registry wants one, name a Secret with one in spec.secretRef of the \
+                  ImageRepository, or log in as yourself with --registry-login user; no run that is remembered";
+    let words = format!("ImageRepository default/web: {refused}{advice}");
+    assert!(nobody.only_error().starts_with(&words), "{nobody:?}");
+    scene.repository("web", json!({"spec": {"image": image, "secretRef": {"name": "login"}}}));
     assert_eq!(scene.commits().len(), 0);
     secret(PASSWORD);
     assert_eq!(scene.word(&[]), "pushed");
@@ -226,6 +251,35 @@ fn a_digest_that_cannot_be_looked_up_fails_each_run() {
     let ended = scene.run_without_state(&[]).with_status(1);
     assert!(ended.only_error().contains("failed fetching digest of "), "{ended:?}");
     assert_eq!(scene.value("app"), value);
+}
+
+#[test]
+fn a_wrong_setting_is_said_once_where_it_counts() {
+    let scene = Scene::new();
+    let wrong = json!({"metadata": {"annotations": {"tagboat.dev/poll-interval": "soon"}}});
+    scene.policy("web", wrong.clone());
+    let ended = scene.run(&[]).with_status(1);
+    assert!(
+        ended.only_error().starts_with("ImagePolicy default/web: annotation tagboat.dev/poll-interval"),
+        "{ended:?}"
+    );
+    assert_eq!(scene.value("app"), "app/web:0.9.0");
+    // One that nobody carries out is warned of.
+    let suspended =
+        json!({"metadata": {"annotations": {"tagboat.dev/nope": "x"}}, "spec": {"suspend": true}});
+    scene.policy("web", json!({}));
+    scene.policy("idle", suspended);
+    let ended = scene.run(&["--dry-run"]).with_status(0);
+    assert!(
+        ended.errors.starts_with("warning: ImagePolicy default/idle: annotation tagboat.dev/nope"),
+        "{ended:?}"
+    );
+    scene.repository("web", json!({"metadata": {"annotations": {"tagboat.dev/window": "9-17"}}}));
+    scene.policy("idle", json!({"spec": {"suspend": true}}));
+    let ended = scene.run(&[]).with_status(1);
+    let named: Vec<&str> = ended.errors.lines().filter(|line| line.contains("tagboat.dev/window")).collect();
+    assert_eq!(named.len(), 1, "{ended:?}");
+    assert!(named[0].starts_with("ImageRepository default/web: annotation tagboat.dev/window"), "{ended:?}");
 }
 
 /// Taken for the default, a misspelled value would take the pinned digest out of the fleet.

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::scene::{MADE, Scene};
+use crate::support::remote_fleet::only_outcome;
 
 /// A scene whose fleet runs 1.1.0, which the registry then has no more.
 fn without_the_latest() -> Scene {
@@ -121,19 +122,6 @@ fn a_damaged_state_is_no_will() {
         assert_eq!(scene.word(&[]), "skipped", "{fragment:?}");
     }
     assert_eq!(scene.value("app"), "app/web:1.1.0");
-    for fragment in ["", "{\"status\": {\"latest", "\0\0\0\0", "[]"] {
-        std::fs::write(place("ImagePolicy"), fragment).unwrap();
-        let ended = scene.run(&["--dry-run"]).with_status(0);
-        let words = format!(
-            "warning: the state in {} is damaged, so what was known there is forgotten",
-            place("ImagePolicy").display()
-        );
-        assert_eq!(ended.only_error(), words, "{fragment:?}");
-    }
-    // Even then there is no going back below what the manifest knows.
-    let latest = json!({"name": scene.image("app/web"), "tag": "1.1.0"});
-    scene.policy("web", json!({"status": {"latestRef": latest}}));
-    assert_eq!(scene.word(&[]), "skipped");
     std::fs::write(place("ImageRepository"), "{").unwrap();
     let ended = scene.run(&[]).with_status(0);
     let words = format!(
@@ -142,6 +130,60 @@ fn a_damaged_state_is_no_will() {
     );
     assert!(ended.errors.contains(&words), "{ended:?}");
     assert_eq!(scene.value("app"), "app/web:1.1.0");
+}
+
+/// What is damaged of an automation is made anew, and that is said.
+#[test]
+fn the_damaged_state_of_an_automation_is_told() {
+    let scene = Scene::new();
+    assert_eq!(scene.word(&[]), "pushed");
+    let place = scene.fleet.state().join("objects/ImageUpdateAutomation/default/fleet.json");
+    std::fs::write(&place, "{").unwrap();
+    let ended = scene.run(&[]).with_status(0);
+    assert_eq!(
+        ended.only_error(),
+        format!("warning: the state in {} is damaged, so what was known there is forgotten", place.display())
+    );
+    assert_eq!(only_outcome(&scene.run(&[]).with_status(0))["outcome"], "skipped");
+}
+
+/// Of whose image the state has something that nobody can understand might go back unnoticed, with whatever it chooses.
+#[test]
+fn a_policy_whose_state_is_damaged_is_left_alone_until_a_person_has_seen_to_it() {
+    let scene = without_the_latest();
+    let place = scene.fleet.state().join("objects/ImagePolicy/default/web.json");
+    let whole = std::fs::read(&place).unwrap();
+    let words = format!(
+        "ImagePolicy default/web: the state in {} is damaged, so that nobody knows below which image not to go back, and its \
+         markers are left alone; restore the file, or remove it to choose as a first run does",
+        place.display()
+    );
+    // The status of a manifest may be older than what the state knew.
+    let latest = json!({"name": scene.image("app/web"), "tag": "0.9.0"});
+    for status in [json!({}), json!({"status": {"latestRef": latest}})] {
+        scene.policy("web", status);
+        for fragment in ["", "{\"status\": {\"latest", "\0\0\0\0", "[]"] {
+            std::fs::write(&place, fragment).unwrap();
+            for arguments in [["--regression-scans=1"].as_slice(), &["--dry-run"], &["--no-scan"]] {
+                let ended = scene.run(arguments).with_status(1);
+                assert_eq!(ended.only_error(), words, "{fragment:?} {arguments:?}");
+                let outcome = only_outcome(&ended);
+                assert_eq!(outcome["choices"][0]["error"], words);
+                assert_eq!(outcome["markers"][0]["outcome"], "policy-without-image");
+            }
+            assert_eq!(std::fs::read(&place).unwrap(), fragment.as_bytes());
+        }
+    }
+    assert_eq!(scene.value("app"), "app/web:1.1.0");
+    // A person's word, the file as it was, and none at all.
+    assert_eq!(scene.word(&["--latest", &format!("web={}", scene.image("app/web:1.1.0"))]), "unchanged");
+    std::fs::write(&place, whole).unwrap();
+    scene.policy("web", json!({}));
+    assert_eq!(scene.word(&[]), "unchanged");
+    assert_eq!(scene.value("app"), "app/web:1.1.0");
+    std::fs::remove_file(&place).unwrap();
+    assert_eq!(scene.word(&[]), "pushed");
+    assert_eq!(scene.value("app"), "app/web:1.0.0");
 }
 
 /// Who lets a policy rest or looks at it more often has not said that the fleet is to go back.

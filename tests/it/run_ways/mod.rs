@@ -7,6 +7,7 @@ mod messages;
 mod output;
 mod refusals;
 pub(crate) mod scene;
+mod shared_state;
 mod short_circuit;
 mod trees;
 mod watch;

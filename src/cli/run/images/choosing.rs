@@ -1,6 +1,7 @@
 //! The policies of a run, each carried out once on the tags that were found.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 
 use futures::future::join_all;
@@ -54,7 +55,9 @@ impl Sources {
             let repository = repository_of(manifest);
             let scanned = repositories.get(&repository).expect("what a policy chooses from was scanned");
             let known = self.memory.policy(manifest).map_err(failed)?;
-            if self.obstacle(&repository, scanned).is_some() {
+            if let Some(place) = &known.damage {
+                choices.insert(plain(name), Choice::forgotten(name, repository, place));
+            } else if self.obstacle(&repository, scanned).is_some() {
                 blocked.entry(repository).or_default().push((plain(name), known.image()));
             } else {
                 let chooser = self.chooser(name, repository, known, scanned);
@@ -75,17 +78,23 @@ impl Sources {
         Ok(choices)
     }
 
-    /// What policies have that do not choose: the image of the state, or else that of their manifest.
+    /// What policies have that do not choose: the image of the state, or else that of their manifest. Of whom the state
+    /// has something that nobody can understand it is among the `choices` that there is none.
     pub(super) fn resting(
         &self,
         policies: &[(ImagePolicy, Rest)],
+        choices: &mut BTreeMap<PolicyName, Choice>,
     ) -> Result<BTreeMap<PolicyName, ImageRef>, Failure> {
         let mut images = BTreeMap::new();
         for (manifest, _) in policies {
+            let name = ObjectName::of(manifest);
             let known = self.memory.policy(manifest).map_err(|error| Failure::new(chain(&error)))?;
-            let policy = known.policy;
-            let latest = policy.status.and_then(|status| status.latest_ref);
-            images.extend(latest.map(|latest| (plain(&ObjectName::of(manifest)), latest)));
+            if let Some(place) = &known.damage {
+                choices.insert(plain(&name), Choice::forgotten(&name, repository_of(manifest), place));
+                continue;
+            }
+            let latest = known.policy.status.and_then(|status| status.latest_ref);
+            images.extend(latest.map(|latest| (plain(&name), latest)));
         }
         Ok(images)
     }
@@ -222,6 +231,16 @@ impl Choice {
     /// The choice of a policy that could not choose anew.
     fn kept(repository: ObjectName, latest: Option<ImageRef>, words: String) -> Self {
         Self { repository, latest, held: None, stale: None, error: Some(words) }
+    }
+
+    /// That there is no choice where the image before is not known any more: any other could be lower.
+    fn forgotten(name: &ObjectName, repository: ObjectName, place: &Path) -> Self {
+        let words = format!(
+            "ImagePolicy {name}: the state in {} is damaged, so that nobody knows below which image not to go back, and its \
+             markers are left alone; restore the file, or remove it to choose as a first run does",
+            place.display()
+        );
+        Self::kept(repository, None, words)
     }
 }
 

@@ -8,7 +8,7 @@ use tagboat_api::reference::LocalObjectReference;
 
 use super::Wanted;
 use crate::cli::Failure;
-use crate::cli::registry_login;
+use crate::cli::registry_login::{self, RegistryLogin};
 use crate::objects::ObjectName;
 use crate::objects::manifests::{Manifest, Manifests, Object, SecretManifest};
 use crate::reference::RepositoryAddress;
@@ -52,6 +52,11 @@ pub(in crate::cli::run) fn own_logins(
 }
 
 impl OwnLogins {
+    /// Who logs in for a repository.
+    pub(super) fn of(&self, name: &ObjectName) -> RegistryLogin {
+        if self.0.contains_key(name) { RegistryLogin::User } else { RegistryLogin::Secrets }
+    }
+
     /// The repository as it is asked for with the caller's login, where that is to be used.
     pub(super) fn applied(&self, name: &ObjectName, repository: ImageRepository) -> ImageRepository {
         let Some(secret) = self.0.get(name) else { return repository };

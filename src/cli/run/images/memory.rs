@@ -1,10 +1,12 @@
 //! What is known of repositories and policies from earlier runs: the state in the place of a cluster.
 
+use std::path::PathBuf;
+
 use tagboat_api::policy::ImagePolicyStatus;
 use tagboat_api::repository::ImageRepositoryStatus;
 use tagboat_api::{ImagePolicy, ImageRef, ImageRepository};
 
-use crate::objects::manifests::{StateDirectory, StateError};
+use crate::objects::manifests::{Recollection, StateDirectory, StateError};
 
 /// A policy with the status with which this run begins.
 #[derive(Debug)]
@@ -13,6 +15,8 @@ pub(super) struct KnownPolicy {
     pub(super) policy: ImagePolicy,
     /// Where its image is from, if it has one.
     pub(super) origin: Origin,
+    /// The file that knew its image, where nobody can understand that any more.
+    pub(super) damage: Option<PathBuf>,
 }
 
 impl KnownPolicy {
@@ -61,16 +65,21 @@ impl Memory {
     pub(super) fn policy(&self, manifest: &ImagePolicy) -> Result<KnownPolicy, StateError> {
         let mut policy = ImagePolicy { status: None, ..manifest.clone() };
         policy.metadata.generation = Some(1);
-        let is_known = match &self.state {
+        let recollection = match &self.state {
             Some(state) => state.recall_policy(&mut policy)?,
-            None => false,
+            None => Recollection::Nothing,
         };
         let has_image = policy.status.as_ref().is_some_and(|status| status.latest_ref.is_some());
+        let (is_known, damage) = match recollection {
+            Recollection::Nothing => (false, None),
+            Recollection::Known => (true, None),
+            Recollection::Damaged(place) => (false, Some(place)),
+        };
         let origin = if is_known && has_image { Origin::State } else { Origin::Manifest };
         if origin == Origin::Manifest {
             policy.status = seed(manifest).or(policy.status);
         }
-        Ok(KnownPolicy { policy, origin })
+        Ok(KnownPolicy { policy, origin, damage })
     }
 
     /// Whether a person changed the repository of a policy since it last chose.

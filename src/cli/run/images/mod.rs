@@ -11,7 +11,6 @@ mod login;
 mod memory;
 mod scanning;
 mod wanted;
-mod warnings;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -126,7 +125,7 @@ struct Sources {
     policies: PolicyOptions,
 }
 
-/// Scans and chooses. Nothing is chosen by a run that is told to stop; its automations say so.
+/// Scans and chooses; nothing is chosen by a run that is told to stop meanwhile.
 ///
 /// # Errors
 ///
@@ -137,7 +136,7 @@ pub(super) async fn choose(
     logins: OwnLogins,
     options: &ChoiceOptions,
     stop: &StopSignal,
-) -> Result<Images, Failure> {
+) -> Result<Option<Images>, Failure> {
     let sources = Sources {
         registry: KnownRegistries {
             objects: store.clone(),
@@ -158,26 +157,25 @@ pub(super) async fn choose(
             polling: PollingInterval::default(),
         },
     };
-    let _guard = warnings::heard();
     tokio::select! {
-        images = sources.images(wanted) => images,
-        () = told_to(stop) => Ok(Images::default()),
+        images = sources.images(wanted) => images.map(Some),
+        () = told_to(stop) => Ok(None),
     }
 }
 
 impl Sources {
     async fn images(&self, wanted: &Wanted) -> Result<Images, Failure> {
         let scanned = self.scan(&wanted.repositories).await?;
-        let choices = self.let_choose(&wanted.policies, &scanned).await?;
+        let mut choices = self.let_choose(&wanted.policies, &scanned).await?;
         for (policy, choice) in &choices {
             for words in choice.held.iter().chain(&choice.stale) {
                 say(&format!("warning: ImagePolicy {policy}: {words}"));
             }
         }
-        let resting = self.resting(&wanted.resting)?;
+        let resting = self.resting(&wanted.resting, &mut choices)?;
         for (policy, rest) in &wanted.resting {
             let policy = choosing::plain(&ObjectName::of(policy));
-            if !resting.contains_key(&policy) {
+            if !resting.contains_key(&policy) && !choices.contains_key(&policy) {
                 say(&format!("warning: {}", rest.without_image(&policy)));
             }
         }

@@ -13,10 +13,13 @@ use tagboat_api::{ImageRepository, RECONCILE_REQUEST_ANNOTATION};
 use super::{Repositories, Sources};
 use crate::cli::Failure;
 use crate::cli::progress::ProgressLine;
+use crate::cli::refused_login::advice;
 use crate::objects::ObjectName;
 use crate::objects::manifests::StateError;
 use crate::reconcile::conditions::{ConditionType, find};
-use crate::reconcile::repository::report::Conclusion;
+use crate::reconcile::policy::digest::LookFailureKind;
+use crate::reconcile::repository::access::access;
+use crate::reconcile::repository::report::{Conclusion, Stop};
 use crate::reconcile::repository::request::ObjectIdentity;
 use crate::reconcile::repository::run::Run;
 use crate::sentence::chain;
@@ -66,6 +69,20 @@ impl Sources {
         }
     }
 
+    /// Why a scan failed, with what to do where the registry lets nobody in: the condition's own words are Flux's.
+    async fn sentence(&self, name: &ObjectName, object: &ImageRepository, stop: &Stop) -> String {
+        let status = object.status.as_ref();
+        let ready = status.and_then(|status| find(&status.conditions, ConditionType::Ready));
+        let mut words = ready.map(|ready| ready.message.clone()).unwrap_or_default();
+        if matches!(stop, Stop::Listing(LookFailureKind::Denied, _))
+            && let Ok(found) = access(&self.registry.objects, object).await
+            && let Some(advice) = advice(object, self.logins.of(name), &found.access.login)
+        {
+            words = format!("{words}; {advice}");
+        }
+        words
+    }
+
     async fn scan_one(&self, name: &ObjectName, manifest: &ImageRepository) -> Result<Scanned, StateError> {
         let known = self.memory.repository(manifest)?;
         if known.spec.suspend {
@@ -82,11 +99,11 @@ impl Sources {
         let conclusion = run.carry_out(&self.registry, &self.shelf).await;
         let report = run.report(&previous, &conclusion, Timestamp::now());
         self.memory.keep_repository(&known, &report.status)?;
-        let failure = matches!(conclusion, Conclusion::Stopped(_)).then(|| {
-            let ready = find(&report.status.conditions, ConditionType::Ready);
-            ready.map(|ready| ready.message.clone()).unwrap_or_default()
-        });
         let object = Arc::new(ImageRepository { status: Some(report.status), ..asked });
+        let failure = match &conclusion {
+            Conclusion::Stopped(stop) => Some(self.sentence(name, &object, stop).await),
+            _ => None,
+        };
         Ok(Scanned { object, manifest: manifest.clone(), failure })
     }
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use tagboat_api::{ImagePolicy, ImageRepository, ImageUpdateAutomation};
 
 use super::Policies;
+use crate::cli::inputs::{warn_of_repository_settings, warn_of_settings};
 use crate::cli::registry_login::RegistryLogin;
 use crate::objects::ObjectName;
 use crate::objects::manifests::Manifests;
@@ -91,6 +92,16 @@ impl Wanted {
         let policies = manifests.policies().filter(|policy| selected.contains(&ObjectName::of(*policy)));
         let resting = policies.map(|policy| (policy.clone(), Rest::WithoutScans)).collect();
         Self { resting, ..Self::default() }
+    }
+
+    /// Says which settings are wrong at objects that this run does not carry out; it fails of those at the others.
+    pub(in crate::cli::run) fn warn_of_idle_settings(&self, manifests: &Manifests) {
+        let policies = manifests.policies();
+        policies.filter(|one| !self.policies.contains_key(&ObjectName::of(*one))).for_each(warn_of_settings);
+        let repositories = manifests.repositories();
+        repositories
+            .filter(|one| !self.repositories.contains_key(&ObjectName::of(*one)))
+            .for_each(warn_of_repository_settings);
     }
 
     /// The secrets that the repositories and their service accounts name, as far as somebody asks for them.

@@ -1,23 +1,27 @@
 //! What a cluster would remember of objects: their generation and their status.
 
-use std::fmt;
-use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+mod error;
+mod file;
+mod fingerprint;
+
+use std::fs::{self, File};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use kube::core::object::HasStatus;
 use kube::{Resource, ResourceExt};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
 use tagboat_api::automation::ImageUpdateAutomationStatus;
 use tagboat_api::policy::ImagePolicyStatus;
 use tagboat_api::repository::ImageRepositoryStatus;
-use tagboat_api::settings::PREFIX;
 use tagboat_api::{GitRepository, ImagePolicy, ImageRepository, ImageUpdateAutomation};
 
-use crate::policy::{PolicyWishes, RepositoryWishes};
+use crate::policy::PolicyWishes;
+use file::{Kept, private_folder};
+use fingerprint::{fingerprint, settings, wishes};
+
+pub use error::StateError;
 
 /// A directory that keeps objects as a cluster would: one JSON file each, `objects/KIND/NAMESPACE/NAME.json`.
 #[derive(Clone, Debug)]
@@ -25,32 +29,15 @@ pub struct StateDirectory {
     root: PathBuf,
 }
 
-/// Why the state could not be read or kept.
-#[derive(Debug, thiserror::Error)]
-#[error("cannot {deed} the state in {}{}", root.display(), Place { root, culprit })]
-pub struct StateError {
-    /// `read` or `keep`.
-    deed: &'static str,
-    /// The state directory as it was given.
-    root: PathBuf,
-    /// The file or directory that is in the way.
-    culprit: PathBuf,
-    /// Why.
-    #[source]
-    cause: io::Error,
-}
-
-/// Prints what is in the way, where that is not the whole directory.
-struct Place<'a> {
-    root: &'a Path,
-    culprit: &'a Path,
-}
-
-impl fmt::Display for Place<'_> {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let place = self.culprit.strip_prefix(self.root).unwrap_or(self.culprit);
-        if place.as_os_str().is_empty() { Ok(()) } else { write!(formatter, ": {}", place.display()) }
-    }
+/// What is here of an object.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Recollection {
+    /// Nothing.
+    Nothing,
+    /// Its generation and its status, which it has been given.
+    Known,
+    /// A file that nobody can understand.
+    Damaged(PathBuf),
 }
 
 impl StateDirectory {
@@ -66,30 +53,34 @@ impl StateDirectory {
     ///
     /// When what is here cannot be read.
     pub fn recall(&self, automation: &mut ImageUpdateAutomation) -> Result<(), StateError> {
-        self.recall_object(automation, |known, now| {
+        let recollection = self.recall_object(automation, |known, now| {
             known.spec == now.spec && known.annotations() == now.annotations()
         })?;
+        warn_of_damage(&recollection);
         Ok(())
     }
 
-    /// The same for an image repository, of whose annotations only our settings count. Says whether it is known here.
+    /// The same for an image repository, of whose annotations only our settings count.
     ///
     /// # Errors
     ///
     /// When what is here cannot be read.
-    pub fn recall_repository(&self, repository: &mut ImageRepository) -> Result<bool, StateError> {
-        self.recall_object(repository, |known, now| {
+    pub fn recall_repository(&self, repository: &mut ImageRepository) -> Result<(), StateError> {
+        let recollection = self.recall_object(repository, |known, now| {
             known.spec == now.spec && settings(known) == settings(now)
-        })
+        })?;
+        warn_of_damage(&recollection);
+        Ok(())
     }
 
     /// The same for a policy, whose generation rises only with what bears on its choice: no person's wish is behind a
-    /// lower image because somebody let it rest. Says whether it is known here.
+    /// lower image because somebody let it rest. What is damaged here is more than can be made anew: the image below which
+    /// there is no going back.
     ///
     /// # Errors
     ///
     /// When what is here cannot be read.
-    pub fn recall_policy(&self, policy: &mut ImagePolicy) -> Result<bool, StateError> {
+    pub fn recall_policy(&self, policy: &mut ImagePolicy) -> Result<Recollection, StateError> {
         self.recall_object(policy, |known, now| PolicyWishes::of(known) == PolicyWishes::of(now))
     }
 
@@ -173,20 +164,23 @@ impl StateDirectory {
         &self,
         object: &mut K,
         is_same: impl FnOnce(&K, &K) -> bool,
-    ) -> Result<bool, StateError>
+    ) -> Result<Recollection, StateError>
     where
         K: Resource<DynamicType = ()> + HasStatus + DeserializeOwned,
     {
         *object.status_mut() = None;
         object.meta_mut().generation = Some(1);
-        let Some(mut known) = self.read::<K>(&self.place(&K::kind(&()), object))? else {
-            return Ok(false);
+        let place = self.place(&K::kind(&()), object);
+        let mut known = match self.read::<K>(&place)? {
+            Kept::Nothing => return Ok(Recollection::Nothing),
+            Kept::Damaged => return Ok(Recollection::Damaged(place)),
+            Kept::Whole(known) => known,
         };
         let is_same = is_same(&known, object);
         let generation = known.meta().generation.unwrap_or(1);
         object.meta_mut().generation = Some(if is_same { generation } else { generation + 1 });
         *object.status_mut() = known.status_mut().take();
-        Ok(true)
+        Ok(Recollection::Known)
     }
 
     fn keep_object<K: Resource<DynamicType = ()> + Serialize>(&self, object: &K) -> Result<(), StateError> {
@@ -252,57 +246,6 @@ impl StateDirectory {
         let name = format!("{}.json", file_name(&object.name_any()));
         self.root.join("objects").join(kind).join(namespace).join(name)
     }
-
-    /// Reads an object; one that cannot be understood counts as none, for it can be written anew.
-    fn read<T: DeserializeOwned>(&self, place: &Path) -> Result<Option<T>, StateError> {
-        match fs::read(place) {
-            Ok(content) => {
-                let value = serde_json::from_slice::<Value>(&content);
-                let object = value.ok().and_then(|value| serde_json::from_value(value).ok());
-                if object.is_none() {
-                    tracing::warn!(
-                        "the state in {} is damaged, so what was known there is forgotten",
-                        place.display()
-                    );
-                }
-                Ok(object)
-            }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(self.failed("read", place, error)),
-        }
-    }
-
-    /// Replaces a file, wholly or not at all; whoever writes holds the lock, so that the other file is nobody else's.
-    fn write(&self, place: &Path, content: &[u8]) -> Result<(), StateError> {
-        let folder = place.parent().unwrap_or(place);
-        let name = place.file_name().unwrap_or_default().to_string_lossy();
-        // No object's file begins with a dot.
-        let new = folder.join(format!(".new-{name}"));
-        let replace = || {
-            private_folder(folder)?;
-            let mut options = OpenOptions::new();
-            options.write(true).create(true).truncate(true).mode(0o600).open(&new)?.write_all(content)?;
-            fs::rename(&new, place)
-        };
-        replace().map_err(|cause| {
-            // What cannot be removed either is overwritten by the next who writes.
-            let _ = fs::remove_file(&new);
-            self.failed("keep", place, cause)
-        })
-    }
-
-    /// A failure at `place`, which is put down to as much of that path as there is.
-    fn failed(&self, deed: &'static str, place: &Path, cause: io::Error) -> StateError {
-        let culprit = place.ancestors().find(|path| fs::symlink_metadata(path).is_ok());
-        // A relative path ends in an empty one, which stands for the current directory.
-        let culprit = culprit.unwrap_or(&self.root).to_owned();
-        StateError { deed, root: self.root.clone(), culprit, cause }
-    }
-}
-
-/// Makes a folder that only we can read: conditions quote what servers say.
-fn private_folder(folder: &Path) -> io::Result<()> {
-    DirBuilder::new().recursive(true).mode(0o700).create(folder)
 }
 
 /// What stands in the place of a kind for what runs succeeded with.
@@ -311,26 +254,11 @@ const SUCCESSES: &str = "successes";
 /// The same for what policies chose with.
 const WISHES: &str = "wishes";
 
-/// What tells an automation and its source from others.
-fn fingerprint(automation: &ImageUpdateAutomation, source: &GitRepository) -> io::Result<Vec<u8>> {
-    let source = (source.namespace(), source.name_any(), &source.spec);
-    hash(&(&automation.spec, automation.annotations(), source))
-}
-
-/// What tells an image repository from others, as far as persons have a say in it.
-fn wishes(repository: &ImageRepository) -> io::Result<Vec<u8>> {
-    hash(&(repository.namespace(), repository.name_any(), RepositoryWishes::of(repository)))
-}
-
-/// The annotations of an object that are settings of ours.
-fn settings(object: &impl ResourceExt) -> Vec<(&String, &String)> {
-    object.annotations().iter().filter(|(name, _)| name.starts_with(PREFIX)).collect()
-}
-
-fn hash(content: &impl Serialize) -> io::Result<Vec<u8>> {
-    let content = serde_json::to_vec(content)?;
-    let id = git2::Oid::hash_object(git2::ObjectType::Blob, &content).map_err(io::Error::other)?;
-    Ok(id.to_string().into_bytes())
+/// Says that what is here of an object is of no use; it can be made anew.
+fn warn_of_damage(recollection: &Recollection) {
+    if let Recollection::Damaged(place) = recollection {
+        tracing::warn!("the state in {} is damaged, so what was known there is forgotten", place.display());
+    }
 }
 
 /// A name as a file's: what a cluster would not take for a name cannot lead elsewhere.
