@@ -8,6 +8,7 @@ use tagboat_api::{ImagePolicy, ImageRepository};
 
 use super::Failure;
 use super::given::{policy_name, split_name};
+use super::registry_login::RegistryLogin;
 use super::terminal::say;
 use crate::objects::ObjectName;
 use crate::objects::manifests::{self, Manifests, SecretDirectory};
@@ -38,6 +39,24 @@ pub(super) fn warn_of_repository_settings(repository: &ImageRepository) {
     if let Err(errors) = RepositorySettings::from_annotations(repository.annotations()) {
         say(&format!("warning: ImageRepository {}: {}", ObjectName::of(repository), chain(&errors)));
     }
+}
+
+/// The secrets that a repository and its service account name, as far as somebody asks for them.
+pub(super) fn secrets_of(
+    repository: &ImageRepository,
+    manifests: &Manifests,
+    login: RegistryLogin,
+) -> Vec<ObjectName> {
+    let ObjectName { namespace, .. } = ObjectName::of(repository);
+    let spec = &repository.spec;
+    let login = Some(spec).filter(|_| login == RegistryLogin::Secrets);
+    let account = login.and_then(|spec| spec.service_account_name.as_deref());
+    // An account that is not there, or is broken, is told by the scan.
+    let pulled = account.and_then(|name| manifests.pull_secrets(&namespace, name).ok().flatten());
+    let own = login.and_then(|spec| spec.secret_ref.as_ref());
+    let named = own.into_iter().chain(&spec.cert_secret_ref).chain(&spec.proxy_secret_ref);
+    let names = named.map(|secret| &secret.name).chain(pulled.into_iter().flatten());
+    names.map(|name| ObjectName { namespace: namespace.clone(), name: name.clone() }).collect()
 }
 
 /// Understands `--secret`.

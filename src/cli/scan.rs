@@ -95,10 +95,15 @@ pub(super) fn run(arguments: &ScanArguments) -> Result<(), Failure> {
 impl ScanArguments {
     /// Who asks, and by which way.
     fn access(&self) -> Result<Access, Failure> {
-        let address = RepositoryAddress::parse(&self.image, self.insecure)
-            .map_err(|error| Failure::Usage(error.to_string()))?;
+        let address = RepositoryAddress::parse(&self.image, self.insecure).map_err(|error| {
+            let hint = if self.image.contains('@') { "; give the image without a digest" } else { "" };
+            Failure::Usage(format!("{error}{hint}"))
+        })?;
         let timeout = GoDuration::new(self.timeout.clone()).to_duration();
         let timeout = timeout.map_err(|error| Failure::Usage(format!("--timeout: {error}")))?;
+        if timeout.is_zero() {
+            return Err(Failure::Usage("--timeout must be longer than no time at all".to_owned()));
+        }
         let mut data = self.secret_data()?;
         if let Some(file) = &self.ca {
             let bytes = std::fs::read(file);

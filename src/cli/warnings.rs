@@ -26,7 +26,7 @@ pub(super) fn warn_of_empty_selection(
     let own = manifests.policies().filter(|policy| policy.namespace() == automation.namespace()).count();
     if own > 0 && request.update.setters.selected().next().is_none() {
         let sentence =
-            format!("spec.policySelector selects none of the {own} ImagePolicies of its namespace");
+            format!("spec.policySelector selects no ImagePolicy of its namespace, where {own} can be had");
         say(&format!("warning: {}", super::update::prefixed(outcome, &sentence)));
     }
 }
@@ -46,17 +46,19 @@ pub(super) fn warn_of_idle_images(
 
 /// Says which of the secrets that are given as directories no source has to do with.
 ///
-/// `secrets` are those directories with the words of the command line; `wanted` are the secrets that sources name.
-pub(super) fn warn_of_idle_secrets(secrets: &[(&str, &SecretDirectory)], wanted: &[ObjectName]) {
+/// `secrets` are those directories with the words of the command line; `wanted` are the secrets that `askers` name.
+pub(super) fn warn_of_idle_secrets(
+    secrets: &[(&str, &SecretDirectory)],
+    wanted: &[ObjectName],
+    askers: &str,
+) {
     let used: BTreeSet<usize> = wanted
         .iter()
         .filter_map(|name| secrets.iter().position(|(_, secret)| secret.is(&name.namespace, &name.name)))
         .collect();
     for (index, (text, _)) in secrets.iter().enumerate() {
         if !used.contains(&index) {
-            say(&format!(
-                "warning: --secret {text:?} is not used: neither these automations nor their GitRepositories ask for it"
-            ));
+            say(&format!("warning: --secret {text:?} is not used: {askers}"));
         }
     }
 }

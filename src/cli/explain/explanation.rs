@@ -103,14 +103,22 @@ impl<O: Objects> Explainer<'_, O> {
     }
 
     async fn judge(&self, tags: Option<TagFile<'_>>, explanation: &mut Explanation) -> Result<(), Obstacle> {
+        let rules = &self.subject.policy.spec.policy;
+        if rules.semver.is_none() && rules.alphabetical.is_none() && rules.numerical.is_none() {
+            explanation
+                .notes
+                .push("spec.policy has no rule: semver, alphabetical or numerical is wanted".to_owned());
+        }
         let request =
             Request::of(&self.subject.policy).map_err(|error| Obstacle::Condition(chain(&error)))?;
         let policy = || request.policy.as_ref().map_err(|error| Obstacle::Condition(chain(error)));
         let repository = match (&self.subject.repository, tags) {
             (_, Some(tags)) => {
                 let policy = policy()?;
+                let list = tags.read()?;
+                explanation.notes.extend(tags.note(&list));
                 // How old the tags of a file are is not known.
-                return explanation.judge(policy, &tags.read()?, &Answers::default());
+                return explanation.judge(policy, &list, &Answers::default());
             }
             (Neighbour::Found(repository), None) => repository,
             (Neighbour::NotGiven | Neighbour::NotNeeded, None) => {

@@ -8,14 +8,15 @@ use super::cluster::ClusterArguments;
 use super::explanation::Explainer;
 use super::manifests::manifests;
 use super::report;
-use super::subject::{Subject, Wanted};
+use super::subject::{Neighbour, Subject, Wanted};
 use super::tags::TagFile;
 use crate::cli::Failure;
 use crate::cli::given::policy_name;
-use crate::cli::inputs::{read_manifests, secret_directory};
+use crate::cli::inputs::{read_manifests, secret_directory, secrets_of};
 use crate::cli::registry_login::RegistryLogin;
 use crate::cli::terminal::{Palette, print, say};
 use crate::cli::update::{OutputFormat, to_json};
+use crate::cli::warnings::warn_of_idle_secrets;
 use crate::objects::Objects;
 use crate::objects::manifests::ManifestStore;
 
@@ -77,10 +78,22 @@ async fn explain(arguments: &PolicyArguments) -> Result<(), Failure> {
         let (subject, objects) = arguments.cluster.subject(&wanted).await?;
         return arguments.show(&subject, &objects, tags).await;
     }
-    let secrets = arguments.secret.iter().map(|text| secret_directory(text)).collect::<Result<_, _>>()?;
+    let secrets: Vec<_> =
+        arguments.secret.iter().map(|text| secret_directory(text)).collect::<Result<_, _>>()?;
     let store =
         ManifestStore { manifests: read_manifests(&arguments.policies)?.into(), secrets, state: None };
-    arguments.show(&manifests(&store.manifests, &wanted)?, &store, tags).await
+    let subject = manifests(&store.manifests, &wanted)?;
+    let named = match &subject.repository {
+        Neighbour::Found(repository) => secrets_of(repository, &store.manifests, arguments.registry_login),
+        _ => Vec::new(),
+    };
+    let given: Vec<_> = arguments.secret.iter().map(String::as_str).zip(&store.secrets).collect();
+    let askers = match tags {
+        Some(_) => "with --tags nobody logs in",
+        None => "the policy's ImageRepository does not ask for it",
+    };
+    warn_of_idle_secrets(&given, &named, askers);
+    arguments.show(&subject, &store, tags).await
 }
 
 impl PolicyArguments {
@@ -102,6 +115,8 @@ impl PolicyArguments {
                 explanation.notes.iter().for_each(|note| say(&format!("note: {note}")));
                 to_json(&explanation)
             }
+            // Where nothing could be read there is nothing to show people.
+            OutputFormat::Text if matches!(done, Err(Failure::Failed(_))) => String::new(),
             OutputFormat::Text => report::render(&explanation, Palette::for_output()),
         };
         Failure::after(print(&text), done)

@@ -42,6 +42,11 @@ impl<'a> Wanted<'a> {
     /// Understands `[NAMESPACE/]NAME` and `--namespace`.
     pub(super) fn new(name: &'a str, namespace: Option<&'a str>, has_tags: bool) -> Result<Self, Failure> {
         let (own_namespace, plain_name) = split_name(name);
+        if plain_name.is_empty() || [own_namespace, namespace].contains(&Some("")) {
+            return Err(Failure::Usage(format!(
+                "the name {name:?} is not of the form [NAMESPACE/]NAME, or --namespace is empty"
+            )));
+        }
         if let (Some(one), Some(other)) = (own_namespace, namespace)
             && one != other
         {

@@ -5,6 +5,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use crate::cli::Failure;
+use crate::cli::count::count;
 use crate::reference::TagList;
 
 /// Where tags are given.
@@ -42,7 +43,27 @@ impl<'a> TagFile<'a> {
             bytes.map_err(|error| Failure::new(format!("cannot read the tags from {name}: {error}")))?;
         lines(&bytes).map_err(|line| Failure::new(format!("{name}:{line}: the tag there is not UTF-8")))
     }
+
+    /// What is odd about the tags that were read.
+    pub(super) fn note(self, tags: &TagList) -> Option<String> {
+        let name = match self {
+            Self::File(path) => path.display().to_string(),
+            Self::StandardInput => "standard input".to_owned(),
+        };
+        if tags.is_empty() {
+            return Some(format!("there is no tag in {name}"));
+        }
+        let mut foreign = tags.iter().filter(|tag| tag.contains(FOREIGN));
+        let first = foreign.next()?;
+        let number = count(1 + foreign.count(), "line");
+        Some(format!(
+            "{number} of {name} can be no tag, such as {first:?}: one tag a line is wanted, and nothing else"
+        ))
+    }
 }
+
+/// What stands in no tag, but in lists of other things: of addresses, of JSON, of columns.
+const FOREIGN: [char; 10] = [' ', '\t', '"', '\'', ',', '[', ']', '#', ':', '/'];
 
 fn read_input() -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
@@ -66,7 +87,15 @@ mod tests {
     fn a_line_is_a_tag() {
         let tags = lines(b"\xef\xbb\xbf1.0\r\n\n  v2 \n1.0\nlatest").unwrap();
         assert_eq!(tags.iter().collect::<Vec<_>>(), ["v2", "latest", "1.0"]);
-        assert!(lines(b" \n\n").unwrap().is_empty());
+        let note = |bytes| TagFile::StandardInput.note(&lines(bytes).unwrap());
+        assert_eq!(note(b"1.0\nv2\n1.0.0+b"), None);
+        assert_eq!(note(b" \n\n").as_deref(), Some("there is no tag in standard input"));
+        assert_eq!(
+            note(b"[\n\"1.0\",\n1.1\n]").as_deref(),
+            Some(
+                "3 lines of standard input can be no tag, such as \"]\": one tag a line is wanted, and nothing else"
+            )
+        );
         assert_eq!(lines(b"1\n2\n\xff\n"), Err(3));
     }
 }

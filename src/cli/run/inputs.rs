@@ -81,7 +81,8 @@ impl Inputs {
         let given_secrets: Vec<_> = arguments.secret.iter().map(String::as_str).zip(&secrets).collect();
         let mut wanted_secrets = wanted_secrets(&automations, &manifests, arguments.git_login);
         wanted_secrets.extend(wanted.secrets(&manifests, arguments.registry_login));
-        warn_of_idle_secrets(&given_secrets, &wanted_secrets);
+        let askers = "neither these automations nor their GitRepositories and ImageRepositories ask for it";
+        warn_of_idle_secrets(&given_secrets, &wanted_secrets, askers);
         let registry_logins = match arguments.registry_login {
             RegistryLogin::User => own_logins(&wanted, &mut manifests)?,
             RegistryLogin::Secrets => OwnLogins::default(),

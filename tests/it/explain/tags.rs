@@ -255,3 +255,48 @@ fn a_tag_of_any_length_has_a_line() {
     assert_eq!(lines[4], "1.0.0  1.0.0  latest         the only candidate");
     assert!(lines[5].starts_with(&format!("{long}  {long}  not-a-version  ")));
 }
+
+/// Lists of other things than tags are no riddle: what is odd about a file is told beside the words of the condition.
+#[test]
+fn a_file_that_is_no_list_of_tags_is_told() {
+    for (tags, note) in [
+        ("\n", "note: there is no tag in standard input"),
+        (
+            "ghcr.io/acme/web:1.2.0\nghcr.io/acme/web:1.3.0\n",
+            "note: 2 lines of standard input can be no tag, such as \"ghcr.io/acme/web:1.3.0\": one tag a line is wanted, \
+             and nothing else",
+        ),
+    ] {
+        let (_, errors) = explained_with_errors("", RANGE, tags, 1);
+        assert_eq!(errors.lines().next(), Some(note));
+    }
+    let (document, errors) = explained_with_errors("", "policy: {}", "1.0.0", 1);
+    assert_eq!(document["error"], "invalid policy: given ImagePolicyChoice object is invalid");
+    assert!(
+        errors.starts_with("note: spec.policy has no rule: semver, alphabetical or numerical is wanted\n"),
+        "{errors}"
+    );
+}
+
+#[test]
+fn what_is_given_in_vain_is_told() {
+    let directory = TempDir::new().unwrap();
+    let manifests = directory.path().join("policies.yaml");
+    fs::write(&manifests, policy("apps", "web", "", RANGE)).unwrap();
+    let secret = format!("apps/login={}", directory.path().display());
+    let mut command = tagboat();
+    command
+        .args(["explain", "policy", "web", "--tags", "-", "--secret", &secret, "--policies"])
+        .arg(&manifests);
+    let ended = run_with_input(&mut command, "1.0.0").with_status(0);
+    assert_eq!(
+        ended.only_error(),
+        format!("warning: --secret {secret:?} is not used: with --tags nobody logs in")
+    );
+    for (name, namespace) in [("", "apps"), ("apps/", "apps"), ("/web", "apps"), ("web", "")] {
+        let mut command = tagboat();
+        command.args(["explain", "policy", name, "--namespace", namespace, "--policies"]).arg(&manifests);
+        let ended = run(&mut command).with_status(2);
+        assert!(ended.only_error().contains("[NAMESPACE/]NAME"), "{ended:?}");
+    }
+}

@@ -53,6 +53,8 @@ fn of_runs_at_once_only_the_one_that_pushed_says_so() {
 #[test]
 fn the_push_of_a_killed_run_is_reported_by_one_of_those_that_come_next() {
     let fleet = RemoteFleet::small();
+    // What the killed run has started holds the mirror for as long.
+    fleet.write_small_manifests("branch: main", "timeout: 5s");
     fleet.host.once(Operation::Push, Fault::HangAfterwards);
     let tip = fleet.tip();
     let mut command = fleet.command();

@@ -113,7 +113,7 @@ impl Sources {
         let words = if spec.suspend {
             "is suspended, and no run that is remembered has scanned it"
         } else {
-            "has no tags to choose from"
+            "has no tags to choose from: the registry lists none, or none that spec.exclusionList does not leave out"
         };
         Some(format!("ImageRepository {name} {words}"))
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tagboat_api::{ImagePolicy, ImageRepository, ImageUpdateAutomation};
 
 use super::Policies;
-use crate::cli::inputs::{warn_of_repository_settings, warn_of_settings};
+use crate::cli::inputs::{secrets_of, warn_of_repository_settings, warn_of_settings};
 use crate::cli::registry_login::RegistryLogin;
 use crate::objects::ObjectName;
 use crate::objects::manifests::Manifests;
@@ -110,19 +110,8 @@ impl Wanted {
         manifests: &Manifests,
         login: RegistryLogin,
     ) -> Vec<ObjectName> {
-        let mut found = Vec::new();
-        for (ObjectName { namespace, .. }, repository) in &self.repositories {
-            let spec = &repository.spec;
-            let login = Some(spec).filter(|_| login == RegistryLogin::Secrets);
-            let account = login.and_then(|spec| spec.service_account_name.as_deref());
-            // An account that is not there, or is broken, is told by the scan.
-            let pulled = account.and_then(|name| manifests.pull_secrets(namespace, name).ok().flatten());
-            let own = login.and_then(|spec| spec.secret_ref.as_ref());
-            let named = own.into_iter().chain(&spec.cert_secret_ref).chain(&spec.proxy_secret_ref);
-            let names = named.map(|secret| &secret.name).chain(pulled.into_iter().flatten());
-            found.extend(names.map(|name| ObjectName { namespace: namespace.clone(), name: name.clone() }));
-        }
-        found
+        let repositories = self.repositories.values();
+        repositories.flat_map(|repository| secrets_of(repository, manifests, login)).collect()
     }
 }
 

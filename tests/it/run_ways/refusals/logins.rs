@@ -58,7 +58,8 @@ fn a_secret_of_the_command_line_that_nobody_asks_for_or_that_is_no_directory() {
     let (scene, host) = guarded(&json!({"username": "bot", "password": "hunter2"}));
     let idle = |text: &str| {
         format!(
-            "warning: --secret {text:?} is not used: neither these automations nor their GitRepositories ask for it\n"
+            "warning: --secret {text:?} is not used: neither these automations nor their GitRepositories and \
+             ImageRepositories ask for it\n"
         )
     };
     for (others, errors) in [
