@@ -128,6 +128,8 @@ fn wrong_usage_and_failures_say_what_is_wrong() {
         (&["ghcr.io/org/app:1.0"], 2, "should not include a tag; remove ':1.0'"),
         (&[&nobody], 1, "NAME_UNKNOWN: repository name not known to registry"),
         (&[&nobody, "--timeout", "soon"], 2, "--timeout"),
+        (&[&nobody, "--timeout", "0s"], 2, "--timeout must be longer than no time at all"),
+        (&["ghcr.io/org/app@sha256:abc"], 2, "; give the image without a digest"),
         (&[&nobody, "--ca", "/nowhere"], 2, "--ca /nowhere"),
         (&[&nobody, "--secret", "/nowhere"], 2, "--secret /nowhere"),
         (&[&nobody, "--secret", empty], 2, "there is neither .dockerconfigjson nor .dockercfg"),
