@@ -42,14 +42,14 @@ fn the_callers_own_login_that_is_refused_is_not_blamed_on_a_secret() {
 #[test]
 fn a_secret_that_is_missing() {
     let (scene, host) = guarded(&json!({}));
-    let advice = "give it as a Secret among the manifests or as --secret NAMESPACE/NAME=DIR, or log in as yourself with \
-                  --git-login user";
-    for kind in ["auth", "proxy"] {
+    let advice = "give it as a Secret among the manifests or as --secret NAMESPACE/NAME=DIR";
+    // No login of the caller's stands for a proxy.
+    for (kind, more) in [("auth", ", or log in as yourself with --git-login user"), ("proxy", "")] {
         let field = if kind == "auth" { "secretRef" } else { "proxySecretRef" };
         scene.source(json!({"url": host.url("fleet.git"), field: {"name": "other"}}));
         let missing =
             format!("{SOURCE}: failed to get {kind} secret 'default/other': secret 'default/other' ");
-        refused(&scene, NONE, &format!("{missing}not found; {advice}"));
+        refused(&scene, NONE, &format!("{missing}not found; {advice}{more}"));
     }
 }
 
