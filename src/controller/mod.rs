@@ -3,7 +3,7 @@
 //! [`watches`] follow automations, policies and git repositories; [`trigger`] says which change concerns whom, [`queue`]
 //! who is due when. What is due together and goes to one repository is [`work`] for one batch; a [`pass`] is the part
 //! that one automation has in it, from the object as it stands to its new status. Between two passes, [`memory`] keeps
-//! what a status does not say. [`reflector`] is the other half: repositories and policies; [`possibility`] says whether
+//! what a status does not say, and what is [`under_way`] is given up when nobody wants it any more. [`reflector`] is the other half: repositories and policies; [`possibility`] says whether
 //! a cluster has what a half needs. All of this happens only under a [`leadership`] that is ours; a [`shadow`] of
 //! another controller needs none, for it writes nothing.
 
@@ -15,6 +15,7 @@ mod queue;
 pub mod reflector;
 mod shadow;
 mod trigger;
+mod under_way;
 mod watches;
 mod work;
 
@@ -40,6 +41,7 @@ use crate::reconcile::automation::source::CrossNamespace;
 use leadership::Leadership;
 use queue::{DueNow, Queue};
 use shadow::Shadows;
+use under_way::UnderWay;
 use watches::Signal;
 use work::{RunIds, Shared};
 
@@ -142,6 +144,7 @@ pub async fn run(
         options: options.run,
         metrics: metrics.clone(),
         memory: memory::Memory::default(),
+        under_way: UnderWay::default(),
         shadows: options.is_shadow.then(Shadows::default),
         run_ids: RunIds::new(options.process_id),
         is_leader: watch::Sender::new(false),

@@ -88,6 +88,7 @@ pub(super) fn git_repositories(shared: Arc<Shared>, scope: Scope) -> impl Future
 impl Shared {
     /// What follows from a change of an automation.
     pub(super) fn automation_changed(&self, change: &Change<ImageUpdateAutomation>) {
+        self.under_way.observe(change);
         match &change.new {
             None => {
                 self.forget(&change.name);

@@ -20,6 +20,7 @@ use super::pause::pause;
 use super::redirect::Redirect;
 use super::remote::{Doing, Remote, RemoteError};
 use super::url;
+use super::withdrawal::Withdrawal;
 use super::writer::WriterOptions;
 use crate::update::{FileTree, MarkerIndex};
 
@@ -65,6 +66,8 @@ pub struct Proposal<P> {
     pub target: Target,
     /// What makes a run needless.
     pub known: Known,
+    /// Tells when it is not wanted any more.
+    pub withdrawal: Withdrawal,
     /// The proposer.
     pub proposer: P,
 }
@@ -130,7 +133,13 @@ pub(super) fn transact<P: Proposer>(
     loop {
         let begin = Instant::now();
         let ended = attempt.make(mirror, remote, &mut ledger);
-        let ended = repairs.mend(ended, mirror, remote, &mut ledger);
+        // Whatever has gone wrong may be because of those who are not wanted any more; the others begin anew.
+        let is_to_be_repeated = !matches!(ended, Ended::Done) && attempt.has_withdrawn();
+        let ended = if is_to_be_repeated {
+            Ended::Mended
+        } else {
+            repairs.mend(ended, mirror, remote, &mut ledger)
+        };
         match ended {
             Ended::Done => return attempt.answers(),
             Ended::Mended => {}

@@ -29,7 +29,7 @@ pub struct WriterOptions {
     pub is_rehearsal: bool,
     /// The word to stop, and who counts.
     pub oversight: Oversight,
-    /// How many transactions may be under way at once.
+    /// How many transactions may be under way at once; those that wait for a server for long do not count.
     pub places: Places,
 }
 
@@ -141,23 +141,26 @@ fn by_target<P: Proposer>(letters: Vec<Letter<P>>) -> Vec<Vec<Letter<P>>> {
 }
 
 fn carry_out<P: Proposer>(options: &WriterOptions, key: &MirrorKey, batch: Vec<Letter<P>>) {
+    let Some(first) = batch.first() else { return };
+    let place = options.places.take(&first.request.remote.url.to_origin().unwrap_or_default());
     let (mut replies, mut proposals, mut remote) = (Vec::new(), Vec::new(), None);
-    for letter in batch {
-        replies.push(letter.reply);
-        proposals.push(letter.request.proposal);
+    for Letter { request, reply } in batch {
+        // Whoever did not want to wait any longer has gone.
+        let Some(work) = request.proposal.withdrawal.begin() else { continue };
+        replies.push((reply, work));
+        proposals.push(request.proposal);
         // The credentials that came last are the newest.
-        remote = Some(letter.request.remote);
+        remote = Some(request.remote);
     }
     let Some(mut remote) = remote else { return };
-    let _place = options.places.take();
     // Another process may hold the mirror: one that lists and fetches, pushes, and lists again takes that long, and
     // what is left of one that was killed takes no longer.
     let deadline = Instant::now() + 3 * remote.timeout;
-    let mut mirror = match Mirror::open(&options.mirrors, key, &options.oversight, deadline) {
+    let mut mirror = match Mirror::open(options, key, place, deadline) {
         Ok(mirror) => mirror,
         Err(error) => {
             let error = Arc::new(SyncError::from(error));
-            for (reply, proposal) in replies.into_iter().zip(proposals) {
+            for ((reply, _work), proposal) in replies.into_iter().zip(proposals) {
                 let (name, proposer) = (proposal.name, proposal.proposer);
                 let result = Err(Failure::Sync(error.clone()));
                 let _ = reply.send(Answer { name, proposer, result });
@@ -169,7 +172,7 @@ fn carry_out<P: Proposer>(options: &WriterOptions, key: &MirrorKey, batch: Vec<L
     let timeout = remote.timeout;
     // Its files hold secrets, and whoever has the last answer may end the process.
     drop(remote);
-    for (reply, answer) in replies.into_iter().zip(answers) {
+    for ((reply, _work), answer) in replies.into_iter().zip(answers) {
         // Who no longer waits has been told to stop.
         let _ = reply.send(answer);
     }

@@ -41,6 +41,11 @@ impl<P: Proposer> Candidate<P> {
         self.result.is_none()
     }
 
+    /// Whether it is not wanted any more.
+    pub(super) fn is_withdrawn(&self) -> bool {
+        self.proposal.withdrawal.is_given()
+    }
+
     pub(super) fn into_answer(self) -> Answer<P> {
         let result = self.result.expect("an attempt that is done has settled every proposal");
         Answer { name: self.proposal.name, proposer: self.proposal.proposer, result }

@@ -100,7 +100,11 @@ impl<P: Proposer> Attempt<P> {
         remote: &Remote,
         ledger: &mut Ledger,
     ) -> Result<(), Ended> {
-        let Some(branch) = self.branch.as_ref().map(BranchName::reference) else { return Ok(()) };
+        self.let_go_of_withdrawn();
+        let Some(branch) = self.branch.as_ref().map(BranchName::reference).filter(|_| self.is_open()) else {
+            return Ok(());
+        };
+        mirror.work_for(self.open().map(|candidate| candidate.proposal.withdrawal.clone()).collect());
         let deadline = Instant::now() + remote.timeout;
         let listing = self.look(mirror, remote, deadline).map_err(SyncError::from)?;
         self.is_another = true;
@@ -137,6 +141,9 @@ impl<P: Proposer> Attempt<P> {
                 candidate.note_pending(old, tip, ledger);
             }
             store(ledger, mirror)?;
+            if self.has_withdrawn() {
+                return Err(Ended::Mended);
+            }
             let reply = remote.push(mirror, &order.request, Instant::now() + remote.timeout);
             self.judge(&order.request, reply, &ground, &mut arrivals, ledger)?;
         }
@@ -147,6 +154,23 @@ impl<P: Proposer> Attempt<P> {
         store(ledger, mirror)?;
         mirror.keep(&kept(ledger, tip.unwrap_or(base))).map_err(SyncError::from)?;
         Ok(())
+    }
+
+    /// Whether a proposal that has no answer yet is not wanted any more.
+    pub(super) fn has_withdrawn(&self) -> bool {
+        self.candidates.iter().any(|candidate| candidate.is_open() && candidate.is_withdrawn())
+    }
+
+    /// Gives those their answer that are not wanted any more.
+    fn let_go_of_withdrawn(&mut self) {
+        for candidate in self.open().filter(|candidate| candidate.is_withdrawn()) {
+            candidate.result = Some(Err(SyncError::Withdrawn.into()));
+        }
+    }
+
+    /// Whether a proposal has no answer yet.
+    fn is_open(&self) -> bool {
+        self.candidates.iter().any(Candidate::is_open)
     }
 
     fn open(&mut self) -> impl Iterator<Item = &mut Candidate<P>> {

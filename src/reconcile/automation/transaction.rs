@@ -13,7 +13,7 @@ use super::proposal::{Detail, MessageSource, UpdateProposal};
 use super::request::{self, GivenImages, Request, RequestError};
 use super::signing::signing_key;
 use super::source::{CrossNamespace, SourceConfiguration, SourceError, SourceReference};
-use crate::git::{self, Answer, CommitTime, Failure, Keyring, Known, MirrorKey, Proposal};
+use crate::git::{self, Answer, CommitTime, Failure, Keyring, Known, MirrorKey, Proposal, Withdrawal};
 use crate::message::AutomationName;
 use crate::objects::Objects;
 
@@ -132,7 +132,8 @@ pub async fn prepare(
     let repository = source.repository;
     let mirror =
         MirrorKey { namespace: repository.namespace, name: repository.name, url: remote.url.to_string() };
-    let proposal = Proposal { name, target: source.target, known, proposer };
+    let withdrawal = Withdrawal::default();
+    let proposal = Proposal { name, target: source.target, known, withdrawal, proposer };
     Ok(Prepared { request: git::Request { mirror, remote, proposal }, policies })
 }
 

@@ -8,6 +8,7 @@ mod ends;
 mod faults;
 mod floating;
 mod halves;
+mod hanging;
 mod held;
 mod kills;
 mod leaders;
