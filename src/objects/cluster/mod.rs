@@ -59,9 +59,14 @@ type SecretMemo = Arc<Mutex<HashMap<ObjectName, Arc<OnceCell<BTreeMap<String, Se
 impl ClusterObjects {
     /// Objects of which nothing is known yet.
     pub fn new(client: Client) -> Self {
+        Self::behind(client, Gate::default())
+    }
+
+    /// The same with a way to the API server that is given.
+    pub fn behind(client: Client, gate: Gate) -> Self {
         Self {
             client,
-            gate: Gate::default(),
+            gate,
             secrets: None,
             automations: Cache::default(),
             policies: Cache::default(),
