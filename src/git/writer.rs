@@ -4,7 +4,7 @@
 //! the writer has a thread for each mirror that has work, which takes all that is waiting, carries out one
 //! transaction for each branch, and ends when there is nothing left to do.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,6 +14,7 @@ use std::time::Instant;
 use tokio::sync::oneshot;
 
 use super::error::SyncError;
+use super::ledger::Ledger;
 use super::mirror::{Mirror, MirrorKey};
 use super::oversight::Oversight;
 use super::places::Places;
@@ -53,17 +54,21 @@ struct Letter<P: Proposer> {
 /// What waits, by mirror; a mirror that is in here has a thread.
 type Inboxes<P> = Arc<Mutex<HashMap<MirrorKey, Vec<Letter<P>>>>>;
 
+/// The names of objects that have gone, of which a mirror may still know something.
+type Gone = Arc<Mutex<BTreeSet<String>>>;
+
 /// Takes proposals and carries them out.
 pub struct Writer<P: Proposer> {
     options: WriterOptions,
     inboxes: Inboxes<P>,
     threads: Mutex<Vec<JoinHandle<()>>>,
+    gone: Gone,
 }
 
 impl<P: Proposer> Writer<P> {
     /// A writer without work.
     pub fn new(options: WriterOptions) -> Self {
-        Self { options, inboxes: Arc::default(), threads: Mutex::default() }
+        Self { options, inboxes: Arc::default(), threads: Mutex::default(), gone: Gone::default() }
     }
 
     /// Hands in requests and gives, for each, where its answer will arrive.
@@ -87,10 +92,16 @@ impl<P: Proposer> Writer<P> {
         let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
         threads.retain(|thread| !thread.is_finished());
         for key in idle {
-            let (options, inboxes) = (self.options.clone(), self.inboxes.clone());
-            threads.push(std::thread::spawn(move || work(&options, &inboxes, &key)));
+            let (options, inboxes, gone) = (self.options.clone(), self.inboxes.clone(), self.gone.clone());
+            threads.push(std::thread::spawn(move || work(&options, &inboxes, &gone, &key)));
         }
         receivers
+    }
+
+    /// Forgets what is known of an object that has gone, by the name of its proposals. Whoever works on its mirror next
+    /// does so, and a mirror on which nobody works is removed some day.
+    pub fn forget(&self, name: String) {
+        self.gone.lock().unwrap_or_else(PoisonError::into_inner).insert(name);
     }
 
     /// Waits until nothing is left to do, mirrors to be tidied included. What was asked for has its answer before.
@@ -104,7 +115,7 @@ impl<P: Proposer> Writer<P> {
 }
 
 /// Works on a mirror until nothing is waiting for it.
-fn work<P: Proposer>(options: &WriterOptions, inboxes: &Inboxes<P>, key: &MirrorKey) {
+fn work<P: Proposer>(options: &WriterOptions, inboxes: &Inboxes<P>, gone: &Gone, key: &MirrorKey) {
     loop {
         let letters = {
             let mut inboxes = inboxes.lock().unwrap_or_else(PoisonError::into_inner);
@@ -118,7 +129,7 @@ fn work<P: Proposer>(options: &WriterOptions, inboxes: &Inboxes<P>, key: &Mirror
         for batch in by_target(letters) {
             // A fault of ours in one transaction must not leave the mirror without anybody who works on it. Those who
             // wait are told, for the other end of their channel is gone.
-            let _ = catch_unwind(AssertUnwindSafe(|| carry_out(options, key, batch)));
+            let _ = catch_unwind(AssertUnwindSafe(|| carry_out(options, gone, key, batch)));
         }
     }
 }
@@ -140,7 +151,7 @@ fn by_target<P: Proposer>(letters: Vec<Letter<P>>) -> Vec<Vec<Letter<P>>> {
     batches
 }
 
-fn carry_out<P: Proposer>(options: &WriterOptions, key: &MirrorKey, batch: Vec<Letter<P>>) {
+fn carry_out<P: Proposer>(options: &WriterOptions, gone: &Gone, key: &MirrorKey, batch: Vec<Letter<P>>) {
     let Some(first) = batch.first() else { return };
     let place = options.places.take(&first.request.remote.url.to_origin().unwrap_or_default());
     let (mut replies, mut proposals, mut remote) = (Vec::new(), Vec::new(), None);
@@ -168,6 +179,7 @@ fn carry_out<P: Proposer>(options: &WriterOptions, key: &MirrorKey, batch: Vec<L
             return;
         }
     };
+    forget(gone, &mirror);
     let answers = transact(&mut mirror, &mut remote, proposals, options);
     let timeout = remote.timeout;
     // Its files hold secrets, and whoever has the last answer may end the process.
@@ -178,4 +190,15 @@ fn carry_out<P: Proposer>(options: &WriterOptions, key: &MirrorKey, batch: Vec<L
     }
     // The work is done, and a mirror that cannot be opened again is begun anew.
     let _ = mirror.tidy(Instant::now() + timeout);
+}
+
+/// Forgets what a mirror knows of objects that have gone.
+fn forget(gone: &Gone, mirror: &Mirror) {
+    let names = gone.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    if names.is_empty() {
+        return;
+    }
+    // What cannot be forgotten now is tried again by the next transaction.
+    let found = Ledger::forget(mirror.folder(), &names).unwrap_or_default();
+    gone.lock().unwrap_or_else(PoisonError::into_inner).retain(|name| !found.contains(name));
 }
