@@ -141,7 +141,15 @@ impl Mirror {
                 Ok(repository) => (repository, false),
                 Err(_) => (create(&folder)?, true),
             };
-        Ok(Self { folder, repository, is_new, lock: Arc::new(lock), oversight, place, withdrawals: Vec::new() })
+        Ok(Self {
+            folder,
+            repository,
+            is_new,
+            lock: Arc::new(lock),
+            oversight,
+            place,
+            withdrawals: Vec::new(),
+        })
     }
 
     /// Throws the repository away and begins an empty one.

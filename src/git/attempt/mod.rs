@@ -15,15 +15,15 @@ use super::listing::Listing;
 use super::mirror::Mirror;
 use super::name::{BranchName, CommitId};
 use super::pack;
-use super::push::{PushReply, PushRequest};
+use super::push::PushReply;
 use super::remote::{Remote, RemoteError, Wanted};
 use super::source;
 use super::transaction::{Answer, Failure, Proposal, Proposer};
 use super::tree::GitTree;
 use crate::update::MarkerIndex;
-use arrivals::Arrivals;
 use candidate::{Candidate, OwnCommit};
 use ground::Ground;
+use order::Order;
 
 /// How an attempt ended.
 pub(super) enum Ended {
@@ -125,7 +125,7 @@ impl<P: Proposer> Attempt<P> {
             self.open().for_each(Candidate::settle_rehearsal);
             return Ok(());
         }
-        let order = order::order(&self.candidates, base, tip, ledger, &ground)?;
+        let mut order = order::order(&self.candidates, base, tip, ledger, &ground)?;
         let Ground { listing, .. } = ground;
         let commits = self.commits();
         if !commits.is_empty() {
@@ -134,7 +134,6 @@ impl<P: Proposer> Attempt<P> {
         // Git reads the same packs now; both need not hold them.
         mirror.rest().map_err(SyncError::from)?;
         let ground = Ground { mirror, remote, listing, old, deadline };
-        let mut arrivals = order.arrivals;
         if !order.request.updates.is_empty() {
             remote.confirm(mirror).map_err(SyncError::from)?;
             for candidate in self.open() {
@@ -145,11 +144,11 @@ impl<P: Proposer> Attempt<P> {
                 return Err(Ended::Mended);
             }
             let reply = remote.push(mirror, &order.request, Instant::now() + remote.timeout);
-            self.judge(&order.request, reply, &ground, &mut arrivals, ledger)?;
+            self.judge(&mut order, reply, &ground, ledger)?;
         }
         let tip = if commits.is_empty() { old } else { Some(tip) };
         for candidate in self.open() {
-            candidate.settle(&order.request, &arrivals, tip, &ground, ledger);
+            candidate.settle(&order, tip, &ground, ledger);
         }
         store(ledger, mirror)?;
         mirror.keep(&kept(ledger, tip.unwrap_or(base))).map_err(SyncError::from)?;
@@ -278,12 +277,12 @@ impl<P: Proposer> Attempt<P> {
     /// Finds out what a push came to: where the reply is not plainly good, the remote is listed again.
     fn judge(
         &self,
-        request: &PushRequest,
+        order: &mut Order,
         reply: Result<PushReply, RemoteError>,
         ground: &Ground<'_>,
-        arrivals: &mut Arrivals,
         ledger: &mut Ledger,
     ) -> Result<(), Ended> {
+        let Order { request, arrivals } = order;
         if reply.as_ref().is_ok_and(|reply| reply.is_all_done(request)) {
             return Ok(());
         }

@@ -19,6 +19,7 @@ mod pod;
 mod pull_secrets;
 mod reflection;
 mod reflector;
+mod refspecs;
 mod runs;
 mod scene;
 mod secrets;
