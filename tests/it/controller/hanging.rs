@@ -1,12 +1,14 @@
-//! Git servers that never answer, and those who have to do with them.
+//! Servers that never answer, and those who have to do with them.
 
-use kube::api::DynamicObject;
+use kube::api::{DynamicObject, ListParams};
 use serde_json::json;
 use tempfile::TempDir;
 
+use super::reflector::{CREATED, Reflector, chosen};
 use super::scene::{Kind, Scene, condition, eventually};
 use crate::support::bare_repository::BareRepository;
 use crate::support::git_host::{Fault, GitHost, Operation, Settings};
+use crate::support::registry::Registry;
 
 /// A git server that never answers.
 struct Silent {
@@ -140,4 +142,29 @@ async fn an_automation_suspended_while_its_run_hangs_rests_at_once_as_before_the
     scene.until("app", "handled", handled).await;
     controller.end().await;
     assert_mirrors_sound(&scene);
+}
+
+/// More wait for it than there are places for those who do something.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_registry_that_hangs_holds_up_no_other() {
+    let (scene, registry) = (Scene::new(&["app"]).await, Registry::start());
+    // Nobody ever takes a connection from it.
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = silent.local_addr().unwrap();
+    for number in 0..80 {
+        let spec = json!({"image": format!("{address}/web{number}"), "interval": "1h", "timeout": "10m", "insecure": true});
+        scene.create(Kind::Repository, &format!("silent{number}"), &spec).await;
+    }
+    let reflector = Reflector::of(&scene).start();
+    // These say that they are under way as soon as that takes its time.
+    eventually("all others are under way", async || {
+        let found = scene.api(Kind::Repository).list(&ListParams::default()).await.unwrap();
+        found.items.iter().all(|object| condition(&object.data["status"], "Reconciling").is_some())
+    })
+    .await;
+    registry.push("web", "2.0.0", CREATED);
+    let image = format!("{}/web", registry.address());
+    scene.create(Kind::Repository, "app", &json!({"image": image, "interval": "1h"})).await;
+    chosen(&scene, "app", &json!({"name": image, "tag": "2.0.0"})).await;
+    reflector.end().await;
 }
