@@ -309,7 +309,9 @@ aws_access_key_id = IGNORED
         assert!(matches!(*by, Source::Keys(keys) if keys.id == "AKIAOWN"));
         let Some(Source::Role(_, by)) = source("container") else { panic!("no role") };
         assert!(matches!(*by, Source::Container));
-        assert!(matches!(source("token"), Some(Source::Token(_, file)) if file == PathBuf::from("/token")));
+        assert!(
+            matches!(source("token"), Some(Source::Token(_, file)) if file == std::path::Path::new("/token"))
+        );
         let Profiles(mut alone) = Profiles::default();
         alone.extend(parse(CONFIG, true));
         assert_eq!(alone["keys"]["aws_secret_access_key"].expose(), b"a#b;c=");
