@@ -205,8 +205,8 @@ impl Registries {
     fn login(&self, access: &Access) -> Arc<dyn Login> {
         match &access.login {
             LoginChoice::Given(credential) => Arc::new(credential.clone()),
-            LoginChoice::Cloud(provider) => {
-                Arc::new(self.0.clouds.login(*provider, access.way.proxy.clone()))
+            LoginChoice::Cloud(provider, identity) => {
+                Arc::new(self.0.clouds.login(*provider, identity.clone(), access.way.proxy.clone()))
             }
         }
     }

@@ -152,7 +152,7 @@ impl Repository {
         let Some(challenge) = challenge else { return Ok(None) };
         let wanted = match challenge {
             Challenge::Basic => {
-                let credential = self.credential(server).await?;
+                let credential = self.credential(server, deadline).await?;
                 return Ok(match &credential {
                     Credential::RegistryToken(token) => bearer(token),
                     Credential::Basic { user, password } => basic(user.expose(), password.expose()),
@@ -171,7 +171,7 @@ impl Repository {
                 return Ok(header);
             }
         }
-        let credential = &self.credential(server).await?;
+        let credential = &self.credential(server, deadline).await?;
         if let Credential::RegistryToken(token) = credential {
             return Ok(bearer(token));
         }
@@ -183,11 +183,13 @@ impl Repository {
     }
 
     /// Who we are, if that may be shown on the way there is.
-    async fn credential(&self, server: &Server) -> Result<Credential, LoginError> {
-        let credential = self.login.credential(&self.access.address, Timestamp::now()).await?;
+    async fn credential(&self, server: &Server, deadline: &Deadline) -> Result<Credential, RegistryError> {
+        let host = self.access.address.registry();
+        let login = async { Ok(self.login.credential(&self.access.address, Timestamp::now()).await?) };
+        let credential = deadline.hold(|| format!("the login for {host}"), login).await?;
         self.shown().note_credential(&credential);
         if self.login.needs_encryption() && server.base.scheme() != "https" {
-            return Err(LoginError::Open { host: self.access.address.registry().to_owned() });
+            return Err(LoginError::Open { host: host.to_owned() }.into());
         }
         Ok(credential)
     }

@@ -23,8 +23,7 @@ use crate::reconcile::policy::access::{self, AccessError};
 use crate::reconcile::policy::ages::{Answers, Gap, Inquiry, MOST};
 use crate::reconcile::policy::digest::{Following, LookFailure, LookFailureKind, Need, Question};
 use crate::reconcile::policy::report::Stop;
-use crate::reconcile::policy::request::{Request, RequestError, repository_of};
-use crate::reconcile::repository::request::wants_identity;
+use crate::reconcile::policy::request::{Request, repository_of};
 use crate::reconcile::tags::{Place, Registry};
 use crate::reference::{RepositoryAddress, TagList};
 use crate::sentence::chain;
@@ -100,12 +99,8 @@ impl<O: Objects> Explainer<'_, O> {
             .map_err(|error| at_repository(&error))?;
         let address = RepositoryAddress::parse(&repository.spec.image, repository.spec.insecure);
         let address = address.map_err(|error| Obstacle::Condition(chain(&error)))?;
-        // Whoever shows a login of their own asks for no account's.
-        if self.login == RegistryLogin::Secrets && wants_identity(&repository.spec) {
-            return Err(Obstacle::Condition(chain(&RequestError::IdentityIsOff)));
-        }
         let policy = policy()?;
-        let registry = LiveRegistry::reach(self.objects, repository, self.login).await?;
+        let registry = LiveRegistry::reach(self.objects, repository, &self.login.logins()?).await?;
         let tags = registry.list().await.map_err(|error| {
             Failure::new(format!("ImageRepository {}: {error}", repository_of(&self.subject.policy)))
         })?;

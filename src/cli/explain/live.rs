@@ -3,7 +3,6 @@
 use tagboat_api::ImageRepository;
 
 use crate::cli::Failure;
-use crate::cli::registry_login::{self, RegistryLogin};
 use crate::cli::scan;
 use crate::cli::terminal::say;
 use crate::objects::{ObjectName, Objects};
@@ -11,6 +10,7 @@ use crate::reconcile::policy::digest::{LookFailure, LookFailureKind};
 use crate::reconcile::registries::Look;
 use crate::reconcile::repository::access::access;
 use crate::reconcile::repository::exclusion::Exclusion;
+use crate::reconcile::repository::logins::Logins;
 use crate::reconcile::tags::{Found, ListFailure, Place, Registry};
 use crate::reference::TagList;
 use crate::registry::store::StoredTags;
@@ -29,24 +29,16 @@ impl LiveRegistry {
     pub(super) async fn reach(
         objects: &impl Objects,
         repository: &ImageRepository,
-        login: RegistryLogin,
+        logins: &Logins,
     ) -> Result<Self, Failure> {
         let name = ObjectName::of(repository);
         let failed = |error: String| Failure::new(format!("ImageRepository {name}: {error}"));
-        let mut asked = repository.clone();
-        if login == RegistryLogin::User {
-            asked = registry_login::without_logins(asked);
-        }
-        let found = access(objects, &asked).await.map_err(|error| failed(chain(&error)))?;
+        let found = access(objects, repository, logins).await.map_err(|error| failed(chain(&error)))?;
         for note in found.notes {
             say(&format!("warning: ImageRepository {name}: {note}"));
         }
-        let mut access = found.access;
-        if login == RegistryLogin::User {
-            access.login = registry_login::of_the_user(&access.address)?.into();
-        }
         let registries = Registries::new(RegistryOptions::of_this_process());
-        Ok(Self { registries, access, exclusions: repository.spec.effective_exclusion_list() })
+        Ok(Self { registries, access: found.access, exclusions: repository.spec.effective_exclusion_list() })
     }
 
     /// The tags that are listed, less those that the ImageRepository leaves out; or why there are none.

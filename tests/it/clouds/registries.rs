@@ -7,7 +7,7 @@ use std::time::Duration;
 use tagboat::git::{Proxy, SecretData};
 use tagboat::reference::RepositoryAddress;
 use tagboat::registry::{
-    Access, ListOptions, Listed, LoginChoice, ProxyChoice, Registries, RegistryError, Tls, Way,
+    Access, CloudIdentity, ListOptions, Listed, LoginChoice, ProxyChoice, Registries, RegistryError, Tls, Way,
 };
 use tagboat::secret::Secret;
 
@@ -36,7 +36,7 @@ fn access(image: &str, proxy: &ProxyHost, authority: Option<&Authority>) -> Acce
     Access {
         namespace: "apps".to_owned(),
         address: RepositoryAddress::parse(image, authority.is_none()).unwrap(),
-        login: LoginChoice::Cloud(provider(image)),
+        login: LoginChoice::Cloud(provider(image), CloudIdentity::Process),
         way: Way { tls: Tls { authority, identity: None }, proxy: ProxyChoice::Given(proxy) },
         timeout: Duration::from_secs(20),
     }

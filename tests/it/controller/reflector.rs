@@ -20,6 +20,7 @@ use tagboat::polling::PollingInterval;
 use tagboat::reconcile::automation::source::CrossNamespace;
 use tagboat::reconcile::policy::run::PolicyOptions;
 use tagboat::reconcile::registries::KnownRegistries;
+use tagboat::reconcile::repository::logins::Logins;
 use tagboat::reconcile::repository::request::ObjectIdentity;
 use tagboat::reconcile::tags::Shelf;
 use tagboat::registry::store::TagStore;
@@ -102,6 +103,7 @@ impl Beginning {
         let registry = KnownRegistries {
             objects: ClusterObjects::new(client.clone()),
             registries: Registries::new(RegistryOptions::default()),
+            logins: Logins::default(),
         };
         let sources = Sources { registry, shelf: Shelf::new(TagStore::new(Some(tags))) };
         let (end, told) = oneshot::channel();

@@ -1,13 +1,11 @@
 //! The images of a run: what the policies choose from their registries, before anything is written to git.
 //!
-//! [`wanted`] says whose choice matters and what is scanned for it; [`login`] puts the caller's own logins in the place
-//! of secrets; [`scanning`] lists the tags, [`choosing`] lets the policies choose, [`floating`] looks up the digests of
+//! [`wanted`] says whose choice matters and what is scanned for it; [`scanning`] lists the tags, [`choosing`] lets the policies choose, [`floating`] looks up the digests of
 //! tags that move. What comes of it is an [`Images`]. The reconciles are the controller's; [`memory`] is in the place of
 //! the cluster.
 
 mod choosing;
 mod floating;
-mod login;
 mod memory;
 mod scanning;
 mod wanted;
@@ -31,6 +29,7 @@ use crate::reconcile::automation::request::GivenImages;
 use crate::reconcile::automation::source::CrossNamespace;
 use crate::reconcile::policy::run::PolicyOptions;
 use crate::reconcile::registries::KnownRegistries;
+use crate::reconcile::repository::logins::Logins;
 use crate::reconcile::repository::request::ObjectIdentity;
 use crate::reconcile::tags::Shelf;
 use crate::reference::ImageReference;
@@ -38,7 +37,6 @@ use crate::registry::store::TagStore;
 use crate::registry::{Registries, RegistryOptions};
 use crate::update::PolicyName;
 
-pub(super) use login::{OwnLogins, own_logins};
 use memory::Memory;
 use scanning::Scanned;
 pub(super) use wanted::Wanted;
@@ -122,7 +120,6 @@ struct Sources {
     registry: KnownRegistries<ManifestStore>,
     shelf: Shelf,
     memory: Memory,
-    logins: OwnLogins,
     policies: PolicyOptions,
 }
 
@@ -134,7 +131,7 @@ struct Sources {
 pub(super) async fn choose(
     store: &ManifestStore,
     wanted: &Wanted,
-    logins: OwnLogins,
+    logins: Logins,
     options: &ChoiceOptions,
     stop: &StopSignal,
 ) -> Result<Images, Failure> {
@@ -142,6 +139,7 @@ pub(super) async fn choose(
         registry: KnownRegistries {
             objects: store.clone(),
             registries: Registries::new(RegistryOptions::of_this_process()),
+            logins,
         },
         shelf: Shelf::new(match &store.state {
             None => TagStore::new(None),
@@ -149,10 +147,9 @@ pub(super) async fn choose(
             Some(state) => TagStore::new(Some(state.tags())),
         }),
         memory: Memory::new(store.state.clone(), options.is_rehearsal),
-        logins,
         policies: PolicyOptions {
             cross_namespace: CrossNamespace::Allowed,
-            identity: ObjectIdentity::Off,
+            identity: ObjectIdentity::On,
             requeue_dependency: Duration::from_secs(30),
             regression: options.regression,
             polling: PollingInterval::default(),

@@ -27,7 +27,7 @@ const PACE: Duration = Duration::from_millis(100);
 /// A repository after its scan.
 #[derive(Debug)]
 pub(super) struct Scanned {
-    /// The object, with its new status, and the login with which it is asked.
+    /// The object, with its new status.
     pub(super) object: Arc<ImageRepository>,
     /// The object as its manifest has it.
     pub(super) manifest: ImageRepository,
@@ -43,7 +43,7 @@ impl Sources {
     ) -> Result<Repositories, Failure> {
         let mut scans: FuturesUnordered<_> = repositories
             .iter()
-            .map(async |(name, manifest)| Ok((name.clone(), self.scan_one(name, manifest).await?)))
+            .map(async |(name, manifest)| Ok((name.clone(), self.scan_one(manifest).await?)))
             .collect();
         let mut found = Repositories::new();
         let mut line = ProgressLine::new();
@@ -66,19 +66,17 @@ impl Sources {
         }
     }
 
-    async fn scan_one(&self, name: &ObjectName, manifest: &ImageRepository) -> Result<Scanned, StateError> {
+    async fn scan_one(&self, manifest: &ImageRepository) -> Result<Scanned, StateError> {
         let known = self.memory.repository(manifest)?;
         if known.spec.suspend {
-            let object = Arc::new(self.logins.applied(name, known));
-            return Ok(Scanned { object, manifest: manifest.clone(), failure: None });
+            return Ok(Scanned { object: Arc::new(known), manifest: manifest.clone(), failure: None });
         }
         let started = Timestamp::now();
         let mut asked = known.clone();
         // Whoever runs the program asks for a scan, however long the interval is.
         asked.annotations_mut().insert(RECONCILE_REQUEST_ANNOTATION.to_owned(), started.to_string());
-        let asked = self.logins.applied(name, asked);
         let previous = known.status.clone().unwrap_or_default();
-        let run = Run::of(Arc::new(asked.clone()), ObjectIdentity::Off, &self.shelf, started);
+        let run = Run::of(Arc::new(asked.clone()), ObjectIdentity::On, &self.shelf, started);
         let conclusion = run.carry_out(&self.registry, &self.shelf).await;
         let report = run.report(&previous, &conclusion, Timestamp::now());
         self.memory.keep_repository(&known, &report.status)?;
