@@ -115,7 +115,14 @@ impl ScanArguments {
             Tls::default()
         };
         let way = Way { tls, proxy: ProxyChoice::Environment };
-        Ok(Access { namespace: String::new(), address, login: credential.into(), way, timeout })
+        Ok(Access {
+            namespace: String::new(),
+            address,
+            login: credential.into(),
+            way,
+            secrets: Vec::new(),
+            timeout,
+        })
     }
 
     fn secret_data(&self) -> Result<BTreeMap<String, Secret>, Failure> {
@@ -197,7 +204,7 @@ pub(super) async fn list(
         }
     };
     let options = ListOptions { progress: &progress, ..ListOptions::default() };
-    match registries.list(access, options).await? {
+    match registries.repository(access)?.list(options).await? {
         Listed::Tags(listing) => Ok(listing.tags),
         Listed::Unchanged => Ok(TagList::default()),
     }

@@ -6,9 +6,7 @@ use std::time::Duration;
 
 use tagboat::git::{Proxy, SecretData};
 use tagboat::reference::RepositoryAddress;
-use tagboat::registry::{
-    Access, ListOptions, Listed, LoginChoice, ProxyChoice, Registries, RegistryError, Tls, Way,
-};
+use tagboat::registry::{Access, Listed, LoginChoice, ProxyChoice, Registries, RegistryError, Tls, Way};
 use tagboat::secret::Secret;
 
 use super::{ECR, KEYS, options, provider};
@@ -38,12 +36,13 @@ fn access(image: &str, proxy: &ProxyHost, authority: Option<&Authority>) -> Acce
         address: RepositoryAddress::parse(image, authority.is_none()).unwrap(),
         login: LoginChoice::Cloud(provider(image)),
         way: Way { tls: Tls { authority, identity: None }, proxy: ProxyChoice::Given(proxy) },
+        secrets: Vec::new(),
         timeout: Duration::from_secs(20),
     }
 }
 
 async fn list(registries: &Registries, access: Access) -> Result<Vec<String>, RegistryError> {
-    match registries.list(access, ListOptions::default()).await? {
+    match registries.list(access, None).await? {
         Listed::Tags(listing) => Ok(listing.tags.iter().map(str::to_owned).collect()),
         Listed::Unchanged => panic!("nothing was known before"),
     }
