@@ -180,6 +180,7 @@ impl RegistryError {
         match self {
             Self::Refused { retry_after, .. } => *retry_after,
             Self::Barred(cause) => cause.retry_after(),
+            Self::NeitherScheme { secured, plain } => secured.retry_after().max(plain.retry_after()),
             Self::Resting { pause, .. } => Some(*pause),
             Self::Login(error) => error.retry_after(),
             _ => None,

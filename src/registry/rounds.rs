@@ -82,7 +82,10 @@ impl<T: Clone + Send + Sync + 'static> Rounds<T> {
         F: Future<Output = Result<T, RegistryError>> + Send + 'static,
     {
         let allowed = wish.allowed;
-        let begun = self.enter(wish, work).await;
+        let round = self.enter(wish, work);
+        // Those who are about to ask in the same moment come along.
+        yield_now().await;
+        let begun = round.await;
         Deadline::of(begun.at, allowed).hold(what, begun.work).await
     }
 
@@ -101,8 +104,6 @@ impl<T: Clone + Send + Sync + 'static> Rounds<T> {
         let rounds = Arc::clone(self);
         let round = async move {
             let turn = Arc::clone(&rounds.turn).lock_owned().await;
-            // Those who are about to ask in the same moment come along.
-            yield_now().await;
             let next = rounds.next().take().expect("a round waits until it begins");
             let work = work(next.wish);
             let work = async move {

@@ -43,7 +43,9 @@ impl Door {
         Access { timeout: Duration::from_secs(seconds), ..anonymous(&self.front.address(), "app/web") }
     }
 
-    fn let_through(&self, number: usize) {
+    /// Lets some through, when everybody has asked.
+    async fn let_through(&self, number: usize) {
+        settle().await;
         self.open.fetch_add(number, Ordering::SeqCst);
     }
 
@@ -55,23 +57,19 @@ impl Door {
     }
 }
 
-/// Begins a listing, and comes as far as it can by itself.
-async fn list(
+/// Begins a listing.
+fn list(
     registries: &Registries,
     access: Access,
     known: Option<&str>,
 ) -> JoinHandle<Result<Listed, RegistryError>> {
     let (registries, known) = (registries.clone(), known.map(str::to_owned));
-    let task = tokio::spawn(async move { registries.list(access, known.as_deref()).await });
-    settle().await;
-    task
+    tokio::spawn(async move { registries.list(access, known.as_deref()).await })
 }
 
-async fn digest(registries: &Registries, access: Access) -> JoinHandle<Result<Digest, RegistryError>> {
+fn digest(registries: &Registries, access: Access) -> JoinHandle<Result<Digest, RegistryError>> {
     let registries = registries.clone();
-    let task = tokio::spawn(async move { registries.digest(access, &Tag::parse("1.0.0").unwrap()).await });
-    settle().await;
-    task
+    tokio::spawn(async move { registries.digest(access, &Tag::parse("1.0.0").unwrap()).await })
 }
 
 /// The tests have one thread, so that everybody has asked after a few turns.
@@ -96,19 +94,19 @@ fn page() -> Reply {
 async fn objects_with_different_timeouts_share_a_listing_and_each_waits_for_its_own_time() {
     let door = Door::new(|_| page());
     let registries = registries();
-    let under_way = list(&registries, door.access(60), None).await;
+    let under_way = list(&registries, door.access(60), None);
     door.asked(LIST, 1).await;
-    let hasty = list(&registries, door.access(1), None).await;
-    let patient = list(&registries, door.access(90), None).await;
-    let other = list(&registries, door.access(30), None).await;
-    door.let_through(1);
+    let hasty = list(&registries, door.access(1), None);
+    let patient = list(&registries, door.access(90), None);
+    let other = list(&registries, door.access(30), None);
+    door.let_through(1).await;
     assert_eq!(count(&under_way.await.unwrap()), 2);
     let error = hasty.await.unwrap().unwrap_err();
     let canonical = door.access(1).address.canonical();
     let wanted = format!("the tags of {canonical}: there was no complete answer within 1s");
     assert!(error.to_string().starts_with(&wanted), "{error}");
     assert!(!patient.is_finished() && !other.is_finished(), "the others wait for as long as they want");
-    door.let_through(1);
+    door.let_through(1).await;
     for one in [patient, other] {
         assert_eq!(count(&one.await.unwrap()), 2);
     }
@@ -120,11 +118,11 @@ async fn objects_with_different_timeouts_share_a_listing_and_each_waits_for_its_
 async fn a_listing_goes_on_without_the_one_who_began_it() {
     let door = Door::new(|_| page());
     let registries = registries();
-    let first = list(&registries, door.access(1), None).await;
-    let second = list(&registries, door.access(60), None).await;
+    let first = list(&registries, door.access(1), None);
+    let second = list(&registries, door.access(60), None);
     door.asked(LIST, 1).await;
     assert!(first.await.unwrap().is_err());
-    door.let_through(1);
+    door.let_through(1).await;
     assert_eq!(count(&second.await.unwrap()), 2);
     assert_eq!(door.front.requests_for(LIST).len(), 1, "it was not begun anew");
 }
@@ -136,16 +134,16 @@ async fn unchanged_is_said_only_to_those_who_know_that_state() {
         _ => page().with("ETag", "\"new\""),
     });
     let registries = registries();
-    door.let_through(1);
-    let first = list(&registries, door.access(60), None).await;
+    door.let_through(1).await;
+    let first = list(&registries, door.access(60), None);
     assert_eq!(count(&first.await.unwrap()), 2);
 
-    let mut waiting = vec![list(&registries, door.access(60), Some("\"new\"")).await];
+    let mut waiting = vec![list(&registries, door.access(60), Some("\"new\""))];
     door.asked(LIST, 2).await;
     for (known, seconds) in [(Some("\"new\""), 60), (Some("\"old\""), 30), (None, 60)] {
-        waiting.push(list(&registries, door.access(seconds), known).await);
+        waiting.push(list(&registries, door.access(seconds), known));
     }
-    door.let_through(2);
+    door.let_through(2).await;
     let mut ended = Vec::new();
     for one in waiting {
         ended.push(one.await.unwrap());
@@ -155,13 +153,13 @@ async fn unchanged_is_said_only_to_those_who_know_that_state() {
     assert!(ended[1..].iter().all(|listed| count(listed) == 2));
 
     // Those who all know the same are told so by one request.
-    let under_way = list(&registries, door.access(60), None).await;
+    let under_way = list(&registries, door.access(60), None);
     door.asked(LIST, 4).await;
     let mut waiting = Vec::new();
     for seconds in [20, 30, 40] {
-        waiting.push(list(&registries, door.access(seconds), Some("\"new\"")).await);
+        waiting.push(list(&registries, door.access(seconds), Some("\"new\"")));
     }
-    door.let_through(2);
+    door.let_through(2).await;
     assert_eq!(count(&under_way.await.unwrap()), 2);
     for one in waiting {
         assert_eq!(one.await.unwrap().unwrap(), Listed::Unchanged);
@@ -187,13 +185,13 @@ async fn nothing_is_shared_between_namespaces_or_secrets() {
         Access { secrets: vec!["login/b".to_owned()], ..own.clone() },
         Access { login: super::user(&door.front.address(), "app/web").login, ..own.clone() },
     ];
-    let mut waiting = vec![list(&registries, own, None).await];
+    let mut waiting = vec![list(&registries, own, None)];
     for access in strangers {
-        waiting.push(list(&registries, access, None).await);
+        waiting.push(list(&registries, access, None));
     }
     // All are under way at the same time, each with a request of its own.
     door.asked(LIST, 5).await;
-    door.let_through(5);
+    door.let_through(5).await;
     for one in waiting {
         assert_eq!(count(&one.await.unwrap()), 2);
     }
@@ -208,12 +206,12 @@ async fn looks_at_a_tag_are_shared_likewise() {
     let registries = registries();
     let mut waiting = Vec::new();
     for seconds in [1, 60, 90] {
-        waiting.push(digest(&registries, door.access(seconds)).await);
+        waiting.push(digest(&registries, door.access(seconds)));
     }
     door.asked(MANIFEST, 1).await;
     let error = waiting.remove(0).await.unwrap().unwrap_err();
     assert!(error.to_string().contains("/app/web:1.0.0: there was no complete answer within 1s"), "{error}");
-    door.let_through(1);
+    door.let_through(1).await;
     for one in waiting {
         assert_eq!(one.await.unwrap().unwrap().as_str(), digest_of_all);
     }
