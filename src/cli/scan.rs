@@ -131,7 +131,7 @@ impl ScanArguments {
             Tls::default()
         };
         let way = Way { tls, proxy: ProxyChoice::Environment };
-        Ok(Access { namespace: String::new(), address, login, way, timeout })
+        Ok(Access { namespace: String::new(), address, login, way, secrets: Vec::new(), timeout })
     }
 
     fn secret_data(&self) -> Result<BTreeMap<String, Secret>, Failure> {
@@ -231,7 +231,7 @@ pub(super) async fn list(
         }
     };
     let options = ListOptions { progress: &progress, ..ListOptions::default() };
-    match registries.list(access, options).await? {
+    match registries.repository(access)?.list(options).await? {
         Listed::Tags(listing) => Ok(listing.tags),
         Listed::Unchanged => Ok(TagList::default()),
     }

@@ -11,7 +11,7 @@ use super::tags::{Found, ListFailure, Place, Registry};
 use crate::objects::Objects;
 use crate::reference::Tag;
 use crate::registry::store::StoredTags;
-use crate::registry::{Access, ImageFacts, ListOptions, Listed, Registries, RegistryError};
+use crate::registry::{Access, ImageFacts, Listed, Registries, RegistryError};
 use crate::sentence::chain;
 
 /// Registries, and the objects with the logins for them.
@@ -58,9 +58,7 @@ impl<O: Objects + Send + Sync + 'static> Registry for KnownRegistries<O> {
             false => ListFailure::Login(chain(&error)),
         })?;
         let known = known.and_then(|known| known.etag.as_deref());
-        let most = self.registries.most_tags();
-        let options = ListOptions { known, most, ..ListOptions::default() };
-        match self.registries.list(access, options).await {
+        match self.registries.list(access, known).await {
             Ok(Listed::Unchanged) => Ok(Found::Unchanged),
             Ok(Listed::Tags(listing)) => Ok(Found::Tags(listing.tags, listing.etag)),
             Err(error @ (RegistryError::Tls(_) | RegistryError::Connection(_))) => {
@@ -153,6 +151,7 @@ fn kind_of(error: &RegistryError) -> LookFailureKind {
         | RegistryError::Realm { .. }
         | RegistryError::Forbidden { .. }
         | RegistryError::LeadsAstray { .. } => LookFailureKind::Denied,
-        _ => LookFailureKind::Unavailable,
+        error if error.is_of_the_server() => LookFailureKind::Unavailable,
+        _ => LookFailureKind::Unreadable,
     }
 }

@@ -21,6 +21,7 @@ mod redirect;
 mod refusal;
 mod registries;
 mod repository;
+mod rounds;
 mod server;
 pub mod store;
 pub mod tls;

@@ -19,6 +19,7 @@ use crate::policy::Regression;
 use crate::polling::{self, PollingInterval};
 use crate::reconcile::automation::selector_text;
 use crate::reconcile::automation::source::CrossNamespace;
+use crate::reconcile::policy::digest::FirstImage;
 use crate::reconcile::policy::run::PolicyOptions;
 use crate::reconcile::repository::request::ObjectIdentity;
 use crate::registry::{BudgetOptions, CloudEnvironment, CloudOptions, KeepOptions, RegistryOptions};
@@ -210,6 +211,7 @@ impl ControllerArguments {
                     time: self.duration("regression-time")?,
                 },
                 polling,
+                first_image: FirstImage::Counts,
             },
             registries: RegistryOptions {
                 budget: BudgetOptions {

@@ -21,7 +21,7 @@ use crate::reconcile::conditions::{self, ConditionType};
 use crate::reconcile::course::Ending;
 use crate::reconcile::policy::access::{self, AccessError};
 use crate::reconcile::policy::ages::{Answers, Gap, Inquiry, MOST};
-use crate::reconcile::policy::digest::{Following, LookFailure, LookFailureKind, Need, Question};
+use crate::reconcile::policy::digest::{FirstImage, Following, LookFailure, LookFailureKind, Need, Question};
 use crate::reconcile::policy::report::Stop;
 use crate::reconcile::policy::request::{Request, repository_of};
 use crate::reconcile::tags::{Place, Registry};
@@ -141,6 +141,7 @@ impl<O: Objects> Explainer<'_, O> {
             cause: Cause::Tags,
             polled: None,
             following: Following::Alone,
+            first: FirstImage::Counts,
         };
         match question.need(&previous) {
             Need::Look { wants_digest } => {

@@ -5,7 +5,7 @@
 use kube::ResourceExt;
 use tagboat_api::duration::DurationError;
 use tagboat_api::reference::LocalObjectReference;
-use tagboat_api::repository::ImageProvider;
+use tagboat_api::repository::{ImageProvider, ImageRepositorySpec};
 use tagboat_api::{ImageRepository, Reason};
 
 use super::logins::{self, Logins};
@@ -196,8 +196,20 @@ pub async fn access(
         }
     };
     let way = Way { tls, proxy };
-    let timeout = spec.effective_timeout()?;
-    Ok(FoundAccess { access: Access { namespace, address, login, way, timeout }, notes })
+    let (secrets, timeout) = (sources(spec), spec.effective_timeout()?);
+    Ok(FoundAccess { access: Access { namespace, address, login, way, secrets, timeout }, notes })
+}
+
+/// The names of the objects that login and way are from, each with what it is for.
+fn sources(spec: &ImageRepositorySpec) -> Vec<String> {
+    let secrets = [
+        ("login", &spec.secret_ref),
+        ("certificates", &spec.cert_secret_ref),
+        ("proxy", &spec.proxy_secret_ref),
+    ];
+    let secrets = secrets.into_iter().filter_map(|(what, name)| Some((what, name.as_ref()?.name.as_str())));
+    let account = spec.service_account_name.as_deref().map(|name| ("account", name));
+    secrets.chain(account).map(|(what, name)| format!("{what}/{name}")).collect()
 }
 
 /// The cloud of a provider; none where logins stand in secrets.

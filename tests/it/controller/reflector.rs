@@ -18,6 +18,7 @@ use tagboat::objects::cluster::{ClusterObjects, REFLECTOR, Scope};
 use tagboat::policy::Regression;
 use tagboat::polling::PollingInterval;
 use tagboat::reconcile::automation::source::CrossNamespace;
+use tagboat::reconcile::policy::digest::FirstImage;
 use tagboat::reconcile::policy::run::PolicyOptions;
 use tagboat::reconcile::registries::KnownRegistries;
 use tagboat::reconcile::repository::logins::Logins;
@@ -131,6 +132,7 @@ impl Reflector {
                 requeue_dependency: Duration::from_secs(30),
                 regression: Regression::default(),
                 polling: PollingInterval::default(),
+                first_image: FirstImage::Counts,
             },
             election: None,
             notifier: None,

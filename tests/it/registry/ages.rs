@@ -14,6 +14,7 @@ use tagboat::policy::regression::Cause;
 use tagboat::polling::PollingInterval;
 use tagboat::reconcile::automation::source::CrossNamespace;
 use tagboat::reconcile::course::Next;
+use tagboat::reconcile::policy::digest::FirstImage;
 use tagboat::reconcile::policy::run::{PolicyOptions, Run, Scene};
 use tagboat::reconcile::registries::KnownRegistries;
 use tagboat::reconcile::repository::logins::Logins;
@@ -103,6 +104,7 @@ impl Cooldown {
             requeue_dependency: Duration::from_secs(30),
             regression: Regression::default(),
             polling: PollingInterval::Disabled,
+            first_image: FirstImage::Counts,
         };
         let scene = Scene {
             repository: Some(Arc::new(self.repository(hour))),

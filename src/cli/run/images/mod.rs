@@ -11,9 +11,9 @@ mod scanning;
 mod wanted;
 mod warnings;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use tagboat_api::{ImagePolicy, ImageRef};
 
@@ -27,6 +27,7 @@ use crate::policy::Regression;
 use crate::polling::PollingInterval;
 use crate::reconcile::automation::request::GivenImages;
 use crate::reconcile::automation::source::CrossNamespace;
+use crate::reconcile::policy::digest::FirstImage;
 use crate::reconcile::policy::run::PolicyOptions;
 use crate::reconcile::registries::KnownRegistries;
 use crate::reconcile::repository::logins::Logins;
@@ -153,6 +154,7 @@ pub(super) async fn choose(
             requeue_dependency: Duration::from_secs(30),
             regression: options.regression,
             polling: PollingInterval::default(),
+            first_image: FirstImage::LookedAt,
         },
     };
     let _guard = warnings::heard();
@@ -166,6 +168,9 @@ impl Sources {
     async fn images(&self, wanted: &Wanted) -> Result<Images, Failure> {
         let scanned = self.scan(&wanted.repositories).await?;
         let choices = self.let_choose(&wanted.policies, &scanned).await?;
+        let manifests = &self.registry.objects.manifests;
+        let there: BTreeSet<ObjectName> = manifests.repositories().map(ObjectName::of).collect();
+        self.shelf.sweep_old(|name| there.contains(name), SystemTime::now());
         for (policy, choice) in &choices {
             for words in choice.held.iter().chain(&choice.stale) {
                 say(&format!("warning: ImagePolicy {policy}: {words}"));
