@@ -4,14 +4,11 @@ use tagboat_api::ImageRepository;
 
 use super::registry_login::RegistryLogin;
 use crate::objects::ObjectName;
+use crate::reconcile::repository::logins::Logins;
 use crate::registry::{Credential, LoginChoice};
 
 /// A part of a sentence for who asked as an ImageRepository says, with `shown`; nothing where a cloud gave the login.
-pub(super) fn advice(
-    repository: &ImageRepository,
-    login: RegistryLogin,
-    shown: &LoginChoice,
-) -> Option<String> {
+pub(super) fn advice(repository: &ImageRepository, logins: &Logins, shown: &LoginChoice) -> Option<String> {
     let ObjectName { namespace, .. } = ObjectName::of(repository);
     let spec = &repository.spec;
     let secret = spec.secret_ref.as_ref().map(|secret| format!("the Secret {namespace}/{}", secret.name));
@@ -19,9 +16,9 @@ pub(super) fn advice(
     let account =
         account.map(|account| format!("the imagePullSecrets of the ServiceAccount {namespace}/{account}"));
     let named: Vec<String> = secret.into_iter().chain(account).collect();
-    let (holder, remedy) = match login {
-        RegistryLogin::User => (OWN.to_owned(), LOG_IN),
-        RegistryLogin::Secrets => (
+    let (holder, remedy) = match logins {
+        Logins::Given(_) => (OWN.to_owned(), LOG_IN),
+        Logins::Named(_) => (
             named.join(" and "),
             "name a Secret with one in spec.secretRef of the ImageRepository, or log in as yourself with --registry-login \
              user",
@@ -52,7 +49,7 @@ const LOG_IN: &str = "log in first, with docker login say";
 
 fn words(shown: &LoginChoice, holder: &str, remedy: &str) -> Option<String> {
     match shown {
-        LoginChoice::Cloud(_) => None,
+        LoginChoice::Cloud(..) => None,
         LoginChoice::Given(Credential::Anonymous) => {
             Some(format!("no login was given: if the registry wants one, {remedy}"))
         }
@@ -69,7 +66,8 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::registry::CloudProvider;
+    use crate::reconcile::repository::logins::GivenLogins;
+    use crate::registry::{CloudIdentity, CloudProvider, DockerConfig};
     use crate::secret::Secret;
 
     #[test]
@@ -80,28 +78,26 @@ mod tests {
             serde_json::from_value(whole).unwrap()
         };
         let secret = |text: &str| Secret::new(text.as_bytes().to_vec());
+        let named = Logins::default();
+        let config = DockerConfig::from_json(b"{}").unwrap();
+        let own = Logins::Given(GivenLogins {
+            logins: config,
+            origin: "config.json".to_owned(),
+            remark: String::new(),
+        });
         let nobody = LoginChoice::default();
         let login = LoginChoice::Given(Credential::Basic { user: secret("u"), password: secret("p") });
         let plain = repository(json!({}));
         let both = repository(json!({"secretRef": {"name": "s"}, "serviceAccountName": "a"}));
         for (advice, expected) in [
+            (advice(&plain, &named, &nobody), "no login was given: if the registry wants one, name a Secret"),
+            (advice(&plain, &own, &nobody), "no login was given: if the registry wants one, log in first"),
             (
-                advice(&plain, RegistryLogin::Secrets, &nobody),
-                "no login was given: if the registry wants one, name a Secret",
-            ),
-            (
-                advice(&plain, RegistryLogin::User, &nobody),
-                "no login was given: if the registry wants one, log in first",
-            ),
-            (
-                advice(&both, RegistryLogin::Secrets, &login),
+                advice(&both, &named, &login),
                 "a login was shown and refused: check the one in the Secret n/s and the imagePullSecrets of the \
                  ServiceAccount n/a, and",
             ),
-            (
-                advice(&both, RegistryLogin::User, &login),
-                "a login was shown and refused: check the one in your config.json",
-            ),
+            (advice(&both, &own, &login), "a login was shown and refused: check the one in your config.json"),
             (
                 advice_without_object(Some(Path::new("d")), RegistryLogin::Secrets, &login),
                 "a login was shown and refused: check the one in --secret d, and",
@@ -114,6 +110,9 @@ mod tests {
             let advice = advice.unwrap();
             assert!(advice.starts_with(expected), "{advice}");
         }
-        assert_eq!(advice(&both, RegistryLogin::Secrets, &LoginChoice::Cloud(CloudProvider::Aws)), None);
+        assert_eq!(
+            advice(&both, &named, &LoginChoice::Cloud(CloudProvider::Aws, CloudIdentity::Process)),
+            None
+        );
     }
 }

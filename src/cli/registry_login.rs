@@ -3,13 +3,10 @@
 use std::path::PathBuf;
 
 use clap::ValueEnum;
-use tagboat_api::ImageRepository;
-use tagboat_api::repository::ImageProvider;
 
 use super::Failure;
-use super::terminal::say;
-use crate::reference::RepositoryAddress;
-use crate::registry::{Credential, DockerConfig};
+use crate::reconcile::repository::logins::{GivenLogins, Logins};
+use crate::registry::DockerConfig;
 
 /// Who logs in to registries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -20,35 +17,34 @@ pub(super) enum RegistryLogin {
     User,
 }
 
-/// A repository that the caller's own login is for: what it says of logins does not count.
-pub(super) fn without_logins(mut repository: ImageRepository) -> ImageRepository {
-    let spec = &mut repository.spec;
-    (spec.secret_ref, spec.service_account_name, spec.provider) = (None, None, ImageProvider::Generic);
-    repository
+impl RegistryLogin {
+    /// Who that is for objects.
+    ///
+    /// # Errors
+    ///
+    /// When the caller's logins cannot be read.
+    pub(super) fn logins(self) -> Result<Logins, Failure> {
+        match self {
+            Self::Secrets => Ok(Logins::default()),
+            Self::User => of_the_user().map(Logins::Given),
+        }
+    }
 }
 
-/// The caller's own login for a repository.
-pub(super) fn of_the_user(address: &RepositoryAddress) -> Result<Credential, Failure> {
+/// The caller's own logins.
+pub(super) fn of_the_user() -> Result<GivenLogins, Failure> {
     let path = path()?;
     let failed = |flaw: &dyn std::fmt::Display| Failure::new(format!("{}: {flaw}", path.display()));
     let bytes = std::fs::read(&path).map_err(|error| failed(&error))?;
-    let config = DockerConfig::from_json(&bytes).map_err(|error| failed(&error))?;
-    let credential = config.login(address);
-    if matches!(credential, Credential::Anonymous) {
-        let mut programs = ["credsStore", "credHelpers"].into_iter();
-        let names: serde_json::Map<String, serde_json::Value> =
-            serde_json::from_slice(&bytes).unwrap_or_default();
-        let reason = match programs.find(|name| names.contains_key(*name)) {
-            Some(name) => format!("; it names programs that have logins ({name}), which are not started"),
-            None => String::new(),
-        };
-        say(&format!(
-            "warning: {} has no login for {}{reason}; the registry is asked without one",
-            path.display(),
-            address.canonical()
-        ));
-    }
-    Ok(credential)
+    let logins = DockerConfig::from_json(&bytes).map_err(|error| failed(&error))?;
+    let mut programs = ["credsStore", "credHelpers"].into_iter();
+    let names: serde_json::Map<String, serde_json::Value> =
+        serde_json::from_slice(&bytes).unwrap_or_default();
+    let remark = match programs.find(|name| names.contains_key(*name)) {
+        Some(name) => format!("; it names programs that have logins ({name}), which are not started"),
+        None => String::new(),
+    };
+    Ok(GivenLogins { logins, origin: path.display().to_string(), remark })
 }
 
 /// Where docker keeps its logins.

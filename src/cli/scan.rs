@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Mutex;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use futures::StreamExt;
 use jiff::Timestamp;
 use tagboat_api::GoDuration;
@@ -21,8 +21,8 @@ use crate::objects::manifests::SecretDirectory;
 use crate::policy::natural_order;
 use crate::reference::{RepositoryAddress, Tag, TagList};
 use crate::registry::{
-    Access, Credential, DockerConfig, ListOptions, Listed, ProxyChoice, Registries, RegistryOptions,
-    Repository, Tls, Way,
+    Access, CloudIdentity, CloudProvider, Credential, DockerConfig, ListOptions, Listed, LoginChoice,
+    ProxyChoice, Registries, RegistryOptions, Repository, Tls, Way,
 };
 use crate::secret::Secret;
 use crate::sentence::chain;
@@ -57,6 +57,10 @@ pub(super) struct ScanArguments {
     #[arg(long, value_name = "DIR")]
     secret: Option<PathBuf>,
 
+    /// The cloud to log in at, as whom your environment, its files or this machine say
+    #[arg(long, value_name = "CLOUD", value_enum, conflicts_with = "registry_login")]
+    provider: Option<Cloud>,
+
     /// A file with certificates in PEM that are trusted beside those of the system
     #[arg(long, value_name = "FILE")]
     ca: Option<PathBuf>,
@@ -76,6 +80,17 @@ pub(super) struct ScanArguments {
     /// How to print the result
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t = OutputFormat::Text)]
     output: OutputFormat,
+}
+
+/// A cloud that has registries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Cloud {
+    /// ECR
+    Aws,
+    /// ACR
+    Azure,
+    /// Artifact Registry and gcr.io
+    Gcp,
 }
 
 pub(super) fn run(arguments: &ScanArguments) -> Result<(), Failure> {
@@ -110,9 +125,10 @@ impl ScanArguments {
             let bytes = bytes.map_err(|error| Failure::Usage(format!("--ca {}: {error}", file.display())))?;
             data.insert("ca.crt".to_owned(), Secret::new(bytes));
         }
-        let credential = match self.registry_login {
-            RegistryLogin::User => registry_login::of_the_user(&address)?,
-            RegistryLogin::Secrets => self.login(&data, &address)?,
+        let login = match (self.provider, self.registry_login) {
+            (Some(cloud), _) => LoginChoice::Cloud(cloud.provider(), CloudIdentity::Process),
+            (None, RegistryLogin::User) => of_the_user(&address)?.into(),
+            (None, RegistryLogin::Secrets) => self.login(&data, &address)?.into(),
         };
         let tls = if TLS_KEYS.iter().any(|key| data.contains_key(*key)) {
             let name = self.secret.as_ref().or(self.ca.as_ref()).map(|path| path.display().to_string());
@@ -122,7 +138,7 @@ impl ScanArguments {
             Tls::default()
         };
         let way = Way { tls, proxy: ProxyChoice::Environment };
-        Ok(Access { namespace: String::new(), address, login: credential.into(), way, timeout })
+        Ok(Access { namespace: String::new(), address, login, way, secrets: Vec::new(), timeout })
     }
 
     fn secret_data(&self) -> Result<BTreeMap<String, Secret>, Failure> {
@@ -157,6 +173,24 @@ impl ScanArguments {
         }
         Ok(logins.unwrap_or_default().login(address))
     }
+}
+
+impl Cloud {
+    fn provider(self) -> CloudProvider {
+        match self {
+            Self::Aws => CloudProvider::Aws,
+            Self::Azure => CloudProvider::Azure,
+            Self::Gcp => CloudProvider::Google,
+        }
+    }
+}
+
+/// The caller's own login.
+fn of_the_user(address: &RepositoryAddress) -> Result<Credential, Failure> {
+    let mut notes = Vec::new();
+    let login = registry_login::of_the_user()?.login(address, &mut notes);
+    notes.iter().for_each(|note| say(&format!("warning: {note}")));
+    Ok(login)
 }
 
 /// Lists tags, and looks at the latest ones.
@@ -211,7 +245,7 @@ pub(super) async fn list(
         }
     };
     let options = ListOptions { progress: &progress, ..ListOptions::default() };
-    match registries.list(access, options).await? {
+    match registries.repository(access)?.list(options).await? {
         Listed::Tags(listing) => Ok(listing.tags),
         Listed::Unchanged => Ok(TagList::default()),
     }

@@ -50,26 +50,26 @@ pub fn lease_name(controller: &str, labels: Option<&str>) -> String {
 /// The right to write: won by election, or ours from the beginning where there is none.
 pub(super) struct Leadership {
     candidate: Option<Candidate>,
-    stop: StopSignal,
+    permit: StopSignal,
 }
 
 impl Leadership {
-    /// Work goes on for as long as `stop` allows it, which is told what becomes of the election.
-    pub(super) fn new(client: Client, election: Option<Election>, stop: StopSignal) -> Self {
-        Self { candidate: election.map(|election| Candidate::new(client, election)), stop }
+    /// Work goes on for as long as `permit` allows it, which is told what becomes of the election.
+    pub(super) fn new(client: Client, election: Option<Election>, permit: StopSignal) -> Self {
+        Self { candidate: election.map(|election| Candidate::new(client, election)), permit }
     }
 
     /// Waits until we lead.
     pub(super) async fn win(&mut self) {
         if let Some(candidate) = &mut self.candidate {
-            candidate.win(&self.stop).await;
+            candidate.win(&self.permit).await;
         }
     }
 
     /// Keeps it until that fails, and says why it did.
     pub(super) async fn keep(&mut self) -> String {
         match &mut self.candidate {
-            Some(candidate) => words(&candidate.keep(&self.stop).await),
+            Some(candidate) => words(&candidate.keep(&self.permit).await),
             None => pending().await,
         }
     }
@@ -113,12 +113,12 @@ impl Candidate {
     }
 
     /// Waits until we lead, and lets work go on for as long as that lasts.
-    async fn win(&mut self, stop: &StopSignal) {
+    async fn win(&mut self, permit: &StopSignal) {
         let mut said = String::new();
         let place = format!("{}/{}", self.election.namespace, self.election.name);
         tracing::info!(lease = place, "waiting to become the leader");
         loop {
-            match self.renew(stop).await {
+            match self.renew(permit).await {
                 Ok(()) => {
                     tracing::info!(lease = place, "became the leader");
                     return;
@@ -142,13 +142,13 @@ impl Candidate {
     }
 
     /// Keeps the Lease until that fails, and says why it did. Work has ended by then, or is just being ended.
-    async fn keep(&mut self, stop: &StopSignal) -> Setback {
+    async fn keep(&mut self, permit: &StopSignal) -> Setback {
         let mut renewed = Instant::now();
         loop {
             sleep(self.election.retry_period).await;
             let left = self.election.renew_deadline.saturating_sub(renewed.elapsed());
             let begin = Instant::now();
-            let setback = match timeout(left, self.renew(stop)).await {
+            let setback = match timeout(left, self.renew(permit)).await {
                 Ok(Ok(())) => {
                     renewed = begin;
                     continue;
@@ -158,7 +158,7 @@ impl Candidate {
             };
             let is_over = renewed.elapsed() + self.election.retry_period >= self.election.renew_deadline;
             if is_over || matches!(setback, Setback::HeldBy(_)) {
-                stop.give();
+                permit.give();
                 return setback;
             }
             tracing::warn!(error = %words(&setback), "cannot renew the lease, trying again");
@@ -184,7 +184,7 @@ impl Candidate {
     }
 
     /// Takes or renews the Lease, if it is ours to take.
-    async fn renew(&mut self, stop: &StopSignal) -> Result<(), Setback> {
+    async fn renew(&mut self, permit: &StopSignal) -> Result<(), Setback> {
         let begin = Instant::now();
         let name = self.election.name.clone();
         let found = self.gate.answer(self.api.get_opt(&name)).await.map_err(Setback::Trouble)?;
@@ -215,7 +215,7 @@ impl Candidate {
         };
         let written = written.map_err(Setback::Trouble)?;
         self.seen = written.spec.map(|spec| (spec, begin));
-        stop.allow_until(begin + self.election.renew_deadline);
+        permit.allow_until(begin + self.election.renew_deadline);
         Ok(())
     }
 }

@@ -3,7 +3,7 @@
 //! [`watches`] follow automations, policies and git repositories; [`trigger`] says which change concerns whom, [`queue`]
 //! who is due when. What is due together and goes to one repository is [`work`] for one batch; a [`pass`] is the part
 //! that one automation has in it, from the object as it stands to its new status. Between two passes, [`memory`] keeps
-//! what a status does not say. [`reflector`] is the other half: repositories and policies; [`possibility`] says whether
+//! what a status does not say, and what is [`under_way`] is given up when nobody wants it any more. [`reflector`] is the other half: repositories and policies; [`possibility`] says whether
 //! a cluster has what a half needs. All of this happens only under a [`leadership`] that is ours; a [`shadow`] of
 //! another controller needs none, for it writes nothing.
 
@@ -15,6 +15,7 @@ mod queue;
 pub mod reflector;
 mod shadow;
 mod trigger;
+mod under_way;
 mod watches;
 mod work;
 
@@ -34,12 +35,13 @@ use tokio::time::timeout;
 use crate::git::{Keyring, Oversight, Places, StopSignal, Writer, WriterOptions, sweep_mirrors};
 use crate::metrics::Metrics;
 use crate::objects::ObjectName;
-use crate::objects::cluster::{Announcer, Cache, ClusterObjects, FIELD_MANAGER, Notifier, Scope};
+use crate::objects::cluster::{Announcer, Cache, ClusterObjects, FIELD_MANAGER, Gate, Notifier, Scope};
 use crate::reconcile::automation::login::LoginOptions;
 use crate::reconcile::automation::source::CrossNamespace;
 use leadership::Leadership;
 use queue::{DueNow, Queue};
 use shadow::Shadows;
+use under_way::UnderWay;
 use watches::Signal;
 use work::{RunIds, Shared};
 
@@ -123,7 +125,9 @@ pub async fn run(
     end: impl Future<Output = ()>,
 ) -> Result<(), ControllerError> {
     let mut end = pin!(end);
-    let stop = StopSignal::default();
+    // What is done in the cluster depends on the Lease alone: the last statuses are written after the word to stop.
+    let permit = StopSignal::default();
+    let stop = permit.subordinate();
     let (signals, inbox) = mpsc::unbounded_channel();
     let places = Places::limited(options.concurrent);
     let oversight = Oversight { stop: stop.clone(), metrics: metrics.clone() };
@@ -132,16 +136,17 @@ pub async fn run(
         WriterOptions { mirrors: options.mirrors, is_rehearsal: options.is_shadow, oversight, places };
     let (election, notifier) =
         if options.is_shadow { (None, None) } else { (options.election, options.notifier) };
-    let mut objects = ClusterObjects::new(client.clone());
+    let mut objects = ClusterObjects::behind(client.clone(), Gate::until(permit.clone()));
     objects.automations = Cache::referring_by(|automation| Some(trigger::source_of(automation)));
     let shared = Arc::new(Shared {
         announcer: Announcer::new(&objects, notifier, FIELD_MANAGER, options.instance),
         objects,
         writer: Writer::new(writer),
-        stop: stop.clone(),
+        stop,
         options: options.run,
         metrics: metrics.clone(),
         memory: memory::Memory::default(),
+        under_way: UnderWay::default(),
         shadows: options.is_shadow.then(Shadows::default),
         run_ids: RunIds::new(options.process_id),
         is_leader: watch::Sender::new(false),
@@ -152,7 +157,7 @@ pub async fn run(
     watching.spawn(watches::automations(shared.clone(), options.scope.clone()));
     watching.spawn(watches::policies(shared.clone(), options.scope.clone()));
     watching.spawn(watches::git_repositories(shared.clone(), options.scope));
-    let mut leadership = Leadership::new(client, election, stop);
+    let mut leadership = Leadership::new(client, election, permit);
     let is_leader = tokio::select! {
         () = leadership.win() => true,
         () = &mut end => false,
@@ -178,8 +183,11 @@ pub async fn run(
             () = &mut end => None,
             words = leadership.keep() => Some(words),
         };
-        metrics.set_leader(false);
         watching.shutdown().await;
+        if lost.is_some() {
+            dispatcher.break_off().await;
+        }
+        metrics.set_leader(false);
         dispatcher.finish().await;
     }
     shared.announcer.finish().await;
@@ -263,6 +271,13 @@ impl Dispatcher {
         }
     }
 
+    /// Ends what is under way where another may write by now: first what would still be written in the cluster.
+    async fn break_off(&mut self) {
+        self.shared.stop.give();
+        self.runs.shutdown().await;
+        self.finish_mirrors(STOPPING).await;
+    }
+
     /// Lets what is under way come to its end for a while, and ends it then.
     async fn finish(mut self) {
         if timeout(FINISHING, self.rest()).await.is_err() {
@@ -272,9 +287,14 @@ impl Dispatcher {
         }
         self.shared.stop.give();
         self.runs.shutdown().await;
-        let shared = self.shared.clone();
         // Mirrors may still be tidied. That can be broken off at any time.
-        let _ = timeout(PARTING, tokio::task::spawn_blocking(move || shared.writer.finish())).await;
+        self.finish_mirrors(PARTING).await;
+    }
+
+    /// Waits until nobody works on a mirror, but not for long.
+    async fn finish_mirrors(&self, patience: Duration) {
+        let shared = self.shared.clone();
+        let _ = timeout(patience, tokio::task::spawn_blocking(move || shared.writer.finish())).await;
     }
 
     /// Waits until nothing is under way.

@@ -14,6 +14,7 @@ use tracing::{Instrument, Span};
 use super::memory::Look;
 use super::queue::Verdict;
 use super::shadow::Shadows;
+use super::under_way;
 use super::watches::Signal;
 use super::work::Shared;
 use crate::git::CommitTime;
@@ -57,10 +58,12 @@ struct Done {
     name: ObjectName,
     verdict: Verdict,
     signals: UnboundedSender<Signal>,
+    run: under_way::Entry,
 }
 
 impl Drop for Done {
     fn drop(&mut self) {
+        self.run.end();
         // Nobody listens at the end of the process.
         let _ = self.signals.send(Signal::Done(self.name.clone(), self.verdict));
     }
@@ -75,7 +78,8 @@ pub(super) async fn begin(shared: &Arc<Shared>, objects: &ClusterObjects, name: 
         name = name.name,
         reconcile_id = shared.run_ids.next(),
     );
-    let mut done = Done { name, verdict: Verdict::Wait, signals: shared.signals.clone() };
+    let run = shared.under_way.begin(&name);
+    let mut done = Done { name, verdict: Verdict::Wait, signals: shared.signals.clone(), run };
     let (begun, under_way) = (Instant::now(), shared.metrics.begin(KIND));
     let opened = open(shared, &done.name).instrument(span.clone()).await;
     let _entered = span.enter();
@@ -137,6 +141,7 @@ async fn open(shared: &Shared, name: &ObjectName) -> Result<Opened, ObjectsError
     }
     if known.metadata.deletion_timestamp.is_some() {
         objects.writer().remove_finalizer(known.as_ref(), FINALIZER).await?;
+        shared.writer.forget(transaction::proposal_name(&known));
         return Ok(Opened::Gone);
     }
     let added = objects.writer().add_finalizer(known.as_ref(), FINALIZER).await?;
@@ -187,7 +192,10 @@ fn open_in_shadow(objects: &ClusterObjects, shadows: &Shadows, known: &ImageUpda
 impl Job for Pass {
     async fn prepare(&mut self, _is_first: bool) -> Result<Prepared, Conclusion> {
         let span = self.span.clone();
-        self.find_out().instrument(span).await
+        tokio::select! {
+            found = self.find_out().instrument(span) => found,
+            () = self.done.run.withdrawal.given() => Err(Conclusion::withdrawn()),
+        }
     }
 
     async fn conclude(&mut self, conclusion: Conclusion, proposal: Option<UpdateProposal>) {
@@ -216,6 +224,7 @@ impl Pass {
             is_forced: self.shared.memory.has_changed(&self.done.name, &self.look),
         };
         let mut prepared = transaction::prepare(objects, &automation, selected, &options).await?;
+        prepared.request.proposal.withdrawal = self.done.run.withdrawal.clone();
         if let Some(shadows) = &self.shared.shadows {
             let before = shadows.before(&self.done.name);
             prepared.request.proposal.proposer.shadowing = Some(Shadowing { before, sight: None });
@@ -227,6 +236,12 @@ impl Pass {
         if matches!(conclusion, Conclusion::Failure(_)) && self.shared.stop.is_given() {
             tracing::info!("the run is given up because the controller is to end; the next one begins anew");
             self.done.verdict = Verdict::Wait;
+            return;
+        }
+        if !matches!(conclusion, Conclusion::Success { .. }) && self.done.run.withdrawal.is_given() {
+            tracing::info!("the run is given up because nobody wants it any more");
+            self.done.verdict = Verdict::Wait;
+            self.take_back().await;
             return;
         }
         let labels = labels(&self.done.name);
@@ -289,6 +304,25 @@ impl Pass {
         // It has gone meanwhile, or is another's to carry out, and nothing will be told of it again.
         if self.shared.objects.automations.get(&self.done.name).is_none() {
             self.shared.forget(&self.done.name);
+        }
+    }
+
+    /// Puts the status of an automation that stays back to what it was before the run, which may have said that it goes
+    /// on.
+    async fn take_back(&self) {
+        let objects = &self.shared.objects;
+        let known = objects.automations.get(&self.done.name);
+        let stays = known.is_some_and(|known| known.metadata.deletion_timestamp.is_none());
+        if !stays || self.begun == self.previous {
+            return;
+        }
+        let status = |current: &ImageUpdateAutomation| {
+            reported_on(&self.previous, &self.begun, &current.status.clone().unwrap_or_default())
+        };
+        let begun = ImageUpdateAutomation { status: Some(self.begun.clone()), ..self.automation.clone() };
+        match objects.update_status(&begun, &status).await {
+            Ok(written) => written.iter().for_each(|written| self.shared.observe(written)),
+            Err(error) => tracing::error!(error = chain(&error), "cannot take the status back"),
         }
     }
 

@@ -88,6 +88,7 @@ pub(super) fn git_repositories(shared: Arc<Shared>, scope: Scope) -> impl Future
 impl Shared {
     /// What follows from a change of an automation.
     pub(super) fn automation_changed(&self, change: &Change<ImageUpdateAutomation>) {
+        self.under_way.observe(change);
         match &change.new {
             None => {
                 self.forget(&change.name);
@@ -231,6 +232,8 @@ where
         resource_version: metadata.resource_version,
         ..Default::default()
     };
+    // Both halves watch policies, and several processes everything: each fault is told once.
+    let occurrence = Occurrence::Once(format!("{:?} {words}", metadata.generation));
     let annotations = metadata.annotations.unwrap_or_default();
     let message = format!("the object cannot be understood and is left alone until it is corrected: {words}");
     let event = Event { type_: EventType::Warning, reason: UNREADABLE.to_owned(), message };
@@ -247,7 +250,7 @@ where
     let shared = shared.clone();
     tokio::spawn(async move {
         become_leader(shared.as_ref()).await;
-        let (occurrence, time) = (Occurrence::Repeated, Timestamp::now());
+        let time = Timestamp::now();
         let announcement = Announcement { object, annotations, event, occurrence, time };
         if let Err(error) = shared.announcer().announce(announcement).await {
             tracing::error!(error = %error, "cannot record the event");

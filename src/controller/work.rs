@@ -13,6 +13,7 @@ use super::memory::Memory;
 use super::pass;
 use super::queue::GATHERING;
 use super::shadow::Shadows;
+use super::under_way::UnderWay;
 use super::watches::Signal;
 use crate::git::{StopSignal, Writer};
 use crate::metrics::Metrics;
@@ -30,6 +31,7 @@ pub(super) struct Shared {
     pub(super) options: RunOptions,
     pub(super) metrics: Metrics,
     pub(super) memory: Memory,
+    pub(super) under_way: UnderWay,
     /// What is remembered where nothing is written.
     pub(super) shadows: Option<Shadows>,
     pub(super) run_ids: RunIds,

@@ -14,8 +14,10 @@ use std::time::{Duration, Instant};
 
 use super::access::Access;
 use super::oversight::Oversight;
+use super::places::{Place, Wait};
 use super::process::{self, Ended, Running};
 use super::url::RemoteUrl;
+use super::withdrawal::Withdrawal;
 use super::words::Words;
 
 /// Variables that every git process inherits; what else it needs to reach a remote comes with the [`Access`].
@@ -141,6 +143,8 @@ impl Git {
             access: None,
             deadline: None,
             watch: None,
+            place: None,
+            withdrawals: &[],
             environment: Vec::new(),
         }
     }
@@ -156,6 +160,8 @@ pub struct Call<'a> {
     access: Option<&'a Access>,
     deadline: Option<Instant>,
     watch: Option<&'a mut dyn FnMut() -> bool>,
+    place: Option<&'a Place>,
+    withdrawals: &'a [Withdrawal],
     environment: Vec<(&'static str, &'static str)>,
 }
 
@@ -227,6 +233,20 @@ impl<'a> Call<'a> {
         self
     }
 
+    /// Lends a place to others where the call has to wait for long.
+    #[must_use]
+    pub(super) fn place(mut self, place: &'a Place) -> Self {
+        self.place = Some(place);
+        self
+    }
+
+    /// Ends the call as soon as one of these words is given.
+    #[must_use]
+    pub(super) fn wanted_by(mut self, withdrawals: &'a [Withdrawal]) -> Self {
+        self.withdrawals = withdrawals;
+        self
+    }
+
     /// Makes the call and gives what it prints.
     ///
     /// # Errors
@@ -257,16 +277,23 @@ impl<'a> Call<'a> {
         };
         let command = self.command().map_err(|cause| GitError::NotStarted { verb, cause })?;
         let (Oversight { stop, metrics }, mut watch) = (&self.git.oversight, self.watch.take());
-        if stop.is_given() {
+        let withdrawals = self.withdrawals;
+        let is_to_end = || stop.is_given() || withdrawals.iter().any(Withdrawal::is_given);
+        if is_to_end() {
             return Err(GitError::Interrupted { verb });
         }
         let deadline = stop.deadline(deadline);
         let running = Running::start(command).map_err(not_started)?;
-        let mut may_go_on = || !stop.is_given() && watch.as_mut().is_none_or(|watch| watch());
+        let mut wait = self.place.map(Place::wait);
+        let mut may_go_on = || {
+            wait.iter_mut().for_each(Wait::go_on);
+            !is_to_end() && watch.as_mut().is_none_or(|watch| watch())
+        };
         let ended = running.wait(deadline, Some(&mut may_go_on));
+        drop(wait);
         metrics.git_called(verb, begin.elapsed());
         match ended {
-            Ok(Ended::Stopped) if stop.is_given() => Err(GitError::Interrupted { verb }),
+            Ok(Ended::Stopped) if is_to_end() => Err(GitError::Interrupted { verb }),
             Err(cause) => Err(GitError::NotStarted { verb, cause }),
             Ok(Ended::TimedOut) if stop.is_given() => Err(GitError::Interrupted { verb }),
             Ok(Ended::TimedOut) => Err(GitError::TimedOut { verb, after: begin.elapsed() }),

@@ -103,6 +103,9 @@ pub enum SyncError {
         /// The server's words.
         words: String,
     },
+    /// Whoever asked for it does not want it any more.
+    #[error("the run was given up: the automation is to be deleted, is suspended, or is not ours any more")]
+    Withdrawn,
     /// Others pushed between each listing and the push after it.
     #[error(
         "failed to push to remote '{url}': others pushed to the branch during each of {tries} tries; the next run tries again"

@@ -1,6 +1,6 @@
 //! What is known of a remote beyond its objects, kept beside a mirror.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -85,6 +85,25 @@ impl Ledger {
     /// The commits that runs started from and left behind.
     pub(super) fn commits(&self) -> impl Iterator<Item = CommitId> {
         self.seen.values().flat_map(|seen| [Some(seen.checkout), seen.push].into_iter().flatten())
+    }
+
+    /// Forgets those whose names are `gone`, and gives the names that were there.
+    ///
+    /// # Errors
+    ///
+    /// When the file system refuses.
+    pub(super) fn forget(folder: &Path, gone: &BTreeSet<String>) -> io::Result<Vec<String>> {
+        let mut ledger = Self::load(folder);
+        let Self { pending, seen, .. } = &mut ledger;
+        let found: Vec<String> = gone
+            .iter()
+            .filter(|name| pending.remove(*name).is_some() | seen.remove(*name).is_some())
+            .cloned()
+            .collect();
+        if !found.is_empty() {
+            ledger.store(folder)?;
+        }
+        Ok(found)
     }
 
     fn place(folder: &Path) -> PathBuf {

@@ -19,6 +19,9 @@ use super::commit::stated_parents;
 use super::name::CommitId;
 use super::oversight::Oversight;
 use super::pack;
+use super::places::Place;
+use super::withdrawal::Withdrawal;
+use super::writer::WriterOptions;
 use crate::metrics::Metrics;
 
 /// References that keep fetched commits from being pruned stand below this.
@@ -67,6 +70,8 @@ pub(super) struct Mirror {
     is_new: bool,
     lock: Arc<File>,
     oversight: Oversight,
+    place: Place,
+    withdrawals: Vec<Withdrawal>,
 }
 
 /// Keeps others from a mirror for as long as it is there.
@@ -105,18 +110,19 @@ pub enum MirrorError {
 }
 
 impl Mirror {
-    /// Takes the mirror of `key` below `root`, made anew where there is none.
+    /// Takes the mirror of `key`, made anew where there is none, for one who has a place to work.
     ///
     /// # Errors
     ///
     /// When another process holds it until `deadline` or until there is the word to stop, or the file system refuses.
     pub(super) fn open(
-        root: &Path,
+        options: &WriterOptions,
         key: &MirrorKey,
-        oversight: &Oversight,
+        place: Place,
         deadline: Instant,
     ) -> Result<Self, MirrorError> {
-        let folder = root.join(key.folder());
+        let oversight = options.oversight.clone();
+        let folder = options.mirrors.join(key.folder());
         let refused = |cause| MirrorError::Refused { folder: folder.clone(), cause };
         let lock = loop {
             DirBuilder::new().recursive(true).mode(0o700).create(&folder).map_err(refused)?;
@@ -141,7 +147,15 @@ impl Mirror {
                 Ok(repository) => (repository, false),
                 Err(_) => (create(&folder)?, true),
             };
-        Ok(Self { folder, repository, is_new, lock: Arc::new(lock), oversight: oversight.clone() })
+        Ok(Self {
+            folder,
+            repository,
+            is_new,
+            lock: Arc::new(lock),
+            oversight,
+            place,
+            withdrawals: Vec::new(),
+        })
     }
 
     /// Throws the repository away and begins an empty one.
@@ -197,6 +211,22 @@ impl Mirror {
     /// Git on the repository.
     pub(super) fn git(&self) -> Git {
         Git::on_repository(&self.folder.join(REPOSITORY), self.lock.clone(), self.oversight.clone())
+    }
+
+    /// The place of whoever works on it.
+    pub(super) fn place(&self) -> &Place {
+        &self.place
+    }
+
+    /// Lets what is asked of the remote be ended as soon as one of those for whom it is asked does not want it any
+    /// more.
+    pub(super) fn work_for(&mut self, withdrawals: Vec<Withdrawal>) {
+        self.withdrawals = withdrawals;
+    }
+
+    /// Those who may end what is asked of the remote.
+    pub(super) fn withdrawals(&self) -> &[Withdrawal] {
+        &self.withdrawals
     }
 
     /// Who counts what is done on it.

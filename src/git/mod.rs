@@ -46,6 +46,7 @@ mod sweep;
 mod transaction;
 mod tree;
 mod url;
+mod withdrawal;
 mod words;
 mod writer;
 
@@ -84,5 +85,6 @@ pub use sweep::sweep_mirrors;
 pub use transaction::{Answer, Failure, Known, Proposal, Proposer};
 pub use tree::GitTree;
 pub use url::{LocalPaths, RemoteUrl, RemoteUrlError, Transport, redact};
+pub use withdrawal::Withdrawal;
 pub use words::Words;
 pub use writer::{Request, Writer, WriterOptions};

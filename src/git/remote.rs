@@ -293,7 +293,7 @@ impl Remote {
         Ok(reply)
     }
 
-    fn call<'a>(&'a self, mirror: &Mirror, verb: &'static str, deadline: Instant) -> Call<'a> {
+    fn call<'a>(&'a self, mirror: &'a Mirror, verb: &'static str, deadline: Instant) -> Call<'a> {
         self.call_at(self.address(), mirror, verb, deadline)
     }
 
@@ -301,7 +301,7 @@ impl Remote {
     pub(super) fn call_at<'a>(
         &'a self,
         url: &RemoteUrl,
-        mirror: &Mirror,
+        mirror: &'a Mirror,
         verb: &'static str,
         deadline: Instant,
     ) -> Call<'a> {
@@ -323,6 +323,8 @@ impl Remote {
             call = call.setting_for(url, "http", "followRedirects", "false");
         }
         call.access(&self.access)
+            .place(mirror.place())
+            .wanted_by(mirror.withdrawals())
             .setting("http.lowSpeedLimit", "1")
             .setting("http.lowSpeedTime", &patience.to_string())
             .deadline(deadline)

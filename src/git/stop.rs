@@ -16,9 +16,17 @@ struct Words {
     is_given: AtomicBool,
     /// When it counts as given unless somebody says otherwise before.
     end: Mutex<Option<Instant>>,
+    /// Another word that counts like this one.
+    superior: Option<StopSignal>,
 }
 
 impl StopSignal {
+    /// A signal that is given where this one is, and may be given without it.
+    #[must_use]
+    pub fn subordinate(&self) -> Self {
+        Self(Arc::new(Words { superior: Some(self.clone()), ..Words::default() }))
+    }
+
     /// Gives the word.
     pub fn give(&self) {
         self.0.is_given.store(true, Ordering::Relaxed);
@@ -26,7 +34,9 @@ impl StopSignal {
 
     /// Whether it was given, or the time is up.
     pub fn is_given(&self) -> bool {
-        self.0.is_given.load(Ordering::Relaxed) || self.end().is_some_and(|end| Instant::now() >= end)
+        self.0.is_given.load(Ordering::Relaxed)
+            || self.0.superior.as_ref().is_some_and(Self::is_given)
+            || self.end().is_some_and(|end| Instant::now() >= end)
     }
 
     /// Lets work go on until `end` and no longer; a later call may put it off. So whoever has a permit that runs out
@@ -41,7 +51,9 @@ impl StopSignal {
     }
 
     fn end(&self) -> Option<Instant> {
-        *self.0.end.lock().unwrap_or_else(PoisonError::into_inner)
+        let own = *self.0.end.lock().unwrap_or_else(PoisonError::into_inner);
+        let of_superior = self.0.superior.as_ref().and_then(Self::end);
+        own.into_iter().chain(of_superior).min()
     }
 }
 
@@ -67,5 +79,17 @@ mod tests {
         assert!(!stop.is_given());
         stop.give();
         assert!(stop.is_given());
+    }
+
+    #[test]
+    fn a_subordinate_stops_with_its_superior_and_alone() {
+        let (superior, now) = (StopSignal::default(), Instant::now());
+        let [one, other] = [superior.subordinate(), superior.subordinate()];
+        one.give();
+        assert!(one.is_given() && !other.is_given() && !superior.is_given());
+        superior.allow_until(now + Duration::from_secs(60));
+        assert_eq!(other.deadline(now + Duration::from_secs(600)), now + Duration::from_secs(60));
+        superior.give();
+        assert!(other.is_given());
     }
 }

@@ -18,8 +18,9 @@ use super::name::CommitId;
 use super::outcome::{Outcome, Target};
 use super::pause::pause;
 use super::redirect::Redirect;
-use super::remote::{Doing, Remote, RemoteError};
+use super::remote::{Remote, RemoteError};
 use super::url;
+use super::withdrawal::Withdrawal;
 use super::writer::WriterOptions;
 use crate::update::{FileTree, MarkerIndex};
 
@@ -65,6 +66,8 @@ pub struct Proposal<P> {
     pub target: Target,
     /// What makes a run needless.
     pub known: Known,
+    /// Tells when it is not wanted any more.
+    pub withdrawal: Withdrawal,
     /// The proposer.
     pub proposer: P,
 }
@@ -132,7 +135,10 @@ pub(super) fn transact<P: Proposer>(
     loop {
         let begin = Instant::now();
         let ended = attempt.make(mirror, remote, &mut ledger);
-        let ended = repairs.mend(ended, mirror, remote, &mut ledger);
+        // Whatever has gone wrong may be because of those who are not wanted any more; the others begin anew.
+        let is_to_be_repeated = !matches!(ended, Ended::Done) && attempt.has_withdrawn();
+        let ended =
+            if is_to_be_repeated { Ended::Mended } else { repairs.mend(ended, mirror, remote, &mut ledger) };
         match ended {
             Ended::Done => return attempt.answers(),
             Ended::Mended => {}
@@ -196,9 +202,12 @@ impl Repairs {
             let _ = ledger.store(mirror.folder());
             return Ended::Mended;
         }
-        if let SyncError::Remote(RemoteError::Troubled { doing, trouble: Trouble::Redirected, .. }) = error {
-            return self.follow(doing, error, mirror, remote, ledger);
-        }
+        let error = match error {
+            SyncError::Remote(error) if error.trouble() == Some(Trouble::Redirected) => {
+                return self.follow(error, mirror, remote, ledger);
+            }
+            error => error,
+        };
         if error.trouble() == Some(Trouble::Gone) {
             return Ended::Overtaken;
         }
@@ -208,15 +217,14 @@ impl Repairs {
     /// Goes where the server sends us if it is the same server; a forge that adds `.git`, say.
     fn follow(
         &mut self,
-        doing: Doing,
-        error: SyncError,
+        error: RemoteError,
         mirror: &Mirror,
         remote: &mut Remote,
         ledger: &mut Ledger,
     ) -> Ended {
-        let deadline = Instant::now() + remote.timeout;
+        let (doing, deadline) = (error.doing(), Instant::now() + remote.timeout);
         let Some(target) = remote.find_redirect(mirror, doing, remote.address(), deadline) else {
-            return Ended::Failed(error);
+            return Ended::Failed(error.into());
         };
         match remote.address().redirected(&target) {
             Ok(url) if !self.has_followed && url.is_same_origin(&remote.url) => {

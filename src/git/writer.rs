@@ -4,7 +4,7 @@
 //! the writer has a thread for each mirror that has work, which takes all that is waiting, carries out one
 //! transaction for each branch, and ends when there is nothing left to do.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,6 +14,7 @@ use std::time::Instant;
 use tokio::sync::oneshot;
 
 use super::error::SyncError;
+use super::ledger::Ledger;
 use super::mirror::{Mirror, MirrorKey};
 use super::oversight::Oversight;
 use super::places::Places;
@@ -29,7 +30,7 @@ pub struct WriterOptions {
     pub is_rehearsal: bool,
     /// The word to stop, and who counts.
     pub oversight: Oversight,
-    /// How many transactions may be under way at once.
+    /// How many transactions may be under way at once; those that wait for a server for long do not count.
     pub places: Places,
 }
 
@@ -53,17 +54,21 @@ struct Letter<P: Proposer> {
 /// What waits, by mirror; a mirror that is in here has a thread.
 type Inboxes<P> = Arc<Mutex<HashMap<MirrorKey, Vec<Letter<P>>>>>;
 
+/// The names of objects that have gone, of which a mirror may still know something.
+type Gone = Arc<Mutex<BTreeSet<String>>>;
+
 /// Takes proposals and carries them out.
 pub struct Writer<P: Proposer> {
     options: WriterOptions,
     inboxes: Inboxes<P>,
     threads: Mutex<Vec<JoinHandle<()>>>,
+    gone: Gone,
 }
 
 impl<P: Proposer> Writer<P> {
     /// A writer without work.
     pub fn new(options: WriterOptions) -> Self {
-        Self { options, inboxes: Arc::default(), threads: Mutex::default() }
+        Self { options, inboxes: Arc::default(), threads: Mutex::default(), gone: Gone::default() }
     }
 
     /// Hands in requests and gives, for each, where its answer will arrive.
@@ -87,10 +92,16 @@ impl<P: Proposer> Writer<P> {
         let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
         threads.retain(|thread| !thread.is_finished());
         for key in idle {
-            let (options, inboxes) = (self.options.clone(), self.inboxes.clone());
-            threads.push(std::thread::spawn(move || work(&options, &inboxes, &key)));
+            let (options, inboxes, gone) = (self.options.clone(), self.inboxes.clone(), self.gone.clone());
+            threads.push(std::thread::spawn(move || work(&options, &inboxes, &gone, &key)));
         }
         receivers
+    }
+
+    /// Forgets what is known of an object that has gone, by the name of its proposals. Whoever works on its mirror next
+    /// does so, and a mirror on which nobody works is removed some day.
+    pub fn forget(&self, name: String) {
+        self.gone.lock().unwrap_or_else(PoisonError::into_inner).insert(name);
     }
 
     /// Waits until nothing is left to do, mirrors to be tidied included. What was asked for has its answer before.
@@ -104,7 +115,7 @@ impl<P: Proposer> Writer<P> {
 }
 
 /// Works on a mirror until nothing is waiting for it.
-fn work<P: Proposer>(options: &WriterOptions, inboxes: &Inboxes<P>, key: &MirrorKey) {
+fn work<P: Proposer>(options: &WriterOptions, inboxes: &Inboxes<P>, gone: &Gone, key: &MirrorKey) {
     loop {
         let letters = {
             let mut inboxes = inboxes.lock().unwrap_or_else(PoisonError::into_inner);
@@ -118,7 +129,7 @@ fn work<P: Proposer>(options: &WriterOptions, inboxes: &Inboxes<P>, key: &Mirror
         for batch in by_target(letters) {
             // A fault of ours in one transaction must not leave the mirror without anybody who works on it. Those who
             // wait are told, for the other end of their channel is gone.
-            let _ = catch_unwind(AssertUnwindSafe(|| carry_out(options, key, batch)));
+            let _ = catch_unwind(AssertUnwindSafe(|| carry_out(options, gone, key, batch)));
         }
     }
 }
@@ -140,24 +151,27 @@ fn by_target<P: Proposer>(letters: Vec<Letter<P>>) -> Vec<Vec<Letter<P>>> {
     batches
 }
 
-fn carry_out<P: Proposer>(options: &WriterOptions, key: &MirrorKey, batch: Vec<Letter<P>>) {
+fn carry_out<P: Proposer>(options: &WriterOptions, gone: &Gone, key: &MirrorKey, batch: Vec<Letter<P>>) {
+    let Some(first) = batch.first() else { return };
+    let place = options.places.take(&first.request.remote.url.to_origin().unwrap_or_default());
     let (mut replies, mut proposals, mut remote) = (Vec::new(), Vec::new(), None);
-    for letter in batch {
-        replies.push(letter.reply);
-        proposals.push(letter.request.proposal);
+    for Letter { request, reply } in batch {
+        // Whoever did not want to wait any longer has gone.
+        let Some(work) = request.proposal.withdrawal.begin() else { continue };
+        replies.push((reply, work));
+        proposals.push(request.proposal);
         // The credentials that came last are the newest.
-        remote = Some(letter.request.remote);
+        remote = Some(request.remote);
     }
     let Some(mut remote) = remote else { return };
-    let _place = options.places.take();
     // Another process may hold the mirror: one that lists and fetches, pushes, and lists again takes that long, and
     // what is left of one that was killed takes no longer.
     let deadline = Instant::now() + 3 * remote.timeout;
-    let mut mirror = match Mirror::open(&options.mirrors, key, &options.oversight, deadline) {
+    let mut mirror = match Mirror::open(options, key, place, deadline) {
         Ok(mirror) => mirror,
         Err(error) => {
             let error = Arc::new(SyncError::from(error));
-            for (reply, proposal) in replies.into_iter().zip(proposals) {
+            for ((reply, _work), proposal) in replies.into_iter().zip(proposals) {
                 let (name, proposer) = (proposal.name, proposal.proposer);
                 let result = Err(Failure::Sync(error.clone()));
                 let _ = reply.send(Answer { name, proposer, result, hold: None });
@@ -165,15 +179,27 @@ fn carry_out<P: Proposer>(options: &WriterOptions, key: &MirrorKey, batch: Vec<L
             return;
         }
     };
+    forget(gone, &mirror);
     let answers = transact(&mut mirror, &mut remote, proposals, options);
     let timeout = remote.timeout;
     // Its files hold secrets, and whoever has the last answer may end the process.
     drop(remote);
-    for (reply, answer) in replies.into_iter().zip(answers) {
+    for ((reply, _work), answer) in replies.into_iter().zip(answers) {
         let answer = Answer { hold: Some(mirror.hold()), ..answer };
         // Who no longer waits has been told to stop.
         let _ = reply.send(answer);
     }
     // The work is done, and a mirror that cannot be opened again is begun anew.
     let _ = mirror.tidy(Instant::now() + timeout);
+}
+
+/// Forgets what a mirror knows of objects that have gone.
+fn forget(gone: &Gone, mirror: &Mirror) {
+    let names = gone.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    if names.is_empty() {
+        return;
+    }
+    // What cannot be forgotten now is tried again by the next transaction.
+    let found = Ledger::forget(mirror.folder(), &names).unwrap_or_default();
+    gone.lock().unwrap_or_else(PoisonError::into_inner).retain(|name| !found.contains(name));
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::{EVERYWHERE, OWN_NAMESPACE, Permission, Verb};
+use super::{ACCOUNT_TOKENS, EVERYWHERE, OWN_NAMESPACE, Permission, Verb};
 
 /// A role with its binding, as a file: its path below `deploy` and its text.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,7 +63,65 @@ pub fn files() -> Vec<RoleFile> {
         file("rbac/role.yaml", &PLAIN, Reach::Namespace),
         file("chart/tagboat/templates/cluster-role.yaml", &CHART, Reach::Cluster),
         file("chart/tagboat/templates/role.yaml", &CHART, Reach::Namespace),
+        RoleFile {
+            path: "rbac/account-tokens.yaml",
+            text: format!("{}{PLAIN_TOKENS}{}", PLAIN.head, account_tokens(&PLAIN)),
+        },
+        RoleFile {
+            path: "chart/tagboat/templates/account-tokens.yaml",
+            text: format!(
+                "{}{CHART_TOKENS_HEAD}{}{CHART_TOKENS_TAIL}{}",
+                CHART.head,
+                account_tokens(&CHART),
+                CHART.tail
+            ),
+        },
     ]
+}
+
+/// What is said of the role for tokens where no binding goes with it.
+const PLAIN_TOKENS: &str = "\
+# Only for the feature gate ObjectLevelWorkloadIdentity, so it is not part of the kustomization, and it allows nothing
+# before you bind it. Bind it in the namespaces whose service accounts log in at clouds, and nowhere else: whoever has a
+# token of an account may do what that account may.
+#
+#   kubectl create rolebinding tagboat-account-tokens --namespace TENANT \\
+#     --clusterrole tagboat-account-tokens --serviceaccount tagboat-system:tagboat
+#
+# Where all of them use one account (--default-service-account), a copy of the rule with resourceNames is narrower still.
+";
+
+/// In the chart it is bound in the namespaces of a list.
+const CHART_TOKENS_HEAD: &str = "{{- if .Values.rbac.accountTokens }}\n";
+const CHART_TOKENS_TAIL: &str = r#"{{- range $namespace := .Values.rbac.accountTokens }}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata:
+  name: {{ template "tagboat.name" $ }}-account-tokens
+  namespace: {{ $namespace }}
+  labels:
+{{ template "tagboat.labels" $ }}
+roleRef:
+  apiGroup: rbac.authorization.k8s.io
+  kind: ClusterRole
+  name: {{ template "tagboat.name" $ }}-account-tokens
+subjects:
+  - kind: ServiceAccount
+    name: {{ template "tagboat.account" $ }}
+    namespace: {{ $.Release.Namespace }}
+{{- end }}
+{{- end }}
+"#;
+
+/// The role for tokens, without a binding.
+fn account_tokens(names: &Names) -> String {
+    let rules: String = ACCOUNT_TOKENS.iter().map(rule).collect();
+    format!(
+        "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata:\n  name: {}-account-tokens\n  labels:\n{}\
+         rules:\n{rules}",
+        names.name, names.labels
+    )
 }
 
 fn text(names: &Names, reach: Reach) -> String {

@@ -1,6 +1,6 @@
 //! What the controller must be allowed to do in a cluster, and why; and the roles that allow just that.
 //!
-//! One table, from which the files below `deploy` are made that hold roles. Flux's own roles allow all of it as well:
+//! A table, from which the files below `deploy` are made that hold roles. Flux's own roles allow all of it as well:
 //! where Tagboat takes the place of Flux's controllers, theirs stay.
 
 mod manifest;
@@ -87,7 +87,7 @@ pub const EVERYWHERE: &[Permission] = &[
         group: "",
         resources: &["serviceaccounts"],
         verbs: &[Get],
-        reason: "The pull secrets of accounts that an object names.",
+        reason: "The pull secrets of accounts that an object names, and who they are at clouds.",
     },
     Permission {
         group: "",
@@ -102,6 +102,15 @@ pub const EVERYWHERE: &[Permission] = &[
         reason: "What happened to the objects.",
     },
 ];
+
+/// What is needed besides, with the feature gate `ObjectLevelWorkloadIdentity`, in the namespaces whose service accounts
+/// log in at clouds. Whoever has a token of an account may do what it may, so it is allowed nowhere by itself.
+pub const ACCOUNT_TOKENS: &[Permission] = &[Permission {
+    group: "",
+    resources: &["serviceaccounts/token"],
+    verbs: &[Create],
+    reason: "Tokens by which accounts that an object names log in at clouds.",
+}];
 
 /// What is needed in the namespace that the controller runs in.
 pub const OWN_NAMESPACE: &[Permission] = &[Permission {

@@ -7,8 +7,19 @@ use std::time::Duration;
 pub struct Failure<W> {
     /// Why.
     pub why: W,
+    /// Whose failure it is.
+    pub concern: Concern,
     /// How long the registry wants to be left alone.
     pub retry_after: Option<Duration>,
+}
+
+/// Whose failure it is that a look brought nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Concern {
+    /// The tag's, or that of whoever looked: other tags may fare better.
+    Tag,
+    /// The registry's: it would be the same with every tag.
+    Registry,
 }
 
 /// What is known of the digest that a subscriber follows.

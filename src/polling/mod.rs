@@ -2,13 +2,14 @@
 //!
 //! A [`Schedule`] is a value without a clock and without a registry: subscribers tell it which tag they follow, it says
 //! which are due, and takes note of the answers. Who follows the same tag shares one look at it, and groups get their
-//! digests together or not at all. [`interval`] reads `UPDATE_POLLING_INTERVAL`.
+//! digests together or not at all. A registry in trouble is left alone as a whole. [`interval`] reads `UPDATE_POLLING_INTERVAL`.
 
 pub mod interval;
 mod knowledge;
+mod rests;
 mod schedule;
 mod waiting;
 
 pub use interval::PollingInterval;
-pub use knowledge::{Failure, Known, Trouble};
-pub use schedule::{Group, Schedule, Subscription};
+pub use knowledge::{Concern, Failure, Known, Trouble};
+pub use schedule::{AtRegistry, Group, Schedule, Subscription};

@@ -5,8 +5,15 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::knowledge::{Failure, Known, Trouble};
+use super::knowledge::{Concern, Failure, Known, Trouble};
+use super::rests::{Rests, after};
 use super::waiting;
+
+/// What is looked at somewhere.
+pub trait AtRegistry {
+    /// The registry that is asked. If it is in trouble, nothing of it is looked at.
+    fn registry(&self) -> &str;
+}
 
 /// What a subscriber follows. `T` is a tag as somebody sees it: equal ones share one look.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,6 +48,8 @@ pub struct Schedule<S, T, W> {
     groups: BTreeMap<String, BTreeSet<S>>,
     /// What is due when.
     agenda: BTreeSet<(Timestamp, T)>,
+    /// The registries in trouble.
+    rests: Rests,
 }
 
 #[derive(Debug)]
@@ -56,6 +65,9 @@ struct Target<S, W> {
     followers: BTreeSet<S>,
     /// When it is due; nothing while somebody looks.
     due: Option<Timestamp>,
+    /// When it was last taken to be looked at.
+    taken: Timestamp,
+    /// Failures in a row for which the registry was not to blame.
     failures: u32,
     /// What the last look brought.
     last: Option<Result<String, W>>,
@@ -68,11 +80,12 @@ impl<S, T, W> Default for Schedule<S, T, W> {
             targets: BTreeMap::new(),
             groups: BTreeMap::new(),
             agenda: BTreeSet::new(),
+            rests: Rests::default(),
         }
     }
 }
 
-impl<S: Ord + Clone, T: Ord + Clone, W: Clone + PartialEq> Schedule<S, T, W> {
+impl<S: Ord + Clone, T: AtRegistry + Ord + Clone, W: Clone + PartialEq> Schedule<S, T, W> {
     /// Takes note of what a subscriber follows, and gives those for whom something else is known by that.
     pub fn subscribe(&mut self, subscriber: &S, subscription: Subscription<S, T>, now: Timestamp) -> Vec<S> {
         let Subscription { target, interval, group, seed, is_fresh } = subscription;
@@ -93,6 +106,7 @@ impl<S: Ord + Clone, T: Ord + Clone, W: Clone + PartialEq> Schedule<S, T, W> {
         let followed = self.targets.entry(target.clone()).or_insert_with(|| Target {
             followers: BTreeSet::new(),
             due: None,
+            taken: Timestamp::MIN,
             failures: 0,
             last: None,
         });
@@ -102,8 +116,9 @@ impl<S: Ord + Clone, T: Ord + Clone, W: Clone + PartialEq> Schedule<S, T, W> {
         if let Some(digest) = seed.filter(|_| is_fresh) {
             is_news |= !matches!(&followed.last, Some(Ok(last)) if *last == digest);
             (followed.failures, followed.last) = (0, Some(Ok(digest)));
+            self.rests.answered(target.registry(), now);
             if !is_looking {
-                self.set_due(&target, Some(now.saturating_add(interval).unwrap_or(Timestamp::MAX)));
+                self.set_due(&target, Some(after(now, interval)));
             }
         } else if is_new {
             self.set_due(&target, Some(now));
@@ -135,14 +150,29 @@ impl<S: Ord + Clone, T: Ord + Clone, W: Clone + PartialEq> Schedule<S, T, W> {
         }
     }
 
-    /// When the next look is due.
+    /// When the next look is due, and may be taken.
     pub fn next(&self) -> Option<Timestamp> {
-        self.agenda.first().map(|(due, _)| *due)
+        let mut next: Option<Timestamp> = None;
+        for (due, target) in &self.agenda {
+            if next.is_some_and(|next| next <= *due) {
+                break;
+            }
+            let ready = self.ready(*due, target);
+            next = Some(next.map_or(ready, |next| next.min(ready)));
+        }
+        next
     }
 
     /// When what a subscriber follows is looked at next; nothing while somebody looks.
     pub fn next_of(&self, subscriber: &S) -> Option<Timestamp> {
-        self.targets.get(&self.subscribers.get(subscriber)?.target)?.due
+        let target = &self.subscribers.get(subscriber)?.target;
+        Some(self.ready(self.targets.get(target)?.due?, target))
+    }
+
+    /// Until when the registry of a target is left alone that got into trouble after the target was taken. To look
+    /// now would bring nothing.
+    pub fn overtaken(&self, target: &T) -> Option<Timestamp> {
+        self.rests.until_since(target.registry(), self.targets.get(target)?.taken)
     }
 
     /// How many targets are followed.
@@ -155,15 +185,29 @@ impl<S: Ord + Clone, T: Ord + Clone, W: Clone + PartialEq> Schedule<S, T, W> {
         self.targets.get(target).into_iter().flat_map(|target| &target.followers)
     }
 
-    /// Takes what is due. Of a group all are due together.
+    /// Takes what is due. Of a group all are due together, and wait for each other's registries. Of a registry in trouble
+    /// one is taken to try it out; the others wait for what comes of that.
     pub fn take_due(&mut self, now: Timestamp) -> Vec<T> {
         let due = self.agenda.iter().take_while(|(due, _)| *due <= now).map(|(_, target)| target.clone());
-        let due: BTreeSet<T> = due.collect();
-        let mut taken = due.clone();
-        for group in due.iter().flat_map(|target| self.groups_of(target)).collect::<BTreeSet<String>>() {
-            taken.extend(self.members(&group).map(|member| member.target.clone()));
+        let mut taken = BTreeSet::new();
+        for target in due.collect::<Vec<T>>() {
+            if taken.contains(&target) || self.ready(now, &target) > now {
+                continue;
+            }
+            for together in self.together(&target) {
+                if self.rests.until(together.registry()).is_some() {
+                    let interval = self.interval_at(together.registry());
+                    self.rests.try_out(together.registry(), interval, now);
+                }
+                taken.insert(together);
+            }
         }
         taken.retain(|target| self.set_due(target, None).is_some());
+        for target in &taken {
+            if let Some(entry) = self.targets.get_mut(target) {
+                entry.taken = now;
+            }
+        }
         taken.into_iter().collect()
     }
 
@@ -176,24 +220,61 @@ impl<S: Ord + Clone, T: Ord + Clone, W: Clone + PartialEq> Schedule<S, T, W> {
         now: Timestamp,
         jitter: f64,
     ) -> Vec<S> {
+        // The registry may be another's concern, too.
+        let rest = match &answer {
+            Err(Failure { concern: Concern::Registry, retry_after, .. }) => {
+                let interval = self.interval_at(target.registry());
+                Some(self.rests.failed(target.registry(), interval, *retry_after, now))
+            }
+            _ => {
+                self.rests.answered(target.registry(), now);
+                None
+            }
+        };
         let interval = self.interval(target);
         // Nobody follows it any more.
         let (Some(entry), Some(interval)) = (self.targets.get_mut(target), interval) else {
             return Vec::new();
         };
-        let wait = match &answer {
-            Ok(_) => {
+        let due = match (&answer, rest) {
+            (_, Some(rest)) => rest,
+            (Ok(_), None) => {
                 entry.failures = 0;
-                waiting::after_success(interval, jitter)
+                after(now, waiting::after_success(interval, jitter))
             }
-            Err(failure) => {
+            (Err(failure), None) => {
                 entry.failures = entry.failures.saturating_add(1);
-                waiting::after_failure(interval, entry.failures, failure.retry_after)
+                after(now, waiting::after_failure(interval, entry.failures, failure.retry_after))
             }
         };
         entry.last = Some(answer.map_err(|failure| failure.why));
-        self.set_due(target, Some(now.saturating_add(wait).unwrap_or(Timestamp::MAX)));
+        self.set_due(target, Some(due));
         self.publish(target)
+    }
+
+    /// When a target that is due may be taken, for its registry and those of its groups.
+    fn ready(&self, due: Timestamp, target: &T) -> Timestamp {
+        if self.rests.is_empty() {
+            return due;
+        }
+        let together = self.together(target);
+        let rests = together.iter().filter_map(|target| self.rests.until(target.registry()));
+        rests.fold(due, Timestamp::max)
+    }
+
+    /// A target and those that are looked at together with it.
+    fn together(&self, target: &T) -> BTreeSet<T> {
+        let mut together = BTreeSet::from([target.clone()]);
+        for group in self.groups_of(target) {
+            together.extend(self.members(&group).map(|member| member.target.clone()));
+        }
+        together
+    }
+
+    /// The shortest time between two looks that anybody wants at a registry.
+    fn interval_at(&self, registry: &str) -> Duration {
+        let there = self.subscribers.values().filter(|entry| entry.target.registry() == registry);
+        there.map(|entry| entry.interval).min().unwrap_or(Duration::MAX)
     }
 
     /// Sets when a target is due, if it is followed, and gives when it was.
@@ -218,7 +299,7 @@ impl<S: Ord + Clone, T: Ord + Clone, W: Clone + PartialEq> Schedule<S, T, W> {
     /// Sees to it that a target is due no later than its followers want.
     fn hasten(&mut self, target: &T, now: Timestamp) {
         let Some(interval) = self.interval(target) else { return };
-        let latest = now.saturating_add(waiting::after_success(interval, 1.0)).unwrap_or(Timestamp::MAX);
+        let latest = after(now, waiting::after_success(interval, 1.0));
         let is_too_late =
             |entry: &Target<S, W>| entry.due.is_some_and(|due| due > latest) && entry.failures == 0;
         if self.targets.get(target).is_some_and(is_too_late) {

@@ -6,11 +6,12 @@ use tagboat_api::ImageRepository;
 
 use super::policy::digest::{LookFailure, LookFailureKind};
 use super::repository::access::{self, AccessError};
+use super::repository::logins::Logins;
 use super::tags::{Found, ListFailure, Place, Registry};
 use crate::objects::Objects;
 use crate::reference::Tag;
 use crate::registry::store::StoredTags;
-use crate::registry::{Access, ImageFacts, ListOptions, Listed, Registries, RegistryError};
+use crate::registry::{Access, ImageFacts, Listed, Registries, RegistryError};
 use crate::sentence::chain;
 
 /// Registries, and the objects with the logins for them.
@@ -20,11 +21,13 @@ pub struct KnownRegistries<O> {
     pub objects: O,
     /// The registries.
     pub registries: Registries,
+    /// Who logs in.
+    pub logins: Logins,
 }
 
 impl<O: Objects + Send + Sync + 'static> KnownRegistries<O> {
     async fn access(&self, repository: &ImageRepository, timeout: Duration) -> Result<Access, AccessError> {
-        let found = access::access(&self.objects, repository).await?;
+        let found = access::access(&self.objects, repository, &self.logins).await?;
         for note in &found.notes {
             tracing::warn!("{note}");
         }
@@ -32,10 +35,16 @@ impl<O: Objects + Send + Sync + 'static> KnownRegistries<O> {
     }
 
     async fn look(&self, place: &Place, tag: &str) -> Result<Look, LookFailure> {
-        let access = self.access(&place.repository, place.timeout).await.map_err(|error| LookFailure {
-            kind: LookFailureKind::Denied,
-            words: format!("failed to configure authentication options: {}", chain(&error)),
-            retry_after: None,
+        let access = self.access(&place.repository, place.timeout).await.map_err(|error| {
+            let words = chain(&error);
+            let words = match error.is_late() {
+                true => {
+                    let reference = format!("{}:{tag}", place.address);
+                    format!("failed fetching descriptor for {reference:?}: {words}")
+                }
+                false => format!("failed to configure authentication options: {words}"),
+            };
+            LookFailure { kind: LookFailureKind::Denied, words, retry_after: None }
         })?;
         Look::new(access, tag)
     }
@@ -44,11 +53,12 @@ impl<O: Objects + Send + Sync + 'static> KnownRegistries<O> {
 impl<O: Objects + Send + Sync + 'static> Registry for KnownRegistries<O> {
     async fn tags(&self, place: &Place, known: Option<&StoredTags>) -> Result<Found, ListFailure> {
         let access = self.access(&place.repository, place.timeout).await;
-        let access = access.map_err(|error| ListFailure::Login(chain(&error)))?;
+        let access = access.map_err(|error| match error.is_late() {
+            true => ListFailure::Scan(LookFailureKind::Denied, chain(&error)),
+            false => ListFailure::Login(chain(&error)),
+        })?;
         let known = known.and_then(|known| known.etag.as_deref());
-        let most = self.registries.most_tags();
-        let options = ListOptions { known, most, ..ListOptions::default() };
-        match self.registries.list(access, options).await {
+        match self.registries.list(access, known).await {
             Ok(Listed::Unchanged) => Ok(Found::Unchanged),
             Ok(Listed::Tags(listing)) => Ok(Found::Tags(listing.tags, listing.etag)),
             Err(error @ (RegistryError::Tls(_) | RegistryError::Connection(_))) => {
@@ -141,6 +151,7 @@ fn kind_of(error: &RegistryError) -> LookFailureKind {
         | RegistryError::Realm { .. }
         | RegistryError::Forbidden { .. }
         | RegistryError::LeadsAstray { .. } => LookFailureKind::Denied,
-        _ => LookFailureKind::Unavailable,
+        error if error.is_of_the_server() => LookFailureKind::Unavailable,
+        _ => LookFailureKind::Unreadable,
     }
 }

@@ -1,8 +1,9 @@
 //! Where tags come from and where they are kept, as far as a reconcile has to do with it.
 
+use std::collections::BTreeSet;
 use std::future::Future;
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime};
 
 use tagboat_api::ImageRepository;
 
@@ -75,33 +76,64 @@ pub enum ListFailure {
 
 /// What was found, for as long as it is needed: the store, as reconciles use it.
 #[derive(Clone, Debug)]
-pub struct Shelf(Arc<TagStore>);
+pub struct Shelf {
+    store: Arc<TagStore>,
+    /// Those of whose file something was said that has not changed since.
+    told: Arc<Mutex<BTreeSet<ObjectName>>>,
+}
 
 impl Shelf {
     /// The store.
     pub fn new(store: TagStore) -> Self {
-        Self(Arc::new(store))
+        Self { store: Arc::new(store), told: Arc::default() }
     }
 
     /// What an object last found in the repository of this full name, if anything is known of it. What cannot be read
     /// is scanned anew.
     pub fn read(&self, object: &ObjectName, canonical: &str) -> Option<Arc<StoredTags>> {
-        self.0.read(&key(object), canonical).unwrap_or_else(|error| {
-            tracing::warn!(
-                error = chain(&error),
-                "the tags that were found cannot be read, and are listed anew"
-            );
+        self.store.read(&key(object), canonical).unwrap_or_else(|error| {
+            self.tell(object, || {
+                tracing::warn!(
+                    error = chain(&error),
+                    "the tags of ImageRepository {object} are listed anew, and when each was first there is forgotten: \
+                     remove the file, or let this user read it"
+                );
+            });
             None
         })
     }
 
-    /// Keeps what a complete scan found.
+    /// Keeps what a complete scan found. Where it cannot be written, it is known as long as this process lasts.
     ///
     /// # Errors
     ///
-    /// A sentence, when it cannot be kept; what was there before stays.
+    /// A sentence, when it cannot be kept at all.
     pub fn keep(&self, object: &ObjectName, scan: Scan) -> Result<Arc<StoredTags>, String> {
-        self.0.keep(&key(object), scan).map_err(|error| chain(&error))
+        let kept = self.store.keep(&key(object), scan).map_err(|error| chain(&error))?;
+        match &kept.trouble {
+            None => {
+                self.told().remove(object);
+            }
+            Some(error) => self.tell(object, || {
+                tracing::warn!(
+                    error = chain(error),
+                    "the tags of ImageRepository {object} are not remembered beyond this process: make room, or let this \
+                     user write there"
+                );
+            }),
+        }
+        Ok(kept.tags)
+    }
+
+    /// Says something of an object's file, if nothing was said of it yet.
+    fn tell(&self, object: &ObjectName, words: impl FnOnce()) {
+        if self.told().insert(object.clone()) {
+            words();
+        }
+    }
+
+    fn told(&self) -> MutexGuard<'_, BTreeSet<ObjectName>> {
+        self.told.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Keeps what was learned of images. It is looked up again where that fails.
@@ -109,7 +141,7 @@ impl Shelf {
         if learned.is_empty() {
             return;
         }
-        if let Err(error) = self.0.learn(&key(object), canonical, learned) {
+        if let Err(error) = self.store.learn(&key(object), canonical, learned) {
             tracing::warn!(error = chain(&error), "the ages of images cannot be kept");
         }
     }
@@ -120,14 +152,22 @@ impl Shelf {
     ///
     /// A sentence, when that cannot be done.
     pub fn delete(&self, object: &ObjectName) -> Result<(), String> {
-        self.0.delete(&key(object)).map_err(|error| chain(&error))
+        self.store.delete(&key(object)).map_err(|error| chain(&error))
     }
 
     /// Forgets all objects but those that are there.
     pub fn sweep(&self, is_there: impl Fn(&ObjectName) -> bool) {
-        self.0
-            .sweep(|key| is_there(&ObjectName { namespace: key.namespace.clone(), name: key.name.clone() }));
+        self.store.sweep(|key| is_there(&name(key)));
     }
+
+    /// Forgets what has been old for long, but that of the objects that are there.
+    pub fn sweep_old(&self, is_there: impl Fn(&ObjectName) -> bool, now: SystemTime) {
+        self.store.sweep_old(|key| is_there(&name(key)), now);
+    }
+}
+
+fn name(key: &StoreKey) -> ObjectName {
+    ObjectName { namespace: key.namespace.clone(), name: key.name.clone() }
 }
 
 fn key(object: &ObjectName) -> StoreKey {

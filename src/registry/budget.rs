@@ -93,10 +93,13 @@ impl Budget {
         let place = Arc::clone(&self.places).acquire_owned().await.expect("nobody closes the semaphore");
         let start = self.pace().take(Instant::now());
         sleep_until(start).await;
-        // Meanwhile the server may have asked for a rest, and for another one.
-        loop {
-            let rest = self.pace().rests_until.filter(|until| *until > Instant::now());
-            let Some(until) = rest else { return place };
+        self.rested().await;
+        place
+    }
+
+    /// Waits until the server wants no rest. Meanwhile it may ask for another one.
+    pub async fn rested(&self) {
+        while let Some(until) = self.resting_until() {
             sleep_until(until).await;
         }
     }

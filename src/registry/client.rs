@@ -1,11 +1,10 @@
 //! HTTP as all talk with registries uses it: budgets, time limits, redirects and repeats.
 
-use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::Arc;
 use std::time::Duration;
 
 use reqwest::Method;
-use reqwest::header::{AUTHORIZATION, CONTENT_TYPE};
+use reqwest::header::{ACCEPT_ENCODING, AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE};
 use tokio::time::{Instant, sleep, timeout};
 use url::Url;
 
@@ -36,7 +35,10 @@ pub(super) struct Client {
     guard: Guard,
     proxy: ProxyChoice,
     budgets: Arc<Budgets>,
+    /// The budgets of servers that want a rest, as they are seen by this way.
+    rests: Arc<Budgets>,
     limits: Limits,
+    chance: fn() -> f64,
 }
 
 impl Client {
@@ -53,7 +55,11 @@ impl Client {
         };
         let connections = way.tls.apply(connections)?;
         let guard = connections.guard();
-        Ok(Self { http: connections.client()?, guard, proxy: way.proxy.clone(), budgets, limits })
+        let (http, proxy) = (connections.client()?, way.proxy.clone());
+        // Who is behind an object's own proxy, or vouched for by its own authority, may say anything in a server's name.
+        let is_own = matches!(way.proxy, ProxyChoice::Given(_)) || way.tls.authority.is_some();
+        let rests = if is_own { Arc::new(Budgets::new(options.budget)) } else { Arc::clone(&budgets) };
+        Ok(Self { http, guard, proxy, budgets, rests, limits, chance: options.chance })
     }
 
     /// Sends a request, as often as it makes sense, and reads the answer, whatever its status.
@@ -65,7 +71,7 @@ impl Client {
     }
 
     async fn persist(&self, call: &Call, deadline: &Deadline) -> Result<Answer, RegistryError> {
-        let budget = self.budgets.of(&server(&call.url));
+        let budget = self.rests.of(&server(&call.url));
         let mut pauses = PAUSES.iter().filter(|_| call.is_repeated);
         loop {
             if let Some(until) = budget.resting_until() {
@@ -87,7 +93,7 @@ impl Client {
                 budget.rest(Instant::now() + rest);
             }
             let Some(pause) = pauses.next() else { return ended };
-            let pause = rest.unwrap_or_default().max(*pause + jitter(*pause / 10));
+            let pause = rest.unwrap_or_default().max(spread(*pause, (self.chance)()));
             if !deadline.leaves(pause) {
                 return ended;
             }
@@ -122,6 +128,7 @@ impl Client {
     async fn exchange(&self, call: &Call) -> Result<Answer, RegistryError> {
         self.guard.admit(&call.url).await.map_err(|refusal| astray(call, refusal.to_string()))?;
         let _place = self.budgets.of(&server(&call.url)).enter().await;
+        self.rests.of(&server(&call.url)).rested().await;
         // Thousands may wait for a place, and what an exchange needs is large.
         Box::pin(self.exchange_now(call)).await
     }
@@ -129,6 +136,8 @@ impl Client {
     async fn exchange_now(&self, call: &Call) -> Result<Answer, RegistryError> {
         let mut request =
             self.http.request(call.method.clone(), call.url.clone()).headers(call.headers.clone());
+        // What is packed cannot be read, and has another digest.
+        request = request.header(ACCEPT_ENCODING, "identity");
         if let Some(authorization) = &call.authorization {
             request = request.header(AUTHORIZATION, authorization.clone());
         }
@@ -154,6 +163,11 @@ impl Client {
             None => unreachable(error),
         })?;
         let status = response.status();
+        let packing = response.headers().get(CONTENT_ENCODING).filter(|packing| *packing != "identity");
+        if let Some(packing) = packing.filter(|packing| status.is_success() && !packing.is_empty()) {
+            let flaw = format!("it is packed ({packing:?}), which was not asked for");
+            return Err(RegistryError::Malformed { request: call.shown(), flaw });
+        }
         let largest = if status.is_success() { call.largest } else { REFUSAL_SIZE };
         let mut body = Vec::new();
         while let Some(chunk) = response.chunk().await.map_err(unreachable)? {
@@ -187,10 +201,9 @@ fn server(url: &Url) -> String {
     url.port_or_known_default().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
 }
 
-/// A part of `longest` by chance, so that those who met once do not meet again.
-fn jitter(longest: Duration) -> Duration {
-    let random = RandomState::new().build_hasher().finish() % 1000;
-    longest * u32::try_from(random).expect("it is less than a thousand") / 1000
+/// A pause, and up to a tenth of it more by chance, which is from 0 to 1: those who met once do not meet again.
+fn spread(pause: Duration, chance: f64) -> Duration {
+    pause.mul_f64(1.0 + chance.clamp(0.0, 1.0) / 10.0)
 }
 
 fn whole_seconds(time: Duration) -> Duration {
@@ -202,9 +215,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_chance_is_longer_than_allowed() {
-        for _ in 0..100 {
-            assert!(jitter(Duration::from_millis(100)) < Duration::from_millis(100));
+    fn pauses_are_spread_by_a_tenth() {
+        for (chance, milliseconds) in [(0.0, 1000), (0.5, 1050), (1.0, 1100), (7.0, 1100), (-1.0, 1000)] {
+            assert_eq!(
+                spread(Duration::from_secs(1), chance),
+                Duration::from_millis(milliseconds),
+                "{chance}"
+            );
         }
     }
 }

@@ -16,7 +16,12 @@ pub(super) struct Deadline {
 impl Deadline {
     /// So long from now.
     pub(super) fn within(allowed: Duration) -> Self {
-        Self { at: Instant::now() + allowed, allowed }
+        Self::of(Instant::now(), allowed)
+    }
+
+    /// So long after a beginning.
+    pub(super) fn of(begin: Instant, allowed: Duration) -> Self {
+        Self { at: begin + allowed, allowed }
     }
 
     /// What a future gives, unless the time is over first.

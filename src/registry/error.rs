@@ -189,9 +189,24 @@ impl RegistryError {
         match self {
             Self::Refused { retry_after, .. } => *retry_after,
             Self::Barred(cause) => cause.retry_after(),
+            Self::NeitherScheme { secured, plain } => secured.retry_after().max(plain.retry_after()),
             Self::Resting { pause, .. } => Some(*pause),
             Self::Login(error) => error.retry_after(),
             _ => None,
+        }
+    }
+
+    /// Whether the server is to blame, so that it would be the same whatever it was asked for.
+    pub fn is_of_the_server(&self) -> bool {
+        match self {
+            Self::Refused { refusal, .. } => matches!(refusal.status, 408 | 429 | 500..),
+            Self::Barred(_)
+            | Self::Unreachable { .. }
+            | Self::NeitherScheme { .. }
+            | Self::TooSlow { .. }
+            | Self::Silent { .. }
+            | Self::Resting { .. } => true,
+            _ => false,
         }
     }
 
@@ -244,6 +259,16 @@ mod tests {
         assert_eq!(error.to_string(), "r.io wants no requests for another 30s, as it has said before");
         assert_eq!((error.reason(), error.is_retryable()), (Reason::ReadOperationFailed, true));
         assert_eq!(error.retry_after(), Some(Duration::from_secs(30)));
+        assert!(error.is_of_the_server());
+        let refused = |status: u16| {
+            let status = reqwest::StatusCode::from_u16(status).unwrap();
+            let refusal = Refusal::read(status, false, b"");
+            RegistryError::Refused { request: "GET /".to_owned(), refusal, retry_after: None }
+        };
+        for (status, is_of_the_server) in [(429, true), (408, true), (502, true), (404, false), (400, false)]
+        {
+            assert_eq!(refused(status).is_of_the_server(), is_of_the_server, "{status}");
+        }
         let error = RegistryError::from(ConnectionError::Proxy { trouble: "x".to_owned() });
         assert_eq!(error.reason(), Reason::AuthenticationFailed);
     }

@@ -15,16 +15,15 @@ pub enum NextPage {
 
 /// Reads the headers of an answer that was got from `page`.
 ///
-/// The address counts that stands between the first `<` and the next `>`, whatever its `rel`, as with Flux. Some
-/// registries stand behind a proxy and do not know the scheme, name or port that they are reached by, so of an address
-/// that names the same list only the question (`last`, `n`) is taken.
+/// The first link counts that is the next page's, or does not say what it is to: some registries name a page without
+/// `rel`, and others give further links (`prev`, `help`), which are none of ours. Some registries stand behind a proxy
+/// and do not know the scheme, name or port that they are reached by, so of an address that names the same list only the
+/// question (`last`, `n`) is taken.
 pub fn next_page<'h>(headers: impl IntoIterator<Item = &'h str>, page: &Url) -> NextPage {
-    let Some(header) = headers.into_iter().find(|header| !header.trim().is_empty()) else {
-        return NextPage::None;
-    };
-    let elsewhere = || NextPage::Elsewhere(header.to_owned());
-    let target = header.split_once('<').and_then(|(_, rest)| rest.split_once('>'));
-    let Some(next) = target.and_then(|(target, _)| page.join(target).ok()) else { return elsewhere() };
+    let links = headers.into_iter().filter(|header| !header.trim().is_empty()).flat_map(links);
+    let Some(link) = links.into_iter().find(Link::is_next) else { return NextPage::None };
+    let elsewhere = || NextPage::Elsewhere(link.text.to_owned());
+    let Some(next) = link.target.and_then(|target| page.join(target).ok()) else { return elsewhere() };
     let mut address = page.clone();
     address.set_query(next.query());
     address.set_fragment(None);
@@ -38,6 +37,61 @@ pub fn next_page<'h>(headers: impl IntoIterator<Item = &'h str>, page: &Url) -> 
     } else {
         elsewhere()
     }
+}
+
+/// One link of a header.
+struct Link<'h> {
+    /// All of it, and what follows in the header.
+    text: &'h str,
+    /// What stands between `<` and `>`; nothing where that is not to be read.
+    target: Option<&'h str>,
+    parameters: &'h str,
+}
+
+/// The links of a header, which commas part.
+fn links(header: &str) -> Vec<Link<'_>> {
+    let mut links = Vec::new();
+    let mut rest = header;
+    loop {
+        let target = rest.split_once('<').and_then(|(_, behind)| behind.split_once('>'));
+        let Some((target, behind)) = target else {
+            // What is no link at all, or only half of one, may have been the next page's.
+            if links.is_empty() {
+                links.push(Link { text: header, target: None, parameters: "" });
+            }
+            return links;
+        };
+        let end = outside_quotes(behind, ',').unwrap_or(behind.len());
+        links.push(Link { text: rest, target: Some(target), parameters: &behind[..end] });
+        rest = &behind[end..];
+    }
+}
+
+impl Link<'_> {
+    fn is_next(&self) -> bool {
+        let mut rest = self.parameters;
+        while let Some(begin) = outside_quotes(rest, ';') {
+            let parameter = &rest[begin + 1..];
+            let end = outside_quotes(parameter, ';').unwrap_or(parameter.len());
+            if let Some((name, value)) = parameter[..end].split_once('=')
+                && name.trim().eq_ignore_ascii_case("rel")
+            {
+                let mut kinds = value.trim().trim_matches('"').split_ascii_whitespace();
+                return kinds.any(|kind| kind.eq_ignore_ascii_case("next"));
+            }
+            rest = &parameter[end..];
+        }
+        true
+    }
+}
+
+/// Where a sign stands that is part of no quotation.
+fn outside_quotes(text: &str, sign: char) -> Option<usize> {
+    let mut is_quoted = false;
+    text.char_indices().find_map(|(index, char)| {
+        is_quoted ^= char == '"';
+        (char == sign && !is_quoted).then_some(index)
+    })
 }
 
 #[cfg(test)]
@@ -67,6 +121,14 @@ mod tests {
             ("<https://u:p@registry.example:8443/v2/app/web/tags/list?last=a>", at("tags/list?last=a")),
             ("</v2/app/web/tags/more?last=a>", at("tags/more?last=a")),
             ("</v2/app/web/tags/list?last=a>, </other>; rel=\"prev\"", at("tags/list?last=a")),
+            (
+                "<https://docs.example/>; rel=\"help\", </v2/app/web/tags/list?last=a>; rel=next",
+                at("tags/list?last=a"),
+            ),
+            ("<?last=b>; title=\"<x>, rel=prev;\"; REL=\"last Next\"", at("tags/list?last=b")),
+            ("<?last=a,b>; rel=\"next\"", at("tags/list?last=a,b")),
+            ("</v2/app/web/tags/list?n=3>; rel=\"prev\"", NextPage::None),
+            ("<?n=3>; rel=first, <?n=4>; title=x; rel=last", NextPage::None),
             ("", NextPage::None),
             (" ", NextPage::None),
         ] {
@@ -78,6 +140,8 @@ mod tests {
             assert_eq!(next_page([header], &page()), NextPage::Elsewhere(header.to_owned()), "{header}");
         }
         assert_eq!(next_page([], &page()), NextPage::None);
+        let several = ["<?n=3>; rel=\"first\"", "", "<?last=a>; rel=\"next\""];
+        assert_eq!(next_page(several, &page()), at("tags/list?last=a"));
     }
 
     proptest! {

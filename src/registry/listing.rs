@@ -88,9 +88,14 @@ impl Repository {
     /// When the registry does not answer as it should, or there are too many tags.
     pub async fn list(&self, options: ListOptions<'_>) -> Result<Listed, RegistryError> {
         let deadline = self.deadline();
-        let what = || format!("the tags of {}", self.address().canonical());
+        let what = || self.tags_in_words();
         let listing = Box::pin(self.list_until(options, &deadline));
         self.discreetly(deadline.hold(what, listing)).await
+    }
+
+    /// What a listing is for, in messages.
+    pub(super) fn tags_in_words(&self) -> String {
+        format!("the tags of {}", self.address().canonical())
     }
 
     async fn list_until(

@@ -45,6 +45,8 @@ pub struct ImageFacts {
 #[derive(Deserialize, Default)]
 #[serde(default)]
 struct Manifest {
+    #[serde(rename = "schemaVersion")]
+    version: Option<Value>,
     annotations: Option<serde_json::Map<String, Value>>,
     manifests: Option<Vec<Descriptor>>,
     config: Option<Descriptor>,
@@ -87,8 +89,13 @@ impl Repository {
     /// When the registry does not say; [`RegistryError::is_not_found`] where there is no such tag.
     pub async fn digest(&self, tag: &Tag) -> Result<Digest, RegistryError> {
         let deadline = self.deadline();
-        let what = || format!("the digest of {}:{tag}", self.address());
+        let what = || self.digest_in_words(tag);
         self.discreetly(deadline.hold(what, Box::pin(self.digest_until(tag, &deadline)))).await
+    }
+
+    /// What a look at a tag is for, in messages.
+    pub(super) fn digest_in_words(&self, tag: &Tag) -> String {
+        format!("the digest of {}:{tag}", self.address())
     }
 
     /// The digest of an image, and when it was made.
@@ -115,6 +122,8 @@ impl Repository {
             return Err(answer.to_error());
         }
         let answer = self.manifest(&server, tag.as_str(), deadline).await?;
+        // Else the digest of an error page would be taken for that of an image.
+        read(&answer)?;
         Ok(digest_of(&answer))
     }
 
@@ -233,7 +242,12 @@ fn sound(answer: &Answer, digest: &Digest) -> Result<(), RegistryError> {
 }
 
 fn read(answer: &Answer) -> Result<Manifest, RegistryError> {
-    answer.object().map_err(|error| answer.malformed(format!("it is no manifest ({error})")))
+    let manifest: Manifest =
+        answer.object().map_err(|error| answer.malformed(format!("it is no manifest ({error})")))?;
+    match manifest.version {
+        Some(_) => Ok(manifest),
+        None => Err(answer.malformed("it is no manifest (there is no schemaVersion in it)")),
+    }
 }
 
 #[cfg(test)]

@@ -21,6 +21,7 @@ mod redirect;
 mod refusal;
 mod registries;
 mod repository;
+mod rounds;
 mod server;
 pub mod store;
 pub mod tls;
@@ -32,8 +33,9 @@ pub use docker_config::{DockerConfig, DockerConfigError};
 pub use error::RegistryError;
 pub use listing::{ListOptions, Listed, Listing};
 pub use login::{
-    CloudEndpoints, CloudEnvironment, CloudLogin, CloudOptions, CloudProvider, Clouds, Credential,
-    Fingerprint, KeepOptions, Login, LoginChoice, LoginError,
+    AccountError, Accounts, CloudAccount, CloudEndpoints, CloudEnvironment, CloudIdentity, CloudLogin,
+    CloudOptions, CloudProvider, Clouds, Credential, Fingerprint, KeepOptions, Login, LoginChoice,
+    LoginError,
 };
 pub use manifest::ImageFacts;
 pub use refusal::Refusal;

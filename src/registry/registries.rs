@@ -1,16 +1,16 @@
 //! All registries: what objects share that ask for the same.
 
 use std::collections::HashMap;
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-
-use tokio::sync::OnceCell;
 
 use super::budget::{BudgetOptions, Budgets};
 use super::client::Client;
 use super::error::RegistryError;
 use super::listing::{ListOptions, Listed, MOST_TAGS};
 use super::login::{CloudEnvironment, CloudOptions, Clouds, Fingerprint, Login, LoginChoice};
-use super::repository::{Access, Repository};
+use super::repository::{Access, Kept, Repository};
+use super::rounds::{Rounds, Wish};
 use super::server::Servers;
 use super::way::Limits;
 use crate::address::{Host, LocalAddresses};
@@ -36,6 +36,8 @@ pub struct RegistryOptions {
     pub most_tags: usize,
     /// How clouds are asked for logins.
     pub clouds: CloudOptions,
+    /// A number from 0 to 1 by chance, by which pauses differ.
+    pub chance: fn() -> f64,
 }
 
 impl RegistryOptions {
@@ -55,8 +57,15 @@ impl Default for RegistryOptions {
             local_addresses: LocalAddresses::Allowed,
             most_tags: MOST_TAGS,
             clouds: CloudOptions::default(),
+            chance: by_hash,
         }
     }
+}
+
+/// A number from 0 to 1 by chance, as hashes are seeded with it.
+fn by_hash() -> f64 {
+    let random = RandomState::new().build_hasher().finish() >> 32;
+    f64::from(u32::try_from(random).unwrap_or_default()) / f64::from(u32::MAX)
 }
 
 /// The registries, behind connections, budgets and tokens that objects share. Clones are one and the same.
@@ -76,32 +85,13 @@ struct Shared {
 /// A repository as one namespace sees it with one login.
 #[derive(Debug)]
 struct Entry {
-    repository: Arc<Repository>,
-    /// Held while a listing is under way.
-    turn: tokio::sync::Mutex<()>,
-    /// The listings that have not begun yet, by what they are to find out.
-    waiting: Mutex<HashMap<Question, Arc<Shareable>>>,
-    /// Who waits for a look at which tag.
-    lines: Mutex<HashMap<Tag, Arc<Line>>>,
+    login: Arc<dyn Login>,
+    client: Arc<Client>,
+    kept: Arc<Kept>,
+    listings: Arc<Rounds<Listed>>,
+    /// Looks at tags, as far as somebody waits for one.
+    looks: Mutex<HashMap<Tag, Arc<Rounds<Digest>>>>,
 }
-
-/// Those who wait for looks at one tag.
-#[derive(Debug, Default)]
-struct Line {
-    /// Held while a look is under way.
-    turn: tokio::sync::Mutex<()>,
-    /// The look that has not begun yet.
-    next: Mutex<Option<Arc<Look>>>,
-}
-
-/// A look at a tag that several wait for.
-type Look = OnceCell<Result<Digest, RegistryError>>;
-
-/// What one who lists knows already, and how many tags are taken.
-type Question = (Option<String>, usize);
-
-/// A listing that several wait for.
-type Shareable = OnceCell<Result<Listed, RegistryError>>;
 
 impl Registries {
     /// No registry is known yet.
@@ -122,81 +112,87 @@ impl Registries {
         self.0.options.most_tags
     }
 
-    /// A repository. Tokens and logins are kept with it, and only those get the same one who are in the same
-    /// namespace, show the same login and take the same way.
+    /// A repository. Tokens and logins are shared by those only who are in the same namespace, show the same login of the
+    /// same objects and take the same way.
     ///
     /// # Errors
     ///
     /// When certificates or the proxy's address cannot be used.
-    pub fn repository(&self, access: Access) -> Result<Arc<Repository>, RegistryError> {
-        Ok(Arc::clone(&self.entry(access)?.repository))
+    pub fn repository(&self, access: Access) -> Result<Repository, RegistryError> {
+        Ok(self.find(access)?.1)
     }
 
-    /// Lists the tags of a repository, once for all who ask for the same at the same time.
-    ///
-    /// Who asks while a listing is under way gets the next one, for a tag may have come since that one began.
+    /// Lists the tags of a repository, once for all who ask for the same at the same time; they may have different
+    /// times to wait. Nothing is listed where it is as all of them know it, and each gets the tags where they do not know
+    /// the same.
     ///
     /// # Errors
     ///
-    /// When the listing fails; it has failed for all then.
-    pub async fn list(&self, access: Access, options: ListOptions<'_>) -> Result<Listed, RegistryError> {
-        let entry = self.entry(access)?;
-        let question: Question = (options.known.map(str::to_owned), options.most);
-        let next = Arc::clone(lock(&entry.waiting).entry(question.clone()).or_default());
-        let listed = next.get_or_init(|| async {
-            let _turn = entry.turn.lock().await;
-            lock(&entry.waiting).remove(&question);
-            entry.repository.list(options).await
-        });
-        listed.await.clone()
+    /// When the listing fails; it has failed for all then. When it takes longer than this one has time; the others go on.
+    pub async fn list(&self, access: Access, known: Option<&str>) -> Result<Listed, RegistryError> {
+        let wish = Wish { allowed: access.timeout, known: known.map(str::to_owned) };
+        let (entry, repository) = self.find(access)?;
+        let (most, what) = (self.most_tags(), repository.tags_in_words());
+        let list = move |wish: Wish| async move {
+            let options = ListOptions { most, known: wish.known.as_deref(), ..ListOptions::default() };
+            repository.within(wish.allowed).list(options).await
+        };
+        entry.listings.join(wish, || what, list).await
     }
 
     /// The digest that a tag stands for, asked for once for all who want to know it at the same time, as with listings.
     ///
     /// # Errors
     ///
-    /// When the registry does not say; all who waited for it get the same error.
+    /// When the registry does not say, or not soon enough.
     pub async fn digest(&self, access: Access, tag: &Tag) -> Result<Digest, RegistryError> {
-        let entry = self.entry(access)?;
-        let line = Arc::clone(lock(&entry.lines).entry(tag.clone()).or_default());
-        let next = Arc::clone(lock(&line.next).get_or_insert_default());
-        let looked = next.get_or_init(|| async {
-            let _turn = line.turn.lock().await;
-            lock(&line.next).take();
-            entry.repository.digest(tag).await
-        });
-        let looked = looked.await.clone();
-        // Who comes later begins a line of their own; besides ours there is one in the map.
-        lock(&entry.lines).retain(|name, line| name != tag || Arc::strong_count(line) > 2);
+        let wish = Wish { allowed: access.timeout, known: None };
+        let (entry, repository) = self.find(access)?;
+        let looks = Arc::clone(lock(&entry.looks).entry(tag.clone()).or_default());
+        let (name, what) = (tag.clone(), repository.digest_in_words(tag));
+        let look = move |wish: Wish| async move { repository.within(wish.allowed).digest(&name).await };
+        let looked = looks.join(wish, || what, look).await;
+        // Who comes later begins anew; besides ours there is one in the map.
+        lock(&entry.looks).retain(|name, looks| name != tag || Arc::strong_count(looks) > 2);
         looked
     }
 
-    fn entry(&self, mut access: Access) -> Result<Arc<Entry>, RegistryError> {
+    /// What is shared by all who ask as this one does, and the repository for this one.
+    fn find(&self, mut access: Access) -> Result<(Arc<Entry>, Repository), RegistryError> {
         // As in Go, the variables for proxies are not meant for this machine.
         if matches!(access.way.proxy, ProxyChoice::Environment)
             && is_of_this_machine(access.address.registry())
         {
             access.way.proxy = ProxyChoice::Direct;
         }
-        // The time that is given is part of who asks: one who has more of it must not get less.
-        let key =
-            Fingerprint::of([access.fingerprint().as_bytes(), &access.timeout.as_nanos().to_be_bytes()]);
+        let entry = self.entry(&access)?;
+        let repository = Repository {
+            way: access.way.fingerprint(),
+            login: Arc::clone(&entry.login),
+            client: Arc::clone(&entry.client),
+            servers: Arc::clone(&self.0.servers),
+            kept: Arc::clone(&entry.kept),
+            access,
+        };
+        Ok((entry, repository))
+    }
+
+    fn entry(&self, access: &Access) -> Result<Arc<Entry>, RegistryError> {
+        let key = access.fingerprint();
         let mut entries = lock(&self.0.repositories);
         if let Some(entry) = entries.get(&key) {
             return Ok(Arc::clone(entry));
         }
-        let client = self.client(&access)?;
+        let client = self.client(access)?;
         if entries.len() >= MANY {
-            entries
-                .retain(|_, entry| Arc::strong_count(entry) > 1 || Arc::strong_count(&entry.repository) > 1);
+            entries.retain(|_, entry| Arc::strong_count(entry) > 1 || Arc::strong_count(&entry.kept) > 1);
         }
-        let login = self.login(&access);
-        let repository = Arc::new(Repository::new(access, login, client, Arc::clone(&self.0.servers)));
         let entry = Arc::new(Entry {
-            repository,
-            turn: Default::default(),
-            waiting: Mutex::default(),
-            lines: Mutex::default(),
+            login: self.login(access),
+            client,
+            kept: Arc::default(),
+            listings: Arc::default(),
+            looks: Mutex::default(),
         });
         entries.insert(key, Arc::clone(&entry));
         Ok(entry)
@@ -205,8 +201,8 @@ impl Registries {
     fn login(&self, access: &Access) -> Arc<dyn Login> {
         match &access.login {
             LoginChoice::Given(credential) => Arc::new(credential.clone()),
-            LoginChoice::Cloud(provider) => {
-                Arc::new(self.0.clouds.login(*provider, access.way.proxy.clone()))
+            LoginChoice::Cloud(provider, identity) => {
+                Arc::new(self.0.clouds.login(*provider, identity.clone(), access.way.proxy.clone()))
             }
         }
     }

@@ -32,7 +32,9 @@ pub struct Access {
     pub login: LoginChoice,
     /// How the registry is reached.
     pub way: Way,
-    /// How long one listing, or one look at a manifest, may take.
+    /// The names of the objects that login and way are from, such as secrets: what is shown for one, none else gets to see.
+    pub secrets: Vec<String>,
+    /// How long one listing, or one look at a manifest, may take. It is no part of who asks.
     pub timeout: Duration,
 }
 
@@ -41,24 +43,32 @@ impl Access {
     pub fn fingerprint(&self) -> Fingerprint {
         let login = self.login.fingerprint();
         let canonical = self.address.canonical();
+        let secrets = Fingerprint::of(self.secrets.iter().map(|name| name.as_bytes()));
         Fingerprint::of([
             self.namespace.as_bytes(),
             canonical.as_bytes(),
             self.address.scheme().as_str().as_bytes(),
             login.as_bytes(),
             self.way.fingerprint().as_bytes(),
+            secrets.as_bytes(),
         ])
     }
 }
 
-/// A repository with all that is known of it while it is in use.
-#[derive(Debug)]
+/// A repository as somebody asks it.
+#[derive(Debug, Clone)]
 pub struct Repository {
-    access: Access,
-    way: Fingerprint,
-    login: Arc<dyn Login>,
-    client: Arc<Client>,
-    servers: Arc<Servers>,
+    pub(super) access: Access,
+    pub(super) way: Fingerprint,
+    pub(super) login: Arc<dyn Login>,
+    pub(super) client: Arc<Client>,
+    pub(super) servers: Arc<Servers>,
+    pub(super) kept: Arc<Kept>,
+}
+
+/// What is kept of a repository, by all who ask for the same.
+#[derive(Debug, Default)]
+pub(super) struct Kept {
     /// While one asks for a token, the others wait for it.
     token: Mutex<Option<Token>>,
     /// What is shown of us last: no error says it.
@@ -66,14 +76,10 @@ pub struct Repository {
 }
 
 impl Repository {
-    pub(super) fn new(
-        access: Access,
-        login: Arc<dyn Login>,
-        client: Arc<Client>,
-        servers: Arc<Servers>,
-    ) -> Self {
-        let way = access.way.fingerprint();
-        Self { access, way, login, client, servers, token: Mutex::default(), shown: Default::default() }
+    /// The same for one who has this much time.
+    pub(super) fn within(mut self, timeout: Duration) -> Self {
+        self.access.timeout = timeout;
+        self
     }
 
     /// The repository's address.
@@ -102,7 +108,7 @@ impl Repository {
     }
 
     fn shown(&self) -> MutexGuard<'_, Shown> {
-        self.shown.lock().unwrap_or_else(PoisonError::into_inner)
+        self.kept.shown.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Sends a request to the registry and shows who we are, if it wants to see that.
@@ -152,7 +158,7 @@ impl Repository {
         let Some(challenge) = challenge else { return Ok(None) };
         let wanted = match challenge {
             Challenge::Basic => {
-                let credential = self.credential(server).await?;
+                let credential = self.credential(server, deadline).await?;
                 return Ok(match &credential {
                     Credential::RegistryToken(token) => bearer(token),
                     Credential::Basic { user, password } => basic(user.expose(), password.expose()),
@@ -162,7 +168,7 @@ impl Repository {
             Challenge::Bearer(wanted) => wanted,
         };
         let scopes = self.scopes(wanted, refused.is_some());
-        let mut kept = self.token.lock().await;
+        let mut kept = self.kept.token.lock().await;
         if let Some(token) = &*kept {
             let header = token.header();
             let is_enough = scopes.iter().all(|scope| token.scopes.contains(scope));
@@ -171,7 +177,7 @@ impl Repository {
                 return Ok(header);
             }
         }
-        let credential = &self.credential(server).await?;
+        let credential = &self.credential(server, deadline).await?;
         if let Credential::RegistryToken(token) = credential {
             return Ok(bearer(token));
         }
@@ -183,11 +189,13 @@ impl Repository {
     }
 
     /// Who we are, if that may be shown on the way there is.
-    async fn credential(&self, server: &Server) -> Result<Credential, LoginError> {
-        let credential = self.login.credential(&self.access.address, Timestamp::now()).await?;
+    async fn credential(&self, server: &Server, deadline: &Deadline) -> Result<Credential, RegistryError> {
+        let host = self.access.address.registry();
+        let login = async { Ok(self.login.credential(&self.access.address, Timestamp::now()).await?) };
+        let credential = deadline.hold(|| format!("the login for {host}"), login).await?;
         self.shown().note_credential(&credential);
         if self.login.needs_encryption() && server.base.scheme() != "https" {
-            return Err(LoginError::Open { host: self.access.address.registry().to_owned() });
+            return Err(LoginError::Open { host: host.to_owned() }.into());
         }
         Ok(credential)
     }

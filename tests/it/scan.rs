@@ -106,6 +106,20 @@ fn logins_come_from_a_secret_or_from_the_user() {
 }
 
 #[test]
+fn a_cloud_is_logged_in_at_as_whom_the_environment_says() {
+    let registry = Registry::start();
+    let guarded = registry.guarded_by_password();
+    let name = format!("{}/app/web", guarded.address());
+    for (provider, cloud) in [("aws", "AWS"), ("azure", "Azure"), ("gcp", "GCP")] {
+        let ended = scan(&[&name, "--provider", provider]).with_status(1);
+        let words = format!("error: invalid {cloud} registry: '{}'. must match ^", guarded.address());
+        assert!(ended.only_error().starts_with(&words), "{ended:?}");
+    }
+    scan(&[&name, "--provider", "github"]).with_status(2);
+    scan(&[&name, "--provider", "aws", "--registry-login", "user"]).with_status(2);
+}
+
+#[test]
 fn an_authority_is_trusted_that_is_given() {
     let authority = Authority::new();
     let registry = Registry::start();

@@ -265,7 +265,8 @@ pub(super) const FLAGS: &[Flag] = &[
         Text("NAME"),
         "",
         Both,
-        "Let no object log in at a cloud as the controller; to log in as this service account instead is not there yet",
+        "The service account of an object's namespace as which it logs in at a cloud if it names none, so that none logs in \
+         as the controller; needs the feature gate ObjectLevelWorkloadIdentity",
     ),
     does(
         "token-cache-max-size",
@@ -313,31 +314,48 @@ pub(super) const FLAGS: &[Flag] = &[
 pub(super) struct Gate {
     pub(super) name: &'static str,
     pub(super) default: bool,
-    /// Why it does nothing.
-    pub(super) why: &'static str,
+    /// What it does here.
+    pub(super) effect: Effect,
 }
 
-/// Flux's feature gates. None has an effect here: what they choose between is always the better of the two.
+/// The gate behind which objects act as service accounts at clouds.
+pub(super) const IDENTITY: &str = "ObjectLevelWorkloadIdentity";
+
+/// Flux's feature gates. Most have no effect here: what they choose between is always the better of the two.
 pub(super) const GATES: &[Gate] = &[
-    Gate { name: "GitForcePushBranch", default: true, why: "no commit of others is ever overwritten" },
-    Gate { name: "GitShallowClone", default: true, why: "only what a run needs is ever fetched" },
+    Gate {
+        name: "GitForcePushBranch",
+        default: true,
+        effect: Effect::Nothing("no commit of others is ever overwritten"),
+    },
+    Gate {
+        name: "GitShallowClone",
+        default: true,
+        effect: Effect::Nothing("only what a run needs is ever fetched"),
+    },
     Gate {
         name: "GitAllBranchReferences",
         default: true,
-        why: "a push branch that exists is always built upon",
+        effect: Effect::Nothing("a push branch that exists is always built upon"),
     },
-    Gate { name: "GitSparseCheckout", default: false, why: "there is no work tree that could be sparse" },
+    Gate {
+        name: "GitSparseCheckout",
+        default: false,
+        effect: Effect::Nothing("there is no work tree that could be sparse"),
+    },
     Gate {
         name: "CacheSecretsAndConfigMaps",
         default: false,
-        why: "secrets are read when they are needed, and kept nowhere",
+        effect: Effect::Nothing("secrets are read when they are needed, and kept nowhere"),
     },
     Gate {
-        name: "ObjectLevelWorkloadIdentity",
+        name: IDENTITY,
         default: false,
-        why: "no object logs in at a cloud as a service account of its own yet; one that asks for it stalls",
+        effect: Effect::Does(
+            "an ImageRepository with a provider and a serviceAccountName logs in at that cloud as this service account",
+        ),
     },
-    Gate { name: "FluxStorage", default: false, why: OWN_STORE },
+    Gate { name: "FluxStorage", default: false, effect: Effect::Nothing(OWN_STORE) },
 ];
 
 impl Flag {
@@ -397,11 +415,15 @@ pub fn page() -> String {
         let _ = writeln!(page, "| `--{}` | {default} | {owner} | {effect}. |", flag.name);
     }
     page.push_str("\n## Feature gates\n\n");
-    page.push_str("A gate that is set to another value than its default is answered with a warning that says why that has no\n");
-    page.push_str("effect. An unknown one is an error.\n\n");
-    page.push_str("| gate | default | why it has no effect |\n|---|---|---|\n");
+    page.push_str("A gate without an effect that is set to another value than its default is answered with a warning that says why.\n");
+    page.push_str("An unknown one is an error.\n\n");
+    page.push_str("| gate | default | what it does here |\n|---|---|---|\n");
     for gate in GATES {
-        let _ = writeln!(page, "| `{}` | `{}` | {} |", gate.name, gate.default, gate.why);
+        let effect = match gate.effect {
+            Effect::Does(what) => what.to_owned(),
+            Effect::Nothing(why) => format!("Nothing: {why}"),
+        };
+        let _ = writeln!(page, "| `{}` | `{}` | {effect}. |", gate.name, gate.default);
     }
     page
 }

@@ -5,6 +5,7 @@ mod flags;
 mod options;
 
 use std::future::Future;
+use std::sync::Arc;
 
 use axum::http::Response;
 use kube::Client;
@@ -24,6 +25,8 @@ use crate::metrics::Metrics;
 use crate::objects::cluster::{ClusterObjects, FIELD_MANAGER, Notifier, REFLECTOR, Scope};
 use crate::reconcile::automation::login::LoginOptions;
 use crate::reconcile::registries::KnownRegistries;
+use crate::reconcile::repository::logins::{Logins, ServiceAccounts};
+use crate::reconcile::repository::request::ObjectIdentity;
 use crate::reconcile::tags::Shelf;
 use crate::registry::Registries;
 use crate::registry::store::TagStore;
@@ -87,6 +90,7 @@ async fn serve(options: Options) -> Result<(), Failure> {
         labels: options.labels.clone(),
     };
     let (tags, registries) = (options.state.join("tags"), Registries::new(options.registries.clone()));
+    let default_account = options.default_account.clone();
     let (second, options) = controller_options(options, scope, &namespace)?;
     let (tell, told) = watch::channel(false);
     let is_told = |mut told: watch::Receiver<bool>| async move {
@@ -114,7 +118,10 @@ async fn serve(options: Options) -> Result<(), Failure> {
         if !is_on(Half::Reflector, second.scope.namespace.clone(), reflector).await {
             return Ok(());
         }
-        let registry = KnownRegistries { objects: ClusterObjects::new(client.clone()), registries };
+        let objects = ClusterObjects::new(client.clone());
+        let accounts = (second.policies.identity == ObjectIdentity::On)
+            .then(|| ServiceAccounts { accounts: Arc::new(objects.accounts()), default: default_account });
+        let registry = KnownRegistries { objects, registries, logins: Logins::Named(accounts) };
         let sources = Sources { registry, shelf: Shelf::new(TagStore::new(Some(tags))) };
         let ended = reflector::run(client.clone(), second, sources, metrics.clone(), is_told(told.clone()));
         let ended = ended.await;

@@ -9,7 +9,7 @@ use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 use tagboat_api::GoDuration;
 
-use super::flags::{Effect, FLAGS, GATES, find};
+use super::flags::{Effect, FLAGS, GATES, IDENTITY, find};
 use crate::address::LocalAddresses;
 use crate::cli::Failure;
 use crate::cli::size::ByteSize;
@@ -19,6 +19,7 @@ use crate::policy::Regression;
 use crate::polling::{self, PollingInterval};
 use crate::reconcile::automation::selector_text;
 use crate::reconcile::automation::source::CrossNamespace;
+use crate::reconcile::policy::digest::FirstImage;
 use crate::reconcile::policy::run::PolicyOptions;
 use crate::reconcile::repository::request::ObjectIdentity;
 use crate::registry::{BudgetOptions, CloudEnvironment, CloudOptions, KeepOptions, RegistryOptions};
@@ -54,6 +55,8 @@ pub(super) struct Options {
     pub(super) halves: Halves,
     pub(super) policies: PolicyOptions,
     pub(super) registries: RegistryOptions,
+    /// The service account of objects that name none, where they act as service accounts at clouds.
+    pub(super) default_account: Option<String>,
     /// What was given and has no effect, a sentence each.
     pub(super) warnings: Vec<String>,
 }
@@ -143,7 +146,18 @@ impl ControllerArguments {
             CrossNamespace::Allowed
         };
         let mut warnings = self.idle_flags();
-        warnings.extend(self.idle_gates()?);
+        let gates = self.gates()?;
+        warnings.extend(idle(&gates));
+        let identity = match gates.get(IDENTITY) {
+            Some(true) => ObjectIdentity::On,
+            _ => ObjectIdentity::Off,
+        };
+        let default_account = self.text("default-service-account").map(str::to_owned);
+        if default_account.is_some() && identity == ObjectIdentity::Off {
+            return Err(Failure::new(
+                "cannot set default service accounts when the feature gate ObjectLevelWorkloadIdentity is not enabled",
+            ));
+        }
         let (polling, warning) = self.polling();
         warnings.extend(warning);
         let local_addresses = if self.switch("allow-local-addresses") {
@@ -190,13 +204,14 @@ impl ControllerArguments {
             },
             policies: PolicyOptions {
                 cross_namespace,
-                identity: ObjectIdentity::Off,
+                identity,
                 requeue_dependency: self.duration("requeue-dependency")?,
                 regression: Regression {
                     scans: self.parsed("regression-scans")?,
                     time: self.duration("regression-time")?,
                 },
                 polling,
+                first_image: FirstImage::Counts,
             },
             registries: RegistryOptions {
                 budget: BudgetOptions {
@@ -212,11 +227,11 @@ impl ControllerArguments {
                         most: self.parsed("token-cache-max-size")?,
                         longest: self.duration("token-cache-max-duration")?,
                     },
-                    is_locked_down: self.text("default-service-account").is_some(),
                     ..CloudOptions::default()
                 },
                 ..RegistryOptions::default()
             },
+            default_account,
             warnings,
         })
     }
@@ -294,10 +309,9 @@ impl ControllerArguments {
             .collect()
     }
 
-    /// The same for feature gates; as in Flux, one that does not exist is an error.
-    fn idle_gates(&self) -> Result<Vec<String>, Failure> {
-        let mut warnings = Vec::new();
-        let mut has_identity = false;
+    /// The feature gates that are set; as in Flux, one that does not exist is an error.
+    fn gates(&self) -> Result<BTreeMap<&'static str, bool>, Failure> {
+        let mut gates = BTreeMap::new();
         for item in self.value("feature-gates").split(',').map(str::trim).filter(|item| !item.is_empty()) {
             let (name, value) = item.split_once('=').unwrap_or((item, ""));
             let Some(gate) = GATES.iter().find(|gate| gate.name == name) else {
@@ -312,18 +326,20 @@ impl ControllerArguments {
                     );
                 }
             };
-            has_identity |= gate.name == "ObjectLevelWorkloadIdentity" && value;
-            if value != gate.default {
-                warnings.push(format!("the feature gate {name} has no effect: {}", gate.why));
-            }
+            gates.insert(gate.name, value);
         }
-        if self.text("default-service-account").is_some() && !has_identity {
-            return Err(Failure::new(
-                "cannot set default service accounts when the feature gate ObjectLevelWorkloadIdentity is not enabled",
-            ));
-        }
-        Ok(warnings)
+        Ok(gates)
     }
+}
+
+/// A sentence for each feature gate that is set to another value than its default and does nothing.
+fn idle(gates: &BTreeMap<&'static str, bool>) -> Vec<String> {
+    let set = GATES.iter().filter(|gate| gates.get(gate.name).is_some_and(|value| *value != gate.default));
+    set.filter_map(|gate| match gate.effect {
+        Effect::Does(_) => None,
+        Effect::Nothing(why) => Some(format!("the feature gate {} has no effect: {why}", gate.name)),
+    })
+    .collect()
 }
 
 #[cfg(test)]
@@ -350,7 +366,7 @@ mod tests {
         assert_eq!(options.registries.local_addresses, LocalAddresses::Refused);
         assert_eq!(options.registries.most_tags, defaults.most_tags);
         assert_eq!(options.registries.clouds.kept, defaults.clouds.kept);
-        assert!(!options.registries.clouds.is_locked_down);
+        assert_eq!((options.policies.identity, options.default_account), (ObjectIdentity::Off, None));
         assert_eq!((options.concurrent, options.cross_namespace), (4, CrossNamespace::Allowed));
         assert_eq!(options.retry_delays.shortest, Duration::from_millis(750));
         assert_eq!(options.retry_delays.longest, Duration::from_secs(900));
@@ -402,15 +418,12 @@ mod tests {
             "--default-service-account=x",
         ])
         .unwrap();
-        assert!(options.registries.clouds.is_locked_down);
+        assert_eq!(options.policies.identity, ObjectIdentity::On);
+        assert_eq!(options.default_account.as_deref(), Some("x"));
         let begins: Vec<&str> = options.warnings.iter().filter_map(|text| text.split(':').next()).collect();
         assert_eq!(
             begins,
-            [
-                "--kube-api-qps has no effect",
-                "the feature gate GitShallowClone has no effect",
-                "the feature gate ObjectLevelWorkloadIdentity has no effect",
-            ]
+            ["--kube-api-qps has no effect", "the feature gate GitShallowClone has no effect",]
         );
     }
 
@@ -428,6 +441,10 @@ mod tests {
             (&["--feature-gates=Nope=true"], "feature-gate 'Nope' not supported"),
             (
                 &["--default-service-account=x"],
+                "cannot set default service accounts when the feature gate ObjectLevelWorkloadIdentity is not enabled",
+            ),
+            (
+                &["--default-service-account=x", "--feature-gates=ObjectLevelWorkloadIdentity=false"],
                 "cannot set default service accounts when the feature gate ObjectLevelWorkloadIdentity is not enabled",
             ),
             (&["--leader-election-renew-deadline=40s"], "--leader-election-retry-period must be"),

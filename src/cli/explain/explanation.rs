@@ -23,10 +23,9 @@ use crate::reconcile::conditions::{self, ConditionType};
 use crate::reconcile::course::Ending;
 use crate::reconcile::policy::access::{self, AccessError};
 use crate::reconcile::policy::ages::{Answers, Gap, Inquiry, MOST};
-use crate::reconcile::policy::digest::{Following, LookFailure, LookFailureKind, Need, Question};
+use crate::reconcile::policy::digest::{FirstImage, Following, LookFailure, LookFailureKind, Need, Question};
 use crate::reconcile::policy::report::Stop;
-use crate::reconcile::policy::request::{Request, RequestError, repository_of};
-use crate::reconcile::repository::request::wants_identity;
+use crate::reconcile::policy::request::{Request, repository_of};
 use crate::reconcile::tags::{Place, Registry};
 use crate::reference::{RepositoryAddress, TagList};
 use crate::sentence::chain;
@@ -136,12 +135,9 @@ impl<O: Objects> Explainer<'_, O> {
             .map_err(|error| at_repository(&error))?;
         let address = RepositoryAddress::parse(&repository.spec.image, repository.spec.insecure);
         let address = address.map_err(|error| Obstacle::Condition(chain(&error)))?;
-        // Whoever shows a login of their own asks for no account's.
-        if self.login == RegistryLogin::Secrets && wants_identity(&repository.spec) {
-            return Err(Obstacle::Condition(chain(&RequestError::IdentityIsOff)));
-        }
         let policy = policy()?;
-        let registry = LiveRegistry::reach(self.objects, repository, self.login).await?;
+        let logins = self.login.logins().map_err(Unreadable::of)?;
+        let registry = LiveRegistry::reach(self.objects, repository, &logins).await?;
         let Listing { tags, number } = registry.list().await?;
         if tags.is_empty() && number > 0 {
             let patterns = repository.spec.effective_exclusion_list().join("\", \"");
@@ -188,6 +184,7 @@ impl<O: Objects> Explainer<'_, O> {
             cause: Cause::Tags,
             polled: None,
             following: Following::Alone,
+            first: FirstImage::Counts,
         };
         match question.need(&previous) {
             Need::Look { wants_digest } => {

@@ -4,7 +4,6 @@ use tagboat_api::ImageRepository;
 
 use crate::cli::Failure;
 use crate::cli::refused_login::advice;
-use crate::cli::registry_login::{self, RegistryLogin};
 use crate::cli::scan;
 use crate::cli::terminal::say;
 use crate::objects::{ObjectName, Objects};
@@ -12,6 +11,7 @@ use crate::reconcile::policy::digest::{LookFailure, LookFailureKind};
 use crate::reconcile::registries::Look;
 use crate::reconcile::repository::access::access;
 use crate::reconcile::repository::exclusion::Exclusion;
+use crate::reconcile::repository::logins::Logins;
 use crate::reconcile::tags::{Found, ListFailure, Place, Registry};
 use crate::reference::TagList;
 use crate::registry::store::StoredTags;
@@ -37,7 +37,7 @@ pub(super) struct Unreadable {
 
 impl Unreadable {
     /// The caller's own login is in the way.
-    fn of(failure: Failure) -> Self {
+    pub(super) fn of(failure: Failure) -> Self {
         let words = failure.sentences().join("; ");
         Self { condition: words.clone(), said: words }
     }
@@ -56,14 +56,10 @@ impl LiveRegistry {
     pub(super) async fn reach(
         objects: &impl Objects,
         repository: &ImageRepository,
-        login: RegistryLogin,
+        logins: &Logins,
     ) -> Result<Self, Unreadable> {
         let name = ObjectName::of(repository);
-        let mut asked = repository.clone();
-        if login == RegistryLogin::User {
-            asked = registry_login::without_logins(asked);
-        }
-        let found = access(objects, &asked).await.map_err(|error| {
+        let found = access(objects, repository, logins).await.map_err(|error| {
             let words = chain(&error);
             Unreadable {
                 condition: format!("failed to configure authentication options: {words}"),
@@ -73,13 +69,10 @@ impl LiveRegistry {
         for note in found.notes {
             say(&format!("warning: ImageRepository {name}: {note}"));
         }
-        let mut access = found.access;
-        if login == RegistryLogin::User {
-            access.login = registry_login::of_the_user(&access.address).map_err(Unreadable::of)?.into();
-        }
         let registries = Registries::new(RegistryOptions::of_this_process());
-        let advice = advice(repository, login, &access.login);
-        Ok(Self { registries, access, exclusions: repository.spec.effective_exclusion_list(), advice })
+        let advice = advice(repository, logins, &found.access.login);
+        let exclusions = repository.spec.effective_exclusion_list();
+        Ok(Self { registries, access: found.access, exclusions, advice })
     }
 
     /// The tags that are listed, less those that the ImageRepository leaves out; or why there are none.

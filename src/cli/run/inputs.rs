@@ -7,14 +7,13 @@ use kube::ResourceExt;
 use tagboat_api::reference::LocalObjectReference;
 use tagboat_api::{GitRepository, ImageUpdateAutomation};
 
-use super::images::{ChoiceOptions, OwnLogins, Wanted, own_logins};
+use super::images::{ChoiceOptions, Wanted};
 use super::{GitLogin, RunArguments};
 use crate::address::LocalAddresses;
 use crate::cli::Failure;
 use crate::cli::choice::{choose_automation, full_name};
 use crate::cli::given::given_images;
 use crate::cli::inputs::{read_manifests, secret_directory};
-use crate::cli::registry_login::RegistryLogin;
 use crate::cli::warnings::warn_of_idle_secrets;
 use crate::git::{CommitTime, Keyring, PrivateDirectory, SshAlgorithms, Surroundings};
 use crate::objects::manifests::{ManifestStore, Manifests, SecretDirectory, StateDirectory, StateError};
@@ -23,6 +22,7 @@ use crate::reconcile::automation::login::LoginOptions;
 use crate::reconcile::automation::proposal::Detail;
 use crate::reconcile::automation::source::{CrossNamespace, ObjectName};
 use crate::reconcile::automation::transaction::TransactionOptions;
+use crate::reconcile::repository::logins::Logins;
 use crate::sentence::chain;
 
 /// What the command line asks for, read and checked.
@@ -36,7 +36,7 @@ pub(super) struct Inputs {
     pub(super) mirrors: Mirrors,
     /// Whose images are chosen from registries, and how.
     pub(super) wanted: Wanted,
-    pub(super) registry_logins: OwnLogins,
+    pub(super) registry_logins: Logins,
     pub(super) choice: ChoiceOptions,
 }
 
@@ -63,7 +63,7 @@ impl Inputs {
     pub(super) fn read(arguments: &RunArguments) -> Result<Self, Failure> {
         let secrets: Vec<SecretDirectory> =
             arguments.secret.iter().map(|text| secret_directory(text)).collect::<Result<_, _>>()?;
-        let mut manifests = read_manifests(&arguments.manifests)?;
+        let manifests = read_manifests(&arguments.manifests)?;
         let mut automations: Vec<ImageUpdateAutomation> = manifests.automations().cloned().collect();
         if let Some(wanted) = &arguments.automation {
             automations = choose_automation(&manifests, Some(wanted))?.cloned().into_iter().collect();
@@ -83,9 +83,9 @@ impl Inputs {
         wanted_secrets.extend(wanted.secrets(&manifests, arguments.registry_login));
         let askers = "neither these automations nor their GitRepositories and ImageRepositories ask for it";
         warn_of_idle_secrets(&given_secrets, &wanted_secrets, askers);
-        let registry_logins = match arguments.registry_login {
-            RegistryLogin::User => own_logins(&wanted, &mut manifests)?,
-            RegistryLogin::Secrets => OwnLogins::default(),
+        let registry_logins = match wanted.scans_anything() {
+            true => arguments.registry_login.logins()?,
+            false => Logins::default(),
         };
         let state = arguments.state.as_deref().map(StateDirectory::new);
         let mut new = Vec::new();

@@ -31,7 +31,7 @@ use super::work::RunIds;
 use crate::git::StopSignal;
 use crate::metrics::Metrics;
 use crate::objects::ObjectName;
-use crate::objects::cluster::{Announcer, Cache, Change, ClusterObjects, Notifier, REFLECTOR, Scope};
+use crate::objects::cluster::{Announcer, Cache, Change, ClusterObjects, Gate, Notifier, REFLECTOR, Scope};
 use crate::reconcile::policy::request::repository_of;
 use crate::reconcile::policy::run::PolicyOptions;
 use crate::reconcile::tags::{Registry, Shelf};
@@ -84,7 +84,8 @@ pub async fn run<R: Registry>(
 ) -> Result<(), ControllerError> {
     let mut end = pin!(end);
     let (signals, inbox) = mpsc::unbounded_channel();
-    let objects = ClusterObjects::new(client.clone());
+    let permit = StopSignal::default();
+    let objects = ClusterObjects::behind(client.clone(), Gate::until(permit.clone()));
     let shared = Arc::new(Shared {
         announcer: Announcer::new(&objects, options.notifier, REFLECTOR, options.instance),
         writer: objects.writer_as(REFLECTOR),
@@ -115,7 +116,7 @@ pub async fn run<R: Registry>(
     watching.spawn(watches::watch(shared.clone(), scope, shared.policies.clone(), |shared, change| {
         shared.policy_changed(&change);
     }));
-    let mut leadership = Leadership::new(client, options.election, StopSignal::default());
+    let mut leadership = Leadership::new(client, options.election, permit);
     let is_leader = tokio::select! {
         () = leadership.win() => true,
         () = &mut end => false,

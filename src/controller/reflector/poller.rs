@@ -15,8 +15,8 @@ use tokio::time::sleep;
 use super::shared::{Kind, Shared};
 use crate::objects::ObjectName;
 use crate::objects::cluster::Cache;
-use crate::polling::{Failure, PollingInterval, Schedule, Subscription};
-use crate::reconcile::policy::digest::{Polled, Staleness};
+use crate::polling::{AtRegistry, Concern, Failure, PollingInterval, Schedule, Subscription};
+use crate::reconcile::policy::digest::{LookFailure, LookFailureKind, Polled, Staleness};
 use crate::reconcile::policy::following::belongs_to;
 use crate::reconcile::policy::run::{Ended, Followed};
 use crate::reconcile::tags::{Place, Registry};
@@ -40,6 +40,14 @@ struct Target {
     /// The provider, and the names of what logins are made of.
     login: [Option<String>; 5],
     tag: String,
+    /// The registry by the way there: what an object's own proxy or authority says of one is nobody else's concern.
+    registry: String,
+}
+
+impl AtRegistry for Target {
+    fn registry(&self) -> &str {
+        &self.registry
+    }
 }
 
 impl Target {
@@ -49,8 +57,16 @@ impl Target {
         let name = |reference: &Option<tagboat_api::reference::LocalObjectReference>| {
             reference.as_ref().map(|reference| reference.name.clone())
         };
+        let namespace = repository.namespace().unwrap_or_default();
+        let own_way = [&spec.proxy_secret_ref, &spec.cert_secret_ref].map(name);
+        let registry = if own_way.iter().all(Option::is_none) {
+            address.registry().to_owned()
+        } else {
+            format!("{} of {namespace} by {own_way:?}", address.registry())
+        };
         Self {
-            namespace: repository.namespace().unwrap_or_default(),
+            namespace,
+            registry,
             canonical: address.canonical(),
             scheme: address.scheme().as_str(),
             login: [
@@ -212,13 +228,33 @@ async fn look<R: Registry>(shared: Arc<Shared<R>>, place: Place, target: Target)
     let place = Place { timeout: place.timeout.min(PATIENCE), ..place };
     // The semaphore is never closed.
     let turn = shared.poller.line(place.address.registry()).acquire_owned().await.ok();
-    let answer = shared.registry.digest(&place, &target.tag).await;
+    let overtaken = shared.poller.lock().schedule.overtaken(&target);
+    let answer = match overtaken {
+        None => shared.registry.digest(&place, &target.tag).await,
+        // While this one stood in the line, others found out that nobody answers.
+        Some(until) => Err(LookFailure {
+            kind: LookFailureKind::Unavailable,
+            words: format!(
+                "{} is left alone until {until:.0}, for it did not answer others",
+                place.address.registry()
+            ),
+            retry_after: None,
+        }),
+    };
     drop(turn);
     if let Err(failure) = &answer {
         tracing::warn!(image = reference, error = failure.words, "cannot look up the digest, trying again");
     }
-    let answer = answer
-        .map_err(|failure| Failure { why: failure.staleness(&reference), retry_after: failure.retry_after });
+    // Who gives a registry less time than others do knows nothing of it for them.
+    let is_patient = place.timeout >= PATIENCE;
+    let answer = answer.map_err(|failure| Failure {
+        why: failure.staleness(&reference),
+        concern: match failure.kind {
+            LookFailureKind::Unavailable if is_patient => Concern::Registry,
+            _ => Concern::Tag,
+        },
+        retry_after: failure.retry_after,
+    });
     let now = Timestamp::now();
     // Any number that differs from one look to the next keeps those of many tags apart.
     let jitter = f64::from(now.subsec_nanosecond() / 1_000 % 1_000) / 1_000.0;

@@ -1,14 +1,13 @@
 //! One proposal on its way through an attempt.
 
-use super::arrivals::Arrivals;
 use super::ground::Ground;
+use super::order::Order;
 use crate::git::checkout::Revision;
 use crate::git::commit::CommitTime;
 use crate::git::error::SyncError;
 use crate::git::ledger::{Ledger, PendingPush, Seen};
 use crate::git::name::CommitId;
 use crate::git::outcome::{Outcome, Push};
-use crate::git::push::PushRequest;
 use crate::git::source::{self, Source};
 use crate::git::transaction::{Answer, Failure, Proposal, Proposer};
 
@@ -39,6 +38,11 @@ impl<P: Proposer> Candidate<P> {
     /// Whether it has no answer yet.
     pub(super) fn is_open(&self) -> bool {
         self.result.is_none()
+    }
+
+    /// Whether it is not wanted any more.
+    pub(super) fn is_withdrawn(&self) -> bool {
+        self.proposal.withdrawal.is_given()
     }
 
     pub(super) fn into_answer(self) -> Answer<P> {
@@ -148,13 +152,13 @@ impl<P: Proposer> Candidate<P> {
     /// the push branch.
     pub(super) fn settle(
         &mut self,
-        request: &PushRequest,
-        arrivals: &Arrivals,
+        order: &Order,
         tip: Option<CommitId>,
         ground: &Ground<'_>,
         ledger: &mut Ledger,
     ) {
         let Some(source) = self.source.take() else { return };
+        let Order { request, arrivals } = order;
         let Proposal { name, target, .. } = &self.proposal;
         let refspec = target.refspec.as_ref();
         let refusal = refspec.and_then(|refspec| Some((refspec, arrivals.refusal(&refspec.destination)?)));

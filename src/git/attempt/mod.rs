@@ -15,15 +15,15 @@ use super::listing::Listing;
 use super::mirror::Mirror;
 use super::name::{BranchName, CommitId};
 use super::pack;
-use super::push::{PushReply, PushRequest};
+use super::push::PushReply;
 use super::remote::{Remote, RemoteError, Wanted};
 use super::source;
 use super::transaction::{Answer, Failure, Proposal, Proposer};
 use super::tree::GitTree;
 use crate::update::MarkerIndex;
-use arrivals::Arrivals;
 use candidate::{Candidate, OwnCommit};
 use ground::Ground;
+use order::Order;
 
 /// How an attempt ended.
 pub(super) enum Ended {
@@ -100,7 +100,11 @@ impl<P: Proposer> Attempt<P> {
         remote: &Remote,
         ledger: &mut Ledger,
     ) -> Result<(), Ended> {
-        let Some(branch) = self.branch.as_ref().map(BranchName::reference) else { return Ok(()) };
+        self.let_go_of_withdrawn();
+        let Some(branch) = self.branch.as_ref().map(BranchName::reference).filter(|_| self.is_open()) else {
+            return Ok(());
+        };
+        mirror.work_for(self.open().map(|candidate| candidate.proposal.withdrawal.clone()).collect());
         let deadline = Instant::now() + remote.timeout;
         let listing = self.look(mirror, remote, deadline).map_err(SyncError::from)?;
         self.is_another = true;
@@ -121,7 +125,7 @@ impl<P: Proposer> Attempt<P> {
             self.open().for_each(Candidate::settle_rehearsal);
             return Ok(());
         }
-        let order = order::order(&self.candidates, base, tip, ledger, &ground)?;
+        let mut order = order::order(&self.candidates, base, tip, ledger, &ground)?;
         let Ground { listing, .. } = ground;
         let commits = self.commits();
         if !commits.is_empty() {
@@ -130,23 +134,42 @@ impl<P: Proposer> Attempt<P> {
         // Git reads the same packs now; both need not hold them.
         mirror.rest().map_err(SyncError::from)?;
         let ground = Ground { mirror, remote, listing, old, deadline };
-        let mut arrivals = order.arrivals;
         if !order.request.updates.is_empty() {
             remote.confirm(mirror).map_err(SyncError::from)?;
             for candidate in self.open() {
                 candidate.note_pending(old, tip, ledger);
             }
             store(ledger, mirror)?;
+            if self.has_withdrawn() {
+                return Err(Ended::Mended);
+            }
             let reply = remote.push(mirror, &order.request, Instant::now() + remote.timeout);
-            self.judge(&order.request, reply, &ground, &mut arrivals, ledger)?;
+            self.judge(&mut order, reply, &ground, ledger)?;
         }
         let tip = if commits.is_empty() { old } else { Some(tip) };
         for candidate in self.open() {
-            candidate.settle(&order.request, &arrivals, tip, &ground, ledger);
+            candidate.settle(&order, tip, &ground, ledger);
         }
         store(ledger, mirror)?;
         mirror.keep(&kept(ledger, tip.unwrap_or(base))).map_err(SyncError::from)?;
         Ok(())
+    }
+
+    /// Whether a proposal that has no answer yet is not wanted any more.
+    pub(super) fn has_withdrawn(&self) -> bool {
+        self.candidates.iter().any(|candidate| candidate.is_open() && candidate.is_withdrawn())
+    }
+
+    /// Gives those their answer that are not wanted any more.
+    fn let_go_of_withdrawn(&mut self) {
+        for candidate in self.open().filter(|candidate| candidate.is_withdrawn()) {
+            candidate.result = Some(Err(SyncError::Withdrawn.into()));
+        }
+    }
+
+    /// Whether a proposal has no answer yet.
+    fn is_open(&self) -> bool {
+        self.candidates.iter().any(Candidate::is_open)
     }
 
     fn open(&mut self) -> impl Iterator<Item = &mut Candidate<P>> {
@@ -254,12 +277,12 @@ impl<P: Proposer> Attempt<P> {
     /// Finds out what a push came to: where the reply is not plainly good, the remote is listed again.
     fn judge(
         &self,
-        request: &PushRequest,
+        order: &mut Order,
         reply: Result<PushReply, RemoteError>,
         ground: &Ground<'_>,
-        arrivals: &mut Arrivals,
         ledger: &mut Ledger,
     ) -> Result<(), Ended> {
+        let Order { request, arrivals } = order;
         if reply.as_ref().is_ok_and(|reply| reply.is_all_done(request)) {
             return Ok(());
         }

@@ -5,9 +5,10 @@ use super::candidate::Candidate;
 use super::ground::Ground;
 use crate::git::error::SyncError;
 use crate::git::ledger::{Ledger, PendingPush};
-use crate::git::name::CommitId;
+use crate::git::name::{BranchName, CommitId};
 use crate::git::push::{PushRequest, PushUpdate};
 use crate::git::refspec::RefspecSource;
+use crate::git::remote::RemoteError;
 use crate::git::transaction::{Proposal, Proposer};
 
 /// What to push, and what not to.
@@ -50,14 +51,9 @@ pub(super) fn order<P: Proposer>(
         let old = ground.listing.get(&refspec.destination).map(|listed| listed.object);
         // Where the branch is another than the one checked out, Flux overwrites the destination.
         let is_forced = refspec.is_forced || target.checkout.branch().as_ref() != Some(&target.push);
-        if let Some(old) = old
-            && !is_forced
-            && !ground.is_in_history(old, listed, None)?
+        if let Some(old) = old.filter(|_| !is_forced)
+            && let Some(words) = loss(ground, &target.push, old, listed)?
         {
-            let words = format!(
-                "[rejected] (non-fast-forward): it has commits that {} has not; merge them, or put + in front of the refspec",
-                target.push
-            );
             order.arrivals.refused(refspec.destination.clone(), words);
             continue;
         }
@@ -68,4 +64,27 @@ pub(super) fn order<P: Proposer>(
         candidates.iter().all(|one| one.proposal.target.push.reference() != update.reference)
     });
     Ok(order)
+}
+
+/// Why commits of others would be lost, or might be, if the push branch took the place of `old`; `listed` is what it
+/// stands on.
+fn loss(
+    ground: &Ground<'_>,
+    branch: &BranchName,
+    old: CommitId,
+    listed: CommitId,
+) -> Result<Option<String>, SyncError> {
+    match ground.is_in_history(old, listed, None) {
+        Ok(true) => Ok(None),
+        Ok(false) => Ok(Some(format!(
+            "[rejected] (non-fast-forward): it has commits that {branch} has not; merge them, or put + in front of the \
+             refspec"
+        ))),
+        // That is a matter of this refspec alone, and must not keep the branch from being pushed.
+        Err(SyncError::Remote(RemoteError::TooLarge { limit, .. })) => Ok(Some(format!(
+            "to find out whether it has commits that {branch} has not, more history would be fetched than a mirror of \
+             {limit} bytes has room for; raise --mirror-max-size, or put + in front of the refspec"
+        ))),
+        Err(error) => Err(error),
+    }
 }

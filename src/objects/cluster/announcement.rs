@@ -88,7 +88,7 @@ impl Announcer {
     /// When the cluster does not take it; notifications are on their way all the same.
     pub async fn announce(&self, announcement: Announcement) -> Result<(), ClusterError> {
         let recorded = self.recorder.record(&announcement).await;
-        let is_news = !matches!(recorded, Ok(false));
+        let is_news = !matches!(recorded, Ok(false) | Err(ClusterError::Deposed));
         if let Some(notifier) = self.notifier.as_ref().filter(|_| is_news) {
             notifier.notify(Notification {
                 object: announcement.object.clone(),

@@ -21,6 +21,9 @@ pub enum ClusterError {
         /// What went wrong, in the words of whoever noticed.
         words: String,
     },
+    /// Another may be the one who writes.
+    #[error("another controller may have become the leader, so the API server is asked for nothing more")]
+    Deposed,
     /// Others changed the object each time that it was to be written.
     #[error("others changed the object during each of {tries} tries to write it")]
     Overtaken {
@@ -64,7 +67,7 @@ impl ClusterError {
         match self {
             Self::Refused(status) => status.code >= 500 || status.code == 429,
             Self::Silent(_) | Self::Unreachable { .. } => true,
-            Self::Overtaken { .. } => false,
+            Self::Deposed | Self::Overtaken { .. } => false,
         }
     }
 }

@@ -4,6 +4,7 @@
 //! Secrets are asked for one by one and kept nowhere. What is written are merge patches of the difference
 //! ([`writing`], [`merge_patch`]), under the field manager that Flux uses, and only on top of the state that they were made from.
 
+mod accounts;
 mod announcement;
 mod cache;
 mod error;
@@ -17,7 +18,7 @@ mod writing;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use k8s_openapi::api::core::v1::{Secret as ClusterSecret, ServiceAccount};
+use k8s_openapi::api::core::v1::Secret as ClusterSecret;
 use kube::{Api, Client};
 use tagboat_api::{GitRepository, ImagePolicy, ImageUpdateAutomation};
 use tokio::sync::OnceCell;
@@ -25,6 +26,7 @@ use tokio::sync::OnceCell;
 use super::{ObjectName, Objects, ObjectsError, StatusMaker};
 use crate::secret::Secret;
 
+pub use accounts::ClusterAccounts;
 pub use announcement::{Announcement, Announcer, Occurrence};
 pub use cache::{Cache, Change};
 pub use error::ClusterError;
@@ -59,9 +61,14 @@ type SecretMemo = Arc<Mutex<HashMap<ObjectName, Arc<OnceCell<BTreeMap<String, Se
 impl ClusterObjects {
     /// Objects of which nothing is known yet.
     pub fn new(client: Client) -> Self {
+        Self::behind(client, Gate::default())
+    }
+
+    /// The same with a way to the API server that is given.
+    pub fn behind(client: Client, gate: Gate) -> Self {
         Self {
             client,
-            gate: Gate::default(),
+            gate,
             secrets: None,
             automations: Cache::default(),
             policies: Cache::default(),
@@ -77,6 +84,11 @@ impl ClusterObjects {
     /// The way to the API server.
     pub fn gate(&self) -> &Gate {
         &self.gate
+    }
+
+    /// The service accounts of the cluster.
+    pub fn accounts(&self) -> ClusterAccounts {
+        ClusterAccounts::new(self.client.clone(), self.gate.clone())
     }
 
     /// Waits until all objects that there are have been listed once.
@@ -150,13 +162,9 @@ impl Objects for ClusterObjects {
     }
 
     async fn pull_secrets(&self, namespace: &str, account: &str) -> Result<Vec<String>, ObjectsError> {
-        let missing =
-            || ObjectsError::NoServiceAccount { namespace: namespace.to_owned(), name: account.to_owned() };
-        if !is_object_name(account) {
-            return Err(missing());
-        }
-        let api: Api<ServiceAccount> = Api::namespaced(self.client.clone(), namespace);
-        let found = self.gate.answer(api.get_opt(account)).await?.ok_or_else(missing)?;
+        let found = self.accounts().find(namespace, account).await?.ok_or_else(|| {
+            ObjectsError::NoServiceAccount { namespace: namespace.to_owned(), name: account.to_owned() }
+        })?;
         let references = found.image_pull_secrets.unwrap_or_default();
         Ok(references.into_iter().map(|reference| reference.name).collect())
     }

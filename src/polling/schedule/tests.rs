@@ -4,6 +4,12 @@ use super::*;
 
 type Plain = Schedule<&'static str, &'static str, &'static str>;
 
+impl AtRegistry for &'static str {
+    fn registry(&self) -> &str {
+        self.split_once('/').map_or(self, |(registry, _)| registry)
+    }
+}
+
 const HOUR: Duration = Duration::from_secs(3600);
 
 fn at(second: i64) -> Timestamp {
@@ -24,7 +30,12 @@ fn good(digest: &str) -> Result<String, Failure<&'static str>> {
 }
 
 fn bad(retry_after: Option<u64>) -> Result<String, Failure<&'static str>> {
-    Err(Failure { why: "down", retry_after: retry_after.map(Duration::from_secs) })
+    let retry_after = retry_after.map(Duration::from_secs);
+    Err(Failure { why: "down", concern: Concern::Registry, retry_after })
+}
+
+fn missing() -> Result<String, Failure<&'static str>> {
+    Err(Failure { why: "not there", concern: Concern::Tag, retry_after: None })
 }
 
 fn digest(schedule: &Plain, subscriber: &'static str, target: &'static str) -> (String, bool) {
@@ -153,4 +164,117 @@ fn a_bad_registry_does_not_hold_up_others() {
         assert_eq!(schedule.next(), Some(at(second + 3600)));
         assert_eq!(schedule.take_due(at(second + 3600)), ["y"]);
     }
+}
+
+#[test]
+fn a_registry_in_trouble_is_left_alone_whichever_tag_is_due() {
+    let mut schedule = Plain::default();
+    for (subscriber, target) in [("a", "r/x"), ("b", "r/y"), ("c", "r/z"), ("d", "s/x")] {
+        schedule.subscribe(&subscriber, follow(target), at(0));
+    }
+    assert_eq!(schedule.take_due(at(0)), ["r/x", "r/y", "r/z", "s/x"]);
+    assert_eq!(schedule.overtaken(&"r/y"), None);
+    schedule.done(&"r/x", bad(None), at(1), 0.5);
+    // What was taken before that need not be asked any more; another registry goes on.
+    assert_eq!((schedule.overtaken(&"r/y"), schedule.overtaken(&"s/x")), (Some(at(31)), None));
+    schedule.done(&"r/y", bad(None), at(2), 0.5);
+    schedule.done(&"r/z", good("Z"), at(2), 0.5);
+    schedule.done(&"s/x", good("X"), at(2), 0.5);
+    assert_eq!(
+        schedule.next(),
+        Some(at(31)),
+        "it answered to one, and those who failed try again as they were to"
+    );
+    schedule.hurry(&"c", at(3));
+    assert_eq!(schedule.take_due(at(3)), ["r/z"]);
+    schedule.done(&"r/z", bad(None), at(4), 0.5);
+    schedule.hurry(&"a", at(5));
+    schedule.hurry(&"d", at(5));
+    assert_eq!(schedule.take_due(at(5)), ["s/x"], "who is in a hurry waits for the registry, too");
+    assert_eq!((schedule.next(), schedule.next_of(&"a")), (Some(at(34)), Some(at(34))));
+    // One is taken to try the registry out, and the others wait for what comes of it.
+    assert_eq!(schedule.take_due(at(34)), ["r/x"]);
+    assert_eq!(schedule.overtaken(&"r/x"), None);
+    assert_eq!((schedule.take_due(at(35)), schedule.next()), (vec![], Some(at(94))));
+    schedule.done(&"r/x", bad(None), at(36), 0.5);
+    // A new tag of that registry is no reason to ask it, and one that nobody follows any more does not hold it up.
+    schedule.subscribe(&"e", follow("r/new"), at(40));
+    assert_eq!(schedule.next_of(&"e"), Some(at(94)));
+    let taken = schedule.take_due(at(94));
+    assert_eq!(taken.len(), 1, "{taken:?}");
+    for subscriber in ["a", "b", "c", "e"] {
+        if schedule.followers(&taken[0]).any(|follower| *follower == subscriber) {
+            schedule.unsubscribe(&subscriber);
+        }
+    }
+    schedule.done(&taken[0], good("A"), at(95), 0.5);
+    assert_eq!(schedule.take_due(at(95)).len(), 3, "it is back for all at once");
+}
+
+#[test]
+fn a_tag_that_is_not_there_is_that_tags_affair() {
+    let mut schedule = Plain::default();
+    schedule.subscribe(&"a", follow("r/x"), at(0));
+    schedule.subscribe(&"b", follow("r/y"), at(0));
+    schedule.take_due(at(0));
+    let mut now = 0;
+    for wait in [30, 60, 120] {
+        schedule.done(&"r/x", missing(), at(now), 0.5);
+        schedule.done(&"r/y", good("Y"), at(now), 0.5);
+        assert_eq!(
+            (schedule.next_of(&"a"), schedule.next_of(&"b")),
+            (Some(at(now + wait)), Some(at(now + 3600)))
+        );
+        now += wait;
+        schedule.hurry(&"b", at(now));
+        assert_eq!(schedule.take_due(at(now)), ["r/x", "r/y"]);
+    }
+    // Whoever says that it is not there is no longer in trouble.
+    schedule.done(&"r/y", bad(None), at(now), 0.5);
+    schedule.done(&"r/x", missing(), at(now), 0.5);
+    schedule.hurry(&"b", at(now + 1));
+    assert_eq!(schedule.take_due(at(now + 1)), ["r/y"]);
+}
+
+#[test]
+fn the_most_impatient_of_a_registry_sets_the_pace_of_trials() {
+    let mut schedule = Plain::default();
+    let quick = Subscription { interval: Duration::from_secs(10), ..follow("r/quick") };
+    schedule.subscribe(&"a", quick, at(0));
+    schedule.subscribe(&"b", follow("r/slow"), at(0));
+    schedule.take_due(at(0));
+    schedule.done(&"r/slow", bad(None), at(0), 0.5);
+    schedule.done(&"r/quick", bad(None), at(0), 0.5);
+    let mut now = 5;
+    for _ in 0..4 {
+        assert_eq!(schedule.next(), Some(at(now)));
+        let taken = schedule.take_due(at(now));
+        assert_eq!(taken.len(), 1, "{taken:?}");
+        schedule.done(&taken[0], bad(None), at(now), 0.5);
+        now += 10;
+    }
+}
+
+#[test]
+fn a_group_waits_for_the_registries_of_all_its_members() {
+    let mut schedule = Plain::default();
+    schedule.subscribe(&"a", in_group("r/x"), at(0));
+    schedule.subscribe(&"b", in_group("s/y"), at(0));
+    schedule.subscribe(&"c", follow("s/z"), at(0));
+    schedule.take_due(at(0));
+    for (target, digest) in [("r/x", "X"), ("s/y", "Y"), ("s/z", "Z")] {
+        schedule.done(&target, good(digest), at(0), 0.5);
+    }
+    schedule.hurry(&"c", at(1));
+    schedule.take_due(at(1));
+    schedule.done(&"s/z", bad(None), at(1), 0.5);
+    // Else a new digest of one would count beside an old one of the other.
+    schedule.hurry(&"a", at(2));
+    assert_eq!(schedule.take_due(at(2)), [""; 0]);
+    assert_eq!(schedule.next(), Some(at(31)));
+    let taken = schedule.take_due(at(31));
+    assert_eq!(taken, ["r/x", "s/y"], "the group is the trial");
+    schedule.done(&"r/x", good("X2"), at(32), 0.5);
+    assert_eq!(schedule.done(&"s/y", good("Y2"), at(32), 0.5), ["a", "b"]);
+    assert_eq!(schedule.take_due(at(32)), ["s/z"]);
 }

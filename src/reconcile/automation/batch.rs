@@ -42,7 +42,7 @@ pub async fn carry_out<J: Job>(jobs: Vec<&mut J>, writer: &Writer<UpdateProposal
         for (job, prepared) in open.into_iter().zip(prepared) {
             match prepared {
                 Ok(Prepared { request, policies }) => {
-                    waiting.push((job, policies));
+                    waiting.push((job, policies, request.proposal.withdrawal.clone()));
                     requests.push(request);
                 }
                 Err(conclusion) => ended.push((job, conclusion)),
@@ -51,10 +51,19 @@ pub async fn carry_out<J: Job>(jobs: Vec<&mut J>, writer: &Writer<UpdateProposal
         let answers = writer.submit(requests);
         let may_go_on = || round < ROUNDS && !stop.is_given();
         let ended = ended.into_iter().map(|(job, conclusion)| job.conclude(conclusion, None));
-        let waiting = waiting.into_iter().zip(answers).map(async |((job, policies), answer)| {
-            let Ok(mut answer) = answer.await else {
-                job.conclude(Conclusion::broken_off(), None).await;
-                return None;
+        let waiting = waiting.into_iter().zip(answers).map(async |((job, policies, withdrawal), answer)| {
+            let answer = tokio::select! {
+                // What has been done is told, also where it is not wanted any more.
+                biased;
+                answer = answer => answer.map_err(|_| Conclusion::broken_off()),
+                () = withdrawal.settled() => Err(Conclusion::withdrawn()),
+            };
+            let mut answer = match answer {
+                Ok(answer) => answer,
+                Err(conclusion) => {
+                    job.conclude(conclusion, None).await;
+                    return None;
+                }
             };
             let is_overtaken = matches!(&answer.result,
                 Err(Failure::Sync(error)) if matches!(**error, SyncError::Overtaken { .. }));

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use tagboat_api::{ImageRef, Reason};
 
 use crate::failing::Failing;
+use crate::git::SyncError;
 use crate::git::outcome::Outcome;
 use crate::sentence::chain;
 
@@ -92,6 +93,11 @@ impl Conclusion {
                        was said on standard error";
         let reason = Reason::GitOperationFailed;
         Self::Failure(Stop { stage: Stage::Push, reason, message: message.to_owned() })
+    }
+
+    /// The end of a run that nobody wants any more, before anybody began to work on it.
+    pub fn withdrawn() -> Self {
+        Self::stopped(Stage::Checkout, &SyncError::Withdrawn)
     }
 
     /// The end of a run that an error stopped at a stage.

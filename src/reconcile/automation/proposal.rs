@@ -84,9 +84,17 @@ impl MessageSource {
 /// Why an update cannot be proposed.
 #[derive(Debug, thiserror::Error)]
 pub enum ProposalError {
+    /// There is nothing at `update.path`. These are Flux's words.
+    #[error("walking path for files: lstat {}: no such file or directory", path.escape_debug())]
+    NoPath {
+        /// The path as given.
+        path: String,
+        /// The same from whoever looked.
+        cause: ScopeError,
+    },
     /// The tree cannot be looked through.
     #[error(transparent)]
-    Scope(#[from] ScopeError),
+    Scope(ScopeError),
     /// A file cannot be read again to show what changes in it.
     #[error("cannot show the changes")]
     Diff(#[source] TreeError),
@@ -102,8 +110,17 @@ impl ProposalError {
     /// The stage of the run that it stops at.
     pub fn stage(&self) -> Stage {
         match self {
-            Self::Scope(_) | Self::Diff(_) => Stage::Update,
+            Self::NoPath { .. } | Self::Scope(_) | Self::Diff(_) => Stage::Update,
             Self::Template(_) | Self::Message(_) => Stage::Push,
+        }
+    }
+}
+
+impl From<ScopeError> for ProposalError {
+    fn from(cause: ScopeError) -> Self {
+        match &cause {
+            ScopeError::NotFound { path } => Self::NoPath { path: path.clone(), cause },
+            _ => Self::Scope(cause),
         }
     }
 }
@@ -111,7 +128,7 @@ impl ProposalError {
 impl Failing for ProposalError {
     fn reason(&self) -> Reason {
         match self {
-            Self::Scope(error) => error.reason(),
+            Self::NoPath { cause: error, .. } | Self::Scope(error) => error.reason(),
             Self::Diff(error) => error.reason(),
             Self::Template(error) => error.reason(),
             Self::Message(error) => error.reason(),
@@ -120,7 +137,7 @@ impl Failing for ProposalError {
 
     fn is_retryable(&self) -> bool {
         match self {
-            Self::Scope(error) => error.is_retryable(),
+            Self::NoPath { cause: error, .. } | Self::Scope(error) => error.is_retryable(),
             Self::Diff(error) => error.is_retryable(),
             Self::Template(error) => error.is_retryable(),
             Self::Message(error) => error.is_retryable(),

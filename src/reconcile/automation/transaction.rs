@@ -13,9 +13,9 @@ use super::proposal::{Detail, MessageSource, UpdateProposal};
 use super::request::{self, GivenImages, Request, RequestError};
 use super::signing::signing_key;
 use super::source::{CrossNamespace, SourceConfiguration, SourceError, SourceReference};
-use crate::git::{self, Answer, CommitTime, Failure, Keyring, Known, MirrorKey, Proposal};
+use crate::git::{self, Answer, CommitTime, Failure, Keyring, Known, MirrorKey, Proposal, Withdrawal};
 use crate::message::AutomationName;
-use crate::objects::Objects;
+use crate::objects::{ObjectName, Objects};
 
 /// What a run depends on besides its objects.
 #[derive(Clone, Debug)]
@@ -112,11 +112,7 @@ pub async fn prepare(
         template: source.message_template,
         language: settings.template_language,
     };
-    // Another object of the same name has pushed nothing of what the one before it has.
-    let name = match automation.uid() {
-        Some(uid) => format!("{} {uid}", message.automation),
-        None => message.automation.to_string(),
-    };
+    let name = proposal_name(automation);
     let proposer = UpdateProposal {
         update: request.update,
         author: source.author,
@@ -132,8 +128,19 @@ pub async fn prepare(
     let repository = source.repository;
     let mirror =
         MirrorKey { namespace: repository.namespace, name: repository.name, url: remote.url.to_string() };
-    let proposal = Proposal { name, target: source.target, known, proposer };
+    let withdrawal = Withdrawal::default();
+    let proposal = Proposal { name, target: source.target, known, withdrawal, proposer };
     Ok(Prepared { request: git::Request { mirror, remote, proposal }, policies })
+}
+
+/// The name of an automation's proposals. Another object of the same name has pushed nothing of what the one before it
+/// has.
+pub fn proposal_name(automation: &ImageUpdateAutomation) -> String {
+    let name = ObjectName::of(automation);
+    match automation.uid() {
+        Some(uid) => format!("{name} {uid}"),
+        None => name.to_string(),
+    }
 }
 
 /// What an answer of the writer means for the run.

@@ -28,6 +28,17 @@ pub struct Question<'a> {
     pub polled: Option<&'a Polled>,
     /// Whether and how the tag is followed.
     pub following: Following,
+    /// What becomes of a winner that takes no other's place.
+    pub first: FirstImage,
+}
+
+/// Whether the manifest of a winner is looked at that takes no other's place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FirstImage {
+    /// It counts, as with Flux: a policy without an image would not be served better.
+    Counts,
+    /// It is looked at like any other: what knows nothing from before may be about to overwrite what works.
+    LookedAt,
 }
 
 /// Whether and how the digest of a tag is followed.
@@ -91,8 +102,10 @@ pub enum LookFailureKind {
     Missing,
     /// The registry, or whoever hands out its tokens, does not let us in.
     Denied,
-    /// It said nothing of use.
+    /// It did not answer, or was not able to: it would be the same with every other manifest there.
     Unavailable,
+    /// It said nothing of use about this one.
+    Unreadable,
 }
 
 impl LookFailureKind {
@@ -101,7 +114,7 @@ impl LookFailureKind {
         match self {
             Self::Missing => Reason::TagNotFound,
             Self::Denied => Reason::AuthenticationFailed,
-            Self::Unavailable => Reason::RegistryUnavailable,
+            Self::Unavailable | Self::Unreadable => Reason::RegistryUnavailable,
         }
     }
 }
@@ -112,7 +125,7 @@ impl LookFailure {
         let what = match self.kind {
             LookFailureKind::Missing => "is not there",
             LookFailureKind::Denied => "is not shown to us",
-            LookFailureKind::Unavailable => "could not be looked up",
+            LookFailureKind::Unavailable | LookFailureKind::Unreadable => "could not be looked up",
         };
         let reason = self.kind.reason();
         Staleness { reason, message: format!("the manifest of {reference} {what}: {}", self.words) }
@@ -164,8 +177,9 @@ impl Question<'_> {
                 Some(known) => Need::Settled(Some(known)),
                 None => Need::Look { wants_digest: true },
             },
+            _ if is_same => Need::Settled(None),
             // Where nothing is reported yet, a manifest that is missing would keep nothing.
-            _ if is_same || latest.is_none() => Need::Settled(None),
+            _ if latest.is_none() && self.first == FirstImage::Counts => Need::Settled(None),
             _ => Need::Look { wants_digest: false },
         }
     }
@@ -240,7 +254,12 @@ impl Question<'_> {
                 format!("failed fetching digest of {reference}: {}", failure.words),
             )
         } else {
-            Ending::Failure(Reason::Failure, staleness.message.clone())
+            let words = &failure.words;
+            let message = format!(
+                "{reference} is listed but cannot be pulled yet, and no image before it is known, so markers are left \
+                 alone; try again later: {words}"
+            );
+            Ending::Failure(Reason::Failure, message)
         };
         Err(Unresolved { ending, staleness })
     }
@@ -270,7 +289,8 @@ mod tests {
         cause: Cause,
         polled: Option<&'a Polled>,
     ) -> Question<'a> {
-        Question { image: "img", tag: "1", digests, cause, polled, following: Following::Alone }
+        let (following, first) = (Following::Alone, FirstImage::Counts);
+        Question { image: "img", tag: "1", digests, cause, polled, following, first }
     }
 
     fn settled(digest: &str) -> Need {
@@ -304,6 +324,16 @@ mod tests {
         ] {
             let need = question(&digests, cause, polled).need(&status(latest));
             assert_eq!(need, expected, "{digests:?} {latest} {cause:?}");
+        }
+        for (digests, latest, expected) in [
+            (Never, "", CHECK),
+            (Never, "0", CHECK),
+            (Never, "1", settled("")),
+            (IfNotPresent, "", LOOK),
+            (Always, "", LOOK),
+        ] {
+            let question = Question { first: FirstImage::LookedAt, ..question(&digests, Tags, None) };
+            assert_eq!(question.need(&status(latest)), expected, "{digests:?} {latest}");
         }
         for (following, latest, polled, expected) in [
             (Following::Disabled, "1@d1", None, settled("d1")),
@@ -342,10 +372,12 @@ mod tests {
             assert_eq!(staleness.message, "the manifest of img:1 is not there: the words");
         }
         let nothing = question.looked(false, missing(), &status("")).unwrap_err();
-        let words = "the manifest of img:1 is not there: the words".to_owned();
+        let words = "img:1 is listed but cannot be pulled yet, and no image before it is known, so markers are left alone; \
+                     try again later: the words"
+            .to_owned();
         assert_eq!(nothing.ending, Ending::Failure(Reason::Failure, words));
         // Any other answer lets it through where no digest is wanted.
-        for kind in [LookFailureKind::Denied, LookFailureKind::Unavailable] {
+        for kind in [LookFailureKind::Denied, LookFailureKind::Unavailable, LookFailureKind::Unreadable] {
             let found = question.looked(false, Err(failure(kind)), &status("0")).unwrap();
             assert_eq!((found.latest.to_string().as_str(), found.staleness), ("img:1", None));
         }

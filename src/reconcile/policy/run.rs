@@ -13,7 +13,7 @@ use tagboat_api::{ImagePolicy, ImageRepository};
 use super::access::{self, AccessError};
 use super::ages::{Answers, Gap, Inquiry};
 use super::choice::{self, Choice, Offer};
-use super::digest::{Following, Need, Polled, Question, Resolution, Staleness};
+use super::digest::{FirstImage, Following, Need, Polled, Question, Resolution, Staleness};
 use super::report::{Conclusion, LOOK_ON, Report, Resolved, Stop, report};
 use super::request::{Request, RequestError};
 use crate::objects::{ObjectName, ObjectsError};
@@ -43,6 +43,8 @@ pub struct PolicyOptions {
     pub regression: Regression,
     /// How often digests are looked up where nobody says otherwise.
     pub polling: PollingInterval,
+    /// What becomes of a winner that takes no other's place.
+    pub first_image: FirstImage,
 }
 
 /// What a policy finds around it.
@@ -164,6 +166,7 @@ impl Run {
             cause: scene.cause,
             polled: polled.as_ref(),
             following,
+            first: options.first_image,
         };
         let mut is_fresh = false;
         let resolution = match question.need(&self.previous) {

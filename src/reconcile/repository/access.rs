@@ -5,17 +5,17 @@
 use kube::ResourceExt;
 use tagboat_api::duration::DurationError;
 use tagboat_api::reference::LocalObjectReference;
-use tagboat_api::repository::ImageProvider;
+use tagboat_api::repository::{ImageProvider, ImageRepositorySpec};
 use tagboat_api::{ImageRepository, Reason};
 
+use super::logins::{self, Logins};
 use super::pull_secrets;
-use super::request::wants_identity;
 use crate::failing::Failing;
 use crate::git::{CredentialsError, Proxy, SecretData};
 use crate::objects::{Objects, ObjectsError};
 use crate::reference::{AddressError, RepositoryAddress};
 use crate::registry::{
-    Access, CloudProvider, Credential, DockerConfigError, LoginChoice, ProxyChoice, Tls, TlsError, Way, tls,
+    Access, AccountError, CloudProvider, Credential, DockerConfigError, ProxyChoice, Tls, TlsError, Way, tls,
 };
 
 /// What was found out of an ImageRepository.
@@ -66,12 +66,30 @@ pub enum AccessError {
         #[source]
         cause: Box<ObjectsError>,
     },
-    /// It is to be a service account that logs in at the cloud, and we do not act as others.
+    /// It is to be a service account that logs in at the cloud, and there is no cluster to vouch for it.
     #[error(
-        "spec.serviceAccountName beside spec.provider asks for a login as that service account, which is not there yet: \
-         remove it to log in as whoever runs this, or set the provider to generic to use its pull secrets"
+        "spec.serviceAccountName beside spec.provider asks for a login as that service account, for which only the \
+         controller has a cluster vouch: log in as yourself with --registry-login user"
     )]
     Identity,
+    /// The service account that is to log in at the cloud cannot be read.
+    #[error("cannot log in as the service account '{account}'")]
+    Account {
+        /// Namespace and name of the account.
+        account: String,
+        /// Why not.
+        #[source]
+        cause: AccountError,
+    },
+    /// The service account of those who name none is not there; the end is Flux's.
+    #[error(
+        "cannot log in as '{account}': the specified default service account does not exist in the object namespace. your \
+         cluster is subject to multi-tenant workload identity lockdown, reach out to your cluster administrator for help"
+    )]
+    NoDefaultAccount {
+        /// Namespace and name of the account.
+        account: String,
+    },
     /// The object's proxy could read along: it would only have to be vouched for by the object's authority.
     #[error(
         "spec.proxySecretRef and a 'ca.crt' of spec.certSecretRef would let the proxy read our own login at a cloud: use \
@@ -90,12 +108,20 @@ impl Failing for AccessError {
     fn reason(&self) -> Reason {
         match self {
             Self::Address(error) => error.reason(),
+            error if error.is_late() => Reason::ReadOperationFailed,
             _ => Reason::AuthenticationFailed,
         }
     }
 
     fn is_retryable(&self) -> bool {
         !matches!(self, Self::Address(_))
+    }
+}
+
+impl AccessError {
+    /// Whether Flux notices it no sooner than when the registry wants to see a login, as an error of the scan.
+    pub fn is_late(&self) -> bool {
+        matches!(self, Self::Account { .. } | Self::NoDefaultAccount { .. })
     }
 }
 
@@ -107,6 +133,7 @@ impl Failing for AccessError {
 pub async fn access(
     objects: &impl Objects,
     repository: &ImageRepository,
+    logins: &Logins,
 ) -> Result<FoundAccess, AccessError> {
     let spec = &repository.spec;
     let namespace = repository.namespace().unwrap_or_default();
@@ -128,7 +155,10 @@ pub async fn access(
             ProxyChoice::Given(Proxy::from_secret(SecretData { name: &full(reference), data: &data })?)
         }
     };
-    let cloud = cloud(&spec.provider)?;
+    let cloud = match logins {
+        Logins::Named(_) => cloud(&spec.provider)?,
+        Logins::Given(_) => None,
+    };
     let tls = match &spec.cert_secret_ref {
         None => Tls::default(),
         Some(reference) => {
@@ -143,13 +173,15 @@ pub async fn access(
         }
     };
     // What a secret says counts for no cloud.
-    let login = match cloud {
-        Some(_) if wants_identity(spec) => return Err(AccessError::Identity),
-        Some(_) if tls.authority.is_some() && matches!(proxy, ProxyChoice::Given(_)) => {
+    let login = match (logins, cloud) {
+        (Logins::Given(given), _) => given.login(&address, &mut notes).into(),
+        (Logins::Named(_), Some(_)) if tls.authority.is_some() && matches!(proxy, ProxyChoice::Given(_)) => {
             return Err(AccessError::Listener);
         }
-        Some(provider) => LoginChoice::Cloud(provider),
-        None => {
+        (Logins::Named(accounts), Some(provider)) => {
+            logins::at_cloud(accounts.as_ref(), repository, provider).await?
+        }
+        (Logins::Named(_), None) => {
             let logins = pull_secrets::logins(objects, repository, &mut notes).await?;
             let login = logins.login(&address);
             if let (Credential::Anonymous, Some(reference), false) =
@@ -165,8 +197,20 @@ pub async fn access(
         }
     };
     let way = Way { tls, proxy };
-    let timeout = spec.effective_timeout()?;
-    Ok(FoundAccess { access: Access { namespace, address, login, way, timeout }, notes })
+    let (secrets, timeout) = (sources(spec), spec.effective_timeout()?);
+    Ok(FoundAccess { access: Access { namespace, address, login, way, secrets, timeout }, notes })
+}
+
+/// The names of the objects that login and way are from, each with what it is for.
+fn sources(spec: &ImageRepositorySpec) -> Vec<String> {
+    let secrets = [
+        ("login", &spec.secret_ref),
+        ("certificates", &spec.cert_secret_ref),
+        ("proxy", &spec.proxy_secret_ref),
+    ];
+    let secrets = secrets.into_iter().filter_map(|(what, name)| Some((what, name.as_ref()?.name.as_str())));
+    let account = spec.service_account_name.as_deref().map(|name| ("account", name));
+    secrets.chain(account).map(|(what, name)| format!("{what}/{name}")).collect()
 }
 
 /// The cloud of a provider; none where logins stand in secrets.

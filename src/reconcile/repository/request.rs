@@ -17,7 +17,7 @@ pub enum ObjectIdentity {
     /// It may not: Flux's feature gate is off.
     #[default]
     Off,
-    /// It may.
+    /// It may, as far as whoever logs in can do it.
     On,
 }
 

@@ -1,4 +1,4 @@
-//! Our own login at a cloud, for the registries of that cloud.
+//! A login at a cloud, for the registries of that cloud.
 
 use std::sync::Arc;
 
@@ -6,6 +6,7 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use jiff::Timestamp;
 
+use super::account::CloudIdentity;
 use super::aws::Aws;
 use super::azure::Azure;
 use super::endpoints::CloudEndpoints;
@@ -40,15 +41,6 @@ impl CloudProvider {
             Self::Google => "gcp",
         }
     }
-
-    /// As it is called in sentences.
-    fn title(self) -> &'static str {
-        match self {
-            Self::Aws => "AWS",
-            Self::Azure => "Azure",
-            Self::Google => "GCP",
-        }
-    }
 }
 
 /// How clouds are asked.
@@ -60,11 +52,9 @@ pub struct CloudOptions {
     pub endpoints: CloudEndpoints,
     /// How long logins are kept, and how many.
     pub kept: KeepOptions,
-    /// Whether nobody may act as we do.
-    pub is_locked_down: bool,
 }
 
-/// What is known of our logins at clouds. They are shared by all objects that may act as we do and go the same way.
+/// What is known of logins at clouds. They are shared by all who are the same there and go the same way.
 #[derive(Debug)]
 pub struct Clouds {
     pub(super) options: CloudOptions,
@@ -74,10 +64,11 @@ pub struct Clouds {
     google: Google,
 }
 
-/// Our login at one cloud.
+/// A login at one cloud.
 #[derive(Debug, Clone)]
 pub struct CloudLogin {
     provider: CloudProvider,
+    identity: CloudIdentity,
     proxy: ProxyChoice,
     clouds: Arc<Clouds>,
 }
@@ -86,6 +77,8 @@ pub struct CloudLogin {
 #[derive(Clone, Copy)]
 pub(super) struct Visit<'v> {
     pub(super) clouds: &'v Clouds,
+    /// Who logs in.
+    pub(super) identity: &'v CloudIdentity,
     /// The proxy of whoever asks.
     pub(super) proxy: &'v ProxyChoice,
     pub(super) now: Timestamp,
@@ -104,18 +97,24 @@ impl Clouds {
         }
     }
 
-    /// Our login at a cloud, by the proxy of whoever asks.
-    pub fn login(self: &Arc<Self>, provider: CloudProvider, proxy: ProxyChoice) -> CloudLogin {
-        CloudLogin { provider, proxy, clouds: Arc::clone(self) }
+    /// The login of somebody at a cloud, by the proxy of whoever asks.
+    pub fn login(
+        self: &Arc<Self>,
+        provider: CloudProvider,
+        identity: CloudIdentity,
+        proxy: ProxyChoice,
+    ) -> CloudLogin {
+        CloudLogin { provider, identity, proxy, clouds: Arc::clone(self) }
     }
 }
 
 impl Visit<'_> {
-    /// A key for what is kept: it tells apart who goes another way.
+    /// A key for what is kept: it tells apart who is somebody else, and who goes another way.
     pub(super) fn key<'p>(&self, parts: impl IntoIterator<Item = &'p str>) -> Fingerprint {
         let way = Way { proxy: self.proxy.clone(), ..Way::default() }.fingerprint();
         let parts: Vec<&[u8]> = parts.into_iter().map(str::as_bytes).collect();
-        Fingerprint::of([way.as_bytes(), Fingerprint::of(parts).as_bytes()])
+        let identity = self.identity.fingerprint();
+        Fingerprint::of([identity.as_bytes(), way.as_bytes(), Fingerprint::of(parts).as_bytes()])
     }
 }
 
@@ -126,11 +125,8 @@ impl Login for CloudLogin {
         now: Timestamp,
     ) -> BoxFuture<'l, Result<Credential, LoginError>> {
         async move {
-            let Self { provider, proxy, clouds } = self;
-            if clouds.options.is_locked_down {
-                return Err(LoginError::LockedDown { cloud: provider.title() });
-            }
-            let visit = Visit { clouds, proxy, now };
+            let Self { provider, identity, proxy, clouds } = self;
+            let visit = Visit { clouds, identity, proxy, now };
             let host = address.registry();
             match provider {
                 CloudProvider::Aws => clouds.aws.credential(host, visit).await,

@@ -20,11 +20,17 @@ pub struct CloudEndpoints {
     pub azure_registry: Option<Url>,
     /// Where a machine of Google asks who it is.
     pub google_metadata: Url,
+    /// Where Google exchanges tokens of others for its own.
+    pub google_exchange: Url,
+    /// Where Google lets somebody act as a service account.
+    pub google_accounts: Url,
+    /// Where Google gives tokens for keys and for logins of people, unless their file says otherwise.
+    pub google_tokens: Url,
 }
 
 impl Default for CloudEndpoints {
     fn default() -> Self {
-        let url = |text| Url::parse(text).expect("the addresses of metadata servers are addresses");
+        let url = |text| Url::parse(text).expect("the addresses of clouds are addresses");
         Self {
             aws: None,
             aws_metadata: url("http://169.254.169.254/"),
@@ -33,6 +39,9 @@ impl Default for CloudEndpoints {
             azure_metadata: url("http://169.254.169.254/"),
             azure_registry: None,
             google_metadata: url("http://metadata.google.internal/"),
+            google_exchange: url("https://sts.googleapis.com/"),
+            google_accounts: url("https://iamcredentials.googleapis.com/"),
+            google_tokens: url("https://oauth2.googleapis.com/"),
         }
     }
 }

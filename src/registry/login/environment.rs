@@ -1,18 +1,24 @@
 //! What the environment of the process says of who we are at a cloud.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::path::PathBuf;
+
+use zeroize::Zeroizing;
 
 use super::error::LoginError;
 use crate::secret::Secret;
 
 /// The variables that are read; no others are kept.
-const NAMES: [&str; 19] = [
+const NAMES: [&str; 24] = [
     "AWS_ACCESS_KEY_ID",
     "AWS_SECRET_ACCESS_KEY",
     "AWS_SESSION_TOKEN",
+    "AWS_CONFIG_FILE",
+    "AWS_PROFILE",
     "AWS_ROLE_ARN",
     "AWS_ROLE_SESSION_NAME",
+    "AWS_SHARED_CREDENTIALS_FILE",
     "AWS_WEB_IDENTITY_TOKEN_FILE",
     "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
     "AWS_CONTAINER_CREDENTIALS_FULL_URI",
@@ -27,6 +33,8 @@ const NAMES: [&str; 19] = [
     "AZURE_FEDERATED_TOKEN_FILE",
     "AZURE_TENANT_ID",
     "GCE_METADATA_HOST",
+    "GOOGLE_APPLICATION_CREDENTIALS",
+    "HOME",
 ];
 
 /// The variables by which clouds tell a process who it is. None is set at first.
@@ -59,6 +67,12 @@ impl CloudEnvironment {
         self.secret(name).map(|value| String::from_utf8_lossy(value.expose()).into_owned())
     }
 
+    /// The place of a file: the one that a variable names, or else one in the home directory.
+    pub(super) fn place(&self, variable: &'static str, at_home: &str) -> Option<PathBuf> {
+        let named = self.text(variable).map(PathBuf::from);
+        named.or_else(|| Some(PathBuf::from(self.text("HOME")?).join(at_home)))
+    }
+
     pub(super) fn is_true(&self, name: &'static str) -> bool {
         self.text(name).is_some_and(|value| value.eq_ignore_ascii_case("true"))
     }
@@ -73,16 +87,37 @@ impl CloudEnvironment {
         let Some(path) = self.text(variable).map(PathBuf::from) else { return Ok(None) };
         let flawed = |flaw: String| LoginError::Variable { cloud, variable, flaw };
         let shown = path.display().to_string();
-        let read = tokio::task::spawn_blocking(move || std::fs::read(path)).await;
-        let bytes = read
-            .map_err(|error| flawed(format!("names {shown}, which cannot be read: {error}")))?
-            .map_err(|error| flawed(format!("names {shown}, which cannot be read: {error}")))?;
-        let text = bytes.trim_ascii();
+        let read = content(path).await;
+        let content =
+            read.map_err(|error| flawed(format!("names {shown}, which cannot be read: {error}")))?;
+        let text = content.expose().trim_ascii();
         if text.is_empty() {
             return Err(flawed(format!("names {shown}, which is empty")));
         }
         Ok(Some(Secret::new(text)))
     }
+}
+
+/// What stands in a file.
+pub(super) async fn content(path: PathBuf) -> io::Result<Secret> {
+    let read = tokio::task::spawn_blocking(move || std::fs::read(path)).await;
+    read.map_err(io::Error::other)?.map(Secret::new)
+}
+
+/// A token of a file that others renew, so that it is read each time, without white space around it.
+pub(super) async fn token_file(cloud: &'static str, path: PathBuf) -> Result<Secret, LoginError> {
+    let what = format!("the file {}", path.display());
+    let flawed = |flaw: String| LoginError::Setting { cloud, what: what.clone(), flaw };
+    let content = content(path).await.map_err(|error| flawed(format!("cannot be read: {error}")))?;
+    match content.expose().trim_ascii() {
+        [] => Err(flawed("is empty".to_owned())),
+        text => Ok(Secret::new(text)),
+    }
+}
+
+/// A secret as text, for a form.
+pub(super) fn whole_text(secret: &Secret) -> Zeroizing<String> {
+    Zeroizing::new(String::from_utf8_lossy(secret.expose()).into_owned())
 }
 
 #[cfg(test)]

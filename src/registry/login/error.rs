@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::account::AccountError;
 use crate::registry::error::RegistryError;
 
 /// A failure on the way to a login. No message has a secret in it.
@@ -39,6 +40,41 @@ pub enum LoginError {
         variable: &'static str,
         /// What is wrong with it.
         flaw: String,
+    },
+    /// Something else that says who we are cannot be used.
+    #[error("cannot log in at {cloud}: {what} {flaw}")]
+    Setting {
+        /// The cloud.
+        cloud: &'static str,
+        /// What it is: a file, a profile.
+        what: String,
+        /// What is wrong with it.
+        flaw: String,
+    },
+    /// A service account does not say who it is at a cloud.
+    #[error(
+        "cannot log in at {cloud} as the service account '{account}': its annotation {annotation} {flaw}"
+    )]
+    Annotation {
+        /// The cloud.
+        cloud: &'static str,
+        /// Namespace and name of the account.
+        account: String,
+        /// The annotation.
+        annotation: &'static str,
+        /// What is wrong with it.
+        flaw: String,
+    },
+    /// The cluster does not vouch for a service account.
+    #[error("cannot log in at {cloud} as the service account '{account}': the cluster gives no token of it")]
+    NoToken {
+        /// The cloud.
+        cloud: &'static str,
+        /// Namespace and name of the account.
+        account: String,
+        /// Why not.
+        #[source]
+        cause: AccountError,
     },
     /// The cloud says no.
     #[error("cannot log in at {cloud}: {what} is refused with status {status}: {words}")]
@@ -81,15 +117,6 @@ pub enum LoginError {
     Open {
         /// The registry.
         host: String,
-    },
-    /// Objects may not act as we do.
-    #[error(
-        "cannot log in at {cloud} as the controller: --default-service-account asks that objects act as a service account \
-         of their own namespace, which is not there yet; use spec.secretRef, or leave the flag out"
-    )]
-    LockedDown {
-        /// The cloud.
-        cloud: &'static str,
     },
 }
 

@@ -1,8 +1,10 @@
 //! Who we are at a registry.
 //!
 //! Behind [`Login`] stand a [`Credential`] that somebody has written down, and a [`CloudLogin`], which asks a cloud for
-//! one. The cloud's own chapters are [`aws`], [`azure`] and [`google`].
+//! one: for this process, or for a service account of a cluster ([`account`]). The cloud's own chapters are [`aws`],
+//! [`azure`] and [`google`].
 
+mod account;
 mod aws;
 mod azure;
 mod cloud;
@@ -23,6 +25,7 @@ use jiff::Timestamp;
 
 use crate::reference::RepositoryAddress;
 
+pub use account::{AccountError, Accounts, CloudAccount, CloudIdentity};
 pub use cloud::{CloudLogin, CloudOptions, CloudProvider, Clouds};
 pub use credential::Credential;
 pub use endpoints::CloudEndpoints;
@@ -53,8 +56,8 @@ pub trait Login: fmt::Debug + Send + Sync {
 pub enum LoginChoice {
     /// This one.
     Given(Credential),
-    /// Our own at a cloud.
-    Cloud(CloudProvider),
+    /// Somebody's at a cloud.
+    Cloud(CloudProvider, CloudIdentity),
 }
 
 /// Nobody's.
@@ -75,7 +78,11 @@ impl LoginChoice {
     pub fn fingerprint(&self) -> Fingerprint {
         match self {
             Self::Given(credential) => credential.fingerprint(),
-            Self::Cloud(provider) => Fingerprint::of([&b"cloud"[..], provider.name().as_bytes()]),
+            Self::Cloud(provider, identity) => Fingerprint::of([
+                &b"cloud"[..],
+                provider.name().as_bytes(),
+                identity.fingerprint().as_bytes(),
+            ]),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Which registries are of a cloud: by their names.
+//! What a text has to look like: names of a cloud's registries, annotations of accounts.
 
 use tagboat_go_text::{Captures, Regexp};
 
@@ -6,6 +6,15 @@ use super::error::LoginError;
 
 /// How much memory a pattern may take; ours take far less.
 const SIZE: usize = 1024 * 1024;
+
+/// Whether a text looks as an expression of ours says.
+pub(super) fn is_like(pattern: &'static str, text: &str) -> bool {
+    compile(pattern).is_match(text.as_bytes())
+}
+
+fn compile(pattern: &'static str) -> Regexp {
+    Regexp::compile_within(pattern, SIZE).expect("the patterns of clouds are expressions")
+}
 
 /// The names of a cloud's registries, as an expression that Flux's messages show.
 #[derive(Debug)]
@@ -17,8 +26,7 @@ pub(super) struct HostPattern {
 
 impl HostPattern {
     pub(super) fn new(cloud: &'static str, text: &'static str) -> Self {
-        let regexp = Regexp::compile_within(text, SIZE).expect("the patterns of clouds are expressions");
-        Self { cloud, text, regexp }
+        Self { cloud, text, regexp: compile(text) }
     }
 
     /// The parts of a name that fits.

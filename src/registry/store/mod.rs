@@ -7,6 +7,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime};
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -21,6 +22,9 @@ const MEMORY: usize = 32 * 1024 * 1024;
 
 /// How many images of a repository are remembered.
 const IMAGES: usize = 1024;
+
+/// After how long a file is old that nobody has written anew.
+const OLD: Duration = Duration::from_secs(7 * 24 * 3600);
 
 /// The ending of files.
 const ENDING: &str = "tags";
@@ -190,6 +194,15 @@ pub struct Scan {
     pub tags: TagList,
 }
 
+/// What was kept of a scan.
+#[derive(Debug)]
+pub struct Kept {
+    /// The tags.
+    pub tags: Arc<StoredTags>,
+    /// Why they are known only as long as this process lasts, if that is so.
+    pub trouble: Option<StoreError>,
+}
+
 impl TagStore {
     /// A store in a directory, or in memory only.
     pub fn new(root: Option<PathBuf>) -> Self {
@@ -220,22 +233,28 @@ impl TagStore {
         Ok(found.filter(|found| found.canonical == canonical))
     }
 
-    /// Keeps what a scan found, with the times at which tags were first there.
+    /// Keeps what a scan found, with the times at which tags were first there. A file that cannot be read is as good as
+    /// a damaged one: another takes its place.
     ///
     /// # Errors
     ///
-    /// When it cannot be written; what was there before stays.
-    pub fn keep(&self, key: &StoreKey, scan: Scan) -> Result<Arc<StoredTags>, StoreError> {
+    /// When an object of that name can have no tags.
+    pub fn keep(&self, key: &StoreKey, scan: Scan) -> Result<Kept, StoreError> {
         let _turn = self.turn();
-        let before = self.read(key, &scan.canonical)?;
-        self.put(key, StoredTags::after(before.as_deref(), scan))
+        let path = self.path(key)?;
+        let before = self.read(key, &scan.canonical).unwrap_or_default();
+        let tags = Arc::new(StoredTags::after(before.as_deref(), scan));
+        self.memory().put(key, &tags);
+        let Some(path) = path else { return Ok(Kept { tags, trouble: None }) };
+        let trouble = self.write(&path, &tags).err();
+        Ok(Kept { tags, trouble })
     }
 
     /// Keeps what was learned of images, as far as their tags are still there.
     ///
     /// # Errors
     ///
-    /// When it cannot be written; what was there before stays.
+    /// When it cannot be written; it is known as long as this process lasts then.
     pub fn learn(
         &self,
         key: &StoreKey,
@@ -243,19 +262,17 @@ impl TagStore {
         learned: Vec<(String, ImageFacts)>,
     ) -> Result<(), StoreError> {
         let _turn = self.turn();
-        match self.read(key, canonical)? {
-            Some(known) => self.put(key, known.with(learned)).map(|_| ()),
-            None => Ok(()),
-        }
+        let Some(known) = self.read(key, canonical)? else { return Ok(()) };
+        let tags = Arc::new(known.with(learned));
+        self.memory().put(key, &tags);
+        self.path(key)?.map_or(Ok(()), |path| self.write(&path, &tags))
     }
 
-    fn put(&self, key: &StoreKey, tags: StoredTags) -> Result<Arc<StoredTags>, StoreError> {
-        let tags = Arc::new(tags);
-        if let Some(path) = self.path(key)?.filter(|_| !self.is_rehearsal) {
-            file::write(&path, &tags).map_err(|cause| refused("write", &path, cause))?;
+    fn write(&self, path: &Path, tags: &StoredTags) -> Result<(), StoreError> {
+        if self.is_rehearsal {
+            return Ok(());
         }
-        self.memory().put(key, &tags);
-        Ok(tags)
+        file::write(path, tags).map_err(|cause| refused("write", path, cause))
     }
 
     /// Forgets what an object found.
@@ -281,13 +298,31 @@ impl TagStore {
         for key in gone {
             self.memory().take(&key);
         }
+        self.remove(|path| {
+            let is_gone = key_of(path).is_some_and(|key| !is_there(&key));
+            is_gone || file::is_left_over(path)
+        });
+    }
+
+    /// Removes the files of objects but these that nobody has written for a week, as of `now`, and what processes left
+    /// before that. Others may use the directory at the same time, with other objects.
+    pub fn sweep_old(&self, is_there: impl Fn(&StoreKey) -> bool, now: SystemTime) {
+        let is_old = |path: &Path| {
+            let written = fs::symlink_metadata(path).and_then(|metadata| metadata.modified());
+            written.is_ok_and(|written| now.duration_since(written).is_ok_and(|age| age >= OLD))
+        };
+        let _turn = self.turn();
+        self.remove(|path| {
+            let is_gone = key_of(path).is_some_and(|key| !is_there(&key));
+            (is_gone || file::is_left_over(path)) && is_old(path)
+        });
+    }
+
+    fn remove(&self, is_gone: impl Fn(&Path) -> bool) {
         let Some(root) = self.root.as_ref().filter(|_| !self.is_rehearsal) else { return };
         for directory in entries(root) {
-            for path in entries(&directory) {
-                let is_gone = key_of(&path).is_some_and(|key| !is_there(&key));
-                if is_gone || file::is_left_over(&path) {
-                    let _ = fs::remove_file(&path);
-                }
+            for path in entries(&directory).into_iter().filter(|path| is_gone(path)) {
+                let _ = fs::remove_file(path);
             }
             // Only an empty one goes.
             let _ = fs::remove_dir(&directory);

@@ -28,12 +28,12 @@ fn tags_are_first_seen_by_the_scan_that_finds_them_new() {
     for store in [TagStore::new(Some(directory.path().to_owned())), TagStore::new(None)] {
         assert!(store.read(&key("web"), "r.io/app").unwrap().is_none());
         store.keep(&key("web"), scan(&["1.0", "1.1"], FIRST)).unwrap();
-        let found = store.keep(&key("web"), scan(&["1.1", "1.2", "odd\n\"tag\""], SECOND)).unwrap();
+        let found = store.keep(&key("web"), scan(&["1.1", "1.2", "odd\n\"tag\""], SECOND)).unwrap().tags;
         assert_eq!(found.first_seen("1.1"), None);
         assert_eq!(found.first_seen("1.2"), Some(at(SECOND)));
         assert_eq!(found.first_seen("1.0"), None);
         // A tag that comes back is new.
-        let found = store.keep(&key("web"), scan(&["1.0"], "2026-11-21T12:00:00Z")).unwrap();
+        let found = store.keep(&key("web"), scan(&["1.0"], "2026-11-21T12:00:00Z")).unwrap().tags;
         assert_eq!(found.first_seen("1.0"), Some(at("2026-11-21T12:00:00Z")));
     }
 }
@@ -65,7 +65,7 @@ fn what_was_learned_of_an_image_stays_with_its_tag() {
     // A tag that comes back is new in every way, and the others keep the time of the first scan.
     let store = TagStore::new(root());
     store.keep(&key("web"), scan(&["1.0"], SECOND)).unwrap();
-    let known = store.keep(&key("web"), scan(&["1.0", "1.1"], SECOND)).unwrap();
+    let known = store.keep(&key("web"), scan(&["1.0", "1.1"], SECOND)).unwrap().tags;
     assert!(known.image("1.0").is_some() && known.image("1.1").is_none());
     assert_eq!((known.listed_since("1.0"), known.listed_since("1.1")), (Some(at(FIRST)), None));
     let many: Vec<String> = (0..=IMAGES).map(|number| format!("{number:05}")).collect();
@@ -81,8 +81,8 @@ fn a_restart_loses_nothing() {
     let directory = TempDir::new().unwrap();
     let root = || Some(directory.path().to_owned());
     TagStore::new(root()).keep(&key("web"), scan(&["1.0"], FIRST)).unwrap();
-    let kept =
-        TagStore::new(root()).keep(&key("web"), scan(&["1.0", "1.1", "odd\n\"tag\""], SECOND)).unwrap();
+    let store = TagStore::new(root());
+    let kept = store.keep(&key("web"), scan(&["1.0", "1.1", "odd\n\"tag\""], SECOND)).unwrap().tags;
     let found = TagStore::new(root()).read(&key("web"), "r.io/app").unwrap().unwrap();
     assert_eq!(found, kept);
     assert_eq!(found.first_seen("1.1"), Some(at(SECOND)));
@@ -162,7 +162,7 @@ fn a_rehearsal_knows_what_is_there_and_writes_nothing() {
     let root = directory.path().to_owned();
     TagStore::new(Some(root.clone())).keep(&key("web"), scan(&["1.0"], FIRST)).unwrap();
     let store = TagStore::rehearsal(root.clone());
-    let found = store.keep(&key("web"), scan(&["1.0", "1.1"], SECOND)).unwrap();
+    let found = store.keep(&key("web"), scan(&["1.0", "1.1"], SECOND)).unwrap().tags;
     assert_eq!((found.first_seen("1.0"), found.first_seen("1.1")), (None, Some(at(SECOND))));
     assert_eq!(store.read(&key("web"), "r.io/app").unwrap().unwrap(), found);
     store.keep(&key("api"), scan(&["1.0"], FIRST)).unwrap();
@@ -171,4 +171,62 @@ fn a_rehearsal_knows_what_is_there_and_writes_nothing() {
     let there = TagStore::new(Some(root)).read(&key("web"), "r.io/app").unwrap().unwrap();
     assert_eq!(there.tags.iter().collect::<Vec<_>>(), ["1.0"]);
     assert_eq!(entries(&directory.path().join("apps")).len(), 1);
+}
+
+#[test]
+fn a_file_that_cannot_be_read_is_as_good_as_a_damaged_one() {
+    let directory = TempDir::new().unwrap();
+    let root = || Some(directory.path().to_owned());
+    let path = directory.path().join("apps/web.tags");
+    TagStore::new(root()).keep(&key("web"), scan(&["1.0"], FIRST)).unwrap();
+    // Nobody is kept from reading a file here who is root; a link that leads in a circle can be read by nobody.
+    fs::remove_file(&path).unwrap();
+    std::os::unix::fs::symlink("web.tags", &path).unwrap();
+    let store = TagStore::new(root());
+    let error = store.read(&key("web"), "r.io/app").unwrap_err();
+    assert_eq!(error.to_string(), format!("cannot read {}", path.display()));
+    let kept = store.keep(&key("web"), scan(&["1.0"], SECOND)).unwrap();
+    assert!(kept.trouble.is_none());
+    assert_eq!(TagStore::new(root()).read(&key("web"), "r.io/app").unwrap().unwrap(), kept.tags);
+}
+
+#[test]
+fn what_cannot_be_written_is_known_all_the_same() {
+    let directory = TempDir::new().unwrap();
+    let root = directory.path().join("tags");
+    // No directory can be made where a file is.
+    fs::write(&root, "").unwrap();
+    let store = TagStore::new(Some(root.clone()));
+    for _ in 0..2 {
+        let kept = store.keep(&key("web"), scan(&["1.0"], FIRST)).unwrap();
+        let words = format!("cannot write {}", root.join("apps/web.tags").display());
+        assert_eq!(kept.trouble.unwrap().to_string(), words);
+        assert_eq!(store.read(&key("web"), "r.io/app").unwrap().unwrap(), kept.tags);
+    }
+}
+
+#[test]
+fn files_that_are_old_and_nobodys_go() {
+    let directory = TempDir::new().unwrap();
+    let store = TagStore::new(Some(directory.path().to_owned()));
+    let now = SystemTime::now();
+    let set_age = |path: &Path, days: u64| {
+        let file = fs::File::options().write(true).open(path).unwrap();
+        file.set_modified(now - Duration::from_secs(days * 24 * 3600)).unwrap();
+    };
+    let path = |name: &str| directory.path().join("apps").join(name);
+    for (name, days) in [("there", 30), ("gone", 8), ("of-another-run", 6)] {
+        store.keep(&key(name), scan(&["1.0"], FIRST)).unwrap();
+        set_age(&path(&format!("{name}.tags")), days);
+    }
+    for (name, days) in [(".new-old", 8), (".new-under-way", 0), ("note", 30)] {
+        fs::write(path(name), "").unwrap();
+        set_age(&path(name), days);
+    }
+    TagStore::rehearsal(directory.path().to_owned()).sweep_old(|_| false, now);
+    assert_eq!(entries(&directory.path().join("apps")).len(), 6);
+    store.sweep_old(|found| *found == key("there"), now);
+    let mut left = entries(&directory.path().join("apps"));
+    left.sort();
+    assert_eq!(left, [".new-under-way", "note", "of-another-run.tags", "there.tags"].map(path));
 }

@@ -1,9 +1,7 @@
 //! A login that fails ends in one sentence, without a secret in it.
 
 use tagboat::failing::Failing;
-use tagboat::registry::{
-    CloudOptions, CloudProvider, Clouds, Login, ProxyChoice, RegistryError, RegistryOptions,
-};
+use tagboat::registry::{CloudIdentity, CloudProvider, Clouds, Login, ProxyChoice, RegistryError};
 use tagboat::sentence::chain;
 use tagboat_api::Reason;
 
@@ -124,7 +122,10 @@ async fn where_nobody_says_who_we_are_it_says_what_was_looked_for() {
             "cannot log in at AWS: there is neither AWS_ACCESS_KEY_ID with AWS_SECRET_ACCESS_KEY, nor AWS_ROLE_ARN",
         ),
         (ACR, "cannot log in at Azure: there is neither AZURE_CLIENT_SECRET nor AZURE_FEDERATED_TOKEN_FILE"),
-        (GAR, "cannot log in at GCP: only machines of Google's, and pods of GKE, have a service account"),
+        (
+            GAR,
+            "cannot log in at GCP: there is no file of credentials, be it named by GOOGLE_APPLICATION_CREDENTIALS",
+        ),
     ] {
         let sentence = chain(&log_in(&known, image, after(0)).await.unwrap_err());
         assert!(sentence.starts_with(words), "{sentence}");
@@ -143,7 +144,7 @@ async fn a_registry_of_somebody_else_is_refused_in_the_words_of_flux() {
         [(CloudProvider::Aws, "AWS"), (CloudProvider::Azure, "Azure"), (CloudProvider::Google, "GCP")]
     {
         let address = tagboat::reference::RepositoryAddress::parse("ghcr.io/org/web", false).unwrap();
-        let login = known.login(provider, ProxyChoice::Direct);
+        let login = known.login(provider, CloudIdentity::Process, ProxyChoice::Direct);
         let error = login.credential(&address, after(0)).await.unwrap_err().to_string();
         assert!(error.starts_with(&format!("invalid {cloud} registry: 'ghcr.io'. must match ^")), "{error}");
     }
@@ -161,26 +162,12 @@ async fn a_cloud_of_ones_own_has_registries_of_its_own() {
     log_in(&clouds(&recording, &variables), ACR, after(0)).await.unwrap();
     recording.finish();
     let recording = Recording::replay(&[]);
-    let login = clouds(&recording, &variables).login(CloudProvider::Azure, ProxyChoice::Direct);
+    let login = clouds(&recording, &variables).login(
+        CloudProvider::Azure,
+        CloudIdentity::Process,
+        ProxyChoice::Direct,
+    );
     let address = tagboat::reference::RepositoryAddress::parse("ghcr.io/org/web", false).unwrap();
     let error = login.credential(&address, after(0)).await.unwrap_err().to_string();
     assert_eq!(error, "invalid Azure registry: 'ghcr.io'. must end with azurecr.private");
-}
-
-#[tokio::test]
-async fn where_objects_may_not_act_as_the_controller_nobody_logs_in() {
-    let recording = Recording::replay(&[]);
-    let given = options(&recording, &KEYS);
-    let locked = CloudOptions { is_locked_down: true, ..given.clouds.clone() };
-    let locked = RegistryOptions { clouds: locked, ..given };
-    let known = std::sync::Arc::new(Clouds::new(
-        &locked,
-        std::sync::Arc::new(tagboat::registry::budget::Budgets::new(locked.budget)),
-    ));
-    let error = log_in(&known, ECR, after(0)).await.unwrap_err().to_string();
-    assert!(
-        error.starts_with("cannot log in at AWS as the controller: --default-service-account"),
-        "{error}"
-    );
-    recording.finish();
 }

@@ -1,6 +1,9 @@
 //! Logins at clouds, against recorded exchanges.
 
+mod accounts;
+mod cluster;
 mod errors;
+mod files;
 mod registries;
 mod signatures;
 mod tokens;
@@ -12,8 +15,8 @@ use jiff::{SignedDuration, Timestamp};
 use tagboat::reference::RepositoryAddress;
 use tagboat::registry::budget::Budgets;
 use tagboat::registry::{
-    CloudEndpoints, CloudEnvironment, CloudOptions, CloudProvider, Clouds, Credential, KeepOptions, Login,
-    LoginError, ProxyChoice, RegistryOptions,
+    CloudEndpoints, CloudEnvironment, CloudIdentity, CloudOptions, CloudProvider, Clouds, Credential,
+    KeepOptions, Login, LoginError, ProxyChoice, RegistryOptions,
 };
 
 use crate::support::recording::Recording;
@@ -51,12 +54,14 @@ fn options(recording: &Recording, variables: &[(&str, &str)]) -> RegistryOptions
         azure_metadata: url(),
         azure_registry: Some(url()),
         google_metadata: url(),
+        google_exchange: url(),
+        google_accounts: url(),
+        google_tokens: url(),
     };
     let clouds = CloudOptions {
         environment: CloudEnvironment::of(|name| variables.get(name).cloned()),
         endpoints,
         kept: KeepOptions { longest: std::time::Duration::from_secs(24 * 60 * 60), ..KeepOptions::default() },
-        is_locked_down: false,
     };
     RegistryOptions { clouds, ..RegistryOptions::default() }
 }
@@ -75,8 +80,18 @@ fn provider(image: &str) -> CloudProvider {
 
 /// Logs in at the registry of an image and gives user and password.
 async fn log_in(clouds: &Arc<Clouds>, image: &str, now: Timestamp) -> Result<(String, String), LoginError> {
+    log_in_as(clouds, CloudIdentity::Process, image, now).await
+}
+
+/// The same as somebody.
+async fn log_in_as(
+    clouds: &Arc<Clouds>,
+    identity: CloudIdentity,
+    image: &str,
+    now: Timestamp,
+) -> Result<(String, String), LoginError> {
     let address = RepositoryAddress::parse(image, false).unwrap();
-    let login = clouds.login(provider(image), ProxyChoice::Direct);
+    let login = clouds.login(provider(image), identity, ProxyChoice::Direct);
     let text = |secret: &tagboat::secret::Secret| String::from_utf8(secret.expose().to_vec()).unwrap();
     match login.credential(&address, now).await? {
         Credential::Basic { user, password } => Ok((text(&user), text(&password))),

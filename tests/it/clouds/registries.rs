@@ -7,7 +7,7 @@ use std::time::Duration;
 use tagboat::git::{Proxy, SecretData};
 use tagboat::reference::RepositoryAddress;
 use tagboat::registry::{
-    Access, ListOptions, Listed, LoginChoice, ProxyChoice, Registries, RegistryError, Tls, Way,
+    Access, CloudIdentity, Listed, LoginChoice, ProxyChoice, Registries, RegistryError, Tls, Way,
 };
 use tagboat::secret::Secret;
 
@@ -36,14 +36,15 @@ fn access(image: &str, proxy: &ProxyHost, authority: Option<&Authority>) -> Acce
     Access {
         namespace: "apps".to_owned(),
         address: RepositoryAddress::parse(image, authority.is_none()).unwrap(),
-        login: LoginChoice::Cloud(provider(image)),
+        login: LoginChoice::Cloud(provider(image), CloudIdentity::Process),
         way: Way { tls: Tls { authority, identity: None }, proxy: ProxyChoice::Given(proxy) },
+        secrets: Vec::new(),
         timeout: Duration::from_secs(20),
     }
 }
 
 async fn list(registries: &Registries, access: Access) -> Result<Vec<String>, RegistryError> {
-    match registries.list(access, ListOptions::default()).await? {
+    match registries.list(access, None).await? {
         Listed::Tags(listing) => Ok(listing.tags.iter().map(str::to_owned).collect()),
         Listed::Unchanged => panic!("nothing was known before"),
     }

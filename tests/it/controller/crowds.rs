@@ -1,37 +1,107 @@
-//! Many automations on one branch, and others who push to it.
+//! Many automations on one branch or many, and others who push to them.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use futures::future::join_all;
+use kube::api::ListParams;
+use serde_json::json;
 
-use super::scene::{Scene, eventually, line};
+use super::scene::{Kind, Scene, eventually, eventually_within, kstatus, line};
+use crate::support::bare_repository::BareRepository;
 use crate::support::content::file;
 use crate::support::git_host::Operation;
 
+/// How long a crowd may take; a build for tests is slow, and the machine may be busy.
+const PATIENCE: Duration = Duration::from_secs(300);
+
 fn names(count: usize) -> Vec<String> {
-    (0..count).map(|number| format!("m{number:02}")).collect()
+    (0..count).map(|number| format!("m{number:03}")).collect()
 }
 
-async fn all_ready(scene: &Scene, members: &[&str]) {
-    join_all(members.iter().map(|member| scene.ready(member))).await;
+/// Waits until all automations are Ready as they stand. To ask for each would keep the API server busy.
+async fn all_ready(scene: &Scene) {
+    eventually_within(PATIENCE, "all are ready", async || {
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        let found = scene.api(Kind::Automation).list(&ListParams::default()).await.unwrap();
+        found.items.iter().all(|object| kstatus(object) == "Current")
+    })
+    .await;
 }
 
-/// Insists on one commit for each member, told to its object.
-async fn assert_each_landed_once(scene: &Scene, members: &[&str]) {
-    let commits = scene.commits();
+/// Waits until so many commits of automations are on branches, all together.
+async fn all_landed(repositories: &[BareRepository], count: usize) {
+    eventually_within(PATIENCE, "all commits", async || {
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        repositories.iter().map(|repository| Scene::commits_of(repository).len()).sum::<usize>() >= count
+    })
+    .await;
+}
+
+/// Insists on one commit for each member, told to its object, and on its line.
+async fn assert_each_landed_once(scene: &Scene, repository: &BareRepository, members: &[&str]) {
+    let commits = Scene::commits_of(repository);
     let authors: BTreeSet<String> = commits.iter().map(|commit| commit.author.clone()).collect();
     assert_eq!((commits.len(), authors.len()), (members.len(), members.len()));
+    let text = String::from_utf8(repository.file("main", "fleet.yaml")).unwrap();
     for member in members {
         let author = format!("{member} <bot@example.com>");
         let own = commits.iter().find(|commit| commit.author == author).unwrap();
         scene
             .until(member, "pushed", |object| object.data["status"]["lastPushCommit"] == own.id.as_str())
             .await;
+        assert!(text.contains(&line(scene.cluster.namespace(), member, "2.0.0")), "{member} in\n{text}");
     }
-    scene.repository.assert_sound();
+    repository.assert_sound();
+}
+
+/// How often the person pushes.
+const PACE: Duration = Duration::from_millis(200);
+
+/// Somebody who pushes to `main` every 200 ms, to one repository after the other.
+struct Person {
+    is_over: Arc<AtomicBool>,
+    thread: JoinHandle<Vec<(usize, String)>>,
+}
+
+impl Person {
+    fn start(places: &[BareRepository]) -> Self {
+        let is_over = Arc::new(AtomicBool::new(false));
+        let repositories: Vec<BareRepository> =
+            places.iter().map(|place| BareRepository::existing(place.path())).collect();
+        let thread = std::thread::spawn({
+            let is_over = is_over.clone();
+            move || {
+                let mut made = Vec::new();
+                while !is_over.load(Ordering::Relaxed) {
+                    let number = made.len() % repositories.len();
+                    let begin = Instant::now();
+                    let note = file("notes.txt", format!("{}\n", made.len()));
+                    let commit = repositories[number].commit_beside_others("main", "A person's", &[note]);
+                    made.push((number, commit));
+                    // A machine that is slower than people are is as slow for this one.
+                    std::thread::sleep(PACE.max(6 * begin.elapsed()));
+                }
+                made
+            }
+        });
+        Self { is_over, thread }
+    }
+
+    /// Ends it, and insists that nothing of it is lost.
+    fn end(self, repositories: &[BareRepository]) {
+        self.is_over.store(true, Ordering::Relaxed);
+        let made = self.thread.join().unwrap();
+        assert!(!made.is_empty());
+        for (number, repository) in repositories.iter().enumerate() {
+            let log: BTreeSet<String> = repository.log("main").into_iter().map(|commit| commit.id).collect();
+            let mut own = made.iter().filter(|(of, _)| *of == number);
+            assert!(own.all(|(_, commit)| log.contains(commit)), "a commit of the person's is lost");
+        }
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -40,13 +110,13 @@ async fn fifty_automations_of_one_branch_need_few_pushes() {
     let members: Vec<&str> = names.iter().map(String::as_str).collect();
     let scene = Scene::new(&members).await;
     let controller = scene.controller().start();
-    all_ready(&scene, &members).await;
+    all_ready(&scene).await;
     let before = scene.host.requests_for(Operation::Fetch).len();
     let begin = Instant::now();
     join_all(members.iter().map(|member| scene.choose(member, "2.0.0"))).await;
     eventually("all commits", async || scene.commits().len() == members.len()).await;
     let time = begin.elapsed();
-    assert_each_landed_once(&scene, &members).await;
+    assert_each_landed_once(&scene, &scene.repository, &members).await;
     let pushes = scene.host.requests_for(Operation::Push).len();
     let fetches = scene.host.requests_for(Operation::Fetch).len() - before;
     println!("{} automations: {time:?}, {pushes} pushes, {fetches} requests to fetch or list", members.len());
@@ -55,37 +125,55 @@ async fn fifty_automations_of_one_branch_need_few_pushes() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn twenty_automations_land_beside_a_person_who_pushes_all_the_time() {
-    let names = names(20);
+async fn fifty_automations_of_one_branch_land_beside_a_person_who_pushes_all_the_time() {
+    let names = names(50);
     let members: Vec<&str> = names.iter().map(String::as_str).collect();
-    let scene = Arc::new(Scene::new(&members).await);
+    let scene = Scene::new(&members).await;
+    let repositories = [BareRepository::existing(scene.repository.path())];
     let controller = scene.controller().start();
-    all_ready(&scene, &members).await;
-    let is_over = Arc::new(AtomicBool::new(false));
-    let person = std::thread::spawn({
-        let (scene, is_over) = (scene.clone(), is_over.clone());
-        move || {
-            let mut made = Vec::new();
-            while !is_over.load(Ordering::Relaxed) {
-                let note = file("notes.txt", format!("{}\n", made.len()));
-                made.push(scene.repository.commit_beside_others("main", "A person's", &[note]));
-                std::thread::sleep(Duration::from_millis(200));
-            }
-            made
-        }
-    });
+    all_ready(&scene).await;
+    let person = Person::start(&repositories);
     let begin = Instant::now();
     join_all(members.iter().map(|member| scene.choose(member, "2.0.0"))).await;
-    eventually("all commits", async || scene.commits().len() == members.len()).await;
-    println!("20 automations beside a person: {:?}", begin.elapsed());
-    is_over.store(true, Ordering::Relaxed);
-    let made = person.join().unwrap();
-    assert_each_landed_once(&scene, &members).await;
-    let log: BTreeSet<String> = scene.repository.log("main").into_iter().map(|commit| commit.id).collect();
-    assert!(made.iter().all(|commit| log.contains(commit)), "a commit of the person's is lost");
-    let text = String::from_utf8(scene.repository.file("main", "fleet.yaml")).unwrap();
-    for member in members {
-        assert!(text.contains(&line(scene.cluster.namespace(), member, "2.0.0")));
+    all_landed(&repositories, members.len()).await;
+    println!("{} automations beside a person: {:?}", members.len(), begin.elapsed());
+    person.end(&repositories);
+    assert_each_landed_once(&scene, &scene.repository, &members).await;
+    controller.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_hundred_automations_on_twenty_repositories_land_once_each() {
+    let (names, scene) = (names(200), Scene::new(&[]).await);
+    let members: Vec<&str> = names.iter().map(String::as_str).collect();
+    let mut repositories = Vec::new();
+    for (number, own) in members.chunks(10).enumerate() {
+        let (source, namespace) = (format!("r{number:02}"), scene.cluster.namespace());
+        let lines: String = own.iter().map(|member| line(namespace, member, "1.0.0")).collect();
+        let place = scene.root().join(format!("served/{source}.git"));
+        repositories.push(BareRepository::with_files(&place, &[file("fleet.yaml", lines)]));
+        let url = scene.host.url(&format!("{source}.git"));
+        let spec = json!({"url": url, "interval": "1m", "ref": {"branch": "main"}});
+        scene.create(Kind::Source, &source, &spec).await;
+        for member in own {
+            scene.create_policy(member, "1.0.0").await;
+            let mut spec = Scene::spec(member);
+            spec["sourceRef"]["name"] = json!(source);
+            scene.create(Kind::Automation, member, &spec).await;
+        }
+    }
+    let controller = scene.controller().start();
+    all_ready(&scene).await;
+    let person = Person::start(&repositories);
+    let begin = Instant::now();
+    for some in members.chunks(20) {
+        join_all(some.iter().map(|member| scene.choose(member, "2.0.0"))).await;
+    }
+    all_landed(&repositories, members.len()).await;
+    println!("{} automations on {} repositories: {:?}", members.len(), repositories.len(), begin.elapsed());
+    person.end(&repositories);
+    for (own, repository) in members.chunks(10).zip(&repositories) {
+        assert_each_landed_once(&scene, repository, own).await;
     }
     controller.end().await;
 }
@@ -96,7 +184,7 @@ async fn a_storm_of_a_thousand_changes_of_policies_ends_at_the_last_ones() {
     let members: Vec<&str> = names.iter().map(String::as_str).collect();
     let scene = Scene::new(&members).await;
     let controller = scene.controller().start();
-    all_ready(&scene, &members).await;
+    all_ready(&scene).await;
     for number in 1..=100 {
         let tag = format!("2.0.{number}");
         join_all(members.iter().map(|member| scene.choose(member, &tag))).await;

@@ -136,19 +136,16 @@ async fn nothing_is_measured_of_an_automation_that_became_anothers_during_its_ru
     let controller = beginning.start();
     scene.ready("app").await;
     assert!(metrics.to_text().contains(r#"name="app""#));
-    scene.host.always(Operation::Push, Fault::Delay(Duration::from_secs(2)));
+    scene.host.always(Operation::Push, Fault::Hang);
     scene.choose("app", "2.0.0").await;
     eventually("a push is under way", async || !scene.host.requests_for(Operation::Push).is_empty()).await;
+    // It is the other's to push now.
     scene.patch(Kind::Automation, "app", &label(json!("b"))).await;
-    scene.lands("app", "2.0.0").await;
-    // What was pushed is told, whosever it is now.
-    let commit = scene.commits()[0].id.clone();
-    scene.until("app", "told of the push", |object| object.data["status"]["lastPushCommit"] == commit).await;
     eventually("nothing is measured of it", async || !metrics.to_text().contains(r#"name="app""#)).await;
     // Nor is it carried out again.
     scene.host.heal();
     scene.choose("app", "3.0.0").await;
     tokio::time::sleep(Duration::from_secs(1)).await;
-    assert_eq!(scene.commits().len(), 1);
+    assert!(scene.commits().is_empty());
     controller.end().await;
 }

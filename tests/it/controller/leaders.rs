@@ -65,6 +65,36 @@ async fn whoever_loses_the_lease_ends_its_pushes_at_once() {
     assert_eq!(scene.events("app").await, ["Normal Succeeded: repository up-to-date"]);
 }
 
+/// What it found out is the next one's to say.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whoever_loses_the_lease_writes_no_status_any_more() {
+    let scene = Scene::new(&["app"]).await;
+    let faults = Faults::default();
+    let beginning = scene.controller().through(scene.cluster.faulty_client(&faults)).standing_as("first");
+    let metrics = beginning.metrics.clone();
+    let controller = beginning.start();
+    let before = scene.ready("app").await;
+    faults.forget_calls();
+    faults.next(usize::MAX, Fault::Held, |call| call.is("patch", "imageupdateautomations/status"));
+    scene.choose("app", "2.0.0").await;
+    scene.lands("app", "2.0.0").await;
+    let is_writing = || faults.calls().iter().any(|call| call.is("patch", "imageupdateautomations/status"));
+    eventually("the status is on its way", async || is_writing()).await;
+    let spec = json!({"spec": {"holderIdentity": "flux", "leaseDurationSeconds": 3600}});
+    leases(&scene)
+        .patch(&lease_name(FIELD_MANAGER, None), &PatchParams::default(), &Patch::Merge(spec))
+        .await
+        .unwrap();
+    eventually("it is noticed", async || {
+        metrics.to_text().lines().any(|line| line.starts_with("tagboat_leader 0"))
+    })
+    .await;
+    faults.heal();
+    let ControllerError::Deposed { words } = controller.ended().await;
+    assert_eq!(words, "flux is the leader now");
+    assert_eq!(scene.status("app").await, before);
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn whoever_cannot_renew_the_lease_leads_no_longer() {
     let scene = Scene::new(&["app"]).await;

@@ -91,3 +91,44 @@ async fn a_service_account_brings_its_pull_secrets() {
     assert!(words.starts_with("to use spec.serviceAccountName for provider authentication"), "{words}");
     drop(pod);
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn with_the_gate_an_object_acts_as_a_service_account_of_its_namespace() {
+    let scene = Scene::new(&[]).await;
+    let namespace = scene.cluster.namespace();
+    let registry = Registry::start();
+    let guarded = registry.guarded_by_password();
+    let image = format!("{}/app/web", guarded.address());
+    account(&scene, "puller", &[]).await;
+    for (name, more) in [
+        ("named", json!({"provider": "aws", "serviceAccountName": "puller"})),
+        ("missing", json!({"provider": "azure", "serviceAccountName": "nobody"})),
+        ("unnamed", json!({"provider": "gcp"})),
+    ] {
+        let mut spec = json!({"image": image, "interval": "10m"});
+        spec.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        scene.create(Kind::Repository, name, &spec).await;
+    }
+    let arguments = [
+        "controller",
+        "--halves=reflector",
+        "--feature-gates=ObjectLevelWorkloadIdentity=true",
+        "--default-service-account=tenant",
+    ];
+    let pod = Pod::start(&scene, &arguments).await;
+    let words = message(&scene, "named", "ReadOperationFailed").await;
+    assert!(words.starts_with("scan failed: invalid AWS registry: "), "{words}");
+    let words = message(&scene, "missing", "ReadOperationFailed").await;
+    assert_eq!(
+        words,
+        format!(
+            "scan failed: cannot log in as the service account '{namespace}/nobody': serviceaccount '{namespace}/nobody' \
+             not found"
+        )
+    );
+    let words = message(&scene, "unnamed", "ReadOperationFailed").await;
+    let end = "the specified default service account does not exist in the object namespace. your cluster is subject to \
+               multi-tenant workload identity lockdown, reach out to your cluster administrator for help";
+    assert!(words.starts_with("scan failed: ") && words.ends_with(end), "{words}");
+    drop(pod);
+}

@@ -18,8 +18,10 @@ use tagboat::objects::cluster::{ClusterObjects, REFLECTOR, Scope};
 use tagboat::policy::Regression;
 use tagboat::polling::PollingInterval;
 use tagboat::reconcile::automation::source::CrossNamespace;
+use tagboat::reconcile::policy::digest::FirstImage;
 use tagboat::reconcile::policy::run::PolicyOptions;
 use tagboat::reconcile::registries::KnownRegistries;
+use tagboat::reconcile::repository::logins::Logins;
 use tagboat::reconcile::repository::request::ObjectIdentity;
 use tagboat::reconcile::tags::Shelf;
 use tagboat::registry::store::TagStore;
@@ -102,6 +104,7 @@ impl Beginning {
         let registry = KnownRegistries {
             objects: ClusterObjects::new(client.clone()),
             registries: Registries::new(RegistryOptions::default()),
+            logins: Logins::default(),
         };
         let sources = Sources { registry, shelf: Shelf::new(TagStore::new(Some(tags))) };
         let (end, told) = oneshot::channel();
@@ -129,6 +132,7 @@ impl Reflector {
                 requeue_dependency: Duration::from_secs(30),
                 regression: Regression::default(),
                 polling: PollingInterval::default(),
+                first_image: FirstImage::Counts,
             },
             election: None,
             notifier: None,

@@ -240,7 +240,12 @@ impl Scene {
 
     /// The commits that automations made, the newest first.
     pub(super) fn commits(&self) -> Vec<LoggedCommit> {
-        let mut commits = self.repository.log("main");
+        Self::commits_of(&self.repository)
+    }
+
+    /// The same of another repository.
+    pub(super) fn commits_of(repository: &BareRepository) -> Vec<LoggedCommit> {
+        let mut commits = repository.log("main");
         commits.retain(|commit| commit.author.ends_with("<bot@example.com>"));
         commits
     }
@@ -291,9 +296,14 @@ pub(super) fn kstatus(object: &DynamicObject) -> &'static str {
 
 /// Waits until something holds.
 pub(super) async fn eventually(what: &str, holds: impl AsyncFn() -> bool) {
+    eventually_within(PATIENCE, what, holds).await;
+}
+
+/// The same where much is to be done before.
+pub(super) async fn eventually_within(patience: Duration, what: &str, holds: impl AsyncFn() -> bool) {
     let begin = Instant::now();
     while !holds().await {
-        assert!(begin.elapsed() < PATIENCE, "it never came to this: {what}");
+        assert!(begin.elapsed() < patience, "it never came to this: {what}");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }

@@ -1,14 +1,17 @@
-//! Policies and repositories of different namespaces.
+//! What objects share: repositories with policies of other namespaces, and listings with each other.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Namespace;
 use kube::api::{Api, DynamicObject, Patch, PatchParams};
 use serde_json::{Value, json};
 
 use super::reflector::{CREATED, Reflector, chosen, ready, until};
-use super::scene::{Kind, Scene, condition};
+use super::scene::{Kind, Scene, condition, kstatus};
 use crate::support::api_server::ApiServer;
+use crate::support::http_front::{Front, Reply};
 use crate::support::registry::Registry;
 
 /// A policy `app` that names a repository of another namespace.
@@ -88,5 +91,40 @@ async fn references_to_other_namespaces_may_be_forbidden() {
     );
     assert_eq!(words, expected);
     chosen(&scene, "own", &json!({"name": image, "tag": "2.0.0"})).await;
+    reflector.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn objects_of_one_repository_share_listings_whatever_their_timeouts() {
+    const LIST: &str = "/v2/web/tags/list";
+    let (scene, registry) = (Scene::new(&[]).await, Registry::start());
+    registry.push("web", "2.0.0", CREATED);
+    let is_open = Arc::new(AtomicBool::new(false));
+    let open = is_open.clone();
+    let front = Front::before(registry.port(), move |request| {
+        while request.path == LIST && !open.load(Ordering::SeqCst) {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        Reply::Forward
+    });
+    let names: Vec<String> = (0..10).map(|number| format!("web-{number}")).collect();
+    for (number, name) in names.iter().enumerate() {
+        let timeout = format!("{}s", 120 + number);
+        let spec = json!({"image": format!("{}/web", front.address()), "interval": "1h", "timeout": timeout});
+        scene.create(Kind::Repository, name, &spec).await;
+    }
+    let reflector = Reflector::of(&scene).start();
+    // Whoever takes so long says so.
+    let is_under_way = |object: &DynamicObject| condition(&object.data["status"], "Reconciling").is_some();
+    for name in &names {
+        until(&scene, Kind::Repository, name, is_under_way).await;
+    }
+    is_open.store(true, Ordering::SeqCst);
+    for name in &names {
+        until(&scene, Kind::Repository, name, |object| kstatus(object) == "Current").await;
+    }
+    // Who came while the first was under way got the second.
+    let listings = front.requests_for(LIST).len();
+    assert!(listings <= 2, "{listings} listings for {} objects", names.len());
     reflector.end().await;
 }

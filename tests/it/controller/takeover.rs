@@ -83,3 +83,31 @@ async fn a_deleted_automation_goes_and_one_of_the_same_name_is_another() {
     assert_eq!(status["observedGeneration"], 1);
     controller.end().await;
 }
+
+/// Whether a mirror has notes on an automation.
+fn is_noted(scene: &Scene, name: &str) -> bool {
+    let mirrors = std::fs::read_dir(scene.mirrors()).unwrap();
+    let notes =
+        mirrors.map(|mirror| std::fs::read_to_string(mirror.unwrap().path().join("ledger.json")).unwrap());
+    notes.into_iter().any(|notes| notes.contains(&format!("{}/{name} ", scene.cluster.namespace())))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_noted_of_an_automation_goes_with_it() {
+    let scene = Scene::new(&["app", "other"]).await;
+    let controller = scene.controller().start();
+    for member in ["app", "other"] {
+        scene.ready(member).await;
+        scene.choose(member, "2.0.0").await;
+        scene.lands(member, "2.0.0").await;
+        scene.ready(member).await;
+    }
+    assert!(is_noted(&scene, "app") && is_noted(&scene, "other"));
+    scene.delete(Kind::Automation, "app").await;
+    super::scene::eventually("the automation is gone", async || scene.get("app").await.is_none()).await;
+    // The next one who works on the mirror clears up.
+    scene.request("other", "now").await;
+    super::scene::eventually("the notes are gone", async || !is_noted(&scene, "app")).await;
+    assert!(is_noted(&scene, "other"));
+    controller.end().await;
+}

@@ -130,6 +130,35 @@ async fn its_values_reach_the_objects() {
     );
 }
 
+#[tokio::test]
+async fn tokens_of_accounts_may_be_created_in_the_namespaces_of_a_list_only() {
+    let cluster = Cluster::new().await;
+    let namespace = cluster.namespace();
+    let over = json!({"rbac": {"accountTokens": [namespace, "other"]}});
+    let all = Helm::new("ns").template("images", &over);
+    let named = |kind: &str| -> Vec<&Value> {
+        let fits = |object: &&Value| {
+            object["kind"] == kind && object["metadata"]["name"] == "images-tagboat-account-tokens"
+        };
+        all.iter().filter(fits).collect()
+    };
+    let bindings = named("RoleBinding");
+    let namespaces: Vec<_> = bindings.iter().map(|binding| &binding["metadata"]["namespace"]).collect();
+    assert_eq!(namespaces, [&json!(namespace), &json!("other")]);
+    let account = json!({"kind": "ServiceAccount", "name": "images-tagboat", "namespace": "ns"});
+    assert_eq!(bindings[0]["subjects"][0], account);
+    assert_eq!(bindings[0]["roleRef"]["name"], "images-tagboat-account-tokens");
+    let role = named("ClusterRole")[0];
+    assert_eq!(role["rules"], documents(&read("rbac/account-tokens.yaml"))[0]["rules"]);
+    assert!(named("ClusterRoleBinding").is_empty());
+    for object in [role, bindings[0]] {
+        apply(&cluster.client(), object, true).await.unwrap();
+    }
+    // Without the list there is none of it.
+    let none = Helm::new("ns").template("images", &json!({}));
+    assert!(none.iter().all(|object| !object["metadata"]["name"].as_str().unwrap().contains("tokens")));
+}
+
 #[test]
 fn accounts_and_roles_of_others_are_left_to_them() {
     let over = json!({"serviceAccount": {"create": false}, "rbac": {"create": false}});

@@ -7,7 +7,7 @@ use k8s_openapi::api::authorization::v1::{
 };
 use kube::Client;
 use kube::api::{Api, PostParams};
-use tagboat::permissions::{self, EVERYWHERE, OWN_NAMESPACE, Permission};
+use tagboat::permissions::{self, ACCOUNT_TOKENS, EVERYWHERE, OWN_NAMESPACE, Permission};
 
 use super::folder;
 use crate::support::api_server::Cluster;
@@ -32,7 +32,7 @@ fn the_committed_roles_are_fresh() {
 #[test]
 fn the_program_prints_them_or_writes_them() {
     let printed = run(tagboat().arg("rbac")).with_status(0).output;
-    for path in ["rbac/cluster-role.yaml", "rbac/role.yaml"] {
+    for path in ["rbac/cluster-role.yaml", "rbac/role.yaml", "rbac/account-tokens.yaml"] {
         assert!(printed.contains(&super::read(path)), "{printed}");
     }
     assert!(!printed.contains("{{"), "{printed}");
@@ -110,7 +110,7 @@ async fn the_server_allows_what_the_table_says_and_no_more() {
 
 #[test]
 fn every_rule_has_a_reason() {
-    for permission in EVERYWHERE.iter().chain(OWN_NAMESPACE) {
+    for permission in EVERYWHERE.iter().chain(OWN_NAMESPACE).chain(ACCOUNT_TOKENS) {
         assert!(permission.reason.ends_with('.'), "{permission:?}");
         assert!(!permission.resources.is_empty() && !permission.verbs.is_empty(), "{permission:?}");
     }

@@ -99,11 +99,11 @@ fn an_invalid_policy_is_an_error_before_any_registry_is_asked() {
     assert!(document(&bad, 1)["error"].as_str().unwrap().contains("should not include URL scheme"));
     let account =
         repository("apps", &image, ", provider: aws, serviceAccountName: sa, secretRef: {name: none}");
-    let found = document(&format!("{}{account}", policy("apps", "", "")), 1);
+    let ended = explained(&format!("{}{account}", policy("apps", "", "")), &[]).with_status(1);
     assert_eq!(
-        found["error"],
-        "to use spec.serviceAccountName in the ImageRepository for provider authentication please enable the \
-         ObjectLevelWorkloadIdentity feature gate in the controller"
+        ended.only_error(),
+        "error: ImageRepository apps/web: spec.serviceAccountName beside spec.provider asks for a login as that service \
+         account, for which only the controller has a cluster vouch: log in as yourself with --registry-login user"
     );
     assert!(front.requests().is_empty());
 }

@@ -10,7 +10,8 @@ use tagboat::git::checkout::CheckoutReference;
 use tagboat::git::outcome::{Outcome, Target};
 use tagboat::git::{
     Access, AccessOptions, Answer, Author, CommitTime, Credentials, Failure, Known, LocalPaths, Login,
-    MirrorKey, Oversight, Places, Proposal, Remote, RemoteUrl, Request, SyncError, Writer, WriterOptions,
+    MirrorKey, Oversight, Places, Proposal, Remote, RemoteUrl, Request, SyncError, Withdrawal, Writer,
+    WriterOptions,
 };
 use tagboat::message::AutomationName;
 use tagboat::reconcile::automation::proposal::{Detail, MessageSource, UpdateProposal};
@@ -106,6 +107,7 @@ impl Place {
             name: "default/fleet".to_owned(),
             target,
             known: Known { pushed: self.pushed.lock().unwrap().clone(), ..Known::default() },
+            withdrawal: Withdrawal::default(),
             proposer: proposer(tag),
         };
         let mut receivers = writer.submit(vec![Request { mirror, remote, proposal }]);

@@ -14,8 +14,10 @@ use tagboat::policy::regression::Cause;
 use tagboat::polling::PollingInterval;
 use tagboat::reconcile::automation::source::CrossNamespace;
 use tagboat::reconcile::course::Next;
+use tagboat::reconcile::policy::digest::FirstImage;
 use tagboat::reconcile::policy::run::{PolicyOptions, Run, Scene};
 use tagboat::reconcile::registries::KnownRegistries;
+use tagboat::reconcile::repository::logins::Logins;
 use tagboat::reconcile::repository::request::ObjectIdentity;
 use tagboat::reconcile::tags::Shelf;
 use tagboat::registry::store::{Scan, TagStore};
@@ -57,7 +59,7 @@ impl Cooldown {
             "metadata": {"namespace": "n", "name": "p", "generation": 1, "annotations": {"tagboat.dev/minimum-age": "3d"}},
             "spec": {"imageRepositoryRef": {"name": "r"}, "policy": {"semver": {"range": "*"}}},
         });
-        let registry = KnownRegistries { objects: store, registries };
+        let registry = KnownRegistries { objects: store, registries, logins: Logins::default() };
         Self { front, root, shelf, registry, policy, seen: AtomicUsize::default() }
     }
 
@@ -102,6 +104,7 @@ impl Cooldown {
             requeue_dependency: Duration::from_secs(30),
             regression: Regression::default(),
             polling: PollingInterval::Disabled,
+            first_image: FirstImage::Counts,
         };
         let scene = Scene {
             repository: Some(Arc::new(self.repository(hour))),

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use tagboat::git::{Proxy, SecretData};
-use tagboat::registry::{ListOptions, ProxyChoice, RegistryError};
+use tagboat::registry::{ProxyChoice, RegistryError};
 use tagboat::secret::Secret;
 
 use super::{anonymous, impatient, registries, tags, tags_by};
@@ -169,7 +169,7 @@ async fn no_more_requests_are_under_way_at_one_server_than_its_budget_allows() {
     for number in 0..8 {
         let (registries, access) =
             (registries.clone(), anonymous(&front.address(), &format!("app/web{number}")));
-        asked.push(tokio::spawn(async move { registries.list(access, ListOptions::default()).await }));
+        asked.push(tokio::spawn(async move { registries.list(access, None).await }));
     }
     for one in asked {
         one.await.unwrap().unwrap();
@@ -248,4 +248,23 @@ async fn a_dead_proxy_is_named_and_its_login_is_not() {
     access.way.proxy = ProxyChoice::Given(proxy);
     let error = tags(access).await.unwrap_err().to_string();
     assert!(error.contains(&format!("by the proxy {dead}: ")) && !error.contains("hunter2"), "{error}");
+}
+
+/// A proxy of one object's own may say anything in the registry's name.
+#[tokio::test]
+async fn a_rest_that_an_own_proxy_tells_of_is_nobody_elses() {
+    let registry = registry();
+    let proxy = Front::alone(|_| Reply::status(429).with("Retry-After", "120"));
+    let registries = registries();
+    let access = anonymous(&registry.address(), "app/web");
+    let mut by_proxy = access.clone();
+    let data = BTreeMap::from([("address".to_owned(), Secret::new(format!("http://{}", proxy.address())))]);
+    by_proxy.way.proxy =
+        ProxyChoice::Given(Proxy::from_secret(SecretData { name: "apps/proxy", data: &data }).unwrap());
+    let error = tags_by(&registries, by_proxy.clone()).await.unwrap_err();
+    assert_eq!(error.retry_after(), Some(Duration::from_secs(120)), "{error}");
+    assert_eq!(tags_by(&registries, access).await.unwrap(), ["1.0.0"]);
+    let asked = proxy.requests().len();
+    assert!(tags_by(&registries, by_proxy).await.is_err());
+    assert_eq!(proxy.requests().len(), asked, "the same way is left alone");
 }

@@ -4,7 +4,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use tagboat::registry::{ListOptions, Listed};
+use tagboat::registry::{ListOptions, Listed, Registries, RegistryOptions};
 
 use super::{anonymous, registries, tags, tags_by};
 use crate::support::http_front::{Front, Reply};
@@ -44,7 +44,8 @@ async fn the_real_registry_gives_all_its_pages() {
     let counts = Mutex::new(Vec::new());
     let progress = |count| counts.lock().unwrap().push(count);
     let options = ListOptions { progress: &progress, ..ListOptions::default() };
-    let listed = registries().list(anonymous(&front.address(), "app/web"), options).await.unwrap();
+    let repository = registries().repository(anonymous(&front.address(), "app/web")).unwrap();
+    let listed = repository.list(options).await.unwrap();
     let Listed::Tags(listing) = listed else { panic!("nothing was known before") };
     assert_eq!(listing.tags.len(), 2501);
     assert_eq!(listing.tags.iter().next(), Some("1.0.0"));
@@ -178,12 +179,11 @@ async fn smaller_pages_are_asked_for_where_large_ones_are_refused_and_that_is_re
 #[tokio::test]
 async fn too_many_tags_are_an_error_and_not_a_part_of_them() {
     let front = registry(|_| page(named(0..11)));
-    let options = ListOptions { most: 10, ..ListOptions::default() };
+    let taking = |most_tags| Registries::new(RegistryOptions { most_tags, ..RegistryOptions::default() });
     let access = anonymous(&front.address(), "app/web");
-    let error = registries().list(access.clone(), options).await.unwrap_err();
+    let error = taking(10).list(access.clone(), None).await.unwrap_err();
     assert!(error.to_string().contains("app/web has more than 10 tags"), "{error}");
-    let options = ListOptions { most: 11, ..ListOptions::default() };
-    assert!(registries().list(access, options).await.is_ok());
+    assert!(taking(11).list(access, None).await.is_ok());
 }
 
 #[tokio::test]
@@ -195,11 +195,10 @@ async fn a_list_that_is_as_it_was_is_not_sent_again() {
     });
     let registries = registries();
     let access = anonymous(&front.address(), "app/web");
-    let listed = registries.list(access.clone(), ListOptions::default()).await.unwrap();
+    let listed = registries.list(access.clone(), None).await.unwrap();
     let Listed::Tags(listing) = listed else { panic!("nothing was known before") };
     assert_eq!(listing.etag.as_deref(), Some("\"one\""));
-    let known = ListOptions { known: listing.etag.as_deref(), ..ListOptions::default() };
-    assert_eq!(registries.list(access, known).await.unwrap(), Listed::Unchanged);
+    assert_eq!(registries.list(access, listing.etag.as_deref()).await.unwrap(), Listed::Unchanged);
 }
 
 #[tokio::test]
@@ -208,7 +207,7 @@ async fn of_a_list_with_several_pages_nobody_knows_whether_it_has_changed() {
         None => page(named(0..3)).with("ETag", "\"first page\"").with("Link", "<?last=t00002>"),
         _ => page(named(3..4)).with("ETag", "\"second page\""),
     });
-    let listed = registries().list(anonymous(&front.address(), "app/web"), ListOptions::default()).await;
+    let listed = registries().list(anonymous(&front.address(), "app/web"), None).await;
     let Listed::Tags(listing) = listed.unwrap() else { panic!("nothing was known before") };
     assert_eq!((listing.tags.len(), listing.etag), (4, None));
 }
@@ -253,4 +252,41 @@ async fn one_listing_serves_all_who_ask_at_the_same_time() {
     other.namespace = "other".to_owned();
     tags_by(&registries, other).await.unwrap();
     assert_eq!(front.requests_for(LIST).len(), before + 1);
+}
+
+#[tokio::test]
+async fn links_to_something_else_are_not_taken_for_the_next_page() {
+    let help = "<https://docs.example/tags>; rel=\"help\"";
+    let front = registry(move |query| match number(query, "last") {
+        None => page(named(0..3)).with("Link", help).with("Link", "<?last=t00002&n=3>; rel=\"next\""),
+        Some(2) => page(named(3..6))
+            .with("Link", &format!("{help}, <?n=3>; rel=first, <?last=t00005&n=3>; rel=\"last next\"")),
+        _ => page(named(6..7)).with("Link", "<?n=3>; rel=\"first\", <?last=t00002&n=3>; rel=\"prev\""),
+    });
+    assert_eq!(tags(anonymous(&front.address(), "app/web")).await.unwrap().len(), 7);
+    assert_eq!(front.requests_for(LIST).len(), 3);
+}
+
+#[tokio::test]
+async fn the_wrong_media_type_does_no_harm_and_a_packed_list_is_named() {
+    let front = registry(|_| page(named(0..3)).with("Content-Type", "text/plain"));
+    assert_eq!(tags(anonymous(&front.address(), "app/web")).await.unwrap().len(), 3);
+    let front = registry(|_| Reply::body(200, [0x1f, 0x8b, 8, 0]).with("Content-Encoding", "gzip"));
+    let error = tags(anonymous(&front.address(), "app/web")).await.unwrap_err();
+    assert!(error.to_string().contains("it is packed (\"gzip\"), which was not asked for"), "{error}");
+}
+
+/// The next page may be named by another scheme, host or port, and is asked for where the first one was.
+#[tokio::test]
+async fn no_link_takes_a_request_elsewhere() {
+    let other = Front::alone(|_| page(named(7..9)));
+    for scheme in ["http", "https"] {
+        let link = format!("<{scheme}://{}{LIST}?last=t00002>; rel=\"next\"", other.address());
+        let front = registry(move |query| match number(query, "last") {
+            None => page(named(0..3)).with("Link", &link),
+            _ => page(named(3..4)),
+        });
+        assert_eq!(tags(anonymous(&front.address(), "app/web")).await.unwrap().len(), 4);
+    }
+    assert!(other.requests().is_empty());
 }

@@ -71,6 +71,11 @@ async fn a_digest_is_computed_where_the_registry_does_not_say_it() {
         || Reply::status(405),
         || Reply::status(200),
         || Reply::status(200).with("Docker-Content-Digest", "sha512:00"),
+        || Reply::status(200).with("Docker-Content-Digest", &format!("sha512:{}", "1".repeat(128))),
+        || Reply::status(200).with("Docker-Content-Digest", &format!("sha256:{}", "A".repeat(64))),
+        || Reply::status(200).with("Docker-Content-Digest", &format!("sha256:{}", "1".repeat(63))),
+        || Reply::status(400),
+        || Reply::status(406),
         || Reply::status(501),
     ] {
         let front = Front::alone(move |request| match (request.method.as_str(), request.path.as_str()) {
@@ -120,4 +125,48 @@ async fn what_is_not_what_was_asked_for_is_damaged() {
     let repository = registries().repository(anonymous(&front.address(), "app/web")).unwrap();
     let error = repository.facts(&tag("1.0.0")).await.unwrap_err();
     assert!(error.to_string().contains("what was sent is damaged"), "{error}");
+}
+
+/// A registry that does not answer to HEAD, and sends this in place of a manifest.
+fn without_head(body: impl Fn() -> Reply + Send + Sync + 'static) -> Front {
+    Front::alone(move |request| match (request.method.as_str(), request.path.as_str()) {
+        (_, "/v2/") => Reply::status(200),
+        ("HEAD", _) => Reply::status(405),
+        _ => body(),
+    })
+}
+
+#[tokio::test]
+async fn the_digest_of_what_is_no_manifest_is_none() {
+    let cases: [(fn() -> Reply, &str); 5] = [
+        (
+            || Reply::body(200, r#"{"errors":[{"code":"DENIED","message":"no"}]}"#),
+            "there is no schemaVersion in it",
+        ),
+        (|| Reply::body(200, "<html>Sign in</html>"), "it is no manifest"),
+        (|| Reply::body(200, ""), "it is no manifest"),
+        (
+            || Reply::body(200, [0x1f, 0x8b, 8, 0]).with("Content-Encoding", "gzip"),
+            "it is packed (\"gzip\"), which was not asked for",
+        ),
+        (|| Reply::body(200, vec![b' '; 4 * 1024 * 1024 + 1]), "the answer is larger than 4194304 bytes"),
+    ];
+    for (body, words) in cases {
+        let front = without_head(body);
+        let repository = registries().repository(anonymous(&front.address(), "app/web")).unwrap();
+        let error = repository.digest(&tag("1.0.0")).await.unwrap_err();
+        assert!(error.to_string().contains(words), "{error}");
+        assert!(!error.is_not_found());
+    }
+}
+
+/// Who does not say how an answer may be packed gets it as the server likes.
+#[tokio::test]
+async fn nothing_is_to_be_packed() {
+    let registry = Registry::start();
+    registry.push("app/web", "1.0.0", MADE);
+    let front = Front::before(registry.port(), |_| Reply::Forward);
+    let repository = registries().repository(anonymous(&front.address(), "app/web")).unwrap();
+    repository.facts(&tag("1.0.0")).await.unwrap();
+    assert!(front.requests().iter().all(|request| request.header("accept-encoding") == Some("identity")));
 }

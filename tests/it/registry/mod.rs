@@ -7,13 +7,14 @@ mod local_addresses;
 mod logins;
 mod manifests;
 mod secrecy;
+mod sharing;
 
 use std::time::Duration;
 
 use tagboat::reference::RepositoryAddress;
 use tagboat::registry::{
-    Access, BudgetOptions, Credential, Limits, ListOptions, Listed, LoginChoice, ProxyChoice, Registries,
-    RegistryError, RegistryOptions, Way,
+    Access, BudgetOptions, Credential, Limits, Listed, LoginChoice, ProxyChoice, Registries, RegistryError,
+    RegistryOptions, Way,
 };
 use tagboat::secret::Secret;
 
@@ -26,6 +27,7 @@ fn anonymous(server: &str, repository: &str) -> Access {
         address: RepositoryAddress::parse(&format!("{server}/{repository}"), false).unwrap(),
         login: LoginChoice::default(),
         way: Way { proxy: ProxyChoice::Direct, ..Way::default() },
+        secrets: Vec::new(),
         timeout: Duration::from_secs(20),
     }
 }
@@ -56,7 +58,7 @@ async fn tags(access: Access) -> Result<Vec<String>, RegistryError> {
 }
 
 async fn tags_by(registries: &Registries, access: Access) -> Result<Vec<String>, RegistryError> {
-    match registries.list(access, ListOptions::default()).await? {
+    match registries.list(access, None).await? {
         Listed::Tags(listing) => Ok(listing.tags.iter().map(str::to_owned).collect()),
         Listed::Unchanged => panic!("nothing was known before"),
     }

@@ -201,6 +201,27 @@ fn a_wrong_login_is_told_and_a_right_one_lets_in() {
 }
 
 #[test]
+fn a_service_account_logs_in_at_no_cloud_where_there_is_no_cluster() {
+    let scene = Scene::new();
+    let guarded = scene.registry.guarded_by_password();
+    let image = format!("{}/app/web", guarded.address());
+    scene.repository(
+        "web",
+        json!({"spec": {"image": image, "provider": "aws", "serviceAccountName": "puller"}}),
+    );
+    let ended = scene.run(&[]).with_status(1);
+    let words = "ImageRepository default/web: failed to configure authentication options: spec.serviceAccountName beside \
+                 spec.provider asks for a login as that service account, for which only the controller has a cluster vouch: \
+                 log in as yourself with --registry-login user";
+    assert!(ended.only_error().starts_with(words), "{ended:?}");
+    let config = json!({"auths": {guarded.address(): {"username": USER, "password": PASSWORD}}}).to_string();
+    fs::write(scene.fleet.root().join("config.json"), config).unwrap();
+    let own =
+        run(scene.command().args(["--registry-login", "user"]).env("DOCKER_CONFIG", scene.fleet.root()));
+    assert_eq!(only_outcome(&own.with_status(0))["outcome"], "pushed");
+}
+
+#[test]
 fn a_policy_that_wants_nothing_of_what_is_there_says_so() {
     let scene = Scene::new();
     assert_eq!(scene.word(&[]), "pushed");

@@ -3,7 +3,9 @@
 mod choices;
 mod clouds;
 mod failures;
+mod kept_tags;
 mod progress;
+mod pullable;
 mod regressions;
 mod remembrance;
 mod scene;

@@ -135,7 +135,8 @@ fn a_submodule_stays_and_is_not_entered() {
     );
     scene.automation(json!({"update": {"path": "sub/deeper"}}));
     let run = scene.run(NONE).with_status(1);
-    let words = "failed to apply policies: there is no file or directory \"sub/deeper\"";
+    let words =
+        "failed to apply policies: walking path for files: lstat sub/deeper: no such file or directory";
     assert_eq!(run.only_error(), format!("default/fleet: {words}"));
     scene.automation(json!({"update": {"path": "sub"}}));
     assert!(scene.run(NONE).with_status(0).output.contains("repository up-to-date"));
@@ -179,10 +180,16 @@ fn an_update_path_that_leads_nowhere_or_out_is_an_error() {
     ])
     .local();
     for (path, sentence) in [
-        ("apps", "failed to apply policies: there is no file or directory \"apps\""),
-        ("app.yaml/deeper", "failed to apply policies: there is no file or directory \"app.yaml/deeper\""),
+        ("apps", "failed to apply policies: walking path for files: lstat apps: no such file or directory"),
+        (
+            "app.yaml/deeper",
+            "failed to apply policies: walking path for files: lstat app.yaml/deeper: no such file or directory",
+        ),
         ("../fleet.git", "the path \"../fleet.git\" leads out of the directory"),
-        ("apps/../..", "failed to apply policies: there is no file or directory \"apps/../..\""),
+        (
+            "apps/../..",
+            "failed to apply policies: walking path for files: lstat apps/../..: no such file or directory",
+        ),
         ("out", "the path \"out\" leads out of the directory"),
         (
             "loop",

@@ -8,7 +8,7 @@ use tagboat_api::policy::ImagePolicyStatus;
 
 use super::Policies;
 use crate::objects::ObjectName;
-use crate::polling::{Failure, Schedule};
+use crate::polling::{AtRegistry, Concern, Failure, Schedule};
 use crate::reconcile::policy::digest::{Polled, Staleness};
 use crate::reconcile::policy::following::belongs_to;
 use crate::reconcile::policy::run::{Ended, Followed};
@@ -16,6 +16,13 @@ use crate::reconcile::tags::{Place, Registry};
 
 /// A tag of a repository's object, so of one login.
 type Target = (ObjectName, String);
+
+/// A run looks once, so no registry is left alone for a while.
+impl AtRegistry for Target {
+    fn registry(&self) -> &str {
+        ""
+    }
+}
 
 /// What is followed, and what is known of it.
 #[derive(Debug, Default)]
@@ -52,6 +59,7 @@ impl Digests {
             let reference = format!("{}:{}", place.address, target.1);
             let answer = answer.map_err(|failure| Failure {
                 why: failure.staleness(&reference),
+                concern: Concern::Tag,
                 retry_after: failure.retry_after,
             });
             (target, answer)

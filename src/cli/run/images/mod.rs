@@ -1,20 +1,18 @@
 //! The images of a run: what the policies choose from their registries, before anything is written to git.
 //!
-//! [`wanted`] says whose choice matters and what is scanned for it; [`login`] puts the caller's own logins in the place
-//! of secrets; [`scanning`] lists the tags, [`choosing`] lets the policies choose, [`floating`] looks up the digests of
+//! [`wanted`] says whose choice matters and what is scanned for it; [`scanning`] lists the tags, [`choosing`] lets the policies choose, [`floating`] looks up the digests of
 //! tags that move. What comes of it is an [`Images`]. The reconciles are the controller's; [`memory`] is in the place of
 //! the cluster.
 
 mod choosing;
 mod floating;
-mod login;
 mod memory;
 mod scanning;
 mod wanted;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use tagboat_api::{ImagePolicy, ImageRef};
 
@@ -28,8 +26,10 @@ use crate::policy::Regression;
 use crate::polling::PollingInterval;
 use crate::reconcile::automation::request::GivenImages;
 use crate::reconcile::automation::source::CrossNamespace;
+use crate::reconcile::policy::digest::FirstImage;
 use crate::reconcile::policy::run::PolicyOptions;
 use crate::reconcile::registries::KnownRegistries;
+use crate::reconcile::repository::logins::Logins;
 use crate::reconcile::repository::request::ObjectIdentity;
 use crate::reconcile::tags::Shelf;
 use crate::reference::ImageReference;
@@ -37,7 +37,6 @@ use crate::registry::store::TagStore;
 use crate::registry::{Registries, RegistryOptions};
 use crate::update::PolicyName;
 
-pub(super) use login::{OwnLogins, own_logins};
 use memory::Memory;
 use scanning::Scanned;
 pub(super) use wanted::Wanted;
@@ -121,7 +120,6 @@ struct Sources {
     registry: KnownRegistries<ManifestStore>,
     shelf: Shelf,
     memory: Memory,
-    logins: OwnLogins,
     policies: PolicyOptions,
 }
 
@@ -133,7 +131,7 @@ struct Sources {
 pub(super) async fn choose(
     store: &ManifestStore,
     wanted: &Wanted,
-    logins: OwnLogins,
+    logins: Logins,
     options: &ChoiceOptions,
     stop: &StopSignal,
 ) -> Result<Option<Images>, Failure> {
@@ -141,6 +139,7 @@ pub(super) async fn choose(
         registry: KnownRegistries {
             objects: store.clone(),
             registries: Registries::new(RegistryOptions::of_this_process()),
+            logins,
         },
         shelf: Shelf::new(match &store.state {
             None => TagStore::new(None),
@@ -148,13 +147,13 @@ pub(super) async fn choose(
             Some(state) => TagStore::new(Some(state.tags())),
         }),
         memory: Memory::new(store.state.clone(), options.is_rehearsal),
-        logins,
         policies: PolicyOptions {
             cross_namespace: CrossNamespace::Allowed,
-            identity: ObjectIdentity::Off,
+            identity: ObjectIdentity::On,
             requeue_dependency: Duration::from_secs(30),
             regression: options.regression,
             polling: PollingInterval::default(),
+            first_image: FirstImage::LookedAt,
         },
     };
     tokio::select! {
@@ -167,6 +166,9 @@ impl Sources {
     async fn images(&self, wanted: &Wanted) -> Result<Images, Failure> {
         let scanned = self.scan(&wanted.repositories).await?;
         let mut choices = self.let_choose(&wanted.policies, &scanned).await?;
+        let manifests = &self.registry.objects.manifests;
+        let there: BTreeSet<ObjectName> = manifests.repositories().map(ObjectName::of).collect();
+        self.shelf.sweep_old(|name| there.contains(name), SystemTime::now());
         for (policy, choice) in &choices {
             for words in choice.held.iter().chain(&choice.stale) {
                 say(&format!("warning: ImagePolicy {policy}: {words}"));

@@ -30,7 +30,7 @@ const PACE: Duration = Duration::from_millis(100);
 /// A repository after its scan.
 #[derive(Debug)]
 pub(super) struct Scanned {
-    /// The object, with its new status, and the login with which it is asked.
+    /// The object, with its new status.
     pub(super) object: Arc<ImageRepository>,
     /// The object as its manifest has it.
     pub(super) manifest: ImageRepository,
@@ -46,7 +46,7 @@ impl Sources {
     ) -> Result<Repositories, Failure> {
         let mut scans: FuturesUnordered<_> = repositories
             .iter()
-            .map(async |(name, manifest)| Ok((name.clone(), self.scan_one(name, manifest).await?)))
+            .map(async |(name, manifest)| Ok((name.clone(), self.scan_one(manifest).await?)))
             .collect();
         let mut found = Repositories::new();
         let mut line = ProgressLine::new();
@@ -70,38 +70,36 @@ impl Sources {
     }
 
     /// Why a scan failed, with what to do where the registry lets nobody in: the condition's own words are Flux's.
-    async fn sentence(&self, name: &ObjectName, object: &ImageRepository, stop: &Stop) -> String {
+    async fn sentence(&self, object: &ImageRepository, stop: &Stop) -> String {
         let status = object.status.as_ref();
         let ready = status.and_then(|status| find(&status.conditions, ConditionType::Ready));
         let mut words = ready.map(|ready| ready.message.clone()).unwrap_or_default();
         if matches!(stop, Stop::Listing(LookFailureKind::Denied, _))
-            && let Ok(found) = access(&self.registry.objects, object).await
-            && let Some(advice) = advice(object, self.logins.of(name), &found.access.login)
+            && let Ok(found) = access(&self.registry.objects, object, &self.registry.logins).await
+            && let Some(advice) = advice(object, &self.registry.logins, &found.access.login)
         {
             words = format!("{words}; {advice}");
         }
         words
     }
 
-    async fn scan_one(&self, name: &ObjectName, manifest: &ImageRepository) -> Result<Scanned, StateError> {
+    async fn scan_one(&self, manifest: &ImageRepository) -> Result<Scanned, StateError> {
         let known = self.memory.repository(manifest)?;
         if known.spec.suspend {
-            let object = Arc::new(self.logins.applied(name, known));
-            return Ok(Scanned { object, manifest: manifest.clone(), failure: None });
+            return Ok(Scanned { object: Arc::new(known), manifest: manifest.clone(), failure: None });
         }
         let started = Timestamp::now();
         let mut asked = known.clone();
         // Whoever runs the program asks for a scan, however long the interval is.
         asked.annotations_mut().insert(RECONCILE_REQUEST_ANNOTATION.to_owned(), started.to_string());
-        let asked = self.logins.applied(name, asked);
         let previous = known.status.clone().unwrap_or_default();
-        let run = Run::of(Arc::new(asked.clone()), ObjectIdentity::Off, &self.shelf, started);
+        let run = Run::of(Arc::new(asked.clone()), ObjectIdentity::On, &self.shelf, started);
         let conclusion = run.carry_out(&self.registry, &self.shelf).await;
         let report = run.report(&previous, &conclusion, Timestamp::now());
         self.memory.keep_repository(&known, &report.status)?;
         let object = Arc::new(ImageRepository { status: Some(report.status), ..asked });
         let failure = match &conclusion {
-            Conclusion::Stopped(stop) => Some(self.sentence(name, &object, stop).await),
+            Conclusion::Stopped(stop) => Some(self.sentence(&object, stop).await),
             _ => None,
         };
         Ok(Scanned { object, manifest: manifest.clone(), failure })

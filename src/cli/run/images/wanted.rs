@@ -104,6 +104,11 @@ impl Wanted {
             .for_each(warn_of_repository_settings);
     }
 
+    /// Whether there are repositories to scan.
+    pub(in crate::cli::run) fn scans_anything(&self) -> bool {
+        !self.repositories.is_empty()
+    }
+
     /// The secrets that the repositories and their service accounts name, as far as somebody asks for them.
     pub(in crate::cli::run) fn secrets(
         &self,

@@ -1,39 +1,24 @@
-//! Our keys at AWS: of the environment, of a web identity, of the container, or of the instance.
+//! Our keys at AWS: of the environment, of a web identity, of a profile, of the container, or of the instance.
+//!
+//! The order is that of AWS's own libraries.
 
-use jiff::Timestamp;
-use reqwest::header::HeaderName;
-use serde::Deserialize;
-use url::Url;
-use zeroize::Zeroizing;
+use futures::FutureExt;
+use futures::future::BoxFuture;
 
+use super::profile::{self, Source};
 use super::registry::EcrRegistry;
-use super::{CLOUD, endpoint};
-use crate::address::Host;
-use crate::registry::answer::Answer;
-use crate::registry::call::Call;
-use crate::registry::login::LoginError;
+use super::roles::{self, Proof, Role};
+use super::{CLOUD, metadata};
+use crate::registry::login::account::CloudIdentity;
 use crate::registry::login::cloud::Visit;
-use crate::registry::login::environment::CloudEnvironment;
+use crate::registry::login::environment::{CloudEnvironment, token_file};
 use crate::registry::login::kept::Lasting;
-use crate::registry::login::network::{LARGEST, Matter, element, form, secret_header};
+use crate::registry::login::{LoginError, environment};
 use crate::secret::Secret;
 
-const ROLE: Matter = Matter { cloud: CLOUD, what: "the role of AWS_ROLE_ARN (AssumeRoleWithWebIdentity)" };
-const CONTAINER: Matter = Matter { cloud: CLOUD, what: "the role of the container" };
-const INSTANCE: Matter = Matter { cloud: CLOUD, what: "the role of the instance" };
-
-/// Where an instance says what role it has.
-const ROLES: &str = "latest/meta-data/iam/security-credentials/";
-
-/// How we are called in the logs of a role, unless a variable says otherwise.
-const SESSION: &str = "tagboat";
-
-/// The address of containers in a cluster, which alone of those that are not local needs no TLS.
-const CONTAINERS_V6: &str = "[fd00:ec2::23]";
-
-const MISSING: &str = "there is neither AWS_ACCESS_KEY_ID with AWS_SECRET_ACCESS_KEY, nor AWS_ROLE_ARN with \
-                       AWS_WEB_IDENTITY_TOKEN_FILE, nor AWS_CONTAINER_CREDENTIALS_FULL_URI or \
-                       AWS_CONTAINER_CREDENTIALS_RELATIVE_URI in the environment";
+pub(super) const MISSING: &str = "there is neither AWS_ACCESS_KEY_ID with AWS_SECRET_ACCESS_KEY, nor AWS_ROLE_ARN with \
+     AWS_WEB_IDENTITY_TOKEN_FILE, nor AWS_CONTAINER_CREDENTIALS_FULL_URI or AWS_CONTAINER_CREDENTIALS_RELATIVE_URI in the \
+     environment, nor a profile with keys or a role in ~/.aws/config or ~/.aws/credentials";
 
 /// Keys that sign requests.
 #[derive(Debug, Clone)]
@@ -44,30 +29,25 @@ pub(super) struct Keys {
     pub(super) session: Option<Secret>,
 }
 
-/// Keys as metadata servers give them.
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase")]
-struct Found {
-    access_key_id: String,
-    secret_access_key: Secret,
-    token: Secret,
-    expiration: Timestamp,
-}
-
-/// Finds our keys for the region of a registry.
+/// Finds the keys of whoever logs in, for the region of a registry.
 pub(super) async fn find(registry: &EcrRegistry, visit: Visit<'_>) -> Result<Lasting<Keys>, LoginError> {
+    if let CloudIdentity::Account(account) = visit.identity {
+        return roles::of_an_account(registry, account, visit).await;
+    }
     let environment = &visit.clouds.options.environment;
     if let Some(keys) = given(environment) {
         return Ok(Lasting { value: keys, ends: None });
     }
-    if let Some(role) = environment.text("AWS_ROLE_ARN")
+    if let Some(arn) = environment.text("AWS_ROLE_ARN")
         && let Some(token) = environment.file(CLOUD, "AWS_WEB_IDENTITY_TOKEN_FILE").await?
     {
-        return assume(registry, &role, &token, visit).await;
+        let role = Role { arn, session: environment.text("AWS_ROLE_SESSION_NAME"), external_id: None };
+        let token = environment::whole_text(&token);
+        return roles::assume(registry, &role, Proof::Token(roles::OF_THE_ENVIRONMENT, &token), visit).await;
     }
-    match container_url(visit)? {
-        Some(url) => of_the_container(url, visit).await,
-        None => of_the_instance(visit).await,
+    match profile::source(environment).await? {
+        Some(source) => of_a_source(registry, &source, visit).await,
+        None => metadata::of_the_machine(visit).await,
     }
 }
 
@@ -80,105 +60,41 @@ fn given(environment: &CloudEnvironment) -> Option<Keys> {
     })
 }
 
-/// Takes on a role by a token of the cluster.
-async fn assume(
-    registry: &EcrRegistry,
-    role: &str,
-    token: &Secret,
-    visit: Visit<'_>,
-) -> Result<Lasting<Keys>, LoginError> {
-    let environment = &visit.clouds.options.environment;
-    let url = endpoint(registry.roles(environment.is_true("AWS_USE_FIPS_ENDPOINT")), visit)?;
-    let session = environment.text("AWS_ROLE_SESSION_NAME");
-    let token = Zeroizing::new(String::from_utf8_lossy(token.expose()).into_owned());
-    let form = form([
-        ("Action", "AssumeRoleWithWebIdentity"),
-        ("Version", "2011-06-15"),
-        ("RoleArn", role),
-        ("RoleSessionName", session.as_deref().unwrap_or(SESSION)),
-        ("WebIdentityToken", &token),
-    ]);
-    let call = Call::post(url, form, LARGEST);
-    let answer = visit.clouds.network.service(ROLE, visit.proxy, call).await?;
-    let text = String::from_utf8_lossy(&answer.body);
-    let part = |name| element(&text, name).filter(|part| !part.is_empty());
-    let found = (part("AccessKeyId"), part("SecretAccessKey"), part("SessionToken"), part("Expiration"));
-    let (Some(id), Some(secret), Some(session), Some(ends)) = found else {
-        return Err(ROLE.malformed("has no keys in it"));
-    };
-    let ends = ends.parse().map_err(|_| ROLE.malformed("does not say until when the keys hold"))?;
-    let keys = Keys { id, secret: Secret::new(secret), session: Some(Secret::new(session)) };
-    Ok(Lasting { value: keys, ends: Some(ends) })
-}
-
-/// Where a container asks who it is, if it is one.
-fn container_url(visit: Visit<'_>) -> Result<Option<Url>, LoginError> {
-    let options = &visit.clouds.options;
-    if let Some(path) = options.environment.text("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI") {
-        let mut url = options.endpoints.aws_containers.clone();
-        let (path, question) = path.split_once('?').map_or((path.as_str(), None), |(a, b)| (a, Some(b)));
-        url.set_path(path);
-        url.set_query(question);
-        return Ok(Some(url));
-    }
-    let variable = "AWS_CONTAINER_CREDENTIALS_FULL_URI";
-    let Some(text) = options.environment.text(variable) else { return Ok(None) };
-    let flaw = "is no https address, nor one of this machine or its network link".to_owned();
-    let flawed = || LoginError::Variable { cloud: CLOUD, variable, flaw };
-    let Ok(url) = Url::parse(&text) else { return Err(flawed()) };
-    let host = url.host_str().unwrap_or_default();
-    let is_near = url.scheme() == "http" && (Host::read(host).is_local() || host == CONTAINERS_V6);
-    if is_near || url.scheme() == "https" { Ok(Some(url)) } else { Err(flawed()) }
-}
-
-async fn of_the_container(url: Url, visit: Visit<'_>) -> Result<Lasting<Keys>, LoginError> {
-    let environment = &visit.clouds.options.environment;
-    let token = match environment.file(CLOUD, "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE").await? {
-        Some(token) => Some(token),
-        None => environment.secret("AWS_CONTAINER_AUTHORIZATION_TOKEN").cloned(),
-    };
-    let call = Call::get(url, LARGEST).authorized(token.as_ref().and_then(secret_header));
-    let answer = visit.clouds.network.metadata(call).await.map_err(|cause| CONTAINER.unreachable(cause))?;
-    read(CONTAINER, &CONTAINER.success(answer)?)
-}
-
-/// Asks the instance, which wants to see a token of its own first, so that nobody can be made to ask by accident.
-async fn of_the_instance(visit: Visit<'_>) -> Result<Lasting<Keys>, LoginError> {
-    let options = &visit.clouds.options;
-    if options.environment.is_true("AWS_EC2_METADATA_DISABLED") {
-        return Err(LoginError::Variable {
-            cloud: CLOUD,
-            variable: "AWS_EC2_METADATA_DISABLED",
-            flaw: format!("forbids to ask the instance, and {MISSING}"),
-        });
-    }
-    let at = |path: &str| {
-        let url = options.endpoints.aws_metadata.join(path);
-        url.map_err(|_| INSTANCE.malformed("names a role that is none"))
-    };
-    let call = Call::put(at("latest/api/token")?, LARGEST)
-        .with(HeaderName::from_static("x-aws-ec2-metadata-token-ttl-seconds"), "300");
-    let answer = visit.clouds.network.metadata(call).await.map_err(|cause| LoginError::Nobody {
+/// The keys that a profile leads to, perhaps by roles over roles.
+fn of_a_source<'s>(
+    registry: &'s EcrRegistry,
+    source: &'s Source,
+    visit: Visit<'s>,
+) -> BoxFuture<'s, Result<Lasting<Keys>, LoginError>> {
+    let missing = |what: &str, flaw: &str| LoginError::Setting {
         cloud: CLOUD,
-        missing: MISSING,
-        cause: Box::new(cause),
-    })?;
-    let token = Secret::new(INSTANCE.success(answer)?.body.trim_ascii());
-    let ask = async |path: &str| {
-        let name = HeaderName::from_static("x-aws-ec2-metadata-token");
-        let call = Call::get(at(path)?, LARGEST).with_secret(name, secret_header(&token));
-        let answer = visit.clouds.network.metadata(call).await;
-        INSTANCE.success(answer.map_err(|cause| INSTANCE.unreachable(cause))?)
+        what: format!("credential_source = {what} of the profile"),
+        flaw: flaw.to_owned(),
     };
-    let roles = ask(ROLES).await?;
-    let roles = String::from_utf8_lossy(&roles.body).into_owned();
-    let role = roles.lines().map(str::trim).find(|role| !role.is_empty());
-    let role = role.ok_or_else(|| INSTANCE.malformed("names none: the instance has no profile"))?;
-    read(INSTANCE, &ask(&format!("{ROLES}{role}")).await?)
-}
-
-fn read(matter: Matter, answer: &Answer) -> Result<Lasting<Keys>, LoginError> {
-    let found: Found = matter.json(answer)?;
-    let keys = Keys { id: found.access_key_id, secret: found.secret_access_key, session: Some(found.token) };
-    Ok(Lasting { value: keys, ends: Some(found.expiration) })
+    async move {
+        match source {
+            Source::Keys(keys) => Ok(Lasting { value: keys.clone(), ends: None }),
+            Source::Token(role, file) => {
+                let token = environment::whole_text(&token_file(CLOUD, file.clone()).await?);
+                roles::assume(registry, role, Proof::Token(roles::OF_A_PROFILE, &token), visit).await
+            }
+            Source::Role(role, by) => {
+                let keys = of_a_source(registry, by, visit).await?.value;
+                roles::assume(registry, role, Proof::Keys(&keys), visit).await
+            }
+            Source::Environment => {
+                let keys = given(&visit.clouds.options.environment);
+                let keys = keys.ok_or_else(|| missing("Environment", "finds no keys in the environment"))?;
+                Ok(Lasting { value: keys, ends: None })
+            }
+            Source::Container => {
+                let url = metadata::container_url(visit)?;
+                let url =
+                    url.ok_or_else(|| missing("EcsContainer", "finds no container: no variable names it"))?;
+                metadata::of_the_container(url, visit).await
+            }
+            Source::Instance => metadata::of_the_instance(visit).await,
+        }
+    }
+    .boxed()
 }

@@ -1,9 +1,13 @@
 //! AWS: keys sign a request for a token of the registries of a region.
 //!
-//! [`registry`] reads a registry's name, [`keys`] finds our keys, [`signature`] signs with them.
+//! [`registry`] reads a registry's name; [`keys`] finds keys, with [`profile`] in files, [`metadata`] by the machine, and
+//! [`roles`] by taking on a role; [`signature`] signs with them.
 
 mod keys;
+mod metadata;
+mod profile;
 mod registry;
+mod roles;
 mod signature;
 
 use base64::Engine;
@@ -90,14 +94,14 @@ async fn credential(
         service: registry.service(),
         region: &registry.region,
         kind: JSON,
-        target: registry.target(),
+        target: Some(registry.target()),
         url: &url,
         body: b"{}",
     };
     let signed = signable.sign(keys, visit.now);
     let mut call = Call::get(url.clone(), LARGEST)
         .sending(Body { kind: JSON, bytes: signable.body.into() })
-        .with(HeaderName::from_static("x-amz-target"), signable.target)
+        .with(HeaderName::from_static("x-amz-target"), registry.target())
         .with(HeaderName::from_static("x-amz-date"), &signed.date)
         .with(AUTHORIZATION, &signed.authorization);
     if let Some(session) = &keys.session {

@@ -13,15 +13,15 @@ use super::keys::Keys;
 
 const ALGORITHM: &str = "AWS4-HMAC-SHA256";
 
-/// A POST of a service that is told by a header what to do.
+/// A POST of a service.
 #[derive(Clone, Copy)]
 pub(super) struct Signable<'s> {
     pub(super) service: &'s str,
     pub(super) region: &'s str,
     /// The media type of the body.
     pub(super) kind: &'s str,
-    /// What to do.
-    pub(super) target: &'static str,
+    /// What to do, where the body does not say it.
+    pub(super) target: Option<&'static str>,
     pub(super) url: &'s Url,
     pub(super) body: &'s [u8],
 }
@@ -54,7 +54,7 @@ impl Signable<'_> {
         let mut headers =
             vec![("content-type", self.kind), ("host", host.as_str()), ("x-amz-date", date.as_str())];
         headers.extend(session.as_ref().map(|session| ("x-amz-security-token", session.as_str())));
-        headers.push(("x-amz-target", self.target));
+        headers.extend(self.target.map(|target| ("x-amz-target", target)));
         let canonical = Canonical { method: "POST", url: self.url, headers: &headers, body: self.body };
         let authorization = canonical.authorization(keys, &date, [self.region, self.service]);
         Signed { date, authorization }
@@ -191,7 +191,7 @@ mod tests {
             service: "ecr",
             region: "eu-west-1",
             kind: "application/x-amz-json-1.1",
-            target: "X.GetAuthorizationToken",
+            target: Some("X.GetAuthorizationToken"),
             url: &url,
             body: b"{}",
         };

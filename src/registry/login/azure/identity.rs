@@ -1,20 +1,31 @@
-//! Who we are at Azure: an application with a secret, a pod with a workload identity, or a machine with one of its own.
+//! Who somebody is at Azure: an application with a secret, a pod with a workload identity, a machine with one of its own,
+//! or a service account.
 
 use jiff::SignedDuration;
 use reqwest::header::HeaderName;
 use serde::{Deserialize, Deserializer};
 use url::Url;
-use zeroize::Zeroizing;
 
 use super::{CLOUD, Part};
 use crate::registry::call::Call;
 use crate::registry::login::LoginError;
+use crate::registry::login::account::{CloudAccount, CloudIdentity};
 use crate::registry::login::cloud::Visit;
+use crate::registry::login::environment::whole_text;
 use crate::registry::login::kept::Lasting;
 use crate::registry::login::network::{LARGEST, Matter, form};
 use crate::secret::Secret;
 
 const TOKEN: Matter = Matter { cloud: CLOUD, what: "a token of Azure" };
+
+/// The annotations that say who a service account is.
+const TENANT: &str = "azure.workload.identity/tenant-id";
+const CLIENT: &str = "azure.workload.identity/client-id";
+
+/// For whom a cluster's token is that becomes one of Azure.
+const AUDIENCE: &str = "api://AzureADTokenExchange";
+
+const NO_TENANT: &str = "is no tenant: write its number or its name";
 
 /// What a signed statement about somebody is called in a form.
 const ASSERTION: &str = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
@@ -31,46 +42,89 @@ struct Token {
 
 /// A token of Azure for a part of it.
 pub(super) async fn token(part: &Part, visit: Visit<'_>) -> Result<Lasting<Secret>, LoginError> {
+    if let CloudIdentity::Account(account) = visit.identity {
+        return of_an_account(part, account, visit).await;
+    }
     let environment = &visit.clouds.options.environment;
-    let (tenant, client) = (environment.text("AZURE_TENANT_ID"), environment.text("AZURE_CLIENT_ID"));
-    let answer = if let (Some(tenant), Some(client)) = (tenant, client) {
-        let url = tenant_url(part, &tenant, visit)?;
-        let text = |secret: &Secret| Zeroizing::new(String::from_utf8_lossy(secret.expose()).into_owned());
-        let proof = if let Some(secret) = environment.secret("AZURE_CLIENT_SECRET") {
-            vec![("client_secret", text(secret))]
-        } else if let Some(assertion) = environment.file(CLOUD, "AZURE_FEDERATED_TOKEN_FILE").await? {
-            let kind = Zeroizing::new(ASSERTION.to_owned());
-            vec![("client_assertion_type", kind), ("client_assertion", text(&assertion))]
-        } else {
-            return of_the_machine(part, visit).await;
-        };
-        let scope = format!("{}/.default", part.audience);
-        let who = [("grant_type", "client_credentials"), ("client_id", &client), ("scope", &scope)];
-        let proof = proof.iter().map(|(name, value)| (*name, value.as_str()));
-        let call = Call::post(url, form(who.into_iter().chain(proof)), LARGEST);
-        visit.clouds.network.service(TOKEN, visit.proxy, call).await?
-    } else {
+    let (Some(tenant), Some(client)) =
+        (environment.text("AZURE_TENANT_ID"), environment.text("AZURE_CLIENT_ID"))
+    else {
         return of_the_machine(part, visit).await;
     };
-    lasting(TOKEN.json(&answer)?, visit)
+    let url = tenant_url(part, &tenant, visit)?.ok_or_else(|| LoginError::Variable {
+        cloud: CLOUD,
+        variable: "AZURE_TENANT_ID",
+        flaw: NO_TENANT.to_owned(),
+    })?;
+    let application = Application { url, client: &client };
+    if let Some(secret) = environment.secret("AZURE_CLIENT_SECRET") {
+        application.token(part, &[("client_secret", &whole_text(secret))], visit).await
+    } else if let Some(assertion) = environment.file(CLOUD, "AZURE_FEDERATED_TOKEN_FILE").await? {
+        application.token(part, &vouched(&whole_text(&assertion)), visit).await
+    } else {
+        of_the_machine(part, visit).await
+    }
 }
 
-/// Where a tenant logs in.
-fn tenant_url(part: &Part, tenant: &str, visit: Visit<'_>) -> Result<Url, LoginError> {
-    let flawed =
-        |variable, flaw: &str| LoginError::Variable { cloud: CLOUD, variable, flaw: flaw.to_owned() };
-    if !tenant.chars().all(|c| c.is_ascii_alphanumeric() || "-._".contains(c)) {
-        return Err(flawed("AZURE_TENANT_ID", "is no tenant: write its number or its name"));
+/// A token for whom the cluster vouches that it is a service account.
+async fn of_an_account(
+    part: &Part,
+    account: &CloudAccount,
+    visit: Visit<'_>,
+) -> Result<Lasting<Secret>, LoginError> {
+    let (tenant, client) = (account.needed(CLOUD, TENANT)?, account.needed(CLOUD, CLIENT)?);
+    let url = tenant_url(part, tenant, visit)?
+        .ok_or_else(|| account.flawed(CLOUD, TENANT, NO_TENANT.to_owned()))?;
+    let assertion = account.token(CLOUD, AUDIENCE).await?;
+    Application { url, client }.token(part, &vouched(&assertion), visit).await
+}
+
+/// An application that logs in at its tenant.
+struct Application<'a> {
+    url: Url,
+    client: &'a str,
+}
+
+impl Application<'_> {
+    async fn token(
+        self,
+        part: &Part,
+        proof: &[(&str, &str)],
+        visit: Visit<'_>,
+    ) -> Result<Lasting<Secret>, LoginError> {
+        let scope = format!("{}/.default", part.audience);
+        let who = [("grant_type", "client_credentials"), ("client_id", self.client), ("scope", &scope)];
+        let call = Call::post(self.url, form(who.into_iter().chain(proof.iter().copied())), LARGEST);
+        let answer = visit.clouds.network.service(TOKEN, visit.proxy, call).await?;
+        lasting(TOKEN.json(&answer)?, visit)
+    }
+}
+
+/// What somebody else says of an application.
+fn vouched(assertion: &str) -> [(&str, &str); 2] {
+    [("client_assertion_type", ASSERTION), ("client_assertion", assertion)]
+}
+
+/// Where a tenant logs in; nowhere, if it is none.
+fn tenant_url(part: &Part, tenant: &str, visit: Visit<'_>) -> Result<Option<Url>, LoginError> {
+    if tenant.trim_matches('.').is_empty()
+        || !tenant.chars().all(|c| c.is_ascii_alphanumeric() || "-._".contains(c))
+    {
+        return Ok(None);
     }
     if let Some(endpoint) = &visit.clouds.options.endpoints.azure_authority {
         let url = endpoint.join(&format!("{tenant}/oauth2/v2.0/token"));
-        return Ok(url.expect("a path can be joined to an address of a web server"));
+        return Ok(Some(url.expect("a path can be joined to an address of a web server")));
     }
     let authority = visit.clouds.options.environment.text("AZURE_AUTHORITY_HOST");
     let authority = authority.unwrap_or_else(|| part.authority.clone());
     let url = Url::parse(&format!("{}/{tenant}/oauth2/v2.0/token", authority.trim_end_matches('/')));
     let url = url.ok().filter(|url| url.scheme() == "https");
-    url.ok_or_else(|| flawed("AZURE_AUTHORITY_HOST", "is no address of a server: write https://HOST/"))
+    url.map(Some).ok_or_else(|| LoginError::Variable {
+        cloud: CLOUD,
+        variable: "AZURE_AUTHORITY_HOST",
+        flaw: "is no address of a server: write https://HOST/".to_owned(),
+    })
 }
 
 /// A token of the identity that the machine has.

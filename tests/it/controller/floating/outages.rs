@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::fleet::{Fleet, TAG, TICK, Way, is_look};
-use crate::controller::reflector::{Reflector, ready};
+use crate::controller::reflector::{Reflector, chosen, ready};
 use crate::controller::scene::{Kind, condition, eventually};
 use crate::support::http_front::Reply;
 
@@ -181,5 +181,54 @@ async fn a_slow_registry_is_not_called_silent_because_many_tags_are_due() {
         .filter_map(|policy| condition(&policy.data["status"], "Stale").cloned())
         .collect();
     assert!(stale.is_empty(), "{stale:?}");
+    reflector.end().await;
+}
+
+/// What concerns the registry concerns all of its tags.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_registry_in_trouble_is_tried_with_one_tag_at_a_time() {
+    const MANY: usize = 20;
+    let fleet = Fleet::new().await;
+    let others = Way::before(fleet.registry.port());
+    let digest = fleet.push("web", TAG);
+    fleet.push("other", TAG);
+    let tags: Vec<String> = (0..MANY).map(|number| format!("t-{number:02}")).collect();
+    fleet.registry.tag("web", TAG, tags.iter().cloned());
+    fleet.scan("web").await;
+    let often = json!({"tagboat.dev/poll-interval": "500ms"});
+    for tag in &tags {
+        let spec = json!({
+            "imageRepositoryRef": {"name": "web"},
+            "filterTags": {"pattern": format!("^{tag}$")},
+            "policy": {"alphabetical": {}},
+            "digestReflectionPolicy": "Always",
+            "interval": "1h",
+        });
+        fleet.create_policy(tag, &spec, &often).await;
+    }
+    let spec = json!({"image": format!("{}/other", others.address()), "interval": "1h"});
+    fleet.scene.create(Kind::Repository, "other", &spec).await;
+    fleet.follow_as("other", "other", &often).await;
+    let reflector = Reflector::of(&fleet.scene).start();
+    for tag in &tags {
+        let image = json!({"name": fleet.image("web"), "tag": tag, "digest": digest});
+        chosen(&fleet.scene, tag, &image).await;
+    }
+    // An answer that is no reason to repeat the request at once.
+    fleet.way.answer(|request| if is_look(request) { Reply::status(507) } else { Reply::Forward });
+    let looks = fleet.way.looks().len();
+    fleet.way.more_looks(1).await;
+    let (begin, before) = (Instant::now(), others.looks().len());
+    others.more_looks(10).await;
+    let (tried, went_on) = (fleet.way.looks().len() - looks, others.looks().len() - before);
+    println!("{tried} looks at a registry in trouble, {went_on} at another one, in {:?}", begin.elapsed());
+    assert!(tried <= MANY + 3 * went_on, "{tried} looks for {MANY} tags, while another one had {went_on}");
+
+    // A manifest that is missing is that tag's affair: the others are looked up all the time.
+    let missing = format!("/v2/web/manifests/{}", tags[0]);
+    let path = missing.clone();
+    fleet.way.answer(move |request| if request.path == path { Reply::status(404) } else { Reply::Forward });
+    fleet.stale(&tags[0], "TagNotFound").await;
+    fleet.way.more_looks(5 * MANY).await;
     reflector.end().await;
 }

@@ -36,6 +36,8 @@ pub(crate) enum Fault {
     Unreachable,
     /// The server does as it is told, but its answer is lost.
     LostAnswer,
+    /// The server hears of it only when the faults are healed.
+    Held,
     /// The answer comes late.
     Late(Duration),
 }
@@ -147,6 +149,11 @@ impl Service<Request<kube::client::Body>> for Faulty {
                 Some(Fault::Busy(seconds)) => return Ok(refusal(429, "TooManyRequests", Some(seconds))),
                 Some(Fault::Broken) => return Ok(refusal(500, "InternalError", None)),
                 Some(Fault::Silence) => std::future::pending().await,
+                Some(Fault::Held) => {
+                    while !faults.state().rules.is_empty() {
+                        tokio::time::sleep(Duration::from_millis(10)).await;
+                    }
+                }
                 Some(Fault::Unreachable) => return lost(),
                 Some(Fault::LostAnswer) => {
                     let answer = server.send(request).await?;

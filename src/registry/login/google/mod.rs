@@ -1,17 +1,26 @@
-//! Google: the metadata server gives a token, which is the password.
+//! Google: a token of somebody is the password.
 //!
-//! On GKE with workload identity the same server answers for the pod's service account.
+//! For this process it comes by the [`file`] of its credentials, or else from the [`metadata`] server, which on GKE with
+//! workload identity answers for the pod's service account. For a service account of a cluster ([`account`]) a token of
+//! the cluster becomes one of Google ([`exchange`]).
 
-use reqwest::header::HeaderName;
+mod account;
+mod assertion;
+mod exchange;
+mod file;
+mod metadata;
+
 use serde::Deserialize;
 use url::Url;
 
+use super::account::CloudIdentity;
 use super::cloud::Visit;
 use super::kept::{KeepOptions, Kept, Lasting};
-use super::network::{LARGEST, Matter};
+use super::network::Matter;
 use super::pattern::HostPattern;
 use super::{Credential, LoginError};
-use crate::registry::call::Call;
+use crate::address::Host;
+use crate::registry::answer::Answer;
 use crate::secret::Secret;
 
 const CLOUD: &str = "GCP";
@@ -19,16 +28,12 @@ const CLOUD: &str = "GCP";
 /// The names of Google's registries.
 const HOSTS: &str = r"^(((.+\.)?gcr\.io)|(.+-docker\.pkg\.dev)|(docker\.s3nsregistry\.fr))$";
 
-const TOKEN: &str = "computeMetadata/v1/instance/service-accounts/default/token";
-
 /// What the token is to allow, as in Flux.
-const SCOPES: &str =
-    "https://www.googleapis.com/auth/cloud-platform,https://www.googleapis.com/auth/userinfo.email";
+const SCOPES: [&str; 2] =
+    ["https://www.googleapis.com/auth/cloud-platform", "https://www.googleapis.com/auth/userinfo.email"];
 
 /// The user whose password is a token.
 const USER: &str = "oauth2accesstoken";
-
-const MATTER: Matter = Matter { cloud: CLOUD, what: "a token of the service account" };
 
 /// Logins at Google's registries.
 #[derive(Debug)]
@@ -50,37 +55,36 @@ impl Google {
 
     pub(super) async fn credential(&self, host: &str, visit: Visit<'_>) -> Result<Credential, LoginError> {
         self.hosts.read(host)?;
-        // No proxy stands before the metadata server, so all who ask get the same.
-        let key = super::Fingerprint::of([&b"token"[..]]);
-        let token = self.tokens.get(key, visit.now, token(visit)).await?.value;
+        let token = self.tokens.get(visit.key(["token"]), visit.now, token(visit)).await?.value;
         Ok(Credential::Basic { user: Secret::new(USER), password: token })
     }
 }
 
 async fn token(visit: Visit<'_>) -> Result<Lasting<Secret>, LoginError> {
-    let options = &visit.clouds.options;
-    let base = match options.environment.text("GCE_METADATA_HOST") {
-        None => options.endpoints.google_metadata.clone(),
-        Some(host) => Url::parse(&format!("http://{host}/")).map_err(|_| LoginError::Variable {
-            cloud: CLOUD,
-            variable: "GCE_METADATA_HOST",
-            flaw: "is no host: write HOST or HOST:PORT".to_owned(),
-        })?,
-    };
-    let mut url = base.join(TOKEN).expect("a path can be joined to an address of a web server");
-    url.query_pairs_mut().append_pair("scopes", SCOPES);
-    let call = Call::get(url, LARGEST).with(HeaderName::from_static("metadata-flavor"), "Google");
-    let answer = visit.clouds.network.metadata(call).await.map_err(|cause| LoginError::Nobody {
-        cloud: CLOUD,
-        missing: "only machines of Google's, and pods of GKE, have a service account",
-        cause: Box::new(cause),
-    })?;
-    let token: Token = MATTER.json(&MATTER.success(answer)?)?;
+    if let CloudIdentity::Account(account) = visit.identity {
+        return account::token(account, visit).await;
+    }
+    match file::token(visit).await? {
+        Some(token) => Ok(token),
+        None => metadata::token(visit).await,
+    }
+}
+
+/// The token of an answer.
+fn read(matter: Matter, answer: &Answer, visit: Visit<'_>) -> Result<Lasting<Secret>, LoginError> {
+    let token: Token = matter.json(answer)?;
     if token.access_token.expose().is_empty() {
-        return Err(MATTER.malformed("has an empty one"));
+        return Err(matter.malformed("has an empty one"));
     }
     let ends = visit.now.checked_add(jiff::SignedDuration::from_secs(token.expires_in)).ok();
     Ok(Lasting { value: token.access_token, ends })
+}
+
+/// An address to which secrets may go: with TLS, or of this machine.
+fn guarded(text: &str) -> Option<Url> {
+    let url = Url::parse(text).ok()?;
+    let is_near = url.scheme() == "http" && Host::read(url.host_str()?).is_local();
+    (url.scheme() == "https" || is_near).then_some(url)
 }
 
 #[cfg(test)]

@@ -1,0 +1,114 @@
+//! The service accounts of a cluster, and tokens by which they are themselves elsewhere.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use k8s_openapi::api::authentication::v1::{TokenRequest, TokenRequestSpec};
+use k8s_openapi::api::core::v1::ServiceAccount;
+use kube::api::PostParams;
+use kube::{Api, Client};
+
+use super::{ClusterError, Gate, is_object_name};
+use crate::registry::{AccountError, Accounts};
+use crate::secret::Secret;
+use crate::sentence::chain;
+
+/// Where the rights are described that are needed for tokens.
+const ADVICE: &str =
+    "the controller needs the right to create serviceaccounts/token, see deploy/rbac/account-tokens.yaml";
+
+/// The accounts of a cluster.
+#[derive(Clone)]
+pub struct ClusterAccounts {
+    client: Client,
+    gate: Gate,
+}
+
+impl fmt::Debug for ClusterAccounts {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("ClusterAccounts")
+    }
+}
+
+impl ClusterAccounts {
+    /// Those that a client sees.
+    pub fn new(client: Client, gate: Gate) -> Self {
+        Self { client, gate }
+    }
+
+    /// An account, if it exists.
+    pub(super) async fn find(
+        &self,
+        namespace: &str,
+        name: &str,
+    ) -> Result<Option<ServiceAccount>, ClusterError> {
+        // It becomes a part of a path, and `../` in it would lead to another namespace.
+        if !is_object_name(name) {
+            return Ok(None);
+        }
+        self.gate.answer(self.api(namespace).get_opt(name)).await
+    }
+
+    async fn create_token(
+        &self,
+        namespace: &str,
+        name: &str,
+        audience: &str,
+    ) -> Result<Secret, AccountError> {
+        if !is_object_name(name) {
+            return Err(missing(namespace, name));
+        }
+        let spec = TokenRequestSpec { audiences: vec![audience.to_owned()], ..TokenRequestSpec::default() };
+        let request = TokenRequest { spec, ..TokenRequest::default() };
+        let api = self.api(namespace);
+        let answer = self.gate.answer(api.create_token_request(name, &PostParams::default(), &request)).await;
+        let status = answer.map_err(|error| match error {
+            error if error.is_forbidden() => {
+                AccountError::Cluster { words: format!("{}; {ADVICE}", chain(&error)) }
+            }
+            error => failed(&error),
+        })?;
+        let token = status.status.map(|status| status.token).filter(|token| !token.is_empty());
+        token
+            .map(Secret::new)
+            .ok_or_else(|| AccountError::Cluster { words: "its answer has none".to_owned() })
+    }
+
+    fn api(&self, namespace: &str) -> Api<ServiceAccount> {
+        Api::namespaced(self.client.clone(), namespace)
+    }
+}
+
+impl Accounts for ClusterAccounts {
+    fn annotations<'a>(
+        &'a self,
+        namespace: &'a str,
+        name: &'a str,
+    ) -> BoxFuture<'a, Result<BTreeMap<String, String>, AccountError>> {
+        async move {
+            let found = self.find(namespace, name).await.map_err(|error| failed(&error))?;
+            let account = found.ok_or_else(|| missing(namespace, name))?;
+            Ok(account.metadata.annotations.unwrap_or_default())
+        }
+        .boxed()
+    }
+
+    fn token<'a>(
+        &'a self,
+        namespace: &'a str,
+        name: &'a str,
+        audience: &'a str,
+    ) -> BoxFuture<'a, Result<Secret, AccountError>> {
+        self.create_token(namespace, name, audience).boxed()
+    }
+}
+
+fn missing(namespace: &str, name: &str) -> AccountError {
+    AccountError::Missing { namespace: namespace.to_owned(), name: name.to_owned() }
+}
+
+fn failed(error: &ClusterError) -> AccountError {
+    AccountError::Cluster { words: chain(error) }
+}

@@ -1,0 +1,169 @@
+//! Service accounts of a cluster, as those who log in at a cloud.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
+
+use super::environment::whole_text;
+use super::error::LoginError;
+use super::fingerprint::Fingerprint;
+use crate::secret::Secret;
+
+/// What knows the service accounts of a cluster, and vouches for them.
+pub trait Accounts: std::fmt::Debug + Send + Sync {
+    /// The annotations of an account.
+    fn annotations<'a>(
+        &'a self,
+        namespace: &'a str,
+        name: &'a str,
+    ) -> BoxFuture<'a, Result<BTreeMap<String, String>, AccountError>>;
+
+    /// A token by which an account is itself, to one audience alone.
+    fn token<'a>(
+        &'a self,
+        namespace: &'a str,
+        name: &'a str,
+        audience: &'a str,
+    ) -> BoxFuture<'a, Result<Secret, AccountError>>;
+}
+
+/// Why an account is no help.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum AccountError {
+    /// There is no such account.
+    #[error("serviceaccount '{namespace}/{name}' not found")]
+    Missing {
+        /// The namespace.
+        namespace: String,
+        /// The name.
+        name: String,
+    },
+    /// The cluster does not do what it is asked.
+    #[error("{words}")]
+    Cluster {
+        /// What it says.
+        words: String,
+    },
+}
+
+/// An account, as far as logins go by it.
+#[derive(Debug, Clone)]
+pub struct CloudAccount {
+    /// The namespace.
+    pub namespace: String,
+    /// The name.
+    pub name: String,
+    /// Its annotations, which say who it is at a cloud.
+    pub annotations: BTreeMap<String, String>,
+    /// What vouches for it.
+    pub accounts: Arc<dyn Accounts>,
+}
+
+/// Who somebody is at a cloud.
+#[derive(Debug, Clone)]
+pub enum CloudIdentity {
+    /// This process.
+    Process,
+    /// An account of a cluster.
+    Account(CloudAccount),
+}
+
+impl CloudIdentity {
+    /// Equal for those who are the same to every cloud.
+    pub fn fingerprint(&self) -> Fingerprint {
+        let Self::Account(account) = self else { return Fingerprint::of([&b"process"[..]]) };
+        let named = [account.namespace.as_bytes(), account.name.as_bytes()];
+        let annotations = account.annotations.iter().flat_map(|(key, value)| [key, value]);
+        Fingerprint::of(named.into_iter().chain(annotations.map(String::as_bytes)))
+    }
+}
+
+impl CloudAccount {
+    /// An annotation that says something.
+    pub(super) fn annotation(&self, key: &str) -> Option<&str> {
+        self.annotations.get(key).map(String::as_str).filter(|value| !value.is_empty())
+    }
+
+    /// The same where a cloud must have it.
+    pub(super) fn needed(&self, cloud: &'static str, key: &'static str) -> Result<&str, LoginError> {
+        self.annotation(key).ok_or_else(|| self.flawed(cloud, key, "is missing".to_owned()))
+    }
+
+    /// What is wrong with an annotation.
+    pub(super) fn flawed(&self, cloud: &'static str, annotation: &'static str, flaw: String) -> LoginError {
+        LoginError::Annotation { cloud, account: self.full_name(), annotation, flaw }
+    }
+
+    /// A token for an audience, to be part of a form.
+    pub(super) async fn token(
+        &self,
+        cloud: &'static str,
+        audience: &str,
+    ) -> Result<zeroize::Zeroizing<String>, LoginError> {
+        let token = self.accounts.token(&self.namespace, &self.name, audience).await;
+        let token = token.map_err(|cause| LoginError::NoToken { cloud, account: self.full_name(), cause })?;
+        Ok(whole_text(&token))
+    }
+
+    fn full_name(&self) -> String {
+        format!("{}/{}", self.namespace, self.name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::FutureExt;
+
+    use super::*;
+
+    #[derive(Debug)]
+    struct Nobody;
+
+    impl Accounts for Nobody {
+        fn annotations<'a>(
+            &'a self,
+            _: &'a str,
+            _: &'a str,
+        ) -> BoxFuture<'a, Result<BTreeMap<String, String>, AccountError>> {
+            futures::future::ready(Ok(BTreeMap::new())).boxed()
+        }
+
+        fn token<'a>(
+            &'a self,
+            _: &'a str,
+            _: &'a str,
+            _: &'a str,
+        ) -> BoxFuture<'a, Result<Secret, AccountError>> {
+            futures::future::ready(Ok(Secret::new("hunter2"))).boxed()
+        }
+    }
+
+    #[test]
+    fn accounts_are_told_apart_by_namespace_name_and_annotations() {
+        let account = |namespace: &str, name: &str, annotations: &[(&str, &str)]| {
+            let annotations =
+                annotations.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+            CloudIdentity::Account(CloudAccount {
+                namespace: namespace.to_owned(),
+                name: name.to_owned(),
+                annotations,
+                accounts: Arc::new(Nobody),
+            })
+        };
+        let all = [
+            CloudIdentity::Process,
+            account("a", "b", &[]),
+            account("b", "a", &[]),
+            account("ab", "", &[]),
+            account("a", "b", &[("role", "x")]),
+            account("a", "b", &[("role", "y")]),
+            account("a", "b", &[("rol", "ex")]),
+        ];
+        for (index, one) in all.iter().enumerate() {
+            let same: Vec<usize> =
+                (0..all.len()).filter(|other| all[*other].fingerprint() == one.fingerprint()).collect();
+            assert_eq!(same, [index]);
+        }
+    }
+}

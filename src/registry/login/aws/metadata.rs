@@ -1,0 +1,116 @@
+//! Keys of the machine: the container's, or the instance's.
+
+use jiff::Timestamp;
+use reqwest::header::HeaderName;
+use serde::Deserialize;
+use url::Url;
+
+use super::CLOUD;
+use super::keys::{Keys, MISSING};
+use crate::address::Host;
+use crate::registry::answer::Answer;
+use crate::registry::call::Call;
+use crate::registry::login::LoginError;
+use crate::registry::login::cloud::Visit;
+use crate::registry::login::kept::Lasting;
+use crate::registry::login::network::{LARGEST, Matter, secret_header};
+use crate::secret::Secret;
+
+const CONTAINER: Matter = Matter { cloud: CLOUD, what: "the role of the container" };
+const INSTANCE: Matter = Matter { cloud: CLOUD, what: "the role of the instance" };
+
+/// Where an instance says what role it has.
+const ROLES: &str = "latest/meta-data/iam/security-credentials/";
+
+/// The address of containers in a cluster, which alone of those that are not local needs no TLS.
+const CONTAINERS_V6: &str = "[fd00:ec2::23]";
+
+/// Keys as metadata servers give them.
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Found {
+    access_key_id: String,
+    secret_access_key: Secret,
+    token: Secret,
+    expiration: Timestamp,
+}
+
+/// Keys of the container, if the environment says that we are in one, or else of the instance.
+pub(super) async fn of_the_machine(visit: Visit<'_>) -> Result<Lasting<Keys>, LoginError> {
+    match container_url(visit)? {
+        Some(url) => of_the_container(url, visit).await,
+        None => of_the_instance(visit).await,
+    }
+}
+
+/// Where a container asks who it is, if it is one.
+pub(super) fn container_url(visit: Visit<'_>) -> Result<Option<Url>, LoginError> {
+    let options = &visit.clouds.options;
+    if let Some(path) = options.environment.text("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI") {
+        let mut url = options.endpoints.aws_containers.clone();
+        let (path, question) = path.split_once('?').map_or((path.as_str(), None), |(a, b)| (a, Some(b)));
+        url.set_path(path);
+        url.set_query(question);
+        return Ok(Some(url));
+    }
+    let variable = "AWS_CONTAINER_CREDENTIALS_FULL_URI";
+    let Some(text) = options.environment.text(variable) else { return Ok(None) };
+    let flaw = "is no https address, nor one of this machine or its network link".to_owned();
+    let flawed = || LoginError::Variable { cloud: CLOUD, variable, flaw };
+    let Ok(url) = Url::parse(&text) else { return Err(flawed()) };
+    let host = url.host_str().unwrap_or_default();
+    let is_near = url.scheme() == "http" && (Host::read(host).is_local() || host == CONTAINERS_V6);
+    if is_near || url.scheme() == "https" { Ok(Some(url)) } else { Err(flawed()) }
+}
+
+pub(super) async fn of_the_container(url: Url, visit: Visit<'_>) -> Result<Lasting<Keys>, LoginError> {
+    let environment = &visit.clouds.options.environment;
+    let token = match environment.file(CLOUD, "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE").await? {
+        Some(token) => Some(token),
+        None => environment.secret("AWS_CONTAINER_AUTHORIZATION_TOKEN").cloned(),
+    };
+    let call = Call::get(url, LARGEST).authorized(token.as_ref().and_then(secret_header));
+    let answer = visit.clouds.network.metadata(call).await.map_err(|cause| CONTAINER.unreachable(cause))?;
+    read(CONTAINER, &CONTAINER.success(answer)?)
+}
+
+/// Asks the instance, which wants to see a token of its own first, so that nobody can be made to ask by accident.
+pub(super) async fn of_the_instance(visit: Visit<'_>) -> Result<Lasting<Keys>, LoginError> {
+    let options = &visit.clouds.options;
+    if options.environment.is_true("AWS_EC2_METADATA_DISABLED") {
+        return Err(LoginError::Variable {
+            cloud: CLOUD,
+            variable: "AWS_EC2_METADATA_DISABLED",
+            flaw: format!("forbids to ask the instance, and {MISSING}"),
+        });
+    }
+    let at = |path: &str| {
+        let url = options.endpoints.aws_metadata.join(path);
+        url.map_err(|_| INSTANCE.malformed("names a role that is none"))
+    };
+    let call = Call::put(at("latest/api/token")?, LARGEST)
+        .with(HeaderName::from_static("x-aws-ec2-metadata-token-ttl-seconds"), "300");
+    let answer = visit.clouds.network.metadata(call).await.map_err(|cause| LoginError::Nobody {
+        cloud: CLOUD,
+        missing: MISSING,
+        cause: Box::new(cause),
+    })?;
+    let token = Secret::new(INSTANCE.success(answer)?.body.trim_ascii());
+    let ask = async |path: &str| {
+        let name = HeaderName::from_static("x-aws-ec2-metadata-token");
+        let call = Call::get(at(path)?, LARGEST).with_secret(name, secret_header(&token));
+        let answer = visit.clouds.network.metadata(call).await;
+        INSTANCE.success(answer.map_err(|cause| INSTANCE.unreachable(cause))?)
+    };
+    let roles = ask(ROLES).await?;
+    let roles = String::from_utf8_lossy(&roles.body).into_owned();
+    let role = roles.lines().map(str::trim).find(|role| !role.is_empty());
+    let role = role.ok_or_else(|| INSTANCE.malformed("names none: the instance has no profile"))?;
+    read(INSTANCE, &ask(&format!("{ROLES}{role}")).await?)
+}
+
+fn read(matter: Matter, answer: &Answer) -> Result<Lasting<Keys>, LoginError> {
+    let found: Found = matter.json(answer)?;
+    let keys = Keys { id: found.access_key_id, secret: found.secret_access_key, session: Some(found.token) };
+    Ok(Lasting { value: keys, ends: Some(found.expiration) })
+}

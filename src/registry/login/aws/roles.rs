@@ -1,0 +1,156 @@
+//! Roles that somebody takes on: by a token, or by the keys of somebody else.
+
+use reqwest::header::{AUTHORIZATION, HeaderName};
+
+use super::keys::Keys;
+use super::registry::EcrRegistry;
+use super::signature::Signable;
+use super::{CLOUD, endpoint};
+use crate::registry::answer::Answer;
+use crate::registry::call::{Call, FORM};
+use crate::registry::login::LoginError;
+use crate::registry::login::account::CloudAccount;
+use crate::registry::login::cloud::Visit;
+use crate::registry::login::kept::Lasting;
+use crate::registry::login::network::{LARGEST, Matter, element, form, secret_header};
+use crate::registry::login::pattern::is_like;
+use crate::secret::Secret;
+
+pub(super) const OF_THE_ENVIRONMENT: Matter =
+    Matter { cloud: CLOUD, what: "the role of AWS_ROLE_ARN (AssumeRoleWithWebIdentity)" };
+pub(super) const OF_A_PROFILE: Matter =
+    Matter { cloud: CLOUD, what: "the role of the profile (AssumeRoleWithWebIdentity)" };
+const BY_KEYS: Matter = Matter { cloud: CLOUD, what: "the role of the profile (AssumeRole)" };
+const OF_AN_ACCOUNT: Matter =
+    Matter { cloud: CLOUD, what: "the role of the service account (AssumeRoleWithWebIdentity)" };
+
+/// How we are called in the logs of a role, unless somebody says otherwise.
+const SESSION: &str = "tagboat";
+
+/// How long the name of a session may be.
+const LONGEST: usize = 64;
+
+/// The annotation with the role of a service account, and what the role must look like.
+const ANNOTATION: &str = "eks.amazonaws.com/role-arn";
+const ARN: &str = r"^arn:aws[\w-]*:iam::[0-9]{1,30}:role/.{1,200}$";
+
+/// For whom a cluster's token is that becomes keys.
+const AUDIENCE: &str = "sts.amazonaws.com";
+
+/// A role, and as whom it is taken on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Role {
+    pub(super) arn: String,
+    /// The name of the session.
+    pub(super) session: Option<String>,
+    /// What the owner of the role wants to be told.
+    pub(super) external_id: Option<String>,
+}
+
+/// What allows to take on a role.
+#[derive(Clone, Copy)]
+pub(super) enum Proof<'p> {
+    /// A token that somebody vouches by, and what is said to be asked for.
+    Token(Matter, &'p str),
+    /// Keys that may take it on.
+    Keys(&'p Keys),
+}
+
+/// The keys of the role of a service account.
+pub(super) async fn of_an_account(
+    registry: &EcrRegistry,
+    account: &CloudAccount,
+    visit: Visit<'_>,
+) -> Result<Lasting<Keys>, LoginError> {
+    let arn = account.needed(CLOUD, ANNOTATION)?;
+    if !is_like(ARN, arn) {
+        return Err(account.flawed(CLOUD, ANNOTATION, format!("is '{arn}', and must match {ARN}")));
+    }
+    let token = account.token(CLOUD, AUDIENCE).await?;
+    let session = session_of(account, &registry.region);
+    let role = Role { arn: arn.to_owned(), session: Some(session), external_id: None };
+    assume(registry, &role, Proof::Token(OF_AN_ACCOUNT, &token), visit).await
+}
+
+/// The name of a session as Flux makes it, cut off where AWS would refuse it.
+fn session_of(account: &CloudAccount, region: &str) -> String {
+    let whole = format!("{}.{}.{region}.fluxcd.io", account.name, account.namespace);
+    whole.chars().take(LONGEST).collect()
+}
+
+/// Takes on a role.
+pub(super) async fn assume(
+    registry: &EcrRegistry,
+    role: &Role,
+    proof: Proof<'_>,
+    visit: Visit<'_>,
+) -> Result<Lasting<Keys>, LoginError> {
+    let is_fips = visit.clouds.options.environment.is_true("AWS_USE_FIPS_ENDPOINT");
+    let url = endpoint(registry.roles(is_fips), visit)?;
+    let mut pairs = vec![
+        ("Version", "2011-06-15"),
+        ("RoleArn", role.arn.as_str()),
+        ("RoleSessionName", role.session.as_deref().unwrap_or(SESSION)),
+    ];
+    let (matter, call) = match proof {
+        Proof::Token(matter, token) => {
+            pairs.extend([("Action", "AssumeRoleWithWebIdentity"), ("WebIdentityToken", token)]);
+            (matter, Call::post(url, form(pairs), LARGEST))
+        }
+        Proof::Keys(keys) => {
+            pairs.push(("Action", "AssumeRole"));
+            pairs.extend(role.external_id.as_deref().map(|id| ("ExternalId", id)));
+            let body = form(pairs);
+            let signable = Signable {
+                service: "sts",
+                region: &registry.region,
+                kind: FORM,
+                target: None,
+                url: &url,
+                body: &body,
+            };
+            let signed = signable.sign(keys, visit.now);
+            let call = Call::post(url.clone(), body.clone(), LARGEST)
+                .with(HeaderName::from_static("x-amz-date"), &signed.date)
+                .with(AUTHORIZATION, &signed.authorization)
+                .with_secret(
+                    HeaderName::from_static("x-amz-security-token"),
+                    keys.session.as_ref().and_then(secret_header),
+                );
+            (BY_KEYS, call)
+        }
+    };
+    let answer = visit.clouds.network.service(matter, visit.proxy, call).await?;
+    read(matter, &answer)
+}
+
+fn read(matter: Matter, answer: &Answer) -> Result<Lasting<Keys>, LoginError> {
+    let text = String::from_utf8_lossy(&answer.body);
+    let part = |name| element(&text, name).filter(|part| !part.is_empty());
+    let found = (part("AccessKeyId"), part("SecretAccessKey"), part("SessionToken"), part("Expiration"));
+    let (Some(id), Some(secret), Some(session), Some(ends)) = found else {
+        return Err(matter.malformed("has no keys in it"));
+    };
+    let ends = ends.parse().map_err(|_| matter.malformed("does not say until when the keys hold"))?;
+    let keys = Keys { id, secret: Secret::new(secret), session: Some(Secret::new(session)) };
+    Ok(Lasting { value: keys, ends: Some(ends) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_role_of_an_account_looks_like_one() {
+        for (arn, expected) in [
+            ("arn:aws:iam::012345678901:role/tagboat", true),
+            ("arn:aws-us-gov:iam::0:role/path/x", true),
+            ("arn:aws:iam::012345678901:user/tagboat", false),
+            ("arn:aws:iam::012345678901:role/", false),
+            ("arn:aws:iam::x:role/tagboat", false),
+            (" arn:aws:iam::0:role/tagboat", false),
+        ] {
+            assert_eq!(is_like(ARN, arn), expected, "{arn}");
+        }
+    }
+}

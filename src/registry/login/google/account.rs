@@ -1,0 +1,77 @@
+//! Service accounts of a cluster at Google: by a pool of workload identities, that of GKE or another one.
+
+use super::exchange::{Exchange, JWT};
+use super::{CLOUD, metadata};
+use crate::registry::login::LoginError;
+use crate::registry::login::account::CloudAccount;
+use crate::registry::login::cloud::Visit;
+use crate::registry::login::kept::Lasting;
+use crate::registry::login::pattern::is_like;
+use crate::secret::Secret;
+
+/// The annotation with the account of Google to act as.
+const ACCOUNT: &str = "iam.gke.io/gcp-service-account";
+const ADDRESS: &str = r"^[a-zA-Z0-9-]{1,100}@[a-zA-Z0-9.-]{1,200}\.gserviceaccount\.com$";
+
+/// The annotation that says whom Google asks about the tokens of a cluster that is none of Google's.
+const PROVIDER: &str = "gcp.auth.fluxcd.io/workload-identity-provider";
+const PATH: &str =
+    r"^projects/[0-9]{1,30}/locations/global/workloadIdentityPools/[^/]{1,100}/providers/[^/]{1,100}$";
+
+/// A token of Google for an account.
+pub(super) async fn token(account: &CloudAccount, visit: Visit<'_>) -> Result<Lasting<Secret>, LoginError> {
+    let fitting = |annotation, pattern| match account.annotation(annotation) {
+        Some(value) if !is_like(pattern, value) => {
+            Err(account.flawed(CLOUD, annotation, format!("is '{value}', and must match {pattern}")))
+        }
+        value => Ok(value),
+    };
+    let (address, provider) = (fitting(ACCOUNT, ADDRESS)?, fitting(PROVIDER, PATH)?);
+    let (audience, provider) = match provider {
+        Some(provider) => {
+            let provider = format!("//iam.googleapis.com/{provider}");
+            (provider.clone(), provider)
+        }
+        None => {
+            let cluster = metadata::cluster(visit).await?;
+            (cluster.pool(), cluster.provider())
+        }
+    };
+    let token = account.token(CLOUD, &audience).await?;
+    let endpoints = &visit.clouds.options.endpoints;
+    let joined = "a path can be joined to an address of a web server";
+    let act = |address| {
+        let path = format!("v1/projects/-/serviceAccounts/{address}:generateAccessToken");
+        endpoints.google_accounts.join(&path).expect(joined)
+    };
+    let exchange = Exchange {
+        url: endpoints.google_exchange.join("v1/token").expect(joined),
+        audience: &provider,
+        kind: JWT,
+        token: &token,
+        account: address.map(act),
+    };
+    exchange.carry_out(visit).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn annotations_look_as_google_writes_them() {
+        for (pattern, text, expected) in [
+            (ADDRESS, "puller@project-1.iam.gserviceaccount.com", true),
+            (ADDRESS, "puller@project.example.com.iam.gserviceaccount.com", true),
+            (ADDRESS, "12-compute@developer.gserviceaccount.com", true),
+            (ADDRESS, "puller@example.com", false),
+            (ADDRESS, "a/../b@x.iam.gserviceaccount.com", false),
+            (ADDRESS, "a?b@x.iam.gserviceaccount.com", false),
+            (PATH, "projects/12/locations/global/workloadIdentityPools/pool/providers/cluster", true),
+            (PATH, "projects/x/locations/global/workloadIdentityPools/pool/providers/cluster", false),
+            (PATH, "projects/12/locations/global/workloadIdentityPools/pool", false),
+        ] {
+            assert_eq!(is_like(pattern, text), expected, "{text}");
+        }
+    }
+}

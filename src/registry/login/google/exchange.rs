@@ -1,0 +1,87 @@
+//! Tokens of others that become tokens of Google, and service accounts that somebody may act as.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use url::Url;
+
+use super::{CLOUD, SCOPES, read};
+use crate::registry::call::{Body, Call};
+use crate::registry::login::LoginError;
+use crate::registry::login::cloud::Visit;
+use crate::registry::login::kept::Lasting;
+use crate::registry::login::network::{LARGEST, Matter, form};
+use crate::registry::token::bearer;
+use crate::secret::Secret;
+
+const EXCHANGE: Matter = Matter { cloud: CLOUD, what: "a token of Google for that of another" };
+const ACT: Matter =
+    Matter { cloud: CLOUD, what: "a token of the service account of Google (generateAccessToken)" };
+
+/// What a token of another is, unless somebody says otherwise.
+pub(super) const JWT: &str = "urn:ietf:params:oauth:token-type:jwt";
+
+/// How long a service account is acted as.
+const LIFE: &str = "3600s";
+
+/// A token that is to become one of Google.
+pub(super) struct Exchange<'e> {
+    /// Where it does.
+    pub(super) url: Url,
+    /// Whom Google is to ask about it.
+    pub(super) audience: &'e str,
+    /// What it is.
+    pub(super) kind: &'e str,
+    /// The token.
+    pub(super) token: &'e str,
+    /// Where it then becomes one of a service account, if it is to.
+    pub(super) account: Option<Url>,
+}
+
+#[derive(Serialize)]
+struct Wish {
+    scope: [&'static str; 2],
+    lifetime: &'static str,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Acting {
+    access_token: Secret,
+    expire_time: Timestamp,
+}
+
+impl Exchange<'_> {
+    /// The token that comes of it in the end.
+    pub(super) async fn carry_out(self, visit: Visit<'_>) -> Result<Lasting<Secret>, LoginError> {
+        // Who acts as another needs no more than to do that.
+        let scope = if self.account.is_some() { SCOPES[0].to_owned() } else { SCOPES.join(" ") };
+        let form = form([
+            ("audience", self.audience),
+            ("grant_type", "urn:ietf:params:oauth:grant-type:token-exchange"),
+            ("requested_token_type", "urn:ietf:params:oauth:token-type:access_token"),
+            ("scope", &scope),
+            ("subject_token", self.token),
+            ("subject_token_type", self.kind),
+        ]);
+        let call = Call::post(self.url, form, LARGEST);
+        let answer = visit.clouds.network.service(EXCHANGE, visit.proxy, call).await?;
+        let token = read(EXCHANGE, &answer, visit)?;
+        match self.account {
+            None => Ok(token),
+            Some(url) => act(url, &token.value, visit).await,
+        }
+    }
+}
+
+async fn act(url: Url, token: &Secret, visit: Visit<'_>) -> Result<Lasting<Secret>, LoginError> {
+    let wish = serde_json::to_vec(&Wish { scope: SCOPES, lifetime: LIFE });
+    let bytes = wish.expect("texts are JSON").into();
+    let call =
+        Call::get(url, LARGEST).sending(Body { kind: "application/json", bytes }).authorized(bearer(token));
+    let answer = visit.clouds.network.service(ACT, visit.proxy, call).await?;
+    let acting: Acting = ACT.json(&answer)?;
+    if acting.access_token.expose().is_empty() {
+        return Err(ACT.malformed("has an empty one"));
+    }
+    Ok(Lasting { value: acting.access_token, ends: Some(acting.expire_time) })
+}

@@ -1,0 +1,204 @@
+//! Files of credentials, as Google's own libraries read them: the one that GOOGLE_APPLICATION_CREDENTIALS names, or else
+//! the one that `gcloud auth application-default login` writes.
+
+use std::io::ErrorKind;
+use std::path::PathBuf;
+
+use serde::Deserialize;
+use serde_json::Value;
+use url::Url;
+
+use super::assertion::Assertion;
+use super::exchange::{Exchange, JWT};
+use super::{CLOUD, SCOPES, guarded, read};
+use crate::registry::call::Call;
+use crate::registry::login::LoginError;
+use crate::registry::login::cloud::Visit;
+use crate::registry::login::environment::{content, token_file, whole_text};
+use crate::registry::login::kept::Lasting;
+use crate::registry::login::network::{LARGEST, Matter, form};
+use crate::secret::Secret;
+
+const VARIABLE: &str = "GOOGLE_APPLICATION_CREDENTIALS";
+const AT_HOME: &str = ".config/gcloud/application_default_credentials.json";
+
+const KEY: Matter = Matter { cloud: CLOUD, what: "a token for the key of the service account" };
+const PERSON: Matter = Matter { cloud: CLOUD, what: "a token for the login of the person" };
+
+/// A key of a service account.
+#[derive(Deserialize)]
+struct Key {
+    client_email: String,
+    private_key: Secret,
+    #[serde(default)]
+    private_key_id: Option<String>,
+    #[serde(default)]
+    token_uri: Option<String>,
+}
+
+/// The login of a person.
+#[derive(Deserialize)]
+struct Person {
+    client_id: String,
+    client_secret: Secret,
+    refresh_token: Secret,
+    #[serde(default)]
+    token_uri: Option<String>,
+}
+
+/// Somebody for whom others vouch.
+#[derive(Deserialize)]
+struct External {
+    audience: String,
+    #[serde(default)]
+    subject_token_type: Option<String>,
+    token_url: String,
+    #[serde(default)]
+    service_account_impersonation_url: Option<String>,
+    credential_source: Place,
+}
+
+/// Where a token of others is.
+#[derive(Deserialize)]
+struct Place {
+    #[serde(default)]
+    file: Option<PathBuf>,
+    #[serde(default)]
+    format: Format,
+}
+
+#[derive(Deserialize, Default)]
+struct Format {
+    #[serde(default, rename = "type")]
+    kind: String,
+    #[serde(default)]
+    subject_token_field_name: String,
+}
+
+/// A file with what it says, to be blamed.
+struct File<'v> {
+    shown: String,
+    visit: Visit<'v>,
+}
+
+/// A token by the file of credentials, if there is one.
+pub(super) async fn token(visit: Visit<'_>) -> Result<Option<Lasting<Secret>>, LoginError> {
+    let environment = &visit.clouds.options.environment;
+    let Some(path) = environment.place(VARIABLE, AT_HOME) else { return Ok(None) };
+    let file = File { shown: path.display().to_string(), visit };
+    let content = match content(path).await {
+        Ok(content) => content,
+        Err(error)
+            if environment.text(VARIABLE).is_none()
+                && matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) =>
+        {
+            return Ok(None);
+        }
+        Err(error) => return Err(file.flawed(&format!("cannot be read: {error}"))),
+    };
+    file.token(&content).await.map(Some)
+}
+
+impl File<'_> {
+    async fn token(&self, content: &Secret) -> Result<Lasting<Secret>, LoginError> {
+        let json: Value = serde_json::from_slice(content.expose()).unwrap_or_default();
+        match json["type"].as_str() {
+            Some("service_account") => self.by_key(self.parse(content)?).await,
+            Some("authorized_user") => self.by_person(self.parse(content)?).await,
+            Some("external_account") => self.by_others(self.parse(content)?).await,
+            Some(other) => Err(self.flawed(&format!(
+                "has credentials of the type '{other}': use service_account, authorized_user or external_account"
+            ))),
+            None => Err(self.flawed("is no JSON with credentials of Google, which have a type")),
+        }
+    }
+
+    /// The parser's words are left out, for they may have a secret in them.
+    fn parse<T: serde::de::DeserializeOwned>(&self, content: &Secret) -> Result<T, LoginError> {
+        serde_json::from_slice(content.expose())
+            .map_err(|_| self.flawed("lacks a part that credentials of its type have"))
+    }
+
+    fn flawed(&self, flaw: &str) -> LoginError {
+        LoginError::Setting { cloud: CLOUD, what: format!("the file {}", self.shown), flaw: flaw.to_owned() }
+    }
+
+    /// An address of the file.
+    fn address(&self, text: &str) -> Result<Url, LoginError> {
+        guarded(text).ok_or_else(|| self.flawed(&format!("has the address {text:?}, which is none of https")))
+    }
+
+    /// Where tokens are had.
+    fn tokens(&self, given: Option<&str>) -> Result<Url, LoginError> {
+        let tokens = &self.visit.clouds.options.endpoints.google_tokens;
+        match given {
+            Some(text) => self.address(text),
+            None => Ok(tokens.join("token").expect("a path can be joined to an address of a web server")),
+        }
+    }
+
+    async fn by_key(&self, key: Key) -> Result<Lasting<Secret>, LoginError> {
+        let url = self.tokens(key.token_uri.as_deref())?;
+        let assertion = Assertion {
+            issuer: &key.client_email,
+            key_id: key.private_key_id.as_deref(),
+            audience: key.token_uri.as_deref().unwrap_or(url.as_str()),
+            scope: &SCOPES.join(" "),
+            now: self.visit.now,
+        };
+        let signed = assertion.sign(&key.private_key);
+        let signed = signed.ok_or_else(|| self.flawed("has a private_key that is no key of RSA in PEM"))?;
+        let form =
+            form([("grant_type", "urn:ietf:params:oauth:grant-type:jwt-bearer"), ("assertion", &signed)]);
+        self.ask(KEY, url, form).await
+    }
+
+    async fn by_person(&self, person: Person) -> Result<Lasting<Secret>, LoginError> {
+        let url = self.tokens(person.token_uri.as_deref())?;
+        let form = form([
+            ("grant_type", "refresh_token"),
+            ("client_id", &person.client_id),
+            ("client_secret", &whole_text(&person.client_secret)),
+            ("refresh_token", &whole_text(&person.refresh_token)),
+        ]);
+        self.ask(PERSON, url, form).await
+    }
+
+    async fn by_others(&self, external: External) -> Result<Lasting<Secret>, LoginError> {
+        let Place { file, format } = &external.credential_source;
+        let Some(file) = file else {
+            return Err(self.flawed("has a credential_source that is no file, and no other is known here"));
+        };
+        let token = token_file(CLOUD, file.clone()).await?;
+        let token = match format.kind.as_str() {
+            "" | "text" => token,
+            "json" => {
+                let json: Value = serde_json::from_slice(token.expose()).unwrap_or_default();
+                let field = format.subject_token_field_name.as_str();
+                let token = json[field].as_str().filter(|token| !token.is_empty());
+                Secret::new(token.ok_or_else(|| {
+                    self.flawed(&format!(
+                        "names the file {} for a token, which has no {field:?}",
+                        file.display()
+                    ))
+                })?)
+            }
+            other => return Err(self.flawed(&format!("has a credential_source of the format '{other}'"))),
+        };
+        let account = external.service_account_impersonation_url.as_deref();
+        let exchange = Exchange {
+            url: self.address(&external.token_url)?,
+            audience: &external.audience,
+            kind: external.subject_token_type.as_deref().unwrap_or(JWT),
+            token: &whole_text(&token),
+            account: account.map(|text| self.address(text)).transpose()?,
+        };
+        exchange.carry_out(self.visit).await
+    }
+
+    async fn ask(&self, matter: Matter, url: Url, form: Vec<u8>) -> Result<Lasting<Secret>, LoginError> {
+        let call = Call::post(url, form, LARGEST);
+        let answer = self.visit.clouds.network.service(matter, self.visit.proxy, call).await?;
+        read(matter, &answer, self.visit)
+    }
+}

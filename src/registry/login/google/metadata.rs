@@ -1,0 +1,86 @@
+//! The metadata server: a token for the machine or the pod, and what it knows of the cluster.
+
+use reqwest::header::HeaderName;
+use url::Url;
+
+use super::{CLOUD, SCOPES, read};
+use crate::registry::answer::Answer;
+use crate::registry::call::Call;
+use crate::registry::login::LoginError;
+use crate::registry::login::cloud::Visit;
+use crate::registry::login::kept::Lasting;
+use crate::registry::login::network::{LARGEST, Matter};
+use crate::secret::Secret;
+
+const TOKEN: Matter = Matter { cloud: CLOUD, what: "a token of the service account" };
+const CLUSTER: Matter = Matter { cloud: CLOUD, what: "the name of the GKE cluster" };
+
+/// Who the cluster is in which this process runs.
+pub(super) struct Cluster {
+    project: String,
+    location: String,
+    name: String,
+}
+
+impl Cluster {
+    /// For whom the cluster makes tokens that Google understands.
+    pub(super) fn pool(&self) -> String {
+        format!("{}.svc.id.goog", self.project)
+    }
+
+    /// The same to Google, which wants to know the cluster as well.
+    pub(super) fn provider(&self) -> String {
+        let Self { project, location, name } = self;
+        format!(
+            "identitynamespace:{}:https://container.googleapis.com/v1/projects/{project}/locations/{location}/clusters/{name}",
+            self.pool()
+        )
+    }
+}
+
+/// A token for the machine or the pod.
+pub(super) async fn token(visit: Visit<'_>) -> Result<Lasting<Secret>, LoginError> {
+    let mut url = address("instance/service-accounts/default/token", visit)?;
+    url.query_pairs_mut().append_pair("scopes", &SCOPES.join(","));
+    let missing = "there is no file of credentials, be it named by GOOGLE_APPLICATION_CREDENTIALS or in ~/.config/gcloud; \
+                   else only machines of Google's, and pods of GKE, have a service account";
+    read(TOKEN, &TOKEN.success(ask(url, missing, visit).await?)?, visit)
+}
+
+/// Who the cluster is.
+pub(super) async fn cluster(visit: Visit<'_>) -> Result<Cluster, LoginError> {
+    let missing = "only GKE has a metadata server that knows the cluster; elsewhere the service account needs the annotation \
+                   gcp.auth.fluxcd.io/workload-identity-provider";
+    let text = async |path: &str| {
+        let answer = CLUSTER.success(ask(address(path, visit)?, missing, visit).await?)?;
+        match String::from_utf8_lossy(answer.body.trim_ascii()) {
+            text if text.is_empty() => Err(CLUSTER.malformed("is empty")),
+            text => Ok(text.into_owned()),
+        }
+    };
+    Ok(Cluster {
+        project: text("project/project-id").await?,
+        location: text("instance/attributes/cluster-location").await?,
+        name: text("instance/attributes/cluster-name").await?,
+    })
+}
+
+fn address(path: &str, visit: Visit<'_>) -> Result<Url, LoginError> {
+    let options = &visit.clouds.options;
+    let base = match options.environment.text("GCE_METADATA_HOST") {
+        None => options.endpoints.google_metadata.clone(),
+        Some(host) => Url::parse(&format!("http://{host}/")).map_err(|_| LoginError::Variable {
+            cloud: CLOUD,
+            variable: "GCE_METADATA_HOST",
+            flaw: "is no host: write HOST or HOST:PORT".to_owned(),
+        })?,
+    };
+    let url = base.join(&format!("computeMetadata/v1/{path}"));
+    Ok(url.expect("a path can be joined to an address of a web server"))
+}
+
+async fn ask(url: Url, missing: &'static str, visit: Visit<'_>) -> Result<Answer, LoginError> {
+    let call = Call::get(url, LARGEST).with(HeaderName::from_static("metadata-flavor"), "Google");
+    let answer = visit.clouds.network.metadata(call).await;
+    answer.map_err(|cause| LoginError::Nobody { cloud: CLOUD, missing, cause: Box::new(cause) })
+}

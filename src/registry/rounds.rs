@@ -1,0 +1,250 @@
+//! Work that several wait for: it is done in rounds, and each serves all who asked before it began.
+//!
+//! Who asks while a round is under way gets the next one, for what it would tell may be older than the question. The time
+//! belongs to those who wait: a round goes on for as long as the most patient of them, and each leaves when its own time is
+//! over. With the last one who waits the round ends.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use futures::FutureExt;
+use futures::future::{BoxFuture, Shared, WeakShared};
+use tokio::task::yield_now;
+use tokio::time::Instant;
+
+use super::deadline::Deadline;
+use super::error::RegistryError;
+
+/// The rounds of one piece of work.
+#[derive(Debug)]
+pub(super) struct Rounds<T: Clone> {
+    /// Held while a round is under way.
+    turn: Arc<tokio::sync::Mutex<()>>,
+    /// The round that has not begun yet.
+    next: Mutex<Option<Next<T>>>,
+}
+
+/// What one who waits brings along.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Wish {
+    /// How long the work may take.
+    pub(super) allowed: Duration,
+    /// The state that is known already.
+    pub(super) known: Option<String>,
+}
+
+/// A round that has not begun yet. Only those who wait keep it.
+#[derive(Debug)]
+struct Next<T: Clone> {
+    round: WeakShared<BoxFuture<'static, Begun<T>>>,
+    wish: Wish,
+}
+
+/// A round that waits for its turn.
+type Round<T> = Shared<BoxFuture<'static, Begun<T>>>;
+
+/// A round that is under way.
+#[derive(Clone)]
+struct Begun<T: Clone> {
+    at: Instant,
+    work: Shared<BoxFuture<'static, Result<T, RegistryError>>>,
+}
+
+impl<T: Clone> Default for Rounds<T> {
+    fn default() -> Self {
+        Self { turn: Arc::default(), next: Mutex::default() }
+    }
+}
+
+impl Wish {
+    /// What serves both: the longer time, and only what both know.
+    fn join(&mut self, other: Self) {
+        self.allowed = self.allowed.max(other.allowed);
+        if self.known != other.known {
+            self.known = None;
+        }
+    }
+}
+
+impl<T: Clone + Send + Sync + 'static> Rounds<T> {
+    /// Waits for what the next round brings. The first who asks says what is done in it, for the wish of all.
+    ///
+    /// # Errors
+    ///
+    /// When the work fails, or takes longer than this one waits; `what` was asked for then.
+    pub(super) async fn join<F>(
+        self: &Arc<Self>,
+        wish: Wish,
+        what: impl FnOnce() -> String,
+        work: impl FnOnce(Wish) -> F + Send + 'static,
+    ) -> Result<T, RegistryError>
+    where
+        F: Future<Output = Result<T, RegistryError>> + Send + 'static,
+    {
+        let allowed = wish.allowed;
+        let round = self.enter(wish, work);
+        // Those who are about to ask in the same moment come along.
+        yield_now().await;
+        let begun = round.await;
+        Deadline::of(begun.at, allowed).hold(what, begun.work).await
+    }
+
+    /// The next round, with one more who waits for it.
+    fn enter<F>(self: &Arc<Self>, wish: Wish, work: impl FnOnce(Wish) -> F + Send + 'static) -> Round<T>
+    where
+        F: Future<Output = Result<T, RegistryError>> + Send + 'static,
+    {
+        let mut next = self.next();
+        if let Some(next) = next.as_mut()
+            && let Some(round) = next.round.upgrade()
+        {
+            next.wish.join(wish);
+            return round;
+        }
+        let rounds = Arc::clone(self);
+        let round = async move {
+            let turn = Arc::clone(&rounds.turn).lock_owned().await;
+            let next = rounds.next().take().expect("a round waits until it begins");
+            let work = work(next.wish);
+            let work = async move {
+                let ended = work.await;
+                drop(turn);
+                ended
+            };
+            Begun { at: Instant::now(), work: work.boxed().shared() }
+        };
+        let round = round.boxed().shared();
+        let waiting = round.downgrade().expect("nobody has waited for it yet");
+        *next = Some(Next { round: waiting, wish });
+        round
+    }
+
+    /// What a panic left behind is whole here: each change is a single step.
+    fn next(&self) -> MutexGuard<'_, Option<Next<T>>> {
+        self.next.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use tokio::sync::Semaphore;
+
+    use super::*;
+
+    /// Work that ends when it is told to, and gives the number of its round and the wish that it served.
+    #[derive(Default)]
+    struct Scene {
+        rounds: Arc<Rounds<(usize, Wish)>>,
+        begun: Arc<AtomicUsize>,
+        leave: Option<Arc<Semaphore>>,
+    }
+
+    impl Scene {
+        fn new() -> Self {
+            Self { leave: Some(Arc::new(Semaphore::new(0))), ..Self::default() }
+        }
+
+        fn ask(&self, wish: Wish) -> tokio::task::JoinHandle<Result<(usize, Wish), RegistryError>> {
+            let (rounds, begun, leave) = (self.rounds.clone(), self.begun.clone(), self.leave.clone());
+            tokio::spawn(async move {
+                let work = move |wish: Wish| async move {
+                    let number = begun.fetch_add(1, Ordering::SeqCst) + 1;
+                    if let Some(leave) = leave {
+                        leave.acquire().await.expect("nobody closes it").forget();
+                    }
+                    Ok((number, wish))
+                };
+                rounds.join(wish, || "the work".to_owned(), work).await
+            })
+        }
+
+        /// Lets everybody come as far as they can.
+        async fn settle(&self) {
+            for _ in 0..100 {
+                yield_now().await;
+            }
+        }
+
+        fn end_one(&self) {
+            self.leave.as_ref().expect("the scene has one").add_permits(1);
+        }
+    }
+
+    fn wish(seconds: u64, known: &str) -> Wish {
+        let known = Some(known.to_owned()).filter(|known| !known.is_empty());
+        Wish { allowed: Duration::from_secs(seconds), known }
+    }
+
+    #[test]
+    fn a_round_takes_the_longest_time_and_what_all_know() {
+        for (wishes, expected) in [
+            (vec![wish(5, "a")], wish(5, "a")),
+            (vec![wish(5, "a"), wish(9, "a"), wish(1, "a")], wish(9, "a")),
+            (vec![wish(5, "a"), wish(1, "b")], wish(5, "")),
+            (vec![wish(5, "a"), wish(1, "b"), wish(1, "a")], wish(5, "")),
+            (vec![wish(5, "a"), wish(1, "")], wish(5, "")),
+            (vec![wish(5, ""), wish(1, "a")], wish(5, "")),
+        ] {
+            let whole = wishes.clone().into_iter().reduce(|mut whole, wish| {
+                whole.join(wish);
+                whole
+            });
+            assert_eq!(whole.unwrap(), expected, "{wishes:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn who_comes_while_a_round_is_under_way_gets_the_next() {
+        let scene = Scene::new();
+        let first = [scene.ask(wish(60, "a")), scene.ask(wish(30, "a"))];
+        scene.settle().await;
+        let second = [scene.ask(wish(1, "a")), scene.ask(wish(20, "b"))];
+        scene.settle().await;
+        assert_eq!(scene.begun.load(Ordering::SeqCst), 1);
+        // The time of those who wait for their turn has not begun yet.
+        tokio::time::sleep(Duration::from_millis(1100)).await;
+        scene.end_one();
+        scene.end_one();
+        for one in first {
+            assert_eq!(one.await.unwrap().unwrap(), (1, wish(60, "a")));
+        }
+        for one in second {
+            assert_eq!(one.await.unwrap().unwrap(), (2, wish(20, "")));
+        }
+    }
+
+    #[tokio::test]
+    async fn who_has_little_time_leaves_and_the_round_goes_on_for_the_others() {
+        let scene = Scene::new();
+        let (hasty, patient) = (scene.ask(wish(1, "")), scene.ask(wish(60, "")));
+        let error = hasty.await.unwrap().unwrap_err();
+        assert!(error.to_string().starts_with("the work: there was no complete answer within 1s"), "{error}");
+        scene.end_one();
+        assert_eq!(patient.await.unwrap().unwrap().0, 1);
+    }
+
+    #[tokio::test]
+    async fn a_round_that_nobody_waits_for_is_no_obstacle() {
+        let scene = Scene::new();
+        let (first, second) = (scene.ask(wish(60, "")), scene.ask(wish(60, "")));
+        scene.settle().await;
+        let next = scene.ask(wish(60, ""));
+        scene.settle().await;
+        for one in [first, next] {
+            one.abort();
+            assert!(one.await.unwrap_err().is_cancelled());
+        }
+        // One is left in the first round; the other round is given up with its turn.
+        scene.end_one();
+        assert_eq!(second.await.unwrap().unwrap().0, 1);
+        let alone = scene.ask(wish(60, ""));
+        scene.settle().await;
+        alone.abort();
+        assert!(alone.await.unwrap_err().is_cancelled());
+        let last = scene.ask(wish(60, ""));
+        scene.end_one();
+        assert_eq!(last.await.unwrap().unwrap().0, 3);
+    }
+}

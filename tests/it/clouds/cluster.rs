@@ -1,0 +1,186 @@
+//! Tokens of a real cluster: made with the roles that are generated, for one audience, in the namespaces where that is
+//! allowed.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use k8s_openapi::api::core::v1::ServiceAccount;
+use k8s_openapi::api::rbac::v1::{RoleBinding, RoleRef, Subject};
+use kube::Api;
+use kube::api::{ObjectMeta, PostParams};
+use serde_json::{Value, json};
+use tagboat::failing::Failing;
+use tagboat::objects::cluster::ClusterObjects;
+use tagboat::permissions;
+use tagboat::reconcile::repository::access::{AccessError, access};
+use tagboat::reconcile::repository::logins::{Logins, ServiceAccounts};
+use tagboat::registry::{CloudIdentity, LoginChoice};
+use tagboat::sentence::chain;
+use tagboat_api::{ImageRepository, Reason};
+
+use super::{ECR, after, clouds, log_in_as};
+use crate::support::api_server::{Cluster, apply, documents};
+use crate::support::recording::Recording;
+
+async fn account(cluster: &Cluster, namespace: &str, name: &str) {
+    let role = json!({"eks.amazonaws.com/role-arn": "arn:aws:iam::012345678901:role/web"});
+    let object = json!({"metadata": {"name": name, "annotations": role}});
+    let api: Api<ServiceAccount> = Api::namespaced(cluster.client(), namespace);
+    api.create(&PostParams::default(), &serde_json::from_value(object).unwrap()).await.unwrap();
+}
+
+/// Lets the controller make tokens in the test's namespace.
+async fn allow_tokens(cluster: &Cluster) {
+    let files = permissions::files();
+    let file = files.iter().find(|file| file.path == "rbac/account-tokens.yaml").unwrap();
+    let name = format!("tagboat-account-tokens-{}", cluster.namespace());
+    for mut document in documents(&file.text) {
+        assert_eq!(document["kind"], "ClusterRole");
+        document["metadata"]["name"] = json!(name);
+        apply(&cluster.client(), &document, false).await.unwrap();
+    }
+    let subject = Subject {
+        kind: "ServiceAccount".to_owned(),
+        name: "tagboat".to_owned(),
+        namespace: Some(cluster.namespace().to_owned()),
+        ..Subject::default()
+    };
+    let binding = RoleBinding {
+        metadata: ObjectMeta { name: Some("account-tokens".to_owned()), ..ObjectMeta::default() },
+        role_ref: RoleRef {
+            api_group: "rbac.authorization.k8s.io".to_owned(),
+            kind: "ClusterRole".to_owned(),
+            name,
+        },
+        subjects: Some(vec![subject]),
+    };
+    let bindings: Api<RoleBinding> = Api::default_namespaced(cluster.client());
+    bindings.create(&PostParams::default(), &binding).await.unwrap();
+}
+
+fn repository(namespace: &str, account: Option<&str>) -> ImageRepository {
+    let mut spec = json!({"image": ECR, "interval": "1m", "provider": "aws"});
+    if let Some(account) = account {
+        spec["serviceAccountName"] = json!(account);
+    }
+    serde_json::from_value(json!({"metadata": {"namespace": namespace, "name": "web"}, "spec": spec}))
+        .unwrap()
+}
+
+/// Who an object is at its cloud.
+async fn identity(
+    objects: &ClusterObjects,
+    repository: &ImageRepository,
+    default: Option<&str>,
+) -> Result<CloudIdentity, AccessError> {
+    let accounts =
+        ServiceAccounts { accounts: Arc::new(objects.accounts()), default: default.map(str::to_owned) };
+    let found = access(objects, repository, &Logins::Named(Some(accounts))).await?;
+    match found.access.login {
+        LoginChoice::Cloud(_, identity) => Ok(identity),
+        LoginChoice::Given(_) => panic!("a cloud is asked"),
+    }
+}
+
+#[tokio::test]
+async fn a_token_of_a_cluster_is_for_one_account_and_one_audience() {
+    let cluster = Cluster::new().await;
+    let elsewhere = cluster.another_namespace().await;
+    let here = cluster.namespace();
+    for namespace in [here, &elsewhere] {
+        account(&cluster, namespace, "puller").await;
+    }
+    let objects = ClusterObjects::new(cluster.client_with(&cluster.token_with_the_roles().await).await);
+    // The roles of every day make no tokens.
+    let puller = identity(&objects, &repository(here, Some("puller")), None).await.unwrap();
+    let nothing = Recording::replay(&[]);
+    let error = log_in_as(&clouds(&nothing, &[]), puller.clone(), ECR, after(0)).await.unwrap_err();
+    let words = chain(&error);
+    assert!(words.contains(r#"cannot create resource "serviceaccounts/token""#), "{words}");
+    assert!(words.ends_with("serviceaccounts/token, see deploy/rbac/account-tokens.yaml"), "{words}");
+
+    allow_tokens(&cluster).await;
+    let begin = Instant::now();
+    let requests = loop {
+        // The server learns of a binding a moment after it is made.
+        let recording = Recording::replay(&["aws-account-of-a-cluster", "aws-token-with-session"]);
+        match log_in_as(&clouds(&recording, &[]), puller.clone(), ECR, after(0)).await {
+            Ok((_, password)) => {
+                assert_eq!(password, "hunter2");
+                break recording.finish();
+            }
+            Err(error) => assert!(begin.elapsed() < Duration::from_secs(60), "{}", chain(&error)),
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    };
+    let form: std::collections::BTreeMap<String, String> =
+        url::form_urlencoded::parse(&requests[0].body).into_owned().collect();
+    // AWS takes no more than 64 characters, and names of tests are long.
+    let session = format!("puller.{here}.eu-west-1.fluxcd.io");
+    assert_eq!(form["RoleSessionName"], session[..session.len().min(64)]);
+    let claims = form["WebIdentityToken"].split('.').nth(1).unwrap();
+    let claims: Value = serde_json::from_slice(&URL_SAFE_NO_PAD.decode(claims).unwrap()).unwrap();
+    assert_eq!(claims["aud"], json!(["sts.amazonaws.com"]));
+    assert_eq!(claims["sub"], format!("system:serviceaccount:{here}:puller"));
+    assert_eq!(claims["kubernetes.io"]["namespace"], here);
+
+    // The binding is for one namespace.
+    let other = identity(&objects, &repository(&elsewhere, Some("puller")), None).await.unwrap();
+    assert_ne!(other.fingerprint(), puller.fingerprint());
+    let error = log_in_as(&clouds(&nothing, &[]), other, ECR, after(0)).await.unwrap_err();
+    assert!(chain(&error).contains("cannot create resource"), "{}", chain(&error));
+    nothing.finish();
+}
+
+#[tokio::test]
+async fn the_account_is_that_of_the_object_or_else_the_one_of_all() {
+    let cluster = Cluster::new().await;
+    let here = cluster.namespace();
+    account(&cluster, here, "puller").await;
+    account(&cluster, here, "tenant").await;
+    let objects = ClusterObjects::new(cluster.client());
+    let name = |identity: CloudIdentity| match identity {
+        CloudIdentity::Account(account) => {
+            assert_eq!(account.namespace, here);
+            Some(account.name)
+        }
+        CloudIdentity::Process => None,
+    };
+    for (named, default, expected) in [
+        (None, None, None),
+        (Some("puller"), None, Some("puller")),
+        (Some("puller"), Some("tenant"), Some("puller")),
+        (None, Some("tenant"), Some("tenant")),
+        (Some(""), Some("tenant"), Some("tenant")),
+    ] {
+        let found = identity(&objects, &repository(here, named), default).await.unwrap();
+        assert_eq!(name(found).as_deref(), expected);
+    }
+    // Flux notices it when the registry wants a login, so it is an error of the scan.
+    for (named, default, expected) in [
+        (
+            Some("nobody"),
+            Some("tenant"),
+            format!(
+                "cannot log in as the service account '{here}/nobody': serviceaccount '{here}/nobody' not found"
+            ),
+        ),
+        (
+            None,
+            Some("nobody"),
+            format!(
+                "cannot log in as '{here}/nobody': the specified default service account does not exist in the object \
+                 namespace. your cluster is subject to multi-tenant workload identity lockdown, reach out to your cluster \
+                 administrator for help"
+            ),
+        ),
+    ] {
+        let error = identity(&objects, &repository(here, named), default).await.unwrap_err();
+        assert_eq!(chain(&error), expected);
+        assert_eq!((error.reason(), error.is_retryable()), (Reason::ReadOperationFailed, true));
+    }
+    let error = access(&objects, &repository(here, Some("puller")), &Logins::default()).await.unwrap_err();
+    assert!(matches!(error, AccessError::Identity), "{error}");
+}

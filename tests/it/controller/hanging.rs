@@ -1,0 +1,170 @@
+//! Servers that never answer, and those who have to do with them.
+
+use kube::api::{DynamicObject, ListParams};
+use serde_json::json;
+use tempfile::TempDir;
+
+use super::reflector::{CREATED, Reflector, chosen};
+use super::scene::{Kind, Scene, condition, eventually};
+use crate::support::bare_repository::BareRepository;
+use crate::support::git_host::{Fault, GitHost, Operation, Settings};
+use crate::support::registry::Registry;
+
+/// A git server that never answers.
+struct Silent {
+    host: GitHost,
+    _root: TempDir,
+}
+
+impl Silent {
+    fn start() -> Self {
+        let root = tempfile::tempdir().unwrap();
+        let host = GitHost::start(root.path(), Settings::default());
+        host.always(Operation::ListForFetch, Fault::Hang);
+        Self { host, _root: root }
+    }
+
+    /// Automations of this name, each with a repository of its own there that may take its time.
+    async fn create_automations(&self, scene: &Scene, names: &[&str]) {
+        for name in names {
+            let source = json!({"url": self.host.url(&format!("{name}.git")), "timeout": "10m"});
+            scene.create_with_source(name, &source).await;
+        }
+    }
+
+    /// Waits until so many were asked for something.
+    async fn asked(&self, count: usize) {
+        let what = format!("{count} questions to the silent server");
+        eventually(&what, async || self.host.requests_for(Operation::ListForFetch).len() >= count).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_git_host_that_hangs_holds_up_nobody_but_itself() {
+    let scene = Scene::new(&["app"]).await;
+    let silent = Silent::start();
+    silent.create_automations(&scene, &["one", "two", "three", "four"]).await;
+    let mut beginning = scene.controller();
+    beginning.options.concurrent = 2;
+    let controller = beginning.start();
+    silent.asked(2).await;
+    scene.choose("app", "2.0.0").await;
+    scene.lands("app", "2.0.0").await;
+    scene.ready("app").await;
+    // The host itself has no more than there are places.
+    assert_eq!(silent.host.requests_for(Operation::ListForFetch).len(), 2);
+    controller.end().await;
+}
+
+/// Lets nobody wait for the end of a run that hangs.
+async fn be_patient(scene: &Scene) {
+    scene.patch(Kind::Source, "fleet", &json!({"spec": {"timeout": "10m"}})).await;
+}
+
+async fn pushing(scene: &Scene) {
+    eventually("a push is under way", async || !scene.host.requests_for(Operation::Push).is_empty()).await;
+}
+
+async fn gone(scene: &Scene, name: &str) {
+    eventually(&format!("{name} is gone"), async || scene.get(name).await.is_none()).await;
+}
+
+/// Insists that the mirrors are whole.
+fn assert_mirrors_sound(scene: &Scene) {
+    for mirror in std::fs::read_dir(scene.mirrors()).unwrap() {
+        BareRepository::existing(&mirror.unwrap().path().join("repository.git")).assert_sound();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_automation_deleted_while_its_push_hangs_goes_at_once_and_others_of_the_push_land() {
+    let scene = Scene::new(&["app", "other"]).await;
+    be_patient(&scene).await;
+    let controller = scene.controller().start();
+    tokio::join!(scene.ready("app"), scene.ready("other"));
+    scene.host.once(Operation::Push, Fault::Hang);
+    tokio::join!(scene.choose("app", "2.0.0"), scene.choose("other", "2.0.0"));
+    pushing(&scene).await;
+    scene.delete(Kind::Automation, "app").await;
+    gone(&scene, "app").await;
+    scene.lands("other", "2.0.0").await;
+    scene.ready("other").await;
+    let authors: Vec<String> = scene.commits().into_iter().map(|commit| commit.author).collect();
+    assert_eq!(authors, ["other <bot@example.com>"]);
+    // Nothing was said of the run that was given up.
+    assert_eq!(scene.events("app").await, ["Normal Succeeded: repository up-to-date"]);
+    controller.end().await;
+    scene.repository.assert_sound();
+    assert_mirrors_sound(&scene);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_automation_deleted_while_it_waits_behind_one_that_hangs_goes_at_once() {
+    let scene = Scene::new(&["app", "late"]).await;
+    be_patient(&scene).await;
+    let spec = json!({"spec": {"git": {"push": {"branch": "late"}}}});
+    scene.patch(Kind::Automation, "late", &spec).await;
+    let controller = scene.controller().start();
+    tokio::join!(scene.ready("app"), scene.ready("late"));
+    scene.host.always(Operation::Push, Fault::Hang);
+    scene.choose("app", "2.0.0").await;
+    pushing(&scene).await;
+    // Both work on one mirror, and only one at a time can.
+    let before = scene.status("late").await["lastHandledReconcileAt"].clone();
+    scene.request("late", "now").await;
+    scene.until("late", "begun", |object| condition(&object.data["status"], "Reconciling").is_some()).await;
+    assert_eq!(scene.status("late").await["lastHandledReconcileAt"], before);
+    scene.delete(Kind::Automation, "late").await;
+    gone(&scene, "late").await;
+    assert!(scene.get("app").await.is_some() && scene.commits().is_empty());
+    controller.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_automation_suspended_while_its_run_hangs_rests_at_once_as_before_the_run() {
+    let scene = Scene::new(&["app"]).await;
+    be_patient(&scene).await;
+    let controller = scene.controller().start();
+    let before = scene.ready("app").await;
+    scene.host.always(Operation::ListForFetch, Fault::Hang);
+    scene.request("app", "now").await;
+    scene.until("app", "begun", |object| condition(&object.data["status"], "Reconciling").is_some()).await;
+    scene.patch(Kind::Automation, "app", &json!({"spec": {"suspend": true}})).await;
+    let is_resting = |object: &DynamicObject| object.data["status"]["observedGeneration"] == 2;
+    let after = scene.until("app", "at rest", is_resting).await;
+    assert_eq!(after["conditions"], before["conditions"]);
+    // What was asked for meanwhile is done when it goes on.
+    scene.host.heal();
+    scene.choose("app", "2.0.0").await;
+    scene.patch(Kind::Automation, "app", &json!({"spec": {"suspend": false}})).await;
+    scene.lands("app", "2.0.0").await;
+    let handled = |object: &DynamicObject| object.data["status"]["lastHandledReconcileAt"] == "now";
+    scene.until("app", "handled", handled).await;
+    controller.end().await;
+    assert_mirrors_sound(&scene);
+}
+
+/// More wait for it than there are places for those who do something.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_registry_that_hangs_holds_up_no_other() {
+    let (scene, registry) = (Scene::new(&["app"]).await, Registry::start());
+    // Nobody ever takes a connection from it.
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = silent.local_addr().unwrap();
+    for number in 0..80 {
+        let spec = json!({"image": format!("{address}/web{number}"), "interval": "1h", "timeout": "10m", "insecure": true});
+        scene.create(Kind::Repository, &format!("silent{number}"), &spec).await;
+    }
+    let reflector = Reflector::of(&scene).start();
+    // These say that they are under way as soon as that takes its time.
+    eventually("all others are under way", async || {
+        let found = scene.api(Kind::Repository).list(&ListParams::default()).await.unwrap();
+        found.items.iter().all(|object| condition(&object.data["status"], "Reconciling").is_some())
+    })
+    .await;
+    registry.push("web", "2.0.0", CREATED);
+    let image = format!("{}/web", registry.address());
+    scene.create(Kind::Repository, "app", &json!({"image": image, "interval": "1h"})).await;
+    chosen(&scene, "app", &json!({"name": image, "tag": "2.0.0"})).await;
+    reflector.end().await;
+}

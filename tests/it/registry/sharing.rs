@@ -1,0 +1,219 @@
+//! What those share who ask for the same, whatever time each has and whatever each knows.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use tagboat::reference::{Digest, Tag};
+use tagboat::registry::{Access, Listed, Registries, RegistryError};
+use tokio::task::{JoinHandle, yield_now};
+
+use super::{anonymous, registries};
+use crate::support::git_host::request::Request;
+use crate::support::http_front::{Front, Reply};
+
+const LIST: &str = "/v2/app/web/tags/list";
+const MANIFEST: &str = "/v2/app/web/manifests/1.0.0";
+
+/// A registry that keeps all but greetings waiting, until it is told to let so many of them through.
+struct Door {
+    front: Front,
+    open: Arc<AtomicUsize>,
+}
+
+impl Door {
+    fn new(answer: impl Fn(&Request) -> Reply + Send + Sync + 'static) -> Self {
+        let open = Arc::new(AtomicUsize::new(0));
+        let (count, shared) = (AtomicUsize::new(0), open.clone());
+        let front = Front::alone(move |request| {
+            if request.path == "/v2/" {
+                return Reply::status(200);
+            }
+            let number = count.fetch_add(1, Ordering::SeqCst);
+            let begin = Instant::now();
+            while number >= shared.load(Ordering::SeqCst) && begin.elapsed() < Duration::from_secs(120) {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            answer(request)
+        });
+        Self { front, open }
+    }
+
+    fn access(&self, seconds: u64) -> Access {
+        Access { timeout: Duration::from_secs(seconds), ..anonymous(&self.front.address(), "app/web") }
+    }
+
+    /// Lets some through, when everybody has asked.
+    async fn let_through(&self, number: usize) {
+        settle().await;
+        self.open.fetch_add(number, Ordering::SeqCst);
+    }
+
+    /// Waits until so many have asked.
+    async fn asked(&self, path: &str, number: usize) {
+        while self.front.requests_for(path).len() < number {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+}
+
+/// Begins a listing.
+fn list(
+    registries: &Registries,
+    access: Access,
+    known: Option<&str>,
+) -> JoinHandle<Result<Listed, RegistryError>> {
+    let (registries, known) = (registries.clone(), known.map(str::to_owned));
+    tokio::spawn(async move { registries.list(access, known.as_deref()).await })
+}
+
+fn digest(registries: &Registries, access: Access) -> JoinHandle<Result<Digest, RegistryError>> {
+    let registries = registries.clone();
+    tokio::spawn(async move { registries.digest(access, &Tag::parse("1.0.0").unwrap()).await })
+}
+
+/// The tests have one thread, so that everybody has asked after a few turns.
+async fn settle() {
+    for _ in 0..20 {
+        yield_now().await;
+    }
+}
+
+fn count(listed: &Result<Listed, RegistryError>) -> usize {
+    match listed {
+        Ok(Listed::Tags(listing)) => listing.tags.len(),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn page() -> Reply {
+    Reply::body(200, r#"{"tags": ["1.0.0", "1.1.0"]}"#)
+}
+
+#[tokio::test]
+async fn objects_with_different_timeouts_share_a_listing_and_each_waits_for_its_own_time() {
+    let door = Door::new(|_| page());
+    let registries = registries();
+    let under_way = list(&registries, door.access(60), None);
+    door.asked(LIST, 1).await;
+    let hasty = list(&registries, door.access(1), None);
+    let patient = list(&registries, door.access(90), None);
+    let other = list(&registries, door.access(30), None);
+    door.let_through(1).await;
+    assert_eq!(count(&under_way.await.unwrap()), 2);
+    let error = hasty.await.unwrap().unwrap_err();
+    let canonical = door.access(1).address.canonical();
+    let wanted = format!("the tags of {canonical}: there was no complete answer within 1s");
+    assert!(error.to_string().starts_with(&wanted), "{error}");
+    assert!(!patient.is_finished() && !other.is_finished(), "the others wait for as long as they want");
+    door.let_through(1).await;
+    for one in [patient, other] {
+        assert_eq!(count(&one.await.unwrap()), 2);
+    }
+    assert_eq!(door.front.requests_for(LIST).len(), 2);
+}
+
+/// Whoever began a listing is no more than the first of those who wait for it.
+#[tokio::test]
+async fn a_listing_goes_on_without_the_one_who_began_it() {
+    let door = Door::new(|_| page());
+    let registries = registries();
+    let first = list(&registries, door.access(1), None);
+    let second = list(&registries, door.access(60), None);
+    door.asked(LIST, 1).await;
+    assert!(first.await.unwrap().is_err());
+    door.let_through(1).await;
+    assert_eq!(count(&second.await.unwrap()), 2);
+    assert_eq!(door.front.requests_for(LIST).len(), 1, "it was not begun anew");
+}
+
+#[tokio::test]
+async fn unchanged_is_said_only_to_those_who_know_that_state() {
+    let door = Door::new(|request| match request.header("if-none-match") {
+        Some("\"new\"") => Reply::status(304).with("ETag", "\"new\""),
+        _ => page().with("ETag", "\"new\""),
+    });
+    let registries = registries();
+    door.let_through(1).await;
+    let first = list(&registries, door.access(60), None);
+    assert_eq!(count(&first.await.unwrap()), 2);
+
+    let mut waiting = vec![list(&registries, door.access(60), Some("\"new\""))];
+    door.asked(LIST, 2).await;
+    for (known, seconds) in [(Some("\"new\""), 60), (Some("\"old\""), 30), (None, 60)] {
+        waiting.push(list(&registries, door.access(seconds), known));
+    }
+    door.let_through(2).await;
+    let mut ended = Vec::new();
+    for one in waiting {
+        ended.push(one.await.unwrap());
+    }
+    assert_eq!(ended[0].as_ref().unwrap(), &Listed::Unchanged);
+    // They know different things, so all of them get the tags.
+    assert!(ended[1..].iter().all(|listed| count(listed) == 2));
+
+    // Those who all know the same are told so by one request.
+    let under_way = list(&registries, door.access(60), None);
+    door.asked(LIST, 4).await;
+    let mut waiting = Vec::new();
+    for seconds in [20, 30, 40] {
+        waiting.push(list(&registries, door.access(seconds), Some("\"new\"")));
+    }
+    door.let_through(2).await;
+    assert_eq!(count(&under_way.await.unwrap()), 2);
+    for one in waiting {
+        assert_eq!(one.await.unwrap().unwrap(), Listed::Unchanged);
+    }
+    let conditions: Vec<_> = door
+        .front
+        .requests_for(LIST)
+        .iter()
+        .map(|request| request.header("if-none-match").map(str::to_owned))
+        .collect();
+    let new = Some("\"new\"".to_owned());
+    assert_eq!(conditions, [None, new.clone(), None, None, new]);
+}
+
+#[tokio::test]
+async fn nothing_is_shared_between_namespaces_or_secrets() {
+    let door = Door::new(|_| page());
+    let registries = registries();
+    let own = door.access(60);
+    let strangers = [
+        Access { namespace: "other".to_owned(), ..own.clone() },
+        Access { secrets: vec!["login/a".to_owned()], ..own.clone() },
+        Access { secrets: vec!["login/b".to_owned()], ..own.clone() },
+        Access { login: super::user(&door.front.address(), "app/web").login, ..own.clone() },
+    ];
+    let mut waiting = vec![list(&registries, own, None)];
+    for access in strangers {
+        waiting.push(list(&registries, access, None));
+    }
+    // All are under way at the same time, each with a request of its own.
+    door.asked(LIST, 5).await;
+    door.let_through(5).await;
+    for one in waiting {
+        assert_eq!(count(&one.await.unwrap()), 2);
+    }
+    assert_eq!(door.front.requests_for(LIST).len(), 5);
+}
+
+#[tokio::test]
+async fn looks_at_a_tag_are_shared_likewise() {
+    let digest_of_all = format!("sha256:{}", "1".repeat(64));
+    let shown = digest_of_all.clone();
+    let door = Door::new(move |_| Reply::status(200).with("Docker-Content-Digest", &shown));
+    let registries = registries();
+    let mut waiting = Vec::new();
+    for seconds in [1, 60, 90] {
+        waiting.push(digest(&registries, door.access(seconds)));
+    }
+    door.asked(MANIFEST, 1).await;
+    let error = waiting.remove(0).await.unwrap().unwrap_err();
+    assert!(error.to_string().contains("/app/web:1.0.0: there was no complete answer within 1s"), "{error}");
+    door.let_through(1).await;
+    for one in waiting {
+        assert_eq!(one.await.unwrap().unwrap().as_str(), digest_of_all);
+    }
+    assert_eq!(door.front.requests_for(MANIFEST).len(), 1);
+}

@@ -1,0 +1,76 @@
+//! The tags that a state keeps: files that cannot be used, and files that nobody uses any more.
+
+use std::fs::{self, File};
+use std::os::unix::fs::symlink;
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime};
+
+use super::scene::{MADE, Scene};
+
+fn tags(scene: &Scene) -> PathBuf {
+    scene.fleet.state().join("tags")
+}
+
+/// As with a damaged one. Nobody can keep root from reading a file, so it is a link in a circle here.
+#[test]
+fn a_file_that_cannot_be_read_is_written_anew() {
+    let scene = Scene::new();
+    assert_eq!(scene.word(&[]), "pushed");
+    let file = tags(&scene).join("default/web.tags");
+    fs::remove_file(&file).unwrap();
+    symlink("web.tags", &file).unwrap();
+    scene.registry.push("app/web", "1.1.0", MADE);
+    let ended = scene.run(&[]).with_status(0);
+    let wanted = "warning: the tags of ImageRepository default/web are listed anew, and when each was first there is \
+                  forgotten: remove the file, or let this user read it: cannot read ";
+    assert!(ended.only_error().starts_with(&format!("{wanted}{}: ", file.display())), "{ended:?}");
+    assert_eq!(scene.value("app"), "app/web:1.1.0");
+    assert_eq!(scene.run(&[]).with_status(0).errors, "");
+}
+
+#[test]
+fn what_cannot_be_written_is_said_once_and_no_failure() {
+    let scene = Scene::new();
+    assert_eq!(scene.word(&[]), "pushed");
+    fs::remove_dir_all(tags(&scene)).unwrap();
+    fs::write(tags(&scene), "").unwrap();
+    scene.registry.push("app/web", "1.1.0", MADE);
+    let ended = scene.run(&[]).with_status(0);
+    let file = tags(&scene).join("default/web.tags");
+    assert!(ended.only_error().contains(&format!("cannot read {}: ", file.display())), "{ended:?}");
+    assert_eq!(scene.value("app"), "app/web:1.1.0");
+
+    // One that was never there cannot be read either, and nothing is wrong with that.
+    fs::remove_file(tags(&scene)).unwrap();
+    symlink("/proc/self/fdinfo", tags(&scene)).unwrap();
+    let ended = scene.run(&[]).with_status(0);
+    let wanted = "warning: the tags of ImageRepository default/web are not remembered beyond this process: make room, or \
+                  let this user write there: cannot write ";
+    assert!(ended.only_error().starts_with(&format!("{wanted}{}: ", file.display())), "{ended:?}");
+}
+
+#[test]
+fn old_files_of_repositories_that_are_gone_are_removed() {
+    let scene = Scene::new();
+    assert_eq!(scene.word(&[]), "pushed");
+    let directory = tags(&scene).join("default");
+    let make = |name: &str, days: u64| {
+        fs::copy(directory.join("web.tags"), directory.join(name)).unwrap();
+        let file = File::options().write(true).open(directory.join(name)).unwrap();
+        file.set_modified(SystemTime::now() - Duration::from_secs(days * 24 * 3600)).unwrap();
+    };
+    for (name, days) in [("gone.tags", 8), ("another-run.tags", 1), ("idle.tags", 30)] {
+        make(name, days);
+    }
+    // Nobody asks for its tags, but it is among the manifests.
+    scene.repository("idle", serde_json::json!({}));
+    scene.run(&["--dry-run"]).with_status(0);
+    assert!(directory.join("gone.tags").exists(), "a rehearsal changes nothing");
+    scene.run(&[]).with_status(0);
+    let mut left: Vec<String> = fs::read_dir(&directory)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    left.sort();
+    assert_eq!(left, ["another-run.tags", "idle.tags", "web.tags"]);
+}

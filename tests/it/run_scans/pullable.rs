@@ -1,0 +1,70 @@
+//! A run that remembers nothing looks at the winner before it writes it: some registries list a tag before it can be pulled.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU16, Ordering};
+
+use serde_json::json;
+
+use super::scene::Scene;
+use crate::support::http_front::{Front, Reply};
+use crate::support::remote_fleet::only_outcome;
+
+/// A scene, and a registry that answers looks at manifests with a status; 200 for what there is.
+fn scene() -> (Scene, Front, Arc<AtomicU16>) {
+    let (scene, status) = (Scene::new(), Arc::new(AtomicU16::new(200)));
+    let shared = status.clone();
+    let front = Front::before(scene.registry.port(), move |request| match shared.load(Ordering::SeqCst) {
+        status if status != 200 && request.method == "HEAD" => Reply::status(status),
+        _ => Reply::Forward,
+    });
+    scene.repository("web", json!({"spec": {"image": format!("{}/app/web", front.address())}}));
+    (scene, front, status)
+}
+
+fn looks(front: &Front) -> usize {
+    front.requests().iter().filter(|request| request.method == "HEAD").count()
+}
+
+#[test]
+fn a_winner_that_cannot_be_pulled_yet_is_not_written() {
+    let (scene, front, status) = scene();
+    let image = format!("{}/app/web:1.0.0", front.address());
+    status.store(404, Ordering::SeqCst);
+    // A second run with a state remembers no more than the first.
+    for ended in [scene.run_without_state(&[]), scene.run(&[]), scene.run(&[])] {
+        let ended = ended.with_status(1);
+        let wanted = format!(
+            "ImagePolicy default/web: {image} is listed but cannot be pulled yet, and no image before it is known, so \
+             markers are left alone; try again later: "
+        );
+        assert!(ended.only_error().contains(&wanted), "{ended:?}");
+        let outcome = only_outcome(&ended);
+        assert_eq!(outcome["choices"][0].get("latest"), None, "{outcome}");
+        assert_eq!(scene.value("app"), "app/web:0.9.0");
+    }
+    assert_eq!(looks(&front), 3);
+    // When it is there, it is written, and what is remembered is not looked at again.
+    status.store(200, Ordering::SeqCst);
+    assert_eq!(scene.word(&[]), "pushed");
+    assert_eq!(scene.value("app"), image);
+    assert_eq!((scene.word(&[]), looks(&front)), ("unchanged".to_owned(), 4));
+}
+
+#[test]
+fn any_other_answer_lets_a_winner_through() {
+    let (scene, front, status) = scene();
+    status.store(403, Ordering::SeqCst);
+    let ended = scene.run_without_state(&[]).with_status(0);
+    assert_eq!(only_outcome(&ended)["outcome"], "pushed");
+    assert_eq!(scene.value("app"), format!("{}/app/web:1.0.0", front.address()));
+}
+
+#[test]
+fn policies_with_the_same_winner_share_a_look() {
+    let (scene, front, _) = scene();
+    for number in 0..5 {
+        scene.policy(&format!("more-{number}"), json!({"spec": {"imageRepositoryRef": {"name": "web"}}}));
+    }
+    assert_eq!(scene.word(&[]), "pushed");
+    assert_eq!(looks(&front), 1);
+}
