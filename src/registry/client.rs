@@ -16,6 +16,7 @@ use super::error::RegistryError;
 use super::redirect::target;
 use super::refusal::shown;
 use super::registries::RegistryOptions;
+use super::tls::Tls;
 use super::way::{Limits, Way};
 use crate::http::{self, Connections, Guard, ProxyChoice, innermost};
 
@@ -32,6 +33,8 @@ const REFUSAL_SIZE: usize = 64 * 1024;
 #[derive(Debug)]
 pub(super) struct Client {
     http: reqwest::Client,
+    /// The same without a client certificate, for servers that a redirect leads to.
+    elsewhere: reqwest::Client,
     guard: Guard,
     proxy: ProxyChoice,
     budgets: Arc<Budgets>,
@@ -48,18 +51,25 @@ impl Client {
         budgets: Arc<Budgets>,
     ) -> Result<Self, RegistryError> {
         let limits = options.limits;
-        let connections = Connections {
-            proxy: way.proxy.clone(),
-            local_addresses: options.local_addresses,
-            ..Connections::within(limits.connect, limits.between_bytes)
+        let connections = |tls: &Tls| {
+            tls.apply(Connections {
+                proxy: way.proxy.clone(),
+                local_addresses: options.local_addresses,
+                ..Connections::within(limits.connect, limits.between_bytes)
+            })
         };
-        let connections = way.tls.apply(connections)?;
-        let guard = connections.guard();
-        let (http, proxy) = (connections.client()?, way.proxy.clone());
+        let own = connections(&way.tls)?;
+        let guard = own.guard();
+        let http = own.client()?;
+        let elsewhere = match &way.tls.identity {
+            Some(_) => connections(&Tls { identity: None, ..way.tls.clone() })?.client()?,
+            None => http.clone(),
+        };
+        let proxy = way.proxy.clone();
         // Who is behind an object's own proxy, or vouched for by its own authority, may say anything in a server's name.
         let is_own = matches!(way.proxy, ProxyChoice::Given(_)) || way.tls.authority.is_some();
         let rests = if is_own { Arc::new(Budgets::new(options.budget)) } else { Arc::clone(&budgets) };
-        Ok(Self { http, guard, proxy, budgets, rests, limits, chance: options.chance })
+        Ok(Self { http, elsewhere, guard, proxy, budgets, rests, limits, chance: options.chance })
     }
 
     /// Sends a request, as often as it makes sense, and reads the answer, whatever its status.
@@ -107,7 +117,8 @@ impl Client {
         let mut call = call.clone();
         for _ in 0..=REDIRECTS {
             let is_foreign = call.url.origin() != asked;
-            let answer = Answer { is_foreign, ..self.exchange(&call).await? };
+            let http = if is_foreign { &self.elsewhere } else { &self.http };
+            let answer = Answer { is_foreign, ..self.exchange(http, &call).await? };
             let is_redirect = !call.stays && matches!(answer.status.as_u16(), 301 | 302 | 303 | 307 | 308);
             let location = answer.location().filter(|_| is_redirect);
             let Some(location) = location else { return Ok(answer) };
@@ -125,17 +136,16 @@ impl Client {
         Err(RegistryError::Redirect { request, to, flaw: "there were too many redirects before" })
     }
 
-    async fn exchange(&self, call: &Call) -> Result<Answer, RegistryError> {
+    async fn exchange(&self, http: &reqwest::Client, call: &Call) -> Result<Answer, RegistryError> {
         self.guard.admit(&call.url).await.map_err(|refusal| astray(call, refusal.to_string()))?;
         let _place = self.budgets.of(&server(&call.url)).enter().await;
         self.rests.of(&server(&call.url)).rested().await;
         // Thousands may wait for a place, and what an exchange needs is large.
-        Box::pin(self.exchange_now(call)).await
+        Box::pin(self.exchange_now(http, call)).await
     }
 
-    async fn exchange_now(&self, call: &Call) -> Result<Answer, RegistryError> {
-        let mut request =
-            self.http.request(call.method.clone(), call.url.clone()).headers(call.headers.clone());
+    async fn exchange_now(&self, http: &reqwest::Client, call: &Call) -> Result<Answer, RegistryError> {
+        let mut request = http.request(call.method.clone(), call.url.clone()).headers(call.headers.clone());
         // What is packed cannot be read, and has another digest.
         request = request.header(ACCEPT_ENCODING, "identity");
         if let Some(authorization) = &call.authorization {

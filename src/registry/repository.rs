@@ -43,7 +43,7 @@ impl Access {
     pub fn fingerprint(&self) -> Fingerprint {
         let login = self.login.fingerprint();
         let canonical = self.address.canonical();
-        let secrets = Fingerprint::of(self.secrets.iter().map(|name| name.as_bytes()));
+        let secrets = Fingerprint::of(self.secrets.iter().map(String::as_bytes));
         Fingerprint::of([
             self.namespace.as_bytes(),
             canonical.as_bytes(),

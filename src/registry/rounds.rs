@@ -58,7 +58,7 @@ impl<T: Clone> Default for Rounds<T> {
 
 impl Wish {
     /// What serves both: the longer time, and only what both know.
-    fn join(&mut self, other: Self) {
+    fn join(&mut self, other: &Self) {
         self.allowed = self.allowed.max(other.allowed);
         if self.known != other.known {
             self.known = None;
@@ -98,7 +98,7 @@ impl<T: Clone + Send + Sync + 'static> Rounds<T> {
         if let Some(next) = next.as_mut()
             && let Some(round) = next.round.upgrade()
         {
-            next.wish.join(wish);
+            next.wish.join(&wish);
             return round;
         }
         let rounds = Arc::clone(self);
@@ -188,7 +188,7 @@ mod tests {
             (vec![wish(5, ""), wish(1, "a")], wish(5, "")),
         ] {
             let whole = wishes.clone().into_iter().reduce(|mut whole, wish| {
-                whole.join(wish);
+                whole.join(&wish);
                 whole
             });
             assert_eq!(whole.unwrap(), expected, "{wishes:?}");

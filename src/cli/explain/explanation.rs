@@ -136,7 +136,7 @@ impl<O: Objects> Explainer<'_, O> {
         let address = RepositoryAddress::parse(&repository.spec.image, repository.spec.insecure);
         let address = address.map_err(|error| Obstacle::Condition(chain(&error)))?;
         let policy = policy()?;
-        let logins = self.login.logins().map_err(Unreadable::of)?;
+        let logins = self.login.logins().map_err(|failure| Unreadable::of(&failure))?;
         let registry = LiveRegistry::reach(self.objects, repository, &logins).await?;
         let Listing { tags, number } = registry.list().await?;
         if tags.is_empty() && number > 0 {

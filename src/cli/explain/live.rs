@@ -37,7 +37,7 @@ pub(super) struct Unreadable {
 
 impl Unreadable {
     /// The caller's own login is in the way.
-    pub(super) fn of(failure: Failure) -> Self {
+    pub(super) fn of(failure: &Failure) -> Self {
         let words = failure.sentences().join("; ");
         Self { condition: words.clone(), said: words }
     }

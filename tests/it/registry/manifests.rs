@@ -127,6 +127,9 @@ async fn what_is_not_what_was_asked_for_is_damaged() {
     assert!(error.to_string().contains("what was sent is damaged"), "{error}");
 }
 
+/// What a registry sends, and what is said of it.
+type Case = (fn() -> Reply, &'static str);
+
 /// A registry that does not answer to HEAD, and sends this in place of a manifest.
 fn without_head(body: impl Fn() -> Reply + Send + Sync + 'static) -> Front {
     Front::alone(move |request| match (request.method.as_str(), request.path.as_str()) {
@@ -138,7 +141,7 @@ fn without_head(body: impl Fn() -> Reply + Send + Sync + 'static) -> Front {
 
 #[tokio::test]
 async fn the_digest_of_what_is_no_manifest_is_none() {
-    let cases: [(fn() -> Reply, &str); 5] = [
+    let cases: [Case; 5] = [
         (
             || Reply::body(200, r#"{"errors":[{"code":"DENIED","message":"no"}]}"#),
             "there is no schemaVersion in it",

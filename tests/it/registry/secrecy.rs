@@ -214,6 +214,26 @@ async fn a_client_certificate_is_shown() {
     assert!(tags(without).await.is_err());
 }
 
+#[tokio::test]
+async fn a_client_certificate_is_not_shown_where_a_redirect_leads() {
+    let authority = Authority::new();
+    let page = |_: &_| Reply::body(200, r#"{"tags": ["1.0.0"]}"#);
+    let client = authority.issue("client");
+    // A server that wants one talks to nobody without it.
+    for (wants_one, expected) in [(false, true), (true, false)] {
+        let other = Front::secured(None, authority.server(wants_one), page);
+        let target = other.url("/elsewhere");
+        let registry = Front::secured(None, authority.server(true), move |request| {
+            if request.path == "/v2/" { Reply::status(200) } else { Reply::redirect(&target) }
+        });
+        let access = with_tls(user(&registry.address(), "app/web"), tls(&authority, Some(&client)));
+        let found = tags(access).await;
+        assert_eq!(found.is_ok(), expected, "{found:?}");
+        assert_eq!(other.requests().len(), usize::from(expected));
+        assert_eq!(registry.requests().len(), 2, "the registry itself was shown it");
+    }
+}
+
 /// An answer with an error that says all that it was shown, as it came and decoded.
 fn echo(authorization: &str) -> Reply {
     use base64::Engine as _;
