@@ -230,7 +230,7 @@ async fn a_client_certificate_is_not_shown_where_a_redirect_leads() {
         let found = tags(access).await;
         assert_eq!(found.is_ok(), expected, "{found:?}");
         assert_eq!(other.requests().len(), usize::from(expected));
-        assert_eq!(registry.requests().len(), 2, "the registry itself was shown it");
+        assert!(registry.requests().len() >= 2, "the registry itself is shown it");
     }
 }
 

@@ -47,7 +47,7 @@ fn a_winner_that_cannot_be_pulled_yet_is_not_written() {
     status.store(200, Ordering::SeqCst);
     assert_eq!(scene.word(&[]), "pushed");
     assert_eq!(scene.value("app"), image);
-    assert_eq!((scene.word(&[]), looks(&front)), ("unchanged".to_owned(), 4));
+    assert_eq!((scene.word(&[]), looks(&front)), ("skipped".to_owned(), 4));
 }
 
 #[test]
