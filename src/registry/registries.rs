@@ -137,7 +137,7 @@ impl Registries {
             let options = ListOptions { most, known: wish.known.as_deref(), ..ListOptions::default() };
             repository.within(wish.allowed).list(options).await
         };
-        entry.listings.join(wish, || what, list).await
+        entry.listings.join(wish, || what.clone(), list).await
     }
 
     /// The digest that a tag stands for, asked for once for all who want to know it at the same time, as with listings.
@@ -151,9 +151,10 @@ impl Registries {
         let looks = Arc::clone(lock(&entry.looks).entry(tag.clone()).or_default());
         let (name, what) = (tag.clone(), repository.digest_in_words(tag));
         let look = move |wish: Wish| async move { repository.within(wish.allowed).digest(&name).await };
-        let looked = looks.join(wish, || what, look).await;
-        // Who comes later begins anew; besides ours there is one in the map.
-        lock(&entry.looks).retain(|name, looks| name != tag || Arc::strong_count(looks) > 2);
+        let looked = looks.join(wish, || what.clone(), look).await;
+        drop(looks);
+        // Who comes later begins anew; nobody waits for those that are in the map alone.
+        lock(&entry.looks).retain(|_, looks| Arc::strong_count(looks) > 1);
         looked
     }
 

@@ -2,7 +2,8 @@
 //!
 //! Who asks while a round is under way gets the next one, for what it would tell may be older than the question. The time
 //! belongs to those who wait: a round goes on for as long as the most patient of them, and each leaves when its own time is
-//! over. With the last one who waits the round ends.
+//! over. It begins with the round, and nobody waits longer for that than for the round. With the last one who waits the
+//! round ends.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -71,11 +72,11 @@ impl<T: Clone + Send + Sync + 'static> Rounds<T> {
     ///
     /// # Errors
     ///
-    /// When the work fails, or takes longer than this one waits; `what` was asked for then.
+    /// When the work fails, or it or the round before takes longer than this one waits; `what` was asked for then.
     pub(super) async fn join<F>(
         self: &Arc<Self>,
         wish: Wish,
-        what: impl FnOnce() -> String,
+        what: impl Fn() -> String,
         work: impl FnOnce(Wish) -> F + Send + 'static,
     ) -> Result<T, RegistryError>
     where
@@ -85,7 +86,7 @@ impl<T: Clone + Send + Sync + 'static> Rounds<T> {
         let round = self.enter(wish, work);
         // Those who are about to ask in the same moment come along.
         yield_now().await;
-        let begun = round.await;
+        let begun = Deadline::within(allowed).hold(&what, round.map(Ok)).await?;
         Deadline::of(begun.at, allowed).hold(what, begun.work).await
     }
 
@@ -200,11 +201,9 @@ mod tests {
         let scene = Scene::new();
         let first = [scene.ask(wish(60, "a")), scene.ask(wish(30, "a"))];
         scene.settle().await;
-        let second = [scene.ask(wish(1, "a")), scene.ask(wish(20, "b"))];
+        let second = [scene.ask(wish(10, "a")), scene.ask(wish(20, "b"))];
         scene.settle().await;
         assert_eq!(scene.begun.load(Ordering::SeqCst), 1);
-        // The time of those who wait for their turn has not begun yet.
-        tokio::time::sleep(Duration::from_millis(1100)).await;
         scene.end_one();
         scene.end_one();
         for one in first {
@@ -223,6 +222,27 @@ mod tests {
         assert!(error.to_string().starts_with("the work: there was no complete answer within 1s"), "{error}");
         scene.end_one();
         assert_eq!(patient.await.unwrap().unwrap().0, 1);
+    }
+
+    #[tokio::test]
+    async fn the_patience_of_those_who_came_before_is_not_that_of_those_who_wait() {
+        let scene = Scene::new();
+        let (hanging, hasty) = (scene.ask(wish(600, "")), scene.ask(wish(1, "")));
+        scene.settle().await;
+        let later = scene.ask(wish(1, ""));
+        for one in [hasty, later] {
+            let error = one.await.unwrap().unwrap_err();
+            assert!(
+                error.to_string().starts_with("the work: there was no complete answer within 1s"),
+                "{error}"
+            );
+        }
+        assert!(!hanging.is_finished());
+        // Nothing is left of the round that nobody waits for.
+        let next = scene.ask(wish(60, ""));
+        scene.end_one();
+        scene.end_one();
+        assert_eq!((hanging.await.unwrap().unwrap().0, next.await.unwrap().unwrap().0), (1, 2));
     }
 
     #[tokio::test]
