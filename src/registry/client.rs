@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use reqwest::Method;
 use reqwest::header::{ACCEPT_ENCODING, AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE};
+use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Instant, sleep, timeout};
 use url::Url;
 
@@ -138,10 +139,21 @@ impl Client {
 
     async fn exchange(&self, http: &reqwest::Client, call: &Call) -> Result<Answer, RegistryError> {
         self.guard.admit(&call.url).await.map_err(|refusal| astray(call, refusal.to_string()))?;
-        let _place = self.budgets.of(&server(&call.url)).enter().await;
-        self.rests.of(&server(&call.url)).rested().await;
+        let _place = self.enter(&server(&call.url)).await;
         // Thousands may wait for a place, and what an exchange needs is large.
         Box::pin(self.exchange_now(http, call)).await
+    }
+
+    /// Waits until a server may be asked. Who waits for the end of a rest that is only this way's takes nobody's place.
+    async fn enter(&self, server: &str) -> OwnedSemaphorePermit {
+        let (budget, rests) = (self.budgets.of(server), self.rests.of(server));
+        loop {
+            rests.rested().await;
+            let place = budget.enter().await;
+            if rests.resting_until().is_none() {
+                return place;
+            }
+        }
     }
 
     async fn exchange_now(&self, http: &reqwest::Client, call: &Call) -> Result<Answer, RegistryError> {

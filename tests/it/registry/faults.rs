@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use tagboat::git::{Proxy, SecretData};
-use tagboat::registry::{ProxyChoice, RegistryError};
+use tagboat::registry::{Access, BudgetOptions, ProxyChoice, Registries, RegistryError, RegistryOptions};
 use tagboat::secret::Secret;
 
 use super::{anonymous, impatient, registries, tags, tags_by};
@@ -250,6 +250,14 @@ async fn a_dead_proxy_is_named_and_its_login_is_not() {
     assert!(error.contains(&format!("by the proxy {dead}: ")) && !error.contains("hunter2"), "{error}");
 }
 
+/// The same by an object's own proxy.
+fn by(proxy: &Front, mut access: Access) -> Access {
+    let data = BTreeMap::from([("address".to_owned(), Secret::new(format!("http://{}", proxy.address())))]);
+    access.way.proxy =
+        ProxyChoice::Given(Proxy::from_secret(SecretData { name: "apps/proxy", data: &data }).unwrap());
+    access
+}
+
 /// A proxy of one object's own may say anything in the registry's name.
 #[tokio::test]
 async fn a_rest_that_an_own_proxy_tells_of_is_nobody_elses() {
@@ -257,14 +265,41 @@ async fn a_rest_that_an_own_proxy_tells_of_is_nobody_elses() {
     let proxy = Front::alone(|_| Reply::status(429).with("Retry-After", "120"));
     let registries = registries();
     let access = anonymous(&registry.address(), "app/web");
-    let mut by_proxy = access.clone();
-    let data = BTreeMap::from([("address".to_owned(), Secret::new(format!("http://{}", proxy.address())))]);
-    by_proxy.way.proxy =
-        ProxyChoice::Given(Proxy::from_secret(SecretData { name: "apps/proxy", data: &data }).unwrap());
+    let by_proxy = by(&proxy, access.clone());
     let error = tags_by(&registries, by_proxy.clone()).await.unwrap_err();
     assert_eq!(error.retry_after(), Some(Duration::from_secs(120)), "{error}");
     assert_eq!(tags_by(&registries, access).await.unwrap(), ["1.0.0"]);
     let asked = proxy.requests().len();
     assert!(tags_by(&registries, by_proxy).await.is_err());
     assert_eq!(proxy.requests().len(), asked, "the same way is left alone");
+}
+
+#[tokio::test]
+async fn who_waits_for_the_end_of_such_a_rest_takes_nobodys_place() {
+    let registry = registry();
+    let proxy = Front::alone(|request| match request.path.as_str() {
+        path if path.ends_with("/tags/list") => Reply::status(429).with("Retry-After", "30"),
+        path if path.ends_with("/v2/") => Reply::status(200),
+        _ => Reply::status(404),
+    });
+    let registries = Registries::new(RegistryOptions {
+        budget: BudgetOptions { concurrency: 1, ..BudgetOptions::default() },
+        ..RegistryOptions::default()
+    });
+    let access = anonymous(&registry.address(), "app/web");
+    let waiting = ["app/web", "app/other"].map(|repository| {
+        let access = by(&proxy, anonymous(&registry.address(), repository));
+        let access = Access { timeout: Duration::from_secs(120), ..access };
+        let registries = registries.clone();
+        tokio::spawn(async move { tags_by(&registries, access).await })
+    });
+    let is_refused = || proxy.requests().iter().any(|request| request.path.ends_with("/tags/list"));
+    while !is_refused() {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    // Both have come as far as they can.
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    assert_eq!(tags_by(&registries, access).await.unwrap(), ["1.0.0"]);
+    assert!(waiting.iter().all(|one| !one.is_finished()));
+    waiting.iter().for_each(tokio::task::JoinHandle::abort);
 }
