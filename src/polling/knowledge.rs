@@ -16,8 +16,10 @@ pub struct Failure<W> {
 /// Whose failure it is that a look brought nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Concern {
-    /// The tag's, or that of whoever looked: other tags may fare better.
+    /// The tag's: the registry answered, and other tags may fare better.
     Tag,
+    /// That of whoever looked: whether the registry answers to others is not known by that.
+    Looker,
     /// The registry's: it would be the same with every tag.
     Registry,
 }

@@ -24,6 +24,8 @@ struct Rest {
     until: Timestamp,
     /// Until when the registry itself wants that.
     wanted: Timestamp,
+    /// When it was last tried.
+    tried_at: Option<Timestamp>,
 }
 
 impl Rests {
@@ -46,6 +48,16 @@ impl Rests {
     pub(super) fn try_out(&mut self, registry: &str, interval: Duration, now: Timestamp) {
         if let Some(rest) = self.0.get_mut(registry) {
             rest.grow(interval, now);
+            rest.tried_at = Some(now);
+        }
+    }
+
+    /// Takes note that the trial of that moment told nothing of the registry, so that another may follow.
+    pub(super) fn call_off(&mut self, registry: &str, tried_at: Timestamp, now: Timestamp) {
+        if let Some(rest) = self.0.get_mut(registry).filter(|rest| rest.tried_at == Some(tried_at)) {
+            rest.failures = rest.failures.saturating_sub(1);
+            rest.until = rest.wanted.max(now);
+            rest.tried_at = None;
         }
     }
 
@@ -60,7 +72,7 @@ impl Rests {
         if self.0.len() >= MANY {
             self.0.retain(|_, rest| rest.until > now);
         }
-        let begin = Rest { failures: 0, failed_at: now, until: now, wanted: now };
+        let begin = Rest { failures: 0, failed_at: now, until: now, wanted: now, tried_at: None };
         let rest = self.0.entry(registry.to_owned()).or_insert(begin);
         rest.failed_at = now;
         rest.grow(interval, now);
@@ -126,6 +138,24 @@ mod tests {
         assert_eq!(rests.until("r"), None);
         rests.try_out("r", HOUR, at(now));
         assert_eq!(rests.until("r"), None, "who is not in trouble needs no trial");
+    }
+
+    #[test]
+    fn a_trial_that_tells_nothing_is_as_good_as_none() {
+        let mut rests = Rests::default();
+        rests.failed("r", HOUR, None, at(0));
+        rests.call_off("r", at(0), at(1));
+        assert_eq!(rests.until("r"), Some(at(30)), "that was no trial");
+        for now in [30, 31, 32] {
+            rests.try_out("r", HOUR, at(now));
+            assert_eq!(rests.until("r"), Some(at(now + 60)));
+            rests.call_off("r", at(now), at(now));
+            assert_eq!(rests.until("r"), Some(at(now)));
+        }
+        rests.try_out("r", HOUR, at(40));
+        assert_eq!(rests.failed("r", HOUR, Some(Duration::from_secs(90)), at(41)), at(131));
+        rests.call_off("r", at(40), at(42));
+        assert_eq!(rests.until("r"), Some(at(131)), "what the registry wants counts");
     }
 
     #[test]

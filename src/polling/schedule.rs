@@ -226,7 +226,13 @@ impl<S: Ord + Clone, T: AtRegistry + Ord + Clone, W: Clone + PartialEq> Schedule
                 let interval = self.interval_at(target.registry());
                 Some(self.rests.failed(target.registry(), interval, *retry_after, now))
             }
-            _ => {
+            Err(Failure { concern: Concern::Looker, .. }) => {
+                if let Some(entry) = self.targets.get(target) {
+                    self.rests.call_off(target.registry(), entry.taken, now);
+                }
+                None
+            }
+            Ok(_) | Err(Failure { concern: Concern::Tag, .. }) => {
                 self.rests.answered(target.registry(), now);
                 None
             }

@@ -227,7 +227,7 @@ async fn look<R: Registry>(shared: Arc<Shared<R>>, place: Place, target: Target)
     let reference = format!("{}:{}", place.address, target.tag);
     let place = Place { timeout: place.timeout.min(PATIENCE), ..place };
     // The semaphore is never closed.
-    let turn = shared.poller.line(place.address.registry()).acquire_owned().await.ok();
+    let turn = shared.poller.line(target.registry()).acquire_owned().await.ok();
     let overtaken = shared.poller.lock().schedule.overtaken(&target);
     let answer = match overtaken {
         None => shared.registry.digest(&place, &target.tag).await,
@@ -251,7 +251,9 @@ async fn look<R: Registry>(shared: Arc<Shared<R>>, place: Place, target: Target)
         why: failure.staleness(&reference),
         concern: match failure.kind {
             LookFailureKind::Unavailable if is_patient => Concern::Registry,
-            _ => Concern::Tag,
+            LookFailureKind::Missing | LookFailureKind::Unreadable => Concern::Tag,
+            // Who is not let in may not have come as far as the registry.
+            LookFailureKind::Unavailable | LookFailureKind::Denied => Concern::Looker,
         },
         retry_after: failure.retry_after,
     });

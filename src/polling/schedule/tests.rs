@@ -212,6 +212,35 @@ fn a_registry_in_trouble_is_left_alone_whichever_tag_is_due() {
 }
 
 #[test]
+fn who_never_came_as_far_as_the_registry_knows_nothing_of_it() {
+    let mut schedule = Plain::default();
+    for (subscriber, target) in [("a", "r/x"), ("b", "r/y"), ("c", "r/z")] {
+        schedule.subscribe(&subscriber, follow(target), at(0));
+    }
+    let looker = || Err(Failure { why: "no secret", concern: Concern::Looker, retry_after: None });
+    schedule.take_due(at(0));
+    schedule.done(&"r/x", bad(None), at(1), 0.5);
+    schedule.done(&"r/y", looker(), at(1), 0.5);
+    schedule.done(&"r/z", bad(None), at(1), 0.5);
+    for subscriber in ["a", "b", "c"] {
+        schedule.hurry(&subscriber, at(2));
+    }
+    assert_eq!((schedule.take_due(at(2)), schedule.next()), (vec![], Some(at(31))), "it is left alone");
+    // As a trial it is none, so that another follows at once.
+    let mut tried = Vec::new();
+    for _ in 0..2 {
+        let taken = schedule.take_due(at(31));
+        assert_eq!(taken.len(), 1, "{taken:?}");
+        schedule.done(&taken[0], looker(), at(31), 0.5);
+        tried.extend(taken);
+    }
+    assert_ne!(tried[0], tried[1]);
+    let taken = schedule.take_due(at(31));
+    schedule.done(&taken[0], bad(None), at(32), 0.5);
+    assert_eq!((schedule.take_due(at(90)), schedule.next()), (vec![], Some(at(91))));
+}
+
+#[test]
 fn a_tag_that_is_not_there_is_that_tags_affair() {
     let mut schedule = Plain::default();
     schedule.subscribe(&"a", follow("r/x"), at(0));
