@@ -337,8 +337,10 @@ impl TagStore {
             Err(cause) => return Err(refused("read", &path, cause)),
         };
         let Some(tags) = file::decode(&bytes) else { return Ok(None) };
-        let tags = Arc::new(tags);
-        self.memory().put(key, &tags);
+        let mut memory = self.memory();
+        // A scan that has ended since the file was read knows better.
+        let tags = memory.find(key).unwrap_or_else(|| Arc::new(tags));
+        memory.put(key, &tags);
         Ok(Some(tags))
     }
 

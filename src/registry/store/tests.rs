@@ -230,3 +230,18 @@ fn files_that_are_old_and_nobodys_go() {
     left.sort();
     assert_eq!(left, [".new-under-way", "note", "of-another-run.tags", "there.tags"].map(path));
 }
+
+#[test]
+fn what_was_read_of_a_file_takes_no_newer_scans_place() {
+    let directory = TempDir::new().unwrap();
+    let store = TagStore::new(Some(directory.path().to_owned()));
+    store.keep(&key("web"), scan(&["1.0"], FIRST)).unwrap();
+    let path = store.path(&key("web")).unwrap().unwrap();
+    let old = fs::read(&path).unwrap();
+    store.keep(&key("web"), scan(&["1.0", "1.1"], SECOND)).unwrap();
+    fs::write(&path, old).unwrap();
+    // As for one who read the file before the second scan ended, and got no further meanwhile.
+    for found in [store.load(&key("web")), store.read(&key("web"), "r.io/app")] {
+        assert_eq!(found.unwrap().unwrap().scanned, at(SECOND));
+    }
+}
