@@ -95,6 +95,8 @@ pub(super) fn settings(object: &impl ResourceExt) -> BTreeMap<String, String> {
 #[derive(Debug, Default)]
 pub(super) struct Memory {
     policies: Mutex<HashMap<ObjectName, Wishes>>,
+    /// The policies of which a person wants what could not be announced yet.
+    unmet: Mutex<HashSet<ObjectName>>,
     /// The repositories that this process has carried out.
     seen: Mutex<HashSet<ObjectName>>,
     /// Why the registries of repositories cannot be asked.
@@ -110,13 +112,19 @@ impl Memory {
         let entries = self.lock();
         let is_wanted = match entries.get(name) {
             Some(before) => run.is_requested() || wishes.differ_from(before),
-            None => run.is_wanted(),
+            None => run.is_wanted() || self.unmet().contains(name),
         };
         if is_wanted { Cause::Person } else { Cause::Tags }
     }
 
+    /// Takes note that what a person wants cannot be announced yet, though the status has answered to it.
+    pub(super) fn put_off(&self, name: &ObjectName) {
+        self.unmet().insert(name.clone());
+    }
+
     /// Takes note that an image was chosen.
     pub(super) fn met(&self, name: &ObjectName, wishes: Wishes) {
+        self.unmet().remove(name);
         let mut entries = self.lock();
         let before = entries.remove(name);
         entries.insert(name.clone(), wishes.after(before));
@@ -176,7 +184,12 @@ impl Memory {
     /// Forgets a policy.
     pub(super) fn forget(&self, name: &ObjectName) {
         self.forget_records(Kind::Policy, name);
+        self.unmet().remove(name);
         self.lock().remove(name);
+    }
+
+    fn unmet(&self) -> MutexGuard<'_, HashSet<ObjectName>> {
+        self.unmet.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<ObjectName, Wishes>> {

@@ -16,6 +16,7 @@ use super::shared::{Done, Kind, Shared, StatusMaker, saying_so, span, verdict};
 use crate::controller::queue::Verdict;
 use crate::objects::cluster::ClusterError;
 use crate::objects::{ObjectName, ObjectsError};
+use crate::policy::regression::Cause;
 use crate::reconcile::course::{Next, reported_on};
 use crate::reconcile::policy::access::needs_labels;
 use crate::reconcile::policy::report::Conclusion;
@@ -70,12 +71,13 @@ async fn pass<R: Registry>(shared: &Arc<Shared<R>>, done: &mut Done) -> Result<b
     let is_unseen =
         repository.is_some() && run.repository().is_some_and(|name| !shared.memory.has_seen(name));
     let name = done.name.clone();
+    let cause = shared.memory.cause(&name, &wishes, &run);
     let work = async {
         let scene = Scene {
             labels: labels(shared, &name.namespace, repository.as_deref()).await,
             scan_trouble: run.repository().and_then(|name| shared.memory.scan_trouble(name)),
             repository,
-            cause: shared.memory.cause(&name, &wishes, &run),
+            cause,
             polled: &|followed| shared.poller.known(&name, followed),
         };
         run.carry_out(&shared.options, scene, &shared.shelf, &shared.registry).await
@@ -108,8 +110,10 @@ async fn pass<R: Registry>(shared: &Arc<Shared<R>>, done: &mut Done) -> Result<b
     let ((), written) = tokio::join!(announcing, shared.writer.update_status(&begun, &status));
     let written = written?;
     written.iter().for_each(|written| observe(shared, written));
-    if matches!(ended.conclusion, Conclusion::Resolved(_)) && !ended.is_provisional {
-        shared.memory.met(&done.name, wishes);
+    match ended.conclusion {
+        Conclusion::Resolved(_) if !ended.is_provisional => shared.memory.met(&done.name, wishes),
+        Conclusion::Resolved(_) if cause == Cause::Person => shared.memory.put_off(&done.name),
+        _ => {}
     }
     let latest = written.and_then(|written| written.status).and_then(|status| status.latest_ref);
     for woken in shared.poller.follow(&done.name, &ended, latest.as_ref(), &shared.policies) {

@@ -12,7 +12,7 @@ use tagboat_api::{ImagePolicy, ImageRepository};
 
 use super::access::{self, AccessError};
 use super::ages::{Answers, Gap, Inquiry};
-use super::choice::{self, Choice, Offer};
+use super::choice::{self, Choice, Offer, is_same_tag};
 use super::digest::{FirstImage, Following, Need, Polled, Question, Resolution, Staleness};
 use super::report::{Conclusion, LOOK_ON, Report, Resolved, Stop, report};
 use super::request::{Request, RequestError};
@@ -83,7 +83,7 @@ pub struct Ended {
     pub followed: Option<Followed>,
     /// Whether the digest that is reported has only just been looked up.
     pub is_fresh: bool,
-    /// Whether ages were missing, so that what a person asked for may not be met yet.
+    /// Whether what a person asked for may not be met yet: ages were missing, or what was chosen cannot be announced yet.
     pub is_provisional: bool,
 }
 
@@ -178,6 +178,9 @@ impl Run {
                 question.looked(wants_digest, answer, &self.previous)
             }
         };
+        let is_announced =
+            |resolution: &Resolution| is_same_tag(Some(&resolution.latest), &image, &choice.tag);
+        is_provisional |= resolution.as_ref().is_ok_and(|resolution| !is_announced(resolution));
         let conclusion = match resolution {
             // The poller wakes the policy when there is something new.
             Ok(resolution) => Conclusion::Resolved(Resolved {

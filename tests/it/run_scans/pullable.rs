@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU16, Ordering};
 
 use serde_json::json;
 
-use super::scene::Scene;
+use super::scene::{MADE, Scene};
 use crate::support::http_front::{Front, Reply};
 use crate::support::remote_fleet::only_outcome;
 
@@ -67,4 +67,24 @@ fn policies_with_the_same_winner_share_a_look() {
     }
     assert_eq!(scene.word(&[]), "pushed");
     assert_eq!(looks(&front), 1);
+}
+
+/// What the registry does not have yet is late, and a person's will all the same.
+#[test]
+fn a_lower_winner_that_a_person_wants_counts_as_soon_as_it_can_be_pulled() {
+    let (scene, front, status) = scene();
+    scene.registry.push("app/web", "1.1.0", MADE);
+    let image = |tag: &str| format!("{}/app/web:{tag}", front.address());
+    assert_eq!(scene.word(&[]), "pushed");
+    assert_eq!(scene.value("app"), image("1.1.0"));
+    let without = json!({"metadata": {"annotations": {"tagboat.dev/exclude": "[1.1.0]"}}});
+    scene.policy("web", without);
+    status.store(404, Ordering::SeqCst);
+    for _ in 0..2 {
+        scene.run(&[]).with_status(1);
+        assert_eq!(scene.value("app"), image("1.1.0"));
+    }
+    status.store(200, Ordering::SeqCst);
+    assert_eq!(scene.word(&[]), "pushed");
+    assert_eq!(scene.value("app"), image("1.0.0"));
 }

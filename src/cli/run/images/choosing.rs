@@ -179,8 +179,14 @@ impl Sources {
         if is_unfounded {
             status.latest_ref = None;
         }
+        if is_resolved && ended.is_provisional {
+            // What a person wants is not met yet, so the next run is to see it as wanted.
+            let ImagePolicyStatus { observed_generation, last_handled_reconcile_at, .. } = chooser.previous();
+            (status.observed_generation, status.last_handled_reconcile_at) =
+                (observed_generation, last_handled_reconcile_at);
+        }
         self.memory.keep_policy(&chooser.policy, &status)?;
-        if is_resolved {
+        if is_resolved && !ended.is_provisional {
             self.memory.keep_wishes(&chooser.policy, &chooser.scanned.manifest)?;
         }
         let words = |type_| find(&status.conditions, type_).map(|found| found.message.clone());

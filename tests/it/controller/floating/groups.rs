@@ -3,7 +3,8 @@
 use serde_json::{Value, json};
 
 use super::fleet::{Fleet, TAG};
-use crate::controller::reflector::Reflector;
+use crate::controller::reflector::{Reflector, chosen};
+use crate::controller::scene::Kind;
 use crate::support::git_host::request::Request;
 use crate::support::http_front::Reply;
 
@@ -63,4 +64,26 @@ async fn test_07_a_group_changes_together_in_one_commit_or_not_at_all() {
     assert_eq!(fleet.diff(&fleet.commits()[0]).len(), 4);
     reflector.end().await;
     controller.end().await;
+}
+
+/// The digest of what a person wants comes from the poller, so it is later than the wish.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_lower_tag_that_a_person_wants_of_a_group_counts_as_soon_as_its_digest_is_known() {
+    let fleet = Fleet::new().await;
+    let digests = ["2.3", TAG].map(|tag| fleet.push("online", tag));
+    let reflector = Reflector::of(&fleet.scene).start();
+    fleet.scan("online").await;
+    let spec = json!({
+        "imageRepositoryRef": {"name": "online"},
+        "policy": {"alphabetical": {}},
+        "digestReflectionPolicy": "Always",
+        "interval": "1h",
+    });
+    fleet.create_policy("online", &spec, &json!({"tagboat.dev/poll-group": "hawtio"})).await;
+    fleet.has("online", &digests[1]).await;
+    let without = json!({"metadata": {"annotations": {"tagboat.dev/exclude": format!("['{TAG}']")}}});
+    fleet.scene.patch(Kind::Policy, "online", &without).await;
+    let image = json!({"name": fleet.image("online"), "tag": "2.3", "digest": digests[0]});
+    chosen(&fleet.scene, "online", &image).await;
+    reflector.end().await;
 }
