@@ -34,8 +34,13 @@ impl StateDirectory {
         }
     }
 
-    /// Replaces a file, wholly or not at all; whoever writes holds the lock, so that the other file is nobody else's.
+    /// Replaces a file, wholly or not at all, be it that the power fails; whoever writes holds the lock, so that the other
+    /// file is nobody else's.
     pub(super) fn write(&self, place: &Path, content: &[u8]) -> Result<(), StateError> {
+        // To wait for the disk takes much longer than to look.
+        if fs::read(place).is_ok_and(|kept| kept == content) {
+            return Ok(());
+        }
         let folder = place.parent().unwrap_or(place);
         let name = place.file_name().unwrap_or_default().to_string_lossy();
         // No object's file begins with a dot.
@@ -43,7 +48,11 @@ impl StateDirectory {
         let replace = || {
             private_folder(folder)?;
             let mut options = OpenOptions::new();
-            options.write(true).create(true).truncate(true).mode(0o600).open(&new)?.write_all(content)?;
+            let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(&new)?;
+            file.write_all(content)?;
+            // Some file systems would keep the new name before they keep the content. Should they lose the name, the file
+            // that was here before is still here.
+            file.sync_data()?;
             fs::rename(&new, place)
         };
         replace().map_err(|cause| {

@@ -349,6 +349,30 @@ mod tests {
     }
 
     #[test]
+    fn what_is_kept_already_is_not_written_again() {
+        use std::os::unix::fs::MetadataExt;
+        let root = tempfile::tempdir().unwrap();
+        let state = StateDirectory::new(root.path());
+        let object = automation("a", "1");
+        let place = state.place("ImageUpdateAutomation", &object);
+        let (before, status) = (ImageUpdateAutomationStatus::default(), |commit: &str| {
+            ImageUpdateAutomationStatus { last_push_commit: Some(commit.to_owned()), ..Default::default() }
+        });
+        let mut files = Vec::new();
+        // Each file is a new one, so that whoever reads has the old one as a whole.
+        for status in [before, status("a"), status("a"), status("b")] {
+            state.keep(&object, &status).unwrap();
+            files.push(File::open(&place).unwrap());
+        }
+        let numbers: Vec<u64> = files.iter().map(|file| file.metadata().unwrap().ino()).collect();
+        assert!(
+            numbers[1] == numbers[2] && numbers[0] != numbers[1] && numbers[2] != numbers[3],
+            "{numbers:?}"
+        );
+        assert!(fs::read_to_string(&place).unwrap().contains("\"b\""));
+    }
+
+    #[test]
     fn a_state_is_nobody_elses_to_read() {
         use std::os::unix::fs::PermissionsExt;
         let root = tempfile::tempdir().unwrap();
