@@ -274,6 +274,14 @@ impl<P: Proposer> Attempt<P> {
         Ok(tip)
     }
 
+    /// Takes the note back of a push that has not arrived and never will.
+    fn forget_push(&self, ground: &Ground<'_>, ledger: &mut Ledger) -> Result<(), SyncError> {
+        for candidate in self.candidates.iter().filter(|candidate| candidate.commit.is_some()) {
+            ledger.pending.remove(&candidate.proposal.name);
+        }
+        store(ledger, ground.mirror)
+    }
+
     /// Finds out what a push came to: where the reply is not plainly good, the remote is listed again.
     fn judge(
         &self,
@@ -288,19 +296,21 @@ impl<P: Proposer> Attempt<P> {
         }
         let branch = self.branch.as_ref().map(BranchName::reference);
         if let (Some(branch), Ok(reply)) = (&branch, &reply)
-            && reply.is_refused(branch)
+            && reply.is_overtaken(branch)
         {
-            for candidate in self.candidates.iter().filter(|candidate| candidate.commit.is_some()) {
-                ledger.pending.remove(&candidate.proposal.name);
-            }
-            store(ledger, ground.mirror)?;
-            if reply.is_overtaken(branch) {
-                // Git has looked for us, and the next attempt begins with a listing.
-                return Err(Ended::Overtaken);
-            }
+            // Git has looked for us and sent nothing, and the next attempt begins with a listing.
+            self.forget_push(ground, ledger)?;
+            return Err(Ended::Overtaken);
         }
         let deadline = Instant::now() + ground.remote.timeout;
         let after = ground.remote.list(ground.mirror, &self.wanted(), deadline).ok();
+        // A connection that breaks off makes git send it once more, and the refusal of that says nothing of the first time.
+        if let (Some(branch), Ok(reply), Some(after)) = (&branch, &reply, &after)
+            && reply.is_refused(branch)
+            && after.commit(branch) == ground.old
+        {
+            self.forget_push(ground, ledger)?;
+        }
         let missing = arrivals::missing(request, reply.as_ref().ok(), after.as_ref());
         let of_branch = branch.filter(|branch| missing.contains(branch));
         if let (Some(branch), Some(after)) = (&of_branch, &after)

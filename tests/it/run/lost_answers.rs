@@ -1,5 +1,6 @@
 //! A push that arrives and whose answer does not.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use super::batches::{self, Member};
@@ -47,6 +48,28 @@ fn the_next_listing_tells_what_became_of_a_push_without_an_answer() {
         assert_eq!(outcome_and_commit(&run), ("pushed".to_owned(), Some(fleet.tip())), "{fault:?}");
         fleet.assert_pushed_once();
         fleet.assert_no_processes();
+    }
+}
+
+/// Where the connection breaks off git pushes once more by itself, and is refused for what it pushed the first time.
+#[test]
+fn a_push_that_git_made_twice_is_told_though_others_pushed_on_top_of_it() {
+    for commits_on_top in [1, 3] {
+        let fleet = RemoteFleet::small();
+        let (repository, before, is_first) = (fleet.repository.clone(), fleet.tip(), AtomicBool::new(true));
+        fleet.host.meanwhile(Operation::ListForFetch, move || {
+            if repository.id("main").as_ref() != Some(&before) && is_first.swap(false, Ordering::SeqCst) {
+                for number in 0..commits_on_top {
+                    repository.commit("main", "On top", &[file(format!("{number}.yaml"), "1\n")]);
+                }
+            }
+        });
+        fleet.host.once(Operation::Push, Fault::ResetAfterwards);
+        let run = fleet.run().with_status(0);
+        let [own] = &*fleet.own_commits() else { panic!("{:?}", fleet.own_commits()) };
+        assert_eq!(outcome_and_commit(&run), ("pushed".to_owned(), Some(own.id.clone())), "{commits_on_top}");
+        assert_eq!(fleet.status("fleet")["lastPushCommit"], *own.id);
+        assert_eq!(fleet.repository.log("main").len(), 2 + commits_on_top);
     }
 }
 
