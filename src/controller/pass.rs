@@ -50,22 +50,31 @@ pub(super) struct Pass {
     look: Look,
     done: Done,
     span: Span,
-    _under_way: metrics::Look,
 }
 
-/// Tells the queue how a pass ended, also where it is dropped before its end.
+/// Tells the queue once how a pass ended, also where it is dropped before its end.
 struct Done {
     name: ObjectName,
     verdict: Verdict,
     signals: UnboundedSender<Signal>,
     run: under_way::Entry,
+    /// What is measured of it; nothing once it was told.
+    under_way: Option<metrics::Look>,
+}
+
+impl Done {
+    fn tell(&mut self) {
+        if self.under_way.take().is_some() {
+            self.run.end();
+            // Nobody listens at the end of the process.
+            let _ = self.signals.send(Signal::Done(self.name.clone(), self.verdict));
+        }
+    }
 }
 
 impl Drop for Done {
     fn drop(&mut self) {
-        self.run.end();
-        // Nobody listens at the end of the process.
-        let _ = self.signals.send(Signal::Done(self.name.clone(), self.verdict));
+        self.tell();
     }
 }
 
@@ -79,8 +88,8 @@ pub(super) async fn begin(shared: &Arc<Shared>, objects: &ClusterObjects, name: 
         reconcile_id = shared.run_ids.next(),
     );
     let run = shared.under_way.begin(&name);
-    let mut done = Done { name, verdict: Verdict::Wait, signals: shared.signals.clone(), run };
-    let (begun, under_way) = (Instant::now(), shared.metrics.begin(KIND));
+    let (begun, under_way) = (Instant::now(), Some(shared.metrics.begin(KIND)));
+    let mut done = Done { name, verdict: Verdict::Wait, signals: shared.signals.clone(), run, under_way };
     let opened = open(shared, &done.name).instrument(span.clone()).await;
     let _entered = span.enter();
     match opened {
@@ -89,18 +98,7 @@ pub(super) async fn begin(shared: &Arc<Shared>, objects: &ClusterObjects, name: 
             done.verdict = Verdict::Retry;
             let Opening { automation, run, previous, begun, look } = *opened;
             let (shared, objects, span) = (shared.clone(), objects.clone(), span.clone());
-            return Some(Pass {
-                shared,
-                objects,
-                automation,
-                run,
-                previous,
-                begun,
-                look,
-                done,
-                span,
-                _under_way: under_way,
-            });
+            return Some(Pass { shared, objects, automation, run, previous, begun, look, done, span });
         }
         Ok(Opened::Rest) => shared.metrics.reconciled(&labels(&done.name), begun.elapsed(), true),
         Ok(Opened::Gone) => shared.forget(&done.name),
@@ -201,6 +199,8 @@ impl Job for Pass {
     async fn conclude(&mut self, conclusion: Conclusion, proposal: Option<UpdateProposal>) {
         let span = self.span.clone();
         self.finish(&conclusion, proposal).instrument(span).await;
+        // Those who go together need not end together.
+        self.done.tell();
     }
 }
 

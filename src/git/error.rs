@@ -4,6 +4,7 @@ use std::io;
 
 use tagboat_api::Reason;
 
+use super::command::GitError;
 use super::commit::CommitError;
 use super::diagnosis::Trouble;
 use super::mirror::MirrorError;
@@ -148,6 +149,11 @@ impl SyncError {
             Self::Objects(error) | Self::Commit(CommitError::Objects(error)) => tree::is_damage(error),
             _ => false,
         }
+    }
+
+    /// Whether somebody ended what was being done, so that nothing is known of how it would have come out.
+    pub(super) fn is_interruption(&self) -> bool {
+        matches!(self, Self::Remote(RemoteError::Failed { cause: GitError::Interrupted { .. }, .. }))
     }
 
     /// Whether it happened before anything was to be pushed: a commit that cannot be made belongs to the push.

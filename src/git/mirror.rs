@@ -229,6 +229,11 @@ impl Mirror {
         &self.withdrawals
     }
 
+    /// Whether one of them has done so, or is about to.
+    pub(super) fn has_withdrawn(&self) -> bool {
+        self.withdrawals.iter().any(Withdrawal::is_given)
+    }
+
     /// Who counts what is done on it.
     pub(super) fn metrics(&self) -> &Metrics {
         &self.oversight.metrics

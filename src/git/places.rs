@@ -1,7 +1,8 @@
 //! How many transactions may be under way at once.
 //!
-//! Who only waits for a server does no work. So a transaction whose server has been silent for a while lends its place
-//! to another, and has it back when there is an answer. One host still gets no more transactions than there are places.
+//! Who waits for a server does next to no work. So a transaction whose server has not done what it was asked for a while
+//! lends its place to another, and has it back when that is done. One host still gets no more transactions than there are
+//! places.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};

@@ -136,7 +136,7 @@ pub(super) fn transact<P: Proposer>(
         let begin = Instant::now();
         let ended = attempt.make(mirror, remote, &mut ledger);
         // Whatever has gone wrong may be because of those who are not wanted any more; the others begin anew.
-        let is_to_be_repeated = !matches!(ended, Ended::Done) && attempt.has_withdrawn();
+        let is_to_be_repeated = !matches!(ended, Ended::Done) && mirror.has_withdrawn();
         let ended =
             if is_to_be_repeated { Ended::Mended } else { repairs.mend(ended, mirror, remote, &mut ledger) };
         match ended {

@@ -51,11 +51,16 @@ impl Withdrawal {
         });
         has_begun.then(|| WorkedOn(self.clone()))
     }
+
+    /// Ends the work on the proposal, before or when whoever began it is done.
+    pub(super) fn end(&self) {
+        self.0.send_modify(|state| state.is_worked_on = false);
+    }
 }
 
 impl Drop for WorkedOn {
     fn drop(&mut self) {
-        self.0.0.send_modify(|state| state.is_worked_on = false);
+        self.0.end();
     }
 }
 
@@ -76,6 +81,15 @@ mod tests {
         assert!(word.settled().now_or_never().is_some());
         // Nobody begins any more.
         assert!(word.begin().is_none());
+        assert!(word.settled().now_or_never().is_some());
+    }
+
+    #[test]
+    fn one_that_is_let_go_is_settled_though_others_are_still_worked_on() {
+        let word = Withdrawal::default();
+        let _work = word.begin();
+        word.give();
+        word.end();
         assert!(word.settled().now_or_never().is_some());
     }
 

@@ -186,7 +186,7 @@ fn carry_out<P: Proposer>(options: &WriterOptions, gone: &Gone, key: &MirrorKey,
     drop(remote);
     for ((reply, _work), answer) in replies.into_iter().zip(answers) {
         let answer = Answer { hold: Some(mirror.hold()), ..answer };
-        // Who no longer waits has been told to stop.
+        // Who no longer waits has been told to stop, or does not want it any more.
         let _ = reply.send(answer);
     }
     // The work is done, and a mirror that cannot be opened again is begun anew.

@@ -45,6 +45,21 @@ impl<P: Proposer> Candidate<P> {
         self.proposal.withdrawal.is_given()
     }
 
+    /// Whether it may still turn out not to be wanted. What was pushed for it is told in any case.
+    pub(super) fn may_be_let_go(&self) -> bool {
+        match &self.result {
+            Some(Ok(outcome)) => !matches!(outcome, Outcome::Pushed(_)),
+            Some(Err(Failure::Sync(error))) => !matches!(**error, SyncError::Withdrawn),
+            Some(Err(Failure::Proposer(_))) | None => true,
+        }
+    }
+
+    /// Lets go of it at once: nothing comes of it any more.
+    pub(super) fn let_go(&mut self) {
+        self.result = Some(Err(SyncError::Withdrawn.into()));
+        self.proposal.withdrawal.end();
+    }
+
     pub(super) fn into_answer(self) -> Answer<P> {
         let result = self.result.expect("an attempt that is done has settled every proposal");
         Answer { name: self.proposal.name, proposer: self.proposal.proposer, result, hold: None }
@@ -97,9 +112,10 @@ impl<P: Proposer> Candidate<P> {
                 return Ok(());
             }
             pending.has_arrived = match ground.old {
-                // Where history is too long to be fetched, the push counts as lost: its change is found in the files.
+                // Where history is too long to be fetched, the push counts as lost: its change is found in the files. A
+                // search that was ended has found out nothing.
                 Some(tip) => match ground.is_in_history(pending.new, tip, pending.old) {
-                    Err(error) if error.is_damage() => return Err(error),
+                    Err(error) if error.is_damage() || error.is_interruption() => return Err(error),
                     found => found.unwrap_or(false),
                 },
                 None => false,

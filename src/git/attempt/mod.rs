@@ -104,7 +104,9 @@ impl<P: Proposer> Attempt<P> {
         let Some(branch) = self.branch.as_ref().map(BranchName::reference).filter(|_| self.is_open()) else {
             return Ok(());
         };
-        mirror.work_for(self.open().map(|candidate| candidate.proposal.withdrawal.clone()).collect());
+        // Also those who have their answer: it is given when the last of them has one.
+        let awaited = self.candidates.iter().filter(|candidate| candidate.may_be_let_go());
+        mirror.work_for(awaited.map(|candidate| candidate.proposal.withdrawal.clone()).collect());
         let deadline = Instant::now() + remote.timeout;
         let listing = self.look(mirror, remote, deadline).map_err(SyncError::from)?;
         self.is_another = true;
@@ -140,7 +142,7 @@ impl<P: Proposer> Attempt<P> {
                 candidate.note_pending(old, tip, ledger);
             }
             store(ledger, mirror)?;
-            if self.has_withdrawn() {
+            if mirror.has_withdrawn() {
                 return Err(Ended::Mended);
             }
             let reply = remote.push(mirror, &order.request, Instant::now() + remote.timeout);
@@ -155,16 +157,10 @@ impl<P: Proposer> Attempt<P> {
         Ok(())
     }
 
-    /// Whether a proposal that has no answer yet is not wanted any more.
-    pub(super) fn has_withdrawn(&self) -> bool {
-        self.candidates.iter().any(|candidate| candidate.is_open() && candidate.is_withdrawn())
-    }
-
-    /// Gives those their answer that are not wanted any more.
+    /// Lets go of those that are not wanted any more, who need not wait for the others.
     fn let_go_of_withdrawn(&mut self) {
-        for candidate in self.open().filter(|candidate| candidate.is_withdrawn()) {
-            candidate.result = Some(Err(SyncError::Withdrawn.into()));
-        }
+        let may_go = |candidate: &&mut Candidate<P>| candidate.is_withdrawn() && candidate.may_be_let_go();
+        self.candidates.iter_mut().filter(may_go).for_each(Candidate::let_go);
     }
 
     /// Whether a proposal has no answer yet.

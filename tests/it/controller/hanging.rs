@@ -57,15 +57,15 @@ async fn a_git_host_that_hangs_holds_up_nobody_but_itself() {
 }
 
 /// Lets nobody wait for the end of a run that hangs.
-async fn be_patient(scene: &Scene) {
+pub(super) async fn be_patient(scene: &Scene) {
     scene.patch(Kind::Source, "fleet", &json!({"spec": {"timeout": "10m"}})).await;
 }
 
-async fn pushing(scene: &Scene) {
+pub(super) async fn pushing(scene: &Scene) {
     eventually("a push is under way", async || !scene.host.requests_for(Operation::Push).is_empty()).await;
 }
 
-async fn gone(scene: &Scene, name: &str) {
+pub(super) async fn gone(scene: &Scene, name: &str) {
     eventually(&format!("{name} is gone"), async || scene.get(name).await.is_none()).await;
 }
 

@@ -7,6 +7,7 @@ mod crowds;
 mod ends;
 mod faults;
 mod floating;
+mod given_up;
 mod halves;
 mod hanging;
 mod held;
