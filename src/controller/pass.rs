@@ -240,7 +240,8 @@ impl Pass {
         }
         if !matches!(conclusion, Conclusion::Success { .. }) && self.done.run.withdrawal.is_given() {
             tracing::info!("the run is given up because nobody wants it any more");
-            self.done.verdict = Verdict::Wait;
+            // Who rests or has gone is let go of by the next look; who is wanted again meanwhile must not be forgotten.
+            self.done.verdict = Verdict::After(Duration::ZERO);
             self.take_back().await;
             return;
         }
