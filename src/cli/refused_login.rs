@@ -2,9 +2,10 @@
 
 use tagboat_api::ImageRepository;
 
-use super::registry_login::RegistryLogin;
+use super::registry_login::{RegistryLogin, of_the_user};
 use crate::objects::ObjectName;
-use crate::reconcile::repository::logins::Logins;
+use crate::reconcile::repository::logins::{GivenLogins, Logins};
+use crate::reference::RepositoryAddress;
 use crate::registry::{Credential, LoginChoice};
 
 /// A part of a sentence for who asked as an ImageRepository says, with `shown`; nothing where a cloud gave the login.
@@ -17,14 +18,25 @@ pub(super) fn advice(repository: &ImageRepository, logins: &Logins, shown: &Logi
         account.map(|account| format!("the imagePullSecrets of the ServiceAccount {namespace}/{account}"));
     let named: Vec<String> = secret.into_iter().chain(account).collect();
     let (holder, remedy) = match logins {
-        Logins::Given(_) => (OWN.to_owned(), LOG_IN),
-        Logins::Named(_) => (
-            named.join(" and "),
+        Logins::Given(own) => (OWN.to_owned(), log_in(own)),
+        Logins::Named(_) if named.is_empty() => (
+            String::new(),
             "name a Secret with one in spec.secretRef of the ImageRepository, or log in as yourself with --registry-login \
-             user",
+             user"
+                .to_owned(),
         ),
+        Logins::Named(_) => {
+            let holder = named.join(" and ");
+            let host = RepositoryAddress::parse(&spec.image, spec.insecure);
+            let host = host.map_or_else(|_| spec.image.clone(), |address| address.registry().to_owned());
+            let verb = if named.len() == 1 { "has" } else { "have" };
+            let remedy = format!(
+                "{holder} {verb} none for {host}: add it there, or log in as yourself with --registry-login user"
+            );
+            (holder, remedy)
+        }
     };
-    words(shown, &holder, remedy)
+    words(shown, &holder, &remedy)
 }
 
 /// The same for who asked with the login of a directory, or with their own.
@@ -34,11 +46,18 @@ pub(super) fn advice_without_object(
     shown: &LoginChoice,
 ) -> Option<String> {
     match login {
-        RegistryLogin::User => words(shown, OWN, LOG_IN),
+        RegistryLogin::User => {
+            let own = of_the_user().as_ref().map_or_else(|_| LOG_IN.to_owned(), log_in);
+            words(shown, OWN, &own)
+        }
         RegistryLogin::Secrets => {
             let holder = directory.map(|directory| format!("--secret {}", directory.display()));
-            let remedy = "give one by --secret DIR, or log in as yourself with --registry-login user";
-            words(shown, &holder.unwrap_or_default(), remedy)
+            let first = match &holder {
+                Some(holder) => format!("{holder} has none for this registry: add it there"),
+                None => "give one by --secret DIR".to_owned(),
+            };
+            let remedy = format!("{first}, or log in as yourself with --registry-login user");
+            words(shown, &holder.unwrap_or_default(), &remedy)
         }
     }
 }
@@ -46,6 +65,18 @@ pub(super) fn advice_without_object(
 const OWN: &str = "your config.json";
 
 const LOG_IN: &str = "log in first, with docker login say";
+
+/// What to do for a login of one's own. Where a program keeps them, docker and podman would give it to that one.
+fn log_in(own: &GivenLogins) -> String {
+    if own.remark.is_empty() {
+        return LOG_IN.to_owned();
+    }
+    let origin = &own.origin;
+    format!(
+        "docker login would give it to a program that is not asked here, so write it into the `auths` of {origin} yourself, \
+         or of another config.json whose directory is in DOCKER_CONFIG, or use a Secret with --registry-login secrets"
+    )
+}
 
 fn words(shown: &LoginChoice, holder: &str, remedy: &str) -> Option<String> {
     match shown {
@@ -73,7 +104,7 @@ mod tests {
     #[test]
     fn who_showed_a_login_is_told_where_it_stands_and_who_did_not_how_to() {
         let repository = |spec: serde_json::Value| -> ImageRepository {
-            let mut whole = json!({"metadata": {"namespace": "n", "name": "r"}, "spec": {"image": "i", "interval": "1m"}});
+            let mut whole = json!({"metadata": {"namespace": "n", "name": "r"}, "spec": {"image": "r.io/app", "interval": "1m"}});
             whole["spec"].as_object_mut().unwrap().extend(spec.as_object().unwrap().clone());
             serde_json::from_value(whole).unwrap()
         };
@@ -85,6 +116,11 @@ mod tests {
             origin: "config.json".to_owned(),
             remark: String::new(),
         });
+        let keeper = Logins::Given(GivenLogins {
+            logins: DockerConfig::from_json(b"{}").unwrap(),
+            origin: "/me/config.json".to_owned(),
+            remark: "; it names programs".to_owned(),
+        });
         let nobody = LoginChoice::default();
         let login = LoginChoice::Given(Credential::Basic { user: secret("u"), password: secret("p") });
         let plain = repository(json!({}));
@@ -92,6 +128,20 @@ mod tests {
         for (advice, expected) in [
             (advice(&plain, &named, &nobody), "no login was given: if the registry wants one, name a Secret"),
             (advice(&plain, &own, &nobody), "no login was given: if the registry wants one, log in first"),
+            (
+                advice(&plain, &keeper, &nobody),
+                "no login was given: if the registry wants one, docker login would give it to a program that is not asked \
+                 here, so write it into the `auths` of /me/config.json yourself, or",
+            ),
+            (
+                advice(&repository(json!({"secretRef": {"name": "s"}})), &named, &nobody),
+                "no login was given: if the registry wants one, the Secret n/s has none for r.io: add it there, or",
+            ),
+            (
+                advice(&both, &named, &nobody),
+                "no login was given: if the registry wants one, the Secret n/s and the imagePullSecrets of the \
+                 ServiceAccount n/a have none for r.io: add it there, or",
+            ),
             (
                 advice(&both, &named, &login),
                 "a login was shown and refused: check the one in the Secret n/s and the imagePullSecrets of the \
@@ -101,6 +151,10 @@ mod tests {
             (
                 advice_without_object(Some(Path::new("d")), RegistryLogin::Secrets, &login),
                 "a login was shown and refused: check the one in --secret d, and",
+            ),
+            (
+                advice_without_object(Some(Path::new("d")), RegistryLogin::Secrets, &nobody),
+                "no login was given: if the registry wants one, --secret d has none for this registry: add it there, or",
             ),
             (
                 advice_without_object(None, RegistryLogin::Secrets, &nobody),
