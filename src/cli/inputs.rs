@@ -11,20 +11,39 @@ use super::given::{policy_name, split_name};
 use super::registry_login::RegistryLogin;
 use super::terminal::say;
 use crate::objects::ObjectName;
-use crate::objects::manifests::{self, Manifests, SecretDirectory};
+use crate::objects::manifests::{self, Flaw, Manifests, SecretDirectory};
 use crate::sentence::chain;
 
 /// Reads manifests and says what is odd about them.
 pub(super) fn read_manifests(paths: &[PathBuf]) -> Result<Manifests, Failure> {
     let manifests = manifests::read(paths)
         .map_err(|errors| Failure::Failed(errors.iter().map(|error| chain(error)).collect()))?;
-    for note in &manifests.notes {
-        say(&format!("warning: {note}"));
+    warn_of_oddities(&manifests);
+    Ok(manifests)
+}
+
+/// The same for who needs a few of the objects only: what is wrong with the others is no error of theirs.
+pub(super) fn read_manifests_in_part(paths: &[PathBuf]) -> (Manifests, Vec<Flaw>) {
+    let (manifests, flaws) = manifests::read_in_part(paths);
+    if flaws.is_empty() {
+        warn_of_oddities(&manifests);
+    } else {
+        warn_of_notes(&manifests);
     }
+    (manifests, flaws)
+}
+
+fn warn_of_oddities(manifests: &Manifests) {
+    warn_of_notes(manifests);
     if manifests.policies().next().is_none() {
         say("warning: there is no ImagePolicy among the manifests");
     }
-    Ok(manifests)
+}
+
+fn warn_of_notes(manifests: &Manifests) {
+    for note in &manifests.notes {
+        say(&format!("warning: {note}"));
+    }
 }
 
 /// Says which annotation of ours at a policy is wrong, where nobody carries the policy out: whoever does fails of it.

@@ -69,6 +69,11 @@ impl Policy {
         Ok(Selection::new(self, tags, ages))
     }
 
+    /// The tags that are never chosen.
+    pub fn excluded(&self) -> impl Iterator<Item = &str> {
+        self.settings.exclude.iter()
+    }
+
     /// The tags of a list whose age decides what is chosen, where the policy has a minimum age: first those that would
     /// spoil the whole contest, then those in the contest, the best first.
     pub fn contenders<'t>(&self, tags: &'t TagList) -> Vec<&'t str> {

@@ -60,6 +60,11 @@ impl ExcludedTags {
     pub fn contains(&self, tag: &str) -> bool {
         self.0.contains(tag)
     }
+
+    /// The tags, in rising byte order.
+    pub fn iter(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(String::as_str)
+    }
 }
 
 /// One tag as it is, or a YAML list of tags, in which `1.10` and `2024` are tags and no numbers.

@@ -13,6 +13,7 @@ use tagboat_api::{ImagePolicy, ImageRepository};
 use super::subject::{Neighbour, Subject, Wanted};
 use crate::cli::Failure;
 use crate::cli::terminal::say;
+use crate::objects::ObjectName;
 use crate::objects::cluster::{ClusterError, ClusterObjects, is_object_name};
 use crate::reconcile::policy::access::needs_labels;
 use crate::reconcile::policy::request::repository_of;
@@ -120,7 +121,7 @@ impl Reached {
             )),
             error => cannot_read("ImagePolicies", &error),
         })?;
-        wanted.only(found)?.ok_or_else(|| {
+        wanted.only(found, ObjectName::of)?.ok_or_else(|| {
             Failure::Usage(format!("the cluster has no ImagePolicy {}{}", wanted.name, wanted.place()))
         })
     }

@@ -8,7 +8,7 @@ use tagboat_api::settings::UnknownAge;
 use tagboat_api::{ImagePolicy, ImageRepository};
 
 use super::live::{Listing, LiveRegistry, Unreadable};
-use super::report::{ExplainedTag, Explanation, SubjectName};
+use super::report::{ExplainedTag, Explanation};
 use super::subject::{Neighbour, Subject};
 use super::tags::TagFile;
 use crate::cli::Failure;
@@ -16,7 +16,7 @@ use crate::cli::count::count;
 use crate::cli::given::policy_name;
 use crate::cli::inputs::warn_of_repository_settings;
 use crate::cli::registry_login::RegistryLogin;
-use crate::objects::Objects;
+use crate::objects::{ObjectName, Objects};
 use crate::policy::regression::Cause;
 use crate::policy::{Ages, Policy, Selection, SelectionError};
 use crate::reconcile::conditions::{self, ConditionType};
@@ -74,15 +74,7 @@ impl<O: Objects> Explainer<'_, O> {
         &self,
         tags: Option<TagFile<'_>>,
     ) -> Result<(Explanation, Result<(), Failure>), Failure> {
-        let name = policy_name(&self.subject.policy);
-        let mut explanation = Explanation {
-            policy: SubjectName { namespace: name.namespace, name: name.name },
-            latest: None,
-            error: None,
-            tags: Vec::new(),
-            has_values: false,
-            notes: Vec::new(),
-        };
+        let mut explanation = Explanation::of(ObjectName::of(&self.subject.policy));
         let policy = policy_name(&self.subject.policy);
         let (words, failure) = match self.judge(tags, &mut explanation).await {
             Ok(()) => return Ok((explanation, Ok(()))),
@@ -123,6 +115,10 @@ impl<O: Objects> Explainer<'_, O> {
             (Neighbour::NotGiven | Neighbour::NotNeeded, None) => {
                 policy()?;
                 return Err(not_given(&self.subject.policy).into());
+            }
+            (Neighbour::Invalid(sentences), None) => {
+                policy()?;
+                return Err(Failure::Failed(sentences.clone()).into());
             }
             (Neighbour::Missing, None) => {
                 let name = repository_of(&self.subject.policy).name;
@@ -222,6 +218,7 @@ impl Explanation {
         self.latest = selection.latest().map(str::to_owned);
         self.has_values = selection.has_values();
         self.tags = explained_tags(&selection);
+        self.note_idle_exclusions(policy, tags);
         selection.error().map_or(Ok(()), |error| Err(Obstacle::Condition(condition_text(error))))
     }
 
@@ -240,6 +237,16 @@ impl Explanation {
                 "the age of {tag} could not be looked up, so it counts as {counts}: {}",
                 failure.words
             )),
+        }
+    }
+
+    /// Says which tags are excluded that are not there: a tag is excluded by its whole name, and others write versions.
+    fn note_idle_exclusions(&mut self, policy: &Policy, tags: &TagList) {
+        let is_there = |name: &str| tags.iter().any(|tag| tag == name);
+        for name in policy.excluded().filter(|name| !tags.is_empty() && !is_there(name)) {
+            let meant = tags.iter().find(|tag| is_same_version(tag, name));
+            let meant = meant.map(|tag| format!("; did you mean {tag}?")).unwrap_or_default();
+            self.notes.push(format!("tagboat.dev/exclude names {name}, which is none of the tags{meant}"));
         }
     }
 
@@ -265,7 +272,8 @@ impl Explanation {
     /// Says that the winner is listed before it can be pulled, where no tag before it is known.
     fn doubt(&mut self, winner: &str, failure: &LookFailure) {
         let reason = format!(
-            "it is listed but cannot be pulled yet, so an image that was announced before it stays: {}",
+            "it is listed but cannot be pulled yet, so a controller that has announced an image before keeps that one, \
+             and announces this one if it has not; tagboat run leaves the markers alone until it can be pulled: {}",
             failure.words
         );
         self.notes.push(format!("{winner} wins; {reason}"));
@@ -285,6 +293,15 @@ impl Explanation {
         let why = held.map(|held| format!(": {}", held.message)).unwrap_or_default();
         self.notes.push(format!("the policy's status has {}{why}", announced.tag));
     }
+}
+
+/// Whether two tags are the same but for a `v` in front and the case of letters.
+fn is_same_version(one: &str, other: &str) -> bool {
+    let plain = |tag: &str| {
+        let tag = tag.to_ascii_lowercase();
+        tag.strip_prefix('v').map(str::to_owned).unwrap_or(tag)
+    };
+    plain(one) == plain(other)
 }
 
 fn explained_tags(selection: &Selection<'_, '_>) -> Vec<ExplainedTag> {

@@ -6,13 +6,13 @@ use clap::Args;
 
 use super::cluster::ClusterArguments;
 use super::explanation::Explainer;
-use super::manifests::manifests;
-use super::report;
+use super::manifests::{InvalidPolicy, manifests};
+use super::report::{self, Explanation};
 use super::subject::{Neighbour, Subject, Wanted};
 use super::tags::TagFile;
 use crate::cli::Failure;
 use crate::cli::given::policy_name;
-use crate::cli::inputs::{read_manifests, secret_directory, secrets_of};
+use crate::cli::inputs::{read_manifests_in_part, secret_directory, secrets_of};
 use crate::cli::registry_login::RegistryLogin;
 use crate::cli::terminal::{Palette, print, say};
 use crate::cli::update::{OutputFormat, to_json};
@@ -80,9 +80,16 @@ async fn explain(arguments: &PolicyArguments) -> Result<(), Failure> {
     }
     let secrets: Vec<_> =
         arguments.secret.iter().map(|text| secret_directory(text)).collect::<Result<_, _>>()?;
-    let store =
-        ManifestStore { manifests: read_manifests(&arguments.policies)?.into(), secrets, state: None };
-    let subject = manifests(&store.manifests, &wanted)?;
+    let (readable, flaws) = read_manifests_in_part(&arguments.policies);
+    let store = ManifestStore { manifests: readable.into(), secrets, state: None };
+    let subject = match manifests(&store.manifests, &flaws, &wanted)? {
+        Ok(subject) => subject,
+        Err(InvalidPolicy { name, sentences }) => {
+            let mut explanation = Explanation::of(name);
+            explanation.error = Some(sentences.join("; "));
+            return arguments.print(&explanation, Err(Failure::Failed(sentences)));
+        }
+    };
     let named = match &subject.repository {
         Neighbour::Found(repository) => secrets_of(repository, &store.manifests, arguments.registry_login),
         _ => Vec::new(),
@@ -110,14 +117,18 @@ impl PolicyArguments {
         }
         let explainer = Explainer { subject, objects, login: self.registry_login };
         let (explanation, done) = explainer.explain(tags).await?;
+        self.print(&explanation, done)
+    }
+
+    fn print(&self, explanation: &Explanation, done: Result<(), Failure>) -> Result<(), Failure> {
         let text = match self.output {
             OutputFormat::Json => {
                 explanation.notes.iter().for_each(|note| say(&format!("note: {note}")));
-                to_json(&explanation)
+                to_json(explanation)
             }
             // Where nothing could be read there is nothing to show people.
             OutputFormat::Text if matches!(done, Err(Failure::Failed(_))) => String::new(),
-            OutputFormat::Text => report::render(&explanation, Palette::for_output()),
+            OutputFormat::Text => report::render(explanation, Palette::for_output()),
         };
         Failure::after(print(&text), done)
     }

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use serde::Serialize;
 
 use crate::cli::terminal::{Palette, column_width, printable};
+use crate::objects::ObjectName;
 
 /// What a policy makes of a list of tags.
 #[derive(Debug, Serialize)]
@@ -29,6 +30,21 @@ pub(super) struct Explanation {
 pub(super) struct SubjectName {
     pub(super) namespace: String,
     pub(super) name: String,
+}
+
+impl Explanation {
+    /// That of a policy of which nothing is known yet.
+    pub(super) fn of(policy: ObjectName) -> Self {
+        let ObjectName { namespace, name } = policy;
+        Self {
+            policy: SubjectName { namespace, name },
+            latest: None,
+            error: None,
+            tags: Vec::new(),
+            has_values: false,
+            notes: Vec::new(),
+        }
+    }
 }
 
 /// What became of one tag.

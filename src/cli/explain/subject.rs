@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use tagboat_api::{ImagePolicy, ImageRepository};
 
 use crate::cli::Failure;
-use crate::cli::given::{policy_name, split_name};
+use crate::cli::given::split_name;
+use crate::objects::ObjectName;
 
 /// Which policy is meant.
 #[derive(Debug)]
@@ -34,6 +35,8 @@ pub(super) enum Neighbour {
     Missing,
     /// The manifests have none of that name; a cluster may.
     NotGiven,
+    /// It is among the manifests and cannot be read: why, a sentence each.
+    Invalid(Vec<String>),
     /// The tags are given.
     NotNeeded,
 }
@@ -55,17 +58,23 @@ impl<'a> Wanted<'a> {
         Ok(Self { name: plain_name, namespace: namespace.or(own_namespace), has_tags })
     }
 
-    /// The one policy of several that is meant; `Ok(None)` where there is none.
-    pub(super) fn only<P>(&self, found: Vec<P>) -> Result<Option<P>, Failure>
-    where
-        P: std::borrow::Borrow<ImagePolicy>,
-    {
+    /// Whether a policy of that name may be meant.
+    pub(super) fn is(&self, name: &ObjectName) -> bool {
+        name.name == self.name && self.namespace.is_none_or(|namespace| namespace == name.namespace)
+    }
+
+    /// The one policy of several that is meant, `Ok(None)` where there is none.
+    pub(super) fn only<P>(
+        &self,
+        found: Vec<P>,
+        name: impl Fn(&P) -> ObjectName,
+    ) -> Result<Option<P>, Failure> {
         let mut found = found.into_iter();
         match (found.next(), found.as_slice()) {
             (first, []) => Ok(first),
             (first, others) => {
                 let all = first.iter().chain(others);
-                let names: Vec<String> = all.map(|policy| policy_name(policy.borrow()).to_string()).collect();
+                let names: Vec<String> = all.map(|policy| name(policy).to_string()).collect();
                 Err(Failure::Usage(format!(
                     "{} have that name; say which by --namespace",
                     names.join(" and ")

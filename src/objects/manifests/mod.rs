@@ -2,11 +2,13 @@
 //!
 //! [`read`] takes files and directories (`source`), splits them into documents and lists into items (`document`), and
 //! makes typed objects (`object`, `secret`, `service_account`) of those that are ours to read (`kind`). A document that is ours and
-//! cannot be understood is an error, because a misread selector would change the wrong files; a document of somebody
-//! else is a [`Note`]. A [`ManifestStore`] makes objects of them that a reconcile can work with.
+//! cannot be understood is an error, because a misread selector would change the wrong files; who changes nothing may do
+//! with the others ([`read_in_part`], `flaw`). A document of somebody else is a [`Note`]. A [`ManifestStore`] makes objects
+//! of them that a reconcile can work with.
 
 mod document;
 mod error;
+mod flaw;
 mod kind;
 mod object;
 mod secret;
@@ -20,11 +22,13 @@ use std::path::{Path, PathBuf};
 
 use tagboat_api::{GitRepository, ImagePolicy, ImageRepository, ImageUpdateAutomation, KnownFields};
 
+use crate::objects::ObjectName;
 use crate::secret::Secret;
 use kind::Kind;
 use source::Origin;
 
 pub use error::{FieldError, ManifestError, Note, SyntaxError};
+pub use flaw::Flaw;
 pub use secret::{SecretError, SecretManifest};
 pub use service_account::ServiceAccountManifest;
 pub use state::{Recollection, StateDirectory, StateError};
@@ -187,12 +191,18 @@ impl Manifests {
 ///
 /// The problems of all files and objects, not only the first; no objects are given then.
 pub fn read(paths: &[PathBuf]) -> Result<Manifests, Vec<ManifestError>> {
+    let (manifests, flaws) = read_in_part(paths);
+    if flaws.is_empty() { Ok(manifests) } else { Err(flaws.into_iter().map(|flaw| flaw.error).collect()) }
+}
+
+/// Reads the objects in `paths` that can be read, and says what is wrong with the others.
+pub fn read_in_part(paths: &[PathBuf]) -> (Manifests, Vec<Flaw>) {
     let mut manifests = Manifests::default();
-    let mut errors = Vec::new();
+    let mut flaws: Vec<Flaw> = Vec::new();
     let mut sources = source::Sources::default();
     let known = KnownFields::default();
     for path in paths {
-        errors.extend(sources.collect(path).err());
+        flaws.extend(sources.collect(path).err().map(Flaw::from));
     }
     for source in std::mem::take(&mut sources.files) {
         match document::split(&source) {
@@ -202,8 +212,8 @@ pub fn read(paths: &[PathBuf]) -> Result<Manifests, Vec<ManifestError>> {
                 sources.pass_over(source.file);
             }
             Err(_) if source.origin == Origin::Aside => sources.passed_over.push(source.file),
-            Err(error) => errors.push(error),
-            Ok(documents) => take(&source, documents, &known, &mut manifests, &mut errors),
+            Err(error) => flaws.push(error.into()),
+            Ok(documents) => take(&source, documents, &known, &mut manifests, &mut flaws),
         }
     }
     manifests.notes.extend(sources.notes);
@@ -211,8 +221,8 @@ pub fn read(paths: &[PathBuf]) -> Result<Manifests, Vec<ManifestError>> {
     if !sources.passed_over.is_empty() {
         manifests.notes.push(Note::FilesPassedOver { files: sources.passed_over });
     }
-    errors.extend(repeated(&manifests.objects));
-    if errors.is_empty() { Ok(manifests) } else { Err(errors) }
+    flaws.extend(repeated(&manifests.objects));
+    (manifests, flaws)
 }
 
 fn take(
@@ -220,9 +230,9 @@ fn take(
     documents: Vec<document::Document>,
     known: &KnownFields,
     manifests: &mut Manifests,
-    errors: &mut Vec<ManifestError>,
+    flaws: &mut Vec<Flaw>,
 ) {
-    let before = manifests.objects.len() + errors.len();
+    let before = manifests.objects.len() + flaws.len();
     for document in documents {
         match object::parse(&source.file, document, known) {
             Ok(object::Parsed { object, notes }) => {
@@ -230,33 +240,47 @@ fn take(
                 let file = source.file.clone();
                 manifests.objects.extend(object.map(|object| Manifest { file, object }));
             }
-            Err(error) => errors.push(error),
+            Err(flaw) => flaws.push(flaw),
         }
     }
-    if manifests.objects.len() + errors.len() == before && source.origin == Origin::Named {
-        errors.push(ManifestError::NothingToRead { file: source.file.clone() });
+    if manifests.objects.len() + flaws.len() == before && source.origin == Origin::Named {
+        flaws.push(ManifestError::NothingToRead { file: source.file.clone() }.into());
     }
 }
 
 /// Objects that are given twice: nothing says which of the two holds. Secrets and ServiceAccounts are looked at when they
 /// are asked for, and Namespaces count together.
-fn repeated(objects: &[Manifest]) -> Vec<ManifestError> {
+fn repeated(objects: &[Manifest]) -> Vec<Flaw> {
     let mut seen: BTreeMap<String, &Path> = BTreeMap::new();
-    let mut errors = Vec::new();
+    let mut flaws = Vec::new();
     let is_aside = |object: &Object| {
         matches!(object, Object::Secret(_) | Object::ServiceAccount(_) | Object::Namespace(_))
     };
     for manifest in objects.iter().filter(|manifest| !is_aside(&manifest.object)) {
         if let Some(first) = seen.insert(manifest.object.to_string(), &manifest.file) {
-            errors.push(given_twice(&manifest.object, first, &manifest.file));
+            let error = given_twice(&manifest.object, first, &manifest.file);
+            flaws.push(Flaw::of(manifest.object.identity(), error));
         }
     }
-    errors
+    flaws
 }
 
 fn given_twice(object: &Object, first: &Path, second: &Path) -> ManifestError {
     let (first, second) = (first.to_owned(), second.to_owned());
     ManifestError::Repeated { object: object.to_string(), first, second }
+}
+
+impl Object {
+    /// Its kind and name, where it has a type of its own.
+    fn identity(&self) -> Option<(Kind, ObjectName)> {
+        match self {
+            Self::Automation(object) => Some((Kind::Automation, ObjectName::of(object.as_ref()))),
+            Self::Policy(object) => Some((Kind::Policy, ObjectName::of(object.as_ref()))),
+            Self::Repository(object) => Some((Kind::Repository, ObjectName::of(object.as_ref()))),
+            Self::GitRepository(object) => Some((Kind::GitRepository, ObjectName::of(object.as_ref()))),
+            Self::Secret(_) | Self::ServiceAccount(_) | Self::Namespace(_) => None,
+        }
+    }
 }
 
 /// Prints as `Kind namespace/name`.

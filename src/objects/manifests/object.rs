@@ -9,14 +9,12 @@ use tagboat_api::{DEPRECATED_VERSION, IMAGE_GROUP, KnownFields, v1beta2};
 
 use super::document::Document;
 use super::error::UnknownChoice;
+use super::flaw::{DEFAULT_NAMESPACE, Flaw, name_of};
 use super::kind::Kind;
 use super::secret::{self, SecretManifest};
 use super::service_account::ServiceAccountManifest;
 use super::{FieldError, ManifestError, NamespaceManifest, Note, Object};
 use crate::sentence::chain;
-
-/// Where an object without a namespace belongs, as `kubectl` has it.
-const DEFAULT_NAMESPACE: &str = "default";
 
 /// A document understood; `None` where it is of a kind that others read.
 pub(super) struct Parsed {
@@ -24,8 +22,14 @@ pub(super) struct Parsed {
     pub(super) notes: Vec<Note>,
 }
 
-/// Understands one document.
-pub(super) fn parse(file: &Path, document: Document, known: &KnownFields) -> Result<Parsed, ManifestError> {
+/// Understands one document; what is wrong comes with the name of the object, as far as that can be read.
+pub(super) fn parse(file: &Path, document: Document, known: &KnownFields) -> Result<Parsed, Flaw> {
+    let group = document.text("apiVersion").split_once('/').map_or("", |(group, _)| group);
+    let object = Kind::of(group, document.text("kind")).zip(name_of(&document.value));
+    understand(file, document, known).map_err(|error| Flaw::of(object, error))
+}
+
+fn understand(file: &Path, document: Document, known: &KnownFields) -> Result<Parsed, ManifestError> {
     let (api_version, kind) = (document.text("apiVersion").to_owned(), document.text("kind").to_owned());
     let (group, version) = api_version.split_once('/').unwrap_or(("", &api_version));
     let Some(kind) = Kind::of(group, &kind) else {

@@ -146,7 +146,8 @@ fn what_to_do_about_a_refused_login_is_told_beside_the_condition() {
         let manifests = format!("{}{}{more}", policy("apps", "", ""), repository("apps", &image, spec));
         let ended = explained(&manifests, &["--output", "json"]).with_status(1);
         let error = ended.json()["error"].as_str().unwrap().to_owned();
-        let said = ended.only_error().strip_prefix(&format!("error: ImageRepository apps/web: {error}; "));
+        let last = ended.errors.lines().last().unwrap_or_default();
+        let said = last.strip_prefix(&format!("error: ImageRepository apps/web: {error}; "));
         (said.unwrap_or_else(|| panic!("{ended:?}")).to_owned(), error)
     };
     let config = json!({"auths": {guarded.address(): {"username": "u", "password": "wrong"}}});
@@ -162,6 +163,28 @@ fn what_to_do_about_a_refused_login_is_told_beside_the_condition() {
         "{with}"
     );
     assert_eq!(same, condition);
+    let elsewhere = secret.replace(&guarded.address(), "other.example.com");
+    let (missed, _) = explained(", secretRef: {name: login}", &elsewhere);
+    let words = format!(
+        "no login was given: if the registry wants one, the Secret apps/login has none for {}: add it there",
+        guarded.address()
+    );
+    assert!(missed.starts_with(&words), "{missed}");
+}
+
+/// The repository is needed for its tags, and only for them.
+#[test]
+fn a_repository_that_cannot_be_read_is_the_error_of_a_document() {
+    let manifests =
+        format!("{}{}", policy("apps", "", ""), repository("apps", "r.io/web", ", provider: amazon"));
+    let ended = explained(&manifests, &["--output", "json"]).with_status(1);
+    let found = ended.json();
+    let error = found["error"].as_str().unwrap();
+    assert!(error.contains("ImageRepository apps/web is not valid at spec.provider: `amazon`"), "{error}");
+    assert_eq!((&found["latest"], &found["tags"]), (&Value::Null, &json!([])));
+    assert_eq!(ended.only_error(), format!("error: {error}"));
+    let invalid = manifests.replace("range: 1.x", "range: '*-*'");
+    assert_eq!(document(&invalid, 1)["error"], "invalid policy: improper constraint: \"*-*\"");
 }
 
 #[test]
@@ -218,7 +241,8 @@ fn a_winner_that_cannot_be_pulled_yet_leaves_the_one_before() {
     let found = ended.json();
     assert_eq!((&found["latest"], &found["error"]), (&json!("1.5.0"), &Value::Null));
     assert_eq!(outcomes(&found)[0], ("1.5.0", "latest"));
-    let doubt = "it is listed but cannot be pulled yet, so an image that was announced before it stays: ";
+    let doubt = "it is listed but cannot be pulled yet, so a controller that has announced an image before keeps that one, \
+                 and announces this one if it has not; tagboat run leaves the markers alone until it can be pulled: ";
     let words = format!("the greatest of 3 candidates; {doubt}");
     assert!(reason(&found, "1.5.0").starts_with(&words), "{found:#}");
     assert!(ended.only_error().starts_with(&format!("note: 1.5.0 wins; {doubt}")), "{ended:?}");

@@ -300,3 +300,106 @@ fn what_is_given_in_vain_is_told() {
         assert!(ended.only_error().contains("[NAMESPACE/]NAME"), "{ended:?}");
     }
 }
+
+/// Explains the policy `web` of these manifests on two tags, as JSON.
+fn explained_among(manifests: &[(&str, String)], arguments: &[&str]) -> Run {
+    let directory = TempDir::new().unwrap();
+    for (file, text) in manifests {
+        fs::write(directory.path().join(file), text).unwrap();
+    }
+    let mut command = tagboat();
+    command.current_dir(directory.path());
+    command.args(["explain", "policy", "web", "--tags", "-", "--policies", "."]).args(arguments);
+    run_with_input(&mut command, "1.0.0\n1.1.0\n")
+}
+
+const JSON: [&str; 2] = ["--output", "json"];
+
+/// Once there was a sentence on standard error and no document.
+#[test]
+fn a_policy_that_cannot_be_read_has_a_document_too() {
+    for (spec, error) in [
+        (
+            "policy: {semver: {range: 1.0}}",
+            "is not valid at spec.policy.semver.range: invalid type: floating point",
+        ),
+        ("policy: {semver: {}}", "is not valid at spec.policy.semver: missing field `range`"),
+        (
+            "policy: {semver: {range: 1.x}}, digestReflectionPolicy: always",
+            "is not valid at spec.digestReflectionPolicy: `always` is not allowed",
+        ),
+        (
+            "policy: {semver: {range: 1.x}}, filterTag: {}",
+            "has an unknown field spec.filterTag; did you mean",
+        ),
+    ] {
+        let manifests = [("web.yaml", policy("apps", "web", "", spec))];
+        let ended = explained_among(&manifests, &JSON).with_status(1);
+        let document = ended.json();
+        let words = document["error"].as_str().unwrap().to_owned();
+        assert!(words.contains(&format!("web.yaml: ImagePolicy apps/web {error}")), "{words}");
+        assert_eq!(
+            document,
+            json!({"policy": {"namespace": "apps", "name": "web"}, "latest": null, "error": words, "tags": []})
+        );
+        assert_eq!(ended.only_error(), format!("error: {words}"));
+        let text = explained_among(&manifests, &[]).with_status(1);
+        assert_eq!((text.output.as_str(), text.errors), ("", ended.errors));
+    }
+    // What cannot be read has a name all the same, which may be that of others too.
+    let invalid = policy("apps", "web", "", "policy: {semver: {}}");
+    let two = [("a.yaml", invalid.clone()), ("b.yaml", policy("other", "web", "", RANGE))];
+    let ended = explained_among(&two, &JSON).with_status(2);
+    assert!(ended.only_error().contains("other/web and apps/web have that name"), "{ended:?}");
+    let ended = explained_among(&two, &["--namespace", "other"]).with_status(0);
+    assert!(ended.only_error().starts_with("warning: "), "{ended:?}");
+    let old = invalid.replace("/v1", "/v1beta1");
+    let ended = explained_among(&[("web.yaml", old)], &JSON).with_status(1);
+    assert!(ended.json()["error"].as_str().unwrap().contains("v1beta1 is not read"), "{ended:?}");
+    let twice = [("a.yaml", policy("apps", "web", "", RANGE)), ("b.yaml", policy("apps", "web", "", RANGE))];
+    let ended = explained_among(&twice, &JSON).with_status(1);
+    assert!(ended.json()["error"].as_str().unwrap().starts_with("ImagePolicy apps/web is given twice"));
+}
+
+/// Once any invalid object among the files was the end of every explanation.
+#[test]
+fn what_is_wrong_with_other_objects_is_a_warning() {
+    let repository = "apiVersion: image.toolkit.fluxcd.io/v1\nkind: ImageRepository\n\
+                      metadata: {name: app, namespace: apps}\nspec: {image: r.io/app, interval: 1m, provider: amazon}\n";
+    let good = ("a.yaml", policy("apps", "web", "", RANGE));
+    for (text, words) in [
+        (
+            repository.to_owned(),
+            "ImageRepository apps/app is not valid at spec.provider: `amazon` is not allowed",
+        ),
+        (policy("apps", "idle", "", "policy: {semver: {}}"), "ImagePolicy apps/idle is not valid"),
+        ("# image.toolkit.fluxcd.io\n}".to_owned(), "the manifest is not YAML"),
+    ] {
+        let ended = explained_among(&[good.clone(), ("b.yaml", text.clone())], &JSON).with_status(0);
+        assert_eq!(ended.json()["latest"], "1.1.0");
+        assert!(ended.only_error().starts_with("warning: ") && ended.errors.contains(words), "{ended:?}");
+        // A policy that is not there may be in what cannot be read.
+        let lost = [("a.yaml", policy("apps", "other", "", RANGE)), ("b.yaml", text)];
+        let is_unknown = words.ends_with("YAML");
+        let ended = explained_among(&lost, &JSON).with_status(if is_unknown { 1 } else { 2 });
+        assert_eq!(ended.errors.contains(words), is_unknown, "{ended:?}");
+        assert!(ended.errors.contains("no ImagePolicy web is among the manifests; there is apps/other"));
+    }
+}
+
+#[test]
+fn an_excluded_tag_that_is_not_there_is_told() {
+    for (names, note) in [
+        (
+            "v1.2.0",
+            "note: tagboat.dev/exclude names v1.2.0, which is none of the tags; did you mean 1.2.0?\n",
+        ),
+        ("3.0.0", "note: tagboat.dev/exclude names 3.0.0, which is none of the tags\n"),
+        ("1.2.0", ""),
+    ] {
+        let annotations = format!("tagboat.dev/exclude: {names}");
+        let (document, errors) = explained_with_errors(&annotations, RANGE, "1.2.0\n1.1.0\n", 0);
+        assert_eq!(errors, note);
+        assert_eq!(document["latest"], if note.is_empty() { "1.1.0" } else { "1.2.0" });
+    }
+}
