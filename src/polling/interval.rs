@@ -7,7 +7,7 @@ use tagboat_api::GoDuration;
 /// The variable that says so.
 pub const VARIABLE: &str = "UPDATE_POLLING_INTERVAL";
 
-/// The interval where the variable says nothing of use.
+/// The interval where nobody says anything of use.
 const DEFAULT: Duration = Duration::from_secs(12 * 3600);
 
 /// How often digests are looked up.
@@ -26,8 +26,9 @@ impl Default for PollingInterval {
 }
 
 impl PollingInterval {
-    /// Reads the value of the variable; with it comes a sentence where that is not what it should be.
-    pub fn read(value: Option<&str>) -> (Self, Option<String>) {
+    /// Reads the value of a flag or variable that is called `source`; with it comes a sentence where that is not what it
+    /// should be.
+    pub fn read(source: &str, value: Option<&str>) -> (Self, Option<String>) {
         let Some(text) = value.map(str::trim).filter(|text| !text.is_empty()) else {
             return (Self::default(), None);
         };
@@ -39,7 +40,7 @@ impl PollingInterval {
             Ok(interval) => (Self::Every(interval), None),
             Err(error) => {
                 let default = GoDuration::from(DEFAULT);
-                (Self::default(), Some(format!("{VARIABLE} cannot be used, and {default} counts: {error}")))
+                (Self::default(), Some(format!("{source} cannot be used, and {default} counts: {error}")))
             }
         }
     }
@@ -66,11 +67,11 @@ mod tests {
             (Some("-0"), hours(12), false),
             (Some("6"), hours(12), false),
         ] {
-            let (interval, words) = PollingInterval::read(value);
+            let (interval, words) = PollingInterval::read(VARIABLE, value);
             assert_eq!((interval, words.is_none()), (expected, is_good), "{value:?}");
         }
         assert_eq!(
-            PollingInterval::read(Some("abc")).1.unwrap(),
+            PollingInterval::read(VARIABLE, Some("abc")).1.unwrap(),
             "UPDATE_POLLING_INTERVAL cannot be used, and 12h0m0s counts: `abc` is not a duration: expected numbers, \
              each with a unit of ms, s, m or h, such as 1m30s"
         );

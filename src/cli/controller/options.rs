@@ -1,8 +1,9 @@
 //! The values of the flags as what they stand for.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::num::{NonZeroU32, NonZeroUsize};
+use std::num::{IntErrorKind, NonZeroU32, NonZeroUsize, ParseIntError};
 use std::path::PathBuf;
+use std::str::FromStr;
 use std::time::Duration;
 
 use clap::parser::ValueSource;
@@ -172,7 +173,7 @@ impl ControllerArguments {
             labels: self.labels()?,
             cross_namespace,
             local_addresses,
-            concurrent: self.parsed("concurrent")?,
+            concurrent: self.number("concurrent")?,
             retry_delays: RetryDelays { shortest, longest: longest.max(shortest) },
             election: self.switch("enable-leader-election").then_some(times),
             events: self.text("events-addr").map(str::to_owned),
@@ -207,7 +208,7 @@ impl ControllerArguments {
                 identity,
                 requeue_dependency: self.duration("requeue-dependency")?,
                 regression: Regression {
-                    scans: self.parsed("regression-scans")?,
+                    scans: self.number("regression-scans")?,
                     time: self.duration("regression-time")?,
                 },
                 polling,
@@ -215,16 +216,16 @@ impl ControllerArguments {
             },
             registries: RegistryOptions {
                 budget: BudgetOptions {
-                    concurrency: self.parsed::<NonZeroUsize>("registry-concurrency")?.get(),
-                    per_second: self.parsed::<NonZeroU32>("registry-requests-per-second")?.get(),
-                    burst: self.parsed::<NonZeroU32>("registry-burst")?.get(),
+                    concurrency: self.number::<NonZeroUsize>("registry-concurrency")?.get(),
+                    per_second: self.number::<NonZeroU32>("registry-requests-per-second")?.get(),
+                    burst: self.number::<NonZeroU32>("registry-burst")?.get(),
                 },
                 local_addresses,
-                most_tags: self.parsed("registry-max-tags")?,
+                most_tags: self.number("registry-max-tags")?,
                 clouds: CloudOptions {
                     environment: CloudEnvironment::of_this_process(),
                     kept: KeepOptions {
-                        most: self.parsed("token-cache-max-size")?,
+                        most: self.number("token-cache-max-size")?,
                         longest: self.duration("token-cache-max-duration")?,
                     },
                     ..CloudOptions::default()
@@ -246,8 +247,12 @@ impl ControllerArguments {
 
     /// How often digests are looked up, by the flag or else the environment.
     fn polling(&self) -> (PollingInterval, Option<String>) {
-        let variable = std::env::var(polling::interval::VARIABLE).ok();
-        PollingInterval::read(self.text("update-polling-interval").or(variable.as_deref()))
+        const NAME: &str = "update-polling-interval";
+        if let Some(text) = self.text(NAME) {
+            return PollingInterval::read(&format!("--{NAME} {text:?}"), Some(text));
+        }
+        let variable = polling::interval::VARIABLE;
+        PollingInterval::read(variable, std::env::var(variable).ok().as_deref())
     }
 
     fn value(&self, name: &str) -> &str {
@@ -279,6 +284,18 @@ impl ControllerArguments {
     {
         let value = self.value(name);
         value.parse().map_err(|error| Failure::Usage(format!("--{name} {value:?}: {error}")))
+    }
+
+    /// A number, of which some must not be nought.
+    fn number<T: FromStr<Err = ParseIntError>>(&self, name: &str) -> Result<T, Failure> {
+        self.value(name).parse().map_err(|error: ParseIntError| {
+            let advice = match error.kind() {
+                IntErrorKind::Zero => "write a whole number of 1 or more",
+                IntErrorKind::PosOverflow => "write a smaller number",
+                _ => "write a whole number without a sign, such as 4",
+            };
+            self.wrong(name, advice)
+        })
     }
 
     /// A list of names that ssh is told; nothing else can stand in one of its options.
@@ -428,15 +445,38 @@ mod tests {
     }
 
     #[test]
+    fn a_polling_interval_that_is_none_is_told_by_its_flag() {
+        let options = options(&["--update-polling-interval=1d"]).unwrap();
+        assert_eq!(options.policies.polling, PollingInterval::default());
+        let begin =
+            "--update-polling-interval \"1d\" cannot be used, and 12h0m0s counts: `1d` is not a duration";
+        assert!(options.warnings[0].starts_with(begin), "{:?}", options.warnings);
+    }
+
+    #[test]
     fn what_makes_no_sense_is_refused_with_its_name() {
         for (words, sentence) in [
             (
                 &["--log-level=loud"][..],
                 "--log-level \"loud\" cannot be used: write trace, debug, info or error",
             ),
-            (&["--concurrent=x"], "--concurrent \"x\": invalid digit found in string"),
-            (&["--registry-concurrency=0"], "--registry-concurrency \"0\": number would be zero"),
-            (&["--registry-max-tags=many"], "--registry-max-tags \"many\": invalid digit"),
+            (
+                &["--concurrent=x"],
+                "--concurrent \"x\" cannot be used: write a whole number without a sign, such as 4",
+            ),
+            (&["--concurrent=-1"], "--concurrent \"-1\" cannot be used: write a whole number without a sign"),
+            (
+                &["--registry-concurrency=0"],
+                "--registry-concurrency \"0\" cannot be used: write a whole number of 1 or more",
+            ),
+            (
+                &["--registry-burst=4294967296"],
+                "--registry-burst \"4294967296\" cannot be used: write a smaller number",
+            ),
+            (
+                &["--registry-max-tags=many"],
+                "--registry-max-tags \"many\" cannot be used: write a whole number",
+            ),
             (&["--min-retry-delay=5"], "--min-retry-delay: `5` is not a duration"),
             (&["--feature-gates=Nope=true"], "feature-gate 'Nope' not supported"),
             (
