@@ -14,7 +14,7 @@ use crate::http::ConnectionError;
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum RegistryError {
     /// The server answers with an error.
-    #[error("{request}: {}", refusal.words)]
+    #[error("{request}: {}{}", refusal.words, rest(*retry_after))]
     Refused {
         /// The request, as in `GET https://…`.
         request: String,
@@ -169,6 +169,12 @@ pub enum RegistryError {
     },
 }
 
+/// For how long the server wants to be left alone, in whole seconds.
+fn rest(pause: Option<Duration>) -> String {
+    let seconds = pause.map(|pause| Duration::from_secs(pause.as_secs())).filter(|pause| !pause.is_zero());
+    seconds.map(|pause| format!("; it wants no requests for {pause:?}")).unwrap_or_default()
+}
+
 impl RegistryError {
     /// Whether the registry says that there is nothing of that name.
     pub fn is_not_found(&self) -> bool {
@@ -269,6 +275,19 @@ mod tests {
         {
             assert_eq!(refused(status).is_of_the_server(), is_of_the_server, "{status}");
         }
+        let resting = |retry_after| match refused(429) {
+            RegistryError::Refused { request, refusal, .. } => {
+                RegistryError::Refused { request, refusal, retry_after }.to_string()
+            }
+            other => panic!("{other}"),
+        };
+        let words = "GET /: unexpected status code 429 Too Many Requests";
+        assert_eq!(resting(None), words);
+        assert_eq!(resting(Some(Duration::from_millis(20))), words);
+        assert_eq!(
+            resting(Some(Duration::from_secs(3600))),
+            format!("{words}; it wants no requests for 3600s")
+        );
         let error = RegistryError::from(ConnectionError::Proxy { trouble: "x".to_owned() });
         assert_eq!(error.reason(), Reason::AuthenticationFailed);
     }

@@ -98,6 +98,7 @@ async fn a_rest_that_is_longer_than_the_time_there_is_ends_the_call_at_once() {
     let error = tags_by(&registries, anonymous(&front.address(), "app/web")).await.unwrap_err();
     assert_eq!(error.retry_after(), Some(Duration::from_secs(120)));
     assert!(error.to_string().contains("429 Too Many Requests"), "{error}");
+    assert!(error.to_string().ends_with("; it wants no requests for 120s"), "{error}");
     let error = tags_by(&registries, anonymous(&front.address(), "app/web")).await.unwrap_err();
     assert!(matches!(error, RegistryError::Resting { .. }), "{error}");
     assert!(error.to_string().contains("wants no requests for another"), "{error}");
