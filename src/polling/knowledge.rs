@@ -26,23 +26,32 @@ pub enum Concern {
 
 /// What is known of the digest that a subscriber follows.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Known<W> {
+pub struct Known<S, W> {
     /// The last digest that counts for the subscriber.
     pub digest: Option<String>,
     /// Why that may be out of date.
-    pub trouble: Option<Trouble<W>>,
+    pub trouble: Option<Trouble<S, W>>,
 }
 
 /// Why a digest may be out of date.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Trouble<W> {
+pub enum Trouble<S, W> {
     /// The last look failed.
     Failed(W),
     /// The group has no digest of somebody else yet.
-    GroupIncomplete,
+    GroupIncomplete(Missing<S>),
 }
 
-impl<W> Default for Known<W> {
+/// The members of a group whose digests are not known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Missing<S> {
+    /// One of them, the same each time.
+    pub first: S,
+    /// How many there are besides.
+    pub others: usize,
+}
+
+impl<S, W> Default for Known<S, W> {
     fn default() -> Self {
         Self { digest: None, trouble: None }
     }

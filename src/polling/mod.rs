@@ -11,5 +11,5 @@ mod schedule;
 mod waiting;
 
 pub use interval::PollingInterval;
-pub use knowledge::{Concern, Failure, Known, Trouble};
+pub use knowledge::{Concern, Failure, Known, Missing, Trouble};
 pub use schedule::{AtRegistry, Group, Schedule, Subscription};

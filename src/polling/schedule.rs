@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::knowledge::{Concern, Failure, Known, Trouble};
+use super::knowledge::{Concern, Failure, Known, Missing, Trouble};
 use super::rests::{Rests, after};
 use super::waiting;
 
@@ -57,7 +57,7 @@ struct Subscriber<S, T, W> {
     target: T,
     interval: Duration,
     group: Option<Group<S>>,
-    known: Known<W>,
+    known: Known<S, W>,
 }
 
 #[derive(Debug)]
@@ -137,7 +137,7 @@ impl<S: Ord + Clone, T: AtRegistry + Ord + Clone, W: Clone + PartialEq> Schedule
     }
 
     /// What is known of the digest that a subscriber follows.
-    pub fn known(&self, subscriber: &S, target: &T) -> Option<&Known<W>> {
+    pub fn known(&self, subscriber: &S, target: &T) -> Option<&Known<S, W>> {
         self.subscribers.get(subscriber).filter(|entry| entry.target == *target).map(|entry| &entry.known)
     }
 
@@ -353,7 +353,7 @@ impl<S: Ord + Clone, T: AtRegistry + Ord + Clone, W: Clone + PartialEq> Schedule
     /// something else.
     fn publish(&mut self, target: &T) -> Vec<S> {
         let groups = self.groups_of(target);
-        let states: BTreeMap<&str, GroupState> =
+        let states: BTreeMap<&str, GroupState<S>> =
             groups.iter().map(|group| (group.as_str(), self.state(group))).collect();
         let members = groups.iter().filter_map(|group| self.groups.get(group)).flatten();
         let concerned: BTreeSet<S> = self.followers(target).chain(members).cloned().collect();
@@ -361,7 +361,7 @@ impl<S: Ord + Clone, T: AtRegistry + Ord + Clone, W: Clone + PartialEq> Schedule
     }
 
     /// Tells subscribers what is known, by where their groups stand.
-    fn tell(&mut self, concerned: BTreeSet<S>, groups: &BTreeMap<&str, GroupState>) -> Vec<S> {
+    fn tell(&mut self, concerned: BTreeSet<S>, groups: &BTreeMap<&str, GroupState<S>>) -> Vec<S> {
         let mut changed = Vec::new();
         for name in concerned {
             let Some(entry) = self.subscribers.get_mut(&name) else { continue };
@@ -374,8 +374,8 @@ impl<S: Ord + Clone, T: AtRegistry + Ord + Clone, W: Clone + PartialEq> Schedule
                 (Ok(digest), None | Some(GroupState::Complete)) => {
                     Known { digest: Some(digest.clone()), trouble: None }
                 }
-                (Ok(_), Some(GroupState::Incomplete)) => {
-                    Known { trouble: Some(Trouble::GroupIncomplete), ..entry.known.clone() }
+                (Ok(_), Some(GroupState::Incomplete(missing))) => {
+                    Known { trouble: Some(Trouble::GroupIncomplete(missing.clone())), ..entry.known.clone() }
                 }
                 (Err(why), _) => Known { trouble: Some(Trouble::Failed(why.clone())), ..entry.known.clone() },
             };
@@ -388,31 +388,37 @@ impl<S: Ord + Clone, T: AtRegistry + Ord + Clone, W: Clone + PartialEq> Schedule
     }
 
     /// Whether all members of a group have an answer, and a good one.
-    fn state(&self, group: &str) -> GroupState {
+    fn state(&self, group: &str) -> GroupState<S> {
         let wanted = self.members(group).filter_map(|entry| entry.group.as_ref());
         let wanted: BTreeSet<&S> = wanted.flat_map(|group| &group.members).collect();
+        let mut targets = self.members(group).filter_map(|entry| self.targets.get(&entry.target));
+        if targets.any(|target| target.due.is_none()) {
+            return GroupState::Looking;
+        }
         let here = self.groups.get(group);
-        let is_everybody_here = wanted.iter().all(|name| here.is_some_and(|here| here.contains(*name)));
-        let targets = || self.members(group).filter_map(|entry| self.targets.get(&entry.target));
-        if targets().any(|target| target.due.is_none()) {
-            GroupState::Looking
-        } else if is_everybody_here && targets().all(|target| matches!(target.last, Some(Ok(_)))) {
-            GroupState::Complete
-        } else {
-            GroupState::Incomplete
+        let is_known = |name: &S| {
+            let entry = self.subscribers.get(name).filter(|_| here.is_some_and(|here| here.contains(name)));
+            let target = entry.and_then(|entry| self.targets.get(&entry.target));
+            target.is_some_and(|target| matches!(target.last, Some(Ok(_))))
+        };
+        let all: BTreeSet<&S> = wanted.into_iter().chain(here.into_iter().flatten()).collect();
+        let mut missing = all.into_iter().filter(|name| !is_known(name));
+        match missing.next() {
+            None => GroupState::Complete,
+            Some(first) => GroupState::Incomplete(Missing { first: first.clone(), others: missing.count() }),
         }
     }
 }
 
 /// Where a group stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum GroupState {
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum GroupState<S> {
     /// Somebody looks at a tag of it, so what is known of the others waits.
     Looking,
     /// The digests of all members are known.
     Complete,
     /// Somebody's is not.
-    Incomplete,
+    Incomplete(Missing<S>),
 }
 
 #[cfg(test)]

@@ -132,6 +132,9 @@ fn a_group_gets_its_digests_together_or_not_at_all() {
     // The other one is not there yet.
     assert_eq!(schedule.done(&"x", good("A"), at(0), 0.5), ["a"]);
     assert_eq!(digest(&schedule, "a", "x"), (String::new(), true));
+    let waits_for = |schedule: &Plain| schedule.known(&"a", &"x").unwrap().trouble.clone();
+    let for_b = Some(Trouble::GroupIncomplete(Missing { first: "b", others: 0 }));
+    assert_eq!(waits_for(&schedule), for_b);
     schedule.subscribe(&"b", in_group("y"), at(1));
     assert_eq!(schedule.take_due(at(1)), ["x", "y"], "all of the group are looked at in one go");
     assert!(schedule.done(&"x", good("B"), at(2), 0.5).is_empty());
@@ -150,6 +153,7 @@ fn a_group_gets_its_digests_together_or_not_at_all() {
     assert_eq!(schedule.done(&"y", bad(None), at(40), 0.5), ["a", "b"]);
     assert_eq!(digest(&schedule, "a", "x"), ("B".to_owned(), true));
     assert_eq!(digest(&schedule, "b", "y"), ("Y".to_owned(), true));
+    assert_eq!(waits_for(&schedule), for_b);
 }
 
 #[test]

@@ -9,7 +9,7 @@ use super::digest::{Polled, Staleness};
 use super::request::Request;
 use super::run::Followed;
 use crate::objects::ObjectName;
-use crate::polling::{Group, Known, Subscription, Trouble};
+use crate::polling::{Group, Known, Missing, Subscription, Trouble};
 
 impl Followed {
     /// What a schedule is told of a policy that follows this as `target`, where `latest` is what the policy reports and
@@ -33,22 +33,49 @@ impl Followed {
     }
 
     /// What a schedule knows of the tag, as a policy is told it.
-    pub fn polled(&self, known: &Known<Staleness>) -> Polled {
+    pub fn polled(&self, known: &Known<ObjectName, Staleness>) -> Polled {
         let staleness = known.trouble.as_ref().map(|trouble| match trouble {
             Trouble::Failed(staleness) => staleness.clone(),
-            Trouble::GroupIncomplete => Staleness {
+            Trouble::GroupIncomplete(missing) => Staleness {
                 reason: Reason::GroupIncomplete,
-                message: format!(
-                    "the digest of another policy of the group {} is not known",
-                    self.group.as_deref().unwrap_or_default()
-                ),
+                message: incomplete(self.group.as_deref().unwrap_or_default(), missing),
             },
         });
         Polled { digest: known.digest.clone(), staleness }
     }
 }
 
+/// Whose digests keep a group waiting.
+fn incomplete(group: &str, missing: &Missing<ObjectName>) -> String {
+    match missing {
+        Missing { first, others: 0 } => {
+            format!("the digest of the policy {first} of the group {group} is not known")
+        }
+        Missing { first, others } => {
+            format!(
+                "the digests of the policy {first} and of {others} more of the group {group} are not known"
+            )
+        }
+    }
+}
+
 /// Whether a policy belongs to a group of its namespace.
 pub fn belongs_to(policy: &ImagePolicy, group: &str) -> bool {
     Request::of(policy).is_ok_and(|request| request.group.as_deref() == Some(group))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_group_that_waits_says_for_whom() {
+        let first = ObjectName { namespace: "apps".to_owned(), name: "web".to_owned() };
+        for (others, words) in [
+            (0, "the digest of the policy apps/web of the group shop is not known"),
+            (2, "the digests of the policy apps/web and of 2 more of the group shop are not known"),
+        ] {
+            assert_eq!(incomplete("shop", &Missing { first: first.clone(), others }), words);
+        }
+    }
 }

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::fleet::{Fleet, TAG};
 use crate::controller::reflector::{Reflector, chosen};
-use crate::controller::scene::Kind;
+use crate::controller::scene::{Kind, condition, eventually};
 use crate::support::git_host::request::Request;
 use crate::support::http_front::Reply;
 
@@ -29,7 +29,13 @@ async fn test_07_a_group_changes_together_in_one_commit_or_not_at_all() {
     let latest = async |name: &str| fleet.policy(name).await.data["status"]["latestRef"].clone();
 
     // The second has none, so the first gets none either.
-    fleet.stale("online", "GroupIncomplete").await;
+    let waits_for_gateway = async || {
+        let policy = fleet.policy("online").await;
+        let stale = condition(&policy.data["status"], "Stale").cloned().unwrap_or_default();
+        let message = stale["message"].as_str().unwrap_or_default().to_owned();
+        stale["reason"] == "GroupIncomplete" && message.ends_with("/gateway of the group hawtio is not known")
+    };
+    eventually("the policy says for whom it waits", waits_for_gateway).await;
     fleet.stale("gateway", "TagNotFound").await;
     fleet.way.more_looks(4).await;
     for name in ["online", "gateway"] {
