@@ -240,7 +240,7 @@ fn take(
                 let file = source.file.clone();
                 manifests.objects.extend(object.map(|object| Manifest { file, object }));
             }
-            Err(flaw) => flaws.push(flaw),
+            Err(flaw) => flaws.push(*flaw),
         }
     }
     if manifests.objects.len() + flaws.len() == before && source.origin == Origin::Named {

@@ -23,10 +23,10 @@ pub(super) struct Parsed {
 }
 
 /// Understands one document; what is wrong comes with the name of the object, as far as that can be read.
-pub(super) fn parse(file: &Path, document: Document, known: &KnownFields) -> Result<Parsed, Flaw> {
+pub(super) fn parse(file: &Path, document: Document, known: &KnownFields) -> Result<Parsed, Box<Flaw>> {
     let group = document.text("apiVersion").split_once('/').map_or("", |(group, _)| group);
     let object = Kind::of(group, document.text("kind")).zip(name_of(&document.value));
-    understand(file, document, known).map_err(|error| Flaw::of(object, error))
+    understand(file, document, known).map_err(|error| Box::new(Flaw::of(object, error)))
 }
 
 fn understand(file: &Path, document: Document, known: &KnownFields) -> Result<Parsed, ManifestError> {
