@@ -17,7 +17,6 @@ use super::size::ByteSize;
 use super::terminal::{Palette, print};
 use super::update::OutputFormat;
 use crate::git::Git;
-use crate::policy::Regression;
 use crate::sentence::chain;
 use pushing::push;
 use registry::DemoRegistry;
@@ -88,8 +87,8 @@ fn run_once(directory: &Path, words: Option<&[&str]>) -> Result<(), Failure> {
         secret: Vec::new(),
         git_login: GitLogin::Secrets,
         registry_login: RegistryLogin::Secrets,
-        regression_scans: Regression::default().scans,
-        regression_time: Regression::default().time,
+        regression_scans: None,
+        regression_time: None,
         mirror_max_size: ByteSize::DEFAULT_MIRROR,
     });
     let is_shown = |line: &&str| words.is_none_or(|words| words.iter().any(|word| line.contains(word)));

@@ -79,13 +79,13 @@ pub(super) struct RunArguments {
     #[arg(long, value_name = "WHO", value_enum, default_value_t = RegistryLogin::Secrets)]
     pub(super) registry_login: RegistryLogin,
 
-    /// In how many scans in a row a lower image must be a policy's latest before it counts; takes --state
-    #[arg(long, value_name = "NUMBER", default_value = "3")]
-    pub(super) regression_scans: u32,
+    /// In how many scans in a row a lower image must be a policy's latest before it counts; takes --state [default: 3]
+    #[arg(long, value_name = "NUMBER")]
+    pub(super) regression_scans: Option<u32>,
 
-    /// For how long that must be so since the first of them
-    #[arg(long, value_name = "DURATION", default_value = "15m", value_parser = duration)]
-    pub(super) regression_time: Duration,
+    /// For how long that must be so since the first of them; takes --state [default: 15m]
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    pub(super) regression_time: Option<Duration>,
 
     /// The size that the mirror of one repository may have
     #[arg(long, value_name = "SIZE", default_value = "2GiB")]

@@ -14,9 +14,12 @@ use crate::cli::Failure;
 use crate::cli::choice::{choose_automation, full_name};
 use crate::cli::given::given_images;
 use crate::cli::inputs::{read_manifests, secret_directory};
+use crate::cli::terminal::say;
 use crate::cli::warnings::warn_of_idle_secrets;
 use crate::git::{CommitTime, Keyring, PrivateDirectory, SshAlgorithms, Surroundings};
-use crate::objects::manifests::{ManifestStore, Manifests, SecretDirectory, StateDirectory, StateError};
+use crate::objects::manifests::{
+    ManifestStore, Manifests, SecretDirectory, StateDirectory, StateError,
+};
 use crate::policy::Regression;
 use crate::reconcile::automation::login::LoginOptions;
 use crate::reconcile::automation::proposal::Detail;
@@ -134,10 +137,33 @@ impl Inputs {
         };
         let store = ManifestStore { manifests: manifests.into(), secrets, state };
         let started = Timestamp::now();
-        let regression = Regression { scans: arguments.regression_scans, time: arguments.regression_time };
+        let default = Regression::default();
+        let regression = Regression {
+            scans: arguments.regression_scans.unwrap_or(default.scans),
+            time: arguments.regression_time.unwrap_or(default.time),
+        };
+        if arguments.state.is_none() {
+            warn_of_idle_regression(arguments, regression);
+        }
         let choice = ChoiceOptions { regression, is_rehearsal: arguments.dry_run };
         Ok(Self { store, automations, new, started, options, mirrors, wanted, registry_logins, choice })
     }
+}
+
+/// Says so where nothing is remembered that could be counted. That a lower image need not be seen twice takes no memory.
+fn warn_of_idle_regression(arguments: &RunArguments, regression: Regression) {
+    let scans = arguments.regression_scans.map(|_| "--regression-scans");
+    let time = arguments.regression_time.map(|_| "--regression-time");
+    let names: Vec<&str> = scans.into_iter().chain(time).collect();
+    if names.is_empty() || regression.scans <= 1 && regression.time.is_zero() {
+        return;
+    }
+    let verb = if names.len() > 1 { "have" } else { "has" };
+    say(&format!(
+        "warning: {} {verb} no effect without --state: nothing is counted from run to run, so a lower image waits until \
+         --latest or another status.latestRef lets it count",
+        names.join(" and ")
+    ));
 }
 
 /// The GitRepository that an automation works on, if it is among the manifests.

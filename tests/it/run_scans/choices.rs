@@ -34,8 +34,13 @@ fn an_image_of_the_command_line_counts_more_and_nothing_is_scanned_for_it() {
     let latest = format!("web={image}:7.0.0");
     assert_eq!(scene.outcome(&["--latest", &latest])["outcome"], "pushed");
     assert_eq!(scene.value("app"), format!("{image}:7.0.0"));
+    // It is remembered, and counts more than the status of a manifest.
     let status = json!({"latestRef": {"name": image, "tag": "8.0.0"}});
     scene.policy("web", json!({"status": status}));
+    assert_eq!(scene.outcome(&["--no-scan"])["policies"]["web"]["tag"], "7.0.0");
+    // Who never scans remembers no choice, so that the status of the manifest counts again.
+    fs::remove_dir_all(scene.fleet.state()).unwrap();
+    assert_eq!(scene.outcome(&["--no-scan", "--latest", &latest])["policies"]["web"]["tag"], "7.0.0");
     let outcome = scene.outcome(&["--no-scan"]);
     assert_eq!((&outcome["outcome"], outcome.get("choices")), (&json!("pushed"), None));
     assert_eq!(scene.value("app"), format!("{image}:8.0.0"));

@@ -3,6 +3,7 @@
 mod choices;
 mod clouds;
 mod failures;
+mod given;
 mod kept_tags;
 mod progress;
 mod pullable;
@@ -10,3 +11,4 @@ mod regressions;
 mod remembrance;
 mod scene;
 mod travels;
+mod wishes;

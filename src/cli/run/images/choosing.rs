@@ -10,17 +10,20 @@ use kube::ResourceExt;
 use tagboat_api::policy::ImagePolicyStatus;
 use tagboat_api::{ImagePolicy, ImageRef};
 
+use super::blocked::{Blocked, Fate};
 use super::floating::Digests;
 use super::memory::{KnownPolicy, Origin};
+use super::permission::permits;
 use super::scanning::Scanned;
-use super::wanted::Rest;
+use super::wanted::{GivenImage, Rest};
 use super::{Choice, Policies, Repositories, Sources};
 use crate::cli::Failure;
+use crate::cli::terminal::say;
 use crate::objects::ObjectName;
 use crate::objects::manifests::{NAME_LABEL, StateError};
 use crate::policy::regression::{self, Cause};
 use crate::reconcile::conditions::{ConditionType, find};
-use crate::reconcile::policy::digest::Polled;
+use crate::reconcile::policy::digest::{Polled, Resolution};
 use crate::reconcile::policy::report::{Conclusion, Resolved};
 use crate::reconcile::policy::request::repository_of;
 use crate::reconcile::policy::run::{Ended, Followed, Run, Scene};
@@ -38,10 +41,13 @@ struct Chooser<'s> {
     scanned: &'s Scanned,
     run: Run,
     cause: Cause,
+    /// Whether it chooses from the tags of an earlier scan, for there are none of this run.
+    is_blocked: bool,
 }
 
 impl Sources {
-    /// Lets all policies choose. Those of a repository that could not be scanned keep what they have.
+    /// Lets all policies choose. Those of a repository that could not be scanned keep what they have, unless a person wants
+    /// something else since then.
     pub(super) async fn let_choose(
         &self,
         policies: &Policies,
@@ -50,41 +56,53 @@ impl Sources {
         let failed = |error: StateError| Failure::new(chain(&error));
         let mut choices = BTreeMap::new();
         let mut choosers = Vec::new();
-        let mut blocked = BTreeMap::<ObjectName, Vec<(PolicyName, Option<ImageRef>)>>::new();
+        let mut blocked = BTreeMap::<ObjectName, Blocked>::new();
         for (name, manifest) in policies {
             let repository = repository_of(manifest);
             let scanned = repositories.get(&repository).expect("what a policy chooses from was scanned");
             let known = self.memory.policy(manifest).map_err(failed)?;
             if let Some(place) = &known.damage {
                 choices.insert(plain(name), Choice::forgotten(name, repository, place));
-            } else if self.obstacle(&repository, scanned).is_some() {
-                blocked.entry(repository).or_default().push((plain(name), known.image()));
-            } else {
-                let chooser = self.chooser(name, repository, known, scanned);
-                choosers.push(chooser.map_err(failed)?);
+                continue;
             }
+            let image = known.image();
+            let chooser = self.chooser(name, repository.clone(), known, scanned).map_err(failed)?;
+            let Some(obstacle) = self.obstacle(&repository, scanned) else {
+                choosers.push(chooser);
+                continue;
+            };
+            let fate = match image {
+                None => Fate::HasNothing,
+                Some(image) if chooser.cause == Cause::Tags => Fate::Keeps(image),
+                Some(_) if self.has_tags(&repository, scanned) => Fate::Chooses,
+                Some(_) => Fate::IsStranded,
+            };
+            if fate == Fate::Chooses {
+                choosers.push(Chooser { is_blocked: true, ..chooser });
+            }
+            blocked.entry(repository).or_insert_with(|| Blocked::by(obstacle)).insert(plain(name), fate);
         }
-        for (repository, policies) in blocked {
-            let scanned = repositories.get(&repository).expect("what a policy chooses from was scanned");
-            let obstacle = self.obstacle(&repository, scanned).unwrap_or_default();
-            let words = format!("{obstacle}; {}", without_choice(&policies));
-            for (policy, latest) in policies {
-                choices.insert(policy, Choice::kept(repository.clone(), latest, words.clone()));
-            }
+        for (repository, blocked) in &blocked {
+            choices.extend(blocked.choices(repository));
         }
         for (chooser, ended) in self.carry_out(&choosers, policies).await {
-            choices.insert(plain(&chooser.name), self.conclude(chooser, &ended).map_err(failed)?);
+            let mut choice = self.conclude(chooser, &ended).map_err(failed)?;
+            if let Some(blocked) = blocked.get(&chooser.repository) {
+                choice.tell_of_block(blocked);
+            }
+            choices.insert(plain(&chooser.name), choice);
         }
         Ok(choices)
     }
 
     /// What policies have that do not choose: the image of the state, or else that of their manifest. Of whom the state
-    /// has something that nobody can understand it is among the `choices` that there is none.
+    /// has something that nobody can understand it is among the `choices` that there is none. Whose image is forbidden by
+    /// now has none either.
     pub(super) fn resting(
         &self,
         policies: &[(ImagePolicy, Rest)],
         choices: &mut BTreeMap<PolicyName, Choice>,
-    ) -> Result<BTreeMap<PolicyName, ImageRef>, Failure> {
+    ) -> Result<BTreeMap<PolicyName, Option<ImageRef>>, Failure> {
         let mut images = BTreeMap::new();
         for (manifest, _) in policies {
             let name = ObjectName::of(manifest);
@@ -93,10 +111,39 @@ impl Sources {
                 choices.insert(plain(&name), Choice::forgotten(&name, repository_of(manifest), place));
                 continue;
             }
+            let wanted = repository_of(manifest);
+            let mut repositories = self.registry.objects.manifests.repositories();
+            let repository = repositories.find(|repository| ObjectName::of(*repository) == wanted);
+            if let Some(image) = known.image().filter(|image| !permits(manifest, repository, image)) {
+                say(&format!("warning: ImagePolicy {name}: {}", in_place_of(&image)));
+                images.insert(plain(&name), None);
+                continue;
+            }
             let latest = known.policy.status.and_then(|status| status.latest_ref);
-            images.extend(latest.map(|latest| (plain(&name), latest)));
+            images.extend(latest.map(|latest| (plain(&name), Some(latest))));
         }
         Ok(images)
+    }
+
+    /// Makes the images of the command line those that their policies have from now on, so that the next run goes on from
+    /// there. A state that nobody can understand stays as it is. Where nothing chooses, and nothing is remembered, the status
+    /// of the manifest counts in the next run as it did before.
+    pub(super) fn keep_given(&self, given: &[GivenImage]) -> Result<(), Failure> {
+        let failed = |error: StateError| Failure::new(chain(&error));
+        for GivenImage { policy, repository, image, is_in_place_of_choice } in given {
+            let known = self.memory.policy(policy).map_err(failed)?;
+            if known.damage.is_some() || !is_in_place_of_choice && known.origin == Origin::Manifest {
+                continue;
+            }
+            let (policy, now) = (Arc::new(known.policy), Timestamp::now());
+            let resolution = Resolution { latest: image.clone(), staleness: None, is_retried: false };
+            let conclusion = Conclusion::Resolved(Resolved { resolution, held: None, matures_in: None });
+            let previous = policy.status.clone().unwrap_or_default();
+            let report = Run::of(policy.clone(), now).report(&previous, &conclusion, now);
+            self.memory.keep_policy(&policy, &report.status).map_err(failed)?;
+            self.memory.keep_wishes(&policy, repository).map_err(failed)?;
+        }
+        Ok(())
     }
 
     /// Why nothing can be chosen from a repository.
@@ -105,9 +152,7 @@ impl Sources {
             return Some(format!("ImageRepository {name}: {failure}"));
         }
         let spec = &scanned.object.spec;
-        let address = RepositoryAddress::parse(&spec.image, spec.insecure).ok()?;
-        let stored = self.shelf.read(name, &address.canonical());
-        if stored.is_some_and(|stored| !stored.tags.is_empty()) {
+        if RepositoryAddress::parse(&spec.image, spec.insecure).is_err() || self.has_tags(name, scanned) {
             return None;
         }
         let words = if spec.suspend {
@@ -116,6 +161,14 @@ impl Sources {
             "has no tags to choose from: the registry lists none, or none that spec.exclusionList does not leave out"
         };
         Some(format!("ImageRepository {name} {words}"))
+    }
+
+    /// Whether there are tags of a repository, be it of this run or of an earlier one.
+    fn has_tags(&self, name: &ObjectName, scanned: &Scanned) -> bool {
+        let spec = &scanned.object.spec;
+        let address = RepositoryAddress::parse(&spec.image, spec.insecure).ok();
+        let stored = address.and_then(|address| self.shelf.read(name, &address.canonical()));
+        stored.is_some_and(|stored| !stored.tags.is_empty())
     }
 
     fn chooser<'s>(
@@ -127,9 +180,14 @@ impl Sources {
     ) -> Result<Chooser<'s>, StateError> {
         let (policy, origin) = (Arc::new(known.policy), known.origin);
         let run = Run::of(policy.clone(), Timestamp::now());
-        let is_wanted = run.is_wanted() || self.memory.has_other_wishes(&policy, &scanned.manifest)?;
+        let latest = policy.status.as_ref().and_then(|status| status.latest_ref.as_ref());
+        // Whoever forbids what counts now wants something else, also where that could not be had before.
+        let is_wanted = run.is_wanted()
+            || self.memory.has_other_wishes(&policy, &scanned.manifest)?
+            || latest.is_some_and(|latest| !permits(&policy, Some(&scanned.manifest), latest));
         let cause = if is_wanted { Cause::Person } else { Cause::Tags };
-        Ok(Chooser { name: name.clone(), repository, policy, origin, scanned, run, cause })
+        let name = name.clone();
+        Ok(Chooser { name, repository, policy, origin, scanned, run, cause, is_blocked: false })
     }
 
     /// Lets them choose, then looks at what floats, and lets those choose again who follow that.
@@ -185,8 +243,14 @@ impl Sources {
             (status.observed_generation, status.last_handled_reconcile_at) =
                 (observed_generation, last_handled_reconcile_at);
         }
-        self.memory.keep_policy(&chooser.policy, &status)?;
-        if is_resolved && !ended.is_provisional {
+        let latest = status.latest_ref.clone();
+        let forbidden =
+            latest.filter(|latest| !permits(&chooser.policy, Some(&chooser.scanned.manifest), latest));
+        // What a person wants is not met by an image that they forbid, and is wanted in the next run too.
+        if forbidden.is_none() || !is_resolved {
+            self.memory.keep_policy(&chooser.policy, &status)?;
+        }
+        if is_resolved && !ended.is_provisional && forbidden.is_none() {
             self.memory.keep_wishes(&chooser.policy, &chooser.scanned.manifest)?;
         }
         let words = |type_| find(&status.conditions, type_).map(|found| found.message.clone());
@@ -196,12 +260,22 @@ impl Sources {
         let cause = cause.map(|words| format!("; {words}")).unwrap_or_default();
         let is_passed_over = is_unfounded && chooser.previous().latest_ref.is_some();
         let end = if is_passed_over { NOT_KNOWN } else { "" };
+        let name = &chooser.name;
+        if let Some(forbidden) = forbidden {
+            let cause = words(ConditionType::Stale).map(|words| format!("; {words}")).unwrap_or_default();
+            let failure = failure.map(|words| format!("{words}; ")).unwrap_or_default();
+            let words = format!("ImagePolicy {name}: {failure}{}{cause}", in_place_of(&forbidden));
+            return Ok(Choice::kept(chooser.repository.clone(), None, words));
+        }
         Ok(Choice {
             repository: chooser.repository.clone(),
             held: self.held(&ended.conclusion),
             // What made a policy fail is told once.
-            stale: words(ConditionType::Stale).filter(|_| is_resolved).map(|words| words + end),
-            error: failure.map(|words| format!("ImagePolicy {}: {words}{cause}{end}", chooser.name)),
+            stale: words(ConditionType::Stale)
+                .filter(|_| is_resolved)
+                .map(|words| words + end)
+                .or_else(|| (chooser.is_blocked && is_resolved).then(|| OF_OLD_TAGS.to_owned())),
+            error: failure.map(|words| format!("ImagePolicy {name}: {words}{cause}{end}")),
             latest: status.latest_ref,
         })
     }
@@ -235,8 +309,17 @@ impl Chooser<'_> {
 
 impl Choice {
     /// The choice of a policy that could not choose anew.
-    fn kept(repository: ObjectName, latest: Option<ImageRef>, words: String) -> Self {
+    pub(super) fn kept(repository: ObjectName, latest: Option<ImageRef>, words: String) -> Self {
         Self { repository, latest, held: None, stale: None, error: Some(words) }
+    }
+
+    /// Says of what was chosen from the tags of an earlier scan why there are none of this run.
+    fn tell_of_block(&mut self, blocked: &Blocked) {
+        let sentence = blocked.sentence();
+        self.error = Some(match &self.error {
+            None => sentence,
+            Some(own) => format!("{sentence}; {own}"),
+        });
     }
 
     /// That there is no choice where the image before is not known any more: any other could be lower.
@@ -253,19 +336,16 @@ impl Choice {
 /// What is said where a policy has no image but that of its manifest.
 const NOT_KNOWN: &str = "; no run that is remembered has chosen an image, so its markers are left alone";
 
-/// What becomes of the policies of a repository from which nothing can be chosen.
-fn without_choice(policies: &[(PolicyName, Option<ImageRef>)]) -> &'static str {
-    let count = policies.iter().filter(|(_, latest)| latest.is_some()).count();
-    match count {
-        0 => {
-            "no run that is remembered has chosen an image for its policies, so their markers are left alone"
-        }
-        all if all == policies.len() => "its policies keep the images that they have",
-        _ => {
-            "its policies keep the images that runs which are remembered have chosen, and the markers of those without \
-             one are left alone"
-        }
-    }
+/// What is said of an image that was chosen while the registry could not be asked.
+const OF_OLD_TAGS: &str = "what it chooses is of the tags that the state has, which may be out of date, for its \
+                           repository could not be scanned";
+
+/// What is said of a policy that has an image which it forbids, and no other.
+fn in_place_of(image: &ImageRef) -> String {
+    format!(
+        "nothing could be chosen in the place of {image}, which it had before and does not allow as it stands, so its markers \
+         are left alone"
+    )
 }
 
 pub(super) fn plain(name: &ObjectName) -> PolicyName {

@@ -1,12 +1,15 @@
 //! The images of a run: what the policies choose from their registries, before anything is written to git.
 //!
-//! [`wanted`] says whose choice matters and what is scanned for it; [`scanning`] lists the tags, [`choosing`] lets the policies choose, [`floating`] looks up the digests of
-//! tags that move. What comes of it is an [`Images`]. The reconciles are the controller's; [`memory`] is in the place of
+//! [`wanted`] says whose choice matters and what is scanned for it; [`scanning`] lists the tags, [`choosing`] lets the
+//! policies choose, [`blocked`] says what becomes of those that cannot, [`permission`] which images a policy forbids, and
+//! [`floating`] looks up the digests of tags that move. What comes of it is an [`Images`]. The reconciles are the controller's; [`memory`] is in the place of
 //! the cluster.
 
+mod blocked;
 mod choosing;
 mod floating;
 mod memory;
+mod permission;
 mod scanning;
 mod wanted;
 
@@ -48,8 +51,8 @@ const LOOK: Duration = Duration::from_millis(25);
 #[derive(Debug, Default)]
 pub(super) struct Images {
     choices: BTreeMap<PolicyName, Choice>,
-    /// What policies have that do not choose.
-    resting: BTreeMap<PolicyName, ImageRef>,
+    /// What policies have that do not choose; nothing where they forbid it by now.
+    resting: BTreeMap<PolicyName, Option<ImageRef>>,
 }
 
 /// What came of a policy's choice.
@@ -89,10 +92,11 @@ impl Images {
 
     /// The images, as they count more than those of the manifests. Who was to choose and has none keeps none.
     pub(super) fn given(&self) -> GivenImages {
-        let mut given: GivenImages = self.choices.keys().map(|policy| (policy.clone(), None)).collect();
-        let chosen =
-            self.choices.iter().filter_map(|(policy, choice)| Some((policy, choice.latest.as_ref()?)));
-        for (policy, ImageRef { name, tag, digest }) in chosen.chain(&self.resting) {
+        let chosen = self.choices.iter().map(|(policy, choice)| (policy, &choice.latest));
+        let all = chosen.chain(&self.resting);
+        let mut given: GivenImages = all.clone().map(|(policy, _)| (policy.clone(), None)).collect();
+        let images = all.filter_map(|(policy, image)| Some((policy, image.as_ref()?)));
+        for (policy, ImageRef { name, tag, digest }) in images {
             match ImageReference::from_parts(name, tag, digest.as_deref()) {
                 Ok(image) => {
                     given.insert(policy.clone(), Some(image));
@@ -181,6 +185,7 @@ impl Sources {
                 say(&format!("warning: {}", rest.without_image(&policy)));
             }
         }
+        self.keep_given(&wanted.given)?;
         Ok(Images { choices, resting })
     }
 }

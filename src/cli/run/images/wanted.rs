@@ -3,15 +3,18 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use tagboat_api::{ImagePolicy, ImageRepository, ImageUpdateAutomation};
+use tagboat_api::{ImagePolicy, ImageRef, ImageRepository, ImageUpdateAutomation};
 
 use super::Policies;
+use super::choosing::plain;
+use crate::cli::given::policy_name;
 use crate::cli::inputs::{secrets_of, warn_of_repository_settings, warn_of_settings};
 use crate::cli::registry_login::RegistryLogin;
 use crate::objects::ObjectName;
 use crate::objects::manifests::Manifests;
 use crate::reconcile::automation::request::{self, GivenImages};
 use crate::reconcile::policy::request::repository_of;
+use crate::reference::{ImageReference, RepositoryAddress};
 use crate::update::PolicyName;
 
 /// The policies whose choice matters, and the repositories that they choose from.
@@ -23,6 +26,20 @@ pub(in crate::cli::run) struct Wanted {
     pub(super) resting: Vec<(ImagePolicy, Rest)>,
     /// The repositories of those that choose, as the manifests have them.
     pub(super) repositories: BTreeMap<ObjectName, ImageRepository>,
+    /// The images that the command line gives to policies which could choose otherwise.
+    pub(super) given: Vec<GivenImage>,
+}
+
+/// An image that a person gives to a policy in the place of its choice.
+#[derive(Clone, Debug)]
+pub(super) struct GivenImage {
+    pub(super) policy: ImagePolicy,
+    /// The repository that the policy names, as its manifest has it.
+    pub(super) repository: ImageRepository,
+    /// The image, by the name that the repository has for it.
+    pub(super) image: ImageRef,
+    /// Whether the policy would choose in this run.
+    pub(super) is_in_place_of_choice: bool,
 }
 
 /// Why a policy does not choose.
@@ -64,7 +81,7 @@ impl Wanted {
         automations: &[ImageUpdateAutomation],
         given: &GivenImages,
     ) -> Self {
-        let mut wanted = Self::default();
+        let mut wanted = Self { given: given_to(manifests, automations, given, true), ..Self::default() };
         let selected = selected(manifests, automations, given);
         let repositories: BTreeMap<ObjectName, &ImageRepository> =
             manifests.repositories().map(|repository| (ObjectName::of(repository), repository)).collect();
@@ -91,7 +108,7 @@ impl Wanted {
         let selected = selected(manifests, automations, given);
         let policies = manifests.policies().filter(|policy| selected.contains(&ObjectName::of(*policy)));
         let resting = policies.map(|policy| (policy.clone(), Rest::WithoutScans)).collect();
-        Self { resting, ..Self::default() }
+        Self { resting, given: given_to(manifests, automations, given, false), ..Self::default() }
     }
 
     /// Says which settings are wrong at objects that this run does not carry out; it fails of those at the others.
@@ -120,8 +137,58 @@ impl Wanted {
     }
 }
 
+/// What is given to policies that automations select and whose repositories are among the manifests: of the others
+/// nothing is ever chosen that an image of now could be compared with.
+fn given_to(
+    manifests: &Manifests,
+    automations: &[ImageUpdateAutomation],
+    given: &GivenImages,
+    is_scanned: bool,
+) -> Vec<GivenImage> {
+    let selected = all_selected(manifests, automations, given);
+    let policies = manifests.policies().filter(|policy| selected.contains(&ObjectName::of(*policy)));
+    let found = policies.filter_map(|policy| {
+        let image = given.get(&policy_name(policy))?.as_ref()?;
+        let name = repository_of(policy);
+        let repository = manifests.repositories().find(|repository| ObjectName::of(*repository) == name)?;
+        let image = image_of(repository, image);
+        let is_in_place_of_choice = is_scanned && !policy.spec.suspend;
+        Some(GivenImage {
+            policy: policy.clone(),
+            repository: repository.clone(),
+            image,
+            is_in_place_of_choice,
+        })
+    });
+    found.collect()
+}
+
+/// An image by the name that its repository has for it, where both mean the same.
+fn image_of(repository: &ImageRepository, image: &ImageReference) -> ImageRef {
+    let (spec, name) = (&repository.spec, image.name.as_str());
+    let parse = |text: &str| RepositoryAddress::parse(text, spec.insecure).ok();
+    let own =
+        parse(&spec.image).filter(|own| parse(name).is_some_and(|it| it.canonical() == own.canonical()));
+    ImageRef {
+        name: own.map_or_else(|| name.to_owned(), |own| own.to_string()),
+        tag: image.tag.as_str().to_owned(),
+        digest: image.digest.as_ref().map(|digest| digest.as_str().to_owned()),
+    }
+}
+
 /// The policies that automations select and to which no image is given.
 fn selected(
+    manifests: &Manifests,
+    automations: &[ImageUpdateAutomation],
+    given: &GivenImages,
+) -> BTreeSet<ObjectName> {
+    let mut names = all_selected(manifests, automations, given);
+    names.retain(|name| !given.contains_key(&plain(name)));
+    names
+}
+
+/// The policies that automations select which are to be carried out.
+fn all_selected(
     manifests: &Manifests,
     automations: &[ImageUpdateAutomation],
     given: &GivenImages,
@@ -133,9 +200,9 @@ fn selected(
     let mut names = BTreeSet::new();
     for request in requests {
         let selected = request.update.setters.selected().map(|(policy, _)| policy);
-        let open = selected.filter(|policy| !given.contains_key(policy));
         names.extend(
-            open.map(|policy| ObjectName { namespace: policy.namespace.clone(), name: policy.name.clone() }),
+            selected
+                .map(|policy| ObjectName { namespace: policy.namespace.clone(), name: policy.name.clone() }),
         );
     }
     names
@@ -150,7 +217,6 @@ mod tests {
 
     use super::*;
     use crate::objects::manifests::{Manifest, Object};
-    use crate::reference::ImageReference;
 
     fn whole(namespace: &str, name: &str, spec: &Value) -> Value {
         json!({"metadata": {"namespace": namespace, "name": name, "labels": {"name": name}}, "spec": spec})

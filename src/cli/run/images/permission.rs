@@ -1,0 +1,83 @@
+//! Whether a policy, as it stands, would choose an image at all, whatever is listed and however old it is.
+
+use jiff::Timestamp;
+use tagboat_api::{ImagePolicy, ImageRef, ImageRepository};
+
+use crate::policy::{Ages, Birth};
+use crate::reconcile::policy::request::Request;
+use crate::reconcile::repository::exclusion::Exclusion;
+use crate::reference::{RepositoryAddress, TagList};
+
+/// Whether a policy could choose an image, and its repository, where that is known, has such images. What nobody
+/// understands allows nothing.
+pub(super) fn permits(policy: &ImagePolicy, repository: Option<&ImageRepository>, image: &ImageRef) -> bool {
+    let Ok(Ok(policy)) = Request::of(policy).map(|request| request.policy) else { return false };
+    let tags: TagList = [image.tag.as_str()].into_iter().collect();
+    let ages = Ages { now: Timestamp::UNIX_EPOCH, birth: &|_| Birth::LONG_AGO };
+    let is_chosen = policy.select(&tags, ages).is_ok_and(|selection| selection.latest().is_some());
+    is_chosen && repository.is_none_or(|repository| has(repository, image, &tags))
+}
+
+/// Whether an image is one of a repository, and no exclusion leaves out its tag.
+fn has(repository: &ImageRepository, image: &ImageRef, tags: &TagList) -> bool {
+    let spec = &repository.spec;
+    let is_own = RepositoryAddress::parse(&spec.image, spec.insecure)
+        .is_ok_and(|address| address.to_string() == image.name);
+    let exclusion = Exclusion::parse(&spec.effective_exclusion_list());
+    is_own && exclusion.is_ok_and(|exclusion| !exclusion.apply(tags).is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn policy(range: &str, annotations: &Value) -> ImagePolicy {
+        serde_json::from_value(json!({
+            "metadata": {"namespace": "n", "name": "p", "annotations": annotations},
+            "spec": {"imageRepositoryRef": {"name": "r"}, "policy": {"semver": {"range": range}}},
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn an_image_is_allowed_by_its_tag_and_never_by_its_age() {
+        for (range, annotations, tag, expected) in [
+            ("1.x", json!({}), "1.2.0", true),
+            ("1.x", json!({}), "2.0.0", false),
+            ("1.x", json!({"tagboat.dev/exclude": "1.2.0"}), "1.2.0", false),
+            ("1.x", json!({"tagboat.dev/exclude": "1.2.1"}), "1.2.0", true),
+            ("1.x", json!({"tagboat.dev/minimum-age": "52w"}), "1.2.0", true),
+            ("1.x", json!({"tagboat.dev/exclud": "1.2.1"}), "1.2.0", false),
+            ("one", json!({}), "1.2.0", false),
+        ] {
+            let image = ImageRef { name: "r.io/app".to_owned(), tag: tag.to_owned(), digest: None };
+            assert_eq!(
+                permits(&policy(range, &annotations), None, &image),
+                expected,
+                "{range} {annotations}"
+            );
+        }
+    }
+
+    #[test]
+    fn an_image_is_allowed_that_its_repository_has() {
+        for (image, exclusions, expected) in [
+            ("r.io/app", json!([]), true),
+            ("r.io/other", json!([]), false),
+            ("r.io/app", json!(["^1\\.2"]), false),
+            ("r.io/app", json!(["^1\\.3"]), true),
+            ("r.io/app", json!(["("]), false),
+        ] {
+            let repository = serde_json::from_value(json!({
+                "metadata": {"namespace": "n", "name": "r"},
+                "spec": {"image": image, "interval": "1m", "exclusionList": exclusions},
+            }))
+            .unwrap();
+            let latest = ImageRef { name: "r.io/app".to_owned(), tag: "1.2.0".to_owned(), digest: None };
+            let is_allowed = permits(&policy("*", &json!({})), Some(&repository), &latest);
+            assert_eq!(is_allowed, expected, "{image} {exclusions}");
+        }
+    }
+}

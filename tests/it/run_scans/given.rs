@@ -1,0 +1,104 @@
+//! An image of the command line is what the next run goes on from.
+
+use serde_json::{Value, json};
+
+use super::scene::{MADE, Scene};
+
+/// A fleet that runs 1.2.0, which the registry then has no more.
+fn without_the_latest() -> Scene {
+    let scene = Scene::new();
+    for tag in ["1.1.5", "1.2.0"] {
+        scene.registry.push("app/web", tag, MADE);
+    }
+    assert_eq!(scene.word(&[]), "pushed");
+    scene.registry.remove("app/web", "1.2.0");
+    let ended = scene.run(&[]).with_status(0);
+    assert!(ended.only_error().contains("1.1.5 is lower than 1.2.0 and waits"), "{ended:?}");
+    scene
+}
+
+fn status(scene: &Scene) -> Value {
+    scene.kept("ImagePolicy", "web")["status"].clone()
+}
+
+#[test]
+fn a_lower_image_that_is_given_counts_in_the_runs_after() {
+    let scene = without_the_latest();
+    let given = format!("web={}", scene.image("app/web:1.1.5"));
+    assert_eq!(scene.word(&["--latest", &given, "--dry-run"]), "dry-run");
+    assert_eq!(status(&scene)["latestRef"]["tag"], "1.2.0", "a rehearsal keeps nothing");
+    assert_eq!(scene.word(&["--latest", &given]), "pushed");
+    assert_eq!(scene.value("app"), "app/web:1.1.5");
+    let kept = status(&scene);
+    assert_eq!(
+        (&kept["latestRef"]["tag"], &kept["observedPreviousRef"]["tag"]),
+        (&json!("1.1.5"), &json!("1.2.0"))
+    );
+    assert_eq!(kept["conditions"].as_array().unwrap().len(), 1, "nothing waits any more: {kept}");
+    let ended = scene.run(&[]).with_status(0);
+    assert_eq!((ended.errors.as_str(), scene.value("app").as_str()), ("", "app/web:1.1.5"));
+    // What is lower waits again, and what is higher and listed wins.
+    let lower = format!("web={}", scene.image("app/web:1.0.0"));
+    assert_eq!(scene.word(&["--latest", &lower]), "pushed");
+    assert_eq!(scene.word(&[]), "pushed");
+    assert_eq!(scene.value("app"), "app/web:1.1.5");
+}
+
+/// One that rests keeps it, and one without a repository has the image of its manifest again.
+#[test]
+fn an_image_is_given_to_policies_that_do_not_choose() {
+    let scene = without_the_latest();
+    let given = format!("web={}", scene.image("app/web:1.1.5"));
+    scene.policy("web", json!({"spec": {"suspend": true}}));
+    assert_eq!(scene.word(&["--latest", &given, "--no-scan"]), "pushed");
+    assert_eq!(scene.outcome(&[])["policies"]["web"]["tag"], "1.1.5");
+    assert_eq!(scene.value("app"), "app/web:1.1.5");
+
+    let scene = Scene::new();
+    std::fs::remove_file(scene.manifests().join("ImageRepository-default-web.yaml")).unwrap();
+    scene.policy("web", json!({"status": {"latestRef": {"name": scene.image("app/web"), "tag": "1.0.0"}}}));
+    let given = format!("web={}", scene.image("app/web:1.4.0"));
+    assert_eq!(scene.word(&["--latest", &given]), "pushed");
+    assert_eq!(scene.value("app"), "app/web:1.4.0");
+    assert!(!scene.fleet.state().join("objects/ImagePolicy").exists());
+    assert_eq!(scene.outcome(&[])["policies"]["web"]["tag"], "1.0.0");
+}
+
+/// Who sets a minimum age takes the fleet back to what is old enough, unless the image is named with it.
+#[test]
+fn an_image_that_is_named_when_a_minimum_age_is_set_stays() {
+    for is_named in [true, false] {
+        let scene = Scene::new();
+        scene.outcome(&[]);
+        scene.registry.push("app/web", "1.1.0", MADE);
+        assert_eq!(scene.word(&[]), "pushed");
+        scene.policy("web", json!({"metadata": {"annotations": {"tagboat.dev/minimum-age": "3d"}}}));
+        let given = format!("web={}", scene.image("app/web:1.1.0"));
+        if is_named {
+            scene.outcome(&["--latest", &given]);
+        }
+        scene.run(&[]).with_status(0);
+        assert_eq!(scene.value("app"), if is_named { "app/web:1.1.0" } else { "app/web:1.0.0" });
+    }
+}
+
+#[test]
+fn how_long_a_lower_image_waits_takes_a_state_to_count() {
+    let scene = Scene::new();
+    let words = "no effect without --state: nothing is counted from run to run, so a lower image waits until --latest or \
+                 another status.latestRef lets it count\n";
+    for (arguments, names) in [
+        (["--regression-scans=2"].as_slice(), "--regression-scans has"),
+        (&["--regression-time=1s"], "--regression-time has"),
+        (&["--regression-scans=1", "--regression-time=1s"], "--regression-scans and --regression-time have"),
+    ] {
+        let ended = scene.run_without_state(arguments).with_status(0);
+        assert_eq!(ended.errors, format!("warning: {names} {words}"));
+        assert_eq!(scene.run(arguments).with_status(0).errors, "");
+    }
+    // That a lower image counts at once takes no memory.
+    let latest = json!({"name": scene.image("app/web"), "tag": "1.5.0"});
+    scene.policy("web", json!({"status": {"latestRef": latest}}));
+    let ended = scene.run_without_state(&["--regression-scans=1", "--regression-time=0s"]).with_status(0);
+    assert_eq!((ended.errors.as_str(), scene.value("app").as_str()), ("", "app/web:1.0.0"));
+}

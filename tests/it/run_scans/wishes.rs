@@ -1,0 +1,225 @@
+//! What a person wants counts also while the registry is silent: what a policy forbids is never written again.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use serde_json::{Value, json};
+
+use super::scene::{MADE, Scene};
+use crate::support::content::file;
+use crate::support::http_front::{Front, Reply};
+use crate::support::manifests::marker;
+use crate::support::remote_fleet::only_outcome;
+
+/// A fleet that runs 1.2.0, of a registry that can be shut.
+struct Shop {
+    scene: Scene,
+    is_shut: Arc<AtomicBool>,
+    front: Front,
+}
+
+impl Shop {
+    fn new() -> Self {
+        let (scene, is_shut) = (Scene::new(), Arc::new(AtomicBool::new(false)));
+        for tag in ["1.1.0", "1.2.0"] {
+            scene.registry.push("app/web", tag, MADE);
+        }
+        let seen = is_shut.clone();
+        let front = Front::before(scene.registry.port(), move |_| match seen.load(Ordering::SeqCst) {
+            true => Reply::status(403),
+            false => Reply::Forward,
+        });
+        let shop = Self { scene, is_shut, front };
+        shop.repository(json!({}));
+        assert_eq!(shop.scene.word(&[]), "pushed");
+        assert_eq!(shop.value(), shop.image("1.2.0"));
+        shop
+    }
+
+    fn image(&self, tag: &str) -> String {
+        format!("{}/app/web:{tag}", self.front.address())
+    }
+
+    fn repository(&self, mut spec: Value) {
+        spec["image"] = json!(format!("{}/app/web", self.front.address()));
+        self.scene.repository("web", json!({"spec": spec}));
+    }
+
+    fn exclude(&self, tags: &str) {
+        self.scene.policy("web", json!({"metadata": {"annotations": {"tagboat.dev/exclude": tags}}}));
+    }
+
+    /// The registry is shut, and a person writes another tag into git.
+    fn shut_and_roll_back_to(&self, tag: &str) {
+        self.is_shut.store(true, Ordering::SeqCst);
+        let line = format!("image: {} {}\n", self.image(tag), marker("default:web"));
+        self.scene.fleet.repository.commit("main", "Back by hand", &[file("app.yaml", line)]);
+    }
+
+    fn open(&self) {
+        self.is_shut.store(false, Ordering::SeqCst);
+    }
+
+    fn value(&self) -> String {
+        self.scene.value("app")
+    }
+
+    fn kept(&self, member: &str) -> Value {
+        self.scene.kept("ImagePolicy", "web")["status"][member]["tag"].clone()
+    }
+}
+
+#[test]
+fn what_a_person_forbids_while_the_registry_is_silent_is_not_pushed_again() {
+    let changes: [&dyn Fn(&Shop); 2] = [&|shop| shop.exclude("1.2.0"), &|shop| {
+        shop.scene.policy("web", json!({"spec": {"policy": {"semver": {"range": "<1.2.0"}}}}));
+    }];
+    for change in changes {
+        let shop = Shop::new();
+        change(&shop);
+        shop.shut_and_roll_back_to("1.0.0");
+        let ended = shop.scene.run(&["--dry-run"]).with_status(1);
+        assert_eq!(only_outcome(&ended)["choices"][0]["latest"], shop.image("1.1.0"));
+        assert_eq!(shop.kept("latestRef"), "1.2.0", "a rehearsal keeps nothing");
+        let ended = shop.scene.run(&[]).with_status(1);
+        let outcome = only_outcome(&ended);
+        assert_eq!((shop.value(), &outcome["outcome"]), (shop.image("1.1.0"), &json!("pushed")));
+        let choice = &outcome["choices"][0];
+        assert_eq!(
+            choice["stale"],
+            "what it chooses is of the tags that the state has, which may be out of date, for its repository could not \
+             be scanned"
+        );
+        let error = choice["error"].as_str().unwrap();
+        assert!(error.starts_with("ImageRepository default/web: scan failed: "), "{error}");
+        assert!(
+            error.ends_with(
+                "; its policies were changed or asked for since they last chose, so they choose from the tags that the \
+                 state has"
+            ),
+            "{error}"
+        );
+        assert_eq!(outcome["errors"], json!([error]));
+        assert!(
+            ended.errors.contains("warning: ImagePolicy default/web: what it chooses is of"),
+            "{ended:?}"
+        );
+        assert_eq!(
+            (shop.kept("latestRef"), shop.kept("observedPreviousRef")),
+            (json!("1.1.0"), json!("1.2.0"))
+        );
+        // What was wanted is met: from now on the policy keeps what it has.
+        let ended = shop.scene.run(&[]).with_status(1);
+        assert!(ended.only_error().ends_with("; its policies keep the images that they have"), "{ended:?}");
+        shop.open();
+        assert_eq!(shop.scene.word(&[]), "skipped");
+        assert_eq!(shop.value(), shop.image("1.1.0"));
+    }
+}
+
+#[test]
+fn without_tags_to_choose_from_the_markers_of_a_policy_that_was_changed_are_left_alone() {
+    let shop = Shop::new();
+    std::fs::remove_dir_all(shop.scene.fleet.state().join("tags")).unwrap();
+    shop.exclude("1.2.0");
+    shop.shut_and_roll_back_to("1.0.0");
+    for _ in 0..2 {
+        let ended = shop.scene.run(&[]).with_status(1);
+        assert!(
+            ended.only_error().ends_with(
+                "; its policies were changed or asked for since they last chose, but the state has no tags to choose from, \
+                 so their markers are left alone"
+            ),
+            "{ended:?}"
+        );
+        assert_eq!(only_outcome(&ended)["choices"][0].get("latest"), None);
+        assert_eq!(shop.value(), shop.image("1.0.0"));
+    }
+    // Nor does it count where nothing is scanned.
+    let ended = shop.scene.run(&["--no-scan"]).with_status(0);
+    assert_eq!(
+        ended.only_error(),
+        format!(
+            "warning: ImagePolicy default/web: nothing could be chosen in the place of {}, which it had before and does not \
+             allow as it stands, so its markers are left alone",
+            shop.image("1.2.0")
+        )
+    );
+    assert_eq!(shop.value(), shop.image("1.0.0"));
+    // The person's word still counts when the registry is back.
+    shop.open();
+    assert_eq!(shop.scene.word(&[]), "pushed");
+    assert_eq!(shop.value(), shop.image("1.1.0"));
+}
+
+/// Whether the registry answers or not: what is left to choose from is nothing, or cannot be taken.
+#[test]
+fn where_nothing_takes_the_place_of_a_forbidden_image_the_markers_are_left_alone() {
+    let changes: [&dyn Fn(&Shop); 3] = [
+        &|shop| shop.exclude("[1.0.0, 1.1.0, 1.2.0]"),
+        &|shop| shop.exclude("[1.0.0, 1.1.0, 1.2.0"),
+        &|shop| shop.repository(json!({"exclusionList": ["^1\\.2\\.0$"]})),
+    ];
+    for (number, change) in changes.into_iter().enumerate() {
+        let shop = Shop::new();
+        change(&shop);
+        shop.shut_and_roll_back_to("1.0.0");
+        let ended = shop.scene.run(&[]).with_status(1);
+        let words = format!(
+            "nothing could be chosen in the place of {}, which it had before and does not allow as it stands, so its markers \
+             are left alone",
+            shop.image("1.2.0")
+        );
+        assert!(ended.only_error().contains(&words), "{number} {ended:?}");
+        assert_eq!(only_outcome(&ended)["errors"].as_array().unwrap().len(), 1);
+        assert_eq!(shop.value(), shop.image("1.0.0"), "{number}");
+        shop.open();
+        let ended = shop.scene.run(&[]);
+        match number {
+            2 => assert_eq!(shop.value(), shop.image("1.1.0")),
+            _ => assert_eq!(shop.value(), shop.image("1.0.0"), "{number} {ended:?}"),
+        }
+    }
+}
+
+#[test]
+fn policies_that_nobody_changed_keep_their_images_beside_one_that_was() {
+    let shop = Shop::new();
+    shop.scene.policy("other", json!({"spec": {"imageRepositoryRef": {"name": "web"}}}));
+    shop.scene.run(&[]).with_status(0);
+    shop.exclude("1.2.0");
+    shop.shut_and_roll_back_to("1.0.0");
+    let outcome = only_outcome(&shop.scene.run(&[]).with_status(1));
+    let latest = |index: usize| outcome["choices"][index]["latest"].clone();
+    assert_eq!((latest(0), latest(1)), (json!(shop.image("1.2.0")), json!(shop.image("1.1.0"))));
+    let error = outcome["errors"][0].as_str().unwrap();
+    assert!(
+        error.contains("its policies keep the images that they have: default/other; its policies"),
+        "{error}"
+    );
+    assert_eq!(outcome["errors"].as_array().unwrap().len(), 1);
+}
+
+/// Nobody says that the winner is there, so the image before it would stay, which a person has forbidden.
+#[test]
+fn a_forbidden_image_does_not_stand_in_for_a_winner_that_is_not_there() {
+    let scene = Scene::new();
+    scene.registry.push("app/web", "1.2.0", MADE);
+    let front =
+        Front::before(scene.registry.port(), |request| match request.path.ends_with("/manifests/1.0.0") {
+            true => Reply::status(404),
+            false => Reply::Forward,
+        });
+    let image = format!("{}/app/web", front.address());
+    scene.repository("web", json!({"spec": {"image": image}}));
+    assert_eq!(scene.word(&[]), "pushed");
+    scene.policy("web", json!({"metadata": {"annotations": {"tagboat.dev/exclude": "1.2.0"}}}));
+    let line = format!("image: {image}:0.9.0 {}\n", marker("default:web"));
+    scene.fleet.repository.commit("main", "Back by hand", &[file("app.yaml", line)]);
+    for _ in 0..2 {
+        let ended = scene.run(&[]).with_status(1);
+        let words = format!("nothing could be chosen in the place of {image}:1.2.0");
+        assert!(ended.only_error().contains(&words) && ended.errors.contains("is not there"), "{ended:?}");
+        assert_eq!(scene.value("app"), format!("{image}:0.9.0"));
+    }
+}
