@@ -18,7 +18,7 @@ use crate::cli::terminal::say;
 use crate::cli::warnings::warn_of_idle_secrets;
 use crate::git::{CommitTime, Keyring, PrivateDirectory, SshAlgorithms, Surroundings};
 use crate::objects::manifests::{
-    ManifestStore, Manifests, SecretDirectory, StateDirectory, StateError,
+    Destination, ManifestStore, Manifests, SecretDirectory, StateDirectory, StateError,
 };
 use crate::policy::Regression;
 use crate::reconcile::automation::login::LoginOptions;
@@ -96,10 +96,17 @@ impl Inputs {
             let failed = |error: StateError| Failure::new(chain(&error));
             for automation in &mut automations {
                 state.recall(automation).map_err(failed)?;
-                if let Some(source) = source_of(automation, &manifests)
-                    && state.is_new(automation, source).map_err(failed)?
-                {
+                let Some(source) = source_of(automation, &manifests) else { continue };
+                if state.is_new(automation, source).map_err(failed)? {
                     new.push(full_name(automation));
+                }
+                let (now, before) = (Destination::of(automation, source), state.destination(automation));
+                if let Some(before) = before.map_err(failed)?.filter(|before| *before != now) {
+                    say(&format!(
+                        "warning: {}: with this state it was last run for {before}, and now for {now}: if these are two sets of \
+                         manifests, give each a --state of its own; if the repository or the branch is another now, all is well",
+                        full_name(automation)
+                    ));
                 }
             }
             // What cannot be kept is better known before something is pushed.

@@ -16,6 +16,7 @@ use crate::cli::terminal::{Palette, printable, say};
 use crate::cli::update::prefixed;
 use crate::cli::warnings::{warn_of_empty_selection, warn_of_nameless_author, warn_of_service_account};
 use crate::git::outcome as git;
+use crate::objects::manifests::Destination;
 use crate::objects::{Objects, ObjectsError};
 use crate::reconcile::automation::batch::Job;
 use crate::reconcile::automation::conclusion::Conclusion;
@@ -179,7 +180,8 @@ impl<'i> Work<'i> {
         match (conclusion, source_of(self.automation, &inputs.store.manifests)) {
             (Conclusion::Success { .. }, Some(source)) => {
                 let _lock = state.lock()?;
-                Ok(state.keep_success(self.automation, source)?)
+                state.keep_success(self.automation, source)?;
+                Ok(state.keep_destination(self.automation, &Destination::of(self.automation, source))?)
             }
             _ => Ok(()),
         }

@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::json;
 
-use super::scene::Scene;
+use super::scene::{Scene, object};
 use crate::support::remote_fleet::only_outcome;
 
 /// The status of a manifest may be older than the fleet: it is no choice while the registry cannot be asked.
@@ -69,4 +69,29 @@ fn without_a_scan_what_the_state_has_chosen_counts_before_the_status_of_a_manife
         "warning: ImagePolicy default/web has no image: nothing is scanned, no run that is remembered chose one, and \
          its manifest has no status.latestRef"
     );
+}
+
+/// Two sets of manifests with the same names would be taken for each other.
+#[test]
+fn a_state_that_was_used_for_another_branch_is_told() {
+    let scene = Scene::new();
+    assert_eq!(scene.word(&[]), "pushed");
+    let tip = scene.fleet.repository.id("main").unwrap();
+    scene.fleet.repository.move_branch("staging", &tip);
+    let url = scene.fleet.host.url("fleet.git");
+    let mut object = object("source.toolkit.fluxcd.io/v1", "GitRepository", "default", "fleet");
+    object["spec"] = json!({"interval": "1m", "url": url, "ref": {"branch": "staging"}});
+    scene.write(&object);
+    for arguments in [["--dry-run"].as_slice(), &[]] {
+        let ended = scene.run(arguments).with_status(0);
+        assert_eq!(
+            ended.only_error(),
+            format!(
+                "warning: default/fleet: with this state it was last run for {url} (branch main), and now for {url} (branch \
+                 staging): if these are two sets of manifests, give each a --state of its own; if the repository or the \
+                 branch is another now, all is well"
+            )
+        );
+    }
+    assert_eq!(scene.run(&[]).with_status(0).errors, "");
 }

@@ -267,14 +267,14 @@ impl Sources {
             let words = format!("ImagePolicy {name}: {failure}{}{cause}", in_place_of(&forbidden));
             return Ok(Choice::kept(chooser.repository.clone(), None, words));
         }
+        // What made a policy fail is told once.
+        let stale = words(ConditionType::Stale).map(|words| words + end);
+        let of_old_tags = chooser.is_blocked.then(|| OF_OLD_TAGS.to_owned());
+        let stale: Vec<String> = stale.into_iter().chain(of_old_tags).filter(|_| is_resolved).collect();
         Ok(Choice {
             repository: chooser.repository.clone(),
             held: self.held(&ended.conclusion),
-            // What made a policy fail is told once.
-            stale: words(ConditionType::Stale)
-                .filter(|_| is_resolved)
-                .map(|words| words + end)
-                .or_else(|| (chooser.is_blocked && is_resolved).then(|| OF_OLD_TAGS.to_owned())),
+            stale: Some(stale.join("; ")).filter(|words| !words.is_empty()),
             error: failure.map(|words| format!("ImagePolicy {name}: {words}{cause}{end}")),
             latest: status.latest_ref,
         })

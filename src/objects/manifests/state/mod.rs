@@ -1,5 +1,6 @@
 //! What a cluster would remember of objects: their generation and their status.
 
+mod destination;
 mod error;
 mod file;
 mod fingerprint;
@@ -21,6 +22,7 @@ use crate::policy::PolicyWishes;
 use file::{Kept, private_folder};
 use fingerprint::{fingerprint, settings, wishes};
 
+pub use destination::Destination;
 pub use error::StateError;
 
 /// A directory that keeps objects as a cluster would: one JSON file each, `objects/KIND/NAMESPACE/NAME.json`.

@@ -1,0 +1,99 @@
+//! Where automations were last run, which tells one set of manifests from another that has the same names.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use tagboat_api::{GitRepository, ImageUpdateAutomation};
+
+use super::file::Kept;
+use super::{StateDirectory, StateError};
+use crate::git::redact;
+
+/// What stands in the place of a kind for where automations were last run.
+const DESTINATIONS: &str = "destinations";
+
+/// The git repository of an automation, without what a URL may hold that is secret, and the branch.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Destination {
+    url: String,
+    branch: Option<String>,
+}
+
+impl Destination {
+    /// That of an automation which works on a source.
+    pub fn of(automation: &ImageUpdateAutomation, source: &GitRepository) -> Self {
+        let checkout = automation.spec.git.as_ref().and_then(|git| git.checkout.as_ref());
+        let reference = checkout.map(|checkout| &checkout.reference).or(source.spec.reference.as_ref());
+        // With which login a repository is reached makes it no other.
+        let url = redact(&source.spec.url).replacen("••••@", "", 1);
+        Self { url, branch: reference.and_then(|reference| reference.branch.clone()) }
+    }
+}
+
+impl fmt::Display for Destination {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.url)?;
+        self.branch.as_ref().map_or(Ok(()), |branch| write!(formatter, " (branch {branch})"))
+    }
+}
+
+impl StateDirectory {
+    /// Where an automation was last run, if that is known.
+    ///
+    /// # Errors
+    ///
+    /// When what is here cannot be read.
+    pub fn destination(&self, automation: &ImageUpdateAutomation) -> Result<Option<Destination>, StateError> {
+        Ok(match self.read(&self.place(DESTINATIONS, automation))? {
+            Kept::Whole(destination) => Some(destination),
+            Kept::Nothing | Kept::Damaged => None,
+        })
+    }
+
+    /// Keeps in mind where an automation was run.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be written.
+    pub fn keep_destination(
+        &self,
+        automation: &ImageUpdateAutomation,
+        destination: &Destination,
+    ) -> Result<(), StateError> {
+        let place = self.place(DESTINATIONS, automation);
+        let content =
+            serde_json::to_vec(destination).map_err(|error| self.failed("keep", &place, error.into()))?;
+        self.write(&place, &content)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_destination_is_known_again_whatever_the_login_and_shows_none() {
+        let root = tempfile::tempdir().unwrap();
+        let state = StateDirectory::new(root.path());
+        let automation: ImageUpdateAutomation = serde_json::from_value(json!({
+            "metadata": {"namespace": "n", "name": "a"},
+            "spec": {"interval": "1m", "sourceRef": {"kind": "GitRepository", "name": "r"}},
+        }))
+        .unwrap();
+        let destination = |url: &str, branch: &str| {
+            let source = json!({"metadata": {"namespace": "n", "name": "r"},
+                "spec": {"interval": "1m", "url": url, "ref": {"branch": branch}}});
+            Destination::of(&automation, &serde_json::from_value(source).unwrap())
+        };
+        assert_eq!(state.destination(&automation).unwrap(), None);
+        let known = destination("https://bot:hunter2@git.example/r", "main");
+        state.keep_destination(&automation, &known).unwrap();
+        assert_eq!(state.destination(&automation).unwrap(), Some(known.clone()));
+        assert_eq!(known.to_string(), "https://git.example/r (branch main)");
+        assert_eq!(known, destination("https://git.example/r", "main"));
+        assert_ne!(known, destination("https://git.example/s", "main"));
+        assert_ne!(known, destination("https://git.example/r", "staging"));
+    }
+}
