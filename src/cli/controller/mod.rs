@@ -3,6 +3,7 @@
 mod entry;
 mod flags;
 mod options;
+mod values;
 
 use std::future::Future;
 use std::sync::Arc;

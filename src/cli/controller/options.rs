@@ -1,14 +1,12 @@
-//! The values of the flags as what they stand for.
+//! What the flags ask for, all together.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::num::{IntErrorKind, NonZeroU32, NonZeroUsize, ParseIntError};
+use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
-use std::str::FromStr;
 use std::time::Duration;
 
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, Command, FromArgMatches};
-use tagboat_api::GoDuration;
 
 use super::flags::{Effect, FLAGS, GATES, IDENTITY, find};
 use crate::address::LocalAddresses;
@@ -29,7 +27,7 @@ use crate::telemetry::{LogEncoding, LogLevel};
 /// The flags as they were given.
 #[derive(Clone, Debug, Default)]
 pub(in crate::cli) struct ControllerArguments {
-    values: BTreeMap<&'static str, String>,
+    pub(super) values: BTreeMap<&'static str, String>,
     given: BTreeSet<&'static str>,
 }
 
@@ -253,65 +251,6 @@ impl ControllerArguments {
         }
         let variable = polling::interval::VARIABLE;
         PollingInterval::read(variable, std::env::var(variable).ok().as_deref())
-    }
-
-    fn value(&self, name: &str) -> &str {
-        self.values.get(name).map_or("", String::as_str)
-    }
-
-    /// A text that is there.
-    fn text(&self, name: &str) -> Option<&str> {
-        Some(self.value(name)).filter(|value| !value.is_empty())
-    }
-
-    /// An address to serve at; as in Flux, none at `0`.
-    fn address(&self, name: &str) -> Option<String> {
-        self.text(name).filter(|value| *value != "0").map(str::to_owned)
-    }
-
-    fn switch(&self, name: &str) -> bool {
-        self.value(name) == "true"
-    }
-
-    fn duration(&self, name: &str) -> Result<Duration, Failure> {
-        let value = GoDuration::new(self.value(name));
-        value.to_duration().map_err(|error| Failure::Usage(format!("--{name}: {error}")))
-    }
-
-    fn parsed<T: std::str::FromStr>(&self, name: &str) -> Result<T, Failure>
-    where
-        T::Err: std::fmt::Display,
-    {
-        let value = self.value(name);
-        value.parse().map_err(|error| Failure::Usage(format!("--{name} {value:?}: {error}")))
-    }
-
-    /// A number, of which some must not be nought.
-    fn number<T: FromStr<Err = ParseIntError>>(&self, name: &str) -> Result<T, Failure> {
-        self.value(name).parse().map_err(|error: ParseIntError| {
-            let advice = match error.kind() {
-                IntErrorKind::Zero => "write a whole number of 1 or more",
-                IntErrorKind::PosOverflow => "write a smaller number",
-                _ => "write a whole number without a sign, such as 4",
-            };
-            self.wrong(name, advice)
-        })
-    }
-
-    /// A list of names that ssh is told; nothing else can stand in one of its options.
-    fn list(&self, name: &str) -> Result<Vec<String>, Failure> {
-        let names = self.value(name).split(',').map(str::trim).filter(|item| !item.is_empty());
-        let names: Vec<String> = names.map(str::to_owned).collect();
-        let is_name = |c: char| c.is_ascii_alphanumeric() || "-._@+^*".contains(c);
-        if names.iter().all(|item| item.chars().all(is_name)) {
-            Ok(names)
-        } else {
-            Err(self.wrong(name, "write names of algorithms, parted by commas"))
-        }
-    }
-
-    fn wrong(&self, name: &str, advice: &str) -> Failure {
-        Failure::Usage(format!("--{name} {:?} cannot be used: {advice}", self.value(name)))
     }
 
     /// A sentence for each flag that was given another value than its default and does nothing.

@@ -1,0 +1,72 @@
+//! What is written behind a flag, read as what the flag wants.
+
+use std::fmt::Display;
+use std::num::{IntErrorKind, ParseIntError};
+use std::str::FromStr;
+use std::time::Duration;
+
+use tagboat_api::GoDuration;
+
+use super::options::ControllerArguments;
+use crate::cli::Failure;
+
+impl ControllerArguments {
+    pub(super) fn value(&self, name: &str) -> &str {
+        self.values.get(name).map_or("", String::as_str)
+    }
+
+    /// A text that is there.
+    pub(super) fn text(&self, name: &str) -> Option<&str> {
+        Some(self.value(name)).filter(|value| !value.is_empty())
+    }
+
+    /// An address to serve at; as in Flux, none at `0`.
+    pub(super) fn address(&self, name: &str) -> Option<String> {
+        self.text(name).filter(|value| *value != "0").map(str::to_owned)
+    }
+
+    pub(super) fn switch(&self, name: &str) -> bool {
+        self.value(name) == "true"
+    }
+
+    pub(super) fn duration(&self, name: &str) -> Result<Duration, Failure> {
+        let value = GoDuration::new(self.value(name));
+        value.to_duration().map_err(|error| Failure::Usage(format!("--{name}: {error}")))
+    }
+
+    pub(super) fn parsed<T: FromStr>(&self, name: &str) -> Result<T, Failure>
+    where
+        T::Err: Display,
+    {
+        let value = self.value(name);
+        value.parse().map_err(|error| Failure::Usage(format!("--{name} {value:?}: {error}")))
+    }
+
+    /// A number, of which some must not be nought.
+    pub(super) fn number<T: FromStr<Err = ParseIntError>>(&self, name: &str) -> Result<T, Failure> {
+        self.value(name).parse().map_err(|error: ParseIntError| {
+            let advice = match error.kind() {
+                IntErrorKind::Zero => "write a whole number of 1 or more",
+                IntErrorKind::PosOverflow => "write a smaller number",
+                _ => "write a whole number without a sign, such as 4",
+            };
+            self.wrong(name, advice)
+        })
+    }
+
+    /// A list of names that ssh is told; nothing else can stand in one of its options.
+    pub(super) fn list(&self, name: &str) -> Result<Vec<String>, Failure> {
+        let names = self.value(name).split(',').map(str::trim).filter(|item| !item.is_empty());
+        let names: Vec<String> = names.map(str::to_owned).collect();
+        let is_name = |c: char| c.is_ascii_alphanumeric() || "-._@+^*".contains(c);
+        if names.iter().all(|item| item.chars().all(is_name)) {
+            Ok(names)
+        } else {
+            Err(self.wrong(name, "write names of algorithms, parted by commas"))
+        }
+    }
+
+    pub(super) fn wrong(&self, name: &str, advice: &str) -> Failure {
+        Failure::Usage(format!("--{name} {:?} cannot be used: {advice}", self.value(name)))
+    }
+}
