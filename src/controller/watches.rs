@@ -142,6 +142,29 @@ impl Watcher for Shared {
     }
 }
 
+/// A kind of objects in namespaces that the API server tells of.
+pub(super) trait Watched:
+    Resource<DynamicType = (), Scope = NamespaceResourceScope>
+    + Clone
+    + DeserializeOwned
+    + Debug
+    + Send
+    + Sync
+    + 'static
+{
+}
+
+impl<K> Watched for K where
+    K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
+        + Clone
+        + DeserializeOwned
+        + Debug
+        + Send
+        + Sync
+        + 'static
+{
+}
+
 /// Watches the objects of a kind, and says of each change what it is.
 pub(super) async fn watch<W, K>(
     shared: Arc<W>,
@@ -150,13 +173,7 @@ pub(super) async fn watch<W, K>(
     changed: impl Fn(&Arc<W>, Change<K>),
 ) where
     W: Watcher,
-    K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
-        + Clone
-        + DeserializeOwned
-        + Debug
-        + Send
-        + Sync
-        + 'static,
+    K: Watched,
 {
     let plural = K::plural(&());
     let mut trouble = String::new();
@@ -213,11 +230,7 @@ fn disturbance(error: &ClusterError) -> String {
 fn report_unreadable<W, K>(shared: &Arc<W>, metadata: ObjectMeta, words: &str)
 where
     W: Watcher,
-    K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
-        + Clone
-        + DeserializeOwned
-        + Debug
-        + 'static,
+    K: Watched,
 {
     if metadata.deletion_timestamp.is_some() {
         tokio::spawn(let_go::<W, K>(shared.clone(), metadata));
@@ -262,11 +275,7 @@ where
 async fn let_go<W, K>(shared: Arc<W>, metadata: ObjectMeta)
 where
     W: Watcher,
-    K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
-        + Clone
-        + DeserializeOwned
-        + Debug
-        + 'static,
+    K: Watched,
 {
     let is_ours = metadata.finalizers.iter().flatten().any(|finalizer| finalizer == FINALIZER);
     let Some(writer) = shared.writer(&K::kind(&())).filter(|_| is_ours && !shared.is_silent()) else {
