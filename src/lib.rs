@@ -20,6 +20,7 @@ pub mod registry;
 pub mod secret;
 pub mod sentence;
 pub mod telemetry;
+pub mod tenancy;
 pub mod update;
 pub mod web;
 pub mod yaml;

@@ -7,9 +7,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The rooms from top to bottom; a room may use those above it.
-const ORDER: [&str; 23] = [
+const ORDER: [&str; 24] = [
     "secret",
     "metrics",
+    "tenancy",
     "telemetry",
     "sentence",
     "failing",

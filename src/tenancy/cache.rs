@@ -1,0 +1,135 @@
+//! A bounded map that evicts first from the namespace with most entries.
+
+use std::borrow::Borrow;
+use std::collections::HashMap;
+use std::hash::Hash;
+
+/// A cache with a maximum of entries that tenants share.
+///
+/// If it is full, the least recently used entry of the namespace with most entries is evicted: a tenant that makes
+/// entries without end displaces its own.
+#[derive(Debug)]
+pub struct FairCache<K, V> {
+    max_entries: usize,
+    entries: HashMap<K, Entry<V>>,
+    by_namespace: HashMap<String, usize>,
+    /// Counts uses; the time of a use is its count.
+    clock: u64,
+}
+
+#[derive(Debug)]
+struct Entry<V> {
+    namespace: String,
+    used: u64,
+    value: V,
+}
+
+impl<K: Clone + Eq + Hash, V> FairCache<K, V> {
+    /// An empty cache for at most so many entries, and at least one.
+    pub fn new(max_entries: usize) -> Self {
+        Self {
+            max_entries: max_entries.max(1),
+            entries: HashMap::new(),
+            by_namespace: HashMap::new(),
+            clock: 0,
+        }
+    }
+
+    /// The value of a key, which counts as used now.
+    pub fn get<Q: Eq + Hash + ?Sized>(&mut self, key: &Q) -> Option<&mut V>
+    where
+        K: Borrow<Q>,
+    {
+        self.clock += 1;
+        let entry = self.entries.get_mut(key)?;
+        entry.used = self.clock;
+        Some(&mut entry.value)
+    }
+
+    /// Inserts a value on behalf of a namespace, and gives the value that it replaces or displaces.
+    pub fn insert(&mut self, namespace: &str, key: K, value: V) -> Option<V> {
+        let replaced = self.remove(&key);
+        let evicted = if self.entries.len() >= self.max_entries { self.evict() } else { None };
+        self.clock += 1;
+        self.entries.insert(key, Entry { namespace: namespace.to_owned(), used: self.clock, value });
+        *self.by_namespace.entry(namespace.to_owned()).or_default() += 1;
+        replaced.or(evicted)
+    }
+
+    /// Removes a key and gives its value.
+    pub fn remove<Q: Eq + Hash + ?Sized>(&mut self, key: &Q) -> Option<V>
+    where
+        K: Borrow<Q>,
+    {
+        let entry = self.entries.remove(key)?;
+        self.count_out(&entry.namespace);
+        Some(entry.value)
+    }
+
+    /// Removes the entries that do not match.
+    pub fn retain(&mut self, is_kept: impl Fn(&K, &V) -> bool) {
+        let Self { entries, by_namespace, .. } = self;
+        entries.retain(|key, entry| is_kept(key, &entry.value));
+        by_namespace.clear();
+        for entry in entries.values() {
+            *by_namespace.entry(entry.namespace.clone()).or_default() += 1;
+        }
+    }
+
+    /// The number of entries.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether there is no entry.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    fn evict(&mut self) -> Option<V> {
+        let largest = self.by_namespace.iter().max_by_key(|(_, count)| **count)?.0.clone();
+        let of_largest = self.entries.iter().filter(|(_, entry)| entry.namespace == largest);
+        let oldest = of_largest.min_by_key(|(_, entry)| entry.used)?.0.clone();
+        self.remove(&oldest)
+    }
+
+    fn count_out(&mut self, namespace: &str) {
+        if let Some(count) = self.by_namespace.get_mut(namespace) {
+            *count -= 1;
+            if *count == 0 {
+                self.by_namespace.remove(namespace);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flood_displaces_the_entries_of_its_own_namespace() {
+        let mut cache = FairCache::new(4);
+        cache.insert("victim", "v", 0);
+        for (key, value) in [("a", 1), ("b", 2), ("c", 3)] {
+            assert_eq!(cache.insert("attacker", key, value), None);
+        }
+        assert_eq!(cache.get("a"), Some(&mut 1));
+        // The least recently used of the attacker's goes.
+        assert_eq!(cache.insert("attacker", "d", 4), Some(2));
+        assert_eq!(cache.insert("victim", "w", 5), Some(3));
+        assert_eq!((cache.get("v"), cache.len()), (Some(&mut 0), 4));
+    }
+
+    #[test]
+    fn a_replaced_entry_displaces_no_other() {
+        let mut cache = FairCache::new(2);
+        cache.insert("a", 1, "one");
+        cache.insert("b", 2, "two");
+        assert_eq!(cache.insert("b", 1, "new"), Some("one"));
+        assert_eq!(cache.len(), 2);
+        cache.retain(|key, _| *key == 2);
+        assert_eq!((cache.remove(&2), cache.remove(&1), cache.is_empty()), (Some("two"), None, true));
+        assert!(cache.by_namespace.is_empty());
+    }
+}

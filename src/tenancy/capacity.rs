@@ -1,0 +1,20 @@
+//! The shared capacity of one process.
+
+use super::memory::MemoryBudget;
+use super::pool::BlockingPool;
+
+/// The blocking threads and the memory that all tenants of a process share. Clones share them.
+#[derive(Clone, Debug)]
+pub struct Capacity {
+    /// Threads for work whose cost a tenant controls.
+    pub pool: BlockingPool,
+    /// Memory for large inputs.
+    pub memory: MemoryBudget,
+}
+
+impl Default for Capacity {
+    /// The capacity that suits this machine.
+    fn default() -> Self {
+        Self { pool: BlockingPool::for_this_machine(), memory: MemoryBudget::default() }
+    }
+}

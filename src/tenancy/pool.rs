@@ -1,0 +1,136 @@
+//! A bounded pool of blocking threads, fair by namespace.
+
+use std::panic::resume_unwind;
+
+use super::semaphore::{FairSemaphore, Permit, SlotLimits};
+
+/// Work on an input smaller than this, in bytes, may run inline on an async worker.
+pub const INLINE_BYTES: usize = 16 * 1024;
+
+/// Runs work whose cost a tenant controls on blocking threads, so that it never holds up the async workers.
+///
+/// At most so many jobs run at once, and of one namespace at most half of that: a job that cannot be interrupted holds
+/// up no other namespace. A job that waits is queued, not a thread. Clones are one and the same pool.
+#[derive(Clone, Debug)]
+pub struct BlockingPool(FairSemaphore);
+
+/// The right to do blocking or CPU-heavy work on a thread of the caller's own, which counts as one of the pool's until
+/// this is dropped.
+#[derive(Debug)]
+pub struct PoolPermit(#[expect(dead_code, reason = "returns a thread to the pool when dropped")] Permit);
+
+impl BlockingPool {
+    /// A pool of so many threads, at least two.
+    pub fn new(threads: usize) -> Self {
+        Self(FairSemaphore::new(SlotLimits::halved(u64::try_from(threads.max(2)).unwrap_or(u64::MAX))))
+    }
+
+    /// A pool with twice as many threads as this process has CPUs, and at least four.
+    pub fn for_this_machine() -> Self {
+        let cpus = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        Self::new((2 * cpus).max(4))
+    }
+
+    /// Runs a job for a namespace and gives its result. A panic of the job is passed on.
+    ///
+    /// Dropping the future removes a job that has not begun, and discards the result of one that has.
+    pub async fn run<T: Send + 'static>(
+        &self,
+        namespace: &str,
+        job: impl FnOnce() -> T + Send + 'static,
+    ) -> T {
+        let permit = self.enter(namespace).await;
+        let ended = tokio::task::spawn_blocking(move || {
+            let result = job();
+            drop(permit);
+            result
+        });
+        match ended.await {
+            Ok(result) => result,
+            Err(error) if error.is_panic() => resume_unwind(error.into_panic()),
+            // The runtime is shutting down, and drops this future too.
+            Err(_) => std::future::pending().await,
+        }
+    }
+
+    /// Runs a job inline if its input has fewer than [`INLINE_BYTES`] bytes, and otherwise as [`run`](Self::run) does.
+    pub async fn run_sized<T: Send + 'static>(
+        &self,
+        namespace: &str,
+        bytes: usize,
+        job: impl FnOnce() -> T + Send + 'static,
+    ) -> T {
+        if bytes < INLINE_BYTES { job() } else { self.run(namespace, job).await }
+    }
+
+    /// Waits for a free thread of the pool, for work on a thread that the caller has already.
+    pub async fn enter(&self, namespace: &str) -> PoolPermit {
+        PoolPermit(self.0.acquire(namespace, 1).await)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::sync::mpsc;
+
+    use futures::FutureExt;
+    use futures::future::join_all;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn no_namespace_holds_more_than_half_of_the_threads() {
+        let pool = BlockingPool::new(4);
+        let (release, released) = mpsc::channel::<()>();
+        let released = Arc::new(std::sync::Mutex::new(released));
+        let running = Arc::new(AtomicUsize::new(0));
+        let jobs: Vec<_> = (0..8)
+            .map(|_| {
+                let (pool, released, running) = (pool.clone(), Arc::clone(&released), Arc::clone(&running));
+                tokio::spawn(async move {
+                    let job = move || {
+                        running.fetch_add(1, Ordering::SeqCst);
+                        released.lock().unwrap().recv().unwrap();
+                    };
+                    pool.run("attacker", job).await;
+                })
+            })
+            .collect();
+        while running.load(Ordering::SeqCst) < 2 {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(pool.run("victim", || 7).await, 7);
+        assert_eq!(running.load(Ordering::SeqCst), 2);
+        (0..8).for_each(|_| release.send(()).unwrap());
+        join_all(jobs).await;
+        assert_eq!(running.load(Ordering::SeqCst), 8);
+    }
+
+    #[tokio::test]
+    async fn a_job_whose_future_is_dropped_before_it_began_never_runs() {
+        let pool = BlockingPool::new(2);
+        let held = pool.enter("a").await;
+        let mut waiting = pool.run("a", || panic!("this job was cancelled")).boxed();
+        assert!((&mut waiting).now_or_never().is_none());
+        drop(waiting);
+        drop(held);
+        assert_eq!(pool.run("a", || 1).await, 1);
+    }
+
+    #[tokio::test]
+    #[should_panic(expected = "of the job")]
+    async fn a_panic_of_a_job_is_passed_on() {
+        BlockingPool::new(2).run("a", || panic!("of the job")).await
+    }
+
+    #[tokio::test]
+    async fn only_small_inputs_are_handled_inline() {
+        let pool = BlockingPool::new(2);
+        let here = std::thread::current().id();
+        let thread = || std::thread::current().id();
+        assert_eq!(pool.run_sized("a", INLINE_BYTES - 1, thread).await, here);
+        assert_ne!(pool.run_sized("a", INLINE_BYTES, thread).await, here);
+    }
+}

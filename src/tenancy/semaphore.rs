@@ -1,0 +1,370 @@
+//! A weighted semaphore that grants its units round robin by namespace.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+use tokio::time::{Instant, sleep_until};
+
+use super::waiters::Waiters;
+
+/// The bounds of a semaphore, in units: slots, threads or bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SlotLimits {
+    /// Units that all namespaces together hold at most, and at least one.
+    pub total: u64,
+    /// Units that one namespace holds at most.
+    pub per_namespace: u64,
+    /// After so long, a waiter whose namespace holds nothing is granted its units beyond `total`, up to twice `total`
+    /// in all. `None`: never.
+    pub overflow_after: Option<Duration>,
+}
+
+impl SlotLimits {
+    /// The time after which a namespace that holds no slot gets one beyond the limit.
+    pub const OVERFLOW_AFTER: Duration = Duration::from_secs(2);
+
+    /// Slots of which one namespace may hold all while no other waits, and of which a namespace that holds none gets
+    /// one within [`Self::OVERFLOW_AFTER`].
+    pub fn shared(total: usize) -> Self {
+        let total = u64::try_from(total).unwrap_or(u64::MAX).max(1);
+        Self { total, per_namespace: total, overflow_after: Some(Self::OVERFLOW_AFTER) }
+    }
+
+    /// Units of which no namespace ever holds more than half.
+    pub fn halved(total: u64) -> Self {
+        Self { total: total.max(1), per_namespace: (total / 2).max(1), overflow_after: None }
+    }
+}
+
+/// A weighted semaphore that is fair by namespace. Clones share its units.
+///
+/// Waiters of one namespace are served in the order of their arrival, and namespaces take turns. A namespace that
+/// holds its maximum is passed over. A waiter whose units are not free yet keeps its turn, so that small requests do
+/// not starve a large one.
+#[derive(Clone, Debug)]
+pub struct FairSemaphore(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    limits: SlotLimits,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    total: u64,
+    by_namespace: HashMap<String, u64>,
+    waiters: Waiters<Waiter>,
+    next_id: u64,
+}
+
+#[derive(Debug)]
+struct Waiter {
+    id: u64,
+    weight: u64,
+    since: Instant,
+    granted: oneshot::Sender<()>,
+}
+
+/// Units of a semaphore, returned when this is dropped.
+#[derive(Debug)]
+pub struct Permit {
+    semaphore: FairSemaphore,
+    namespace: String,
+    weight: u64,
+}
+
+/// Leaves the queue when a wait is cancelled, and returns units that were granted at that moment.
+struct Pending<'s> {
+    semaphore: &'s FairSemaphore,
+    namespace: &'s str,
+    id: u64,
+    weight: u64,
+    granted: oneshot::Receiver<()>,
+    is_over: bool,
+}
+
+impl FairSemaphore {
+    /// A semaphore whose units are all free.
+    pub fn new(limits: SlotLimits) -> Self {
+        Self(Arc::new(Inner { limits, state: Mutex::default() }))
+    }
+
+    /// Waits for units and takes them. A weight beyond the limits counts as all that a namespace may hold.
+    ///
+    /// Dropping the future leaves the queue.
+    pub async fn acquire(&self, namespace: &str, weight: u64) -> Permit {
+        let weight = self.clamp(weight);
+        let (sender, granted) = oneshot::channel();
+        let since = Instant::now();
+        let id = {
+            let mut state = self.state();
+            let id = state.next_id;
+            state.next_id += 1;
+            state.waiters.push(namespace, Waiter { id, weight, since, granted: sender });
+            state.grant(&self.0.limits, since);
+            id
+        };
+        let mut pending = Pending { semaphore: self, namespace, id, weight, granted, is_over: false };
+        if let Some(patience) = self.0.limits.overflow_after {
+            tokio::select! {
+                biased;
+                _ = &mut pending.granted => return pending.into_permit(),
+                () = sleep_until(since + patience) => self.state().grant(&self.0.limits, Instant::now()),
+            }
+        }
+        // The sender stays in the queue until it grants.
+        let _ = (&mut pending.granted).await;
+        pending.into_permit()
+    }
+
+    /// Takes units if they are free and no waiter would be overtaken.
+    pub fn try_acquire(&self, namespace: &str, weight: u64) -> Option<Permit> {
+        let weight = self.clamp(weight);
+        let mut state = self.state();
+        let has_waiters = state.waiters.heads().next().is_some();
+        if has_waiters || !state.fits(&self.0.limits, namespace, weight) {
+            return None;
+        }
+        state.take(namespace, weight);
+        drop(state);
+        Some(Permit { semaphore: self.clone(), namespace: namespace.to_owned(), weight })
+    }
+
+    /// Takes units at once, beyond all limits if need be.
+    pub fn acquire_beyond_limits(&self, namespace: &str, weight: u64) -> Permit {
+        self.state().take(namespace, weight);
+        Permit { semaphore: self.clone(), namespace: namespace.to_owned(), weight }
+    }
+
+    /// Whether no units are held and none are waited for, so that a new semaphore is as good.
+    pub fn is_idle(&self) -> bool {
+        let state = self.state();
+        state.total == 0 && state.waiters.heads().next().is_none()
+    }
+
+    /// Units that are held now.
+    pub fn held(&self) -> u64 {
+        self.state().total
+    }
+
+    fn clamp(&self, weight: u64) -> u64 {
+        let SlotLimits { total, per_namespace, .. } = self.0.limits;
+        weight.min(total).min(per_namespace)
+    }
+
+    fn release(&self, namespace: &str, weight: u64) {
+        let mut state = self.state();
+        state.give_back(namespace, weight);
+        state.grant(&self.0.limits, Instant::now());
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn held_by(&self, namespace: &str) -> u64 {
+        self.by_namespace.get(namespace).copied().unwrap_or_default()
+    }
+
+    fn fits(&self, limits: &SlotLimits, namespace: &str, weight: u64) -> bool {
+        self.total + weight <= limits.total && self.held_by(namespace) + weight <= limits.per_namespace
+    }
+
+    fn take(&mut self, namespace: &str, weight: u64) {
+        self.total += weight;
+        *self.by_namespace.entry(namespace.to_owned()).or_default() += weight;
+    }
+
+    fn give_back(&mut self, namespace: &str, weight: u64) {
+        self.total -= weight;
+        if let Some(held) = self.by_namespace.get_mut(namespace) {
+            *held -= weight;
+            if *held == 0 {
+                self.by_namespace.remove(namespace);
+            }
+        }
+    }
+
+    /// Grants units to waiters as long as the next one can have them.
+    fn grant(&mut self, limits: &SlotLimits, now: Instant) {
+        while let Some(namespace) = self.next(limits, now) {
+            let Some(waiter) = self.waiters.pop(&namespace) else { return };
+            // A receiver that is gone has left the queue already; this one is still there.
+            if waiter.granted.send(()).is_ok() {
+                self.take(&namespace, waiter.weight);
+            }
+        }
+    }
+
+    /// The namespace whose first waiter gets its units now.
+    fn next(&self, limits: &SlotLimits, now: Instant) -> Option<String> {
+        let has_room = |namespace: &str, waiter: &Waiter| {
+            self.held_by(namespace) + waiter.weight <= limits.per_namespace
+        };
+        // The first that may hold more keeps its turn until its units are free.
+        let in_turn = self.waiters.heads().find(|(namespace, waiter)| has_room(namespace, waiter));
+        if let Some((namespace, waiter)) = in_turn
+            && self.fits(limits, namespace, waiter.weight)
+        {
+            return Some(namespace.to_owned());
+        }
+        let patience = limits.overflow_after?;
+        let is_starved = |namespace: &str, waiter: &Waiter| {
+            self.held_by(namespace) == 0
+                && now.saturating_duration_since(waiter.since) >= patience
+                && self.total + waiter.weight <= limits.total.saturating_mul(2)
+        };
+        let starved = self.waiters.heads().find(|(namespace, waiter)| is_starved(namespace, waiter));
+        starved.map(|(namespace, _)| namespace.to_owned())
+    }
+}
+
+impl Pending<'_> {
+    fn into_permit(mut self) -> Permit {
+        self.is_over = true;
+        Permit {
+            semaphore: self.semaphore.clone(),
+            namespace: self.namespace.to_owned(),
+            weight: self.weight,
+        }
+    }
+}
+
+impl Drop for Pending<'_> {
+    fn drop(&mut self) {
+        if self.is_over {
+            return;
+        }
+        let mut state = self.semaphore.state();
+        // Under the lock, so that no grant comes in between.
+        if self.granted.try_recv().is_ok() {
+            state.give_back(self.namespace, self.weight);
+        } else {
+            state.waiters.remove(self.namespace, |waiter| waiter.id == self.id);
+        }
+        state.grant(&self.semaphore.0.limits, Instant::now());
+    }
+}
+
+impl Permit {
+    /// The namespace that holds the units.
+    pub fn namespace(&self) -> &str {
+        &self.namespace
+    }
+}
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        self.semaphore.release(&self.namespace, self.weight);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::FutureExt;
+    use futures::future::BoxFuture;
+
+    use super::*;
+
+    fn slots(total: u64, per_namespace: u64) -> FairSemaphore {
+        FairSemaphore::new(SlotLimits { total, per_namespace, overflow_after: None })
+    }
+
+    fn waiting<'s>(semaphore: &'s FairSemaphore, namespace: &'s str, weight: u64) -> BoxFuture<'s, Permit> {
+        let mut wait = semaphore.acquire(namespace, weight).boxed();
+        assert!((&mut wait).now_or_never().is_none(), "{namespace} did not have to wait");
+        wait
+    }
+
+    #[tokio::test]
+    async fn free_units_are_granted_in_turns() {
+        let semaphore = slots(1, 1);
+        let first = semaphore.acquire("a", 1).await;
+        let mut of_a = [waiting(&semaphore, "a", 1), waiting(&semaphore, "a", 1)];
+        let mut of_b = waiting(&semaphore, "b", 1);
+        drop(first);
+        let second = (&mut of_a[0]).now_or_never().expect("a waited first");
+        assert!((&mut of_a[1]).now_or_never().is_none());
+        drop(second);
+        let third = (&mut of_b).now_or_never().expect("it is b's turn");
+        assert_eq!(third.namespace(), "b");
+        drop(third);
+        assert!((&mut of_a[1]).now_or_never().is_some());
+        assert!(semaphore.is_idle());
+    }
+
+    #[tokio::test]
+    async fn a_namespace_at_its_maximum_is_passed_over() {
+        let semaphore = slots(4, 2);
+        let _held = semaphore.acquire("a", 2).await;
+        let _waits = waiting(&semaphore, "a", 1);
+        assert!(semaphore.acquire("b", 2).now_or_never().is_some());
+    }
+
+    #[tokio::test]
+    async fn a_large_request_is_not_starved_by_small_ones() {
+        let semaphore = slots(4, 4);
+        let small = semaphore.acquire("a", 1).await;
+        let mut large = waiting(&semaphore, "b", 4);
+        let mut late = waiting(&semaphore, "c", 1);
+        assert!(semaphore.try_acquire("d", 1).is_none());
+        drop(small);
+        let large = (&mut large).now_or_never().expect("everything is free");
+        assert!((&mut late).now_or_never().is_none());
+        drop(large);
+        assert!((&mut late).now_or_never().is_some());
+    }
+
+    #[tokio::test]
+    async fn a_weight_beyond_the_limits_takes_what_a_namespace_may_hold() {
+        let semaphore = slots(4, 2);
+        let permit = semaphore.acquire("a", 100).await;
+        assert_eq!(semaphore.held(), 2);
+        drop(permit);
+        assert_eq!(semaphore.held(), 0);
+    }
+
+    #[tokio::test]
+    async fn a_cancelled_wait_leaves_the_queue_and_returns_what_it_was_granted() {
+        let semaphore = slots(1, 1);
+        let held = semaphore.acquire("a", 1).await;
+        let (cancelled, granted) = (waiting(&semaphore, "b", 1), waiting(&semaphore, "c", 1));
+        drop(cancelled);
+        drop(held);
+        // Granted, and dropped before it was polled again.
+        drop(granted);
+        assert!(semaphore.is_idle());
+        assert!(semaphore.try_acquire("d", 1).is_some());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_namespace_without_a_slot_gets_one_beyond_the_limit_after_two_seconds() {
+        let semaphore = FairSemaphore::new(SlotLimits::shared(1));
+        let _held = semaphore.acquire("a", 1).await;
+        let begin = Instant::now();
+        let beyond = semaphore.acquire("b", 1).await;
+        assert_eq!(begin.elapsed(), SlotLimits::OVERFLOW_AFTER);
+        // One that holds a slot waits for a free one, and so does the third namespace: twice the limit is all there is.
+        let mut more_of_b = waiting(&semaphore, "b", 1);
+        let mut of_c = waiting(&semaphore, "c", 1);
+        tokio::time::sleep(Duration::from_secs(60)).await;
+        assert!((&mut more_of_b).now_or_never().is_none() && (&mut of_c).now_or_never().is_none());
+        drop(beyond);
+        assert!((&mut of_c).now_or_never().is_some());
+    }
+
+    #[tokio::test]
+    async fn units_beyond_all_limits_count_like_others() {
+        let semaphore = slots(1, 1);
+        let _held = semaphore.acquire("a", 1).await;
+        let beyond = semaphore.acquire_beyond_limits("b", 1);
+        assert_eq!(semaphore.held(), 2);
+        drop(beyond);
+        assert_eq!(semaphore.held(), 1);
+    }
+}
