@@ -11,6 +11,7 @@ use prometheus_client::registry::{Registry, Unit};
 use super::labels::{
     ControllerLabels, GitLabels, ObjectLabels, RequestLabels, ResultLabels, RunLabels, ShadowLabels,
 };
+use super::namespaces::NamespaceFamilies;
 use super::process::ProcessCost;
 use super::under_way::UnderWay;
 
@@ -37,6 +38,7 @@ pub(super) struct Families {
     pub(super) under_way: UnderWay,
     pub(super) shadow_commits: Counter,
     pub(super) shadow_comparisons: Family<ShadowLabels, Counter>,
+    pub(super) namespaces: NamespaceFamilies,
 }
 
 impl Default for Families {
@@ -57,6 +59,7 @@ impl Default for Families {
             under_way: UnderWay::default(),
             shadow_commits: Counter::default(),
             shadow_comparisons: Family::default(),
+            namespaces: NamespaceFamilies::default(),
         }
     }
 }
@@ -133,12 +136,13 @@ impl Families {
             "What another controller pushed, compared with what would have been pushed, with --dry-run",
             self.shadow_comparisons.clone(),
         );
+        self.namespaces.register(&mut registry);
         registry
     }
 }
 
 /// A histogram with buckets from the first limit to the second.
-fn histogram((lowest, highest, count): (f64, f64, i32)) -> Histogram {
+pub(super) fn histogram((lowest, highest, count): (f64, f64, i32)) -> Histogram {
     let factor = (highest / lowest).powf(1.0 / f64::from(count - 1));
     Histogram::new((0..count).map(move |step| lowest * factor.powi(step)))
 }

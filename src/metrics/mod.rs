@@ -4,6 +4,7 @@
 
 mod families;
 mod labels;
+mod namespaces;
 mod process;
 mod under_way;
 
@@ -21,6 +22,7 @@ use labels::{
 };
 
 pub use labels::{ObjectLabels, RunOutcome, ShadowOutcome};
+pub use namespaces::SlotResource;
 pub use under_way::Look;
 
 /// Counters and measures. Clones are one and the same.
@@ -41,6 +43,7 @@ impl Default for Metrics {
 impl Metrics {
     /// Takes note of how long a reconcile took and whether it failed.
     pub fn reconciled(&self, object: &ObjectLabels, duration: Duration, is_success: bool) {
+        self.families.namespaces.add_object(object);
         self.families.reconciles.get_or_create(object).observe(duration.as_secs_f64());
         let result = if is_success { "success" } else { "error" };
         let controller = controller_of(object.kind);
@@ -116,8 +119,19 @@ impl Metrics {
         self.families.shadow_comparisons.get_or_create(&ShadowLabels { outcome }).inc();
     }
 
-    /// Forgets an object that has gone.
+    /// Adds a wait of a namespace for a slot of a shared resource; also one that ended at once.
+    pub fn slot_waited(&self, resource: SlotResource, namespace: &str, duration: Duration) {
+        self.families.namespaces.slot_waited(resource, namespace, duration);
+    }
+
+    /// Adds the time that a job of a namespace ran on a thread of the blocking pool.
+    pub fn pool_used(&self, namespace: &str, duration: Duration) {
+        self.families.namespaces.pool_used(namespace, duration);
+    }
+
+    /// Forgets an object that has gone, and the metrics of its namespace with the last object there.
     pub fn forget(&self, object: &ObjectLabels) {
+        self.families.namespaces.forget(object);
         self.families.reconciles.remove(object);
         self.families.unresolved.remove(object);
         self.families.next_poll.remove(object);
