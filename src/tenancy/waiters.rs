@@ -64,10 +64,13 @@ mod tests {
     /// Serves the head whose turn it is until none waits.
     fn serve(mut waiters: Waiters<u32>) -> Vec<u32> {
         let mut served = Vec::new();
-        while let Some(namespace) = waiters.heads().next().map(|(namespace, _)| namespace.to_owned()) {
-            served.extend(waiters.pop(&namespace));
+        loop {
+            let next = waiters.heads().next().map(|(namespace, _)| namespace.to_owned());
+            match next {
+                Some(namespace) => served.extend(waiters.pop(&namespace)),
+                None => return served,
+            }
         }
-        served
     }
 
     #[test]
