@@ -122,7 +122,7 @@ mod tests {
     #[tokio::test]
     #[should_panic(expected = "of the job")]
     async fn a_panic_of_a_job_is_passed_on() {
-        BlockingPool::new(2).run("a", || panic!("of the job")).await
+        BlockingPool::new(2).run("a", || panic!("of the job")).await;
     }
 
     #[tokio::test]

@@ -355,6 +355,9 @@ mod tests {
         tokio::time::sleep(Duration::from_secs(60)).await;
         assert!((&mut more_of_b).now_or_never().is_none() && (&mut of_c).now_or_never().is_none());
         drop(beyond);
+        let more_of_b = (&mut more_of_b).now_or_never().expect("b holds no slot and came before c");
+        assert!((&mut of_c).now_or_never().is_none());
+        drop(more_of_b);
         assert!((&mut of_c).now_or_never().is_some());
     }
 
