@@ -19,8 +19,7 @@ use super::size::ByteSize;
 use super::terminal::{Palette, print};
 use super::update::{OutputFormat, to_json};
 use super::warnings::warn_of_idle_images;
-use crate::git::{Oversight, Places, PrivateDirectory, StopSignal, Writer, WriterOptions};
-use crate::metrics::Metrics;
+use crate::git::{PrivateDirectory, StopSignal, TransactionSlots, Writer, WriterContext, WriterOptions};
 use crate::reconcile::automation::batch;
 use images::Images;
 use inputs::Inputs;
@@ -100,6 +99,9 @@ pub(super) enum GitLogin {
     /// The caller's own set-up of git.
     User,
 }
+
+/// The transactions that run at once; each takes a few threads and processes.
+const TRANSACTIONS: usize = 16;
 
 fn duration(text: &str) -> Result<Duration, String> {
     GoDuration::new(text).to_duration().map_err(|error| error.to_string())
@@ -186,12 +188,12 @@ async fn commit<'i>(inputs: &'i Inputs, images: &'i Images, stop: &StopSignal) -
     let writer = Writer::new(WriterOptions {
         mirrors,
         is_rehearsal,
-        oversight: Oversight { stop: stop.clone(), metrics: Metrics::default() },
-        places: Places::without_limit(),
+        context: WriterContext { stop: stop.clone(), ..WriterContext::default() },
+        slots: TransactionSlots::limited(TRANSACTIONS),
     });
     let mut works: Vec<Work<'_>> = works(inputs, images).collect();
     batch::carry_out(works.iter_mut().filter(|work| !work.is_done).collect(), &writer, stop).await;
-    writer.finish();
+    writer.finish().await;
     works
 }
 

@@ -32,12 +32,15 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use crate::git::{Keyring, Oversight, Places, StopSignal, Writer, WriterOptions, sweep_mirrors};
+use crate::git::{
+    Keyring, StopSignal, TransactionSlots, Writer, WriterContext, WriterOptions, sweep_mirrors,
+};
 use crate::metrics::Metrics;
 use crate::objects::ObjectName;
 use crate::objects::cluster::{Announcer, Cache, ClusterObjects, FIELD_MANAGER, Gate, Notifier, Scope};
 use crate::reconcile::automation::login::LoginOptions;
 use crate::reconcile::automation::source::CrossNamespace;
+use crate::tenancy::Capacity;
 use leadership::Leadership;
 use queue::{DueNow, Queue};
 use shadow::Shadows;
@@ -87,6 +90,8 @@ pub struct ControllerOptions {
     pub instance: String,
     /// A random UUID, from which runs get their names.
     pub process_id: String,
+    /// The threads and the memory of this process.
+    pub capacity: Capacity,
 }
 
 /// What runs depend on besides objects.
@@ -129,11 +134,10 @@ pub async fn run(
     let permit = StopSignal::default();
     let stop = permit.subordinate();
     let (signals, inbox) = mpsc::unbounded_channel();
-    let places = Places::limited(options.concurrent);
-    let oversight = Oversight { stop: stop.clone(), metrics: metrics.clone() };
+    let slots = TransactionSlots::limited(options.concurrent);
+    let context = WriterContext { stop: stop.clone(), metrics: metrics.clone(), capacity: options.capacity };
     let mirrors = options.mirrors.clone();
-    let writer =
-        WriterOptions { mirrors: options.mirrors, is_rehearsal: options.is_shadow, oversight, places };
+    let writer = WriterOptions { mirrors: options.mirrors, is_rehearsal: options.is_shadow, context, slots };
     let (election, notifier) =
         if options.is_shadow { (None, None) } else { (options.election, options.notifier) };
     let mut objects = ClusterObjects::behind(client.clone(), Gate::until(permit.clone()));
@@ -249,22 +253,23 @@ impl Dispatcher {
         }
     }
 
-    /// Starts what is due, those of one repository together.
+    /// Starts what is due, those of one namespace and one repository together.
     fn start_due(&mut self) {
         while self.runs.try_join_next().is_some() {}
         let now = Instant::now();
-        let mut groups: BTreeMap<ObjectName, Group> = BTreeMap::new();
+        let mut groups: BTreeMap<(String, ObjectName), Group> = BTreeMap::new();
         for DueNow { name, interval } in self.queue.take_due(now) {
             // One that has gone has no repository, and nobody to go with.
             let source = self.shared.source_of(&name).unwrap_or_else(|| name.clone());
-            let group = groups.entry(source).or_default();
+            let group = groups.entry((name.namespace.clone(), source)).or_default();
             group.interval = group.interval.max(interval);
             group.names.push(name);
         }
-        for (source, Group { mut names, interval }) in groups {
+        for ((namespace, source), Group { mut names, interval }) in groups {
             // One listing of the remote does for all that look at it about now.
             let others = self.shared.objects.automations.referring_to(&source).into_iter();
             let others = others.map(|automation| ObjectName::of(automation.as_ref()));
+            let others = others.filter(|other| other.namespace == namespace);
             let along = self.queue.take_along(now, interval, others);
             names.extend(along.into_iter().map(|due| due.name));
             self.runs.spawn(work::carry_out(self.shared.clone(), names));
@@ -293,8 +298,7 @@ impl Dispatcher {
 
     /// Waits until nobody works on a mirror, but not for long.
     async fn finish_mirrors(&self, patience: Duration) {
-        let shared = self.shared.clone();
-        let _ = timeout(patience, tokio::task::spawn_blocking(move || shared.writer.finish())).await;
+        let _ = timeout(patience, self.shared.writer.finish()).await;
     }
 
     /// Waits until nothing is under way.

@@ -28,6 +28,7 @@ use crate::reconcile::automation::findings::{Findings, News};
 use crate::reconcile::automation::proposal::{Detail, UpdateProposal};
 use crate::reconcile::automation::report::{Next, while_suspended};
 use crate::reconcile::automation::request::GivenImages;
+use crate::reconcile::automation::reselection::Reselection;
 use crate::reconcile::automation::run::{Run, reported_on};
 use crate::reconcile::automation::shadow::Shadowing;
 use crate::reconcile::automation::transaction::{self, Prepared, TransactionOptions};
@@ -192,7 +193,7 @@ impl Job for Pass {
         let span = self.span.clone();
         tokio::select! {
             found = self.find_out().instrument(span) => found,
-            () = self.done.run.withdrawal.given() => Err(Conclusion::withdrawn()),
+            () = self.done.run.cancellation.cancelled() => Err(Conclusion::cancelled()),
         }
     }
 
@@ -223,8 +224,12 @@ impl Pass {
             detail: Detail::WorthSaying,
             is_forced: self.shared.memory.has_changed(&self.done.name, &self.look),
         };
+        let (known, namespace) = (objects.policies.clone(), self.done.name.namespace.clone());
+        let reader = Arc::new(move || known.in_namespace(&namespace));
+        let reselection = Reselection::new(automation.clone(), reader, selected.policies.clone());
         let mut prepared = transaction::prepare(objects, &automation, selected, &options).await?;
-        prepared.request.proposal.withdrawal = self.done.run.withdrawal.clone();
+        prepared.request.proposal.proposer.reselection = Some(reselection);
+        prepared.request.proposal.cancellation = self.done.run.cancellation.clone();
         if let Some(shadows) = &self.shared.shadows {
             let before = shadows.before(&self.done.name);
             prepared.request.proposal.proposer.shadowing = Some(Shadowing { before, sight: None });
@@ -238,8 +243,8 @@ impl Pass {
             self.done.verdict = Verdict::Wait;
             return;
         }
-        if !matches!(conclusion, Conclusion::Success { .. }) && self.done.run.withdrawal.is_given() {
-            tracing::info!("the run is given up because nobody wants it any more");
+        if !matches!(conclusion, Conclusion::Success { .. }) && self.done.run.cancellation.is_cancelled() {
+            tracing::info!("the run is cancelled");
             // Who rests or has gone is let go of by the next look; who is wanted again meanwhile must not be forgotten.
             self.done.verdict = Verdict::After(Duration::ZERO);
             self.take_back().await;

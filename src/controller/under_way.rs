@@ -6,40 +6,40 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use kube::ResourceExt;
 use tagboat_api::ImageUpdateAutomation;
 
-use crate::git::Withdrawal;
+use crate::git::Cancellation;
 use crate::objects::ObjectName;
 use crate::objects::cluster::Change;
 
 /// The runs that are under way, at most one an automation. Clones are one and the same.
 #[derive(Clone, Debug, Default)]
-pub(super) struct UnderWay(Arc<Mutex<HashMap<ObjectName, Withdrawal>>>);
+pub(super) struct UnderWay(Arc<Mutex<HashMap<ObjectName, Cancellation>>>);
 
 /// A run that is under way.
 #[derive(Debug)]
 pub(super) struct Entry {
     runs: UnderWay,
     name: ObjectName,
-    pub(super) withdrawal: Withdrawal,
+    pub(super) cancellation: Cancellation,
 }
 
 impl UnderWay {
     /// Takes note of a run. Whatever becomes known of its automation from now on counts.
     pub(super) fn begin(&self, name: &ObjectName) -> Entry {
-        let withdrawal = Withdrawal::default();
-        self.lock().insert(name.clone(), withdrawal.clone());
-        Entry { runs: self.clone(), name: name.clone(), withdrawal }
+        let cancellation = Cancellation::default();
+        self.lock().insert(name.clone(), cancellation.clone());
+        Entry { runs: self.clone(), name: name.clone(), cancellation }
     }
 
     /// Has a run given up that nobody wants any more, now that its automation has changed.
     pub(super) fn observe(&self, change: &Change<ImageUpdateAutomation>) {
         if is_unwanted(change.old.as_deref(), change.new.as_deref())
-            && let Some(withdrawal) = self.lock().get(&change.name)
+            && let Some(cancellation) = self.lock().get(&change.name)
         {
-            withdrawal.give();
+            cancellation.cancel();
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<ObjectName, Withdrawal>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<ObjectName, Cancellation>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -99,9 +99,9 @@ mod tests {
         let (one, other) = (runs.begin(&name("a")), runs.begin(&name("b")));
         let gone = Change { name: name("a"), old: None, new: None };
         runs.observe(&gone);
-        assert!(one.withdrawal.is_given() && !other.withdrawal.is_given());
+        assert!(one.cancellation.is_cancelled() && !other.cancellation.is_cancelled());
         one.end();
         runs.observe(&gone);
-        assert!(!runs.begin(&name("a")).withdrawal.is_given());
+        assert!(!runs.begin(&name("a")).cancellation.is_cancelled());
     }
 }

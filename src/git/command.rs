@@ -13,11 +13,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::access::Access;
-use super::oversight::Oversight;
-use super::places::{Place, Wait};
+use super::blocking::block_on;
+use super::cancellation::Cancellation;
+use super::context::WriterContext;
 use super::process::{self, Ended, Running};
+use super::slots::{ServerWait, Slot};
 use super::url::RemoteUrl;
-use super::withdrawal::Withdrawal;
 use super::words::Words;
 
 /// Variables that every git process inherits; what else it needs to reach a remote comes with the [`Access`].
@@ -53,7 +54,7 @@ pub struct Git {
     place: PathBuf,
     is_repository: bool,
     lock: Option<Arc<File>>,
-    oversight: Oversight,
+    context: WriterContext,
 }
 
 /// Why a git process did not do its work.
@@ -120,7 +121,7 @@ impl Git {
             place: directory.to_owned(),
             is_repository: false,
             lock: None,
-            oversight: Oversight::default(),
+            context: WriterContext::default(),
         }
     }
 
@@ -128,8 +129,8 @@ impl Git {
     ///
     /// Every process has the lock as its standard input, where it reads nothing: should we be killed while it works,
     /// the repository stays locked until it is done.
-    pub fn on_repository(place: &Path, lock: Arc<File>, oversight: Oversight) -> Self {
-        Self { place: place.to_owned(), is_repository: true, lock: Some(lock), oversight }
+    pub fn on_repository(place: &Path, lock: Arc<File>, context: WriterContext) -> Self {
+        Self { place: place.to_owned(), is_repository: true, lock: Some(lock), context }
     }
 
     /// Begins a call of `git VERB`.
@@ -143,8 +144,9 @@ impl Git {
             access: None,
             deadline: None,
             watch: None,
-            place: None,
-            withdrawals: &[],
+            memory: None,
+            slot: None,
+            cancellations: &[],
             environment: Vec::new(),
         }
     }
@@ -160,8 +162,9 @@ pub struct Call<'a> {
     access: Option<&'a Access>,
     deadline: Option<Instant>,
     watch: Option<&'a mut dyn FnMut() -> bool>,
-    place: Option<&'a Place>,
-    withdrawals: &'a [Withdrawal],
+    memory: Option<u64>,
+    slot: Option<&'a Slot>,
+    cancellations: &'a [Cancellation],
     environment: Vec<(&'static str, &'static str)>,
 }
 
@@ -233,17 +236,24 @@ impl<'a> Call<'a> {
         self
     }
 
-    /// Lends a place to others where the call has to wait for long.
+    /// Reserves memory for the process, in bytes, before it starts; on behalf of the namespace that holds the slot.
     #[must_use]
-    pub(super) fn place(mut self, place: &'a Place) -> Self {
-        self.place = Some(place);
+    pub(super) fn memory(mut self, bytes: u64) -> Self {
+        self.memory = Some(bytes);
         self
     }
 
-    /// Ends the call as soon as one of these words is given.
+    /// Releases a slot while the call waits long for the server.
     #[must_use]
-    pub(super) fn wanted_by(mut self, withdrawals: &'a [Withdrawal]) -> Self {
-        self.withdrawals = withdrawals;
+    pub(super) fn slot(mut self, slot: &'a Slot) -> Self {
+        self.slot = Some(slot);
+        self
+    }
+
+    /// Ends the call as soon as one of the proposals for which it is made is cancelled.
+    #[must_use]
+    pub(super) fn cancelled_by(mut self, cancellations: &'a [Cancellation]) -> Self {
+        self.cancellations = cancellations;
         self
     }
 
@@ -276,17 +286,26 @@ impl<'a> Call<'a> {
             _ => GitError::NotStarted { verb, cause },
         };
         let command = self.command().map_err(|cause| GitError::NotStarted { verb, cause })?;
-        let (Oversight { stop, metrics }, mut watch) = (&self.git.oversight, self.watch.take());
-        let withdrawals = self.withdrawals;
-        let is_to_end = || stop.is_given() || withdrawals.iter().any(Withdrawal::is_given);
-        if is_to_end() {
-            return Err(GitError::Interrupted { verb });
-        }
+        let (WriterContext { stop, metrics, capacity }, mut watch) = (&self.git.context, self.watch.take());
+        let cancellations = self.cancellations;
+        let is_to_end = || stop.is_given() || cancellations.iter().any(Cancellation::is_cancelled);
         let deadline = stop.deadline(deadline);
+        let reserved = self.memory.zip(self.slot).map(|(bytes, slot)| {
+            let is_over = || is_to_end() || Instant::now() >= deadline;
+            block_on(capacity.memory.reserve(slot.namespace(), bytes), is_over)
+        });
+        if matches!(reserved, Some(None)) && !is_to_end() {
+            return Err(GitError::TimedOut { verb, after: begin.elapsed() });
+        }
+        // Held until the process has ended, so that a cancelled proposal is waited for as long as it may still push.
+        let guards: Option<Vec<_>> = cancellations.iter().map(Cancellation::start_process).collect();
+        let Some(_guards) = guards.filter(|_| !stop.is_given()) else {
+            return Err(GitError::Interrupted { verb });
+        };
         let running = Running::start(command).map_err(not_started)?;
-        let mut wait = self.place.map(Place::wait);
+        let mut wait = self.slot.map(Slot::wait);
         let mut may_go_on = || {
-            wait.iter_mut().for_each(Wait::go_on);
+            wait.iter_mut().for_each(ServerWait::go_on);
             !is_to_end() && watch.as_mut().is_none_or(|watch| watch())
         };
         let ended = running.wait(deadline, Some(&mut may_go_on));

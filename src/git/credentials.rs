@@ -182,6 +182,14 @@ impl HttpCredentials {
 }
 
 impl Credentials {
+    /// The object's own certificate authority, if it has one.
+    pub fn authority(&self) -> Option<&Secret> {
+        match self {
+            Self::Http(http) => http.authority.as_ref(),
+            Self::Local | Self::Ssh(_) => None,
+        }
+    }
+
     /// Reads the login of the provider `generic`: what the secret gives, its gaps filled from the URL.
     ///
     /// # Errors

@@ -104,9 +104,20 @@ pub enum SyncError {
         /// The server's words.
         words: String,
     },
-    /// Whoever asked for it does not want it any more.
-    #[error("the run was given up: the automation is to be deleted, is suspended, or is not ours any more")]
-    Withdrawn,
+    /// The proposal was cancelled.
+    #[error(
+        "the run was cancelled: the automation was deleted or suspended, or belongs to another controller now"
+    )]
+    Cancelled,
+    /// All work was told to end.
+    #[error("the run was ended because tagboat was told to stop")]
+    Interrupted,
+    /// Neither a thread nor memory was free in time.
+    #[error(
+        "no thread or memory was free for planning within the timeout, because other runs of this namespace hold them; \
+         the next run tries again"
+    )]
+    NoCapacity,
     /// Others pushed between each listing and the push after it.
     #[error(
         "failed to push to remote '{url}': others pushed to the branch during each of {tries} tries; the next run tries again"
@@ -153,7 +164,12 @@ impl SyncError {
 
     /// Whether somebody ended what was being done, so that nothing is known of how it would have come out.
     pub(super) fn is_interruption(&self) -> bool {
-        matches!(self, Self::Remote(RemoteError::Failed { cause: GitError::Interrupted { .. }, .. }))
+        matches!(
+            self,
+            Self::Cancelled
+                | Self::Interrupted
+                | Self::Remote(RemoteError::Failed { cause: GitError::Interrupted { .. }, .. })
+        )
     }
 
     /// Whether it happened before anything was to be pushed: a commit that cannot be made belongs to the push.

@@ -14,15 +14,19 @@ use std::time::{Duration, Instant, SystemTime};
 
 use git2::{Oid, Repository, RepositoryInitOptions};
 
+use super::blocking::block_on;
+use super::cancellation::Cancellation;
 use super::command::{Git, GitError};
 use super::commit::stated_parents;
+use super::context::WriterContext;
+use super::error::SyncError;
 use super::name::CommitId;
-use super::oversight::Oversight;
 use super::pack;
-use super::places::Place;
-use super::withdrawal::Withdrawal;
+use super::remote::TRANSFER_MEMORY;
+use super::slots::Slot;
 use super::writer::WriterOptions;
 use crate::metrics::Metrics;
+use crate::tenancy::{Capacity, MemoryReservation, PoolPermit};
 
 /// References that keep fetched commits from being pruned stand below this.
 const KEPT: &str = "refs/tagboat/";
@@ -32,6 +36,9 @@ const SHALLOW_LINES: usize = 64;
 
 /// More packs than this make looking for an object slow.
 const PACKS: usize = 64;
+
+/// The memory that is reserved for planning and committing, in bytes.
+const PLANNING_MEMORY: u64 = 64 * 1024 * 1024;
 
 /// How often a lock that another process holds is tried again.
 const PACE: Duration = Duration::from_millis(50);
@@ -69,9 +76,16 @@ pub(super) struct Mirror {
     repository: Repository,
     is_new: bool,
     lock: Arc<File>,
-    oversight: Oversight,
-    place: Place,
-    withdrawals: Vec<Withdrawal>,
+    context: WriterContext,
+    slot: Slot,
+    cancellations: Vec<Cancellation>,
+}
+
+/// The right to plan and commit, until this is dropped.
+#[derive(Debug)]
+pub(super) struct PlanningPermit {
+    _memory: MemoryReservation,
+    _thread: PoolPermit,
 }
 
 /// Keeps others from a mirror for as long as it is there.
@@ -110,18 +124,20 @@ pub enum MirrorError {
 }
 
 impl Mirror {
-    /// Takes the mirror of `key`, made anew where there is none, for one who has a place to work.
+    /// Takes the mirror of `key`, made anew where there is none, for a transaction that has a slot.
     ///
     /// # Errors
     ///
-    /// When another process holds it until `deadline` or until there is the word to stop, or the file system refuses.
+    /// When another process holds it until `deadline` or until `is_over` says that it is not wanted any more, or the file
+    /// system refuses.
     pub(super) fn open(
         options: &WriterOptions,
         key: &MirrorKey,
-        place: Place,
+        slot: Slot,
         deadline: Instant,
+        is_over: &dyn Fn() -> bool,
     ) -> Result<Self, MirrorError> {
-        let oversight = options.oversight.clone();
+        let context = options.context.clone();
         let folder = options.mirrors.join(key.folder());
         let refused = |cause| MirrorError::Refused { folder: folder.clone(), cause };
         let lock = loop {
@@ -131,7 +147,7 @@ impl Mirror {
                 // One that was removed while we waited for it locks nothing.
                 Ok(()) if is_at(&lock, &folder.join(LOCK)) => break lock,
                 Ok(()) => {}
-                Err(TryLockError::WouldBlock) if Instant::now() < deadline && !oversight.stop.is_given() => {
+                Err(TryLockError::WouldBlock) if Instant::now() < deadline && !is_over() => {
                     std::thread::sleep(PACE);
                 }
                 Err(TryLockError::WouldBlock) => return Err(MirrorError::Held { folder }),
@@ -152,9 +168,9 @@ impl Mirror {
             repository,
             is_new,
             lock: Arc::new(lock),
-            oversight,
-            place,
-            withdrawals: Vec::new(),
+            context,
+            slot,
+            cancellations: Vec::new(),
         })
     }
 
@@ -210,33 +226,54 @@ impl Mirror {
 
     /// Git on the repository.
     pub(super) fn git(&self) -> Git {
-        Git::on_repository(&self.folder.join(REPOSITORY), self.lock.clone(), self.oversight.clone())
+        Git::on_repository(&self.folder.join(REPOSITORY), self.lock.clone(), self.context.clone())
     }
 
-    /// The place of whoever works on it.
-    pub(super) fn place(&self) -> &Place {
-        &self.place
+    /// The slot of the transaction.
+    pub(super) fn slot(&self) -> &Slot {
+        &self.slot
     }
 
-    /// Lets what is asked of the remote be ended as soon as one of those for whom it is asked does not want it any
-    /// more.
-    pub(super) fn work_for(&mut self, withdrawals: Vec<Withdrawal>) {
-        self.withdrawals = withdrawals;
+    /// Ends what is asked of the remote as soon as one of these is cancelled.
+    pub(super) fn work_for(&mut self, cancellations: Vec<Cancellation>) {
+        self.cancellations = cancellations;
     }
 
-    /// Those who may end what is asked of the remote.
-    pub(super) fn withdrawals(&self) -> &[Withdrawal] {
-        &self.withdrawals
+    /// The proposals that may be cancelled meanwhile.
+    pub(super) fn cancellations(&self) -> &[Cancellation] {
+        &self.cancellations
     }
 
-    /// Whether one of them has done so, or is about to.
-    pub(super) fn has_withdrawn(&self) -> bool {
-        self.withdrawals.iter().any(Withdrawal::is_given)
+    /// Whether one of the proposals was cancelled.
+    pub(super) fn is_cancelled(&self) -> bool {
+        self.cancellations.iter().any(Cancellation::is_cancelled)
     }
 
-    /// Who counts what is done on it.
+    /// Waits for memory and for a thread of the pool, to plan and commit until `deadline`.
+    ///
+    /// # Errors
+    ///
+    /// When a proposal is cancelled meanwhile, all work is to end, or nothing is free until `deadline`.
+    pub(super) fn enter_pool(&self, deadline: Instant) -> Result<PlanningPermit, SyncError> {
+        let (Capacity { pool, memory }, namespace) = (&self.context.capacity, self.slot.namespace());
+        let is_over = || self.is_cancelled() || self.context.stop.is_given() || Instant::now() >= deadline;
+        let permit = block_on(
+            async {
+                let memory = memory.reserve(namespace, PLANNING_MEMORY).await;
+                PlanningPermit { _memory: memory, _thread: pool.enter(namespace).await }
+            },
+            is_over,
+        );
+        permit.ok_or_else(|| match (self.is_cancelled(), self.context.stop.is_given()) {
+            (true, _) => SyncError::Cancelled,
+            (_, true) => SyncError::Interrupted,
+            _ => SyncError::NoCapacity,
+        })
+    }
+
+    /// Counts what is done on it.
     pub(super) fn metrics(&self) -> &Metrics {
-        &self.oversight.metrics
+        &self.context.metrics
     }
 
     /// Whether the mirror has a commit.
@@ -328,7 +365,13 @@ impl Mirror {
         }
         shallow.persist(self.folder.join(REPOSITORY).join(SHALLOW)).map_err(|error| error.error)?;
         // What nothing that is kept leads to is left out.
-        self.git().call("repack").arguments(["-a", "-d", "-q"]).deadline(deadline).run()?;
+        self.git()
+            .call("repack")
+            .arguments(["-a", "-d", "-q"])
+            .slot(&self.slot)
+            .memory(TRANSFER_MEMORY)
+            .deadline(deadline)
+            .run()?;
         Ok(())
     }
 

@@ -9,10 +9,13 @@
 mod access;
 mod attempt;
 pub mod author;
+mod blocking;
+mod cancellation;
 pub mod checkout;
 mod command;
 mod commit;
 mod configuration;
+mod context;
 mod credentials;
 mod diagnosis;
 mod difference;
@@ -23,11 +26,9 @@ mod lookup;
 mod mirror;
 pub mod name;
 pub mod outcome;
-mod oversight;
 mod pack;
 mod pause;
 mod percent;
-mod places;
 mod private;
 mod process;
 mod proxy;
@@ -38,6 +39,7 @@ mod remote;
 mod scrub;
 mod secret_data;
 mod signature;
+mod slots;
 mod source;
 mod ssh;
 mod stop;
@@ -46,15 +48,16 @@ mod sweep;
 mod transaction;
 mod tree;
 mod url;
-mod withdrawal;
 mod words;
 mod writer;
 
 pub use access::{Access, AccessError, AccessOptions, Login, LoginOwner};
 pub use author::Author;
+pub use cancellation::Cancellation;
 pub use command::{Call, Git, GitError, Printed};
 pub use commit::{CommitDraft, CommitError, CommitTime};
 pub use configuration::Configuration;
+pub use context::WriterContext;
 pub use credentials::{
     ClientCertificate, Credentials, CredentialsError, HttpCredentials, HttpLogin, SshCredentials,
     require_app_data,
@@ -66,8 +69,6 @@ pub use listing::ListingError;
 pub use lookup::{LookupError, Pin, Server};
 pub use mirror::{Hold, MirrorError, MirrorKey};
 pub use name::{BranchName, CommitId, RefName};
-pub use oversight::Oversight;
-pub use places::Places;
 pub use private::{PrivateDirectory, PrivateError, Swept};
 pub use proxy::Proxy;
 pub use redirect::Redirect;
@@ -78,13 +79,13 @@ pub use signature::{
     Fault, FaultyPart, Keyring, OpenPgpFlaw, SigningError, SigningKey, SigningKeyError, SigningKeyKind,
     SshFlaw, Unusable,
 };
+pub use slots::{RouteKey, TransactionSlots};
 pub use ssh::SshAlgorithms;
 pub use stop::StopSignal;
 pub use surroundings::Surroundings;
 pub use sweep::sweep_mirrors;
-pub use transaction::{Answer, Failure, Known, Proposal, Proposer};
+pub use transaction::{Answer, Failure, Freshness, Known, Proposal, Proposer};
 pub use tree::GitTree;
 pub use url::{LocalPaths, RemoteUrl, RemoteUrlError, Transport, redact};
-pub use withdrawal::Withdrawal;
 pub use words::Words;
 pub use writer::{Request, Writer, WriterOptions};

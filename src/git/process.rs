@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 
 /// More output than this is no listing that we asked for.
-pub(super) const OUTPUT: usize = 64 * 1024 * 1024;
+pub(super) const OUTPUT: usize = 16 * 1024 * 1024;
 
 /// What is kept of standard error.
 const WORDS: usize = 64 * 1024;

@@ -12,7 +12,14 @@ use super::name::{CommitId, RefName};
 use super::process;
 use super::push::{PushReply, PushRequest};
 use super::redirect::Redirect;
+use super::slots::RouteKey;
 use super::url::{RemoteUrl, Transport};
+
+/// The memory that is reserved for a listing, in bytes: what git holds of it, its output, and what is made of that.
+const LISTING_MEMORY: u64 = 16 * 1024 * 1024;
+
+/// The memory that is reserved for a fetch, a push or a repack, in bytes.
+pub(super) const TRANSFER_MEMORY: u64 = 32 * 1024 * 1024;
 
 /// Where a remote is, how it is reached, and what it may cost.
 #[derive(Debug)]
@@ -23,6 +30,8 @@ pub struct Remote {
     pub access: Access,
     /// The time that listing and fetching may take together, and that a push may take.
     pub timeout: Duration,
+    /// The way there, by which transactions are limited.
+    pub route: RouteKey,
     /// The size that the mirror may have, in bytes.
     pub size_limit: u64,
     /// Where the server sends those who ask at the address. Nobody else can know, so it begins as none.
@@ -161,7 +170,7 @@ impl Remote {
         wanted: &[Wanted],
         deadline: Instant,
     ) -> Result<Listing, RemoteError> {
-        let mut call = self.call(mirror, "ls-remote", deadline).argument("--quiet");
+        let mut call = self.call(mirror, "ls-remote", deadline).argument("--quiet").memory(LISTING_MEMORY);
         // A server of protocol 2 can be asked for names that begin in some way. Git does so for these two options only, so
         // all branches come, or all tags, and everything where both are wanted; git itself picks what is named.
         let is_all = |test: fn(&Wanted) -> bool| !wanted.is_empty() && wanted.iter().all(test);
@@ -240,6 +249,7 @@ impl Remote {
             .arguments(["--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance", "--"])
             .argument(self.address().to_argument())
             .arguments(refspecs)
+            .memory(TRANSFER_MEMORY)
             .watch(&mut is_within_limit);
         let too_large = || RemoteError::TooLarge { url: self.address().to_string(), limit: self.size_limit };
         let before = mirror.size();
@@ -269,7 +279,7 @@ impl Remote {
             // The server tells what its references point at, and where one of them is what our commits stand on, it
             // has all that is below. Only otherwise is it worth asking what else it has.
             let is_known = request.updates.iter().any(|update| update.old.is_some());
-            let mut call = self.call(mirror, "push", deadline);
+            let mut call = self.call(mirror, "push", deadline).memory(TRANSFER_MEMORY);
             call = call.setting("push.negotiate", if is_known { "false" } else { "true" });
             call = call.arguments(["--porcelain", "--no-verify", "--no-follow-tags"]);
             let options = request.options.iter().filter(|_| with_options);
@@ -323,8 +333,8 @@ impl Remote {
             call = call.setting_for(url, "http", "followRedirects", "false");
         }
         call.access(&self.access)
-            .place(mirror.place())
-            .wanted_by(mirror.withdrawals())
+            .slot(mirror.slot())
+            .cancelled_by(mirror.cancellations())
             .setting("http.lowSpeedLimit", "1")
             .setting("http.lowSpeedTime", &patience.to_string())
             .deadline(deadline)

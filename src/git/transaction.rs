@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::attempt::{Attempt, Ended};
+use super::cancellation::Cancellation;
 use super::commit::CommitDraft;
 use super::diagnosis::Trouble;
 use super::error::SyncError;
@@ -20,7 +21,6 @@ use super::pause::pause;
 use super::redirect::Redirect;
 use super::remote::{Remote, RemoteError};
 use super::url;
-use super::withdrawal::Withdrawal;
 use super::writer::WriterOptions;
 use crate::update::{FileTree, MarkerIndex};
 
@@ -42,6 +42,15 @@ pub trait Proposer: Send + 'static {
     /// Why it cannot.
     type Error: std::error::Error + Send + Sync + 'static;
 
+    /// Reads again what the proposal depends on, because time has passed: a commit is made by what holds then.
+    ///
+    /// # Errors
+    ///
+    /// When nothing can be proposed any more.
+    fn refresh(&mut self) -> Result<Freshness, Self::Error> {
+        Ok(Freshness::Unchanged)
+    }
+
     /// Proposes a commit on top of a tree, or none where the tree is as it should be.
     ///
     /// It does no I/O but by `tree`, and is called again when another tree takes the place of this one. `index` saves
@@ -57,17 +66,28 @@ pub trait Proposer: Send + 'static {
     ) -> Result<Option<CommitDraft>, Self::Error>;
 }
 
+/// The result of reading again what a proposal depends on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Freshness {
+    /// Everything is as it was.
+    Unchanged,
+    /// Something else is to be committed than before.
+    Changed,
+}
+
 /// A proposer, and what its commit is to be made from and for.
 #[derive(Debug)]
 pub struct Proposal<P> {
     /// The name of the object on whose behalf it is made; what is remembered of earlier runs goes by it.
     pub name: String,
+    /// The namespace of that object, to which the work for it counts.
+    pub namespace: String,
     /// Where it starts from and goes to.
     pub target: Target,
     /// What makes a run needless.
     pub known: Known,
-    /// Tells when it is not wanted any more.
-    pub withdrawal: Withdrawal,
+    /// Cancels it.
+    pub cancellation: Cancellation,
     /// The proposer.
     pub proposer: P,
 }
@@ -135,15 +155,15 @@ pub(super) fn transact<P: Proposer>(
     loop {
         let begin = Instant::now();
         let ended = attempt.make(mirror, remote, &mut ledger);
-        // Whatever has gone wrong may be because of those who are not wanted any more; the others begin anew.
-        let is_to_be_repeated = !matches!(ended, Ended::Done) && mirror.has_withdrawn();
+        // A cancelled proposal may be the reason of any failure; the others begin anew.
+        let is_to_be_repeated = !matches!(ended, Ended::Done) && mirror.is_cancelled();
         let ended =
             if is_to_be_repeated { Ended::Mended } else { repairs.mend(ended, mirror, remote, &mut ledger) };
         match ended {
             Ended::Done => return attempt.answers(),
             Ended::Mended => {}
-            Ended::Overtaken if tries + 1 < TRIES && !options.oversight.stop.is_given() => {
-                options.oversight.metrics.push_retried();
+            Ended::Overtaken if tries + 1 < TRIES && !options.context.stop.is_given() => {
+                options.context.metrics.push_retried();
                 if tries > 0 {
                     let longest = begin.elapsed().max(FIRST_WAIT) * 2_u32.pow(tries - 1);
                     pause(longest.min(LONGEST_WAIT));

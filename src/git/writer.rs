@@ -1,25 +1,30 @@
-//! The one that works on a mirror.
+//! Runs transactions on mirrors.
 //!
-//! Runs of many objects may concern one repository. Each hands its proposal to the writer and awaits its own answer;
-//! the writer has a thread for each mirror that has work, which takes all that is waiting, carries out one
-//! transaction for each branch, and ends when there is nothing left to do.
+//! Runs of many objects may concern one repository. Each hands its proposal to the writer and awaits its own answer.
+//! The writer has a queue and a task for each mirror with work. The task takes what is queued, waits for a slot, runs
+//! one transaction for each branch on a blocking thread, and ends when the queue is empty.
 
-use std::collections::{BTreeSet, HashMap};
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::collections::{HashMap, VecDeque};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::JoinHandle;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
+use futures::future::join_all;
 use tokio::sync::oneshot;
+use tokio::task::{JoinSet, spawn_blocking};
 
+use super::cancellation::Cancellation;
+use super::context::WriterContext;
 use super::error::SyncError;
 use super::ledger::Ledger;
 use super::mirror::{Mirror, MirrorKey};
-use super::oversight::Oversight;
-use super::places::Places;
 use super::remote::Remote;
+use super::slots::{Slot, TransactionSlots};
 use super::transaction::{Answer, Failure, Proposal, Proposer, transact};
+
+/// The names of deleted objects that are remembered, so that mirrors can drop their notes of them. Notes that stay
+/// beyond that go with their mirror.
+const DELETED: usize = 1_000;
 
 /// Where and how a writer works.
 #[derive(Clone, Debug)]
@@ -28,10 +33,10 @@ pub struct WriterOptions {
     pub mirrors: PathBuf,
     /// Whether everything is done but the push.
     pub is_rehearsal: bool,
-    /// The word to stop, and who counts.
-    pub oversight: Oversight,
-    /// How many transactions may be under way at once; those that wait for a server for long do not count.
-    pub places: Places,
+    /// Stop token, metrics and capacity.
+    pub context: WriterContext,
+    /// Limits the transactions that run at once.
+    pub slots: TransactionSlots,
 }
 
 /// A proposal on its way to the writer.
@@ -46,160 +51,210 @@ pub struct Request<P> {
 }
 
 /// A request and where its answer goes.
-struct Letter<P: Proposer> {
+struct QueuedRequest<P: Proposer> {
     request: Request<P>,
     reply: oneshot::Sender<Answer<P>>,
 }
 
-/// What waits, by mirror; a mirror that is in here has a thread.
-type Inboxes<P> = Arc<Mutex<HashMap<MirrorKey, Vec<Letter<P>>>>>;
-
-/// The names of objects that have gone, of which a mirror may still know something.
-type Gone = Arc<Mutex<BTreeSet<String>>>;
-
-/// Takes proposals and carries them out.
+/// Runs transactions for proposals.
 pub struct Writer<P: Proposer> {
+    shared: Arc<Shared<P>>,
+    tasks: Mutex<JoinSet<()>>,
+}
+
+struct Shared<P: Proposer> {
     options: WriterOptions,
-    inboxes: Inboxes<P>,
-    threads: Mutex<Vec<JoinHandle<()>>>,
-    gone: Gone,
+    /// Requests by mirror; a mirror that is in here has a task.
+    queues: Mutex<HashMap<MirrorKey, Vec<QueuedRequest<P>>>>,
+    /// The names of deleted objects, of which mirrors may still have notes; the oldest first.
+    deleted: Mutex<VecDeque<String>>,
+}
+
+/// Drops the queue of a mirror whose task ends by a panic, so that its requests fail and later ones get a new task.
+struct QueueGuard<'s, P: Proposer> {
+    shared: &'s Shared<P>,
+    key: &'s MirrorKey,
 }
 
 impl<P: Proposer> Writer<P> {
     /// A writer without work.
     pub fn new(options: WriterOptions) -> Self {
-        Self { options, inboxes: Arc::default(), threads: Mutex::default(), gone: Gone::default() }
+        let shared = Shared { options, queues: Mutex::default(), deleted: Mutex::default() };
+        Self { shared: Arc::new(shared), tasks: Mutex::default() }
     }
 
-    /// Hands in requests and gives, for each, where its answer will arrive.
+    /// Submits requests and gives, for each, where its answer will arrive. It must be called within a runtime.
     ///
-    /// Those for one branch that are handed in together share a transaction, if they start from the same.
+    /// Those of one namespace for one branch that are submitted together share a transaction, if they start from the
+    /// same.
     pub fn submit(&self, requests: Vec<Request<P>>) -> Vec<oneshot::Receiver<Answer<P>>> {
         let mut receivers = Vec::new();
         let mut idle = Vec::new();
-        let mut inboxes = self.inboxes.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut queues = lock(&self.shared.queues);
         for request in requests {
             let (reply, receiver) = oneshot::channel();
             receivers.push(receiver);
             let key = request.mirror.clone();
-            let inbox = inboxes.entry(key.clone()).or_insert_with(|| {
+            let queue = queues.entry(key.clone()).or_insert_with(|| {
                 idle.push(key);
                 Vec::new()
             });
-            inbox.push(Letter { request, reply });
+            queue.push(QueuedRequest { request, reply });
         }
-        drop(inboxes);
-        let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
-        threads.retain(|thread| !thread.is_finished());
+        drop(queues);
+        let mut tasks = lock(&self.tasks);
+        while tasks.try_join_next().is_some() {}
         for key in idle {
-            let (options, inboxes, gone) = (self.options.clone(), self.inboxes.clone(), self.gone.clone());
-            threads.push(std::thread::spawn(move || work(&options, &inboxes, &gone, &key)));
+            let shared = Arc::clone(&self.shared);
+            tasks.spawn(async move { shared.work(&key).await });
         }
         receivers
     }
 
-    /// Forgets what is known of an object that has gone, by the name of its proposals. Whoever works on its mirror next
-    /// does so, and a mirror on which nobody works is removed some day.
+    /// Forgets what mirrors note of a deleted object, by the name of its proposals: each when it is worked on next.
     pub fn forget(&self, name: String) {
-        self.gone.lock().unwrap_or_else(PoisonError::into_inner).insert(name);
+        let mut deleted = lock(&self.shared.deleted);
+        if deleted.len() >= DELETED {
+            deleted.pop_front();
+        }
+        deleted.push_back(name);
     }
 
-    /// Waits until nothing is left to do, mirrors to be tidied included. What was asked for has its answer before.
-    pub fn finish(&self) {
-        let threads = std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner));
-        for thread in threads {
-            // One that panicked has nothing left to do either.
-            let _ = thread.join();
-        }
+    /// Waits until nothing is left to do, including mirrors that are packed. Requests have their answers before.
+    pub async fn finish(&self) {
+        let mut tasks = std::mem::take(&mut *lock(&self.tasks));
+        while tasks.join_next().await.is_some() {}
     }
 }
 
-/// Works on a mirror until nothing is waiting for it.
-fn work<P: Proposer>(options: &WriterOptions, inboxes: &Inboxes<P>, gone: &Gone, key: &MirrorKey) {
-    loop {
-        let letters = {
-            let mut inboxes = inboxes.lock().unwrap_or_else(PoisonError::into_inner);
-            let letters = inboxes.get_mut(key).map(std::mem::take).unwrap_or_default();
-            if letters.is_empty() {
-                inboxes.remove(key);
+impl<P: Proposer> Shared<P> {
+    /// Runs the transactions of a mirror until its queue is empty.
+    async fn work(self: &Arc<Self>, key: &MirrorKey) {
+        let _guard = QueueGuard { shared: self, key };
+        while let Some(requests) = self.take_requests(key) {
+            for batch in by_target(requests) {
+                let Some(slot) = self.acquire_slot(&batch).await else { continue };
+                let (shared, key) = (Arc::clone(self), key.clone());
+                // A panic in one transaction must not take the mirror's task along. Its requests learn of it, because
+                // their channels are closed.
+                let _ = spawn_blocking(move || shared.transact(&key, slot, batch)).await;
+            }
+        }
+    }
+
+    /// The requests of a mirror, of which there is at least one; without any, the mirror has no task any more.
+    fn take_requests(&self, key: &MirrorKey) -> Option<Vec<QueuedRequest<P>>> {
+        let mut queues = lock(&self.queues);
+        let requests = queues.get_mut(key).map(std::mem::take).unwrap_or_default();
+        if requests.is_empty() {
+            queues.remove(key);
+            return None;
+        }
+        Some(requests)
+    }
+
+    /// Waits for a slot, unless all proposals are cancelled before.
+    fn acquire_slot(&self, batch: &[QueuedRequest<P>]) -> impl Future<Output = Option<Slot>> + Send + use<P> {
+        let cancellations: Vec<_> =
+            batch.iter().map(|queued| queued.request.proposal.cancellation.clone()).collect();
+        let first = batch.first().map(|queued| &queued.request);
+        let owner = first.map(|first| (first.proposal.namespace.clone(), first.remote.route.clone()));
+        let slots = self.options.slots.clone();
+        async move {
+            let (namespace, route) = owner?;
+            tokio::select! {
+                biased;
+                _ = join_all(cancellations.iter().map(Cancellation::cancelled)) => None,
+                slot = slots.acquire(&namespace, &route) => Some(slot),
+            }
+        }
+    }
+
+    fn transact(&self, key: &MirrorKey, slot: Slot, batch: Vec<QueuedRequest<P>>) {
+        let (mut replies, mut proposals, mut remote) = (Vec::new(), Vec::new(), None);
+        for QueuedRequest { request, reply } in batch {
+            if request.proposal.cancellation.is_cancelled() {
+                continue;
+            }
+            replies.push(reply);
+            proposals.push(request.proposal);
+            // The credentials that came last are the newest.
+            remote = Some(request.remote);
+        }
+        let Some(mut remote) = remote else { return };
+        // Another process may hold the mirror: one that lists and fetches, pushes, and lists again takes that long, and
+        // what is left of one that was killed takes no longer.
+        let deadline = Instant::now() + 3 * remote.timeout;
+        let cancellations: Vec<_> = proposals.iter().map(|proposal| proposal.cancellation.clone()).collect();
+        let is_over =
+            || self.options.context.stop.is_given() || cancellations.iter().all(Cancellation::is_cancelled);
+        let mut mirror = match Mirror::open(&self.options, key, slot, deadline, &is_over) {
+            Ok(mirror) => mirror,
+            Err(error) => {
+                let error = Arc::new(SyncError::from(error));
+                for (reply, proposal) in replies.into_iter().zip(proposals) {
+                    let (name, proposer) = (proposal.name, proposal.proposer);
+                    let result = Err(Failure::Sync(error.clone()));
+                    let _ = reply.send(Answer { name, proposer, result, hold: None });
+                }
                 return;
             }
-            letters
         };
-        for batch in by_target(letters) {
-            // A fault of ours in one transaction must not leave the mirror without anybody who works on it. Those who
-            // wait are told, for the other end of their channel is gone.
-            let _ = catch_unwind(AssertUnwindSafe(|| carry_out(options, gone, key, batch)));
+        self.forget_deleted(&mirror);
+        let answers = transact(&mut mirror, &mut remote, proposals, &self.options);
+        let timeout = remote.timeout;
+        // Its files hold secrets, and the process may end with the last answer.
+        drop(remote);
+        for (reply, answer) in replies.into_iter().zip(answers) {
+            let answer = Answer { hold: Some(mirror.hold()), ..answer };
+            // A receiver that is gone was cancelled or told to stop.
+            let _ = reply.send(answer);
+        }
+        // The work is done, and a mirror that cannot be opened again is begun anew.
+        let _ = mirror.tidy(Instant::now() + timeout);
+    }
+
+    /// Drops what a mirror notes of deleted objects.
+    fn forget_deleted(&self, mirror: &Mirror) {
+        let names = lock(&self.deleted).iter().cloned().collect();
+        // Notes that cannot be dropped now are dropped by the next transaction.
+        let found = Ledger::forget(mirror.folder(), &names).unwrap_or_default();
+        if !found.is_empty() {
+            lock(&self.deleted).retain(|name| !found.contains(name));
         }
     }
 }
 
-/// Parts letters into those that can share a transaction: they start from the same, and go to the same branch with the
-/// same options.
-fn by_target<P: Proposer>(letters: Vec<Letter<P>>) -> Vec<Vec<Letter<P>>> {
-    let mut batches: Vec<Vec<Letter<P>>> = Vec::new();
-    for letter in letters {
-        let target = &letter.request.proposal.target;
-        let is_alike = |batch: &&mut Vec<Letter<P>>| {
-            batch.first().is_some_and(|first| first.request.proposal.target.shares_transaction(target))
+impl<P: Proposer> Drop for QueueGuard<'_, P> {
+    fn drop(&mut self) {
+        // After an orderly end there is none, or that of another task.
+        if std::thread::panicking() {
+            lock(&self.shared.queues).remove(self.key);
+        }
+    }
+}
+
+/// Divides requests into those that can share a transaction: they are of one namespace, start from the same, and go to
+/// the same branch with the same options.
+fn by_target<P: Proposer>(requests: Vec<QueuedRequest<P>>) -> Vec<Vec<QueuedRequest<P>>> {
+    let mut batches: Vec<Vec<QueuedRequest<P>>> = Vec::new();
+    for queued in requests {
+        let proposal = &queued.request.proposal;
+        let is_alike = |batch: &&mut Vec<QueuedRequest<P>>| {
+            batch.first().is_some_and(|first| {
+                let first = &first.request.proposal;
+                first.namespace == proposal.namespace && first.target.shares_transaction(&proposal.target)
+            })
         };
         match batches.iter_mut().find(is_alike) {
-            Some(batch) => batch.push(letter),
-            None => batches.push(vec![letter]),
+            Some(batch) => batch.push(queued),
+            None => batches.push(vec![queued]),
         }
     }
     batches
 }
 
-fn carry_out<P: Proposer>(options: &WriterOptions, gone: &Gone, key: &MirrorKey, batch: Vec<Letter<P>>) {
-    let Some(first) = batch.first() else { return };
-    let place = options.places.take(&first.request.remote.url.to_origin().unwrap_or_default());
-    let (mut replies, mut proposals, mut remote) = (Vec::new(), Vec::new(), None);
-    for Letter { request, reply } in batch {
-        // Whoever did not want to wait any longer has gone.
-        let Some(work) = request.proposal.withdrawal.begin() else { continue };
-        replies.push((reply, work));
-        proposals.push(request.proposal);
-        // The credentials that came last are the newest.
-        remote = Some(request.remote);
-    }
-    let Some(mut remote) = remote else { return };
-    // Another process may hold the mirror: one that lists and fetches, pushes, and lists again takes that long, and
-    // what is left of one that was killed takes no longer.
-    let deadline = Instant::now() + 3 * remote.timeout;
-    let mut mirror = match Mirror::open(options, key, place, deadline) {
-        Ok(mirror) => mirror,
-        Err(error) => {
-            let error = Arc::new(SyncError::from(error));
-            for ((reply, _work), proposal) in replies.into_iter().zip(proposals) {
-                let (name, proposer) = (proposal.name, proposal.proposer);
-                let result = Err(Failure::Sync(error.clone()));
-                let _ = reply.send(Answer { name, proposer, result, hold: None });
-            }
-            return;
-        }
-    };
-    forget(gone, &mirror);
-    let answers = transact(&mut mirror, &mut remote, proposals, options);
-    let timeout = remote.timeout;
-    // Its files hold secrets, and whoever has the last answer may end the process.
-    drop(remote);
-    for ((reply, _work), answer) in replies.into_iter().zip(answers) {
-        let answer = Answer { hold: Some(mirror.hold()), ..answer };
-        // Who no longer waits has been told to stop, or does not want it any more.
-        let _ = reply.send(answer);
-    }
-    // The work is done, and a mirror that cannot be opened again is begun anew.
-    let _ = mirror.tidy(Instant::now() + timeout);
-}
-
-/// Forgets what a mirror knows of objects that have gone.
-fn forget(gone: &Gone, mirror: &Mirror) {
-    let names = gone.lock().unwrap_or_else(PoisonError::into_inner).clone();
-    if names.is_empty() {
-        return;
-    }
-    // What cannot be forgotten now is tried again by the next transaction.
-    let found = Ledger::forget(mirror.folder(), &names).unwrap_or_default();
-    gone.lock().unwrap_or_else(PoisonError::into_inner).retain(|name| !found.contains(name));
+/// A panic leaves these whole: each change is a single step.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

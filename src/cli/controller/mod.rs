@@ -33,6 +33,7 @@ use crate::registry::Registries;
 use crate::registry::store::TagStore;
 use crate::sentence::chain;
 use crate::telemetry;
+use crate::tenancy::Capacity;
 use crate::web;
 use options::{Halves, Options};
 
@@ -195,6 +196,7 @@ fn controller_options(
         is_shadow: options.is_dry_run,
         instance,
         process_id,
+        capacity: Capacity::default(),
     };
     Ok((second, options))
 }

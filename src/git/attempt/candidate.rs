@@ -9,7 +9,7 @@ use crate::git::ledger::{Ledger, PendingPush, Seen};
 use crate::git::name::CommitId;
 use crate::git::outcome::{Outcome, Push};
 use crate::git::source::{self, Source};
-use crate::git::transaction::{Answer, Failure, Proposal, Proposer};
+use crate::git::transaction::{Answer, Failure, Freshness, Proposal, Proposer};
 
 /// One proposal and how far it has come.
 pub(super) struct Candidate<P: Proposer> {
@@ -40,24 +40,23 @@ impl<P: Proposer> Candidate<P> {
         self.result.is_none()
     }
 
-    /// Whether it is not wanted any more.
-    pub(super) fn is_withdrawn(&self) -> bool {
-        self.proposal.withdrawal.is_given()
+    /// Whether it was cancelled.
+    pub(super) fn is_cancelled(&self) -> bool {
+        self.proposal.cancellation.is_cancelled()
     }
 
-    /// Whether it may still turn out not to be wanted. What was pushed for it is told in any case.
-    pub(super) fn may_be_let_go(&self) -> bool {
+    /// Whether it may still be cancelled. A push that was made for it is reported in any case.
+    pub(super) fn may_be_cancelled(&self) -> bool {
         match &self.result {
             Some(Ok(outcome)) => !matches!(outcome, Outcome::Pushed(_)),
-            Some(Err(Failure::Sync(error))) => !matches!(**error, SyncError::Withdrawn),
+            Some(Err(Failure::Sync(error))) => !matches!(**error, SyncError::Cancelled),
             Some(Err(Failure::Proposer(_))) | None => true,
         }
     }
 
-    /// Lets go of it at once: nothing comes of it any more.
-    pub(super) fn let_go(&mut self) {
-        self.result = Some(Err(SyncError::Withdrawn.into()));
-        self.proposal.withdrawal.end();
+    /// Ends it: nothing comes of it any more.
+    pub(super) fn cancel(&mut self) {
+        self.result = Some(Err(SyncError::Cancelled.into()));
     }
 
     pub(super) fn into_answer(self) -> Answer<P> {
@@ -78,6 +77,15 @@ impl<P: Proposer> Candidate<P> {
             Err(error) => return Err(error),
         }
         Ok(())
+    }
+
+    /// Has the proposer read again what the proposal depends on; one that cannot propose any more fails alone.
+    pub(super) fn refresh(&mut self) {
+        match self.proposal.proposer.refresh() {
+            Ok(Freshness::Unchanged) => {}
+            Ok(Freshness::Changed) => self.proposal.known.is_unchanged = false,
+            Err(error) => self.result = Some(Err(Failure::Proposer(error))),
+        }
     }
 
     /// Settles it if nothing has changed, here or there.

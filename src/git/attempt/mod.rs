@@ -100,18 +100,19 @@ impl<P: Proposer> Attempt<P> {
         remote: &Remote,
         ledger: &mut Ledger,
     ) -> Result<(), Ended> {
-        self.let_go_of_withdrawn();
+        self.end_cancelled();
         let Some(branch) = self.branch.as_ref().map(BranchName::reference).filter(|_| self.is_open()) else {
             return Ok(());
         };
         // Also those who have their answer: it is given when the last of them has one.
-        let awaited = self.candidates.iter().filter(|candidate| candidate.may_be_let_go());
-        mirror.work_for(awaited.map(|candidate| candidate.proposal.withdrawal.clone()).collect());
+        let awaited = self.candidates.iter().filter(|candidate| candidate.may_be_cancelled());
+        mirror.work_for(awaited.map(|candidate| candidate.proposal.cancellation.clone()).collect());
         let deadline = Instant::now() + remote.timeout;
         let listing = self.look(mirror, remote, deadline).map_err(SyncError::from)?;
         self.is_another = true;
         let old = listing.commit(&branch);
         let ground = Ground { mirror, remote, listing, old, deadline };
+        self.open().for_each(Candidate::refresh);
         for candidate in self.open() {
             candidate.choose_source(&ground)?;
             candidate.skip_if_known(&ground, ledger);
@@ -122,7 +123,7 @@ impl<P: Proposer> Attempt<P> {
         for candidate in self.open() {
             candidate.recall(&ground, ledger)?;
         }
-        let tip = self.propose(mirror, base, old, ledger)?;
+        let tip = self.propose(&ground, base, ledger)?;
         if self.is_rehearsal {
             self.open().for_each(Candidate::settle_rehearsal);
             return Ok(());
@@ -142,7 +143,7 @@ impl<P: Proposer> Attempt<P> {
                 candidate.note_pending(old, tip, ledger);
             }
             store(ledger, mirror)?;
-            if mirror.has_withdrawn() {
+            if mirror.is_cancelled() {
                 return Err(Ended::Mended);
             }
             let reply = remote.push(mirror, &order.request, Instant::now() + remote.timeout);
@@ -157,10 +158,11 @@ impl<P: Proposer> Attempt<P> {
         Ok(())
     }
 
-    /// Lets go of those that are not wanted any more, who need not wait for the others.
-    fn let_go_of_withdrawn(&mut self) {
-        let may_go = |candidate: &&mut Candidate<P>| candidate.is_withdrawn() && candidate.may_be_let_go();
-        self.candidates.iter_mut().filter(may_go).for_each(Candidate::let_go);
+    /// Ends the candidates that were cancelled; they need not wait for the others.
+    fn end_cancelled(&mut self) {
+        let is_over =
+            |candidate: &&mut Candidate<P>| candidate.is_cancelled() && candidate.may_be_cancelled();
+        self.candidates.iter_mut().filter(is_over).for_each(Candidate::cancel);
     }
 
     /// Whether a proposal has no answer yet.
@@ -218,16 +220,21 @@ impl<P: Proposer> Attempt<P> {
     /// Makes each proposal's commit on the tree that the one before it left, and gives the tip.
     fn propose(
         &mut self,
-        mirror: &Mirror,
+        ground: &Ground<'_>,
         base: CommitId,
-        old: Option<CommitId>,
         ledger: &Ledger,
     ) -> Result<CommitId, SyncError> {
+        let Ground { mirror, remote, old, .. } = *ground;
+        let _permit = mirror.enter_pool(Instant::now() + remote.timeout)?;
         let place = mirror.index();
         let mut index = MarkerIndex::from_bytes(&std::fs::read(&place).unwrap_or_default());
         let mut tip = base;
         for candidate in self.open() {
             candidate.commit = None;
+            candidate.refresh();
+            if !candidate.is_open() {
+                continue;
+            }
             let tree = GitTree::of(mirror.repository(), tip)?;
             let proposed = candidate.proposal.proposer.propose(&tree, &mut index);
             if tree.is_damaged() {

@@ -37,26 +37,27 @@ pub trait Job: Send {
 pub async fn carry_out<J: Job>(jobs: Vec<&mut J>, writer: &Writer<UpdateProposal>, stop: &StopSignal) {
     let mut open = jobs;
     for round in 1..=ROUNDS {
-        let prepared = join_all(open.iter_mut().map(|job| job.prepare(round == 1))).await;
-        let (mut ended, mut waiting, mut requests) = (Vec::new(), Vec::new(), Vec::new());
-        for (job, prepared) in open.into_iter().zip(prepared) {
-            match prepared {
-                Ok(Prepared { request, policies }) => {
-                    waiting.push((job, policies, request.proposal.withdrawal.clone()));
-                    requests.push(request);
-                }
-                Err(conclusion) => ended.push((job, conclusion)),
+        let prepared = open.into_iter().map(async |job| match job.prepare(round == 1).await {
+            Ok(Prepared { request }) => Some((job, request)),
+            Err(conclusion) => {
+                // Others may still take long to prepare.
+                job.conclude(conclusion, None).await;
+                None
             }
+        });
+        let (mut waiting, mut requests) = (Vec::new(), Vec::new());
+        for (job, request) in join_all(prepared).await.into_iter().flatten() {
+            waiting.push((job, request.proposal.cancellation.clone()));
+            requests.push(request);
         }
         let answers = writer.submit(requests);
         let may_go_on = || round < ROUNDS && !stop.is_given();
-        let ended = ended.into_iter().map(|(job, conclusion)| job.conclude(conclusion, None));
-        let waiting = waiting.into_iter().zip(answers).map(async |((job, policies, withdrawal), answer)| {
+        let waiting = waiting.into_iter().zip(answers).map(async |((job, cancellation), answer)| {
             let answer = tokio::select! {
                 // What has been done is told, also where it is not wanted any more.
                 biased;
                 answer = answer => answer.map_err(|_| Conclusion::broken_off()),
-                () = withdrawal.settled() => Err(Conclusion::withdrawn()),
+                () = cancellation.finished() => Err(Conclusion::cancelled()),
             };
             let mut answer = match answer {
                 Ok(answer) => answer,
@@ -71,13 +72,12 @@ pub async fn carry_out<J: Job>(jobs: Vec<&mut J>, writer: &Writer<UpdateProposal
                 return Some(job);
             }
             let hold = answer.hold.take().filter(|_| J::HOLDS_MIRROR);
-            let (conclusion, proposal) = transaction::conclude(answer, policies);
+            let (conclusion, proposal) = transaction::conclude(answer);
             job.conclude(conclusion, Some(proposal)).await;
             drop(hold);
             None
         });
-        let (_, overtaken) = futures::join!(join_all(ended), join_all(waiting));
-        open = overtaken.into_iter().flatten().collect();
+        open = join_all(waiting).await.into_iter().flatten().collect();
         if open.is_empty() {
             return;
         }

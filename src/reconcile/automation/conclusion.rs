@@ -95,9 +95,9 @@ impl Conclusion {
         Self::Failure(Stop { stage: Stage::Push, reason, message: message.to_owned() })
     }
 
-    /// The end of a run that nobody wants any more, before anybody began to work on it.
-    pub fn withdrawn() -> Self {
-        Self::stopped(Stage::Checkout, &SyncError::Withdrawn)
+    /// The end of a run that was cancelled before its transaction began.
+    pub fn cancelled() -> Self {
+        Self::stopped(Stage::Checkout, &SyncError::Cancelled)
     }
 
     /// The end of a run that an error stopped at a stage.

@@ -11,7 +11,7 @@ use crate::address::LocalAddresses;
 use crate::failing::Failing;
 use crate::git::{
     Access, AccessError, AccessOptions, Credentials, CredentialsError, LocalPaths, Login, LookupError, Pin,
-    Proxy, Remote, RemoteUrl, RemoteUrlError, SecretData, SshAlgorithms, Surroundings, Transport,
+    Proxy, Remote, RemoteUrl, RemoteUrlError, RouteKey, SecretData, SshAlgorithms, Surroundings, Transport,
 };
 use crate::objects::{Objects, ObjectsError};
 use crate::secret::Secret;
@@ -171,13 +171,22 @@ pub async fn log_in(
     if options.local_addresses == LocalAddresses::Refused {
         access.pins = look_up(source, &url, &access).await?;
     }
-    let access = if options.is_of_the_user {
-        Access::prepare(&url, Login::OfTheUser, &access)?
+    let (access, route) = if options.is_of_the_user {
+        let route = RouteKey::new(&url, access.proxy.as_ref(), None);
+        (Access::prepare(&url, Login::OfTheUser, &access)?, route)
     } else {
         let credentials = credentials(objects, source, &url).await?;
-        Access::prepare(&url, Login::Given(&credentials), &access)?
+        let route = RouteKey::new(&url, access.proxy.as_ref(), credentials.authority());
+        (Access::prepare(&url, Login::Given(&credentials), &access)?, route)
     };
-    Ok(Remote { url, access, timeout: source.timeout, size_limit: options.mirror_size, redirect: None })
+    Ok(Remote {
+        url,
+        access,
+        timeout: source.timeout,
+        route,
+        size_limit: options.mirror_size,
+        redirect: None,
+    })
 }
 
 /// Looks up the servers that a run would go to, and refuses local ones.

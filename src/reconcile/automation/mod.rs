@@ -1,7 +1,7 @@
 //! An ImageUpdateAutomation, once.
 //!
 //! [`request`] says what to write, [`source`] where and how; [`login`] finds the way there, and
-//! [`signing`] the key that signs. [`transaction`] hands the
+//! [`signing`] the key that signs. [`reselection`] reads the policies again after a wait. [`transaction`] hands the
 //! [`proposal`] to the writer and turns its answer into a [`conclusion`], of which [`report`] makes the status of the
 //! [`run`] and its [`event`]; [`findings`] add what is wrong with markers. A [`batch`] carries out several at once. A
 //! [`shadow`] commits nothing and compares what it would have committed with what another controller pushes.
@@ -15,6 +15,7 @@ pub mod login;
 pub mod proposal;
 pub mod report;
 pub mod request;
+pub mod reselection;
 pub mod run;
 pub mod selector;
 pub mod selector_text;

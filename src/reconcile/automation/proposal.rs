@@ -2,15 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use tagboat_api::Reason;
 use tagboat_api::settings::TemplateLanguage;
+use tagboat_api::{ImageRef, Reason};
 
 use super::conclusion::Stage;
 use super::findings::Findings;
-use super::request::UnusableImage;
+use super::request::{RequestError, UnusableImage};
+use super::reselection::Reselection;
 use super::shadow::{Shadowing, View};
+use super::transaction::{observed, stage_of};
 use crate::failing::Failing;
-use crate::git::{Author, CommitDraft, CommitTime, Proposer, SigningKey};
+use crate::git::{Author, CommitDraft, CommitTime, Freshness, Proposer, SigningKey};
 use crate::message::{AutomationName, DEFAULT_MESSAGE, MessageData, MessageError, Template, TemplateError};
 use crate::update::{FileTree, MarkerIndex, ScopeError, TreeError, UpdatePlan, UpdateRequest, diff, plan};
 
@@ -41,6 +43,10 @@ pub struct UpdateProposal {
     pub signer: Option<SigningKey>,
     /// Policies whose images cannot be used.
     pub unusable: Vec<UnusableImage>,
+    /// The images that count, by the name of their policy.
+    pub policies: BTreeMap<String, ImageRef>,
+    /// Selects the images again after a wait; none where they cannot change meanwhile.
+    pub reselection: Option<Reselection>,
     /// How much is to be told of what was found.
     pub detail: Detail,
     /// What is compared where nothing is to be committed, because another controller does so.
@@ -84,6 +90,9 @@ impl MessageSource {
 /// Why an update cannot be proposed.
 #[derive(Debug, thiserror::Error)]
 pub enum ProposalError {
+    /// The automation's spec cannot be carried out any more.
+    #[error(transparent)]
+    Selection(#[from] RequestError),
     /// There is nothing at `update.path`. These are Flux's words.
     #[error("walking path for files: lstat {}: no such file or directory", path.escape_debug())]
     NoPath {
@@ -110,6 +119,7 @@ impl ProposalError {
     /// The stage of the run that it stops at.
     pub fn stage(&self) -> Stage {
         match self {
+            Self::Selection(error) => stage_of(error),
             Self::NoPath { .. } | Self::Scope(_) | Self::Diff(_) => Stage::Update,
             Self::Template(_) | Self::Message(_) => Stage::Push,
         }
@@ -128,6 +138,7 @@ impl From<ScopeError> for ProposalError {
 impl Failing for ProposalError {
     fn reason(&self) -> Reason {
         match self {
+            Self::Selection(error) => error.reason(),
             Self::NoPath { cause: error, .. } | Self::Scope(error) => error.reason(),
             Self::Diff(error) => error.reason(),
             Self::Template(error) => error.reason(),
@@ -137,6 +148,7 @@ impl Failing for ProposalError {
 
     fn is_retryable(&self) -> bool {
         match self {
+            Self::Selection(error) => error.is_retryable(),
             Self::NoPath { cause: error, .. } | Self::Scope(error) => error.is_retryable(),
             Self::Diff(error) => error.is_retryable(),
             Self::Template(error) => error.is_retryable(),
@@ -147,6 +159,16 @@ impl Failing for ProposalError {
 
 impl Proposer for UpdateProposal {
     type Error = ProposalError;
+
+    fn refresh(&mut self) -> Result<Freshness, ProposalError> {
+        let Some(request) = self.reselection.as_mut().map(Reselection::select).transpose()?.flatten() else {
+            return Ok(Freshness::Unchanged);
+        };
+        let policies = observed(&request.update);
+        let is_unchanged = policies == self.policies;
+        (self.update, self.unusable, self.policies) = (request.update, request.unusable, policies);
+        Ok(if is_unchanged { Freshness::Unchanged } else { Freshness::Changed })
+    }
 
     fn propose(
         &mut self,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use kube::ResourceExt;
 use tagboat_api::settings::AutomationSettings;
-use tagboat_api::{ImageRef, ImageUpdateAutomation};
+use tagboat_api::{ImagePolicy, ImageRef, ImageUpdateAutomation};
 
 use super::conclusion::{Conclusion, Stage};
 use super::login::{LoginOptions, log_in};
@@ -13,9 +13,10 @@ use super::proposal::{Detail, MessageSource, UpdateProposal};
 use super::request::{self, GivenImages, Request, RequestError};
 use super::signing::signing_key;
 use super::source::{CrossNamespace, SourceConfiguration, SourceError, SourceReference};
-use crate::git::{self, Answer, CommitTime, Failure, Keyring, Known, MirrorKey, Proposal, Withdrawal};
+use crate::git::{self, Answer, Cancellation, CommitTime, Failure, Keyring, Known, MirrorKey, Proposal};
 use crate::message::AutomationName;
 use crate::objects::{ObjectName, Objects};
+use crate::update::UpdateRequest;
 
 /// What a run depends on besides its objects.
 #[derive(Clone, Debug)]
@@ -41,8 +42,6 @@ pub struct TransactionOptions {
 pub struct Prepared {
     /// What the writer is asked.
     pub request: git::Request<UpdateProposal>,
-    /// The images that count, by the name of their policy.
-    pub policies: BTreeMap<String, ImageRef>,
 }
 
 /// A run that has got as far as knowing what it is to write.
@@ -50,10 +49,10 @@ pub struct Prepared {
 pub struct Selected {
     /// What is to be written.
     pub request: Request,
-    /// The images that count, by the name of their policy.
-    pub policies: BTreeMap<String, ImageRef>,
     /// What the automation's annotations set.
     pub settings: AutomationSettings,
+    /// The policies among which were selected.
+    pub policies: Vec<Arc<ImagePolicy>>,
 }
 
 /// Selects the policies of an automation: what is to be written.
@@ -72,8 +71,7 @@ pub async fn select(
     let policies = policies.map_err(|error| Conclusion::stopped(Stage::Policies, &error))?;
     let request = request::of_automation(automation, policies.iter().map(Arc::as_ref), given)
         .map_err(|error| Conclusion::stopped(stage_of(&error), &error))?;
-    let policies = observed(&request);
-    Ok(Selected { request, policies, settings })
+    Ok(Selected { request, settings, policies })
 }
 
 /// Finds out where and how to write what was selected.
@@ -94,7 +92,8 @@ pub async fn prepare(
     let signer = signing_key(objects, &source, &options.keyring, options.time)
         .await
         .map_err(|error| Conclusion::stopped(Stage::Source, &error))?;
-    let Selected { request, policies, settings } = selected;
+    let Selected { request, settings, .. } = selected;
+    let policies = observed(&request.update);
     let status = automation.status.as_ref();
     let is_unchanged =
         !options.is_forced && status.is_some_and(|status| status.observed_policies == policies);
@@ -113,6 +112,7 @@ pub async fn prepare(
         language: settings.template_language,
     };
     let name = proposal_name(automation);
+    let namespace = automation.namespace().unwrap_or_default();
     let proposer = UpdateProposal {
         update: request.update,
         author: source.author,
@@ -120,6 +120,8 @@ pub async fn prepare(
         time: options.time,
         signer,
         unusable: request.unusable,
+        policies,
+        reselection: None,
         detail: options.detail,
         shadowing: None,
         plan: None,
@@ -128,9 +130,9 @@ pub async fn prepare(
     let repository = source.repository;
     let mirror =
         MirrorKey { namespace: repository.namespace, name: repository.name, url: remote.url.to_string() };
-    let withdrawal = Withdrawal::default();
-    let proposal = Proposal { name, target: source.target, known, withdrawal, proposer };
-    Ok(Prepared { request: git::Request { mirror, remote, proposal }, policies })
+    let cancellation = Cancellation::default();
+    let proposal = Proposal { name, namespace, target: source.target, known, cancellation, proposer };
+    Ok(Prepared { request: git::Request { mirror, remote, proposal } })
 }
 
 /// The name of an automation's proposals. Another object of the same name has pushed nothing of what the one before it
@@ -144,10 +146,8 @@ pub fn proposal_name(automation: &ImageUpdateAutomation) -> String {
 }
 
 /// What an answer of the writer means for the run.
-pub fn conclude(
-    answer: Answer<UpdateProposal>,
-    policies: BTreeMap<String, ImageRef>,
-) -> (Conclusion, UpdateProposal) {
+pub fn conclude(mut answer: Answer<UpdateProposal>) -> (Conclusion, UpdateProposal) {
+    let policies = std::mem::take(&mut answer.proposer.policies);
     let conclusion = match answer.result {
         Ok(outcome) => Conclusion::Success { outcome, policies },
         Err(Failure::Proposer(error)) => Conclusion::stopped(error.stage(), &error),
@@ -160,7 +160,7 @@ pub fn conclude(
 }
 
 /// Flux looks at the strategy last.
-fn stage_of(error: &RequestError) -> Stage {
+pub(super) fn stage_of(error: &RequestError) -> Stage {
     match error {
         RequestError::UnsupportedUpdateStrategy { .. } => Stage::Update,
         _ => Stage::Policies,
@@ -181,8 +181,8 @@ async fn configure(
 }
 
 /// The images of the selected policies, as a status has them.
-fn observed(request: &Request) -> BTreeMap<String, ImageRef> {
-    let images = request.update.setters.images();
+pub(super) fn observed(update: &UpdateRequest) -> BTreeMap<String, ImageRef> {
+    let images = update.setters.images();
     let image = |image: &crate::reference::ImageReference| ImageRef {
         name: image.name.to_string(),
         tag: image.tag.to_string(),

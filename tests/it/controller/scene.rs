@@ -351,6 +351,7 @@ impl Beginning {
             is_shadow: false,
             instance: "tests".to_owned(),
             process_id: "0b5f60e2-93d5-4d7c-8a52-3f1de25a70cc".to_owned(),
+            capacity: tagboat::tenancy::Capacity::default(),
         };
         Self { client: scene.cluster.client(), options, metrics: Metrics::default() }
     }

@@ -9,9 +9,9 @@ use std::time::Duration;
 use tagboat::git::checkout::CheckoutReference;
 use tagboat::git::outcome::{Outcome, Target};
 use tagboat::git::{
-    Access, AccessOptions, Answer, Author, CommitTime, Credentials, Failure, Known, LocalPaths, Login,
-    MirrorKey, Oversight, Places, Proposal, Remote, RemoteUrl, Request, SyncError, Withdrawal, Writer,
-    WriterOptions,
+    Access, AccessOptions, Answer, Author, Cancellation, CommitTime, Credentials, Failure, Known, LocalPaths,
+    Login, MirrorKey, Proposal, Remote, RemoteUrl, Request, RouteKey, SyncError, TransactionSlots, Writer,
+    WriterContext, WriterOptions,
 };
 use tagboat::message::AutomationName;
 use tagboat::reconcile::automation::proposal::{Detail, MessageSource, UpdateProposal};
@@ -87,16 +87,22 @@ impl Place {
         let writer = Writer::new(WriterOptions {
             mirrors: self.mirrors(),
             is_rehearsal,
-            oversight: Oversight::default(),
-            places: Places::without_limit(),
+            context: WriterContext::default(),
+            slots: TransactionSlots::unlimited(),
         });
         let address = self.remote.path().to_str().unwrap();
         let url = RemoteUrl::parse(address, LocalPaths::Under(self.root())).unwrap();
         let access =
             Access::prepare(&url, Login::Given(&Credentials::Local), &AccessOptions::default()).unwrap();
         let mirror = MirrorKey { namespace: "default".into(), name: "fleet".into(), url: url.to_string() };
-        let remote =
-            Remote { url, access, timeout: Duration::from_secs(120), size_limit: self.limit, redirect: None };
+        let remote = Remote {
+            url,
+            access,
+            timeout: Duration::from_secs(120),
+            route: RouteKey::default(),
+            size_limit: self.limit,
+            redirect: None,
+        };
         let target = Target {
             checkout: CheckoutReference::Branch("main".parse().unwrap()),
             push: "main".parse().unwrap(),
@@ -105,14 +111,18 @@ impl Place {
         };
         let proposal = Proposal {
             name: "default/fleet".to_owned(),
+            namespace: "default".to_owned(),
             target,
             known: Known { pushed: self.pushed.lock().unwrap().clone(), ..Known::default() },
-            withdrawal: Withdrawal::default(),
+            cancellation: Cancellation::default(),
             proposer: proposer(tag),
         };
-        let mut receivers = writer.submit(vec![Request { mirror, remote, proposal }]);
-        let answer = receivers.remove(0).blocking_recv().expect("the writer answers");
-        writer.finish();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let answer = runtime.block_on(async {
+            let answer = writer.submit(vec![Request { mirror, remote, proposal }]).remove(0).await;
+            writer.finish().await;
+            answer.expect("the writer answers")
+        });
         if let Ok(Outcome::Pushed(push)) = &answer.result {
             *self.pushed.lock().unwrap() = Some(push.commit.to_string());
         }
@@ -140,6 +150,8 @@ fn proposer(tag: &str) -> UpdateProposal {
         time: CommitTime { seconds: 1_767_323_045, offset: 0 },
         signer: None,
         unusable: Vec::new(),
+        policies: BTreeMap::new(),
+        reselection: None,
         detail: Detail::Everything,
         shadowing: None,
         plan: None,

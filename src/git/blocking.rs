@@ -1,0 +1,26 @@
+//! Waits of a transaction, which runs on a blocking thread.
+
+use std::pin::pin;
+use std::time::Duration;
+
+use tokio::runtime::Handle;
+use tokio::time::timeout;
+
+/// How often a wait checks whether it is still wanted.
+const PACE: Duration = Duration::from_millis(50);
+
+/// Blocks the thread until a future is ready; gives `None` as soon as `is_over` says that its result is not wanted.
+///
+/// The thread must be a blocking one of a runtime that runs meanwhile.
+pub(super) fn block_on<T>(future: impl Future<Output = T>, is_over: impl Fn() -> bool) -> Option<T> {
+    Handle::current().block_on(async {
+        let mut future = pin!(future);
+        loop {
+            match timeout(PACE, &mut future).await {
+                Ok(ready) => return Some(ready),
+                Err(_) if is_over() => return None,
+                Err(_) => {}
+            }
+        }
+    })
+}

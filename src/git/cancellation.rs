@@ -1,0 +1,91 @@
+//! Cancellation of a proposal.
+
+use std::sync::Arc;
+
+use tokio::sync::watch;
+
+/// Cancels the work on a proposal: its git processes are killed, and nothing is pushed for it from then on.
+///
+/// Clones are one and the same token. A push that is in flight when it is cancelled may arrive all the same. Work that
+/// is no process, such as planning, may go on for a while; its result is discarded.
+#[derive(Clone, Debug, Default)]
+pub struct Cancellation(Arc<watch::Sender<State>>);
+
+#[derive(Clone, Copy, Debug, Default)]
+struct State {
+    is_cancelled: bool,
+    /// Git processes that run for the proposal.
+    processes: usize,
+}
+
+/// A git process that runs for a proposal, until this is dropped.
+#[derive(Debug)]
+pub(super) struct ProcessGuard(Cancellation);
+
+impl Cancellation {
+    /// Cancels the proposal.
+    pub fn cancel(&self) {
+        self.0.send_modify(|state| state.is_cancelled = true);
+    }
+
+    /// Whether the proposal was cancelled.
+    pub fn is_cancelled(&self) -> bool {
+        self.0.borrow().is_cancelled
+    }
+
+    /// Waits until the proposal is cancelled.
+    pub async fn cancelled(&self) {
+        // This holds a sender, so the wait ends with its condition.
+        let _ = self.0.subscribe().wait_for(|state| state.is_cancelled).await;
+    }
+
+    /// Waits until the proposal is cancelled and no git process runs for it, so that nothing is pushed any more.
+    pub async fn finished(&self) {
+        let _ = self.0.subscribe().wait_for(|state| state.is_cancelled && state.processes == 0).await;
+    }
+
+    /// Counts a git process that is about to start; none may start for a proposal that was cancelled.
+    pub(super) fn start_process(&self) -> Option<ProcessGuard> {
+        let has_started = self.0.send_if_modified(|state| {
+            if !state.is_cancelled {
+                state.processes += 1;
+            }
+            !state.is_cancelled
+        });
+        has_started.then(|| ProcessGuard(self.clone()))
+    }
+}
+
+impl Drop for ProcessGuard {
+    fn drop(&mut self) {
+        self.0.0.send_modify(|state| state.processes -= 1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::FutureExt;
+
+    use super::*;
+
+    #[test]
+    fn a_cancelled_proposal_is_finished_when_its_processes_have_ended() {
+        let cancellation = Cancellation::default();
+        let processes = [cancellation.start_process().unwrap(), cancellation.start_process().unwrap()];
+        cancellation.clone().cancel();
+        assert!(cancellation.is_cancelled() && cancellation.cancelled().now_or_never().is_some());
+        assert!(cancellation.finished().now_or_never().is_none());
+        drop(processes);
+        assert!(cancellation.finished().now_or_never().is_some());
+    }
+
+    #[test]
+    fn no_process_starts_for_a_cancelled_proposal() {
+        let cancellation = Cancellation::default();
+        drop(cancellation.start_process().unwrap());
+        assert!(cancellation.finished().now_or_never().is_none());
+        cancellation.cancel();
+        assert!(cancellation.start_process().is_none());
+        assert!(cancellation.finished().now_or_never().is_some());
+    }
+}

@@ -1,0 +1,253 @@
+//! The slots of transactions: how many run at once, fair by namespace and by route.
+//!
+//! A transaction that waits for its server does next to no work. So one whose server has been silent for a while
+//! releases its slot, and takes it back without waiting when the server has answered.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use sha2::{Digest, Sha256};
+
+use super::proxy::Proxy;
+use super::url::RemoteUrl;
+use crate::secret::Secret;
+use crate::tenancy::{FairSemaphore, Permit, SlotLimits};
+
+/// How long a transaction waits for its server before it releases its slot.
+const RELEASE_AFTER: Duration = Duration::from_secs(5);
+
+/// Transactions that have released their slot in a long wait: all together, and of one namespace.
+const WAITING: SlotLimits = SlotLimits { total: 32, per_namespace: 16, overflow_after: None };
+
+/// From this many routes on, those without transactions are dropped.
+const MANY_ROUTES: usize = 64;
+
+/// Limits how many transactions run at once, in all and by route. Clones share the slots.
+#[derive(Clone, Debug, Default)]
+pub struct TransactionSlots(Option<Arc<Limited>>);
+
+/// The address of a server and the way there: two objects share it only if they reach the same server by the same
+/// proxy and trust the same certificate authority.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct RouteKey {
+    /// Scheme, host and port.
+    pub origin: String,
+    /// A digest of the object's own proxy and certificate authority; `None` if it has neither.
+    pub own: Option<[u8; 32]>,
+}
+
+impl RouteKey {
+    /// The route to a server by an object's own proxy, trusting its own certificate authority, as far as it has them.
+    pub fn new(url: &RemoteUrl, proxy: Option<&Proxy>, authority: Option<&Secret>) -> Self {
+        let proxy = proxy.map(Proxy::to_setting);
+        let own = [proxy.as_ref(), authority].map(|part| part.map(Secret::expose));
+        let digest = |own: [Option<&[u8]>; 2]| {
+            let mut hash = Sha256::new();
+            for part in own.map(Option::unwrap_or_default) {
+                hash.update((part.len() as u64).to_be_bytes());
+                hash.update(part);
+            }
+            hash.finalize().into()
+        };
+        let own = own.iter().any(Option::is_some).then(|| digest(own));
+        Self { origin: url.to_origin().unwrap_or_default(), own }
+    }
+}
+
+#[derive(Debug)]
+struct Limited {
+    limits: SlotLimits,
+    release_after: Duration,
+    running: FairSemaphore,
+    waiting: FairSemaphore,
+    routes: Mutex<HashMap<RouteKey, FairSemaphore>>,
+}
+
+/// A slot, free again when this is dropped.
+#[derive(Debug)]
+pub(super) struct Slot {
+    limited: Option<Arc<Limited>>,
+    namespace: String,
+    running: Mutex<Option<Permit>>,
+    _route: Option<Permit>,
+}
+
+/// A wait for a server, which is over when this is dropped.
+#[derive(Debug)]
+pub(super) struct ServerWait<'s> {
+    slot: &'s Slot,
+    begin: Instant,
+    /// Held instead of the slot.
+    waiting: Option<Permit>,
+}
+
+impl TransactionSlots {
+    /// As many slots as are asked for.
+    pub fn unlimited() -> Self {
+        Self(None)
+    }
+
+    /// So many slots in all and for each route, at least one.
+    pub fn limited(count: usize) -> Self {
+        Self::releasing_after(count, RELEASE_AFTER)
+    }
+
+    fn releasing_after(count: usize, release_after: Duration) -> Self {
+        let limits = SlotLimits::shared(count);
+        let (running, waiting) = (FairSemaphore::new(limits), FairSemaphore::new(WAITING));
+        Self(Some(Arc::new(Limited { limits, release_after, running, waiting, routes: Mutex::default() })))
+    }
+
+    /// Waits for a slot of a namespace for a transaction by `route`. Dropping the future gives up the wait.
+    pub(super) async fn acquire(&self, namespace: &str, route: &RouteKey) -> Slot {
+        let (mut running, mut by_route) = (None, None);
+        if let Some(limited) = &self.0 {
+            // In this order, so that those who wait for a busy route hold no slot of others.
+            by_route = Some(limited.route(route).acquire(namespace, 1).await);
+            running = Some(limited.running.acquire(namespace, 1).await);
+        }
+        let (namespace, running) = (namespace.to_owned(), Mutex::new(running));
+        Slot { limited: self.0.clone(), namespace, running, _route: by_route }
+    }
+}
+
+impl Limited {
+    fn route(&self, key: &RouteKey) -> FairSemaphore {
+        let mut routes = lock(&self.routes);
+        if routes.len() >= MANY_ROUTES && !routes.contains_key(key) {
+            routes.retain(|_, semaphore| !semaphore.is_idle());
+        }
+        routes.entry(key.clone()).or_insert_with(|| FairSemaphore::new(self.limits)).clone()
+    }
+}
+
+impl Slot {
+    /// The namespace on whose behalf the transaction runs.
+    pub(super) fn namespace(&self) -> &str {
+        &self.namespace
+    }
+
+    /// Begins to wait for the server.
+    pub(super) fn wait(&self) -> ServerWait<'_> {
+        ServerWait { slot: self, begin: Instant::now(), waiting: None }
+    }
+}
+
+impl ServerWait<'_> {
+    /// Releases the slot if the wait has become long and not too many transactions wait already.
+    pub(super) fn go_on(&mut self) {
+        let Some(limited) = self.slot.limited.as_ref().filter(|_| self.waiting.is_none()) else { return };
+        if self.begin.elapsed() >= limited.release_after {
+            self.waiting = limited.waiting.try_acquire(&self.slot.namespace, 1);
+            if self.waiting.is_some() {
+                lock(&self.slot.running).take();
+            }
+        }
+    }
+}
+
+impl Drop for ServerWait<'_> {
+    fn drop(&mut self) {
+        if let Some(limited) = self.slot.limited.as_ref().filter(|_| self.waiting.is_some()) {
+            // Waiting for a slot would use up the time that is left for the push.
+            let permit = limited.running.acquire_beyond_limits(&self.slot.namespace, 1);
+            *lock(&self.slot.running) = Some(permit);
+        }
+    }
+}
+
+/// A panic leaves these whole: each change is a single step.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::FutureExt;
+
+    use super::*;
+
+    fn route(origin: &str) -> RouteKey {
+        RouteKey { origin: origin.to_owned(), own: None }
+    }
+
+    fn acquire(slots: &TransactionSlots, namespace: &str, origin: &str) -> Option<Slot> {
+        slots.acquire(namespace, &route(origin)).now_or_never()
+    }
+
+    fn running(slots: &TransactionSlots) -> u64 {
+        slots.0.as_ref().unwrap().running.held()
+    }
+
+    #[test]
+    fn no_more_transactions_run_than_there_are_slots() {
+        let slots = TransactionSlots::limited(2);
+        let held = [acquire(&slots, "a", "x"), acquire(&slots, "a", "y")];
+        assert!(held.iter().all(Option::is_some));
+        assert!(acquire(&slots, "b", "z").is_none());
+        drop(held);
+        assert!(acquire(&slots, "b", "z").is_some());
+        assert!(acquire(&TransactionSlots::limited(0), "a", "x").is_some());
+    }
+
+    #[test]
+    fn a_long_wait_releases_the_slot_and_takes_it_back_at_once() {
+        let slots = TransactionSlots::releasing_after(1, Duration::ZERO);
+        let slow = acquire(&slots, "a", "slow").unwrap();
+        let mut wait = slow.wait();
+        assert_eq!(running(&slots), 1);
+        wait.go_on();
+        wait.go_on();
+        assert_eq!(running(&slots), 0);
+        let other = acquire(&slots, "a", "other").unwrap();
+        drop(wait);
+        // It does not wait for the other one, and a third begins only after both have ended.
+        assert_eq!(running(&slots), 2);
+        drop(other);
+        assert!(acquire(&slots, "a", "third").is_none());
+        drop(slow);
+        assert!(acquire(&slots, "a", "third").is_some());
+    }
+
+    #[test]
+    fn a_short_wait_keeps_the_slot() {
+        let slots = TransactionSlots::limited(1);
+        let slot = acquire(&slots, "a", "x").unwrap();
+        slot.wait().go_on();
+        assert_eq!(running(&slots), 1);
+    }
+
+    #[test]
+    fn a_silent_server_gets_no_more_transactions_than_there_are_slots() {
+        let slots = TransactionSlots::releasing_after(1, Duration::ZERO);
+        let slow = acquire(&slots, "a", "slow").unwrap();
+        let mut wait = slow.wait();
+        wait.go_on();
+        assert!(acquire(&slots, "a", "slow").is_none());
+    }
+
+    #[test]
+    fn one_with_a_proxy_of_its_own_takes_no_slot_of_the_others_on_the_way_to_a_server() {
+        let slots = TransactionSlots::releasing_after(1, Duration::ZERO);
+        let own = RouteKey { own: Some([7; 32]), ..route("forge") };
+        let attacker = slots.acquire("attacker", &own).now_or_never().unwrap();
+        let mut wait = attacker.wait();
+        wait.go_on();
+        assert!(acquire(&slots, "victim", "forge").is_some());
+    }
+
+    #[test]
+    fn transactions_that_released_their_slot_are_bounded() {
+        let slots = TransactionSlots::releasing_after(100, Duration::ZERO);
+        let held: Vec<Slot> = (0..20).map(|_| acquire(&slots, "a", "x").unwrap()).collect();
+        let mut waits: Vec<ServerWait<'_>> = held.iter().map(Slot::wait).collect();
+        waits.iter_mut().for_each(ServerWait::go_on);
+        assert_eq!(running(&slots), 4);
+        let other = acquire(&slots, "b", "x").unwrap();
+        other.wait().go_on();
+        assert_eq!(running(&slots), 5);
+        drop(waits);
+        assert_eq!(running(&slots), 21);
+    }
+}
