@@ -180,8 +180,8 @@ mod tests {
         slots.0.as_ref().unwrap().running.held()
     }
 
-    #[test]
-    fn no_more_transactions_run_than_there_are_slots() {
+    #[tokio::test]
+    async fn no_more_transactions_run_than_there_are_slots() {
         let slots = TransactionSlots::limited(2);
         let held = [acquire(&slots, "a", "x"), acquire(&slots, "a", "y")];
         assert!(held.iter().all(Option::is_some));
@@ -191,8 +191,8 @@ mod tests {
         assert!(acquire(&TransactionSlots::limited(0), "a", "x").is_some());
     }
 
-    #[test]
-    fn a_long_wait_releases_the_slot_and_takes_it_back_at_once() {
+    #[tokio::test]
+    async fn a_long_wait_releases_the_slot_and_takes_it_back_at_once() {
         let slots = TransactionSlots::releasing_after(1, Duration::ZERO);
         let slow = acquire(&slots, "a", "slow").unwrap();
         let mut wait = slow.wait();
@@ -210,16 +210,16 @@ mod tests {
         assert!(acquire(&slots, "a", "third").is_some());
     }
 
-    #[test]
-    fn a_short_wait_keeps_the_slot() {
+    #[tokio::test]
+    async fn a_short_wait_keeps_the_slot() {
         let slots = TransactionSlots::limited(1);
         let slot = acquire(&slots, "a", "x").unwrap();
         slot.wait().go_on();
         assert_eq!(running(&slots), 1);
     }
 
-    #[test]
-    fn a_silent_server_gets_no_more_transactions_than_there_are_slots() {
+    #[tokio::test]
+    async fn a_silent_server_gets_no_more_transactions_than_there_are_slots() {
         let slots = TransactionSlots::releasing_after(1, Duration::ZERO);
         let slow = acquire(&slots, "a", "slow").unwrap();
         let mut wait = slow.wait();
@@ -227,8 +227,8 @@ mod tests {
         assert!(acquire(&slots, "a", "slow").is_none());
     }
 
-    #[test]
-    fn one_with_a_proxy_of_its_own_takes_no_slot_of_the_others_on_the_way_to_a_server() {
+    #[tokio::test]
+    async fn one_with_a_proxy_of_its_own_takes_no_slot_of_the_others_on_the_way_to_a_server() {
         let slots = TransactionSlots::releasing_after(1, Duration::ZERO);
         let own = RouteKey { own: Some([7; 32]), ..route("forge") };
         let attacker = slots.acquire("attacker", &own).now_or_never().unwrap();
@@ -237,8 +237,8 @@ mod tests {
         assert!(acquire(&slots, "victim", "forge").is_some());
     }
 
-    #[test]
-    fn transactions_that_released_their_slot_are_bounded() {
+    #[tokio::test]
+    async fn transactions_that_released_their_slot_are_bounded() {
         let slots = TransactionSlots::releasing_after(100, Duration::ZERO);
         let held: Vec<Slot> = (0..20).map(|_| acquire(&slots, "a", "x").unwrap()).collect();
         let mut waits: Vec<ServerWait<'_>> = held.iter().map(Slot::wait).collect();
