@@ -29,3 +29,4 @@ mod secrets;
 mod server_builds;
 mod signing;
 mod support;
+mod tenants;

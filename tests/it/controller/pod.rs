@@ -14,11 +14,41 @@ use super::scene::Scene;
 use crate::support::program::tagboat;
 
 /// The program, and the lines that it logs.
-pub(super) struct Pod {
+pub(crate) struct Pod {
     child: Child,
     lines: Arc<Mutex<Vec<Value>>>,
-    pub(super) health: String,
-    pub(super) metrics: String,
+    pub(crate) health: String,
+    pub(crate) metrics: String,
+}
+
+/// The settings of a pod.
+#[derive(Clone, Copy)]
+pub(crate) struct PodSpec<'a> {
+    pub(crate) kubeconfig: &'a Path,
+    /// The namespace that the pod is in.
+    pub(crate) namespace: &'a str,
+    /// The directory that holds its `TMPDIR`.
+    pub(crate) directory: &'a Path,
+    pub(crate) environment: &'a [(&'a str, &'a str)],
+    pub(crate) arguments: &'a [&'a str],
+    /// The only CPU that the program and its children may run on.
+    pub(crate) cpu: Option<usize>,
+}
+
+/// The program, on one CPU or on all.
+fn tagboat_on(cpu: Option<usize>) -> Command {
+    let program = tagboat();
+    let Some(cpu) = cpu else { return program };
+    // `taskset` becomes the program, so the id of the process stays.
+    let mut command = Command::new("taskset");
+    command.args(["--cpu-list", &cpu.to_string()]).arg(program.get_program()).stdin(Stdio::null());
+    for (name, value) in program.get_envs() {
+        match value {
+            Some(value) => command.env(name, value),
+            None => command.env_remove(name),
+        };
+    }
+    command
 }
 
 impl Pod {
@@ -44,7 +74,21 @@ impl Pod {
         environment: &[(&str, &str)],
         arguments: &[&str],
     ) -> Self {
-        let mut command: Command = tagboat();
+        let namespace = scene.cluster.namespace();
+        Self::spawn(PodSpec {
+            kubeconfig,
+            namespace,
+            directory: scene.root(),
+            environment,
+            arguments,
+            cpu: None,
+        })
+    }
+
+    /// Starts the program. It may reach local addresses, because the servers of tests are on loopback.
+    pub(crate) fn spawn(spec: PodSpec<'_>) -> Self {
+        let PodSpec { kubeconfig, namespace, directory, environment, arguments, cpu } = spec;
+        let mut command: Command = tagboat_on(cpu);
         for name in [
             "HTTPS_PROXY",
             "https_proxy",
@@ -60,7 +104,7 @@ impl Pod {
         // Free a moment ago; who takes a port of the kernel's choice is given another.
         let free = || std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
         let (health, metrics) = (free(), free());
-        let temporary = scene.root().join("temporary");
+        let temporary = directory.join("temporary");
         fs::create_dir_all(&temporary).unwrap();
         let says_itself = arguments.iter().any(|argument| argument.starts_with("--allow-local-addresses"));
         command
@@ -68,7 +112,7 @@ impl Pod {
             .args((!says_itself).then_some("--allow-local-addresses"))
             .args([format!("--health-addr={health}"), format!("--metrics-addr={metrics}")])
             .env("KUBECONFIG", kubeconfig)
-            .env("RUNTIME_NAMESPACE", scene.cluster.namespace())
+            .env("RUNTIME_NAMESPACE", namespace)
             .env("TMPDIR", temporary)
             .envs(environment.iter().copied())
             .stdout(Stdio::null())
@@ -87,14 +131,14 @@ impl Pod {
     }
 
     /// Ends it as Kubernetes does, and gives its exit status and how long it took.
-    pub(super) fn terminate(&mut self) -> (Option<i32>, Duration) {
+    pub(crate) fn terminate(&mut self) -> (Option<i32>, Duration) {
         let begin = Instant::now();
         kill_process(Pid::from_child(&self.child), Signal::TERM).unwrap();
         (self.wait(), begin.elapsed())
     }
 
     /// Waits until it has ended by itself, and gives its exit status.
-    pub(super) fn wait(&mut self) -> Option<i32> {
+    pub(crate) fn wait(&mut self) -> Option<i32> {
         self.child.wait().unwrap().code()
     }
 
@@ -104,7 +148,12 @@ impl Pod {
         self.child.wait().unwrap();
     }
 
-    pub(super) fn lines(&self) -> Vec<Value> {
+    /// The id of the process.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    pub(crate) fn lines(&self) -> Vec<Value> {
         self.lines.lock().unwrap().clone()
     }
 }
@@ -117,7 +166,7 @@ impl Drop for Pod {
 }
 
 /// What is served at an address.
-pub(super) async fn get(address: &str, path: &str) -> String {
+pub(crate) async fn get(address: &str, path: &str) -> String {
     let client = reqwest::Client::builder().no_proxy().build().unwrap();
     client.get(format!("http://{address}/{path}")).send().await.unwrap().text().await.unwrap()
 }

@@ -50,7 +50,7 @@ pub(super) struct Scene {
 
 /// The kinds that a scene has.
 #[derive(Clone, Copy)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     Automation,
     Policy,
     Repository,
@@ -58,7 +58,7 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    pub(super) fn resource(self) -> ApiResource {
+    pub(crate) fn resource(self) -> ApiResource {
         let (group, kind, plural) = match self {
             Self::Automation => ("image", "ImageUpdateAutomation", "imageupdateautomations"),
             Self::Policy => ("image", "ImagePolicy", "imagepolicies"),
@@ -267,17 +267,17 @@ impl Scene {
 }
 
 /// The line of `fleet.yaml` that a member's policy stands on.
-pub(super) fn line(namespace: &str, member: &str, tag: &str) -> String {
+pub(crate) fn line(namespace: &str, member: &str, tag: &str) -> String {
     format!("{member}: {tag} # {{\"$imagepolicy\": \"{namespace}:{member}:tag\"}}\n")
 }
 
 /// A condition of a status.
-pub(super) fn condition<'s>(status: &'s Value, type_: &str) -> Option<&'s Value> {
+pub(crate) fn condition<'s>(status: &'s Value, type_: &str) -> Option<&'s Value> {
     status["conditions"].as_array()?.iter().find(|condition| condition["type"] == type_)
 }
 
 /// What tools that wait for objects make of one, by the rules of kstatus.
-pub(super) fn kstatus(object: &DynamicObject) -> &'static str {
+pub(crate) fn kstatus(object: &DynamicObject) -> &'static str {
     let status = &object.data["status"];
     let is = |type_, value| condition(status, type_).is_some_and(|condition| condition["status"] == value);
     if object.metadata.deletion_timestamp.is_some() {

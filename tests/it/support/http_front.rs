@@ -37,6 +37,8 @@ pub(crate) enum Reply {
     Gone,
     /// The answer comes byte by byte, for ever.
     Drip,
+    /// A whole answer with status 200, sent in pieces with a pause after each.
+    Paced { body: Vec<u8>, piece: usize, pause: Duration },
 }
 
 impl Reply {
@@ -206,6 +208,19 @@ fn serve(socket: TcpStream, attendant: &Attendant) -> std::io::Result<()> {
                 stream.write_all(b" ")?;
                 stream.flush()?;
                 thread::sleep(Duration::from_millis(50));
+            }
+        }
+        Reply::Paced { body, piece, pause } => {
+            let head =
+                format!("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: {}\r\n\r\n", body.len());
+            stream.write_all(head.as_bytes())?;
+            for part in body.chunks(piece) {
+                if is_over.load(Ordering::SeqCst) {
+                    return Ok(());
+                }
+                stream.write_all(part)?;
+                stream.flush()?;
+                thread::sleep(pause);
             }
         }
         Reply::Answer { status, headers, body } => {
