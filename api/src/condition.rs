@@ -64,6 +64,8 @@ pub enum Reason {
 
     /// Policies, in `RegressionHeld`: the list of tags has a lower winner than the present one.
     LowerWinner,
+    /// Policies, in `RegressionHeld`: the list of tags is empty, and the present tag stays.
+    EmptyTagList,
     /// Policies, in `Stale`: the registry does not say which digest a tag has.
     RegistryUnavailable,
     /// Policies, in `Stale`: the registry lists a tag, or once had it, and does not know its manifest.

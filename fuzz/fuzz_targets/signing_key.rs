@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use libfuzzer_sys::fuzz_target;
-use tagboat::git::{CommitTime, Keyring, SecretData, SigningKeyKind};
+use tagboat::git::{CommitTime, SecretData, SigningKeyKind, unlock_signing_key};
 use tagboat::secret::Secret;
 
 const TIME: CommitTime = CommitTime { seconds: 2_000_000_000, offset: 0 };
@@ -21,8 +21,7 @@ fuzz_target!(|input: &[u8]| {
     if choice & 2 != 0 {
         data.insert(passphrase.to_owned(), Secret::new("hunter2\n"));
     }
-    let keyring = Keyring::default();
-    match keyring.unlock(kind, SecretData { name: "n/key", data: &data }, TIME) {
+    match unlock_signing_key(kind, SecretData { name: "n/key", data: &data }, TIME) {
         Ok(key) => assert!(key.sign(text, TIME).is_ok_and(|signature| signature.starts_with("-----BEGIN "))),
         Err(error) => assert!(!error.to_string().is_empty()),
     }

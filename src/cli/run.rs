@@ -188,7 +188,11 @@ async fn commit<'i>(inputs: &'i Inputs, images: &'i Images, stop: &StopSignal) -
     let writer = Writer::new(WriterOptions {
         mirrors,
         is_rehearsal,
-        context: WriterContext { stop: stop.clone(), ..WriterContext::default() },
+        context: WriterContext {
+            stop: stop.clone(),
+            capacity: inputs.choice.capacity.clone(),
+            ..WriterContext::default()
+        },
         slots: TransactionSlots::limited(TRANSACTIONS),
     });
     let mut works: Vec<Work<'_>> = works(inputs, images).collect();

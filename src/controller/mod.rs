@@ -40,6 +40,7 @@ use crate::objects::ObjectName;
 use crate::objects::cluster::{Announcer, Cache, ClusterObjects, FIELD_MANAGER, Gate, Notifier, Scope};
 use crate::reconcile::automation::login::LoginOptions;
 use crate::reconcile::automation::source::CrossNamespace;
+use crate::reconcile::times::TimeBounds;
 use crate::tenancy::Capacity;
 use leadership::Leadership;
 use queue::{DueNow, Queue};
@@ -105,6 +106,8 @@ pub struct RunOptions {
     pub keyring: Keyring,
     /// Whether the event about markers that have no effect is a warning.
     pub warns_of_markers: bool,
+    /// Bounds on timeouts.
+    pub times: TimeBounds,
 }
 
 /// Why a controller ended though nobody told it to.

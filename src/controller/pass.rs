@@ -223,6 +223,7 @@ impl Pass {
             time: CommitTime::now(),
             detail: Detail::WorthSaying,
             is_forced: self.shared.memory.has_changed(&self.done.name, &self.look),
+            times: self.shared.options.times,
         };
         let (known, namespace) = (objects.policies.clone(), self.done.name.namespace.clone());
         let reader = Arc::new(move || known.in_namespace(&namespace));

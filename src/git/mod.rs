@@ -77,7 +77,7 @@ pub use scrub::Scrubber;
 pub use secret_data::SecretData;
 pub use signature::{
     Fault, FaultyPart, Keyring, OpenPgpFlaw, SigningError, SigningKey, SigningKeyError, SigningKeyKind,
-    SshFlaw, Unusable,
+    SshFlaw, Unusable, unlock_signing_key,
 };
 pub use slots::{RouteKey, TransactionSlots};
 pub use ssh::SshAlgorithms;

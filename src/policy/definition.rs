@@ -14,6 +14,7 @@ use super::rule::{Rank, Rule, RuleError};
 use super::selection::{self, Selection};
 use crate::failing::Failing;
 use crate::reference::TagList;
+use crate::tenancy::Interrupted;
 
 /// The spec and the annotations of an ImagePolicy, understood.
 #[derive(Debug, Clone)]
@@ -32,9 +33,7 @@ impl Policy {
     ///
     /// When the spec makes no sense, whatever the tags are.
     pub fn new(spec: &ImagePolicySpec, settings: PolicySettings) -> Result<Self, PolicyError> {
-        if spec.digest_reflection_policy == DigestReflectionPolicy::Always && spec.interval.is_none() {
-            return Err(PolicyError::NoInterval);
-        }
+        Self::check_interval(spec)?;
         let rule = Rule::new(&spec.policy, settings.order).map_err(PolicyError::Rule)?;
         let pattern = |filter: &TagFilter| filter.pattern.clone().unwrap_or_default();
         Ok(Self {
@@ -43,6 +42,18 @@ impl Policy {
             pattern: spec.filter_tags.as_ref().map(pattern).unwrap_or_default(),
             settings,
         })
+    }
+
+    /// Checks that there is an interval if there has to be one.
+    ///
+    /// # Errors
+    ///
+    /// When there is none.
+    pub fn check_interval(spec: &ImagePolicySpec) -> Result<(), PolicyError> {
+        if spec.digest_reflection_policy == DigestReflectionPolicy::Always && spec.interval.is_none() {
+            return Err(PolicyError::NoInterval);
+        }
+        Ok(())
     }
 
     /// The filter, if there is one.
@@ -63,10 +74,24 @@ impl Policy {
     ///
     /// When there are tags and the filter cannot be understood.
     pub fn select<'t>(&self, tags: &'t TagList, ages: Ages<'_>) -> Result<Selection<'_, 't>, PolicyError> {
+        self.select_within(tags, ages, &|| Ok(()))
+    }
+
+    /// Judges every tag of a list as [`select`](Self::select) does, with a check between two tags.
+    ///
+    /// # Errors
+    ///
+    /// When there are tags and the filter cannot be understood or makes too much of them, or when `check` fails.
+    pub fn select_within<'t>(
+        &self,
+        tags: &'t TagList,
+        ages: Ages<'_>,
+        check: Check<'_>,
+    ) -> Result<Selection<'_, 't>, PolicyError> {
         if !tags.is_empty() {
             self.check_filter()?;
         }
-        Ok(Selection::new(self, tags, ages))
+        Selection::new(self, tags, ages, check)
     }
 
     /// The tags that are never chosen.
@@ -76,11 +101,23 @@ impl Policy {
 
     /// The tags of a list whose age decides what is chosen, where the policy has a minimum age: first those that would
     /// spoil the whole contest, then those in the contest, the best first.
-    pub fn contenders<'t>(&self, tags: &'t TagList) -> Vec<&'t str> {
+    ///
+    /// # Errors
+    ///
+    /// When the filter makes too much of the tags, or when `check`, which is called between two tags, fails.
+    pub fn contenders<'t>(&self, tags: &'t TagList, check: Check<'_>) -> Result<Vec<&'t str>, PolicyError> {
         if self.minimum_age().is_zero() || self.check_filter().is_err() {
-            return Vec::new();
+            return Ok(Vec::new());
         }
-        selection::contenders(self, tags)
+        selection::contenders(self, tags, check)
+    }
+
+    /// The most bytes that the filter makes of so many tags.
+    pub fn most_value_bytes(&self, tags: usize) -> usize {
+        self.filter
+            .as_ref()
+            .and_then(|filter| filter.as_ref().ok())
+            .map_or(0, |filter| filter.most_value_bytes(tags))
     }
 
     /// How old a tag must be before it can be chosen.
@@ -113,6 +150,9 @@ impl Policy {
     }
 }
 
+/// Called between two tags; its error ends the work.
+pub type Check<'c> = &'c dyn Fn() -> Result<(), Interrupted>;
+
 /// Why a policy can choose nothing, whatever the tags are.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PolicyError {
@@ -125,6 +165,9 @@ pub enum PolicyError {
     /// The filter of tags cannot be understood.
     #[error("failed to filter tags")]
     Filter(#[source] FilterError),
+    /// The tags were not all judged.
+    #[error("the tags were not all judged")]
+    Interrupted(#[from] Interrupted),
 }
 
 impl Failing for PolicyError {
@@ -132,10 +175,11 @@ impl Failing for PolicyError {
         match self {
             Self::NoInterval => Reason::IntervalNotConfigured,
             Self::Rule(_) | Self::Filter(_) => Reason::InvalidPolicy,
+            Self::Interrupted(_) => Reason::Failure,
         }
     }
 
     fn is_retryable(&self) -> bool {
-        false
+        matches!(self, Self::Interrupted(_))
     }
 }

@@ -12,6 +12,12 @@ const LARGEST: usize = 10 << 20;
 /// The longest extract, in bytes: what is made of each tag grows with it.
 const LONGEST_EXTRACT: usize = 512;
 
+/// The longest tag that OCI allows, in characters.
+const LONGEST_TAG: usize = 128;
+
+/// The bytes that `extract` may make of all tags together.
+pub(super) const MOST_VALUE_BYTES: usize = 32 << 20;
+
 /// A filter of tags.
 #[derive(Debug, Clone)]
 pub(super) struct Filter {
@@ -47,6 +53,13 @@ impl Filter {
         Some(Cow::Owned(String::from_utf8_lossy(&value).into_owned()))
     }
 
+    /// The most bytes that values of so many tags take, as far as tags have no more than 128 characters.
+    pub(super) fn most_value_bytes(&self, tags: usize) -> usize {
+        // A reference in the extract has at least two characters.
+        let references = self.extract.as_ref().map_or(0, |extract| extract.len() / 2);
+        (references * LONGEST_TAG).saturating_mul(tags).min(MOST_VALUE_BYTES)
+    }
+
     /// Whether values may differ from tags.
     pub(super) fn extracts(&self) -> bool {
         self.extract.is_some()
@@ -71,6 +84,9 @@ pub enum FilterError {
         /// How many it has.
         length: usize,
     },
+    /// The extract makes too much of the tags.
+    #[error("filterTags.extract makes more than {} MiB of all tags together: extract less of each", MOST_VALUE_BYTES >> 20)]
+    LargeValues,
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ mod winner;
 mod wishes;
 
 pub use age::{Ages, Birth, Maturity};
-pub use definition::{Policy, PolicyError};
+pub use definition::{Check, Policy, PolicyError};
 pub use filter::FilterError;
 pub use natural::compare as natural_order;
 pub use regression::{Pending, Regression};

@@ -58,7 +58,7 @@ pub struct Evidence<'a> {
     pub cause: Cause,
     /// When the last scan was, if it saw all tags.
     pub complete_scan: Option<Timestamp>,
-    /// The present moment.
+    /// The present moment; times of scans after it count as it.
     pub now: Timestamp,
 }
 
@@ -89,6 +89,11 @@ const TO: &str = " to ";
 const UNTIL: &str = ", and it counts at ";
 
 impl Pending {
+    /// The same with times after a moment replaced by it.
+    fn not_after(&self, now: Timestamp) -> Self {
+        Self { since: self.since.min(now), last_scan: self.last_scan.min(now), ..self.clone() }
+    }
+
     /// Reads what waits from the message of the condition `RegressionHeld`, to the second.
     ///
     /// So it survives a restart wherever the process begins anew, with nothing kept but the status.
@@ -120,6 +125,10 @@ impl Regression {
             return Ruling::Accept;
         }
         let Some(scan) = evidence.complete_scan else { return Ruling::Hold(pending.cloned()) };
+        // A clock that once ran ahead must not make a winner wait until it is that late.
+        let scan = scan.min(evidence.now);
+        let pending = pending.map(|pending| pending.not_after(evidence.now));
+        let pending = pending.as_ref();
         // A winner that falls further begins the wait anew. One that rises does not, or a stream of builds under a new
         // scheme would wait for ever.
         let pending = after_scan(pending.filter(|pending| !is_lower(&pending.tag)), winner, scan);

@@ -12,9 +12,10 @@ use jiff::SignedDuration;
 use tagboat_api::settings::{TextOrder, UnknownAge};
 use tagboat_versions::Version;
 
-use super::Policy;
 use super::age::{Ages, Maturity};
 use super::contest::{self, Entrant};
+use super::definition::{Check, Policy, PolicyError};
+use super::filter::{FilterError, MOST_VALUE_BYTES};
 use super::rule::{Direction, Rank, Rule, Unfit};
 use crate::reference::TagList;
 
@@ -32,11 +33,19 @@ pub struct Selection<'p, 't> {
 }
 
 impl<'p, 't> Selection<'p, 't> {
-    pub(super) fn new(policy: &'p Policy, tags: &'t TagList, ages: Ages<'_>) -> Self {
+    pub(super) fn new(
+        policy: &'p Policy,
+        tags: &'t TagList,
+        ages: Ages<'_>,
+        check: Check<'_>,
+    ) -> Result<Self, PolicyError> {
         let mut verdicts: Vec<Verdict<'t>> = Vec::with_capacity(tags.len());
         let mut entrants: Vec<(usize, Rank)> = Vec::new();
+        let mut values = ValueBytes::default();
         for tag in tags.iter() {
+            check()?;
             let (value, judged) = judge(policy, tag);
+            values.add(value.as_ref())?;
             let outcome = match judged {
                 // A number that is none spoils the whole contest; but what is too new is not there yet.
                 Err(outcome @ Outcome::NotANumber(_)) => too_new(policy, tag, ages).unwrap_or(outcome),
@@ -65,7 +74,7 @@ impl<'p, 't> Selection<'p, 't> {
         if let Some(&winner) = ranked.first().filter(|_| error.is_none()) {
             verdicts[winner].outcome = Outcome::Latest;
         }
-        Self { policy, candidates: ranked.len(), verdicts: best_first(verdicts, &ranked), error }
+        Ok(Self { policy, candidates: ranked.len(), verdicts: best_first(verdicts, &ranked), error })
     }
 
     /// The tag that won.
@@ -155,6 +164,19 @@ impl<'p, 't> Selection<'p, 't> {
     }
 }
 
+/// Counts the bytes that the filter makes of tags, for they stay in memory until the winner is known.
+#[derive(Default)]
+struct ValueBytes(usize);
+
+impl ValueBytes {
+    fn add(&mut self, value: Option<&Cow<'_, str>>) -> Result<(), PolicyError> {
+        if let Some(Cow::Owned(value)) = value {
+            self.0 += value.len();
+        }
+        if self.0 > MOST_VALUE_BYTES { Err(PolicyError::Filter(FilterError::LargeValues)) } else { Ok(()) }
+    }
+}
+
 /// What the filter makes of a tag, and whether that takes part in the contest if it is old enough.
 fn judge<'t>(policy: &Policy, tag: &'t str) -> (Option<Cow<'t, str>>, Result<Rank, Outcome<'t>>) {
     let value = match &policy.filter {
@@ -188,8 +210,19 @@ fn too_new<'t>(policy: &Policy, tag: &str, ages: Ages<'_>) -> Option<Outcome<'t>
 
 /// The tags whose age decides: those that are no numbers where others are, and those in the contest, the best first. One
 /// that has the same value as another is among them, for it counts where the other is too new.
-pub(super) fn contenders<'t>(policy: &Policy, tags: &'t TagList) -> Vec<&'t str> {
-    let judged: Vec<_> = tags.iter().map(|tag| (tag, judge(policy, tag))).collect();
+pub(super) fn contenders<'t>(
+    policy: &Policy,
+    tags: &'t TagList,
+    check: Check<'_>,
+) -> Result<Vec<&'t str>, PolicyError> {
+    let mut judged = Vec::with_capacity(tags.len());
+    let mut values = ValueBytes::default();
+    for tag in tags.iter() {
+        check()?;
+        let (value, outcome) = judge(policy, tag);
+        values.add(value.as_ref())?;
+        judged.push((tag, (value, outcome)));
+    }
     let is_spoiler = |judged: &Result<Rank, Outcome<'_>>| matches!(judged, Err(Outcome::NotANumber(_)));
     let spoilers = judged.iter().filter(|(_, (_, judged))| is_spoiler(judged)).map(|(tag, _)| *tag);
     let entrants = judged.iter().enumerate().filter_map(|(place, (_, (value, judged)))| {
@@ -198,7 +231,7 @@ pub(super) fn contenders<'t>(policy: &Policy, tags: &'t TagList) -> Vec<&'t str>
     });
     let mut entrants: Vec<Entrant<'_>> = entrants.collect();
     contest::order(&policy.rule, &mut entrants);
-    spoilers.chain(entrants.iter().map(|entrant| judged[entrant.place].0)).collect()
+    Ok(spoilers.chain(entrants.iter().map(|entrant| judged[entrant.place].0)).collect())
 }
 
 /// The places of tags whose value a later tag of the list has as well, with that tag: as in Flux the last one counts.

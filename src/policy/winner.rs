@@ -1,8 +1,9 @@
 //! The winner alone, where it can be told without a verdict on every tag.
 
-use super::Policy;
 use super::rule::{Direction, Rule};
+use super::{Check, Policy};
 use crate::reference::TagList;
+use crate::tenancy::Interrupted;
 use tagboat_api::settings::TextOrder;
 
 impl Policy {
@@ -10,23 +11,31 @@ impl Policy {
     ///
     /// Many policies choose from one long list, and all but the first of them find it in order. Nothing where the order
     /// of the list does not say who wins, or where nobody does: a selection then tells more.
-    pub fn winner_at_a_glance<'t>(&self, tags: &'t TagList) -> Option<&'t str> {
+    ///
+    /// # Errors
+    ///
+    /// When `check`, which is called between two tags, fails.
+    pub fn winner_at_a_glance<'t>(
+        &self,
+        tags: &'t TagList,
+        check: Check<'_>,
+    ) -> Result<Option<&'t str>, Interrupted> {
         if !self.settings.minimum_age.duration().is_zero() {
-            return None;
+            return Ok(None);
         }
         match (&self.filter, &self.rule) {
-            (Some(Err(_)), _) => None,
-            (Some(Ok(filter)), _) if filter.extracts() => None,
+            (Some(Err(_)), _) => Ok(None),
+            (Some(Ok(filter)), _) if filter.extracts() => Ok(None),
             (_, Rule::SemVer(_)) => {
-                tags.by_version().find(|tag| self.takes_part(tag) && self.rule.judge(tag).is_ok())
+                find(tags.by_version(), check, |tag| self.takes_part(tag) && self.rule.judge(tag).is_ok())
             }
             (_, Rule::Text(TextOrder::Bytes, Direction::Ascending)) => {
-                tags.iter().find(|tag| self.takes_part(tag))
+                find(tags.iter(), check, |tag| self.takes_part(tag))
             }
             (_, Rule::Text(TextOrder::Bytes, Direction::Descending)) => {
-                tags.iter().rev().find(|tag| self.takes_part(tag))
+                find(tags.iter().rev(), check, |tag| self.takes_part(tag))
             }
-            (_, Rule::Text(TextOrder::Natural, _) | Rule::Number(_)) => None,
+            (_, Rule::Text(TextOrder::Natural, _) | Rule::Number(_)) => Ok(None),
         }
     }
 
@@ -38,6 +47,21 @@ impl Policy {
                 .as_ref()
                 .is_none_or(|filter| filter.as_ref().is_ok_and(|filter| filter.value(tag).is_some()))
     }
+}
+
+/// The first tag that a condition holds for, with a check between two tags.
+fn find<'t>(
+    tags: impl Iterator<Item = &'t str>,
+    check: Check<'_>,
+    is_wanted: impl Fn(&str) -> bool,
+) -> Result<Option<&'t str>, Interrupted> {
+    for tag in tags {
+        check()?;
+        if is_wanted(tag) {
+            return Ok(Some(tag));
+        }
+    }
+    Ok(None)
 }
 
 #[cfg(test)]
@@ -100,7 +124,9 @@ mod tests {
                 let policy = policy(rule, filter, annotation);
                 for list in lists {
                     let tags: TagList = list.split_whitespace().collect();
-                    let Some(winner) = policy.winner_at_a_glance(&tags) else { continue };
+                    let Some(winner) = policy.winner_at_a_glance(&tags, &|| Ok(())).unwrap() else {
+                        continue;
+                    };
                     let birth = |_: &str| Birth::default();
                     let ages = Ages { now: Timestamp::UNIX_EPOCH, birth: &birth };
                     let selection = policy.select(&tags, ages).unwrap();
@@ -123,7 +149,8 @@ mod tests {
             (json!({"alphabetical": {}}), Some("latest")),
             (json!({"alphabetical": {"order": "desc"}}), Some("1.0.0")),
         ] {
-            assert_eq!(policy(&rule, &Value::Null, &json!({})).winner_at_a_glance(&tags), winner, "{rule}");
+            let policy = policy(&rule, &Value::Null, &json!({}));
+            assert_eq!(policy.winner_at_a_glance(&tags, &|| Ok(())), Ok(winner), "{rule}");
         }
     }
 }

@@ -8,3 +8,4 @@ pub mod registries;
 pub mod repository;
 pub mod status;
 pub mod tags;
+pub mod times;

@@ -13,6 +13,7 @@ use crate::reference::{RepositoryAddress, TagList};
 use crate::registry::ImageFacts;
 use crate::registry::store::{Scan, StoreKey, StoredTags, TagStore};
 use crate::sentence::chain;
+use crate::tenancy::BlockingPool;
 
 /// The registries, behind whatever logins an ImageRepository names.
 pub trait Registry: Send + Sync + 'static {
@@ -78,19 +79,34 @@ pub enum ListFailure {
 #[derive(Clone, Debug)]
 pub struct Shelf {
     store: Arc<TagStore>,
+    /// Threads for reading and writing files.
+    pool: BlockingPool,
     /// Those of whose file something was said that has not changed since.
     told: Arc<Mutex<BTreeSet<ObjectName>>>,
 }
 
 impl Shelf {
-    /// The store.
-    pub fn new(store: TagStore) -> Self {
-        Self { store: Arc::new(store), told: Arc::default() }
+    /// A store whose files are read and written on a pool.
+    pub fn new(store: TagStore, pool: BlockingPool) -> Self {
+        Self { store: Arc::new(store), pool, told: Arc::default() }
     }
 
-    /// What an object last found in the repository of this full name, if anything is known of it. What cannot be read
-    /// is scanned anew.
-    pub fn read(&self, object: &ObjectName, canonical: &str) -> Option<Arc<StoredTags>> {
+    /// The tags that an object last found in the repository of this full name, if anything is known of it, for an object of
+    /// a namespace. Tags that cannot be read are listed anew.
+    pub async fn read(
+        &self,
+        namespace: &str,
+        object: &ObjectName,
+        canonical: &str,
+    ) -> Option<Arc<StoredTags>> {
+        if let Some(known) = self.store.in_memory(&key(object)) {
+            return Some(known).filter(|known| known.canonical == canonical);
+        }
+        let (shelf, object, canonical) = (self.clone(), object.clone(), canonical.to_owned());
+        self.pool.run(namespace, move || shelf.load(&object, &canonical)).await
+    }
+
+    fn load(&self, object: &ObjectName, canonical: &str) -> Option<Arc<StoredTags>> {
         self.store.read(&key(object), canonical).unwrap_or_else(|error| {
             self.tell(object, || {
                 tracing::warn!(
@@ -108,7 +124,12 @@ impl Shelf {
     /// # Errors
     ///
     /// A sentence, when it cannot be kept at all.
-    pub fn keep(&self, object: &ObjectName, scan: Scan) -> Result<Arc<StoredTags>, String> {
+    pub async fn keep(&self, object: &ObjectName, scan: Scan) -> Result<Arc<StoredTags>, String> {
+        let (shelf, name) = (self.clone(), object.clone());
+        self.pool.run(&object.namespace, move || shelf.write(&name, scan)).await
+    }
+
+    fn write(&self, object: &ObjectName, scan: Scan) -> Result<Arc<StoredTags>, String> {
         let kept = self.store.keep(&key(object), scan).map_err(|error| chain(&error))?;
         match &kept.trouble {
             None => {
@@ -136,12 +157,21 @@ impl Shelf {
         self.told.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Keeps what was learned of images. It is looked up again where that fails.
-    pub fn learn(&self, object: &ObjectName, canonical: &str, learned: Vec<(String, ImageFacts)>) {
+    /// Keeps facts about images of an object's repository, for an object of a namespace. They are looked up again if that
+    /// fails.
+    pub async fn learn(
+        &self,
+        namespace: &str,
+        object: &ObjectName,
+        canonical: &str,
+        learned: Vec<(String, ImageFacts)>,
+    ) {
         if learned.is_empty() {
             return;
         }
-        if let Err(error) = self.store.learn(&key(object), canonical, learned) {
+        let (store, key, canonical) = (self.store.clone(), key(object), canonical.to_owned());
+        let kept = self.pool.run(namespace, move || store.learn(&key, &canonical, learned)).await;
+        if let Err(error) = kept {
             tracing::warn!(error = chain(&error), "the ages of images cannot be kept");
         }
     }
@@ -151,8 +181,11 @@ impl Shelf {
     /// # Errors
     ///
     /// A sentence, when that cannot be done.
-    pub fn delete(&self, object: &ObjectName) -> Result<(), String> {
-        self.store.delete(&key(object)).map_err(|error| chain(&error))
+    pub async fn delete(&self, object: &ObjectName) -> Result<(), String> {
+        let (store, key) = (self.store.clone(), key(object));
+        let deleted = self.pool.run(&object.namespace, move || store.delete(&key)).await;
+        self.told().remove(object);
+        deleted.map_err(|error| chain(&error))
     }
 
     /// Forgets all objects but those that are there.

@@ -76,6 +76,11 @@ impl<K: Clone + Eq + Hash, V> FairCache<K, V> {
         }
     }
 
+    /// All keys and values, in no order.
+    pub fn iter(&self) -> impl Iterator<Item = (&K, &V)> {
+        self.entries.iter().map(|(key, entry)| (key, &entry.value))
+    }
+
     /// The number of entries.
     pub fn len(&self) -> usize {
         self.entries.len()

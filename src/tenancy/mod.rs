@@ -6,6 +6,7 @@
 
 mod cache;
 mod capacity;
+mod checkpoint;
 mod memory;
 mod pool;
 mod semaphore;
@@ -13,6 +14,7 @@ mod waiters;
 
 pub use cache::FairCache;
 pub use capacity::Capacity;
+pub use checkpoint::{Checkpoint, Interrupted};
 pub use memory::{MEMORY_BUDGET, MemoryBudget, MemoryReservation};
 pub use pool::{BlockingPool, INLINE_BYTES, PoolPermit};
 pub use semaphore::{FairSemaphore, Permit, SlotLimits};

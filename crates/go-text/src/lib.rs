@@ -7,4 +7,4 @@ pub mod number;
 pub mod regexp;
 
 pub use number::{NumberError, parse_float};
-pub use regexp::{Captures, Expression, Regexp, RegexpError, quote_meta};
+pub use regexp::{Captures, Expression, Regexp, RegexpError, RegexpSet, SetTooLarge, quote_meta};

@@ -129,6 +129,13 @@ pub(super) const FLAGS: &[Flag] = &[
     ),
     does("max-retry-delay", Text("DURATION"), "15m", Both, "The longest wait after a failure"),
     does(
+        "max-timeout",
+        Text("DURATION"),
+        "10m",
+        Tagboat,
+        "The longest timeout that counts; an object's longer one, given or derived from its interval, counts as this",
+    ),
+    does(
         "enable-leader-election",
         Switch,
         "false",

@@ -33,7 +33,6 @@ use crate::registry::Registries;
 use crate::registry::store::TagStore;
 use crate::sentence::chain;
 use crate::telemetry;
-use crate::tenancy::Capacity;
 use crate::web;
 use options::{Halves, Options};
 
@@ -92,7 +91,7 @@ async fn serve(options: Options) -> Result<(), Failure> {
         labels: options.labels.clone(),
     };
     let (tags, registries) = (options.state.join("tags"), Registries::new(options.registries.clone()));
-    let default_account = options.default_account.clone();
+    let (default_account, pool) = (options.default_account.clone(), options.capacity.pool.clone());
     let (second, options) = controller_options(options, scope, &namespace)?;
     let (tell, told) = watch::channel(false);
     let is_told = |mut told: watch::Receiver<bool>| async move {
@@ -124,7 +123,7 @@ async fn serve(options: Options) -> Result<(), Failure> {
         let accounts = (second.policies.identity == ObjectIdentity::On)
             .then(|| ServiceAccounts { accounts: Arc::new(objects.accounts()), default: default_account });
         let registry = KnownRegistries { objects, registries, logins: Logins::Named(accounts) };
-        let sources = Sources { registry, shelf: Shelf::new(TagStore::new(Some(tags))) };
+        let sources = Sources { registry, shelf: Shelf::new(TagStore::new(Some(tags)), pool) };
         let ended = reflector::run(client.clone(), second, sources, metrics.clone(), is_told(told.clone()));
         let ended = ended.await;
         tell.send_replace(true);
@@ -187,8 +186,9 @@ fn controller_options(
         run: RunOptions {
             cross_namespace: options.cross_namespace,
             login,
-            keyring: Keyring::default(),
+            keyring: Keyring::new(options.capacity.clone()),
             warns_of_markers: options.warns_of_markers,
+            times: options.times,
         },
         mirrors: options.state.join("mirrors"),
         election,
@@ -196,7 +196,7 @@ fn controller_options(
         is_shadow: options.is_dry_run,
         instance,
         process_id,
-        capacity: Capacity::default(),
+        capacity: options.capacity,
     };
     Ok((second, options))
 }

@@ -21,8 +21,10 @@ use crate::reconcile::automation::source::CrossNamespace;
 use crate::reconcile::policy::digest::FirstImage;
 use crate::reconcile::policy::run::PolicyOptions;
 use crate::reconcile::repository::request::ObjectIdentity;
+use crate::reconcile::times::TimeBounds;
 use crate::registry::{BudgetOptions, CloudEnvironment, CloudOptions, KeepOptions, RegistryOptions};
 use crate::telemetry::{LogEncoding, LogLevel};
+use crate::tenancy::Capacity;
 
 /// The flags as they were given.
 #[derive(Clone, Debug, Default)]
@@ -54,6 +56,10 @@ pub(super) struct Options {
     pub(super) halves: Halves,
     pub(super) policies: PolicyOptions,
     pub(super) registries: RegistryOptions,
+    /// Bounds on the timeouts of all objects.
+    pub(super) times: TimeBounds,
+    /// The threads and the memory that all tenants of this process share.
+    pub(super) capacity: Capacity,
     /// The service account of objects that name none, where they act as service accounts at clouds.
     pub(super) default_account: Option<String>,
     /// What was given and has no effect, a sentence each.
@@ -164,6 +170,7 @@ impl ControllerArguments {
         } else {
             LocalAddresses::Refused
         };
+        let (bounds, capacity) = (self.times()?, Capacity::default());
         Ok(Options {
             state: self.text("state").map_or_else(std::env::temp_dir, PathBuf::from),
             mirror_size: self.parsed::<ByteSize>("mirror-max-size")?.0,
@@ -211,6 +218,8 @@ impl ControllerArguments {
                 },
                 polling,
                 first_image: FirstImage::Counts,
+                times: bounds,
+                capacity: capacity.clone(),
             },
             registries: RegistryOptions {
                 budget: BudgetOptions {
@@ -230,9 +239,21 @@ impl ControllerArguments {
                 },
                 ..RegistryOptions::default()
             },
+            times: bounds,
+            capacity,
             default_account,
             warnings,
         })
+    }
+
+    /// The bounds on timeouts.
+    fn times(&self) -> Result<TimeBounds, Failure> {
+        const NAME: &str = "max-timeout";
+        let longest_timeout = self.duration(NAME)?;
+        if longest_timeout < Duration::from_secs(1) {
+            return Err(self.wrong(NAME, "write a second or more, such as 10m"));
+        }
+        Ok(TimeBounds { longest_timeout })
     }
 
     /// The labels that objects must have.
@@ -417,6 +438,10 @@ mod tests {
                 "--registry-max-tags \"many\" cannot be used: write a whole number",
             ),
             (&["--min-retry-delay=5"], "--min-retry-delay: `5` is not a duration"),
+            (
+                &["--max-timeout=10ms"],
+                "--max-timeout \"10ms\" cannot be used: write a second or more, such as 10m",
+            ),
             (&["--feature-gates=Nope=true"], "feature-gate 'Nope' not supported"),
             (
                 &["--default-service-account=x"],

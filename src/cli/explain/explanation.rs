@@ -29,6 +29,7 @@ use crate::reconcile::policy::request::{Request, repository_of};
 use crate::reconcile::tags::{Place, Registry};
 use crate::reference::{RepositoryAddress, TagList};
 use crate::sentence::chain;
+use crate::tenancy::BlockingPool;
 
 /// How soon Flux looks again where no tags are stored yet: the default of its --requeue-dependency.
 const REQUEUE_DEPENDENCY: &str = "30s";
@@ -102,7 +103,8 @@ impl<O: Objects> Explainer<'_, O> {
         }
         let request =
             Request::of(&self.subject.policy).map_err(|error| Obstacle::Condition(chain(&error)))?;
-        let policy = || request.policy.as_ref().map_err(|error| Obstacle::Condition(chain(error)));
+        let policy = request.policy.compile().map(Arc::new);
+        let policy = || policy.as_ref().map_err(|error| Obstacle::Condition(chain(error)));
         let repository = match (&self.subject.repository, tags) {
             (_, Some(tags)) => {
                 let policy = policy()?;
@@ -148,15 +150,19 @@ impl<O: Objects> Explainer<'_, O> {
         let status = self.subject.policy.status.as_ref();
         let latest =
             status.and_then(|status| status.latest_ref.as_ref()).filter(|latest| latest.name == image);
+        let contenders = policy.contenders(&tags, &|| Ok(()));
+        let contenders = contenders.map_err(|error| Obstacle::Condition(chain(&error)))?;
         let inquiry = Inquiry {
-            policy,
-            tags: &tags,
+            namespace: name.namespace.clone(),
+            policy: Arc::clone(policy),
+            contenders: contenders.into_iter().map(str::to_owned).collect(),
             known: None,
-            current: latest.map(|latest| latest.tag.as_str()),
+            current: latest.map(|latest| latest.tag.clone()),
             is_wanted: false,
             now: Timestamp::now(),
         };
-        let answers = inquiry.answers(&registry, &place).await;
+        let answers = inquiry.answers(&registry, &place, &BlockingPool::for_this_machine()).await;
+        let answers = answers.map_err(|error| Obstacle::Condition(chain(&error)))?;
         explanation.note_gap(policy, &answers);
         explanation.judge(policy, &tags, &answers)?;
         self.announce(&request, &registry, &place, explanation).await
@@ -211,7 +217,7 @@ impl<O: Objects> Explainer<'_, O> {
 
 impl Explanation {
     /// Judges all tags.
-    fn judge(&mut self, policy: &Policy, tags: &TagList, answers: &Answers<'_>) -> Result<(), Obstacle> {
+    fn judge(&mut self, policy: &Policy, tags: &TagList, answers: &Answers) -> Result<(), Obstacle> {
         let birth = |tag: &str| answers.birth(tag);
         let ages = Ages { now: Timestamp::now(), birth: &birth };
         let selection = policy.select(tags, ages).map_err(|error| Obstacle::Condition(chain(&error)))?;
@@ -223,7 +229,7 @@ impl Explanation {
     }
 
     /// Says which ages are missing that matter.
-    fn note_gap(&mut self, policy: &Policy, answers: &Answers<'_>) {
+    fn note_gap(&mut self, policy: &Policy, answers: &Answers) {
         let counts = match policy.unknown_age() {
             UnknownAge::Wait => "too new",
             UnknownAge::Accept => "old enough",

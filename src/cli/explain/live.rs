@@ -86,7 +86,8 @@ impl LiveRegistry {
         let tags =
             tags.map_err(|error| failed(chain(&error), self.advice.as_ref().filter(|_| error.is_denied())))?;
         let exclusion = Exclusion::parse(&self.exclusions).map_err(|error| failed(chain(&error), None))?;
-        Ok(Listing { number: tags.len(), tags: exclusion.apply(&tags) })
+        let kept = exclusion.apply(&tags, || Ok(())).map_err(|error| failed(chain(&error), None))?;
+        Ok(Listing { number: tags.len(), tags: kept })
     }
 }
 

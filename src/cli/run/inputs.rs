@@ -26,7 +26,9 @@ use crate::reconcile::automation::proposal::Detail;
 use crate::reconcile::automation::source::{CrossNamespace, ObjectName};
 use crate::reconcile::automation::transaction::TransactionOptions;
 use crate::reconcile::repository::logins::Logins;
+use crate::reconcile::times::TimeBounds;
 use crate::sentence::chain;
+use crate::tenancy::Capacity;
 
 /// What the command line asks for, read and checked.
 pub(super) struct Inputs {
@@ -126,6 +128,7 @@ impl Inputs {
         };
         let here = std::env::current_dir()
             .map_err(|error| Failure::new(format!("cannot tell the current directory: {error}")))?;
+        let capacity = Capacity::default();
         let options = TransactionOptions {
             given,
             cross_namespace: CrossNamespace::Allowed,
@@ -137,10 +140,11 @@ impl Inputs {
                 ssh_algorithms: SshAlgorithms::default(),
                 mirror_size: arguments.mirror_max_size.0,
             },
-            keyring: Keyring::default(),
+            keyring: Keyring::new(capacity.clone()),
             time: CommitTime::now(),
             detail: if arguments.dry_run { Detail::Diff } else { Detail::Everything },
             is_forced: false,
+            times: TimeBounds::default(),
         };
         let store = ManifestStore { manifests: manifests.into(), secrets, state };
         let started = Timestamp::now();
@@ -152,7 +156,7 @@ impl Inputs {
         if arguments.state.is_none() {
             warn_of_idle_regression(arguments, regression);
         }
-        let choice = ChoiceOptions { regression, is_rehearsal: arguments.dry_run };
+        let choice = ChoiceOptions { regression, is_rehearsal: arguments.dry_run, capacity };
         Ok(Self { store, automations, new, started, options, mirrors, wanted, registry_logins, choice })
     }
 }

@@ -128,7 +128,10 @@ pub async fn run<R: Registry>(
         // The Lease is kept from the first moment: a cluster may take its time to list its objects.
         let work = async {
             tokio::join!(shared.repositories.complete(), shared.policies.complete());
-            shared.shelf.sweep(|name| shared.repositories.get(name).is_some());
+            let swept = shared.clone();
+            let sweep = move || swept.shelf.sweep(|name| swept.repositories.get(name).is_some());
+            // No namespace of the cluster has this name.
+            shared.options.capacity.pool.run("", sweep).await;
             tracing::info!("scanning repositories and carrying out policies");
             shared.poller.say_how(&shared.options.polling);
             tokio::join!(dispatcher.dispatch(), poller::poll(shared.clone()));

@@ -63,7 +63,11 @@ async fn pass<R: Registry>(shared: &Arc<Shared<R>>, done: &mut Done) -> Result<b
     }
     let previous = policy.status.clone().unwrap_or_default();
     let policy = Arc::new(policy);
-    let run = Run::of(policy.clone(), Timestamp::now());
+    // The annotations are YAML of any size that a cluster takes.
+    let annotations: usize = policy.annotations().values().map(String::len).sum();
+    let reading = policy.clone();
+    let run = move || Run::of(reading, Timestamp::now());
+    let run = shared.options.capacity.pool.run_sized(&done.name.namespace, annotations, run).await;
     let begin = |current: &ImagePolicy| run.begin(&current.status.clone().unwrap_or_default()).status;
     let begin = run.begin(&previous).is_to_be_written.then_some(&begin as StatusMaker<'_, _, _>);
     let repository = run.repository().and_then(|name| shared.repositories.get(name));
@@ -72,16 +76,18 @@ async fn pass<R: Registry>(shared: &Arc<Shared<R>>, done: &mut Done) -> Result<b
         repository.is_some() && run.repository().is_some_and(|name| !shared.memory.has_seen(name));
     let name = done.name.clone();
     let cause = shared.memory.cause(&name, &wishes, &run);
-    let work = async {
-        let scene = Scene {
-            labels: labels(shared, &name.namespace, repository.as_deref()).await,
-            scan_trouble: run.repository().and_then(|name| shared.memory.scan_trouble(name)),
-            repository,
-            cause,
-            polled: &|followed| shared.poller.known(&name, followed),
-        };
-        run.carry_out(&shared.options, scene, &shared.shelf, &shared.registry).await
+    let scene = Scene {
+        labels: labels(shared, &name.namespace, repository.as_deref()).await,
+        scan_trouble: run.repository().and_then(|name| shared.memory.scan_trouble(name)),
+        repository,
+        cause,
+        polled: &|followed| shared.poller.known(&name, followed),
     };
+    if run.is_untouched(&shared.options, &scene) {
+        done.verdict = Verdict::Wait;
+        return Ok(true);
+    }
+    let work = async { run.carry_out(&shared.options, scene, &shared.shelf, &shared.registry).await };
     done.make_room();
     let said = saying_so(&shared.writer, ImagePolicy::clone(&policy), begin, Box::pin(work)).await?;
     done.take_place().await;

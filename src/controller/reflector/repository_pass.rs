@@ -40,7 +40,7 @@ async fn pass<R: Registry>(shared: &Arc<Shared<R>>, done: &mut Done) -> Result<b
         return Ok(true);
     };
     if known.metadata.deletion_timestamp.is_some() {
-        if let Err(words) = shared.shelf.delete(&done.name) {
+        if let Err(words) = shared.shelf.delete(&done.name).await {
             tracing::error!(error = words, "cannot forget the tags, trying again");
             return Ok(false);
         }
@@ -61,7 +61,7 @@ async fn pass<R: Registry>(shared: &Arc<Shared<R>>, done: &mut Done) -> Result<b
     }
     let previous = repository.status.clone().unwrap_or_default();
     let repository = Arc::new(repository);
-    let run = Run::of(repository.clone(), shared.options.identity, &shared.shelf, Timestamp::now());
+    let run = Run::of(repository.clone(), &shared.options.scans(), &shared.shelf, Timestamp::now()).await;
     let begin = |current: &ImageRepository| run.begin(&current.status.clone().unwrap_or_default()).status;
     let begin = run.begin(&previous).is_to_be_written.then_some(&begin as StatusMaker<'_, _, _>);
     let work = run.carry_out(&shared.registry, &shared.shelf);

@@ -32,9 +32,9 @@ pub(super) fn concerns_policy(
         return true;
     }
     let found = |repository: &ImageRepository| {
-        let status = repository.status.clone().unwrap_or_default();
-        let revision = status.last_scan_result.map(|last| last.revision);
-        (revision, status.canonical_image_name, status.observed_generation)
+        let status = repository.status.as_ref();
+        let revision = status.and_then(|status| status.last_scan_result.as_ref()).map(|last| &last.revision);
+        (revision.cloned(), status.and_then(|status| status.canonical_image_name.clone()))
     };
     let scanned = |repository: &ImageRepository| {
         repository.status.as_ref()?.last_scan_result.as_ref()?.scan_time.clone()
@@ -46,8 +46,15 @@ pub(super) fn concerns_policy(
     if is_one_more_scan && policy.status.as_ref().is_some_and(is_waiting) {
         return true;
     }
-    // An image that has not been scanned yet has nothing to choose from; the scan will tell.
-    old.metadata.generation != new.metadata.generation && is_scanned(new)
+    // An image that has not been scanned yet has nothing to choose from; the scan will tell. Access is another matter where
+    // there will be no scan.
+    let has_other_access = old.spec.access_from != new.spec.access_from && is_invalid(new);
+    old.metadata.generation != new.metadata.generation && (is_scanned(new) || has_other_access)
+}
+
+/// Whether the address of a repository is none, so that it is never scanned.
+fn is_invalid(repository: &ImageRepository) -> bool {
+    RepositoryAddress::parse(&repository.spec.image, repository.spec.insecure).is_err()
 }
 
 /// Whether the tags that are known are those of the image that the spec names.
@@ -103,6 +110,12 @@ mod tests {
     fn a_policy_is_due_when_it_may_choose_otherwise() {
         let steady = status("r.io/app", "1", 0);
         let one = repository("r.io/app", 1, &steady);
+        // The generation that a stalled repository has observed says nothing of its tags.
+        let mut observed = steady.clone();
+        observed["observedGeneration"] = json!(2);
+        let stalled = repository("no image", 2, &observed);
+        let mut closed = stalled.clone();
+        closed.spec.access_from = serde_json::from_value(json!({"namespaceSelectors": []})).unwrap();
         for (new, expected) in [
             (repository("r.io/app", 1, &steady), false),
             // The same tags again.
@@ -122,6 +135,8 @@ mod tests {
             // Another image, of which nothing is known yet.
             (repository("r.io/other", 2, &steady), false),
             (repository("no image", 2, &steady), false),
+            (stalled, false),
+            (closed, true),
         ] {
             assert_eq!(concerns_policy(&policy(None), Some(&one), Some(&new)), expected, "{new:?}");
         }

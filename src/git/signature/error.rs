@@ -172,6 +172,16 @@ pub enum SshFlaw {
         /// Its length.
         bits: u32,
     },
+    /// It is too long.
+    #[error(
+        "the RSA key in 'identity' has {bits} bits, and {most} are allowed: use a shorter one, or ed25519"
+    )]
+    Long {
+        /// Its length.
+        bits: u32,
+        /// The longest that is allowed.
+        most: u32,
+    },
     /// It is of a sort whose signatures nobody accepts, or that needs a device.
     #[error(
         "the key in 'identity' is of the sort {sort}, which cannot sign commits: use ed25519, ECDSA or RSA"

@@ -1,13 +1,25 @@
-//! The keys that were unlocked so far.
+//! The keys that were unlocked so far, and why others could not be.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::panic::resume_unwind;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use sha2::{Digest, Sha256};
+use tokio::sync::OwnedMutexGuard;
 
 use super::passphrase::Passphrase;
 use super::{SigningKey, SigningKeyError, openpgp, ssh};
 use crate::git::{CommitTime, SecretData};
+use crate::secret::Secret;
+use crate::tenancy::{Capacity, FairCache};
+
+/// The keys that are remembered at most.
+const MAX_KEYS: usize = 1024;
+
+/// The size of a secret's data, in bytes, up to which its unlocked key is remembered. A key of more is unlocked in each
+/// run; that it cannot be unlocked is remembered.
+const REMEMBERED_BYTES: usize = 64 * 1024;
 
 /// The sorts of keys that sign commits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -18,67 +30,217 @@ pub enum SigningKeyKind {
     Ssh,
 }
 
-/// Remembers the unlocked keys of secrets, so that a passphrase is stretched once and not in every run.
+/// Remembers the unlocked keys of secrets and why others could not be unlocked, until the data of a secret changes.
 ///
-/// It stands by what it knows only while the data of a secret stays the same. Clones are the same keyring. Nothing of it
-/// is ever written anywhere.
-#[derive(Clone, Debug, Default)]
+/// Keys are unlocked on the blocking pool, each once however many automations want it. Clones are the same keyring.
+/// Nothing of it is ever written anywhere.
+#[derive(Clone)]
 pub struct Keyring {
-    slots: Arc<Mutex<HashMap<String, Slots>>>,
+    slots: Arc<Mutex<FairCache<SlotKey, Slot>>>,
+    capacity: Capacity,
 }
 
-/// What is known of one secret, by the sort of its key.
-type Slots = HashMap<SigningKeyKind, Arc<Mutex<Option<Remembered>>>>;
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct SlotKey {
+    /// `NAMESPACE/NAME` of the secret.
+    secret: String,
+    kind: SigningKeyKind,
+}
 
-/// What was read from a secret.
-#[derive(Debug)]
+/// Locked while a key is read or unlocked.
+type Slot = Arc<tokio::sync::Mutex<Option<Remembered>>>;
+
+/// The key of a secret, or why it has none.
 struct Remembered {
     /// A hash of all the secret's data at that time.
     digest: [u8; 32],
-    keys: Keys,
+    keys: Result<Keys, SigningKeyError>,
 }
 
-#[derive(Debug)]
 enum Keys {
     OpenPgp(Box<openpgp::Keys>),
     Ssh(SigningKey),
 }
 
+/// A key that is to be unlocked.
+struct Unlocking {
+    capacity: Capacity,
+    namespace: String,
+    kind: SigningKeyKind,
+    secret: Arc<OwnedSecret>,
+    digest: [u8; 32],
+    time: CommitTime,
+}
+
+/// A secret's name, which is `NAMESPACE/NAME`, and data.
+struct OwnedSecret {
+    name: String,
+    data: BTreeMap<String, Secret>,
+}
+
 impl Keyring {
-    /// Gives the key of a secret that signs at `time`, unlocked; unlocks it if nobody did so before.
+    /// A keyring without keys, which unlocks them with the capacity of its process.
+    pub fn new(capacity: Capacity) -> Self {
+        Self { slots: Arc::new(Mutex::new(FairCache::new(MAX_KEYS))), capacity }
+    }
+
+    /// Gives the key of a secret that signs at `time`, unlocked; the secret's name is `NAMESPACE/NAME`.
     ///
-    /// What can change with time, such as whether the key has expired, is looked at in each call.
+    /// A key that could not be unlocked is not tried again before its secret changes. What can change with time, such as
+    /// whether the key has expired, is looked at in each call. Dropping the future does not interrupt the unlocking, so
+    /// that what it cost is not lost.
     ///
     /// # Errors
     ///
     /// When the secret has no key of this kind, or none that can be unlocked and may sign.
-    pub fn unlock(
+    pub async fn unlock(
         &self,
         kind: SigningKeyKind,
-        secret: SecretData<'_>,
+        name: &str,
+        data: BTreeMap<String, Secret>,
         time: CommitTime,
     ) -> Result<SigningKey, SigningKeyError> {
-        let slot =
-            Arc::clone(lock(&self.slots).entry(secret.name.to_owned()).or_default().entry(kind).or_default());
-        // Others that want this key wait for it; those that want another do not.
-        let mut slot = lock(&slot);
-        let digest = digest(secret);
-        let fresh = match slot.take().filter(|remembered| remembered.digest == digest) {
-            Some(remembered) => remembered,
-            None => Remembered { digest, keys: Keys::read(kind, secret)? },
-        };
-        let remembered = slot.insert(fresh);
-        match &mut remembered.keys {
-            Keys::OpenPgp(keys) => {
-                keys.unlock(secret, &Passphrase::of(secret, openpgp::PASSPHRASE), time.seconds)
-            }
-            Keys::Ssh(key) => Ok(key.clone()),
+        let namespace = name.split('/').next().unwrap_or_default().to_owned();
+        let secret = Arc::new(OwnedSecret { name: name.to_owned(), data });
+        let hashed = Arc::clone(&secret);
+        let hash = move || digest(hashed.borrowed());
+        let digest = self.capacity.pool.run_sized(&namespace, secret.size(), hash).await;
+        let slot = self.slot(&namespace, SlotKey { secret: name.to_owned(), kind });
+        let slot = slot.lock_owned().await;
+        if let Some(result) = slot.as_ref().and_then(|remembered| remembered.result(digest, time)) {
+            return result;
+        }
+        let capacity = self.capacity.clone();
+        let unlocking = Unlocking { capacity, namespace, kind, secret, digest, time };
+        match tokio::spawn(unlocking.run(slot)).await {
+            Ok(result) => result,
+            Err(error) if error.is_panic() => resume_unwind(error.into_panic()),
+            // The runtime is shutting down, and drops this future too.
+            Err(_) => std::future::pending().await,
         }
     }
 
     /// Forgets the keys of a secret that is no longer there.
     pub fn forget(&self, secret: &str) {
-        lock(&self.slots).remove(secret);
+        self.retain(|name| name != secret);
+    }
+
+    /// Forgets the keys of all secrets, named `NAMESPACE/NAME`, that are not used any more.
+    pub fn retain(&self, is_used: impl Fn(&str) -> bool) {
+        self.slots().retain(|key, _| is_used(&key.secret));
+    }
+
+    fn slot(&self, namespace: &str, key: SlotKey) -> Slot {
+        let mut slots = self.slots();
+        if let Some(slot) = slots.get(&key) {
+            return Arc::clone(slot);
+        }
+        let slot = Slot::default();
+        slots.insert(namespace, key, Arc::clone(&slot));
+        slot
+    }
+
+    /// Entries are only replaced as a whole, so a thread that panicked has left no half of one.
+    fn slots(&self) -> MutexGuard<'_, FairCache<SlotKey, Slot>> {
+        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Prints the keys that are not in use at the moment, without anything secret.
+impl fmt::Debug for Keyring {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut map = formatter.debug_map();
+        for (key, slot) in self.slots().iter() {
+            if let Ok(slot) = slot.try_lock() {
+                map.entry(&key.secret, &slot.as_ref().map(|remembered| &remembered.keys));
+            }
+        }
+        map.finish()
+    }
+}
+
+impl fmt::Debug for Keys {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::OpenPgp(keys) => keys.fmt(formatter),
+            Self::Ssh(key) => key.fmt(formatter),
+        }
+    }
+}
+
+impl Remembered {
+    /// What is known of the key at a time, if it is the one of this data and nothing is left to unlock.
+    fn result(&self, digest: [u8; 32], time: CommitTime) -> Option<Result<SigningKey, SigningKeyError>> {
+        if self.digest != digest {
+            return None;
+        }
+        match &self.keys {
+            Err(error) => Some(Err(error.clone())),
+            Ok(Keys::Ssh(key)) => Some(Ok(key.clone())),
+            Ok(Keys::OpenPgp(keys)) => match keys.choose(time.seconds) {
+                Ok(choice) => keys.unlocked(choice).cloned(),
+                Err(error) => Some(Err(error)),
+            },
+        }
+    }
+}
+
+impl Unlocking {
+    /// Reads and unlocks the key, each on the pool, and remembers what came of it.
+    async fn run(self, mut slot: OwnedMutexGuard<Option<Remembered>>) -> Result<SigningKey, SigningKeyError> {
+        let known = slot.take().filter(|remembered| remembered.digest == self.digest);
+        let keys = match known {
+            Some(remembered) => remembered.keys,
+            None => self.read().await,
+        };
+        let (keys, result) = match keys {
+            Ok(Keys::OpenPgp(keys)) => self.unlock_part(keys).await,
+            Ok(Keys::Ssh(key)) => (Ok(Keys::Ssh(key.clone())), Ok(key)),
+            Err(error) => (Err(error.clone()), Err(error)),
+        };
+        if result.is_err() || self.secret.size() <= REMEMBERED_BYTES {
+            *slot = Some(Remembered { digest: self.digest, keys });
+        }
+        result
+    }
+
+    async fn read(&self) -> Result<Keys, SigningKeyError> {
+        let (kind, secret) = (self.kind, Arc::clone(&self.secret));
+        let read = move || Keys::read(kind, secret.borrowed());
+        self.capacity.pool.run(&self.namespace, read).await
+    }
+
+    /// Unlocks the part of an OpenPGP key that signs at the time, with memory reserved for what its lock takes.
+    async fn unlock_part(
+        &self,
+        mut keys: Box<openpgp::Keys>,
+    ) -> (Result<Keys, SigningKeyError>, Result<SigningKey, SigningKeyError>) {
+        let choice = match keys.choose(self.time.seconds) {
+            Ok(choice) => choice,
+            Err(error) => return (Ok(Keys::OpenPgp(keys)), Err(error)),
+        };
+        let _memory = match keys.bytes_of_lock(choice) {
+            0 => None,
+            bytes => Some(self.capacity.memory.reserve(&self.namespace, bytes).await),
+        };
+        let secret = Arc::clone(&self.secret);
+        let unlock = move || {
+            let secret = secret.borrowed();
+            let result = keys.unlock(&Passphrase::of(secret, openpgp::PASSPHRASE), choice);
+            (Ok(Keys::OpenPgp(keys)), result)
+        };
+        self.capacity.pool.run(&self.namespace, unlock).await
+    }
+}
+
+impl OwnedSecret {
+    fn borrowed(&self) -> SecretData<'_> {
+        SecretData { name: &self.name, data: &self.data }
+    }
+
+    /// The bytes of all keys and values.
+    fn size(&self) -> usize {
+        self.data.iter().map(|(key, value)| key.len() + value.expose().len()).sum()
     }
 }
 
@@ -94,9 +256,23 @@ impl Keys {
     }
 }
 
-/// What a thread left that panicked is as good as before: entries are only replaced as a whole.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+/// Gives the key of a secret that signs at `time`, unlocked on this thread and remembered nowhere.
+///
+/// # Errors
+///
+/// When the secret has no key of this kind, or none that can be unlocked and may sign.
+pub fn unlock_signing_key(
+    kind: SigningKeyKind,
+    secret: SecretData<'_>,
+    time: CommitTime,
+) -> Result<SigningKey, SigningKeyError> {
+    match Keys::read(kind, secret)? {
+        Keys::Ssh(key) => Ok(key),
+        Keys::OpenPgp(mut keys) => {
+            let choice = keys.choose(time.seconds)?;
+            keys.unlock(&Passphrase::of(secret, openpgp::PASSPHRASE), choice)
+        }
+    }
 }
 
 /// A hash of all keys and values, each with its length, so that no two secrets run into one.

@@ -14,5 +14,5 @@ mod ssh;
 
 pub use error::{OpenPgpFlaw, SigningKeyError, SshFlaw};
 pub use key::{SigningError, SigningKey};
-pub use keyring::{Keyring, SigningKeyKind};
+pub use keyring::{Keyring, SigningKeyKind, unlock_signing_key};
 pub use openpgp::{Fault, FaultyPart, Unusable};

@@ -3,6 +3,15 @@
 use crate::git::SecretData;
 use crate::secret::Secret;
 
+/// Why an attempt with a passphrase failed.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Attempt<E = std::convert::Infallible> {
+    /// The passphrase is wrong.
+    WrongPassphrase,
+    /// No passphrase helps.
+    Other(E),
+}
+
 /// What a secret has to unlock its key with.
 #[derive(Debug)]
 pub(super) struct Passphrase<'s> {
@@ -20,13 +29,22 @@ impl<'s> Passphrase<'s> {
         self.value.is_some()
     }
 
-    /// Tries it, less the line break that a text file brings along, and then as it stands. Gives nothing where neither
-    /// fits.
-    pub(super) fn try_each<T>(&self, mut attempt: impl FnMut(&[u8]) -> Option<T>) -> Option<T> {
-        let whole = self.value?.expose();
+    /// Tries it as it stands and, only if it is wrong, without the line break that a text file brings along.
+    ///
+    /// # Errors
+    ///
+    /// That of the last attempt; without a passphrase, that it is wrong.
+    pub(super) fn try_each<T, E>(
+        &self,
+        mut attempt: impl FnMut(&[u8]) -> Result<T, Attempt<E>>,
+    ) -> Result<T, Attempt<E>> {
+        let whole = self.value.map_or(&[][..], |value| value.expose());
         let line = whole.strip_suffix(b"\n").unwrap_or(whole);
         let line = line.strip_suffix(b"\r").unwrap_or(line);
-        attempt(line).or_else(|| if line.len() < whole.len() { attempt(whole) } else { None })
+        match attempt(whole) {
+            Err(Attempt::WrongPassphrase) if line.len() < whole.len() => attempt(line),
+            result => result,
+        }
     }
 }
 
@@ -38,22 +56,25 @@ mod tests {
 
     #[test]
     fn a_line_break_at_the_end_may_belong_to_it_or_not() {
-        for (text, expected) in [
-            ("", &[][..]),
-            ("a", &["a"]),
-            ("a\n", &["a", "a\n"]),
-            ("a\r\n", &["a", "a\r\n"]),
-            ("a b ", &["a b "]),
-        ] {
+        for (text, expected) in
+            [("a", &["a"][..]), ("a\n", &["a\n", "a"]), ("a\r\n", &["a\r\n", "a"]), ("a b ", &["a b "])]
+        {
             let data = BTreeMap::from([("p".to_owned(), Secret::new(text))]);
             let passphrase = Passphrase::of(SecretData { name: "n", data: &data }, "p");
             let mut tried = Vec::new();
-            let found: Option<()> = passphrase.try_each(|bytes| {
+            let found: Result<(), Attempt> = passphrase.try_each(|bytes| {
                 tried.push(String::from_utf8(bytes.to_vec()).unwrap());
-                None
+                Err(Attempt::WrongPassphrase)
             });
-            assert_eq!((found, passphrase.is_given()), (None, !text.is_empty()));
+            assert_eq!((found, passphrase.is_given()), (Err(Attempt::WrongPassphrase), true));
             assert_eq!(tried, expected);
+            // Unlocking costs much, so only another passphrase is tried again.
+            let mut attempts = 0;
+            let found: Result<(), Attempt<&str>> = passphrase.try_each(|_| {
+                attempts += 1;
+                Err(Attempt::Other("damaged"))
+            });
+            assert_eq!((found, attempts), (Err(Attempt::Other("damaged")), 1));
         }
     }
 }

@@ -61,6 +61,38 @@ fn check(steps: &[Step], wanted: &[(&str, u32)]) {
     assert_eq!(chain(steps), wanted);
 }
 
+/// A clock that ran ahead for a moment left a scan of next week.
+#[test]
+fn a_scan_of_the_future_counts_as_one_of_now() {
+    let week = 7 * 24 * 60;
+    check(
+        &[
+            step(0, week, "1.3.0"),
+            step(5, 5, "1.3.0"),
+            step(10, 10, "1.3.0"),
+            step(14, 14, "1.3.0"),
+            step(15, 15, "1.3.0"),
+        ],
+        &[("1.4.0", 1), ("1.4.0", 2), ("1.4.0", 3), ("1.4.0", 4), ("1.3.0", 0)],
+    );
+    let policy = policy();
+    let pending = Pending { tag: "1.3.0".to_owned(), since: at(week), scans: 3, last_scan: at(week) };
+    let evidence = Evidence {
+        policy: &policy,
+        current: Some("1.4.0"),
+        winner: Some("1.3.0"),
+        cause: Cause::Tags,
+        complete_scan: Some(at(0)),
+        now: at(1),
+    };
+    let Ruling::Hold(Some(held)) = Regression::default().rule(Some(&pending), &evidence) else {
+        panic!("it has waited for no time yet")
+    };
+    assert_eq!((held.since, held.last_scan), (at(1), at(1)));
+    let evidence = Evidence { complete_scan: Some(at(16)), now: at(16), ..evidence };
+    assert_eq!(Regression::default().rule(Some(&held), &evidence), Ruling::Accept);
+}
+
 #[test]
 fn a_higher_or_equal_winner_counts_at_once() {
     check(

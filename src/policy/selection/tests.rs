@@ -310,7 +310,7 @@ fn the_age_of_a_tag_decides_only_where_it_could_win() {
     ] {
         let policy = policy_with(&rule, filter, settings).unwrap();
         let tags: TagList = tags.split_whitespace().collect();
-        assert_eq!(policy.contenders(&tags).join(" "), expected, "{rule}");
+        assert_eq!(policy.contenders(&tags, &|| Ok(())).unwrap().join(" "), expected, "{rule}");
     }
 }
 

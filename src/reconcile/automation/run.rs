@@ -10,6 +10,7 @@ use tagboat_api::{ImageUpdateAutomation, RECONCILE_REQUEST_ANNOTATION, Reason};
 use crate::reconcile::conditions::ConditionStatus::{False, True, Unknown};
 use crate::reconcile::conditions::ConditionType::{Ready, Reconciling, Stalled};
 use crate::reconcile::conditions::{self, Draft, whole_seconds};
+use crate::reconcile::times;
 
 /// What is said while a run goes on.
 pub(super) const IN_PROGRESS: &str = "reconciliation in progress";
@@ -44,7 +45,7 @@ impl Run {
     pub fn of(automation: &ImageUpdateAutomation, started: Timestamp) -> Self {
         Self {
             generation: automation.metadata.generation.unwrap_or(1),
-            interval: automation.spec.interval.to_duration().unwrap_or_default(),
+            interval: times::interval(automation.spec.interval.to_duration().unwrap_or_default()),
             requested_at: automation.annotations().get(RECONCILE_REQUEST_ANNOTATION).cloned(),
             started,
         }

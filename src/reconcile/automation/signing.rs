@@ -5,7 +5,7 @@ use tagboat_api::automation::SigningKeyType;
 
 use super::source::{ObjectName, SigningSecret, SourceConfiguration};
 use crate::failing::Failing;
-use crate::git::{CommitTime, Keyring, SecretData, SigningKey, SigningKeyError, SigningKeyKind};
+use crate::git::{CommitTime, Keyring, SigningKey, SigningKeyError, SigningKeyKind};
 use crate::objects::{Objects, ObjectsError};
 
 /// Why there is no key to sign with, though one is asked for.
@@ -71,5 +71,5 @@ pub async fn signing_key(
         SigningKeyType::Ssh => SigningKeyKind::Ssh,
         SigningKeyType::Other(kind) => return Err(SigningKeyMissing::UnknownKind { kind: kind.clone() }),
     };
-    Ok(Some(keyring.unlock(kind, SecretData { name: &full_name, data: &data }, time)?))
+    Ok(Some(keyring.unlock(kind, &full_name, data, time).await?))
 }

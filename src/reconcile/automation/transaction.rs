@@ -16,6 +16,7 @@ use super::source::{CrossNamespace, SourceConfiguration, SourceError, SourceRefe
 use crate::git::{self, Answer, Cancellation, CommitTime, Failure, Keyring, Known, MirrorKey, Proposal};
 use crate::message::AutomationName;
 use crate::objects::{ObjectName, Objects};
+use crate::reconcile::times::TimeBounds;
 use crate::update::UpdateRequest;
 
 /// What a run depends on besides its objects.
@@ -35,6 +36,8 @@ pub struct TransactionOptions {
     pub detail: Detail,
     /// Whether everything is looked at even if nothing has changed.
     pub is_forced: bool,
+    /// Bounds on timeouts.
+    pub times: TimeBounds,
 }
 
 /// A run that is ready for the writer.
@@ -86,6 +89,7 @@ pub async fn prepare(
     options: &TransactionOptions,
 ) -> Result<Prepared, Conclusion> {
     let source = configure(objects, automation, options.cross_namespace).await?;
+    let source = SourceConfiguration { timeout: options.times.timeout(source.timeout), ..source };
     let remote = log_in(objects, &source, &options.login)
         .await
         .map_err(|error| Conclusion::stopped(error.stage(), &error))?;

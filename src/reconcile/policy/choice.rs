@@ -8,7 +8,7 @@ use tagboat_api::{Condition, ImageRef, Reason};
 
 use crate::failing::Failing;
 use crate::policy::regression::{Cause, Evidence, Ruling};
-use crate::policy::{Ages, Pending, Policy, PolicyError, Regression, SelectionError};
+use crate::policy::{Ages, Check, Pending, Policy, PolicyError, Regression, SelectionError};
 use crate::reconcile::conditions::{self, ConditionType};
 use crate::reference::TagList;
 
@@ -42,15 +42,17 @@ pub struct Choice {
     pub matures_in: Option<Duration>,
 }
 
-/// A lower winner that waits.
+/// Why the tag that counts stays though the list of tags does not have it as its winner.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Held {
-    /// What waits.
-    pub pending: Pending,
+    /// The lower winner that waits, if there is one.
+    pub pending: Option<Pending>,
     /// What the condition says of it.
     pub message: String,
     /// When time alone keeps it waiting: until then.
     pub until: Option<Timestamp>,
+    /// The reason of the condition.
+    pub reason: Reason,
 }
 
 /// Why no tag counts.
@@ -99,28 +101,30 @@ impl Failing for ChoiceError {
 ///
 /// # Errors
 ///
-/// When no tag is wanted, or nobody could say.
+/// When no tag is wanted, or `check`, which is called between two tags, fails.
 pub fn choose(
     policy: &Policy,
     offer: &Offer<'_>,
     previous: &ImagePolicyStatus,
+    check: Check<'_>,
 ) -> Result<Choice, ChoiceError> {
     // Tags of another image tell nothing of this one's.
     let current = previous.latest_ref.as_ref().filter(|latest| latest.name == offer.image);
     let current = current.map(|latest| latest.tag.as_str());
-    let (winner, matures_in) = match policy.winner_at_a_glance(offer.tags) {
-        Some(winner) => (Some(winner), None),
-        None => {
-            let selection = policy.select(offer.tags, offer.ages)?;
-            let matures_in = selection.matures_in();
-            if let Some(error) = selection.error()
-                && (current.is_none() || !offer.is_provisional)
-            {
-                return Err(ChoiceError::Selection { error: error.clone(), matures_in });
+    let (winner, matures_in) =
+        match policy.winner_at_a_glance(offer.tags, check).map_err(PolicyError::from)? {
+            Some(winner) => (Some(winner), None),
+            None => {
+                let selection = policy.select_within(offer.tags, offer.ages, check)?;
+                let matures_in = selection.matures_in();
+                if let Some(error) = selection.error()
+                    && (current.is_none() || !offer.is_provisional)
+                {
+                    return Err(ChoiceError::Selection { error: error.clone(), matures_in });
+                }
+                (selection.latest(), matures_in)
             }
-            (selection.latest(), matures_in)
-        }
-    };
+        };
     let pending = pending(&previous.conditions);
     let (cause, complete_scan) =
         if offer.is_provisional { (Cause::Tags, None) } else { (offer.cause, offer.scanned) };
@@ -144,7 +148,29 @@ impl Held {
         let message = regression.message(current, &pending);
         let end = pending.since.checked_add(regression.time).unwrap_or(Timestamp::MAX);
         let until = (pending.scans >= regression.scans).then_some(end);
-        Self { pending, message, until }
+        Self { pending: Some(pending), message, until, reason: Reason::LowerWinner }
+    }
+
+    /// Says that the list of an image's tags is empty, so that the current one stays. A lower winner that waits goes on to
+    /// wait, neither nearer to its end nor further from it.
+    pub fn by_empty_list(
+        image: &str,
+        current: &str,
+        previous: &ImagePolicyStatus,
+        regression: &Regression,
+    ) -> Self {
+        let pending = pending(&previous.conditions);
+        let message = match &pending {
+            Some(pending) => {
+                let waits = regression.message(current, pending);
+                format!("{waits}; at the moment the tag list of {image} is empty")
+            }
+            None => format!(
+                "the tag list of {image} is empty, so {current} stays until the registry lists tags that spec.exclusionList \
+                 of the ImageRepository does not leave out"
+            ),
+        };
+        Self { pending, message, until: None, reason: Reason::EmptyTagList }
     }
 }
 
@@ -210,7 +236,7 @@ mod tests {
             regression: Regression::default(),
             is_provisional: false,
         };
-        choose(&request.policy.unwrap(), &offer, previous)
+        choose(&request.policy.compile().unwrap(), &offer, previous, &|| Ok(()))
     }
 
     #[test]
@@ -220,8 +246,9 @@ mod tests {
             let choice = choose_at(minute, "1.3.0 1.2.0", Cause::Tags, &previous).unwrap();
             assert_eq!(choice.tag, "1.4.0");
             let held = choice.held.unwrap();
-            assert_eq!((held.pending.scans, held.pending.since), (scans, at(0)));
-            assert_eq!((held.pending.last_scan, held.until), (at(minute), until));
+            let pending = held.pending.as_ref().unwrap();
+            assert_eq!((pending.scans, pending.since), (scans, at(0)));
+            assert_eq!((pending.last_scan, held.until), (at(minute), until));
             previous = status("1.4.0", Some(&held));
             assert!(is_waiting(&previous));
             // The same scan counts once, however often it is looked at.
@@ -250,6 +277,28 @@ mod tests {
         assert_eq!(chosen(Cause::Tags, &of_another), "1.3.0");
     }
 
+    /// It once was Not Ready, and the wait began anew when the tags came back.
+    #[test]
+    fn an_empty_list_keeps_what_counts_and_what_waits() {
+        let regression = Regression::default();
+        let held = Held::by_empty_list("img", "1.4.0", &status("1.4.0", None), &regression);
+        assert_eq!(
+            (held.reason, held.message.as_str()),
+            (
+                Reason::EmptyTagList,
+                "the tag list of img is empty, so 1.4.0 stays until the registry lists tags that spec.exclusionList of the \
+                 ImageRepository does not leave out"
+            )
+        );
+        let waiting = choose_at(0, "1.3.0", Cause::Tags, &status("1.4.0", None)).unwrap().held.unwrap();
+        let held = Held::by_empty_list("img", "1.4.0", &status("1.4.0", Some(&waiting)), &regression);
+        assert_eq!((held.until, held.reason), (None, Reason::EmptyTagList));
+        assert!(held.message.ends_with("; at the moment the tag list of img is empty"), "{}", held.message);
+        let previous = status("1.4.0", Some(&held));
+        let again = choose_at(5, "1.3.0", Cause::Tags, &previous).unwrap().held.unwrap();
+        assert_eq!(again.pending.map(|pending| (pending.scans, pending.since)), Some((2, at(0))));
+    }
+
     #[test]
     fn no_winner_is_an_error_in_the_words_of_flux() {
         for (tags, reason, words) in [
@@ -272,7 +321,8 @@ mod tests {
             regression: Regression::default(),
             is_provisional: false,
         };
-        let error = choose(&request.policy.unwrap(), &offer, &status("", None)).unwrap_err();
+        let error =
+            choose(&request.policy.compile().unwrap(), &offer, &status("", None), &|| Ok(())).unwrap_err();
         assert_eq!(error.reason(), Reason::InvalidPolicy);
         let words = chain(&error);
         assert!(

@@ -105,7 +105,7 @@ pub fn report(
     let mut draft = course.conclude(&begun.conditions, &ending);
     let is_news = match conclusion {
         Conclusion::Resolved(resolved) => {
-            let held = resolved.held.as_ref().map(|held| (Reason::LowerWinner, held.message.as_str()));
+            let held = resolved.held.as_ref().map(|held| (held.reason, held.message.as_str()));
             let stale = resolved.resolution.staleness.as_ref();
             let is_held = put(&mut draft, ConditionType::RegressionHeld, held);
             let is_stale = put(&mut draft, ConditionType::Stale, stale.map(Staleness::parts));
@@ -373,7 +373,12 @@ mod tests {
         let pending = Pending { tag: "0.9".to_owned(), since: now(), scans: 3, last_scan: now() };
         let message = Regression::default().message("1", &pending);
         let until = now() + Duration::from_secs(900);
-        let held = Held { pending, message: message.clone(), until: Some(until) };
+        let held = Held {
+            pending: Some(pending),
+            message: message.clone(),
+            until: Some(until),
+            reason: Reason::LowerWinner,
+        };
         let conclusion = Conclusion::Resolved(Resolved { held: Some(held), ..resolved("i:1") });
         let before = after(&ImagePolicyStatus::default(), &Conclusion::Resolved(resolved("i:1"))).status;
         let report = after(&before, &conclusion);

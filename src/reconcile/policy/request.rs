@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use kube::ResourceExt;
 use tagboat_api::duration::DurationError;
-use tagboat_api::policy::DigestReflectionPolicy;
+use tagboat_api::policy::{DigestReflectionPolicy, ImagePolicySpec};
 use tagboat_api::settings::{PolicySettings, PollInterval, SettingErrors};
 use tagboat_api::{ImagePolicy, Reason};
 
@@ -17,8 +17,8 @@ use crate::policy::{Policy, PolicyError};
 pub struct Request {
     /// The repository that it chooses from.
     pub repository: ObjectName,
-    /// How it chooses. A rule that makes no sense is no matter before there is a repository, as in Flux.
-    pub policy: Result<Policy, PolicyError>,
+    /// How it chooses, before it is understood.
+    pub policy: PolicySource,
     /// Whether the digest is reported.
     pub digests: DigestReflectionPolicy,
     /// How often the digest is looked up, with `Always`.
@@ -27,6 +27,26 @@ pub struct Request {
     pub interval: Option<Duration>,
     /// The group that gets its digests together, with `Always`.
     pub group: Option<String>,
+}
+
+/// The rule and the filter of a policy as they are written.
+///
+/// A rule that makes no sense is no matter before there is a repository, as in Flux.
+#[derive(Clone, Debug)]
+pub struct PolicySource {
+    spec: ImagePolicySpec,
+    settings: PolicySettings,
+}
+
+impl PolicySource {
+    /// Understands them. What that costs is up to their author, for it compiles a regular expression.
+    ///
+    /// # Errors
+    ///
+    /// When they make no sense, whatever the tags are.
+    pub fn compile(&self) -> Result<Policy, PolicyError> {
+        Policy::new(&self.spec, self.settings.clone())
+    }
 }
 
 /// Why an ImagePolicy cannot be carried out as it stands.
@@ -76,13 +96,10 @@ impl Request {
         let spec = &policy.spec;
         let is_followed = spec.digest_reflection_policy == DigestReflectionPolicy::Always;
         let (polling, group) = (settings.poll_interval, settings.poll_group.clone());
-        let understood = match Policy::new(spec, settings) {
-            Err(error @ PolicyError::NoInterval) => return Err(error.into()),
-            other => other,
-        };
+        Policy::check_interval(spec)?;
         Ok(Self {
             repository: repository_of(policy),
-            policy: understood,
+            policy: PolicySource { spec: spec.clone(), settings },
             digests: spec.digest_reflection_policy.clone(),
             polling,
             interval: spec.effective_interval().map_err(RequestError::Interval)?,
@@ -166,7 +183,7 @@ pub(in crate::reconcile) mod tests {
             assert_eq!((error.reason(), chain(&error).as_str()), (reason, words));
         }
         let bad = Request::of(&policy(&json!({"policy": {"semver": {"range": "*-*"}}}), &json!({}))).unwrap();
-        let error = bad.policy.unwrap_err();
+        let error = bad.policy.compile().unwrap_err();
         assert_eq!(error.reason(), Reason::InvalidPolicy);
         assert!(chain(&error).starts_with("invalid policy: "), "{}", chain(&error));
     }

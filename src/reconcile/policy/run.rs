@@ -8,30 +8,41 @@ use jiff::Timestamp;
 use kube::ResourceExt;
 use tagboat_api::policy::{DigestReflectionPolicy, ImagePolicyStatus};
 use tagboat_api::settings::{PollInterval, UnknownAge};
-use tagboat_api::{ImagePolicy, ImageRepository};
+use tagboat_api::{GoDuration, ImagePolicy, ImageRepository};
 
 use super::access::{self, AccessError};
 use super::ages::{Answers, Gap, Inquiry};
-use super::choice::{self, Choice, Offer, is_same_tag};
+use super::choice::{self, Choice, ChoiceError, Held, Offer, is_same_tag};
 use super::digest::{FirstImage, Following, Need, Polled, Question, Resolution, Staleness};
 use super::report::{Conclusion, LOOK_ON, Report, Resolved, Stop, report};
 use super::request::{Request, RequestError};
+use crate::failing::Failing;
 use crate::objects::{ObjectName, ObjectsError};
 use crate::policy::regression::Cause;
-use crate::policy::{Ages, Policy, Regression};
+use crate::policy::{Ages, Policy, PolicyError, Regression};
 use crate::polling::PollingInterval;
 use crate::reconcile::automation::source::CrossNamespace;
+use crate::reconcile::conditions;
 use crate::reconcile::course::{Beginning, Course, Ending};
 use crate::reconcile::repository::request::{ObjectIdentity, wants_identity};
+use crate::reconcile::repository::run::ScanOptions;
 use crate::reconcile::tags::{Place, Registry, Shelf};
+use crate::reconcile::times::{self, TimeBounds};
 use crate::reference::RepositoryAddress;
 use crate::registry::store::StoredTags;
+use crate::tenancy::{Capacity, Checkpoint};
+
+/// The bytes of memory that judging one tag takes, until the winner is known.
+const BYTES_OF_VERDICT: usize = 512;
+
+/// From how many bytes on memory is reserved.
+const UNRESERVED: usize = 1 << 20;
 
 /// What is as good as at once.
 const SOONEST: Duration = Duration::from_secs(1);
 
 /// What all runs of policies go by.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct PolicyOptions {
     /// Whether a policy may use a repository of another namespace.
     pub cross_namespace: CrossNamespace,
@@ -45,6 +56,17 @@ pub struct PolicyOptions {
     pub polling: PollingInterval,
     /// What becomes of a winner that takes no other's place.
     pub first_image: FirstImage,
+    /// Bounds on timeouts.
+    pub times: TimeBounds,
+    /// The threads and the memory that all tenants share.
+    pub capacity: Capacity,
+}
+
+impl PolicyOptions {
+    /// The same settings for scans.
+    pub fn scans(&self) -> ScanOptions {
+        ScanOptions { identity: self.identity, times: self.times, capacity: self.capacity.clone() }
+    }
 }
 
 /// What a policy finds around it.
@@ -124,6 +146,19 @@ impl Run {
         self.course.begin(previous)
     }
 
+    /// Whether a Ready policy stays as it is because its repository, which it may use, has an address that is none.
+    ///
+    /// Only the repository is to blame for that, and says so itself.
+    pub fn is_untouched(&self, options: &PolicyOptions, scene: &Scene<'_>) -> bool {
+        let is_ready = conditions::is_ready(&self.previous.conditions) && !self.is_wanted();
+        let Ok(request) = &self.request else { return false };
+        let repository = self.repository_of(request, options, scene);
+        let is_invalid = |repository: Arc<ImageRepository>| {
+            RepositoryAddress::parse(&repository.spec.image, repository.spec.insecure).is_err()
+        };
+        is_ready && repository.is_ok_and(is_invalid)
+    }
+
     /// Chooses, and says how that ended.
     pub async fn carry_out(
         &self,
@@ -133,14 +168,18 @@ impl Run {
         registry: &impl Registry,
     ) -> Ended {
         let mut is_provisional = false;
-        let chosen = match self.ground(options, &scene, shelf) {
-            Ok(ground) => {
-                let mut ages = self.ages(&ground, &scene, registry).await;
-                is_provisional = is_wanting(&ages, ground.policy);
-                let learned = std::mem::take(&mut ages.learned);
-                shelf.learn(&ground.request.repository, &ground.place.address.canonical(), learned);
-                self.choose(options, &scene, &ground, &ages)
-            }
+        let chosen = match self.inputs(options, &scene, shelf).await {
+            Ok(Inputs::EmptyList(resolved)) => return Ended::of_empty_list(resolved),
+            Ok(Inputs::Tags(inputs)) => match self.ages(options, &inputs, &scene, registry).await {
+                Ok(mut ages) => {
+                    is_provisional = is_wanting(&ages, &inputs.policy);
+                    let learned = std::mem::take(&mut ages.learned);
+                    let canonical = inputs.place.address.canonical();
+                    shelf.learn(&inputs.namespace, &inputs.request.repository, &canonical, learned).await;
+                    self.choose(options, &scene, inputs, ages).await
+                }
+                Err(stop) => Err(stop),
+            },
             Err(stop) => Err(stop),
         };
         let chosen = match chosen {
@@ -198,13 +237,13 @@ impl Run {
         Ended { conclusion, followed, is_fresh, is_provisional }
     }
 
-    /// What is to be chosen from.
-    fn ground<'r>(
+    /// The policy and the tags to choose from, both read on the pool.
+    async fn inputs<'r>(
         &'r self,
         options: &PolicyOptions,
         scene: &Scene<'_>,
         shelf: &Shelf,
-    ) -> Result<Ground<'r>, Stop> {
+    ) -> Result<Inputs<'r>, Stop> {
         let request = self.request.as_ref().map_err(|error| Stop::at(Ending::of(error)))?;
         let repository =
             self.repository_of(request, options, scene).map_err(|error| Stop::at_repository(&error))?;
@@ -214,63 +253,98 @@ impl Run {
         if options.identity == ObjectIdentity::Off && wants_identity(spec) {
             return Err(Stop::at(Ending::of(&RequestError::IdentityIsOff)));
         }
-        let policy = request
-            .policy
-            .as_ref()
-            .map_err(|error| Stop::at(Ending::of(&RequestError::Policy(error.clone()))))?;
-        let stored = shelf.read(&request.repository, &address.canonical());
+        let namespace = self.policy.namespace().unwrap_or_default();
+        let source = request.policy.clone();
+        let policy = options.capacity.pool.run(&namespace, move || source.compile()).await;
+        let policy = policy.map_err(|error| Stop::at(Ending::of(&RequestError::Policy(error))))?;
+        let stored = shelf.read(&namespace, &request.repository, &address.canonical()).await;
+        if stored.as_ref().is_some_and(|stored| stored.tags.is_empty())
+            && let Some(resolved) = self.kept_by_empty_list(options, &address)
+        {
+            return Ok(Inputs::EmptyList(resolved));
+        }
         let stored = stored.filter(|stored| !stored.tags.is_empty()).ok_or_else(|| {
             let is_followed = request.digests == DigestReflectionPolicy::Always;
             let trouble = scene.scan_trouble.clone().filter(|_| is_followed);
             Stop::without_tags(options.requeue_dependency, trouble)
         })?;
         // A bad timeout stalls the repository; until then it is as if there were none.
-        let timeout = spec.effective_timeout().unwrap_or(Duration::from_secs(60));
-        Ok(Ground { request, policy, stored, place: Place { repository, address, timeout } })
+        let timeout = options.times.timeout(spec.effective_timeout().unwrap_or(Duration::from_secs(60)));
+        let place = Place { repository, address, timeout };
+        Ok(Inputs::Tags(ChoiceInputs { namespace, request, policy: Arc::new(policy), stored, place }))
+    }
+
+    /// What is reported where the image of the status is that of a list which has become empty.
+    fn kept_by_empty_list(&self, options: &PolicyOptions, address: &RepositoryAddress) -> Option<Resolved> {
+        let image = address.to_string();
+        let latest = self.previous.latest_ref.clone().filter(|latest| latest.name == image)?;
+        let held = Held::by_empty_list(&image, &latest.tag, &self.previous, &options.regression);
+        let resolution = Resolution { latest, staleness: None, is_retried: false };
+        Some(Resolved { resolution, held: Some(held), matures_in: None })
     }
 
     /// How old the tags are that could win, where that matters.
-    async fn ages<'g>(
-        &'g self,
-        ground: &'g Ground<'_>,
+    async fn ages(
+        &self,
+        options: &PolicyOptions,
+        inputs: &ChoiceInputs<'_>,
         scene: &Scene<'_>,
         registry: &impl Registry,
-    ) -> Answers<'g> {
+    ) -> Result<Answers, Stop> {
+        if inputs.policy.minimum_age().is_zero() {
+            return Ok(Answers::default());
+        }
+        let (policy, stored) = (inputs.policy.clone(), inputs.stored.clone());
+        let contenders = inputs
+            .run(&options.capacity, move |checkpoint| {
+                let contenders = policy.contenders(&stored.tags, &|| checkpoint.check());
+                contenders.map(|tags| tags.into_iter().map(str::to_owned).collect())
+            })
+            .await;
         let latest = self.previous.latest_ref.as_ref();
-        let image = ground.place.address.to_string();
+        let image = inputs.place.address.to_string();
         let inquiry = Inquiry {
-            policy: ground.policy,
-            tags: &ground.stored.tags,
-            known: Some(&ground.stored),
-            current: latest.filter(|latest| latest.name == image).map(|latest| latest.tag.as_str()),
+            namespace: inputs.namespace.clone(),
+            policy: inputs.policy.clone(),
+            contenders: contenders.map_err(|error| inputs.stop(&error.into()))?,
+            known: Some(inputs.stored.clone()),
+            current: latest.filter(|latest| latest.name == image).map(|latest| latest.tag.clone()),
             is_wanted: scene.cause == Cause::Person,
             now: self.course.started,
         };
-        inquiry.answers(registry, &ground.place).await
+        let answers = inquiry.answers(registry, &inputs.place, &options.capacity.pool).await;
+        answers.map_err(|interrupted| inputs.stop(&PolicyError::from(interrupted).into()))
     }
 
     /// The tag that counts.
-    fn choose(
+    async fn choose(
         &self,
         options: &PolicyOptions,
         scene: &Scene<'_>,
-        ground: &Ground<'_>,
-        ages: &Answers<'_>,
+        inputs: ChoiceInputs<'_>,
+        ages: Answers,
     ) -> Result<Chosen, Stop> {
-        let Ground { request, policy, stored, place } = ground;
+        let ChoiceInputs { request, policy, place, .. } = &inputs;
         let last = place.repository.status.as_ref().and_then(|status| status.last_scan_result.as_ref());
         let image = place.address.to_string();
-        let gap = ages.gap.clone().filter(|_| is_wanting(ages, policy));
-        let offer = Offer {
-            image: &image,
-            tags: &stored.tags,
-            ages: Ages { now: self.course.started, birth: &|tag| ages.birth(tag) },
-            scanned: last.and_then(|last| last.scan_time.as_ref()).map(|time| time.0),
-            cause: scene.cause,
-            regression: options.regression,
-            is_provisional: gap.is_some(),
-        };
-        let choice = choice::choose(policy, &offer, &self.previous);
+        let gap = ages.gap.clone().filter(|_| is_wanting(&ages, policy));
+        let scanned = last.and_then(|last| last.scan_time.as_ref()).map(|time| time.0);
+        let (now, cause, regression) = (self.course.started, scene.cause, options.regression);
+        let (policy, stored, previous) = (policy.clone(), inputs.stored.clone(), self.previous.clone());
+        let (offered, is_provisional) = (image.clone(), gap.is_some());
+        let choosing = inputs.run(&options.capacity, move |checkpoint| {
+            let offer = Offer {
+                image: &offered,
+                tags: &stored.tags,
+                ages: Ages { now, birth: &|tag| ages.birth(tag) },
+                scanned,
+                cause,
+                regression,
+                is_provisional,
+            };
+            choice::choose(&policy, &offer, &previous, &|| checkpoint.check())
+        });
+        let choice = choosing.await;
         let is_first = self.previous.latest_ref.as_ref().is_none_or(|latest| latest.name != image);
         // A better tag may be old enough, and an image that is taken back soon is worse than none.
         if gap == Some(Gap::TooMany) && is_first {
@@ -280,7 +354,7 @@ impl Run {
             // Time helps before anything else; nobody is to be told of it every few minutes.
             retry_after: error.matures_in().filter(|_| gap.is_none()).map(|wait| wait.max(SOONEST)),
             staleness: gap.as_ref().and_then(|gap| gap.staleness(&image)),
-            ..Stop::at(Ending::of(&error))
+            ..inputs.stop(&error)
         })?;
         if gap == Some(Gap::TooMany) {
             choice.matures_in = Some(choice.matures_in.map_or(LOOK_ON, |wait| wait.min(LOOK_ON)));
@@ -321,12 +395,63 @@ impl Run {
     }
 }
 
-/// What is to be chosen from.
-struct Ground<'r> {
+/// What a policy finds to choose from.
+enum Inputs<'r> {
+    /// Tags.
+    Tags(ChoiceInputs<'r>),
+    /// An empty list, so that the image before it stays.
+    EmptyList(Resolved),
+}
+
+/// A policy, and the tags to choose from.
+struct ChoiceInputs<'r> {
+    /// The policy's namespace, for which the work counts.
+    namespace: String,
     request: &'r Request,
-    policy: &'r Policy,
+    policy: Arc<Policy>,
     stored: Arc<StoredTags>,
     place: Place,
+}
+
+impl ChoiceInputs<'_> {
+    /// Runs a job over all tags on the pool, within the repository's timeout and with memory for its verdicts.
+    async fn run<T: Send + 'static>(
+        &self,
+        capacity: &Capacity,
+        job: impl FnOnce(&Checkpoint) -> T + Send + 'static,
+    ) -> T {
+        let tags = self.stored.tags.len();
+        let bytes = tags * BYTES_OF_VERDICT + self.policy.most_value_bytes(tags);
+        let _memory = match bytes {
+            ..UNRESERVED => None,
+            _ => Some(capacity.memory.reserve(&self.namespace, bytes as u64).await),
+        };
+        capacity.pool.run_within(&self.namespace, self.place.timeout, job).await
+    }
+
+    /// The end of a run without a choice.
+    fn stop(&self, error: &ChoiceError) -> Stop {
+        if !matches!(error, ChoiceError::Policy(PolicyError::Interrupted(_))) {
+            return Stop::at(Ending::of(error));
+        }
+        let Place { repository, address, timeout } = &self.place;
+        let words = format!(
+            "the {} tags of {address} were not all judged within {}: use a simpler rule or filter, or a longer spec.timeout \
+             of ImageRepository '{}'",
+            self.stored.tags.len(),
+            GoDuration::from(*timeout),
+            ObjectName::of(repository.as_ref()),
+        );
+        Stop::at(Ending::Failure(error.reason(), words))
+    }
+}
+
+impl Ended {
+    /// The end of a run that keeps its image because there are no tags. What a person wants cannot be met by that.
+    fn of_empty_list(resolved: Resolved) -> Self {
+        let conclusion = Conclusion::Resolved(resolved);
+        Self { conclusion, followed: None, is_fresh: false, is_provisional: true }
+    }
 }
 
 /// What is known before the digest.
@@ -339,7 +464,7 @@ struct Chosen {
 }
 
 /// Whether ages are missing that matter; where the unknown is accepted, none is.
-fn is_wanting(ages: &Answers<'_>, policy: &Policy) -> bool {
+fn is_wanting(ages: &Answers, policy: &Policy) -> bool {
     ages.gap.is_some() && policy.unknown_age() == UnknownAge::Wait
 }
 
@@ -354,9 +479,10 @@ fn with_gap(resolution: Resolution, gap: Option<&Gap>) -> Resolution {
 fn polling(request: &Request, process: PollingInterval) -> Option<Duration> {
     let PollingInterval::Every(default) = process else { return None };
     let spec = request.interval?;
-    match request.polling {
+    let interval = match request.polling {
         PollInterval::Spec => Some(spec),
         PollInterval::Process => Some(default),
         PollInterval::Every(interval) => Some(interval).filter(|interval| !interval.is_zero()),
-    }
+    };
+    interval.map(times::interval)
 }

@@ -96,7 +96,11 @@ impl Decision {
 
 /// What is left of the interval, unless it is as good as over.
 fn rest(interval: Duration, last: Timestamp, now: Timestamp) -> Option<Duration> {
-    // A scan of the future leaves more than the interval; that is a matter of clocks, and ends with the interval.
+    // A clock that once ran ahead must not put off the next scan until it is that late.
+    let ahead = Duration::try_from(last.duration_since(now)).unwrap_or_default();
+    if ahead > interval {
+        return None;
+    }
     let passed = Duration::try_from(now.duration_since(last)).unwrap_or_default();
     interval.checked_sub(passed).filter(|rest| *rest >= SOON)
 }
@@ -125,6 +129,7 @@ mod tests {
     use super::super::request::{ObjectIdentity, Request};
     use super::*;
     use crate::reconcile::course::tests::{course, list};
+    use crate::reconcile::times::TimeBounds;
 
     /// The vectors of §2.5. The run begins 0.9 s into the year.
     #[test]
@@ -223,6 +228,14 @@ mod tests {
                 Decision::Scan(ScanReason::Interval),
             ),
             (
+                "scanned in the future",
+                &aaa,
+                &plain,
+                status(json!({"lastScanResult": scanned("2026-02-01T00:00:00Z")})),
+                true,
+                Decision::Scan(ScanReason::Interval),
+            ),
+            (
                 "just scanned",
                 &aaa,
                 &plain,
@@ -256,7 +269,7 @@ mod tests {
             ),
         ] {
             let repository = repository(spec, metadata);
-            let request = Request::of(&repository, ObjectIdentity::Off).unwrap();
+            let request = Request::of(&repository, ObjectIdentity::Off, TimeBounds::default()).unwrap();
             let course =
                 Course { requested_at: Course::of(&repository, course(1).started).requested_at, ..course(1) };
             assert_eq!(Decision::of(&request, &course, &previous, is_stored), expected, "{name}");
@@ -274,6 +287,7 @@ mod tests {
             (60_000, None),
             (3_600_000, None),
             (-5_000, Some(60_000)),
+            (-60_001, None),
         ] {
             let now = start + jiff::SignedDuration::from_millis(milliseconds);
             assert_eq!(rest(minute, start, now), expected.map(Duration::from_millis), "{milliseconds}");

@@ -1,27 +1,34 @@
 //! The tags that an ImageRepository leaves out.
 
 use tagboat_api::Reason;
-use tagboat_go_text::{Regexp, RegexpError};
+use tagboat_go_text::{Expression, RegexpError, RegexpSet, SetTooLarge};
 
 use crate::failing::Failing;
 use crate::reference::TagList;
+use crate::tenancy::Interrupted;
 
-/// How many bytes one expression may take.
+/// The bytes that all expressions of an object may take together when compiled.
 const MOST_BYTES: usize = 10 * 1024 * 1024;
 
 /// Expressions; a tag that one of them finds something in is left out.
 #[derive(Debug)]
-pub struct Exclusion(Vec<Regexp>);
+pub struct Exclusion(RegexpSet);
 
-/// An expression that cannot be understood, in Flux's words.
+/// Why expressions cannot be used, in Flux's words where it has any.
 #[derive(Debug, Clone, thiserror::Error)]
-#[error("failed to compile regex {pattern}")]
-pub struct ExclusionError {
-    /// The expression.
-    pattern: String,
-    /// What is wrong with it.
-    #[source]
-    cause: RegexpError,
+pub enum ExclusionError {
+    /// An expression is none in Go's syntax.
+    #[error("failed to compile regex {pattern}")]
+    Pattern {
+        /// The expression.
+        pattern: String,
+        /// What is wrong with it.
+        #[source]
+        cause: RegexpError,
+    },
+    /// All together are too large.
+    #[error("failed to compile spec.exclusionList, which needs fewer or simpler expressions")]
+    TooLarge(#[from] SetTooLarge),
 }
 
 /// Flux tries again for ever, and so its users see the same condition.
@@ -40,19 +47,34 @@ impl Exclusion {
     ///
     /// # Errors
     ///
-    /// When one of its expressions is none in Go's syntax.
+    /// When one of its expressions is none in Go's syntax, or all together are too large when compiled.
     pub fn parse(patterns: &[String]) -> Result<Self, ExclusionError> {
-        let compiled = patterns.iter().map(|pattern| {
-            Regexp::compile_within(pattern, MOST_BYTES)
-                .map_err(|cause| ExclusionError { pattern: pattern.clone(), cause })
+        let expressions = patterns.iter().map(|pattern| {
+            Expression::parse(pattern)
+                .map_err(|cause| ExclusionError::Pattern { pattern: pattern.clone(), cause })
         });
-        compiled.collect::<Result<_, _>>().map(Self)
+        let expressions: Vec<_> = expressions.collect::<Result<_, _>>()?;
+        Ok(Self(RegexpSet::compile_within(&expressions, MOST_BYTES)?))
     }
 
     /// The tags that are left.
-    pub fn apply(&self, tags: &TagList) -> TagList {
-        let is_kept = |tag: &&str| !self.0.iter().any(|pattern| pattern.is_match(tag.as_bytes()));
-        tags.iter().filter(is_kept).collect()
+    ///
+    /// # Errors
+    ///
+    /// When `check`, which is called between two tags, fails.
+    pub fn apply(
+        &self,
+        tags: &TagList,
+        check: impl Fn() -> Result<(), Interrupted>,
+    ) -> Result<TagList, Interrupted> {
+        let mut kept = Vec::new();
+        for tag in tags.iter() {
+            check()?;
+            if !self.0.is_match(tag.as_bytes()) {
+                kept.push(tag);
+            }
+        }
+        Ok(kept.into_iter().collect())
     }
 }
 
@@ -76,7 +98,7 @@ mod tests {
         ] {
             let patterns: Vec<String> = patterns.iter().map(|pattern| (*pattern).to_owned()).collect();
             let tags = tags.iter().copied().collect();
-            let found = Exclusion::parse(&patterns).unwrap().apply(&tags);
+            let found = Exclusion::parse(&patterns).unwrap().apply(&tags, || Ok(())).unwrap();
             assert_eq!(found.iter().collect::<Vec<_>>(), left, "{patterns:?}");
         }
         let error = Exclusion::parse(&["[=".to_owned()]).unwrap_err();
@@ -84,5 +106,31 @@ mod tests {
             chain(&error),
             "failed to compile regex [=: error parsing regexp: missing closing ]: `[=`"
         );
+    }
+
+    /// Each of 25 expressions stays below the bound, which once held for each of them.
+    #[test]
+    fn the_expressions_of_an_object_are_bounded_together() {
+        let pattern = |number: usize| format!(r"x{number}\pL{{100}}");
+        assert!(Exclusion::parse(&[pattern(1)]).is_ok());
+        let patterns: Vec<String> = (0..25).map(pattern).collect();
+        assert_eq!(
+            chain(&Exclusion::parse(&patterns).unwrap_err()),
+            "failed to compile spec.exclusionList, which needs fewer or simpler expressions: the expressions take more \
+             than 10485760 bytes together when compiled"
+        );
+    }
+
+    #[test]
+    fn matching_stops_between_two_tags() {
+        let exclusion = Exclusion::parse(&["a".to_owned()]).unwrap();
+        let tags = ["b1", "b2", "b3"].into_iter().collect();
+        let checks = std::cell::Cell::new(0);
+        let check = || {
+            checks.set(checks.get() + 1);
+            if checks.get() < 3 { Ok(()) } else { Err(Interrupted::DeadlineExceeded) }
+        };
+        assert_eq!(exclusion.apply(&tags, check), Err(Interrupted::DeadlineExceeded));
+        assert_eq!(checks.get(), 3);
     }
 }

@@ -169,6 +169,7 @@ mod tests {
     use crate::reconcile::conditions::ConditionType::{Ready, Reconciling};
     use crate::reconcile::conditions::whole_seconds;
     use crate::reconcile::course::tests::{course, list, short};
+    use crate::reconcile::times::TimeBounds;
 
     fn now() -> Timestamp {
         "2026-01-01T00:00:05.9Z".parse().unwrap()
@@ -195,7 +196,9 @@ mod tests {
     }
 
     fn ended(previous: &ImageRepositoryStatus, decision: Decision, conclusion: &Conclusion) -> Report {
-        let request = Request::of(&repository(&json!({}), &json!({})), ObjectIdentity::Off).unwrap();
+        let request =
+            Request::of(&repository(&json!({}), &json!({})), ObjectIdentity::Off, TimeBounds::default())
+                .unwrap();
         let planned = Planned { request: Some(&request), decision: Some(decision) };
         report(&course(1), planned, previous, conclusion, now())
     }
@@ -331,7 +334,11 @@ mod tests {
 
     #[test]
     fn without_an_interval_only_events_start_a_scan() {
-        let request = Request::of(&repository(&json!({"interval": "0s"}), &json!({})), ObjectIdentity::Off);
+        let request = Request::of(
+            &repository(&json!({"interval": "0s"}), &json!({})),
+            ObjectIdentity::Off,
+            TimeBounds::default(),
+        );
         let request = request.unwrap();
         let decision = Some(Decision::Scan(ScanReason::First));
         let planned = Planned { request: Some(&request), decision };

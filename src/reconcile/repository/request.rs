@@ -9,6 +9,7 @@ use tagboat_api::settings::{RepositorySettings, SettingErrors};
 use tagboat_api::{ImageRepository, Reason};
 
 use crate::failing::Failing;
+use crate::reconcile::times::{self, TimeBounds};
 use crate::reference::{AddressError, RepositoryAddress};
 
 /// Whether an object may act as a service account of its own at a cloud provider.
@@ -28,7 +29,7 @@ pub struct Request {
     pub address: RepositoryAddress,
     /// The time between two scans; none means that only events start one.
     pub interval: Duration,
-    /// The time that a scan may take.
+    /// The time that a scan may take, within the bounds of the process.
     pub timeout: Duration,
     /// Regular expressions of tags that are left out.
     pub exclusions: Vec<String>,
@@ -82,7 +83,11 @@ impl Request {
     /// # Errors
     ///
     /// When it cannot be scanned as it stands.
-    pub fn of(repository: &ImageRepository, identity: ObjectIdentity) -> Result<Self, RequestError> {
+    pub fn of(
+        repository: &ImageRepository,
+        identity: ObjectIdentity,
+        times: TimeBounds,
+    ) -> Result<Self, RequestError> {
         let spec = &repository.spec;
         if identity == ObjectIdentity::Off && wants_identity(spec) {
             return Err(RequestError::IdentityIsOff);
@@ -91,8 +96,8 @@ impl Request {
         let field = |field| move |cause| RequestError::Duration { field, cause };
         Ok(Self {
             address: RepositoryAddress::parse(&spec.image, spec.insecure)?,
-            interval: spec.interval.to_duration().map_err(field("interval"))?,
-            timeout: spec.effective_timeout().map_err(field("timeout"))?,
+            interval: times::interval(spec.interval.to_duration().map_err(field("interval"))?),
+            timeout: times.timeout(spec.effective_timeout().map_err(field("timeout"))?),
             exclusions: spec.effective_exclusion_list(),
         })
     }
@@ -124,15 +129,37 @@ pub(in crate::reconcile) mod tests {
 
     #[test]
     fn what_is_not_given_is_as_in_flux() {
-        let request = Request::of(&repository(&json!({}), &json!({})), ObjectIdentity::Off).unwrap();
+        let request =
+            Request::of(&repository(&json!({}), &json!({})), ObjectIdentity::Off, TimeBounds::default())
+                .unwrap();
         assert_eq!(request.address.canonical(), "example.com/foo/bar");
         assert_eq!((request.interval.as_secs(), request.timeout.as_secs()), (60, 60));
         assert_eq!(request.exclusions, [r"^.*\.sig$"]);
         for (spec, timeout) in
             [(json!({"timeout": "30s"}), 30), (json!({"interval": "0s"}), 1), (json!({"timeout": "1ms"}), 1)]
         {
-            let request = Request::of(&repository(&spec, &json!({})), ObjectIdentity::Off).unwrap();
+            let request =
+                Request::of(&repository(&spec, &json!({})), ObjectIdentity::Off, TimeBounds::default())
+                    .unwrap();
             assert_eq!(request.timeout.as_secs(), timeout, "{spec}");
+        }
+    }
+
+    #[test]
+    fn long_timeouts_and_short_intervals_count_as_the_bounds() {
+        let times = TimeBounds { longest_timeout: Duration::from_secs(600) };
+        for (spec, interval, timeout) in [
+            (json!({"timeout": "100000m"}), 60, 600),
+            (json!({"interval": "24h"}), 86_400, 600),
+            (json!({"interval": "1ms"}), 1, 1),
+            (json!({"interval": "999ms", "timeout": "30s"}), 1, 30),
+        ] {
+            let request = Request::of(&repository(&spec, &json!({})), ObjectIdentity::Off, times).unwrap();
+            assert_eq!(
+                (request.interval.as_secs(), request.timeout.as_secs()),
+                (interval, timeout),
+                "{spec}"
+            );
         }
     }
 
@@ -173,12 +200,20 @@ pub(in crate::reconcile) mod tests {
                  or h, such as 1m30s",
             ),
         ] {
-            let error = Request::of(&repository(&spec, &metadata), ObjectIdentity::Off).unwrap_err();
+            let error =
+                Request::of(&repository(&spec, &metadata), ObjectIdentity::Off, TimeBounds::default())
+                    .unwrap_err();
             assert_eq!((error.reason(), crate::sentence::chain(&error).as_str()), (reason, words));
             assert!(!error.is_retryable());
         }
-        assert!(Request::of(&repository(&provider, &json!({})), ObjectIdentity::On).is_ok());
+        assert!(
+            Request::of(&repository(&provider, &json!({})), ObjectIdentity::On, TimeBounds::default())
+                .is_ok()
+        );
         let account = json!({"serviceAccountName": "sa"});
-        assert!(Request::of(&repository(&account, &json!({})), ObjectIdentity::Off).is_ok());
+        assert!(
+            Request::of(&repository(&account, &json!({})), ObjectIdentity::Off, TimeBounds::default())
+                .is_ok()
+        );
     }
 }

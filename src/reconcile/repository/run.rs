@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use kube::ResourceExt;
 use tagboat_api::repository::ImageRepositoryStatus;
-use tagboat_api::{ImageRepository, Reason};
+use tagboat_api::{GoDuration, ImageRepository, Reason};
 
 use super::decision::Decision;
 use super::exclusion::Exclusion;
@@ -14,8 +15,22 @@ use super::scan;
 use crate::objects::ObjectName;
 use crate::reconcile::course::{Beginning, Course};
 use crate::reconcile::tags::{Found, ListFailure, Place, Registry, Shelf};
+use crate::reconcile::times::TimeBounds;
+use crate::reference::TagList;
 use crate::registry::store::Scan;
 use crate::sentence::chain;
+use crate::tenancy::{Capacity, Checkpoint};
+
+/// Settings of the process for all scans.
+#[derive(Clone, Debug)]
+pub struct ScanOptions {
+    /// Whether a repository may act as a service account of its own.
+    pub identity: ObjectIdentity,
+    /// Bounds on timeouts.
+    pub times: TimeBounds,
+    /// The threads and the memory that all tenants share.
+    pub capacity: Capacity,
+}
 
 /// A run that is about to begin.
 #[derive(Clone, Debug)]
@@ -24,24 +39,27 @@ pub struct Run {
     course: Course,
     request: Result<Request, RequestError>,
     decision: Option<Decision>,
+    capacity: Capacity,
 }
 
 impl Run {
     /// The run of an object that begins now.
-    pub fn of(
+    pub async fn of(
         repository: Arc<ImageRepository>,
-        identity: ObjectIdentity,
+        options: &ScanOptions,
         shelf: &Shelf,
         now: Timestamp,
     ) -> Self {
         let course = Course::of(repository.as_ref(), now);
-        let request = Request::of(&repository, identity);
+        let request = Request::of(&repository, options.identity, options.times);
         let previous = repository.status.clone().unwrap_or_default();
-        let decision = request.as_ref().ok().map(|request| {
-            let stored = shelf.read(&ObjectName::of(repository.as_ref()), &request.address.canonical());
-            Decision::of(request, &course, &previous, stored.is_some())
-        });
-        Self { repository, course, request, decision }
+        let mut decision = None;
+        if let Ok(request) = &request {
+            let name = ObjectName::of(repository.as_ref());
+            let stored = shelf.read(&name.namespace, &name, &request.address.canonical()).await;
+            decision = Some(Decision::of(request, &course, &previous, stored.is_some()));
+        }
+        Self { repository, course, request, decision, capacity: options.capacity.clone() }
     }
 
     /// The status with which the run begins.
@@ -64,8 +82,11 @@ impl Run {
         if let Decision::Rest(rest) = decision {
             return Conclusion::Rested(rest);
         }
+        let object = ObjectName::of(self.repository.as_ref());
+        let (pool, namespace) = (&self.capacity.pool, &object.namespace);
         // A pattern that is none is found before anybody is asked; Flux notices it afterwards.
-        let exclusion = match Exclusion::parse(&request.exclusions) {
+        let patterns = request.exclusions.clone();
+        let exclusion = match pool.run(namespace, move || Exclusion::parse(&patterns)).await {
             Ok(exclusion) => exclusion,
             Err(error) => return Conclusion::Stopped(Stop::Scan(chain(&error))),
         };
@@ -74,11 +95,15 @@ impl Run {
             address: request.address.clone(),
             timeout: request.timeout,
         };
-        let (object, canonical) = (ObjectName::of(self.repository.as_ref()), request.address.canonical());
+        let canonical = request.address.canonical();
         // What is stored went through the exclusion. It stands for the list only where that is the same.
-        let known = shelf.read(&object, &canonical).filter(|_| self.has_same_exclusions(request));
+        let known = shelf.read(namespace, &object, &canonical).await;
+        let known = known.filter(|_| self.has_same_exclusions(request));
         let (tags, etag) = match (registry.tags(&place, known.as_deref()).await, known) {
-            (Ok(Found::Tags(tags, etag)), _) => (exclusion.apply(&tags), etag),
+            (Ok(Found::Tags(tags, etag)), _) => match self.exclude(request, exclusion, tags).await {
+                Ok(tags) => (tags, etag),
+                Err(stop) => return Conclusion::Stopped(stop),
+            },
             (Ok(Found::Unchanged), Some(known)) => (known.tags.clone(), known.etag.clone()),
             (Ok(Found::Unchanged), None) => {
                 let words = "the registry calls the list of tags unchanged, and nothing is known of it";
@@ -92,13 +117,30 @@ impl Run {
                 return Conclusion::Stopped(Stop::Listing(kind, words));
             }
         };
-        let scanned = Timestamp::now();
-        match shelf.keep(&object, Scan { canonical: canonical.clone(), scanned, etag, tags }) {
-            Ok(kept) => Conclusion::Scanned(scan::result(&kept.tags, kept.tags.revision(), scanned)),
+        let (scanned, kept_bytes) = (Timestamp::now(), tags.size());
+        match shelf.keep(&object, Scan { canonical: canonical.clone(), scanned, etag, tags }).await {
+            Ok(kept) => {
+                let result = move || scan::result(&kept.tags, kept.tags.revision(), scanned);
+                Conclusion::Scanned(pool.run_sized(namespace, kept_bytes, result).await)
+            }
             Err(words) => {
                 Conclusion::Stopped(Stop::Scan(format!("failed to set tags for {canonical:?}: {words}")))
             }
         }
+    }
+
+    /// The tags that the repository does not leave out, found on the pool.
+    async fn exclude(&self, request: &Request, exclusion: Exclusion, tags: TagList) -> Result<TagList, Stop> {
+        let (count, timeout) = (tags.len(), request.timeout);
+        let namespace = self.repository.namespace().unwrap_or_default();
+        let job = move |checkpoint: &Checkpoint| exclusion.apply(&tags, || checkpoint.check());
+        self.capacity.pool.run_within(&namespace, timeout, job).await.map_err(|_| {
+            Stop::Scan(format!(
+                "spec.exclusionList could not be applied to all {count} tags within {}: use fewer or simpler expressions, or a \
+                 longer spec.timeout",
+                GoDuration::from(timeout)
+            ))
+        })
     }
 
     fn has_same_exclusions(&self, request: &Request) -> bool {

@@ -233,6 +233,11 @@ impl TagStore {
         Ok(found.filter(|found| found.canonical == canonical))
     }
 
+    /// The tags that the last scan of an object found, if they are in memory.
+    pub fn in_memory(&self, key: &StoreKey) -> Option<Arc<StoredTags>> {
+        self.memory().find(key)
+    }
+
     /// Keeps what a scan found, with the times at which tags were first there. A file that cannot be read is as good as
     /// a damaged one: another takes its place.
     ///

@@ -24,8 +24,10 @@ use tagboat::reconcile::registries::KnownRegistries;
 use tagboat::reconcile::repository::logins::Logins;
 use tagboat::reconcile::repository::request::ObjectIdentity;
 use tagboat::reconcile::tags::Shelf;
+use tagboat::reconcile::times::TimeBounds;
 use tagboat::registry::store::TagStore;
 use tagboat::registry::{Registries, RegistryOptions};
+use tagboat::tenancy::Capacity;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
@@ -106,7 +108,8 @@ impl Beginning {
             registries: Registries::new(RegistryOptions::default()),
             logins: Logins::default(),
         };
-        let sources = Sources { registry, shelf: Shelf::new(TagStore::new(Some(tags))) };
+        let pool = options.policies.capacity.pool.clone();
+        let sources = Sources { registry, shelf: Shelf::new(TagStore::new(Some(tags)), pool) };
         let (end, told) = oneshot::channel();
         let end_of_test = async move {
             // A test that drops its reflector ends it, too.
@@ -133,6 +136,8 @@ impl Reflector {
                 regression: Regression::default(),
                 polling: PollingInterval::default(),
                 first_image: FirstImage::Counts,
+                times: TimeBounds::default(),
+                capacity: Capacity::default(),
             },
             election: None,
             notifier: None,

@@ -25,6 +25,8 @@ use tagboat::metrics::Metrics;
 use tagboat::objects::cluster::{FIELD_MANAGER, Notifier, Scope};
 use tagboat::reconcile::automation::login::LoginOptions;
 use tagboat::reconcile::automation::source::CrossNamespace;
+use tagboat::reconcile::times::TimeBounds;
+use tagboat::tenancy::Capacity;
 use tempfile::TempDir;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
@@ -332,6 +334,7 @@ impl Beginning {
             ssh_algorithms: SshAlgorithms::default(),
             mirror_size: 1 << 30,
         };
+        let capacity = Capacity::default();
         let options = ControllerOptions {
             scope: Scope { namespace: Some(namespace), labels: None },
             concurrent: 4,
@@ -342,8 +345,9 @@ impl Beginning {
             run: RunOptions {
                 cross_namespace: CrossNamespace::Allowed,
                 login,
-                keyring: Keyring::default(),
+                keyring: Keyring::new(capacity.clone()),
                 warns_of_markers: false,
+                times: TimeBounds::default(),
             },
             mirrors: scene.mirrors(),
             election: None,
@@ -351,7 +355,7 @@ impl Beginning {
             is_shadow: false,
             instance: "tests".to_owned(),
             process_id: "0b5f60e2-93d5-4d7c-8a52-3f1de25a70cc".to_owned(),
-            capacity: tagboat::tenancy::Capacity::default(),
+            capacity,
         };
         Self { client: scene.cluster.client(), options, metrics: Metrics::default() }
     }

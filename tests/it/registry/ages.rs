@@ -20,8 +20,10 @@ use tagboat::reconcile::registries::KnownRegistries;
 use tagboat::reconcile::repository::logins::Logins;
 use tagboat::reconcile::repository::request::ObjectIdentity;
 use tagboat::reconcile::tags::Shelf;
+use tagboat::reconcile::times::TimeBounds;
 use tagboat::registry::store::{Scan, TagStore};
 use tagboat::registry::{Registries, RegistryOptions};
+use tagboat::tenancy::Capacity;
 use tagboat_api::policy::ImagePolicyStatus;
 use tagboat_api::{ImagePolicy, ImageRepository};
 use tempfile::TempDir;
@@ -51,7 +53,7 @@ impl Cooldown {
     fn new(registry: &Registry, plan: fn(&str) -> Reply) -> Self {
         let front = Front::before(registry.port(), move |request| plan(&request.path));
         let root = tempfile::tempdir().unwrap();
-        let shelf = Shelf::new(TagStore::new(Some(root.path().to_owned())));
+        let shelf = Shelf::new(TagStore::new(Some(root.path().to_owned())), Capacity::default().pool);
         let store =
             ManifestStore { manifests: Manifests::default().into(), secrets: Vec::new(), state: None };
         let registries = Registries::new(RegistryOptions::default());
@@ -69,19 +71,19 @@ impl Cooldown {
 
     /// What a restart leaves.
     fn restart(&mut self) {
-        self.shelf = Shelf::new(TagStore::new(Some(self.root.path().to_owned())));
+        self.shelf = Shelf::new(TagStore::new(Some(self.root.path().to_owned())), Capacity::default().pool);
     }
 
     /// A scan of that hour found these tags.
-    fn scan(&self, hour: i64, tags: impl IntoIterator<Item = String>) {
+    async fn scan(&self, hour: i64, tags: impl IntoIterator<Item = String>) {
         let object = ObjectName { namespace: "n".to_owned(), name: "r".to_owned() };
         let scan =
             Scan { canonical: self.image(), scanned: at(hour), etag: None, tags: tags.into_iter().collect() };
-        self.shelf.keep(&object, scan).unwrap();
+        self.shelf.keep(&object, scan).await.unwrap();
     }
 
-    fn scan_words(&self, hour: i64, tags: &str) {
-        self.scan(hour, tags.split_whitespace().map(str::to_owned));
+    async fn scan_words(&self, hour: i64, tags: &str) {
+        self.scan(hour, tags.split_whitespace().map(str::to_owned)).await;
     }
 
     fn repository(&self, hour: i64) -> ImageRepository {
@@ -105,6 +107,8 @@ impl Cooldown {
             regression: Regression::default(),
             polling: PollingInterval::Disabled,
             first_image: FirstImage::Counts,
+            times: TimeBounds::default(),
+            capacity: Capacity::default(),
         };
         let scene = Scene {
             repository: Some(Arc::new(self.repository(hour))),
@@ -154,7 +158,7 @@ async fn images_tell_their_age_until_our_own_clock_knows_it() {
     let registry = Registry::start();
     push(&registry, &[("1.3.0", 1), ("1.2.0", 50), ("1.1.0", 100), ("1.0.0", 1000)]);
     let mut cooldown = Cooldown::new(&registry, forward);
-    cooldown.scan_words(0, "1.0.0 1.1.0 1.2.0 1.3.0");
+    cooldown.scan_words(0, "1.0.0 1.1.0 1.2.0 1.3.0").await;
     let (first, next) = cooldown.run(0, Cause::Tags, &ImagePolicyStatus::default()).await;
     assert_eq!(tag(&first), "1.1.0");
     // 1.2.0 is the next. One is looked at, then two at a time.
@@ -172,7 +176,7 @@ async fn images_tell_their_age_until_our_own_clock_knows_it() {
 
     // A tag that comes while we watch is as old as our sight of it, whatever its image says.
     push(&registry, &[("2.0.0", 1000)]);
-    cooldown.scan_words(10, "1.0.0 1.1.0 1.2.0 1.3.0 2.0.0");
+    cooldown.scan_words(10, "1.0.0 1.1.0 1.2.0 1.3.0 2.0.0").await;
     let (second, _) = cooldown.run(10, Cause::Tags, &first).await;
     assert_eq!((tag(&second), cooldown.asked()), ("1.1.0", vec![]));
     // Time alone makes the others old enough; whether they are still the same is looked up once.
@@ -190,14 +194,14 @@ async fn a_tag_that_a_listing_left_out_for_once_does_not_lose_its_place() {
     let registry = Registry::start();
     push(&registry, &[("1.1.0", 100), ("1.0.0", 1000)]);
     let cooldown = Cooldown::new(&registry, forward);
-    cooldown.scan_words(0, "1.0.0 1.1.0");
+    cooldown.scan_words(0, "1.0.0 1.1.0").await;
     let (first, _) = cooldown.run(0, Cause::Tags, &ImagePolicyStatus::default()).await;
     assert_eq!(tag(&first), "1.1.0");
-    cooldown.scan_words(1, "1.0.0");
+    cooldown.scan_words(1, "1.0.0").await;
     let (second, _) = cooldown.run(1, Cause::Tags, &first).await;
     assert!(condition(&second, "RegressionHeld").is_some());
     // It is new to us now, but it is what counts, and nothing lower waits any more.
-    cooldown.scan_words(2, "1.0.0 1.1.0");
+    cooldown.scan_words(2, "1.0.0 1.1.0").await;
     for hour in [2, 3, 4] {
         let (status, _) = cooldown.run(hour, Cause::Tags, &second).await;
         assert_eq!((tag(&status), condition(&status, "RegressionHeld")), ("1.1.0", None));
@@ -209,7 +213,7 @@ async fn an_image_that_was_made_anew_is_young_again() {
     let registry = Registry::start();
     push(&registry, &[("1.1.0", 60), ("1.0.0", 1000)]);
     let cooldown = Cooldown::new(&registry, forward);
-    cooldown.scan_words(0, "1.0.0 1.1.0");
+    cooldown.scan_words(0, "1.0.0 1.1.0").await;
     let (first, _) = cooldown.run(0, Cause::Tags, &ImagePolicyStatus::default()).await;
     assert_eq!(tag(&first), "1.0.0");
     registry.push("app", "1.1.0", &at(12).to_string());
@@ -226,7 +230,7 @@ async fn an_image_without_a_time_waits_for_our_own_clock_or_is_let_in() {
     let registry = Registry::start();
     registry.push("app", "1.0.0", "1970-01-01T00:00:00Z");
     let mut cooldown = Cooldown::new(&registry, forward);
-    cooldown.scan_words(0, "1.0.0");
+    cooldown.scan_words(0, "1.0.0").await;
     let (first, next) = cooldown.run(0, Cause::Tags, &ImagePolicyStatus::default()).await;
     let words = "version list argument cannot be empty: 1 tag is too new";
     assert_eq!((tag(&first), condition(&first, "Ready")), ("none", Some(words)));
@@ -251,7 +255,7 @@ async fn a_registry_that_tells_no_ages_takes_nothing_away() {
     let cooldown = Cooldown::new(&registry, |path| {
         if path.contains("/manifests/") { Reply::status(403) } else { Reply::Forward }
     });
-    cooldown.scan_words(0, "1.0.0 1.1.0");
+    cooldown.scan_words(0, "1.0.0 1.1.0").await;
     let latest = json!({"latestRef": {"name": cooldown.image(), "tag": "1.1.0"}});
     let before: ImagePolicyStatus = serde_json::from_value(latest).unwrap();
     // What counts already is not asked for its age, unless by a person.
@@ -276,7 +280,7 @@ async fn what_waits_behind_a_higher_winner_waits_on_while_ages_are_missing() {
     let cooldown = Cooldown::new(&registry, |path| {
         if path.contains("/manifests/1.1.0") { Reply::status(403) } else { Reply::Forward }
     });
-    cooldown.scan_words(0, "1.0.0 1.1.0");
+    cooldown.scan_words(0, "1.0.0 1.1.0").await;
     let message = "1.0.0 is lower than 1.2.0 and waits: 2 of 3 complete scans in a row have shown a lower winner, from \
                    2026-10-31T00:00:00Z to 2026-10-31T00:10:00Z, and it counts at 2026-10-31T00:15:00Z at the earliest; set \
                    the annotation reconcile.fluxcd.io/requestedAt of the policy anew to let it count at once";
@@ -298,7 +302,7 @@ async fn of_very_many_young_images_some_are_looked_at_at_a_time() {
     push(&registry, &[("1.0.50", 1), ("1.0.0", 1000)]);
     registry.tag("app", "1.0.50", (1..50).map(|patch| format!("1.0.{patch}")));
     let cooldown = Cooldown::new(&registry, forward);
-    cooldown.scan(0, (0..=50).map(|patch| format!("1.0.{patch}")));
+    cooldown.scan(0, (0..=50).map(|patch| format!("1.0.{patch}"))).await;
     let (first, next) = cooldown.run(0, Cause::Tags, &ImagePolicyStatus::default()).await;
     let words = "the ages of the best images are still being looked up, for many of them are too new";
     assert_eq!((tag(&first), condition(&first, "Ready")), ("none", Some(words)));
@@ -310,7 +314,7 @@ async fn of_very_many_young_images_some_are_looked_at_at_a_time() {
 
     // Where something counts already, it does so meanwhile.
     let other = Cooldown::new(&registry, forward);
-    other.scan(0, (0..=50).map(|patch| format!("1.0.{patch}")));
+    other.scan(0, (0..=50).map(|patch| format!("1.0.{patch}"))).await;
     let latest = json!({"latestRef": {"name": other.image(), "tag": "1.0.20"}});
     let before: ImagePolicyStatus = serde_json::from_value(latest).unwrap();
     let (status, next) = other.run(0, Cause::Person, &before).await;
@@ -323,7 +327,7 @@ async fn a_number_that_is_none_spoils_nothing_before_it_is_old_enough() {
     push(&registry, &[("x", 1), ("7", 100), ("8", 2)]);
     let mut cooldown = Cooldown::new(&registry, forward);
     cooldown.policy["spec"]["policy"] = json!({"numerical": {}});
-    cooldown.scan_words(0, "x 7 8");
+    cooldown.scan_words(0, "x 7 8").await;
     let (first, _) = cooldown.run(0, Cause::Tags, &ImagePolicyStatus::default()).await;
     assert_eq!(tag(&first), "7");
     let (second, _) = cooldown.run(72, Cause::Tags, &first).await;

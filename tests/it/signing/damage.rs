@@ -7,8 +7,11 @@ use pgp::crypto::aead::AeadAlgorithm;
 use pgp::crypto::sym::SymmetricKeyAlgorithm;
 use pgp::ser::Serialize;
 use pgp::types::{Password, S2kParams, StringToKey};
-use tagboat::git::{CommitTime, Keyring, SecretData, SigningKey, SigningKeyError, SigningKeyKind};
+use tagboat::git::{
+    CommitTime, Keyring, SecretData, SigningKey, SigningKeyError, SigningKeyKind, unlock_signing_key,
+};
 use tagboat::secret::Secret;
+use tagboat::tenancy::Capacity;
 
 use super::PASSPHRASE;
 use super::gpg_home::GpgHome;
@@ -20,12 +23,17 @@ fn data(pairs: &[(&str, &[u8])]) -> BTreeMap<String, Secret> {
     pairs.iter().map(|(key, value)| ((*key).to_owned(), Secret::new(*value))).collect()
 }
 
-fn unlock(
+/// Unlocks a key without a memory of it.
+fn unlock_anew(kind: SigningKeyKind, data: &BTreeMap<String, Secret>) -> Result<SigningKey, SigningKeyError> {
+    unlock_signing_key(kind, SecretData { name: "n/key", data }, NOW)
+}
+
+async fn unlock(
     keyring: &Keyring,
     kind: SigningKeyKind,
     data: &BTreeMap<String, Secret>,
 ) -> Result<SigningKey, SigningKeyError> {
-    keyring.unlock(kind, SecretData { name: "n/key", data }, NOW)
+    keyring.unlock(kind, "n/key", data.clone(), NOW).await
 }
 
 /// Cuts a key off at many places and turns a bit at many others.
@@ -36,7 +44,7 @@ fn assert_no_panic(kind: SigningKeyKind, name: &str, whole: &[u8]) {
         [whole[..place].to_vec(), turned]
     });
     for wreck in wrecks {
-        match unlock(&Keyring::default(), kind, &data(&[(name, &wreck)])) {
+        match unlock_anew(kind, &data(&[(name, &wreck)])) {
             Ok(key) => assert!(key.sign(b"text", NOW).unwrap().starts_with("-----BEGIN ")),
             Err(error) => assert!(error.to_string().contains("secret 'key'"), "{error}"),
         }
@@ -70,49 +78,51 @@ fn a_damaged_ssh_key_ends_in_a_sentence() {
 }
 
 /// What is stretched once is remembered while the secret stays as it is, and only then.
-#[test]
-fn a_key_is_unlocked_once() {
+#[tokio::test]
+async fn a_key_is_unlocked_once() {
     let locked = SshSigner::new(&["-t", "ed25519", "-a", "200"], PASSPHRASE).private;
     let good = data(&[("identity", locked.as_bytes()), ("password", PASSPHRASE.as_bytes())]);
     let bad = data(&[("identity", locked.as_bytes()), ("password", b"hunter2")]);
-    let keyring = Keyring::default();
+    let keyring = Keyring::new(Capacity::default());
     let begin = std::time::Instant::now();
-    let first = unlock(&keyring, SigningKeyKind::Ssh, &good).unwrap();
+    let first = unlock(&keyring, SigningKeyKind::Ssh, &good).await.unwrap();
     let stretched = begin.elapsed();
     let begin = std::time::Instant::now();
     for _ in 0..20 {
-        unlock(&keyring.clone(), SigningKeyKind::Ssh, &good).unwrap();
+        unlock(&keyring.clone(), SigningKeyKind::Ssh, &good).await.unwrap();
     }
     let remembered = begin.elapsed();
     assert!(remembered < stretched, "{remembered:?} for twenty times, {stretched:?} for the first");
     // Another passphrase is another secret, and the one before it is known no longer.
-    assert!(unlock(&keyring, SigningKeyKind::Ssh, &bad).is_err());
-    let again = unlock(&keyring, SigningKeyKind::Ssh, &good).unwrap();
+    assert!(unlock(&keyring, SigningKeyKind::Ssh, &bad).await.is_err());
+    let again = unlock(&keyring, SigningKeyKind::Ssh, &good).await.unwrap();
     assert_eq!(again.sign(b"text", NOW).unwrap(), first.sign(b"text", NOW).unwrap());
     let begin = std::time::Instant::now();
     keyring.forget("n/key");
-    unlock(&keyring, SigningKeyKind::Ssh, &good).unwrap();
+    unlock(&keyring, SigningKeyKind::Ssh, &good).await.unwrap();
     assert!(begin.elapsed() > remembered, "a key that was forgotten is unlocked anew");
     let shown = format!("{keyring:?}{first:?}");
     assert!(shown.contains("SHA256:") && !shown.contains("identity"), "{shown}");
 }
 
 /// The same ring gives another part of the same key at another time.
-#[test]
-fn time_is_looked_at_each_time() {
+#[tokio::test]
+async fn time_is_looked_at_each_time() {
     let home = GpgHome::new();
     let key = home.dated_key("ed25519", "sign", "", ("20200101T000000", "20200201T000000"));
     let secret = home.secret_key(&key, "");
     let data = data(&[("git.asc", secret.as_bytes())]);
-    let keyring = Keyring::default();
-    let secret = SecretData { name: "n/key", data: &data };
-    let at = |seconds| keyring.unlock(SigningKeyKind::OpenPgp, secret, CommitTime { seconds, offset: 0 });
+    let keyring = Keyring::new(Capacity::default());
+    let at = async |seconds| {
+        let time = CommitTime { seconds, offset: 0 };
+        keyring.unlock(SigningKeyKind::OpenPgp, "n/key", data.clone(), time).await
+    };
     for (seconds, is_good) in
         [(1_577_836_799, false), (1_577_836_800, true), (1_580_515_199, true), (1_580_515_200, false)]
     {
-        assert_eq!(at(seconds).is_ok(), is_good, "{seconds}");
+        assert_eq!(at(seconds).await.is_ok(), is_good, "{seconds}");
     }
-    let key = at(1_577_836_800).unwrap();
+    let key = at(1_577_836_800).await.unwrap();
     let existed = |seconds| key.existed_at(CommitTime { seconds, offset: 0 });
     assert_eq!((existed(1_577_836_799), existed(1_577_836_800)), (false, true));
 }
@@ -138,7 +148,7 @@ fn a_lock_that_takes_much_memory_is_refused() {
         bytes[place] = passes;
         bytes[place + 2] = memory;
         let data = data(&[("git.asc", &bytes), ("passphrase", PASSPHRASE.as_bytes())]);
-        unlock(&Keyring::default(), SigningKeyKind::OpenPgp, &data)
+        unlock_anew(SigningKeyKind::OpenPgp, &data)
     };
     assert!(locked(1, 10).unwrap().sign(b"text", NOW).unwrap().starts_with("-----BEGIN PGP SIGNATURE"));
     for (passes, memory, mebibytes) in [(1, 21, 2048), (11, 10, 1), (255, 255, 0)] {

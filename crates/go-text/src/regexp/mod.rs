@@ -6,11 +6,21 @@ mod translate;
 use std::ops::Range;
 use std::sync::OnceLock;
 
-use regex::bytes::{Regex, RegexBuilder};
+use regex::bytes::{Regex, RegexBuilder, RegexSet, RegexSetBuilder};
 
 use translate::Translated;
 
 pub use regex::bytes::Captures;
+
+/// The bytes that the groups of one search may take: each state of the compiled form keeps the places of all groups,
+/// twice.
+const GROUP_BYTES: usize = 16 << 20;
+
+/// The bytes of the smallest state of the compiled form.
+const STATE_BYTES: usize = 24;
+
+/// The bytes that one group takes for each state, in both of the sets that a search works with.
+const BYTES_OF_GROUP: usize = 2 * 2 * size_of::<usize>();
 
 /// Why a text is no expression; the sentence is Go's.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -44,17 +54,49 @@ impl<'e> Expression<'e> {
         self.translated.size
     }
 
-    /// Compiles it, if its compiled form has no more than so many bytes.
+    /// Compiles it, if its compiled form has no more than so many bytes. With many groups it may have fewer, because the
+    /// memory of a search is their number times the size of the compiled form.
     ///
     /// # Errors
     ///
     /// When it has more.
     pub fn compile_within(self, most_bytes: usize) -> Result<Regexp, RegexpError> {
         let Translated { pattern, names, size } = self.translated;
+        let most_bytes = most_bytes.min(GROUP_BYTES / (BYTES_OF_GROUP * names.len().max(1)) * STATE_BYTES);
         match RegexBuilder::new(&pattern).size_limit(most_bytes).build() {
             Ok(regex) => Ok(Regexp { regex, names, size, name: OnceLock::new() }),
             Err(_) => Err(RegexpError { what: "expression too large", part: self.text.to_owned() }),
         }
+    }
+}
+
+/// Several expressions, compiled into one form that says whether any of them matches.
+#[derive(Debug, Clone)]
+pub struct RegexpSet(RegexSet);
+
+/// The expressions of a set are too large together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the expressions take more than {most_bytes} bytes together when compiled")]
+pub struct SetTooLarge {
+    /// The bytes that all may have.
+    pub most_bytes: usize,
+}
+
+impl RegexpSet {
+    /// Compiles expressions whose compiled form may have so many bytes, all together.
+    ///
+    /// # Errors
+    ///
+    /// When it has more.
+    pub fn compile_within(expressions: &[Expression<'_>], most_bytes: usize) -> Result<Self, SetTooLarge> {
+        let patterns = expressions.iter().map(|expression| &expression.translated.pattern);
+        let set = RegexSetBuilder::new(patterns).size_limit(most_bytes).build();
+        set.map(Self).map_err(|_| SetTooLarge { most_bytes })
+    }
+
+    /// Whether an expression matches anywhere in a text.
+    pub fn is_match(&self, text: &[u8]) -> bool {
+        self.0.is_match(text)
     }
 }
 

@@ -67,14 +67,14 @@ impl Sources {
             }
             let image = known.image();
             let chooser = self.chooser(name, repository.clone(), known, scanned).map_err(failed)?;
-            let Some(obstacle) = self.obstacle(&repository, scanned) else {
+            let Some(obstacle) = self.obstacle(&repository, scanned).await else {
                 choosers.push(chooser);
                 continue;
             };
             let fate = match image {
                 None => Fate::HasNothing,
                 Some(image) if chooser.cause == Cause::Tags => Fate::Keeps(image),
-                Some(_) if self.has_tags(&repository, scanned) => Fate::Chooses,
+                Some(_) if self.has_tags(&repository, scanned).await => Fate::Chooses,
                 Some(_) => Fate::IsStranded,
             };
             if fate == Fate::Chooses {
@@ -147,12 +147,13 @@ impl Sources {
     }
 
     /// Why nothing can be chosen from a repository.
-    fn obstacle(&self, name: &ObjectName, scanned: &Scanned) -> Option<String> {
+    async fn obstacle(&self, name: &ObjectName, scanned: &Scanned) -> Option<String> {
         if let Some(failure) = &scanned.failure {
             return Some(format!("ImageRepository {name}: {failure}"));
         }
         let spec = &scanned.object.spec;
-        if RepositoryAddress::parse(&spec.image, spec.insecure).is_err() || self.has_tags(name, scanned) {
+        if RepositoryAddress::parse(&spec.image, spec.insecure).is_err() || self.has_tags(name, scanned).await
+        {
             return None;
         }
         let words = if spec.suspend {
@@ -164,10 +165,10 @@ impl Sources {
     }
 
     /// Whether there are tags of a repository, be it of this run or of an earlier one.
-    fn has_tags(&self, name: &ObjectName, scanned: &Scanned) -> bool {
+    async fn has_tags(&self, name: &ObjectName, scanned: &Scanned) -> bool {
         let spec = &scanned.object.spec;
-        let address = RepositoryAddress::parse(&spec.image, spec.insecure).ok();
-        let stored = address.and_then(|address| self.shelf.read(name, &address.canonical()));
+        let Ok(address) = RepositoryAddress::parse(&spec.image, spec.insecure) else { return false };
+        let stored = self.shelf.read(&name.namespace, name, &address.canonical()).await;
         stored.is_some_and(|stored| !stored.tags.is_empty())
     }
 
@@ -219,10 +220,12 @@ impl Sources {
         let Conclusion::Resolved(Resolved { held: Some(held), resolution, .. }) = conclusion else {
             return None;
         };
-        if self.memory.is_lasting() {
-            return Some(held.message.clone());
+        match &held.pending {
+            Some(pending) if !self.memory.is_lasting() => {
+                Some(regression::message_without_memory(&resolution.latest.tag, pending))
+            }
+            _ => Some(held.message.clone()),
         }
-        Some(regression::message_without_memory(&resolution.latest.tag, &held.pending))
     }
 
     /// Keeps what became of a policy, and says it.

@@ -35,9 +35,11 @@ use crate::reconcile::registries::KnownRegistries;
 use crate::reconcile::repository::logins::Logins;
 use crate::reconcile::repository::request::ObjectIdentity;
 use crate::reconcile::tags::Shelf;
+use crate::reconcile::times::TimeBounds;
 use crate::reference::ImageReference;
 use crate::registry::store::TagStore;
 use crate::registry::{Registries, RegistryOptions};
+use crate::tenancy::Capacity;
 use crate::update::PolicyName;
 
 use memory::Memory;
@@ -117,6 +119,8 @@ pub(super) struct ChoiceOptions {
     pub(super) regression: Regression,
     /// Whether nothing is to be kept.
     pub(super) is_rehearsal: bool,
+    /// The threads and the memory that all tenants share.
+    pub(super) capacity: Capacity,
 }
 
 /// Where a run's images come from.
@@ -139,17 +143,18 @@ pub(super) async fn choose(
     options: &ChoiceOptions,
     stop: &StopSignal,
 ) -> Result<Option<Images>, Failure> {
+    let tags = match &store.state {
+        None => TagStore::new(None),
+        Some(state) if options.is_rehearsal => TagStore::rehearsal(state.tags()),
+        Some(state) => TagStore::new(Some(state.tags())),
+    };
     let sources = Sources {
         registry: KnownRegistries {
             objects: store.clone(),
             registries: Registries::new(RegistryOptions::of_this_process()),
             logins,
         },
-        shelf: Shelf::new(match &store.state {
-            None => TagStore::new(None),
-            Some(state) if options.is_rehearsal => TagStore::rehearsal(state.tags()),
-            Some(state) => TagStore::new(Some(state.tags())),
-        }),
+        shelf: Shelf::new(tags, options.capacity.pool.clone()),
         memory: Memory::new(store.state.clone(), options.is_rehearsal),
         policies: PolicyOptions {
             cross_namespace: CrossNamespace::Allowed,
@@ -158,6 +163,8 @@ pub(super) async fn choose(
             regression: options.regression,
             polling: PollingInterval::default(),
             first_image: FirstImage::LookedAt,
+            times: TimeBounds::default(),
+            capacity: options.capacity.clone(),
         },
     };
     tokio::select! {

@@ -11,7 +11,7 @@ use crate::reference::{RepositoryAddress, TagList};
 /// Whether a policy could choose an image, and its repository, where that is known, has such images. What nobody
 /// understands allows nothing.
 pub(super) fn permits(policy: &ImagePolicy, repository: Option<&ImageRepository>, image: &ImageRef) -> bool {
-    let Ok(Ok(policy)) = Request::of(policy).map(|request| request.policy) else { return false };
+    let Ok(Ok(policy)) = Request::of(policy).map(|request| request.policy.compile()) else { return false };
     let tags: TagList = [image.tag.as_str()].into_iter().collect();
     let ages = Ages { now: Timestamp::UNIX_EPOCH, birth: &|_| Birth::LONG_AGO };
     let is_chosen = policy.select(&tags, ages).is_ok_and(|selection| selection.latest().is_some());
@@ -24,7 +24,9 @@ fn has(repository: &ImageRepository, image: &ImageRef, tags: &TagList) -> bool {
     let is_own = RepositoryAddress::parse(&spec.image, spec.insecure)
         .is_ok_and(|address| address.to_string() == image.name);
     let exclusion = Exclusion::parse(&spec.effective_exclusion_list());
-    is_own && exclusion.is_ok_and(|exclusion| !exclusion.apply(tags).is_empty())
+    is_own
+        && exclusion
+            .is_ok_and(|exclusion| exclusion.apply(tags, || Ok(())).is_ok_and(|tags| !tags.is_empty()))
 }
 
 #[cfg(test)]

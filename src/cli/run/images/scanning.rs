@@ -20,7 +20,6 @@ use crate::reconcile::conditions::{ConditionType, find};
 use crate::reconcile::policy::digest::LookFailureKind;
 use crate::reconcile::repository::access::access;
 use crate::reconcile::repository::report::{Conclusion, Stop};
-use crate::reconcile::repository::request::ObjectIdentity;
 use crate::reconcile::repository::run::Run;
 use crate::sentence::chain;
 
@@ -93,7 +92,7 @@ impl Sources {
         // Whoever runs the program asks for a scan, however long the interval is.
         asked.annotations_mut().insert(RECONCILE_REQUEST_ANNOTATION.to_owned(), started.to_string());
         let previous = known.status.clone().unwrap_or_default();
-        let run = Run::of(Arc::new(asked.clone()), ObjectIdentity::On, &self.shelf, started);
+        let run = Run::of(Arc::new(asked.clone()), &self.policies.scans(), &self.shelf, started).await;
         let conclusion = run.carry_out(&self.registry, &self.shelf).await;
         let report = run.report(&previous, &conclusion, Timestamp::now());
         self.memory.keep_repository(&known, &report.status)?;

@@ -8,7 +8,7 @@ use super::facts::{KeyFacts, PartFacts, Statement, UserFacts};
 
 /// A part of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Choice {
+pub(in super::super) enum Choice {
     Primary,
     /// The subkey at a place.
     Subkey(usize),

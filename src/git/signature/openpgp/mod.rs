@@ -28,11 +28,13 @@ const KEY: &str = "git.asc";
 /// The key of a secret that holds its passphrase.
 pub(super) const PASSPHRASE: &str = "passphrase";
 
-/// A key, and as many of its parts unlocked as were needed so far.
+/// A key, and those of its parts that were needed so far: unlocked, or why they cannot be.
 pub(super) struct Keys {
     key: SignedSecretKey,
     facts: KeyFacts,
-    unlocked: HashMap<Choice, SigningKey>,
+    unlocked: HashMap<Choice, Result<SigningKey, SigningKeyError>>,
+    /// `NAME` of the secret, for messages.
+    secret: String,
 }
 
 impl Keys {
@@ -49,27 +51,37 @@ impl Keys {
         };
         let key = read::read(text.expose(), name)?;
         let facts = KeyFacts::of(&key);
-        Ok(Self { key, facts, unlocked: HashMap::new() })
+        Ok(Self { key, facts, unlocked: HashMap::new(), secret: name.to_owned() })
     }
 
-    /// Gives the part that signs at a time, unlocked.
+    /// The part that signs at a time, in seconds after 1970.
+    pub(super) fn choose(&self, seconds: i64) -> Result<Choice, SigningKeyError> {
+        let choice = self.facts.choose(seconds);
+        choice.map_err(|cause| SigningKeyError::Unusable { secret: self.secret.clone(), cause })
+    }
+
+    /// A part that was unlocked before, or why it could not be.
+    pub(super) fn unlocked(&self, choice: Choice) -> Option<&Result<SigningKey, SigningKeyError>> {
+        self.unlocked.get(&choice)
+    }
+
+    /// The memory, in bytes, that unlocking a part takes beyond a few MiB.
+    pub(super) fn bytes_of_lock(&self, choice: Choice) -> u64 {
+        part::bytes_of_lock(&self.key, choice)
+    }
+
+    /// Gives a part, unlocked, and remembers it or why it cannot be unlocked.
     pub(super) fn unlock(
         &mut self,
-        secret: SecretData<'_>,
         passphrase: &Passphrase<'_>,
-        seconds: i64,
+        choice: Choice,
     ) -> Result<SigningKey, SigningKeyError> {
-        let name = || secret.bare_name().to_owned();
-        let choice = self.facts.choose(seconds);
-        let choice = choice.map_err(|cause| SigningKeyError::Unusable { secret: name(), cause })?;
-        if let Some(key) = self.unlocked.get(&choice) {
-            return Ok(key.clone());
-        }
-        let part =
-            UnlockedPart::of(&self.key, choice, passphrase).map_err(|obstacle| obstacle.in_secret(name()))?;
-        let key = SigningKey::of_openpgp(part);
-        self.unlocked.insert(choice, key.clone());
-        Ok(key)
+        let Self { key, secret, unlocked, .. } = self;
+        let unlock = || {
+            let part = UnlockedPart::of(key, choice, passphrase);
+            part.map(SigningKey::of_openpgp).map_err(|obstacle| obstacle.in_secret(secret.clone()))
+        };
+        unlocked.entry(choice).or_insert_with(unlock).clone()
     }
 }
 

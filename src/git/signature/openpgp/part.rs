@@ -4,7 +4,7 @@ use pgp::composed::{ArmorOptions, DetachedSignature, SignedSecretKey};
 use pgp::packet::{SecretKey, SecretSubkey, SignatureConfig, SignatureType, Subpacket, SubpacketData};
 use pgp::types::{KeyDetails, Password, S2kParams, SecretParams, SigningKey, StringToKey, Timestamp};
 
-use super::super::passphrase::Passphrase;
+use super::super::passphrase::{Attempt, Passphrase};
 use super::super::{OpenPgpFlaw, SigningError, SigningKeyError};
 use super::PASSPHRASE;
 use super::choice::Choice;
@@ -19,6 +19,12 @@ const MOST_PASSES: u8 = 10;
 pub(in super::super) enum UnlockedPart {
     Primary(Box<SecretKey>),
     Subkey(Box<SecretSubkey>),
+}
+
+/// The memory, in bytes, that the lock of a part takes; nothing for a lock that is refused.
+pub(super) fn bytes_of_lock(key: &SignedSecretKey, choice: Choice) -> u64 {
+    let argon2 = UnlockedPart::locked(key, choice).argon2().filter(|(m_enc, _)| *m_enc <= MOST_MEMORY);
+    argon2.map_or(0, |(m_enc, _)| 1024 << m_enc)
 }
 
 /// Why a part could not be unlocked.
@@ -48,21 +54,27 @@ impl UnlockedPart {
         choice: Choice,
         passphrase: &Passphrase<'_>,
     ) -> Result<Self, Obstacle> {
-        let part = match choice {
-            Choice::Primary => Self::Primary(Box::new(key.primary_key.clone())),
-            Choice::Subkey(index) => Self::Subkey(Box::new(key.secret_subkeys[index].key.clone())),
-        };
+        let part = Self::locked(key, choice);
         let part = match part.is_locked() {
             false => part,
             true if !passphrase.is_given() => return Err(Obstacle::NoPassphrase),
             true => {
                 part.require_light_lock()?;
-                let unlocked = passphrase.try_each(|bytes| part.unlocked(&Password::from(bytes)));
-                unlocked.ok_or_else(|| Obstacle::WrongPassphrase(part.id()))?
+                let unlocked = passphrase
+                    .try_each(|bytes| part.unlocked(&Password::from(bytes)).ok_or(Attempt::WrongPassphrase));
+                unlocked.map_err(|_: Attempt| Obstacle::WrongPassphrase(part.id()))?
             }
         };
         part.require_sound()?;
         Ok(part)
+    }
+
+    /// A part as it stands in its key.
+    fn locked(key: &SignedSecretKey, choice: Choice) -> Self {
+        match choice {
+            Choice::Primary => Self::Primary(Box::new(key.primary_key.clone())),
+            Choice::Subkey(index) => Self::Subkey(Box::new(key.secret_subkeys[index].key.clone())),
+        }
     }
 
     fn secret(&self) -> &SecretParams {
@@ -76,15 +88,23 @@ impl UnlockedPart {
         matches!(self.secret(), SecretParams::Encrypted(_))
     }
 
-    /// Refuses a lock whose maker chose how much memory it takes, and chose too much.
-    fn require_light_lock(&self) -> Result<(), Obstacle> {
-        let SecretParams::Encrypted(locked) = self.secret() else { return Ok(()) };
+    /// The memory and the passes of a lock by Argon2: two to the first number in KiB, and the second.
+    fn argon2(&self) -> Option<(u8, u8)> {
+        let SecretParams::Encrypted(locked) = self.secret() else { return None };
         let (S2kParams::Aead { s2k, .. } | S2kParams::Cfb { s2k, .. } | S2kParams::MalleableCfb { s2k, .. }) =
             locked.string_to_key_params()
         else {
-            return Ok(());
+            return None;
         };
-        let StringToKey::Argon2 { t: passes, m_enc, .. } = *s2k else { return Ok(()) };
+        match *s2k {
+            StringToKey::Argon2 { t: passes, m_enc, .. } => Some((m_enc, passes)),
+            _ => None,
+        }
+    }
+
+    /// Refuses a lock whose maker chose how much memory it takes, and chose too much.
+    fn require_light_lock(&self) -> Result<(), Obstacle> {
+        let Some((m_enc, passes)) = self.argon2() else { return Ok(()) };
         if m_enc <= MOST_MEMORY && passes <= MOST_PASSES {
             return Ok(());
         }

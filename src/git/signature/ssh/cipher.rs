@@ -10,8 +10,8 @@ use super::super::SshFlaw;
 use super::der::{Der, tag};
 use super::stretch::{self, Round};
 
-/// The most rounds of PBKDF2; OpenSSL makes 2,048, and the careful make a million.
-const MOST_ROUNDS: u32 = 10_000_000;
+/// The most rounds of PBKDF2, a few seconds of work; OpenSSL makes 2,048 by default, and OWASP advises 600,000 or more.
+const MOST_ROUNDS: u32 = 2_000_000;
 
 /// How a key is locked, and the key.
 #[derive(Debug)]

@@ -13,7 +13,7 @@ use ssh_key::private::KeypairData;
 use ssh_key::{Cipher, HashAlg, Kdf, LineEnding, PrivateKey};
 
 use super::armor::{self, Block};
-use super::passphrase::Passphrase;
+use super::passphrase::{Attempt, Passphrase};
 use super::{SigningError, SigningKeyError, SshFlaw};
 use crate::git::SecretData;
 
@@ -29,8 +29,11 @@ const NAMESPACE: &str = "git";
 /// The fewest bits of an RSA key whose signature OpenSSH accepts.
 const FEWEST_RSA_BITS: u32 = 2048;
 
-/// The most rounds of bcrypt; `ssh-keygen` makes 16 or 24 if nobody asks for more.
-const MOST_ROUNDS: u32 = 4096;
+/// The most rounds of bcrypt, about two seconds of work; `ssh-keygen` makes 16 or 24 by default.
+const MOST_ROUNDS: u32 = 256;
+
+/// The most bits of an RSA key; a signature with more takes seconds, and cannot be checked.
+const MOST_RSA_BITS: u32 = 8192;
 
 /// A key that is unlocked.
 pub(super) struct UnlockedKey(Box<PrivateKey>);
@@ -40,6 +43,15 @@ enum Obstacle {
     /// It is locked, and there is no passphrase.
     NoPassphrase,
     Flaw(SshFlaw),
+}
+
+impl From<Attempt<SshFlaw>> for SshFlaw {
+    fn from(attempt: Attempt<SshFlaw>) -> Self {
+        match attempt {
+            Attempt::WrongPassphrase => Self::WrongPassphrase,
+            Attempt::Other(flaw) => flaw,
+        }
+    }
 }
 
 impl From<SshFlaw> for Obstacle {
@@ -130,8 +142,14 @@ fn openssh(data: &[u8], passphrase: &Passphrase<'_>) -> Result<PrivateKey, Obsta
     if !passphrase.is_given() {
         return Err(Obstacle::NoPassphrase);
     }
-    let unlocked = passphrase.try_each(|bytes| key.decrypt(bytes).ok());
-    unlocked.ok_or(Obstacle::Flaw(SshFlaw::WrongPassphrase))
+    let unlocked = passphrase.try_each(|bytes| {
+        key.decrypt(bytes).map_err(|error| match error {
+            ssh_key::Error::AlgorithmUnsupported { .. } => Attempt::Other(SshFlaw::Damaged),
+            // With the wrong passphrase all is noise.
+            _ => Attempt::WrongPassphrase,
+        })
+    });
+    unlocked.map_err(|attempt| Obstacle::Flaw(attempt.into()))
 }
 
 /// Lets only keys through whose signatures are accepted, and whose two halves belong together.
@@ -141,6 +159,9 @@ fn require_sound(key: PrivateKey) -> Result<UnlockedKey, SshFlaw> {
         KeypairData::Ed25519(_) | KeypairData::Ecdsa(_) => {}
         KeypairData::Rsa(pair) if pair.key_size() < FEWEST_RSA_BITS => {
             return Err(SshFlaw::Short { bits: pair.key_size() });
+        }
+        KeypairData::Rsa(pair) if pair.key_size() > MOST_RSA_BITS => {
+            return Err(SshFlaw::Long { bits: pair.key_size(), most: MOST_RSA_BITS });
         }
         KeypairData::Rsa(_) => {}
         KeypairData::Dsa(_) => return sort("DSA"),

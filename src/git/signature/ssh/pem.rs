@@ -4,7 +4,7 @@ use zeroize::Zeroizing;
 
 use super::super::SshFlaw;
 use super::super::armor::Block;
-use super::super::passphrase::Passphrase;
+use super::super::passphrase::{Attempt, Passphrase};
 use super::der::{Der, tag};
 use super::keypair::{self, Curve, RsaNumbers};
 use super::{Obstacle, cipher};
@@ -45,20 +45,15 @@ fn unlock(lock: &cipher::Lock<'_>, form: Form, passphrase: &Passphrase<'_>) -> R
     if !passphrase.is_given() {
         return Err(Obstacle::NoPassphrase);
     }
-    let mut flaw = SshFlaw::WrongPassphrase;
     let key = passphrase.try_each(|bytes| {
         // With the wrong passphrase all is noise, which hardly ever begins as a key does.
-        let plain: Zeroizing<Vec<u8>> = lock.open(bytes)?;
-        match form.read(&plain) {
-            Ok(key) => Some(key),
-            Err(SshFlaw::Damaged) => None,
-            Err(other) => {
-                flaw = other;
-                None
-            }
-        }
+        let plain: Zeroizing<Vec<u8>> = lock.open(bytes).ok_or(Attempt::WrongPassphrase)?;
+        form.read(&plain).map_err(|flaw| match flaw {
+            SshFlaw::Damaged => Attempt::WrongPassphrase,
+            other => Attempt::Other(other),
+        })
     });
-    key.ok_or(Obstacle::Flaw(flaw))
+    key.map_err(|attempt| Obstacle::Flaw(attempt.into()))
 }
 
 impl Form {
