@@ -20,6 +20,7 @@ use super::terminal::{Palette, print};
 use super::update::{OutputFormat, to_json};
 use super::warnings::warn_of_idle_images;
 use crate::git::{PrivateDirectory, StopSignal, TransactionSlots, Writer, WriterContext, WriterOptions};
+use crate::metrics::Metrics;
 use crate::reconcile::automation::batch;
 use images::Images;
 use inputs::Inputs;
@@ -193,7 +194,7 @@ async fn commit<'i>(inputs: &'i Inputs, images: &'i Images, stop: &StopSignal) -
             capacity: inputs.choice.capacity.clone(),
             ..WriterContext::default()
         },
-        slots: TransactionSlots::limited(TRANSACTIONS),
+        slots: TransactionSlots::limited(TRANSACTIONS, &Metrics::default()),
     });
     let mut works: Vec<Work<'_>> = works(inputs, images).collect();
     batch::carry_out(works.iter_mut().filter(|work| !work.is_done).collect(), &writer, stop).await;

@@ -137,7 +137,7 @@ pub async fn run(
     let permit = StopSignal::default();
     let stop = permit.subordinate();
     let (signals, inbox) = mpsc::unbounded_channel();
-    let slots = TransactionSlots::limited(options.concurrent);
+    let slots = TransactionSlots::limited(options.concurrent, &metrics);
     let context = WriterContext { stop: stop.clone(), metrics: metrics.clone(), capacity: options.capacity };
     let mirrors = options.mirrors.clone();
     let writer = WriterOptions { mirrors: options.mirrors, is_rehearsal: options.is_shadow, context, slots };

@@ -11,6 +11,7 @@ use sha2::{Digest, Sha256};
 
 use super::proxy::Proxy;
 use super::url::RemoteUrl;
+use crate::metrics::{Metrics, SlotResource};
 use crate::secret::Secret;
 use crate::tenancy::{FairSemaphore, Permit, SlotLimits};
 
@@ -89,13 +90,14 @@ impl TransactionSlots {
     }
 
     /// So many slots in all and for each route, at least one.
-    pub fn limited(count: usize) -> Self {
-        Self::releasing_after(count, RELEASE_AFTER)
+    pub fn limited(count: usize, metrics: &Metrics) -> Self {
+        let limits = SlotLimits::shared(count);
+        let running = FairSemaphore::measured(limits, SlotResource::transaction, metrics);
+        Self::new(limits, running, RELEASE_AFTER)
     }
 
-    fn releasing_after(count: usize, release_after: Duration) -> Self {
-        let limits = SlotLimits::shared(count);
-        let (running, waiting) = (FairSemaphore::new(limits), FairSemaphore::new(WAITING));
+    fn new(limits: SlotLimits, running: FairSemaphore, release_after: Duration) -> Self {
+        let waiting = FairSemaphore::new(WAITING);
         Self(Some(Arc::new(Limited { limits, release_after, running, waiting, routes: Mutex::default() })))
     }
 
@@ -168,6 +170,11 @@ mod tests {
 
     use super::*;
 
+    fn releasing_after(count: usize, release_after: Duration) -> TransactionSlots {
+        let limits = SlotLimits::shared(count);
+        TransactionSlots::new(limits, FairSemaphore::new(limits), release_after)
+    }
+
     fn route(origin: &str) -> RouteKey {
         RouteKey { origin: origin.to_owned(), own: None }
     }
@@ -182,18 +189,18 @@ mod tests {
 
     #[tokio::test]
     async fn no_more_transactions_run_than_there_are_slots() {
-        let slots = TransactionSlots::limited(2);
+        let slots = releasing_after(2, RELEASE_AFTER);
         let held = [acquire(&slots, "a", "x"), acquire(&slots, "a", "y")];
         assert!(held.iter().all(Option::is_some));
         assert!(acquire(&slots, "b", "z").is_none());
         drop(held);
         assert!(acquire(&slots, "b", "z").is_some());
-        assert!(acquire(&TransactionSlots::limited(0), "a", "x").is_some());
+        assert!(acquire(&releasing_after(0, RELEASE_AFTER), "a", "x").is_some());
     }
 
     #[tokio::test]
     async fn a_long_wait_releases_the_slot_and_takes_it_back_at_once() {
-        let slots = TransactionSlots::releasing_after(1, Duration::ZERO);
+        let slots = releasing_after(1, Duration::ZERO);
         let slow = acquire(&slots, "a", "slow").unwrap();
         let mut wait = slow.wait();
         assert_eq!(running(&slots), 1);
@@ -212,7 +219,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_short_wait_keeps_the_slot() {
-        let slots = TransactionSlots::limited(1);
+        let slots = releasing_after(1, RELEASE_AFTER);
         let slot = acquire(&slots, "a", "x").unwrap();
         slot.wait().go_on();
         assert_eq!(running(&slots), 1);
@@ -220,7 +227,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_silent_server_gets_no_more_transactions_than_there_are_slots() {
-        let slots = TransactionSlots::releasing_after(1, Duration::ZERO);
+        let slots = releasing_after(1, Duration::ZERO);
         let slow = acquire(&slots, "a", "slow").unwrap();
         let mut wait = slow.wait();
         wait.go_on();
@@ -229,7 +236,7 @@ mod tests {
 
     #[tokio::test]
     async fn one_with_a_proxy_of_its_own_takes_no_slot_of_the_others_on_the_way_to_a_server() {
-        let slots = TransactionSlots::releasing_after(1, Duration::ZERO);
+        let slots = releasing_after(1, Duration::ZERO);
         let own = RouteKey { own: Some([7; 32]), ..route("forge") };
         let attacker = slots.acquire("attacker", &own).now_or_never().unwrap();
         let mut wait = attacker.wait();
@@ -239,7 +246,7 @@ mod tests {
 
     #[tokio::test]
     async fn transactions_that_released_their_slot_are_bounded() {
-        let slots = TransactionSlots::releasing_after(100, Duration::ZERO);
+        let slots = releasing_after(100, Duration::ZERO);
         let held: Vec<Slot> = (0..20).map(|_| acquire(&slots, "a", "x").unwrap()).collect();
         let mut waits: Vec<ServerWait<'_>> = held.iter().map(Slot::wait).collect();
         waits.iter_mut().for_each(ServerWait::go_on);

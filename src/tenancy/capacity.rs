@@ -2,6 +2,7 @@
 
 use super::memory::MemoryBudget;
 use super::pool::BlockingPool;
+use crate::metrics::Metrics;
 
 /// The blocking threads and the memory that all tenants of a process share. Clones share them.
 #[derive(Clone, Debug)]
@@ -10,6 +11,13 @@ pub struct Capacity {
     pub pool: BlockingPool,
     /// Memory for large inputs.
     pub memory: MemoryBudget,
+}
+
+impl Capacity {
+    /// The capacity that suits this machine, with its use measured by namespace.
+    pub fn measured(metrics: &Metrics) -> Self {
+        Self { pool: BlockingPool::measured(metrics), memory: MemoryBudget::measured(metrics) }
+    }
 }
 
 impl Default for Capacity {

@@ -1,6 +1,7 @@
 //! The memory that large inputs of tenants may take, as one weighted semaphore.
 
 use super::semaphore::{FairSemaphore, Permit, SlotLimits};
+use crate::metrics::{Metrics, SlotResource};
 
 /// The bytes that all memory-hungry work of a process may take at once.
 ///
@@ -22,6 +23,11 @@ impl MemoryBudget {
     /// A budget of so many bytes.
     pub fn new(bytes: u64) -> Self {
         Self(FairSemaphore::new(SlotLimits::halved(bytes)))
+    }
+
+    /// The default budget, with waits measured by namespace.
+    pub fn measured(metrics: &Metrics) -> Self {
+        Self(FairSemaphore::measured(SlotLimits::halved(MEMORY_BUDGET), SlotResource::memory, metrics))
     }
 
     /// Waits until so many bytes are free for a namespace and reserves them. More than a namespace may hold counts as

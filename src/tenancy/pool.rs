@@ -1,8 +1,10 @@
 //! A bounded pool of blocking threads, fair by namespace.
 
 use std::panic::resume_unwind;
+use std::time::Instant;
 
 use super::semaphore::{FairSemaphore, Permit, SlotLimits};
+use crate::metrics::{Metrics, SlotResource};
 
 /// Work on an input smaller than this, in bytes, may run inline on an async worker.
 pub const INLINE_BYTES: usize = 16 * 1024;
@@ -12,23 +14,36 @@ pub const INLINE_BYTES: usize = 16 * 1024;
 /// At most so many jobs run at once, and of one namespace at most half of that: a job that cannot be interrupted holds
 /// up no other namespace. A job that waits is queued, not a thread. Clones are one and the same pool.
 #[derive(Clone, Debug)]
-pub struct BlockingPool(FairSemaphore);
+pub struct BlockingPool {
+    threads: FairSemaphore,
+    metrics: Option<Metrics>,
+}
 
 /// The right to do blocking or CPU-heavy work on a thread of the caller's own, which counts as one of the pool's until
 /// this is dropped.
 #[derive(Debug)]
-pub struct PoolPermit(#[expect(dead_code, reason = "returns a thread to the pool when dropped")] Permit);
+pub struct PoolPermit {
+    permit: Permit,
+    since: Instant,
+    metrics: Option<Metrics>,
+}
 
 impl BlockingPool {
     /// A pool of so many threads, at least two.
     pub fn new(threads: usize) -> Self {
-        Self(FairSemaphore::new(SlotLimits::halved(u64::try_from(threads.max(2)).unwrap_or(u64::MAX))))
+        Self { threads: FairSemaphore::new(limits(threads)), metrics: None }
     }
 
     /// A pool with twice as many threads as this process has CPUs, and at least four.
     pub fn for_this_machine() -> Self {
-        let cpus = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-        Self::new((2 * cpus).max(4))
+        Self::new(threads_of_this_machine())
+    }
+
+    /// The pool for this machine, with waits for it and the time used measured by namespace.
+    pub fn measured(metrics: &Metrics) -> Self {
+        let limits = limits(threads_of_this_machine());
+        let threads = FairSemaphore::measured(limits, SlotResource::pool, metrics);
+        Self { threads, metrics: Some(metrics.clone()) }
     }
 
     /// Runs a job for a namespace and gives its result. A panic of the job is passed on.
@@ -65,8 +80,26 @@ impl BlockingPool {
 
     /// Waits for a free thread of the pool, for work on a thread that the caller has already.
     pub async fn enter(&self, namespace: &str) -> PoolPermit {
-        PoolPermit(self.0.acquire(namespace, 1).await)
+        let permit = self.threads.acquire(namespace, 1).await;
+        PoolPermit { permit, since: Instant::now(), metrics: self.metrics.clone() }
     }
+}
+
+impl Drop for PoolPermit {
+    fn drop(&mut self) {
+        if let Some(metrics) = &self.metrics {
+            metrics.pool_used(self.permit.namespace(), self.since.elapsed());
+        }
+    }
+}
+
+fn threads_of_this_machine() -> usize {
+    let cpus = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    (2 * cpus).max(4)
+}
+
+fn limits(threads: usize) -> SlotLimits {
+    SlotLimits::halved(u64::try_from(threads.max(2)).unwrap_or(u64::MAX))
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep_until};
 
 use super::waiters::Waiters;
+use crate::metrics::{Metrics, SlotResource};
 
 /// The bounds of a semaphore, in units: slots, threads or bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,6 +50,8 @@ pub struct FairSemaphore(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     limits: SlotLimits,
+    /// Measures waits, if that is wanted.
+    metrics: Option<(SlotResource, Metrics)>,
     state: Mutex<State>,
 }
 
@@ -82,6 +85,7 @@ struct Pending<'s> {
     namespace: &'s str,
     id: u64,
     weight: u64,
+    since: Instant,
     granted: oneshot::Receiver<()>,
     is_over: bool,
 }
@@ -89,7 +93,13 @@ struct Pending<'s> {
 impl FairSemaphore {
     /// A semaphore whose units are all free.
     pub fn new(limits: SlotLimits) -> Self {
-        Self(Arc::new(Inner { limits, state: Mutex::default() }))
+        Self(Arc::new(Inner { limits, metrics: None, state: Mutex::default() }))
+    }
+
+    /// The same, with waits measured by namespace.
+    pub fn measured(limits: SlotLimits, resource: SlotResource, metrics: &Metrics) -> Self {
+        let metrics = Some((resource, metrics.clone()));
+        Self(Arc::new(Inner { limits, metrics, state: Mutex::default() }))
     }
 
     /// Waits for units and takes them. A weight beyond the limits counts as all that a namespace may hold.
@@ -107,7 +117,7 @@ impl FairSemaphore {
             state.grant(&self.0.limits, since);
             id
         };
-        let mut pending = Pending { semaphore: self, namespace, id, weight, granted, is_over: false };
+        let mut pending = Pending { semaphore: self, namespace, id, weight, since, granted, is_over: false };
         if let Some(patience) = self.0.limits.overflow_after {
             tokio::select! {
                 biased;
@@ -227,6 +237,9 @@ impl State {
 impl Pending<'_> {
     fn into_permit(mut self) -> Permit {
         self.is_over = true;
+        if let Some((resource, metrics)) = &self.semaphore.0.metrics {
+            metrics.slot_waited(*resource, self.namespace, self.since.elapsed());
+        }
         Permit {
             semaphore: self.semaphore.clone(),
             namespace: self.namespace.to_owned(),

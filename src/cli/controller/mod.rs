@@ -68,7 +68,7 @@ pub(super) fn run(arguments: &ControllerArguments) -> Result<(), Failure> {
 
 async fn serve(options: Options) -> Result<(), Failure> {
     let end = told_to_end()?;
-    let metrics = Metrics::default();
+    let metrics = options.measures.clone();
     if let Some(address) = &options.health {
         spawn("health", web::serve_health(listen("health-addr", address).await?));
     }

@@ -14,6 +14,7 @@ use crate::cli::Failure;
 use crate::cli::size::ByteSize;
 use crate::controller::RetryDelays;
 use crate::git::SshAlgorithms;
+use crate::metrics::Metrics;
 use crate::policy::Regression;
 use crate::polling::{self, PollingInterval};
 use crate::reconcile::automation::selector_text;
@@ -58,6 +59,8 @@ pub(super) struct Options {
     pub(super) registries: RegistryOptions,
     /// Bounds on the timeouts of all objects.
     pub(super) times: TimeBounds,
+    /// The counters and measures of this process, its capacity's among them.
+    pub(super) measures: Metrics,
     /// The threads and the memory that all tenants of this process share.
     pub(super) capacity: Capacity,
     /// The service account of objects that name none, where they act as service accounts at clouds.
@@ -170,7 +173,8 @@ impl ControllerArguments {
         } else {
             LocalAddresses::Refused
         };
-        let (bounds, capacity) = (self.times()?, Capacity::default());
+        let (bounds, measures) = (self.times()?, Metrics::default());
+        let capacity = Capacity::measured(&measures);
         Ok(Options {
             state: self.text("state").map_or_else(std::env::temp_dir, PathBuf::from),
             mirror_size: self.parsed::<ByteSize>("mirror-max-size")?.0,
@@ -241,6 +245,7 @@ impl ControllerArguments {
             },
             times: bounds,
             capacity,
+            measures,
             default_account,
             warnings,
         })
