@@ -27,8 +27,8 @@ impl ProgressLine {
     pub(super) fn show(&mut self, progress: update::Progress) {
         // Looking at the clock costs more than looking into a small file.
         if progress.files.is_multiple_of(64) {
-            let update::Progress { files, of, edits } = progress;
-            self.say(|| format!("{files} of {of} files read, {edits} edits"));
+            let update::Progress { files, edits } = progress;
+            self.say(|| format!("{files} files read, {edits} edits"));
         }
     }
 

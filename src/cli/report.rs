@@ -70,7 +70,7 @@ fn write_policies(report: &Report<'_>, palette: Palette, text: &mut String) -> s
 fn write_changes(result: &ResultV2, palette: Palette, text: &mut String) -> std::fmt::Result {
     for (file, objects) in &result.file_changes {
         writeln!(text, "\n- File: {}{}{}", palette.place, printable(file), palette.reset)?;
-        for (object, changes) in objects {
+        for (object, changes) in objects.iter() {
             writeln!(text, "  - Object: {}\n    Changes:", printable(&object.to_string()))?;
             for change in changes {
                 let (old, new) = (value(&change.old_value), value(&change.new_value));

@@ -145,7 +145,11 @@ fn update(arguments: &UpdateArguments, outcome: &mut Outcome) -> Result<String, 
     let directory = open(&arguments.directory)?;
     let lock = if arguments.dry_run { None } else { Some(lock(&arguments.directory)?) };
     let mut progress = ProgressLine::new();
-    let plan = plan(&directory, &request.update, &mut MarkerIndex::default(), &mut |at| progress.show(at))
+    let mut show = |at| {
+        progress.show(at);
+        Ok(())
+    };
+    let plan = plan(&directory, &request.update, &mut MarkerIndex::default(), &mut show)
         .map_err(|error| Failure::new(format!("failed to apply policies: {}", chain(&error))))?;
     drop(progress);
     outcome.set_plan(&plan);

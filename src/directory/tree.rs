@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{self, Read};
+use std::ops::ControlFlow;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
@@ -11,7 +12,7 @@ use memchr::memmem;
 
 use super::write::is_left_over;
 use crate::update::reach::{Reach, check_depth};
-use crate::update::{ContentId, Entry, EntryKind, FileTree, TreeError, TreePath};
+use crate::update::{Descent, Entry, EntryKind, FileTree, TreeError, TreePath, TreeVisitor};
 
 /// How much of a large file is searched at a time.
 const WINDOW: usize = 256 * 1024;
@@ -42,6 +43,34 @@ impl Directory {
         self.littered.borrow().clone()
     }
 
+    /// The items of one directory.
+    fn list(
+        &self,
+        path: &TreePath,
+        listing: fs::ReadDir,
+        reach: &mut Reach,
+    ) -> Result<OpenDirectory, TreeError> {
+        let mut items = Vec::new();
+        for item in listing {
+            let item = item.map_err(|error| read_error(path.clone(), error))?;
+            let kind = item.file_type().map_err(|error| read_error(path.clone(), error))?;
+            let name = item.file_name().into_vec();
+            reach.meet(&path.join(&name))?;
+            if kind.is_dir() {
+                if name != b".git" {
+                    items.push(Item { name, kind: None });
+                }
+            } else if let Some(kind) = entry_kind(kind) {
+                if is_left_over(&name) {
+                    self.littered.borrow_mut().insert(path.clone());
+                }
+                items.push(Item { name, kind: Some(kind) });
+            }
+        }
+        items.sort_unstable_by(|left, right| right.sort_key().cmp(left.sort_key()));
+        Ok(OpenDirectory { path: path.clone(), items })
+    }
+
     /// Where a path of the tree stands in the file system.
     pub fn locate(&self, path: &TreePath) -> PathBuf {
         if path.is_root() {
@@ -51,54 +80,73 @@ impl Directory {
     }
 }
 
+/// A directory that is being walked through.
+struct OpenDirectory {
+    path: TreePath,
+    /// Its items that were not visited, in falling order.
+    items: Vec<Item>,
+}
+
+/// An item of a directory.
+struct Item {
+    name: Vec<u8>,
+    /// `None` for a directory.
+    kind: Option<EntryKind>,
+}
+
+impl Item {
+    /// Orders items of one directory as the paths of all that is in them.
+    fn sort_key(&self) -> impl Iterator<Item = u8> {
+        self.name.iter().copied().chain(self.kind.is_none().then_some(b'/'))
+    }
+}
+
 impl FileTree for Directory {
-    // Nothing here has an id to be left out by.
-    fn entries_except(
-        &self,
-        under: &TreePath,
-        _: &mut dyn FnMut(&TreePath, ContentId) -> bool,
-    ) -> Result<Vec<Entry>, TreeError> {
+    fn walk(&self, under: &TreePath, visitor: &mut dyn TreeVisitor) -> Result<(), TreeError> {
         let metadata =
             fs::symlink_metadata(self.locate(under)).map_err(|error| read_error(under.clone(), error))?;
         if let Some(kind) = entry_kind(metadata.file_type())
             && !under.is_root()
         {
-            return Ok(vec![Entry { path: under.clone(), kind, content: None }]);
+            let _ = visitor.entry(Entry { path: under.clone(), kind, content: None });
+            return Ok(());
         }
-        let mut entries = Vec::new();
         let mut reach = Reach::of(under);
-        let mut directories = vec![under.clone()];
-        while let Some(directory) = directories.pop() {
-            let listing = match fs::read_dir(self.locate(&directory)) {
-                Ok(listing) => listing,
-                Err(error) if directory == *under => return Err(read_error(directory, error)),
+        let listing = fs::read_dir(self.locate(under)).map_err(|error| read_error(under.clone(), error))?;
+        let mut open = vec![self.list(under, listing, &mut reach)?];
+        while let Some(directory) = open.last_mut() {
+            let Some(item) = directory.items.pop() else {
+                open.pop();
+                if !open.is_empty() {
+                    visitor.leave();
+                }
+                continue;
+            };
+            let path = directory.path.join(&item.name);
+            if let Some(kind) = item.kind {
+                if visitor.entry(Entry { path, kind, content: None }).is_break() {
+                    break;
+                }
+                continue;
+            }
+            match fs::read_dir(self.locate(&path)) {
+                Ok(listing) => match visitor.enter(&path, None) {
+                    ControlFlow::Continue(Descent::Enter) => {
+                        open.push(self.list(&path, listing, &mut reach)?);
+                    }
+                    ControlFlow::Continue(Descent::Skip) => {}
+                    ControlFlow::Break(()) => break,
+                },
                 // One closed directory must not keep the others from being looked into.
                 Err(_) => {
                     let kind = EntryKind::ClosedDirectory;
-                    entries.push(Entry { path: directory, kind, content: None });
-                    continue;
-                }
-            };
-            for item in listing {
-                let item = item.map_err(|error| read_error(directory.clone(), error))?;
-                let name = item.file_name().into_vec();
-                let kind = item.file_type().map_err(|error| read_error(directory.clone(), error))?;
-                let path = directory.join(&name);
-                reach.meet(&path)?;
-                if kind.is_dir() {
-                    if name != b".git" {
-                        directories.push(path);
+                    if visitor.entry(Entry { path, kind, content: None }).is_break() {
+                        break;
                     }
-                } else if let Some(kind) = entry_kind(kind) {
-                    if is_left_over(&name) {
-                        self.littered.borrow_mut().insert(directory.clone());
-                    }
-                    entries.push(Entry { path, kind, content: None });
                 }
             }
         }
-        entries.sort_unstable_by(|left, right| left.path.cmp(&right.path));
-        Ok(entries)
+        Ok(())
     }
 
     fn kind(&self, path: &TreePath) -> Result<EntryKind, TreeError> {

@@ -1,12 +1,15 @@
 //! From edits to a commit, without a work tree.
 
-use git2::{ObjectType, Oid, Repository, Signature, build::TreeUpdateBuilder};
+use git2::{ObjectType, Oid, Repository, Signature};
 use serde::{Deserialize, Serialize};
 
 use super::author::Author;
+use super::edited_tree::TreeWriter;
 use super::name::CommitId;
+use super::object::{self, MAX_COMMIT, ObjectError, ObjectTooLarge};
 use super::signature::{SigningError, SigningKey};
-use crate::update::FileEdit;
+use super::tree_entries::MalformedTree;
+use crate::update::{Checkpoint, FileEdit, Interrupt};
 
 /// A commit that somebody wants to make on top of a tree.
 #[derive(Debug)]
@@ -54,6 +57,34 @@ pub enum CommitError {
         /// The file.
         file: String,
     },
+    /// A directory on the way to an edit is too large to be read.
+    #[error(transparent)]
+    TooLarge(#[from] ObjectTooLarge),
+    /// A directory on the way to an edit is no tree.
+    #[error("cannot make the commit")]
+    Malformed(#[from] MalformedTree),
+    /// The files with their edits are too large.
+    #[error(
+        "the changed files have more than {limit} bytes together, the limit of one commit; let update.path lead to a \
+         smaller directory"
+    )]
+    TooMuch {
+        /// The limit in bytes.
+        limit: usize,
+    },
+    /// The commit with its message and signature is too large to be read again.
+    #[error(
+        "the commit has {size} bytes with its message, more than the limit of {limit}; shorten the message template"
+    )]
+    TooLong {
+        /// The size in bytes.
+        size: usize,
+        /// The limit in bytes.
+        limit: usize,
+    },
+    /// The caller ended it.
+    #[error(transparent)]
+    Interrupted(#[from] Interrupt),
     /// The message cannot stand in a commit.
     #[error("the commit message has a NUL character, which git cannot store")]
     Message,
@@ -65,39 +96,47 @@ pub enum CommitError {
 impl CommitError {
     /// Whether what was proposed is to blame, and nothing that other proposals need.
     pub(super) fn is_of_proposal(&self) -> bool {
-        matches!(self, Self::Message | Self::Signature(_))
+        !matches!(self, Self::Objects(_))
     }
 }
 
-/// Makes a commit on top of `parent`, or none where the edits leave the tree as it is.
+impl From<ObjectError> for CommitError {
+    fn from(error: ObjectError) -> Self {
+        match error {
+            ObjectError::Git(error) => Self::Objects(error),
+            ObjectError::TooLarge(error) => Self::TooLarge(error),
+        }
+    }
+}
+
+/// A commit that was made, and all objects that were made for it.
+#[derive(Debug)]
+pub(super) struct WrittenCommit {
+    pub(super) id: CommitId,
+    pub(super) objects: Vec<Oid>,
+}
+
+/// Makes a commit on top of `parent`, or none if the edits leave the tree as it is.
 ///
-/// It stays in memory until [`super::pack::write`] is called.
+/// It stays in memory until [`super::pack::write`] is called. `checkpoint` is called between edits.
 ///
 /// # Errors
 ///
-/// When an object is missing, or cannot be written.
+/// When an object is missing, or cannot be written, or when `checkpoint` says so.
 pub(super) fn write_commit(
     repository: &Repository,
     parent: CommitId,
     draft: &CommitDraft,
-) -> Result<Option<CommitId>, CommitError> {
+    checkpoint: &mut Checkpoint<'_>,
+) -> Result<Option<WrittenCommit>, CommitError> {
     if draft.message.contains(&0) {
         return Err(CommitError::Message);
     }
-    let base = repository.find_commit(parent.oid())?.tree()?;
-    let mut update = TreeUpdateBuilder::new();
-    for edit in &draft.edits {
-        let path = edit.entry.path.as_bytes();
-        let entry = base.get_path(bytes_as_path(path))?;
-        let before = repository.find_blob(entry.id())?;
-        let after = edit.apply(before.content());
-        let after = after.ok_or_else(|| CommitError::DoesNotFit { file: edit.entry.path.to_string() })?;
-        let mode =
-            if entry.filemode() & 0o100 == 0 { git2::FileMode::Blob } else { git2::FileMode::BlobExecutable };
-        update.upsert(path, repository.blob(&after)?, mode);
-    }
-    let tree = update.create_updated(repository, &base)?;
-    if tree == base.id() {
+    let objects = repository.odb()?;
+    let base = object::find_commit(repository, parent)?.tree_id();
+    let mut writer = TreeWriter::new(&objects, checkpoint);
+    let tree = writer.apply(base, &draft.edits)?;
+    if tree == base {
         return Ok(None);
     }
     let headers = headers(tree, parent, draft);
@@ -106,7 +145,13 @@ pub(super) fn write_commit(
         let signature = signer.sign(&content, draft.time)?;
         content = encode(&with_signature(&headers, &signature), &draft.message);
     }
-    Ok(Some(repository.odb()?.write(ObjectType::Commit, &content)?.into()))
+    if content.len() > MAX_COMMIT {
+        return Err(CommitError::TooLong { size: content.len(), limit: MAX_COMMIT });
+    }
+    let commit = objects.write(ObjectType::Commit, &content)?;
+    let mut written = writer.written;
+    written.push(commit);
+    Ok(Some(WrittenCommit { id: commit.into(), objects: written }))
 }
 
 /// The parents that a commit states, given as git stores it. Libgit2 leaves out those that the mirror does not have.
@@ -135,11 +180,6 @@ fn headers(tree: Oid, parent: CommitId, draft: &CommitDraft) -> String {
 fn with_signature(headers: &str, signature: &str) -> String {
     let lines = signature.trim_end_matches('\n').replace('\n', "\n ");
     format!("{headers}\ngpgsig {lines}")
-}
-
-fn bytes_as_path(bytes: &[u8]) -> &std::path::Path {
-    use std::os::unix::ffi::OsStrExt;
-    std::path::Path::new(std::ffi::OsStr::from_bytes(bytes))
 }
 
 #[cfg(test)]

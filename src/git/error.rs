@@ -9,6 +9,7 @@ use super::commit::CommitError;
 use super::diagnosis::Trouble;
 use super::mirror::MirrorError;
 use super::name::{CommitId, RefName};
+use super::object::{ObjectError, ObjectTooLarge};
 use super::remote::{Doing, RemoteError};
 use super::tree;
 use crate::failing::Failing;
@@ -85,6 +86,9 @@ pub enum SyncError {
     /// Objects of the mirror cannot be read.
     #[error("the mirror's objects cannot be read")]
     Objects(#[from] git2::Error),
+    /// A commit, tag or directory of the repository is too large to be read.
+    #[error(transparent)]
+    ObjectTooLarge(#[from] ObjectTooLarge),
     /// Objects of the mirror are missing or broken.
     #[error("the mirror is damaged, and fetching it anew did not help")]
     Damaged,
@@ -178,6 +182,15 @@ impl SyncError {
             Self::Commit(_) | Self::Ledger(_) | Self::Refused { .. } | Self::Overtaken { .. } => false,
             Self::Remote(error) => error.doing() != Doing::Push,
             _ => true,
+        }
+    }
+}
+
+impl From<ObjectError> for SyncError {
+    fn from(error: ObjectError) -> Self {
+        match error {
+            ObjectError::Git(error) => Self::Objects(error),
+            ObjectError::TooLarge(error) => Self::ObjectTooLarge(error),
         }
     }
 }

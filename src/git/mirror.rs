@@ -21,6 +21,7 @@ use super::commit::stated_parents;
 use super::context::WriterContext;
 use super::error::SyncError;
 use super::name::CommitId;
+use super::object::{self, ObjectError};
 use super::pack;
 use super::remote::TRANSFER_MEMORY;
 use super::slots::Slot;
@@ -38,7 +39,7 @@ const SHALLOW_LINES: usize = 64;
 const PACKS: usize = 64;
 
 /// The memory that is reserved for planning and committing, in bytes.
-const PLANNING_MEMORY: u64 = 64 * 1024 * 1024;
+const PLANNING_MEMORY: u64 = 128 * 1024 * 1024;
 
 /// How often a lock that another process holds is tried again.
 const PACE: Duration = Duration::from_millis(50);
@@ -249,6 +250,19 @@ impl Mirror {
         self.cancellations.iter().any(Cancellation::is_cancelled)
     }
 
+    /// Makes sure that the work is still to be done.
+    ///
+    /// # Errors
+    ///
+    /// When a proposal was cancelled, or all work is to end.
+    pub(super) fn check_cancelled(&self) -> Result<(), SyncError> {
+        match (self.is_cancelled(), self.context.stop.is_given()) {
+            (true, _) => Err(SyncError::Cancelled),
+            (_, true) => Err(SyncError::Interrupted),
+            _ => Ok(()),
+        }
+    }
+
     /// Waits for memory and for a thread of the pool, to plan and commit until `deadline`.
     ///
     /// # Errors
@@ -256,7 +270,7 @@ impl Mirror {
     /// When a proposal is cancelled meanwhile, all work is to end, or nothing is free until `deadline`.
     pub(super) fn enter_pool(&self, deadline: Instant) -> Result<PlanningPermit, SyncError> {
         let (Capacity { pool, memory }, namespace) = (&self.context.capacity, self.slot.namespace());
-        let is_over = || self.is_cancelled() || self.context.stop.is_given() || Instant::now() >= deadline;
+        let is_over = || self.check_cancelled().is_err() || Instant::now() >= deadline;
         let permit = block_on(
             async {
                 let memory = memory.reserve(namespace, PLANNING_MEMORY).await;
@@ -264,11 +278,10 @@ impl Mirror {
             },
             is_over,
         );
-        permit.ok_or_else(|| match (self.is_cancelled(), self.context.stop.is_given()) {
-            (true, _) => SyncError::Cancelled,
-            (_, true) => SyncError::Interrupted,
-            _ => SyncError::NoCapacity,
-        })
+        match permit {
+            Some(permit) => Ok(permit),
+            None => Err(self.check_cancelled().err().unwrap_or(SyncError::NoCapacity)),
+        }
     }
 
     /// Counts what is done on it.
@@ -278,13 +291,12 @@ impl Mirror {
 
     /// Whether the mirror has a commit.
     pub(super) fn has(&self, commit: CommitId) -> bool {
-        self.repository.find_commit(commit.oid()).is_ok_and(|commit| commit.tree().is_ok())
+        object::has_commit(&self.repository, commit)
     }
 
     /// The commit behind an object that may be a tag.
-    pub(super) fn peel(&self, object: CommitId) -> Result<CommitId, git2::Error> {
-        let object = self.repository.find_object(object.oid(), None)?;
-        Ok(object.peel_to_commit()?.id().into())
+    pub(super) fn peel(&self, object: CommitId) -> Result<CommitId, ObjectError> {
+        object::peel(&self.repository, object)
     }
 
     /// The name under which a commit arrives whose id was not known before.
@@ -292,8 +304,8 @@ impl Mirror {
 
     /// The commit that arrived last under that name.
     pub(super) fn arrived(&self) -> Option<CommitId> {
-        let commit = self.repository.find_reference(Self::ARRIVED).ok()?.peel_to_commit().ok()?;
-        Some(commit.id().into())
+        let arrived = self.repository.find_reference(Self::ARRIVED).ok()?.target()?;
+        self.peel(arrived.into()).ok()
     }
 
     /// The name under which a fetched commit is kept.
@@ -313,7 +325,7 @@ impl Mirror {
             }
         }
         for (place, commit) in commits.iter().enumerate().filter(|(place, _)| !kept.contains(place)) {
-            if self.repository.find_commit(commit.oid()).is_ok() {
+            if self.has(*commit) {
                 self.repository.reference(&wanted[place], commit.oid(), true, "")?;
             }
         }
@@ -346,10 +358,12 @@ impl Mirror {
     }
 
     /// The commits that are kept.
-    fn kept(&self) -> Result<Vec<CommitId>, git2::Error> {
+    fn kept(&self) -> Result<Vec<CommitId>, ObjectError> {
         let mut kept = Vec::new();
         for reference in self.repository.references_glob(&format!("{KEPT}*"))? {
-            kept.push(reference?.peel_to_commit()?.id().into());
+            if let Some(target) = reference?.target() {
+                kept.push(self.peel(target.into())?);
+            }
         }
         Ok(kept)
     }
@@ -359,7 +373,7 @@ impl Mirror {
         let mut shallow = tempfile::Builder::new().prefix("tmp_").tempfile_in(&self.folder)?;
         let objects = self.repository.odb()?;
         for commit in kept {
-            if !stated_parents(objects.read(commit.oid())?.data()).is_empty() {
+            if !stated_parents(object::read_commit(&objects, *commit)?.data()).is_empty() {
                 writeln!(shallow, "{commit}")?;
             }
         }
@@ -387,13 +401,18 @@ enum PackError {
     #[error(transparent)]
     Objects(#[from] git2::Error),
     #[error(transparent)]
+    Object(#[from] ObjectError),
+    #[error(transparent)]
     File(#[from] io::Error),
     #[error(transparent)]
     Git(#[from] GitError),
 }
 
 /// The configuration of every mirror.
-const CONFIGURATION: &[u8] = b"[core]\n\trepositoryformatversion = 0\n\tbare = true\n";
+///
+/// The second section bounds the memory for finding similar objects when a pack is made.
+const CONFIGURATION: &[u8] = b"[core]\n\trepositoryformatversion = 0\n\tbare = true\n\
+    [pack]\n\twindowMemory = 16m\n\tdeltaCacheSize = 1m\n";
 
 /// The file within a mirror's folder that whoever works on it has locked.
 pub(super) const LOCK: &str = "lock";

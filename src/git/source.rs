@@ -8,6 +8,7 @@ use super::error::SyncError;
 use super::listing::{Listed, Listing};
 use super::mirror::Mirror;
 use super::name::{BranchName, CommitId, RefName};
+use super::object;
 use super::remote::{Remote, Wanted};
 use crate::policy::{Constraint, Version};
 
@@ -111,7 +112,7 @@ fn newest<'l>(
     }
     let mut newest = None;
     for (name, listed) in tags {
-        let time = mirror.repository().find_commit(listed.commit().oid())?.time().seconds();
+        let time = object::find_commit(mirror.repository(), listed.commit())?.time().seconds();
         if newest.is_none_or(|(before, _)| time > before) {
             newest = Some((time, (*name, *listed)));
         }

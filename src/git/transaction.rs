@@ -22,7 +22,7 @@ use super::redirect::Redirect;
 use super::remote::{Remote, RemoteError};
 use super::url;
 use super::writer::WriterOptions;
-use crate::update::{FileTree, MarkerIndex};
+use crate::update::{Checkpoint, FileTree, MarkerIndex};
 
 /// How often a proposal is made anew because somebody else pushed meanwhile.
 const TRIES: u32 = 5;
@@ -54,7 +54,8 @@ pub trait Proposer: Send + 'static {
     /// Proposes a commit on top of a tree, or none where the tree is as it should be.
     ///
     /// It does no I/O but by `tree`, and is called again when another tree takes the place of this one. `index` saves
-    /// it the reading of contents that are known.
+    /// it the reading of contents that are known. It calls `checkpoint` between files, and ends with an error after an
+    /// interrupt.
     ///
     /// # Errors
     ///
@@ -63,6 +64,7 @@ pub trait Proposer: Send + 'static {
         &mut self,
         tree: &dyn FileTree,
         index: &mut MarkerIndex,
+        checkpoint: &mut Checkpoint<'_>,
     ) -> Result<Option<CommitDraft>, Self::Error>;
 }
 

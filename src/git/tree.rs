@@ -1,40 +1,72 @@
 //! The tree of a commit, read from a mirror.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
+use std::ops::ControlFlow;
+use std::rc::Rc;
 
-use git2::{ErrorClass, ErrorCode, ObjectType, Odb, Oid, Repository, Tree};
+use git2::{ErrorClass, ErrorCode, ObjectType, Odb, OdbObject, Oid, Repository};
 use memchr::memmem;
 
 use super::name::CommitId;
+use super::object::{self, ObjectError};
+use super::tree_entries::{MalformedTree, TreeEntries, TreeEntry, TreeEntryKind};
 use crate::update::reach::{Reach, check_depth};
-use crate::update::{ContentId, Entry, EntryKind, FileTree, TreeError, TreePath};
+use crate::update::{ContentId, Descent, Entry, EntryKind, FileTree, TreeError, TreePath, TreeVisitor};
 
 /// A file beyond this size is not searched, because all of it has to be held in memory.
-const SEARCHED_SIZE: usize = 64 * 1024 * 1024;
+const SEARCHED_SIZE: usize = 32 * 1024 * 1024;
 
-/// The type bits of an entry's mode, and what they stand for.
-const TYPE: i32 = 0o170_000;
-const DIRECTORY: i32 = 0o040_000;
-const LINK: i32 = 0o120_000;
-const FILE: i32 = 0o100_000;
+/// The bytes of the tree objects that one walk may have open: those of the directories from the root to a file.
+const OPEN_BYTES: usize = 64 * 1024 * 1024;
+
+/// The bytes of tree objects that are kept for looking up paths; a larger one is kept alone.
+const CACHED_BYTES: usize = 16 * 1024 * 1024;
 
 /// The tree of a commit as a [`FileTree`].
 ///
 /// Submodules are directories without content here, as in a checkout that does not fetch them. What has a name that no
 /// checkout could have is passed over: nothing could be committed there.
 pub struct GitTree<'r> {
-    repository: &'r Repository,
     objects: Odb<'r>,
     root: Oid,
     is_damaged: Cell<bool>,
+    /// The directories that paths led through, the one used last at the end.
+    cache: RefCell<Vec<(Oid, Rc<CachedTree>)>>,
 }
 
-/// A directory that is being listed.
-struct OpenDirectory<'r> {
+/// A tree object in which names are looked up.
+struct CachedTree {
+    bytes: Vec<u8>,
+    /// Where its entries begin, in the order of names.
+    by_name: Vec<usize>,
+}
+
+impl CachedTree {
+    fn new(bytes: Vec<u8>) -> Result<Self, MalformedTree> {
+        let mut entries = TreeEntries::new(&bytes).collect::<Result<Vec<_>, _>>()?;
+        // Stable, so that the first of several entries with one name counts.
+        entries.sort_by_key(|entry| entry.name);
+        let by_name = entries.iter().map(|entry| entry.start).collect();
+        Ok(Self { bytes, by_name })
+    }
+
+    fn entry_at(&self, offset: usize) -> Option<TreeEntry<'_>> {
+        TreeEntries::starting_at(&self.bytes, offset).next()?.ok()
+    }
+
+    fn find(&self, name: &[u8]) -> Option<TreeEntry<'_>> {
+        let is_before = |offset: &usize| self.entry_at(*offset).is_some_and(|entry| entry.name < name);
+        let found = self.by_name.get(self.by_name.partition_point(is_before))?;
+        self.entry_at(*found).filter(|entry| entry.name == name)
+    }
+}
+
+/// A directory that is being walked through.
+struct OpenDirectory<'o> {
     path: TreePath,
-    tree: Tree<'r>,
-    /// How many of its entries were met.
-    met: usize,
+    tree: OdbObject<'o>,
+    /// Where its next entry begins.
+    offset: usize,
 }
 
 impl<'r> GitTree<'r> {
@@ -42,10 +74,11 @@ impl<'r> GitTree<'r> {
     ///
     /// # Errors
     ///
-    /// When the mirror does not have the commit.
-    pub fn of(repository: &'r Repository, commit: CommitId) -> Result<Self, git2::Error> {
-        let root = repository.find_commit(commit.oid())?.tree_id();
-        Ok(Self { repository, objects: repository.odb()?, root, is_damaged: Cell::new(false) })
+    /// When the mirror does not have the commit, or it is too large.
+    pub fn of(repository: &'r Repository, commit: CommitId) -> Result<Self, ObjectError> {
+        let root = object::find_commit(repository, commit)?.tree_id();
+        let objects = repository.odb()?;
+        Ok(Self { objects, root, is_damaged: Cell::new(false), cache: RefCell::default() })
     }
 
     /// Whether an object could not be read that should be there.
@@ -53,74 +86,117 @@ impl<'r> GitTree<'r> {
         self.is_damaged.get()
     }
 
-    fn damaged(&self, path: &TreePath, cause: git2::Error) -> TreeError {
-        if !is_malformed(&cause) {
+    fn unreadable(&self, path: &TreePath, cause: impl Into<ObjectError>) -> TreeError {
+        let cause = cause.into();
+        if let ObjectError::Git(cause) = &cause
+            && !is_malformed(cause)
+        {
             self.is_damaged.set(true);
         }
-        TreeError::Read { path: path.clone(), cause: cause.into() }
+        let cause: Box<dyn std::error::Error + Send + Sync> = match cause {
+            ObjectError::Git(cause) => cause.into(),
+            ObjectError::TooLarge(cause) => cause.into(),
+        };
+        TreeError::Read { path: path.clone(), cause }
     }
 
-    /// The entry at `path`: its mode and object.
-    fn find(&self, path: &TreePath) -> Result<(i32, Oid), TreeError> {
+    /// The kind and object of the entry at `path`.
+    fn find(&self, path: &TreePath) -> Result<(TreeEntryKind, Oid), TreeError> {
         let not_found = || TreeError::NotFound { path: path.clone() };
         check_depth(path)?;
-        let (mut mode, mut object) = (DIRECTORY, self.root);
+        let (mut kind, mut object) = (TreeEntryKind::Directory, self.root);
         for part in path.parts() {
-            if mode & TYPE != DIRECTORY || !is_possible(part) {
+            if kind != TreeEntryKind::Directory || !is_possible(part) {
                 return Err(not_found());
             }
-            let tree = self.repository.find_tree(object).map_err(|cause| self.damaged(path, cause))?;
-            let entry = tree.iter().find(|entry| entry.name_bytes() == part).ok_or_else(not_found)?;
-            (mode, object) = (entry.filemode(), entry.id());
+            let tree = self.cached(path, object)?;
+            let entry = tree.find(part).ok_or_else(not_found)?;
+            (kind, object) = (entry.kind, oid(&entry.id));
         }
-        Ok((mode, object))
+        Ok((kind, object))
     }
 
-    fn open(&self, path: TreePath, object: Oid) -> Result<OpenDirectory<'r>, TreeError> {
-        let tree = self.repository.find_tree(object).map_err(|cause| self.damaged(&path, cause))?;
-        Ok(OpenDirectory { path, tree, met: 0 })
+    /// A tree object, which is read again only if many others were looked at since.
+    fn cached(&self, path: &TreePath, object: Oid) -> Result<Rc<CachedTree>, TreeError> {
+        let mut cache = self.cache.borrow_mut();
+        let found = cache.iter().position(|(id, _)| *id == object);
+        let entry = match found {
+            Some(at) => cache.remove(at),
+            None => {
+                let tree = object::read_tree(&self.objects, object);
+                let bytes = tree.map_err(|cause| self.unreadable(path, cause))?.data().to_vec();
+                (object, Rc::new(CachedTree::new(bytes).map_err(|cause| malformed(path, cause))?))
+            }
+        };
+        let tree = entry.1.clone();
+        cache.push(entry);
+        let mut bytes: usize = cache.iter().map(|(_, tree)| tree.bytes.len()).sum();
+        while bytes > CACHED_BYTES && cache.len() > 1 {
+            bytes -= cache.remove(0).1.bytes.len();
+        }
+        Ok(tree)
     }
 
-    /// The files and links below a directory. No call for each level: nobody knows how many there are.
-    fn list(
-        &self,
-        directory: OpenDirectory<'r>,
-        is_left_out: &mut dyn FnMut(&TreePath, ContentId) -> bool,
-    ) -> Result<Vec<Entry>, TreeError> {
-        let mut entries = Vec::new();
-        let mut reach = Reach::of(&directory.path);
-        let mut open = vec![directory];
+    fn open(&self, path: TreePath, object: Oid) -> Result<OpenDirectory<'_>, TreeError> {
+        let tree = object::read_tree(&self.objects, object);
+        let tree = tree.map_err(|cause| self.unreadable(&path, cause))?;
+        Ok(OpenDirectory { path, tree, offset: 0 })
+    }
+
+    /// Visits the files and links below a directory. No call for each level: paths may be deep.
+    fn visit(&self, under: &TreePath, object: Oid, visitor: &mut dyn TreeVisitor) -> Result<(), TreeError> {
+        let mut reach = Reach::of(under);
+        let mut open = vec![self.open(under.clone(), object)?];
+        let mut open_bytes = open[0].tree.len();
         // Git sorts a directory as if its name ended in a slash, so this is the order of the paths' bytes.
         while let Some(directory) = open.last_mut() {
-            let Some(entry) = directory.tree.get(directory.met) else {
+            let Some(entry) = TreeEntries::starting_at(directory.tree.data(), directory.offset).next() else {
+                open_bytes -= directory.tree.len();
                 open.pop();
+                if !open.is_empty() {
+                    visitor.leave();
+                }
                 continue;
             };
-            directory.met += 1;
-            let path = directory.path.join(entry.name_bytes());
+            let entry = entry.map_err(|cause| malformed(&directory.path, cause))?;
+            directory.offset = entry.end;
+            let path = directory.path.join(entry.name);
             reach.meet(&path)?;
-            let (mode, object) = (entry.filemode() & TYPE, entry.id());
-            if !is_possible(entry.name_bytes()) {
+            if !is_possible(entry.name) {
                 continue;
             }
-            drop(entry);
-            if mode == DIRECTORY {
-                if !is_left_out(&path, content_id(object)) {
-                    let below = self.open(path, object)?;
-                    open.push(below);
+            let content = ContentId(entry.id);
+            let flow = if let Some(kind) = entry_kind(entry.kind) {
+                visitor.entry(Entry { path, kind, content: Some(content) })
+            } else if entry.kind == TreeEntryKind::Directory {
+                match visitor.enter(&path, Some(content)) {
+                    ControlFlow::Continue(Descent::Enter) => {
+                        let below = self.open(path, oid(&content.0))?;
+                        open_bytes += below.tree.len();
+                        if open_bytes > OPEN_BYTES {
+                            return Err(TreeError::TooWide { directory: below.path, limit: OPEN_BYTES });
+                        }
+                        open.push(below);
+                        ControlFlow::Continue(())
+                    }
+                    ControlFlow::Continue(Descent::Skip) => ControlFlow::Continue(()),
+                    ControlFlow::Break(()) => ControlFlow::Break(()),
                 }
-            } else if let Some(kind) = entry_kind(mode) {
-                entries.push(Entry { path, kind, content: Some(content_id(object)) });
+            } else {
+                ControlFlow::Continue(())
+            };
+            if flow.is_break() {
+                break;
             }
         }
-        Ok(entries)
+        Ok(())
     }
 
     fn content(&self, entry: &Entry) -> Result<Oid, TreeError> {
-        entry.content.as_ref().map_or_else(
-            || self.find(&entry.path).map(|(_, object)| object),
-            |content| Oid::from_bytes(&content.0).map_err(|cause| self.damaged(&entry.path, cause)),
-        )
+        match &entry.content {
+            None => self.find(&entry.path).map(|(_, object)| object),
+            Some(content) => Ok(oid(&content.0)),
+        }
     }
 
     /// The size of a blob, without reading it.
@@ -128,31 +204,26 @@ impl<'r> GitTree<'r> {
         match self.objects.read_header(content) {
             Ok((size, ObjectType::Blob)) => Ok(size),
             Ok(_) => Err(TreeError::NotFound { path: entry.path.clone() }),
-            Err(cause) => Err(self.damaged(&entry.path, cause)),
+            Err(cause) => Err(self.unreadable(&entry.path, cause)),
         }
     }
 }
 
 impl FileTree for GitTree<'_> {
-    fn entries_except(
-        &self,
-        under: &TreePath,
-        is_left_out: &mut dyn FnMut(&TreePath, ContentId) -> bool,
-    ) -> Result<Vec<Entry>, TreeError> {
-        let (mode, object) = self.find(under)?;
-        if let Some(kind) = entry_kind(mode & TYPE) {
-            return Ok(vec![Entry { path: under.clone(), kind, content: Some(content_id(object)) }]);
+    fn walk(&self, under: &TreePath, visitor: &mut dyn TreeVisitor) -> Result<(), TreeError> {
+        let (kind, object) = self.find(under)?;
+        if let Some(kind) = entry_kind(kind) {
+            // It is the only entry, so that there is nothing to end.
+            let _ = visitor.entry(Entry { path: under.clone(), kind, content: Some(content_id(object)) });
+        } else if kind == TreeEntryKind::Directory {
+            self.visit(under, object, visitor)?;
         }
-        if mode & TYPE == DIRECTORY {
-            self.list(self.open(under.clone(), object)?, is_left_out)
-        } else {
-            Ok(Vec::new())
-        }
+        Ok(())
     }
 
     fn kind(&self, path: &TreePath) -> Result<EntryKind, TreeError> {
-        let (mode, _) = self.find(path)?;
-        Ok(entry_kind(mode & TYPE).unwrap_or(EntryKind::Directory))
+        let (kind, _) = self.find(path)?;
+        Ok(entry_kind(kind).unwrap_or(EntryKind::Directory))
     }
 
     fn read(&self, entry: &Entry, limit: usize, content: &mut Vec<u8>) -> Result<(), TreeError> {
@@ -162,7 +233,7 @@ impl FileTree for GitTree<'_> {
         if size > limit {
             return Err(TreeError::TooLarge { path: entry.path.clone(), size: size as u64 });
         }
-        let object = self.objects.read(object).map_err(|cause| self.damaged(&entry.path, cause))?;
+        let object = self.objects.read(object).map_err(|cause| self.unreadable(&entry.path, cause))?;
         content.extend_from_slice(object.data());
         Ok(())
     }
@@ -173,9 +244,14 @@ impl FileTree for GitTree<'_> {
         if size > SEARCHED_SIZE {
             return Err(TreeError::TooLarge { path: entry.path.clone(), size: size as u64 });
         }
-        let object = self.objects.read(object).map_err(|cause| self.damaged(&entry.path, cause))?;
+        let object = self.objects.read(object).map_err(|cause| self.unreadable(&entry.path, cause))?;
         Ok(memmem::find(object.data(), token).is_some())
     }
+}
+
+/// The error for a directory whose object is no tree. Its bytes are those of its id, so no fetch brings others.
+fn malformed(path: &TreePath, cause: MalformedTree) -> TreeError {
+    TreeError::Read { path: path.clone(), cause: cause.into() }
 }
 
 /// Whether an error of libgit2 says that something in a mirror is missing or broken, and not that the system has no
@@ -205,16 +281,22 @@ fn is_possible(name: &[u8]) -> bool {
     !is_git && !matches!(name, b"" | b"." | b"..") && !name.contains(&b'/')
 }
 
-fn entry_kind(mode: i32) -> Option<EntryKind> {
-    match mode {
-        FILE => Some(EntryKind::File),
-        LINK => Some(EntryKind::Link),
-        _ => None,
+/// What a [`FileTree`] knows of an entry; nothing for directories.
+fn entry_kind(kind: TreeEntryKind) -> Option<EntryKind> {
+    match kind {
+        TreeEntryKind::File | TreeEntryKind::Executable => Some(EntryKind::File),
+        TreeEntryKind::Link => Some(EntryKind::Link),
+        TreeEntryKind::Directory | TreeEntryKind::Submodule => None,
     }
 }
 
 fn content_id(object: Oid) -> ContentId {
     ContentId(object.as_bytes().try_into().expect("an id of a SHA-1 repository has 20 bytes"))
+}
+
+/// An id as libgit2 has it.
+pub(super) fn oid(id: &[u8; 20]) -> Oid {
+    Oid::from_bytes(id).expect("an id of a SHA-1 repository has 20 bytes")
 }
 
 #[cfg(test)]

@@ -67,7 +67,7 @@ impl MessageData {
         for (file, objects) in &result.file_changes {
             // Two names may become one when they are cleaned; then they share an entry, and nothing is lost.
             let file = files.entry(clean(file)).or_default();
-            for (object, changes) in objects {
+            for (object, changes) in objects.iter() {
                 let update = file.entry(clean_object(object)).or_default();
                 let mut seen: HashSet<PolicyImage> = update.images.iter().cloned().collect();
                 changes.iter().for_each(|change| update.add(change, images, &mut seen));

@@ -176,7 +176,7 @@ impl Recorded {
     fn result(&self) -> ResultV2 {
         let mut result = ResultV2::default();
         for (file, File { objects }) in &self.changes {
-            let file = result.file_changes.entry(file.clone()).or_default();
+            let mut changed = Vec::new();
             for object in objects {
                 let identifier = ObjectIdentifier {
                     api_version: object.api_version.clone(),
@@ -190,8 +190,9 @@ impl Recorded {
                     setter: change.setter.clone(),
                     line: change.line,
                 });
-                file.entry(identifier).or_default().extend(changes);
+                changed.extend(changes.map(|change| (identifier.clone(), change)));
             }
+            result.file_changes.insert(file.clone(), changed.into_iter().collect());
         }
         result
     }

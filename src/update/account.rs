@@ -1,5 +1,7 @@
 //! What became of every marker, and which files could not be read.
 
+use serde::{Deserialize, Serialize};
+
 use super::result::ObjectIdentifier;
 use super::setter::PolicyName;
 use super::tree::TreeError;
@@ -116,48 +118,82 @@ pub struct NearMiss {
 }
 
 /// A file that holds the token and could not be read.
-#[derive(Debug)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unparsable {
     /// The file, relative to `update.path`.
     pub file: String,
     /// Why.
-    pub error: FileError,
+    pub error: ReadFailure,
 }
 
-/// Why a file could not be read.
-#[derive(Debug, thiserror::Error)]
-pub enum FileError {
-    /// Its bytes could not be had.
-    #[error(transparent)]
-    Tree(#[from] TreeError),
-    /// It is larger than [`Limits::file_size`](crate::yaml::Limits::file_size).
-    #[error("the file has {size} bytes, more than the limit of {limit}")]
-    TooLarge {
-        /// The file's size in bytes.
-        size: u64,
-        /// The limit in bytes.
-        limit: usize,
-    },
-    /// It is not YAML, or more than is good for us.
-    #[error(transparent)]
-    Yaml(#[from] YamlError),
+/// Why a file could not be read, in words, so that the index can remember it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[error("{message}")]
+pub struct ReadFailure {
+    /// The line at which reading ended, counted from 1.
+    pub line: usize,
+    /// The column, counted from 1.
+    pub column: usize,
+    /// What is wrong, in words that fit behind the file and the place; at most 300 characters.
+    pub message: String,
+}
+
+/// Longer messages are cut: parsers quote what they read.
+const MESSAGE_LENGTH: usize = 300;
+
+impl ReadFailure {
+    fn new((line, column): (usize, usize), message: &str) -> Self {
+        let mut message: String = message.chars().take(MESSAGE_LENGTH + 1).collect();
+        if let Some((end, _)) = message.char_indices().nth(MESSAGE_LENGTH) {
+            message.truncate(end);
+            message.push('…');
+        }
+        Self { line, column, message }
+    }
+
+    /// A file of more bytes than [`Limits::file_size`](crate::yaml::Limits::file_size).
+    pub(super) fn too_large(size: u64, limit: usize) -> Self {
+        Self::new((1, 1), &format!("the file has {size} bytes, more than the limit of {limit}"))
+    }
+}
+
+impl From<YamlError> for ReadFailure {
+    fn from(error: YamlError) -> Self {
+        Self::new((error.line, error.column), &chain(&error.cause))
+    }
+}
+
+impl From<TreeError> for ReadFailure {
+    fn from(error: TreeError) -> Self {
+        let message = match &error {
+            TreeError::Read { cause, .. } => chain(cause.as_ref()),
+            other => chain(other),
+        };
+        Self::new((1, 1), &message)
+    }
 }
 
 impl Unparsable {
-    /// Where reading came to an end: line and column, both counted from 1.
+    /// Where reading ended: line and column, both counted from 1.
     pub fn place(&self) -> (usize, usize) {
-        match &self.error {
-            FileError::Yaml(error) => (error.line, error.column),
-            FileError::Tree(_) | FileError::TooLarge { .. } => (1, 1),
-        }
+        (self.error.line, self.error.column)
     }
 
     /// What is wrong, in words that fit behind the file and the place.
     pub fn complaint(&self) -> String {
-        match &self.error {
-            FileError::Yaml(error) => chain(&error.cause),
-            FileError::Tree(TreeError::Read { cause, .. }) => chain(cause.as_ref()),
-            other => chain(other),
-        }
+        self.error.message.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_message_is_cut_between_two_characters() {
+        let failure = ReadFailure::new((1, 1), &"é".repeat(2 * MESSAGE_LENGTH));
+        assert_eq!(failure.message, format!("{}…", "é".repeat(MESSAGE_LENGTH)));
+        let failure = ReadFailure::new((1, 1), &"é".repeat(MESSAGE_LENGTH));
+        assert_eq!(failure.message, "é".repeat(MESSAGE_LENGTH));
     }
 }

@@ -1,6 +1,7 @@
 //! The edit of one file, small enough to keep thousands of them.
 
 use std::hash::{BuildHasher, Hasher};
+use std::sync::Arc;
 
 use foldhash::quality::FixedState;
 
@@ -17,19 +18,19 @@ pub struct FileEdit {
     pub entry: Entry,
     /// Its name in results, relative to `update.path`.
     pub key: String,
-    splices: Vec<Splice>,
+    splices: Arc<[Splice]>,
     content: ContentMark,
 }
 
 /// Enough of a content to know it again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct ContentMark {
+pub(super) struct ContentMark {
     length: usize,
     hash: u64,
 }
 
 impl ContentMark {
-    fn of(content: &[u8]) -> Self {
+    pub(super) fn of(content: &[u8]) -> Self {
         let mut hasher = FixedState::default().build_hasher();
         hasher.write(content);
         Self { length: content.len(), hash: hasher.finish() }
@@ -37,9 +38,19 @@ impl ContentMark {
 }
 
 impl FileEdit {
-    /// The edit of a file that holds `content`; the splices are in rising order.
-    pub(super) fn new(entry: Entry, key: String, content: &[u8], splices: Vec<Splice>) -> Self {
-        Self { entry, key, splices, content: ContentMark::of(content) }
+    /// The edit of a file with this content; the splices are in rising order. Files of the same content share them.
+    pub(super) fn new(entry: Entry, key: String, content: ContentMark, splices: Arc<[Splice]>) -> Self {
+        Self { entry, key, splices, content }
+    }
+
+    /// Whether both make the same new content of the same old one.
+    pub fn has_same_effect(&self, other: &Self) -> bool {
+        self.content == other.content && self.splices == other.splices
+    }
+
+    /// The length in bytes of the content that it is made for.
+    pub fn content_length(&self) -> usize {
+        self.content.length
     }
 
     /// The file's new content, or `None` if `content` is not what the edit was made for.
@@ -66,7 +77,7 @@ mod tests {
     fn an_edit_fits_only_the_content_it_was_made_for() {
         let entry = Entry { path: TreePath::from_bytes("a.yaml"), kind: EntryKind::File, content: None };
         let splices = vec![Splice { range: 3..4, text: "22".to_owned() }];
-        let edit = FileEdit::new(entry, "a.yaml".to_owned(), b"a: 1\n", splices);
+        let edit = FileEdit::new(entry, "a.yaml".to_owned(), ContentMark::of(b"a: 1\n"), splices.into());
         assert_eq!(edit.apply(b"a: 1\n"), Some(b"a: 22\n".to_vec()));
         assert_eq!(edit.apply(b"a: 2\n"), None);
     }

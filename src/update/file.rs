@@ -26,7 +26,7 @@ pub struct FileOutcome {
 }
 
 /// A marker of the file at hand.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileMarker {
     /// The line of the comment.
     pub line: usize,
@@ -70,6 +70,7 @@ pub fn update_file(content: &[u8], setters: &Setters, limits: &Limits) -> Result
         source,
         setters,
         outcome: FileOutcome::default(),
+        changes: Vec::new(),
         splices: Vec::new(),
         replaced: Vec::new(),
         objects: ObjectTracker::default(),
@@ -93,8 +94,9 @@ pub fn update_file(content: &[u8], setters: &Setters, limits: &Limits) -> Result
         }
     }
     update.end_document();
-    let FileUpdate { mut outcome, mut splices, replaced, .. } = update;
+    let FileUpdate { mut outcome, changes, mut splices, replaced, .. } = update;
     outcome.markers.sort_by_key(|marker| marker.line);
+    outcome.changes = changes.into_iter().collect();
     if splices.is_empty() {
         return Ok(outcome);
     }
@@ -122,6 +124,7 @@ struct FileUpdate<'s, 'a> {
     source: &'s str,
     setters: &'a Setters,
     outcome: FileOutcome,
+    changes: Vec<(ObjectIdentifier, Change)>,
     splices: Vec<Splice>,
     replaced: Vec<Replaced<'s>>,
     objects: ObjectTracker,
@@ -191,7 +194,7 @@ impl<'s> FileUpdate<'s, '_> {
         for (mut marker, part, change) in self.open.drain(..) {
             marker.object = objects.identify(part);
             if let Some(change) = change {
-                self.outcome.changes.entry(marker.object.clone()).or_default().push(change);
+                self.changes.push((marker.object.clone(), change));
             }
             self.outcome.markers.push(marker);
         }

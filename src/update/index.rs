@@ -1,46 +1,64 @@
-//! What is known of contents that were read before.
+//! An index of contents that were read before, by their ids.
 //!
-//! A content never changes under its id, and what a marker wants follows from the policies alone. So it is enough to
-//! know, of each content, its markers and the values that they stand on: a file that says already what its policies
-//! want need not be read again, and most files have no marker at all.
+//! A content never changes under its id, and what a marker wants follows from the policies alone. So the index has, of
+//! each content, its markers with the values that they stand on, its near misses, or the error that ended its reading:
+//! a file that says already what its policies want need not be read again, and most files have no marker at all.
 
 use std::collections::{HashMap, HashSet};
+use std::io::{self, Read, Write};
 
 use serde::{Deserialize, Serialize};
 
-use super::account::MarkerOutcome;
+use super::account::{MarkerOutcome, ReadFailure};
 use super::file::{FileMarker, Standing};
-use super::marker::Marker;
+use super::marker::{Marker, NoMarker};
 use super::result::ObjectIdentifier;
 use super::setter::Setters;
 use super::tree::ContentId;
 
-/// What the index begins with where it is kept. Another form of it, or other rules for what a marker is, need another
-/// number: an index of another number is forgotten.
-const FORM: &[u8] = b"tagboat marker index 3\n";
+/// The beginning of a stored index. Another form of it, or other rules for what a marker is, need another number: an
+/// index of another number is forgotten.
+const FORM: &[u8] = b"tagboat marker index 4\n";
 
-/// More contents than this are more than one tree of any size that is met; the index begins anew then.
-const CONTENTS: usize = 1_000_000;
+/// The ids that an index has, of contents and directories. More than that are more than one tree of any size that is
+/// met; the index is emptied then.
+const MAX_IDS: usize = 1_000_000;
 
-/// The same of markers: each takes some hundred bytes of memory.
-const MARKERS: usize = 250_000;
+/// The bytes of all records of contents; with more the index is emptied.
+const MAX_RECORD_BYTES: usize = 32 * 1024 * 1024;
+
+/// A longer record of one content is not kept, and the content read each time.
+const MAX_RECORD: usize = 1024 * 1024;
 
 /// An id's length.
 const ID: usize = 20;
 
-/// Longer values are not kept; what stands on one is read again.
+/// Longer values are not kept; the contents with such values are read each time.
 pub(super) const VALUE_LENGTH: usize = 1024;
 
-/// The markers of contents, by the contents' ids, and the directories that have none.
+/// Remembers contents by their ids: their markers, near misses and errors. Remembers the directories without any of
+/// these, too.
 #[derive(Debug, Default)]
 pub struct MarkerIndex {
     without_markers: HashSet<ContentId>,
-    with_markers: HashMap<ContentId, Vec<IndexedMarker>>,
-    /// Directories without anything to speak of, and how many files to look into each has.
-    barren: HashMap<ContentId, u32>,
-    /// How many markers there are in all.
-    markers: usize,
+    /// A [`Record`] as JSON: it is a third of the size that it has in memory, and few are looked at in one run.
+    records: HashMap<ContentId, Box<[u8]>>,
+    /// The bytes of all records.
+    record_bytes: usize,
+    /// Directories without anything to report, and the number of files to look into in each.
+    markerless: HashMap<ContentId, u32>,
     has_news: bool,
+}
+
+/// The findings in one content that do not depend on policies.
+#[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Record {
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    markers: Vec<IndexedMarker>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    near_misses: Vec<(usize, NoMarker)>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    failure: Option<ReadFailure>,
 }
 
 /// A marker as the index has it.
@@ -60,105 +78,176 @@ enum IndexedStanding {
     Nowhere,
 }
 
+/// The findings in one content of which no value has to change.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Recalled {
+    /// The markers in the order of lines.
+    pub(super) markers: Vec<FileMarker>,
+    /// Comments that mention the token but are no markers, by line.
+    pub(super) near_misses: Vec<(usize, NoMarker)>,
+    /// Why the content could not be read; it has nothing else then.
+    pub(super) failure: Option<ReadFailure>,
+}
+
+impl Recalled {
+    /// Whether there is nothing to report.
+    pub(super) fn is_empty(&self) -> bool {
+        self.markers.is_empty() && self.near_misses.is_empty() && self.failure.is_none()
+    }
+}
+
 impl MarkerIndex {
-    /// The markers of a content and what becomes of them, if that is known without reading it.
-    ///
-    /// It is not where a value would have to change.
-    pub(super) fn recall(&self, content: &ContentId, setters: &Setters) -> Option<Vec<FileMarker>> {
+    /// The findings in a content, if they are known without reading it and no value has to change.
+    pub(super) fn recall(&self, content: &ContentId, setters: &Setters) -> Option<Recalled> {
         if self.without_markers.contains(content) {
-            return Some(Vec::new());
+            return Some(Recalled::default());
         }
-        self.with_markers.get(content)?.iter().map(|marker| marker.resolve(setters)).collect()
+        let Record { markers, near_misses, failure } =
+            serde_json::from_slice(self.records.get(content)?).ok()?;
+        let markers = markers.iter().map(|marker| marker.resolve(setters)).collect::<Option<_>>()?;
+        Some(Recalled { markers, near_misses, failure })
     }
 
-    /// Takes note of the markers of a content; they are all that it has.
-    pub(super) fn remember(&mut self, content: ContentId, markers: &[FileMarker]) {
-        self.make_room();
-        self.has_news |= if markers.is_empty() {
-            self.without_markers.insert(content)
-        } else {
-            let markers: Vec<_> = markers.iter().map(IndexedMarker::of).collect();
-            self.markers += markers.len();
-            let before = self.with_markers.insert(content, markers.clone());
-            self.markers -= before.as_ref().map_or(0, Vec::len);
-            before != Some(markers)
-        };
+    /// Remembers the markers and near misses of a content; they are all that it has.
+    pub(super) fn remember(
+        &mut self,
+        content: ContentId,
+        markers: &[FileMarker],
+        near_misses: &[(usize, NoMarker)],
+    ) {
+        if markers.is_empty() && near_misses.is_empty() {
+            self.make_room(0);
+            self.has_news |= self.without_markers.insert(content);
+            return;
+        }
+        let markers = markers.iter().map(IndexedMarker::of).collect();
+        self.put(content, &Record { markers, near_misses: near_misses.to_vec(), failure: None });
     }
 
-    /// Forgets a content that another is about to take the place of.
+    /// Remembers that a content cannot be read, whatever the policies are.
+    pub(super) fn remember_failure(&mut self, content: ContentId, failure: &ReadFailure) {
+        self.put(content, &Record { failure: Some(failure.clone()), ..Record::default() });
+    }
+
+    fn put(&mut self, content: ContentId, record: &Record) {
+        let record = serde_json::to_vec(record).expect("a record is plain JSON").into_boxed_slice();
+        if record.len() > MAX_RECORD {
+            return;
+        }
+        self.make_room(record.len());
+        self.record_bytes += record.len();
+        let before = self.records.insert(content, record);
+        self.record_bytes -= before.as_ref().map_or(0, |before| before.len());
+        self.has_news |= before.as_ref() != self.records.get(&content);
+    }
+
+    /// Forgets a content that another is about to replace.
     ///
-    /// Whoever still has it reads it once more. Kept, the versions of a file that changes often would be all there is.
+    /// A file that still has it is read once more. Otherwise the index would fill with the versions of files that change
+    /// often.
     pub fn forget(&mut self, content: &ContentId) {
-        if let Some(markers) = self.with_markers.remove(content) {
-            self.markers -= markers.len();
+        if let Some(record) = self.records.remove(content) {
+            self.record_bytes -= record.len();
             self.has_news = true;
         }
     }
 
-    /// How many files to look into a directory has, if there is nothing to speak of in them.
-    pub(super) fn files_if_barren(&self, directory: &ContentId) -> Option<usize> {
-        self.barren.get(directory).and_then(|files| usize::try_from(*files).ok())
+    /// The number of files to look into in a directory, if there is nothing to report in them.
+    pub(super) fn files_if_markerless(&self, directory: &ContentId) -> Option<usize> {
+        self.markerless.get(directory).and_then(|files| usize::try_from(*files).ok())
     }
 
-    /// Takes note of a directory of so many files without anything to speak of.
-    pub(super) fn remember_barren(&mut self, directory: ContentId, files: usize) {
+    /// Remembers a directory of so many files without anything to report.
+    pub(super) fn remember_markerless(&mut self, directory: ContentId, files: usize) {
         let Ok(files) = u32::try_from(files) else { return };
-        self.make_room();
-        self.has_news |= self.barren.insert(directory, files) != Some(files);
+        self.make_room(0);
+        self.has_news |= self.markerless.insert(directory, files) != Some(files);
     }
 
-    /// Begins anew where there would be too much.
-    fn make_room(&mut self) {
-        let contents = self.without_markers.len() + self.with_markers.len() + self.barren.len();
-        if contents >= CONTENTS || self.markers >= MARKERS {
+    /// Empties the index if it would become too large.
+    fn make_room(&mut self, bytes: usize) {
+        let ids = self.without_markers.len() + self.records.len() + self.markerless.len();
+        if ids >= MAX_IDS || self.record_bytes + bytes > MAX_RECORD_BYTES {
             *self = Self::default();
         }
     }
 
-    /// Whether something was noted since the index was read.
+    /// Whether something was remembered or forgotten since the index was read.
     pub fn has_news(&self) -> bool {
         self.has_news
     }
 
     /// Reads an index; one that cannot be read counts as empty, for it is made again by reading the files.
     pub fn from_bytes(bytes: &[u8]) -> Self {
-        Self::try_from_bytes(bytes).unwrap_or_default()
+        Self::read_from(bytes)
     }
 
-    fn try_from_bytes(bytes: &[u8]) -> Option<Self> {
-        let mut bytes = bytes.strip_prefix(FORM)?;
-        let without_markers = take_ids(&mut bytes)?;
-        let barren = take_ids(&mut bytes)?;
-        let files = take(&mut bytes, barren.len() * size_of::<u32>())?.as_chunks().0;
-        let with_markers: HashMap<String, Vec<IndexedMarker>> = serde_json::from_slice(bytes).ok()?;
-        let markers = with_markers.values().map(Vec::len).sum();
-        let with_markers = with_markers.into_iter();
-        Some(Self {
-            markers,
-            without_markers: without_markers.iter().copied().map(ContentId).collect(),
-            barren: barren
-                .iter()
-                .zip(files)
-                .map(|(id, files)| (ContentId(*id), u32::from_le_bytes(*files)))
-                .collect(),
-            with_markers: with_markers
-                .map(|(id, markers)| Some((from_hexadecimal(&id)?, markers)))
-                .collect::<Option<_>>()?,
-            has_news: false,
-        })
+    /// As [`from_bytes`](Self::from_bytes), from a buffered stream.
+    pub fn read_from(stream: impl Read) -> Self {
+        Self::try_read_from(stream).ok().flatten().unwrap_or_default()
     }
 
-    /// The index in the form in which it is kept: the many ids as they are, led by their number, and the few markers as
-    /// JSON.
+    fn try_read_from(mut stream: impl Read) -> io::Result<Option<Self>> {
+        let mut form = [0; FORM.len()];
+        stream.read_exact(&mut form)?;
+        if form != FORM {
+            return Ok(None);
+        }
+        let mut index = Self::default();
+        for _ in 0..read_count(&mut stream)? {
+            index.without_markers.insert(read_id(&mut stream)?);
+        }
+        for _ in 0..read_count(&mut stream)? {
+            let id = read_id(&mut stream)?;
+            index.markerless.insert(id, read_number(&mut stream)?);
+        }
+        for _ in 0..read_count(&mut stream)? {
+            let id = read_id(&mut stream)?;
+            let length = usize::try_from(read_number(&mut stream)?).unwrap_or(usize::MAX);
+            index.record_bytes = index.record_bytes.saturating_add(length);
+            if length > MAX_RECORD || index.record_bytes > MAX_RECORD_BYTES {
+                return Ok(None);
+            }
+            let mut record = vec![0; length].into_boxed_slice();
+            stream.read_exact(&mut record)?;
+            if let Some(before) = index.records.insert(id, record) {
+                index.record_bytes -= before.len();
+            }
+        }
+        Ok(Some(index))
+    }
+
+    /// The index in its stored form.
     pub fn to_bytes(&self) -> Vec<u8> {
-        let mut bytes = FORM.to_vec();
-        put_ids(&mut bytes, self.without_markers.iter());
-        put_ids(&mut bytes, self.barren.keys());
-        bytes.extend(self.barren.values().flat_map(|files| files.to_le_bytes()));
-        let with_markers = self.with_markers.iter().map(|(id, markers)| (to_hexadecimal(*id), markers));
-        let with_markers: HashMap<String, &Vec<IndexedMarker>> = with_markers.collect();
-        serde_json::to_writer(&mut bytes, &with_markers).expect("markers are plain JSON");
+        let mut bytes = Vec::new();
+        self.write_to(&mut bytes).expect("a vector takes every byte");
         bytes
+    }
+
+    /// Writes the index in its stored form: three lists, each led by its length, of the contents without markers, the
+    /// markerless directories, and the records.
+    ///
+    /// # Errors
+    ///
+    /// As those of `stream`.
+    pub fn write_to(&self, mut stream: impl Write) -> io::Result<()> {
+        stream.write_all(FORM)?;
+        stream.write_all(&number(self.without_markers.len()))?;
+        for id in &self.without_markers {
+            stream.write_all(&id.0)?;
+        }
+        stream.write_all(&number(self.markerless.len()))?;
+        for (id, files) in &self.markerless {
+            stream.write_all(&id.0)?;
+            stream.write_all(&files.to_le_bytes())?;
+        }
+        stream.write_all(&number(self.records.len()))?;
+        for (id, record) in &self.records {
+            stream.write_all(&id.0)?;
+            stream.write_all(&number(record.len()))?;
+            stream.write_all(record)?;
+        }
+        Ok(())
     }
 }
 
@@ -197,36 +286,83 @@ impl IndexedMarker {
     }
 }
 
-fn to_hexadecimal(content: ContentId) -> String {
-    content.0.iter().map(|byte| format!("{byte:02x}")).collect()
+/// A length as it is stored.
+fn number(length: usize) -> [u8; 4] {
+    u32::try_from(length).expect("an index is bounded").to_le_bytes()
 }
 
-fn from_hexadecimal(text: &str) -> Option<ContentId> {
+fn read_number(stream: &mut impl Read) -> io::Result<u32> {
+    let mut bytes = [0; size_of::<u32>()];
+    stream.read_exact(&mut bytes)?;
+    Ok(u32::from_le_bytes(bytes))
+}
+
+/// The length of a list of ids.
+fn read_count(stream: &mut impl Read) -> io::Result<u32> {
+    match read_number(stream)? {
+        count if usize::try_from(count).is_ok_and(|count| count <= MAX_IDS) => Ok(count),
+        _ => Err(io::ErrorKind::InvalidData.into()),
+    }
+}
+
+fn read_id(stream: &mut impl Read) -> io::Result<ContentId> {
     let mut id = [0; ID];
-    if text.len() != 2 * id.len() || !text.is_ascii() {
-        return None;
+    stream.read_exact(&mut id)?;
+    Ok(ContentId(id))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn id(number: u32) -> ContentId {
+        let mut id = [0; ID];
+        id[..4].copy_from_slice(&number.to_le_bytes());
+        ContentId(id)
     }
-    for (index, byte) in id.iter_mut().enumerate() {
-        *byte = u8::from_str_radix(&text[2 * index..2 * index + 2], 16).ok()?;
+
+    fn marker(value: &str) -> FileMarker {
+        FileMarker {
+            line: 1,
+            marker: Marker::of_setter("n:p:tag"),
+            object: ObjectIdentifier::default(),
+            outcome: MarkerOutcome::UnknownPolicy,
+            standing: Standing::Value(value.to_owned()),
+        }
     }
-    Some(ContentId(id))
-}
 
-fn put_ids<'i>(bytes: &mut Vec<u8>, ids: impl ExactSizeIterator<Item = &'i ContentId>) {
-    let count = u32::try_from(ids.len()).expect("an index is bounded");
-    bytes.extend(count.to_le_bytes());
-    bytes.extend(ids.flat_map(|id| id.0));
-}
+    #[test]
+    fn near_misses_and_failures_are_recalled_as_they_were() {
+        let mut index = MarkerIndex::default();
+        let near_misses = [(3, NoMarker::NotJson), (9, NoMarker::NoQuotes)];
+        let failure = ReadFailure { line: 2, column: 7, message: "it is not YAML".to_owned() };
+        index.remember(id(1), &[marker("1.0")], &near_misses);
+        index.remember_failure(id(2), &failure);
+        index.remember(id(3), &[], &[]);
+        let setters = Setters::default();
+        for index in [MarkerIndex::from_bytes(&index.to_bytes()), index] {
+            let recalled = index.recall(&id(1), &setters).unwrap();
+            assert_eq!((recalled.markers, recalled.near_misses), (vec![marker("1.0")], near_misses.to_vec()));
+            let recalled = index.recall(&id(2), &setters).unwrap();
+            assert_eq!(recalled, Recalled { failure: Some(failure.clone()), ..Recalled::default() });
+            assert!(index.recall(&id(3), &setters).unwrap().is_empty());
+            assert_eq!(index.recall(&id(4), &setters), None);
+        }
+    }
 
-/// Takes a list of ids off the front.
-fn take_ids<'b>(bytes: &mut &'b [u8]) -> Option<&'b [[u8; ID]]> {
-    let count = take(bytes, size_of::<u32>())?.try_into().ok()?;
-    let length = usize::try_from(u32::from_le_bytes(count)).ok()?.checked_mul(ID)?;
-    Some(take(bytes, length)?.as_chunks().0)
-}
-
-fn take<'b>(bytes: &mut &'b [u8], length: usize) -> Option<&'b [u8]> {
-    let (taken, rest) = bytes.split_at_checked(length)?;
-    *bytes = rest;
-    Some(taken)
+    #[test]
+    fn long_names_do_not_make_an_index_larger_than_its_bound() {
+        let mut index = MarkerIndex::default();
+        let mut many = vec![marker(&"x".repeat(VALUE_LENGTH)); 500];
+        for number in 0..200 {
+            many[0].line = number as usize;
+            index.remember(id(number), &many, &[]);
+            assert!(index.record_bytes <= MAX_RECORD_BYTES);
+            assert_eq!(index.record_bytes, index.records.values().map(|record| record.len()).sum::<usize>());
+        }
+        assert!(!index.records.is_empty() && index.records.len() < 100, "{}", index.records.len());
+        // One content with more than its share is read each time instead.
+        index.remember(id(1_000), &[many.clone(), many.clone(), many.clone()].concat(), &[]);
+        assert_eq!(index.recall(&id(1_000), &Setters::default()), None);
+    }
 }

@@ -6,6 +6,7 @@
 //! kustomize's `{"$ref": "#/definitions/io.k8s.cli.setters.namespace:name"}`.
 
 use memchr::memmem;
+use serde::{Deserialize, Serialize};
 
 use super::setter::PolicyName;
 
@@ -49,7 +50,7 @@ pub enum Field {
 }
 
 /// Why a comment that mentions the token is no marker.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 pub enum NoMarker {
     /// The comment is not one JSON object.
     #[error("the comment is not one JSON object with nothing around it")]

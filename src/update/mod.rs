@@ -4,15 +4,17 @@
 //! [`setter::Setters`] what each should say, and gives an [`UpdatePlan`]: the edits ([`edit`]), what they change
 //! ([`result`]), what became of every marker ([`account`]), and which files could not be read. What is known of contents
 //! from earlier runs stands in an [`index`]; [`own`] compares contents but for what is others' business. Nothing is
-//! written here.
+//! written here, and a [`Checkpoint`] can end it between two files.
 
 pub mod account;
-mod barren;
+mod budget;
 pub mod diff;
 pub mod edit;
 pub mod file;
 pub mod index;
+pub mod interrupt;
 pub mod marker;
+mod markerless;
 pub mod object;
 pub mod own;
 pub mod plan;
@@ -22,13 +24,15 @@ pub mod scope;
 pub mod setter;
 pub mod tree;
 
-pub use account::{FileError, MarkerOutcome, MarkerReport, NearMiss, Severity, Unparsable};
+pub use account::{MarkerOutcome, MarkerReport, NearMiss, ReadFailure, Severity, Unparsable};
+pub use budget::{MAX_CHANGES, MAX_FULL_PLAN_BYTES, MAX_PLAN_BYTES};
 pub use edit::FileEdit;
 pub use index::MarkerIndex;
+pub use interrupt::{Checkpoint, Interrupt};
 pub use marker::{Field, Marker};
-pub use plan::{Progress, UpdatePlan, UpdateRequest, plan};
+pub use plan::{PlanError, Progress, ReportedMarkers, UpdatePlan, UpdateRequest, plan};
 pub use scope::{ScopeError, Skipped};
 
 pub use result::{Change, ObjectIdentifier, ResultV2};
 pub use setter::{Policy, PolicyName, Setters};
-pub use tree::{ContentId, Entry, EntryKind, FileTree, TreeError, TreePath};
+pub use tree::{ContentId, Descent, Entry, EntryKind, FileTree, TreeError, TreePath, TreeVisitor};

@@ -38,8 +38,46 @@ pub struct Change {
     pub line: usize,
 }
 
-/// The changes of one file or of all files, by object; in document order within an object.
-pub type ObjectChanges = BTreeMap<ObjectIdentifier, Vec<Change>>;
+/// The changes of one file by object, in rising order of objects, and in document order within an object.
+///
+/// Most files have one object with one change, so this is a list: a map takes a kilobyte for it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ObjectChanges(Vec<(ObjectIdentifier, Vec<Change>)>);
+
+impl ObjectChanges {
+    /// Whether nothing changes.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The objects and their changes.
+    pub fn iter(&self) -> impl Iterator<Item = (&ObjectIdentifier, &Vec<Change>)> {
+        self.0.iter().map(|(object, changes)| (object, changes))
+    }
+
+    /// The changes of each object.
+    pub fn values(&self) -> impl Iterator<Item = &Vec<Change>> {
+        self.0.iter().map(|(_, changes)| changes)
+    }
+}
+
+/// Groups changes by object.
+impl FromIterator<(ObjectIdentifier, Change)> for ObjectChanges {
+    fn from_iter<I: IntoIterator<Item = (ObjectIdentifier, Change)>>(changes: I) -> Self {
+        let mut all: Vec<(ObjectIdentifier, Change)> = changes.into_iter().collect();
+        all.sort_by(|(left, _), (right, _)| left.cmp(right));
+        let objects = all.chunk_by(|(left, _), (right, _)| left == right).count();
+        let mut grouped: Vec<(ObjectIdentifier, Vec<Change>)> = Vec::with_capacity(objects);
+        for (object, change) in all {
+            match grouped.last_mut() {
+                Some((last, changes)) if *last == object => changes.push(change),
+                _ => grouped.push((object, Vec::from([change]))),
+            }
+        }
+        grouped.iter_mut().for_each(|(_, changes)| changes.shrink_to_fit());
+        Self(grouped)
+    }
+}
 
 /// Everything that an update changed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -55,7 +93,7 @@ impl ResultV2 {
         let mut seen = HashSet::new();
         self.file_changes
             .values()
-            .flat_map(BTreeMap::values)
+            .flat_map(ObjectChanges::values)
             .flatten()
             .filter(|change| seen.insert((&change.old_value, &change.new_value, &change.setter)))
             .collect()
@@ -64,7 +102,7 @@ impl ResultV2 {
     /// The changes by object, those of one object in several files joined in the order of the files.
     pub fn objects(&self) -> BTreeMap<&ObjectIdentifier, Vec<&Change>> {
         let mut objects: BTreeMap<&ObjectIdentifier, Vec<&Change>> = BTreeMap::new();
-        for (object, changes) in self.file_changes.values().flatten() {
+        for (object, changes) in self.file_changes.values().flat_map(ObjectChanges::iter) {
             objects.entry(object).or_default().extend(changes);
         }
         objects
@@ -72,7 +110,7 @@ impl ResultV2 {
 
     /// How many values were replaced.
     pub fn edits(&self) -> usize {
-        self.file_changes.values().flat_map(BTreeMap::values).map(Vec::len).sum()
+        self.file_changes.values().flat_map(ObjectChanges::values).map(Vec::len).sum()
     }
 }
 
@@ -90,19 +128,12 @@ mod tests {
 
     #[test]
     fn changes_are_listed_once_and_objects_joined_over_files() {
+        let a = [(object("x"), change("1", "2", 3)), (object("x"), change("1", "2", 9))];
+        let b = [(object("x"), change("1", "3", 1)), (object("w"), change("0", "2", 1))];
         let result = ResultV2 {
             file_changes: BTreeMap::from([
-                (
-                    "a.yaml".to_owned(),
-                    BTreeMap::from([(object("x"), vec![change("1", "2", 3), change("1", "2", 9)])]),
-                ),
-                (
-                    "b.yaml".to_owned(),
-                    BTreeMap::from([
-                        (object("w"), vec![change("0", "2", 1)]),
-                        (object("x"), vec![change("1", "3", 1)]),
-                    ]),
-                ),
+                ("a.yaml".to_owned(), a.into_iter().collect()),
+                ("b.yaml".to_owned(), b.into_iter().collect()),
             ]),
         };
         let changes: Vec<_> =

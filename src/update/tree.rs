@@ -1,6 +1,7 @@
 //! A tree of files as the update sees it, be it a directory or a commit.
 
 use std::fmt;
+use std::ops::ControlFlow;
 
 use tagboat_api::Reason;
 
@@ -109,33 +110,70 @@ pub struct Entry {
     pub content: Option<ContentId>,
 }
 
+/// Whether a walk looks into a directory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Descent {
+    /// Its entries are visited.
+    Enter,
+    /// It is passed over, and [`TreeVisitor::leave`] is not called for it.
+    Skip,
+}
+
+/// Receives the entries of a tree one by one, so that a large tree need not be held in memory.
+///
+/// A method that returns [`ControlFlow::Break`] ends the walk.
+pub trait TreeVisitor {
+    /// Visits a file, a link, or a directory that cannot be listed.
+    fn entry(&mut self, entry: Entry) -> ControlFlow<()>;
+
+    /// Decides about a directory before its entries are visited; `content` identifies all that is below it, if the
+    /// tree knows that.
+    fn enter(&mut self, path: &TreePath, content: Option<ContentId>) -> ControlFlow<(), Descent>;
+
+    /// Ends the directory that was entered last.
+    fn leave(&mut self);
+}
+
+/// Collects all entries.
+#[derive(Debug, Default)]
+struct Entries(Vec<Entry>);
+
+impl TreeVisitor for Entries {
+    fn entry(&mut self, entry: Entry) -> ControlFlow<()> {
+        self.0.push(entry);
+        ControlFlow::Continue(())
+    }
+
+    fn enter(&mut self, _: &TreePath, _: Option<ContentId>) -> ControlFlow<(), Descent> {
+        ControlFlow::Continue(Descent::Enter)
+    }
+
+    fn leave(&mut self) {}
+}
+
 /// A tree of files that can be listed and read.
 pub trait FileTree {
-    /// The files and links at or below `under`, in rising order of their paths' bytes.
+    /// Visits the files and links at or below `under`, in rising order of their paths' bytes.
     ///
-    /// A file or link given as `under` is the only entry then. Directories are not listed, links are not
-    /// followed, and `.git` is not entered.
+    /// A file or link given as `under` is the only entry then. The visitor is asked about each directory below
+    /// `under`, but not about `under` itself. Links are not followed, and `.git` is not entered.
     ///
     /// # Errors
     ///
     /// [`TreeError::NotFound`] when there is nothing at `under`; another when there is more than a
-    /// [`Reach`](super::reach::Reach) allows.
-    fn entries(&self, under: &TreePath) -> Result<Vec<Entry>, TreeError> {
-        self.entries_except(under, &mut |_, _| false)
-    }
+    /// [`Reach`](super::reach::Reach) allows. A walk that the visitor ends is no error.
+    fn walk(&self, under: &TreePath, visitor: &mut dyn TreeVisitor) -> Result<(), TreeError>;
 
-    /// As [`entries`](Self::entries), but without what is below the directories of which `is_left_out` says so. It is
-    /// asked of directories whose content has an id, from the outer to the inner ones; `under` itself is never left
-    /// out.
+    /// The files and links at or below `under`, in rising order of their paths' bytes.
     ///
     /// # Errors
     ///
-    /// As those of `entries`.
-    fn entries_except(
-        &self,
-        under: &TreePath,
-        is_left_out: &mut dyn FnMut(&TreePath, ContentId) -> bool,
-    ) -> Result<Vec<Entry>, TreeError>;
+    /// As those of [`walk`](Self::walk).
+    fn entries(&self, under: &TreePath) -> Result<Vec<Entry>, TreeError> {
+        let mut entries = Entries::default();
+        self.walk(under, &mut entries)?;
+        Ok(entries.0)
+    }
 
     /// What stands at `path`, links not followed.
     ///
@@ -209,8 +247,20 @@ pub enum TreeError {
         /// How many bytes they may have.
         limit: usize,
     },
+    /// The directories on the way to one file have too many entries.
+    #[error(
+        "the directories from the root to {} have more than {limit} bytes of entries together, the limit; let update.path \
+         lead to a smaller directory",
+        name(directory)
+    )]
+    TooWide {
+        /// The innermost of them.
+        directory: TreePath,
+        /// How many bytes their entries may have in git.
+        limit: usize,
+    },
     /// Reading failed.
-    #[error("cannot read {path}")]
+    #[error("cannot read {}", name(path))]
     Read {
         /// The file or directory.
         path: TreePath,

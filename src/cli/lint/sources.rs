@@ -70,7 +70,7 @@ impl Sources {
                 self.warnings.push(format!("{}: not looked into: {}", name_of(&file), skipped.cause));
             }
         }
-        for entry in scope.files.into_iter().map(|file| file.entry) {
+        for entry in scope.files {
             self.add_entry(&directory, &entry);
         }
     }

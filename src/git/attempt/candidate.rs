@@ -1,15 +1,20 @@
 //! One proposal on its way through an attempt.
 
+use git2::Oid;
+
+use super::deadline::PlanDeadline;
 use super::ground::Ground;
 use super::order::Order;
 use crate::git::checkout::Revision;
-use crate::git::commit::CommitTime;
+use crate::git::commit::{CommitTime, WrittenCommit, write_commit};
 use crate::git::error::SyncError;
 use crate::git::ledger::{Ledger, PendingPush, Seen};
 use crate::git::name::CommitId;
 use crate::git::outcome::{Outcome, Push};
 use crate::git::source::{self, Source};
 use crate::git::transaction::{Answer, Failure, Freshness, Proposal, Proposer};
+use crate::git::tree::GitTree;
+use crate::update::MarkerIndex;
 
 /// One proposal and how far it has come.
 pub(super) struct Candidate<P: Proposer> {
@@ -26,6 +31,8 @@ pub(super) struct Candidate<P: Proposer> {
 /// A commit that was made for a proposal.
 pub(super) struct OwnCommit {
     pub(super) id: CommitId,
+    /// All objects that were made for it.
+    pub(super) objects: Vec<Oid>,
     pub(super) message: String,
     pub(super) time: CommitTime,
 }
@@ -152,6 +159,70 @@ impl<P: Proposer> Candidate<P> {
             found: None,
         });
         Ok(())
+    }
+
+    /// Makes its commit on `tip`, if it has anything to commit, and gives the new tip. That has a `spec.timeout` of its
+    /// own.
+    ///
+    /// # Errors
+    ///
+    /// When the mirror is to blame, or the run was cancelled, which concerns the others as well.
+    pub(super) fn propose(
+        &mut self,
+        ground: &Ground<'_>,
+        tip: CommitId,
+        ledger: &Ledger,
+        index: &mut MarkerIndex,
+    ) -> Result<CommitId, SyncError> {
+        self.commit = None;
+        if !self.is_open() {
+            return Ok(tip);
+        }
+        let repository = ground.mirror.repository();
+        let mut deadline = PlanDeadline::new(ground.mirror, ground.remote.timeout);
+        let tree = GitTree::of(repository, tip)?;
+        let proposed = self.proposal.proposer.propose(&tree, index, &mut |_| deadline.check());
+        if tree.is_damaged() {
+            return Err(SyncError::Damaged);
+        }
+        let mut draft = match proposed {
+            Ok(Some(draft)) => draft,
+            Ok(None) => return Ok(tip),
+            Err(error) => {
+                if let Some(cancelled) = deadline.into_cancelled() {
+                    return Err(cancelled);
+                }
+                self.result = Some(Err(Failure::Proposer(error)));
+                return Ok(tip);
+            }
+        };
+        // A push on the same tip that may still arrive: made at the same time, the same change is the same commit, and
+        // nothing is lost if both arrive. A key that was made since then makes another.
+        let pending = ledger.pending.get(&self.proposal.name);
+        let signer = draft.signer.as_ref();
+        if let Some(pending) = pending.filter(|pending| pending.old == ground.old)
+            && signer.is_none_or(|signer| signer.existed_at(pending.time))
+        {
+            draft.time = pending.time;
+        }
+        match write_commit(repository, tip, &draft, &mut |_| deadline.check()) {
+            Ok(Some(WrittenCommit { id, objects })) => {
+                let message = String::from_utf8_lossy(&draft.message).into_owned();
+                self.commit = Some(OwnCommit { id, objects, message, time: draft.time });
+                let replaced = draft.edits.iter().filter_map(|edit| edit.entry.content);
+                replaced.for_each(|content| index.forget(&content));
+                Ok(id)
+            }
+            Ok(None) => Ok(tip),
+            Err(error) => match deadline.into_cancelled() {
+                Some(cancelled) => Err(cancelled),
+                None if error.is_of_proposal() => {
+                    self.result = Some(Err(SyncError::from(error).into()));
+                    Ok(tip)
+                }
+                None => Err(error.into()),
+            },
+        }
     }
 
     /// Takes note of the push before it is made, so that a run that is killed leaves word of it.

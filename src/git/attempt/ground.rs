@@ -10,6 +10,7 @@ use crate::git::error::SyncError;
 use crate::git::listing::Listing;
 use crate::git::mirror::Mirror;
 use crate::git::name::{CommitId, RefName};
+use crate::git::object::{self, ObjectError};
 use crate::git::remote::Remote;
 
 /// How much history is fetched to find a commit in it. Beyond that, it counts as not being there.
@@ -39,13 +40,19 @@ enum Walk {
 impl Ground<'_> {
     /// Fetches an object unless it is here, and gives the commit that it leads to.
     pub(super) fn fetch_commit(&self, object: CommitId) -> Result<CommitId, SyncError> {
-        if !self.mirror.peel(object).is_ok_and(|commit| self.mirror.has(commit)) {
+        let is_here = match self.mirror.peel(object) {
+            Ok(commit) => self.mirror.has(commit),
+            Err(ObjectError::TooLarge(error)) => return Err(error.into()),
+            Err(ObjectError::Git(_)) => false,
+        };
+        if !is_here {
             self.remote.fetch(self.mirror, &[object], self.deadline)?;
         }
-        self.mirror.peel(object).map_err(|cause| SyncError::NoCommit {
-            url: self.remote.url.to_string(),
-            name: object.to_string(),
-            cause,
+        self.mirror.peel(object).map_err(|error| match error {
+            ObjectError::TooLarge(error) => error.into(),
+            ObjectError::Git(cause) => {
+                SyncError::NoCommit { url: self.remote.url.to_string(), name: object.to_string(), cause }
+            }
         })
     }
 
@@ -82,7 +89,7 @@ fn walk(
     tip: CommitId,
     wanted: CommitId,
     floor: Option<CommitId>,
-) -> Result<Walk, git2::Error> {
+) -> Result<Walk, ObjectError> {
     let (mut waiting, mut seen, mut is_cut_off) = (vec![tip], HashSet::new(), false);
     while let Some(commit) = waiting.pop() {
         if commit == wanted {
@@ -92,7 +99,7 @@ fn walk(
             continue;
         }
         if odb.exists(commit.oid()) {
-            waiting.extend(stated_parents(odb.read(commit.oid())?.data()));
+            waiting.extend(stated_parents(object::read_commit(odb, commit)?.data()));
         } else {
             is_cut_off = true;
         }

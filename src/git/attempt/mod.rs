@@ -2,13 +2,18 @@
 
 mod arrivals;
 mod candidate;
+mod deadline;
 mod ground;
 mod order;
 
+use std::fs::File;
+use std::io::{self, BufReader, BufWriter, Write};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::commit::write_commit;
+use git2::Oid;
+
 use super::error::SyncError;
 use super::ledger::Ledger;
 use super::listing::Listing;
@@ -19,9 +24,8 @@ use super::push::PushReply;
 use super::remote::{Remote, RemoteError, Wanted};
 use super::source;
 use super::transaction::{Answer, Failure, Proposal, Proposer};
-use super::tree::GitTree;
 use crate::update::MarkerIndex;
-use candidate::{Candidate, OwnCommit};
+use candidate::Candidate;
 use ground::Ground;
 use order::Order;
 
@@ -130,9 +134,9 @@ impl<P: Proposer> Attempt<P> {
         }
         let mut order = order::order(&self.candidates, base, tip, ledger, &ground)?;
         let Ground { listing, .. } = ground;
-        let commits = self.commits();
-        if !commits.is_empty() {
-            pack::write(mirror.repository(), base, &commits).map_err(SyncError::from)?;
+        let made = self.objects();
+        if !made.is_empty() {
+            pack::write(mirror.repository(), &made).map_err(SyncError::from)?;
         }
         // Git reads the same packs now; both need not hold them.
         mirror.rest().map_err(SyncError::from)?;
@@ -149,7 +153,7 @@ impl<P: Proposer> Attempt<P> {
             let reply = remote.push(mirror, &order.request, Instant::now() + remote.timeout);
             self.judge(&mut order, reply, &ground, ledger)?;
         }
-        let tip = if commits.is_empty() { old } else { Some(tip) };
+        let tip = if made.is_empty() { old } else { Some(tip) };
         for candidate in self.open() {
             candidate.settle(&order, tip, &ground, ledger);
         }
@@ -174,10 +178,13 @@ impl<P: Proposer> Attempt<P> {
         self.candidates.iter_mut().filter(|candidate| candidate.is_open())
     }
 
-    /// The commits that were made, each on the one before it.
-    fn commits(&self) -> Vec<CommitId> {
+    /// The objects that were made for commits.
+    fn objects(&self) -> Vec<Oid> {
         let open = self.candidates.iter().filter(|candidate| candidate.is_open());
-        open.filter_map(|candidate| Some(candidate.commit.as_ref()?.id)).collect()
+        open.filter_map(|candidate| candidate.commit.as_ref())
+            .flat_map(|commit| &commit.objects)
+            .copied()
+            .collect()
     }
 
     /// Finds out what the remote has.
@@ -218,63 +225,29 @@ impl<P: Proposer> Attempt<P> {
     }
 
     /// Makes each proposal's commit on the tree that the one before it left, and gives the tip.
+    ///
+    /// The marker index is stored also if that ends with an error, so that the next run continues there.
     fn propose(
         &mut self,
         ground: &Ground<'_>,
         base: CommitId,
         ledger: &Ledger,
     ) -> Result<CommitId, SyncError> {
-        let Ground { mirror, remote, old, .. } = *ground;
-        let _permit = mirror.enter_pool(Instant::now() + remote.timeout)?;
-        let place = mirror.index();
-        let mut index = MarkerIndex::from_bytes(&std::fs::read(&place).unwrap_or_default());
-        let mut tip = base;
+        let _permit = ground.mirror.enter_pool(Instant::now() + ground.remote.timeout)?;
+        let place = ground.mirror.index();
+        let mut index =
+            File::open(&place).map(|file| MarkerIndex::read_from(BufReader::new(file))).unwrap_or_default();
+        let mut tip = Ok(base);
         for candidate in self.open() {
-            candidate.commit = None;
             candidate.refresh();
-            if !candidate.is_open() {
-                continue;
-            }
-            let tree = GitTree::of(mirror.repository(), tip)?;
-            let proposed = candidate.proposal.proposer.propose(&tree, &mut index);
-            if tree.is_damaged() {
-                return Err(SyncError::Damaged);
-            }
-            match proposed {
-                Err(error) => candidate.result = Some(Err(Failure::Proposer(error))),
-                Ok(None) => {}
-                Ok(Some(mut draft)) => {
-                    // A push on the same tip that may still arrive: made at the same time, the same change is the
-                    // same commit, and nothing is lost if both arrive. A key that was made since then makes another.
-                    let pending = ledger.pending.get(&candidate.proposal.name);
-                    let signer = draft.signer.as_ref();
-                    if let Some(pending) = pending.filter(|pending| pending.old == old)
-                        && signer.is_none_or(|signer| signer.existed_at(pending.time))
-                    {
-                        draft.time = pending.time;
-                    }
-                    match write_commit(mirror.repository(), tip, &draft) {
-                        Ok(Some(id)) => {
-                            let message = String::from_utf8_lossy(&draft.message).into_owned();
-                            candidate.commit = Some(OwnCommit { id, message, time: draft.time });
-                            let replaced = draft.edits.iter().filter_map(|edit| edit.entry.content);
-                            replaced.for_each(|content| index.forget(&content));
-                            tip = id;
-                        }
-                        Ok(None) => {}
-                        Err(error) if error.is_of_proposal() => {
-                            candidate.result = Some(Err(SyncError::from(error).into()));
-                        }
-                        Err(error) => return Err(error.into()),
-                    }
-                }
-            }
+            tip = tip.and_then(|tip| candidate.propose(ground, tip, ledger, &mut index));
         }
-        if index.has_news() {
-            // It is made again where it cannot be kept.
-            let _ = std::fs::write(&place, index.to_bytes());
+        // What was read of damaged objects may be wrong.
+        if index.has_news() && !tip.as_ref().is_err_and(SyncError::is_damage) {
+            // It is made again if it cannot be stored.
+            let _ = store_index(&index, &place);
         }
-        Ok(tip)
+        tip
     }
 
     /// Takes the note back of a push that has not arrived and never will.
@@ -342,6 +315,12 @@ impl<P: Proposer> Attempt<P> {
 /// What the next runs will build on: the tips that runs left, and the one at hand.
 fn kept(ledger: &Ledger, tip: CommitId) -> Vec<CommitId> {
     ledger.commits().chain([tip]).collect()
+}
+
+fn store_index(index: &MarkerIndex, place: &Path) -> io::Result<()> {
+    let mut file = BufWriter::new(File::create(place)?);
+    index.write_to(&mut file)?;
+    file.flush()
 }
 
 fn store(ledger: &Ledger, mirror: &Mirror) -> Result<(), SyncError> {

@@ -85,6 +85,9 @@ fn loss(
             "to find out whether it has commits that {branch} has not, more history would be fetched than a mirror of \
              {limit} bytes has room for; raise --mirror-max-size, or put + in front of the refspec"
         ))),
+        Err(SyncError::ObjectTooLarge(error)) => {
+            Ok(Some(format!("whether it has commits that {branch} has not cannot be found out: {error}")))
+        }
         Err(error) => Err(error),
     }
 }

@@ -69,7 +69,7 @@ impl Sources {
                 .push(Note::Skipped { file: path.join(skipped.file), cause: skipped.cause.to_string() });
         }
         let mut content = Vec::new();
-        for entry in scope.files.into_iter().map(|file| file.entry) {
+        for entry in scope.files {
             let file = directory.locate(&entry.path);
             match directory.read(&entry, FILE_SIZE, &mut content) {
                 Ok(()) => {

@@ -14,7 +14,10 @@ use super::transaction::{observed, stage_of};
 use crate::failing::Failing;
 use crate::git::{Author, CommitDraft, CommitTime, Freshness, Proposer, SigningKey};
 use crate::message::{AutomationName, DEFAULT_MESSAGE, MessageData, MessageError, Template, TemplateError};
-use crate::update::{FileTree, MarkerIndex, ScopeError, TreeError, UpdatePlan, UpdateRequest, diff, plan};
+use crate::update::{
+    Checkpoint, FileTree, MarkerIndex, PlanError, ReportedMarkers, ScopeError, TreeError, UpdatePlan,
+    UpdateRequest, diff, plan,
+};
 
 /// How much is to be told of what a look at a tree found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,12 +101,12 @@ pub enum ProposalError {
     NoPath {
         /// The path as given.
         path: String,
-        /// The same from whoever looked.
-        cause: ScopeError,
+        /// The same from the plan.
+        cause: PlanError,
     },
-    /// The tree cannot be looked through.
+    /// There is no plan.
     #[error(transparent)]
-    Scope(ScopeError),
+    Plan(PlanError),
     /// A file cannot be read again to show what changes in it.
     #[error("cannot show the changes")]
     Diff(#[source] TreeError),
@@ -120,17 +123,17 @@ impl ProposalError {
     pub fn stage(&self) -> Stage {
         match self {
             Self::Selection(error) => stage_of(error),
-            Self::NoPath { .. } | Self::Scope(_) | Self::Diff(_) => Stage::Update,
+            Self::NoPath { .. } | Self::Plan(_) | Self::Diff(_) => Stage::Update,
             Self::Template(_) | Self::Message(_) => Stage::Push,
         }
     }
 }
 
-impl From<ScopeError> for ProposalError {
-    fn from(cause: ScopeError) -> Self {
+impl From<PlanError> for ProposalError {
+    fn from(cause: PlanError) -> Self {
         match &cause {
-            ScopeError::NotFound { path } => Self::NoPath { path: path.clone(), cause },
-            _ => Self::Scope(cause),
+            PlanError::Scope(ScopeError::NotFound { path }) => Self::NoPath { path: path.clone(), cause },
+            _ => Self::Plan(cause),
         }
     }
 }
@@ -139,7 +142,7 @@ impl Failing for ProposalError {
     fn reason(&self) -> Reason {
         match self {
             Self::Selection(error) => error.reason(),
-            Self::NoPath { cause: error, .. } | Self::Scope(error) => error.reason(),
+            Self::NoPath { cause: error, .. } | Self::Plan(error) => error.reason(),
             Self::Diff(error) => error.reason(),
             Self::Template(error) => error.reason(),
             Self::Message(error) => error.reason(),
@@ -149,7 +152,7 @@ impl Failing for ProposalError {
     fn is_retryable(&self) -> bool {
         match self {
             Self::Selection(error) => error.is_retryable(),
-            Self::NoPath { cause: error, .. } | Self::Scope(error) => error.is_retryable(),
+            Self::NoPath { cause: error, .. } | Self::Plan(error) => error.is_retryable(),
             Self::Diff(error) => error.is_retryable(),
             Self::Template(error) => error.is_retryable(),
             Self::Message(error) => error.is_retryable(),
@@ -174,8 +177,12 @@ impl Proposer for UpdateProposal {
         &mut self,
         tree: &dyn FileTree,
         index: &mut MarkerIndex,
+        checkpoint: &mut Checkpoint<'_>,
     ) -> Result<Option<CommitDraft>, ProposalError> {
-        let mut plan = plan(tree, &self.update, index, &mut |_| {})?;
+        // Another controller's values are compared with those of all markers.
+        let is_brief = self.detail == Detail::WorthSaying && self.shadowing.is_none();
+        self.update.reported = if is_brief { ReportedMarkers::Warnings } else { ReportedMarkers::All };
+        let mut plan = plan(tree, &self.update, index, checkpoint)?;
         if self.detail == Detail::Diff {
             self.diff = Some(diff::unified(tree, &plan.edits).map_err(ProposalError::Diff)?);
         }
@@ -187,9 +194,6 @@ impl Proposer for UpdateProposal {
             let view = View { tree, update: &self.update, plan, edits: &edits, message: message.as_deref() };
             shadowing.look(&view).map_err(ProposalError::Diff)?;
             return Ok(None);
-        }
-        if self.detail == Detail::WorthSaying {
-            plan.keep_worth_saying();
         }
         let Some(message) = message else { return Ok(None) };
         let (author, time, signer) = (self.author.clone(), self.time, self.signer.clone());

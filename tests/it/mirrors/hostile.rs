@@ -161,7 +161,7 @@ fn a_link_is_not_read_beyond_its_limit_nor_a_file_searched_that_memory_should_no
     let search = tree.contains(file, b"x");
     assert!(matches!(search, Err(TreeError::TooLarge { .. })), "{search:?}");
 
-    let plan = plan(&tree, &UpdateRequest::default(), &mut MarkerIndex::default(), &mut |_| {}).unwrap();
+    let plan = plan(&tree, &UpdateRequest::default(), &mut MarkerIndex::default(), &mut |_| Ok(())).unwrap();
     let skipped: Vec<_> = plan.skipped.iter().map(|it| format!("{}: {}", it.file, it.cause)).collect();
     assert_eq!(skipped, ["link.yaml: it cannot be read"]);
     let unparsable: Vec<_> = plan.unparsable.iter().map(|it| format!("{}: {}", it.file, it.error)).collect();

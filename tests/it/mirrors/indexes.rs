@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
 
 use proptest::collection::{btree_map, vec};
 use proptest::option;
@@ -9,8 +10,8 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use tagboat::reference::ImageReference;
 use tagboat::update::{
-    ContentId, Entry, EntryKind, FileTree, MarkerIndex, Policy, PolicyName, Setters, TreeError, TreePath,
-    UpdateRequest, plan,
+    ContentId, Descent, Entry, EntryKind, FileTree, Interrupt, MarkerIndex, PlanError, Policy, PolicyName,
+    Setters, TreeError, TreePath, TreeVisitor, UpdateRequest, plan,
 };
 
 use super::outline::outline;
@@ -44,36 +45,36 @@ impl Memory {
         files.filter_map(|(path, text)| Some((path.relative_to(directory)?, text))).collect()
     }
 
-    fn list(
-        &self,
-        at: &TreePath,
-        is_left_out: &mut dyn FnMut(&TreePath, ContentId) -> bool,
-        entries: &mut Vec<Entry>,
-    ) {
+    fn list(&self, at: &TreePath, visitor: &mut dyn TreeVisitor) -> ControlFlow<()> {
         let firsts: BTreeSet<Vec<u8>> =
             self.below(at).iter().map(|(path, _)| path.parts().next().unwrap().to_vec()).collect();
         for name in firsts {
             let path = at.join(&name);
             if let Some(text) = self.files.get(&path) {
                 let kind = if text.starts_with(LINK) { EntryKind::Link } else { EntryKind::File };
-                entries.push(Entry { path, kind, content: Some(id_of(text.as_bytes())) });
-            } else if !is_left_out(&path, id_of(format!("{:?}", self.below(&path)).as_bytes())) {
-                self.list(&path, is_left_out, entries);
+                visitor.entry(Entry { path, kind, content: Some(id_of(text.as_bytes())) })?;
+            } else {
+                let id = id_of(format!("{:?}", self.below(&path)).as_bytes());
+                if visitor.enter(&path, Some(id))? == Descent::Enter {
+                    self.list(&path, visitor)?;
+                    visitor.leave();
+                }
             }
         }
+        ControlFlow::Continue(())
     }
 }
 
 impl FileTree for Memory {
-    fn entries_except(
-        &self,
-        under: &TreePath,
-        is_left_out: &mut dyn FnMut(&TreePath, ContentId) -> bool,
-    ) -> Result<Vec<Entry>, TreeError> {
-        let mut entries = Vec::new();
-        self.list(under, is_left_out, &mut entries);
-        entries.sort_by(|left, right| left.path.cmp(&right.path));
-        Ok(entries)
+    fn walk(&self, under: &TreePath, visitor: &mut dyn TreeVisitor) -> Result<(), TreeError> {
+        if let Some(text) = self.files.get(under) {
+            let entry =
+                Entry { path: under.clone(), kind: EntryKind::File, content: Some(id_of(text.as_bytes())) };
+            let _ = visitor.entry(entry);
+        } else {
+            let _ = self.list(under, visitor);
+        }
+        Ok(())
     }
 
     fn kind(&self, path: &TreePath) -> Result<EntryKind, TreeError> {
@@ -103,7 +104,7 @@ impl FileTree for Memory {
 }
 
 fn planned(tree: &Memory, request: &UpdateRequest, index: &mut MarkerIndex) -> String {
-    match plan(tree, request, index, &mut |_| {}) {
+    match plan(tree, request, index, &mut |_| Ok(())) {
         Ok(plan) => {
             let reads = tree.reads.get();
             let outline = outline(&plan, tree);
@@ -315,7 +316,7 @@ fn a_second_plan_reads_only_what_has_to_change() {
     for (tag, reads) in [("1.0", 3), ("1.0", 0), ("2.0", 1), ("1.0", 0)] {
         tree.reads.set(0);
         let request = UpdateRequest { setters: setters(tag), ..UpdateRequest::default() };
-        plan(&tree, &request, &mut index, &mut |_| {}).unwrap();
+        plan(&tree, &request, &mut index, &mut |_| Ok(())).unwrap();
         assert_eq!(tree.reads.get(), reads, "{tag}");
     }
 }
@@ -337,10 +338,69 @@ fn a_version_that_is_replaced_is_forgotten() {
             setters: Setters::new(policies(&number.to_string())),
             ..UpdateRequest::default()
         };
-        let edits = plan(&tree, &request, &mut index, &mut |_| {}).unwrap().edits;
+        let edits = plan(&tree, &request, &mut index, &mut |_| Ok(())).unwrap().edits;
         text = String::from_utf8(edits[0].apply(text.as_bytes()).unwrap()).unwrap();
         index.forget(&edits[0].entry.content.unwrap());
         sizes.push(index.to_bytes().len());
     }
     assert!(sizes.iter().all(|size| *size == sizes[0]), "{sizes:?}");
+}
+
+/// Nine names of three contents: one that is not YAML, one with a near miss, and one with a value that has to change.
+#[test]
+fn a_content_under_many_names_is_read_once() {
+    let contents = [
+        format!("a: [ {}\n", marker("default:p:tag")),
+        "a: 1.0 # {$imagepolicy: default:p}\n".to_owned(),
+        format!("a: 1.0 {}\n", marker("default:p:tag")),
+    ];
+    let files = (0..9).map(|number| (format!("{}/{number}.yaml", number % 2), contents[number % 3].clone()));
+    let tree = Memory::of(&files.collect());
+    let image = ImageReference::from_parts("acme/p", "2.0", None).unwrap();
+    let name = PolicyName { namespace: "default".into(), name: "p".into() };
+    let request = request(&Setters::new([(name, Policy::Image(image))].into()));
+    let mut index = MarkerIndex::default();
+    let cold = plan(&tree, &request, &mut index, &mut |_| Ok(())).unwrap();
+    assert_eq!((cold.unparsable.len(), cold.near_misses.len(), cold.edits.len()), (3, 3, 3));
+    assert_eq!(tree.reads.take(), 3);
+    // What cannot be read, and what is no marker, is reported again without being read again.
+    let warm = plan(&tree, &request, &mut index, &mut |_| Ok(())).unwrap();
+    assert_eq!(tree.reads.take(), 1);
+    assert_eq!(format!("{:?}", warm.unparsable), format!("{:?}", cold.unparsable));
+    assert_eq!(warm.near_misses, cold.near_misses);
+}
+
+#[test]
+fn an_interrupted_plan_is_continued_by_the_next() {
+    let contents = |number: usize| match number % 3 {
+        0 => format!("a: [ {} # {number}\n", marker("default:p:tag")),
+        1 => format!("a: 1.0 # {{$imagepolicy: default:p}} {number}\n"),
+        _ => format!("a: {number} {}\n", marker("default:p:tag")),
+    };
+    let files = (0..30).map(|number| (format!("{}/{number}.yaml", number % 4), contents(number)));
+    let tree = Memory::of(&files.collect());
+    let mut index = MarkerIndex::default();
+    let mut runs = 0;
+    let plan = loop {
+        runs += 1;
+        assert!(runs < 30, "no run gets further than the one before it");
+        let before = tree.reads.get();
+        // Time for seven files.
+        let checkpoint = &mut |_| match tree.reads.get() - before {
+            7.. => Err(Interrupt::Cancelled),
+            _ => Ok(()),
+        };
+        match plan(&tree, &request(&Setters::default()), &mut index, checkpoint) {
+            Ok(plan) => break plan,
+            Err(PlanError::Interrupted(Interrupt::Cancelled)) => {
+                index = MarkerIndex::from_bytes(&index.to_bytes());
+            }
+            Err(error) => panic!("{error}"),
+        }
+    };
+    assert_eq!((runs, tree.reads.get()), (5, 30));
+    assert_eq!(
+        (plan.files, plan.unparsable.len(), plan.near_misses.len(), plan.markers.len()),
+        (30, 10, 10, 10)
+    );
 }

@@ -199,7 +199,7 @@ proptest! {
                 setters: setters([("podinfo", "2.0.0")]),
                 ..UpdateRequest::default()
             };
-            let plan = |tree: &dyn FileTree| match plan(tree, &request, &mut MarkerIndex::default(), &mut |_| {}) {
+            let plan = |tree: &dyn FileTree| match plan(tree, &request, &mut MarkerIndex::default(), &mut |_| Ok(())) {
                 Ok(plan) => outline(&plan, tree),
                 Err(error) => tagboat::sentence::chain(&error),
             };

@@ -37,7 +37,7 @@ impl Scene {
         });
         let update = UpdateRequest { setters: Setters::new(policies.into()), ..UpdateRequest::default() };
         let tree = Directory::open(Path::new(self.branch.path())).unwrap();
-        let plan = plan(&tree, &update, &mut MarkerIndex::default(), &mut |_| {}).unwrap();
+        let plan = plan(&tree, &update, &mut MarkerIndex::default(), &mut |_| Ok(())).unwrap();
         let message = (!plan.edits.is_empty()).then_some(b"Update".as_slice());
         let view = View { tree: &tree, update: &update, plan: &plan, edits: &plan.edits, message };
         let mut shadowing = Shadowing { before: self.before.clone(), sight: None };

@@ -1,70 +1,63 @@
-//! Directories in which there is nothing to do.
+//! Directories without markers.
 //!
-//! In git a directory has an id as well. One in whose files, all the way down, nothing was found that a plan would
-//! speak of is barren, and stays so as long as it has this id: it need not even be listed again. This says nothing of
-//! its files without the name of a YAML file: a link that leads to one of them from elsewhere is followed all the same.
-
-use std::collections::{BTreeMap, HashSet};
+//! In git a directory has an id as well. A directory in whose files, all the way down, nothing was found that a plan
+//! would report stays so as long as it has this id: it need not even be listed again. This says nothing of its files
+//! without the name of a YAML file: a link that leads to one of them from elsewhere is followed all the same.
 
 use super::index::MarkerIndex;
-use super::scope::ScopedFile;
-use super::tree::{ContentId, TreePath};
+use super::tree::{ContentId, Descent};
 
-/// The directories that a listing met.
+/// The directories from `update.path` down to the file at hand.
 #[derive(Debug, Default)]
-pub(super) struct Directories {
-    entered: Vec<(TreePath, ContentId)>,
-    /// Those that were left out, and how many files to look into each has.
-    left_out: BTreeMap<TreePath, usize>,
+pub(super) struct OpenDirectories {
+    open: Vec<OpenDirectory>,
 }
 
-impl Directories {
-    /// Takes note of a directory, and says whether it can be left out.
-    pub(super) fn meet(&mut self, path: &TreePath, id: ContentId, index: &MarkerIndex) -> bool {
-        let files = index.files_if_barren(&id);
-        match files {
-            Some(files) => {
-                self.left_out.insert(path.clone(), files);
-            }
-            None => self.entered.push((path.clone(), id)),
+/// A directory that a walk has entered and not left.
+#[derive(Debug)]
+struct OpenDirectory {
+    id: Option<ContentId>,
+    /// The files to look into that were met in it so far, those of directories that were left out included.
+    files: usize,
+    /// Whether something to report was met in it.
+    has_findings: bool,
+}
+
+impl OpenDirectories {
+    /// Enters a directory, unless the index knows that there is nothing to report in it; says how many files to look
+    /// into were left out then.
+    pub(super) fn enter(&mut self, id: Option<ContentId>, index: &MarkerIndex) -> (Descent, usize) {
+        if let Some(files) = id.and_then(|id| index.files_if_markerless(&id)) {
+            self.add_files(files);
+            return (Descent::Skip, files);
         }
-        files.is_some()
+        self.open.push(OpenDirectory { id, files: 0, has_findings: false });
+        (Descent::Enter, 0)
     }
 
-    /// Whether a file to look into was left out with its directory.
-    pub(super) fn have_left_out(&self, file: &TreePath) -> bool {
-        let mut parents =
-            std::iter::successors(Some(file.parent()), |path| (!path.is_root()).then(|| path.parent()));
-        parents.any(|parent| self.left_out.contains_key(&parent))
-    }
-
-    /// How many files to look into were left out.
-    pub(super) fn files_left_out(&self) -> usize {
-        self.left_out.values().sum()
-    }
-
-    /// Takes note in the index of those that are barren: below which `eventful` has no path.
-    pub(super) fn remember(self, files: &[ScopedFile], eventful: &[TreePath], index: &mut MarkerIndex) {
-        let mut fertile = HashSet::new();
-        for path in eventful {
-            let mut at = path.parent();
-            while !at.is_root() {
-                let parent = at.parent();
-                if !fertile.insert(at) {
-                    break;
-                }
-                at = parent;
-            }
+    /// Counts files of the innermost directory.
+    pub(super) fn add_files(&mut self, files: usize) {
+        if let Some(directory) = self.open.last_mut() {
+            directory.files += files;
         }
-        for (path, id) in self.entered.iter().filter(|(path, _)| !fertile.contains(path)) {
-            let inside = path.join(b"");
-            let is_inside = |path: &TreePath| path.as_bytes().starts_with(inside.as_bytes());
-            let begin = files.partition_point(|file| file.entry.path < inside);
-            let listed = files[begin..].iter().take_while(|file| is_inside(&file.entry.path));
-            // What only a link led to is counted where there is such a link.
-            let listed = listed.filter(|file| file.link.is_none()).count();
-            let left_out = self.left_out.range(&inside..).take_while(|(path, _)| is_inside(path));
-            index.remember_barren(*id, listed + left_out.map(|(_, files)| files).sum::<usize>());
+    }
+
+    /// Notes that there is something to report in the innermost directory.
+    pub(super) fn add_finding(&mut self) {
+        if let Some(directory) = self.open.last_mut() {
+            directory.has_findings = true;
+        }
+    }
+
+    /// Leaves the innermost directory, and remembers it in the index if there is nothing to report in it.
+    pub(super) fn leave(&mut self, index: &mut MarkerIndex) {
+        let Some(OpenDirectory { id, files, has_findings }) = self.open.pop() else { return };
+        if let Some(id) = id.filter(|_| !has_findings) {
+            index.remember_markerless(id, files);
+        }
+        self.add_files(files);
+        if has_findings {
+            self.add_finding();
         }
     }
 }
@@ -72,14 +65,17 @@ impl Directories {
 #[cfg(test)]
 mod tests {
     use std::cell::RefCell;
+    use std::collections::{BTreeMap, HashSet};
     use std::hash::{DefaultHasher, Hash, Hasher};
+    use std::ops::ControlFlow;
 
     use proptest::collection::{btree_map, vec};
     use proptest::prelude::*;
     use proptest::sample::{Index, select};
 
     use super::*;
-    use crate::update::{Entry, EntryKind, FileTree, TreeError, UpdatePlan, UpdateRequest, plan};
+    use crate::update::tree::TreeVisitor;
+    use crate::update::{Entry, EntryKind, FileTree, TreeError, TreePath, UpdatePlan, UpdateRequest, plan};
 
     /// A tree in memory whose directories have ids; a content that begins with `->` is a link.
     #[derive(Default)]
@@ -111,36 +107,37 @@ mod tests {
             self.files.iter().filter_map(|(path, content)| Some((path.relative_to(directory)?, content)))
         }
 
-        /// A plan, and the directories that had to be listed for it.
-        fn plan(&self, index: &mut MarkerIndex) -> (UpdatePlan, Vec<String>) {
-            let plan = plan(self, &UpdateRequest::default(), index, &mut |_| {}).unwrap();
-            (plan, self.listed.take())
-        }
-    }
-
-    impl FileTree for Tree {
-        fn entries_except(
-            &self,
-            under: &TreePath,
-            is_left_out: &mut dyn FnMut(&TreePath, ContentId) -> bool,
-        ) -> Result<Vec<Entry>, TreeError> {
+        fn list(&self, under: &TreePath, visitor: &mut dyn TreeVisitor) -> ControlFlow<()> {
             self.listed.borrow_mut().push(under.to_string());
-            let mut entries = Vec::new();
             let mut directories = HashSet::new();
             for (inside, content) in self.below(under) {
                 let first = inside.parts().next().unwrap_or_default();
                 let path = under.join(first);
                 if inside.parts().count() == 1 {
                     let kind = if content.starts_with("->") { EntryKind::Link } else { EntryKind::File };
-                    entries.push(Entry { path, kind, content: Some(id_of(content)) });
+                    visitor.entry(Entry { path, kind, content: Some(id_of(content)) })?;
                 } else if directories.insert(path.clone()) {
                     let id = id_of(&self.below(&path).collect::<Vec<_>>());
-                    if !is_left_out(&path, id) {
-                        entries.extend(self.entries_except(&path, is_left_out)?);
+                    if visitor.enter(&path, Some(id))? == Descent::Enter {
+                        self.list(&path, visitor)?;
+                        visitor.leave();
                     }
                 }
             }
-            Ok(entries)
+            ControlFlow::Continue(())
+        }
+
+        /// A plan, and the directories that had to be listed for it.
+        fn plan(&self, index: &mut MarkerIndex) -> (UpdatePlan, Vec<String>) {
+            let plan = plan(self, &UpdateRequest::default(), index, &mut |_| Ok(())).unwrap();
+            (plan, self.listed.take())
+        }
+    }
+
+    impl FileTree for Tree {
+        fn walk(&self, under: &TreePath, visitor: &mut dyn TreeVisitor) -> Result<(), TreeError> {
+            let _ = self.list(under, visitor);
+            Ok(())
         }
 
         fn kind(&self, path: &TreePath) -> Result<EntryKind, TreeError> {
@@ -208,7 +205,7 @@ mod tests {
         Tree::of(&FLEET).plan(&mut index);
         grown.plan(&mut index);
         let (plan, listed) = grown.plan(&mut index);
-        assert_eq!(plan.files, 7, "a file in a directory within a barren one counts as well");
+        assert_eq!(plan.files, 7, "a file in a directory within a markerless one counts as well");
         assert!(!listed.contains(&"apps/plain".to_owned()));
     }
 
@@ -216,7 +213,7 @@ mod tests {
     const HIDDEN: (&str, &str) = ("base/values.txt", MARKED);
 
     #[test]
-    fn a_new_link_into_a_barren_directory_is_followed() {
+    fn a_new_link_into_a_markerless_directory_is_followed() {
         let mut index = MarkerIndex::default();
         let before = Tree::of(&[HIDDEN, ("base/plain.yaml", "a: 1\n")]);
         before.plan(&mut index);
@@ -251,7 +248,7 @@ mod tests {
     fn assert_warm_is_cold(tree: &Tree, path: Option<&str>, index: &mut MarkerIndex) {
         let request = UpdateRequest { path: path.map(str::to_owned), ..UpdateRequest::default() };
         let planned = |index: &mut MarkerIndex| {
-            let plan = plan(tree, &request, index, &mut |_| {});
+            let plan = plan(tree, &request, index, &mut |_| Ok(()));
             plan.map_or_else(|error| error.to_string(), |plan| format!("{plan:?}"))
         };
         assert_eq!(planned(index), planned(&mut MarkerIndex::default()), "{path:?} {:?}", tree.files);

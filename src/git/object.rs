@@ -1,0 +1,136 @@
+//! Reads git objects only after their headers, so that a large object never comes into memory.
+
+use git2::{Commit, ErrorClass, ErrorCode, ObjectType, Odb, OdbObject, Oid, Repository};
+
+use super::name::CommitId;
+
+/// The largest commit or tag in bytes: its message, signatures and parents together.
+pub(super) const MAX_COMMIT: usize = 1024 * 1024;
+
+/// The largest tree object in bytes: the entries of one directory.
+const MAX_TREE: usize = 32 * 1024 * 1024;
+
+/// The tags that may stand in front of one commit.
+const MAX_TAGS: usize = 100;
+
+/// Why an object cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum ObjectError {
+    /// It is missing or broken.
+    #[error(transparent)]
+    Git(#[from] git2::Error),
+    /// It is too large.
+    #[error(transparent)]
+    TooLarge(#[from] ObjectTooLarge),
+}
+
+/// An object is too large to be read. It was made so, and no fetch brings a smaller one.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{kind} {id} has {size} bytes, more than the limit of {limit}; {}", advice(*kind))]
+pub struct ObjectTooLarge {
+    /// The kind of object.
+    pub kind: ObjectType,
+    /// Its id.
+    pub id: CommitId,
+    /// Its size in bytes.
+    pub size: usize,
+    /// The limit in bytes.
+    pub limit: usize,
+}
+
+fn advice(kind: ObjectType) -> &'static str {
+    match kind {
+        ObjectType::Tree => "move files of this directory to several others",
+        ObjectType::Tag => "replace it with a tag that has a shorter message",
+        _ => "replace it with a commit that has a shorter message",
+    }
+}
+
+/// The kind of an object that may be read.
+///
+/// # Errors
+///
+/// When there is no such object, or it is larger than objects of its kind may be. Blobs have no limit here.
+fn readable_kind(objects: &Odb<'_>, id: Oid) -> Result<ObjectType, ObjectError> {
+    let (size, kind) = objects.read_header(id)?;
+    let limit = match kind {
+        ObjectType::Commit | ObjectType::Tag => MAX_COMMIT,
+        ObjectType::Tree => MAX_TREE,
+        _ => return Ok(kind),
+    };
+    if size > limit {
+        return Err(ObjectTooLarge { kind, id: id.into(), size, limit }.into());
+    }
+    Ok(kind)
+}
+
+/// Makes sure that an object is of a kind and may be read.
+fn require(objects: &Odb<'_>, id: Oid, wanted: ObjectType) -> Result<(), ObjectError> {
+    match readable_kind(objects, id)? {
+        kind if kind == wanted => Ok(()),
+        kind => Err(wrong_kind(id, kind, wanted).into()),
+    }
+}
+
+/// The error for an object of another kind. Its name was written so, and no fetch changes that.
+fn wrong_kind(id: Oid, kind: ObjectType, wanted: ObjectType) -> git2::Error {
+    let message = format!("object {id} is a {kind} where a {wanted} must be");
+    git2::Error::new(ErrorCode::GenericError, ErrorClass::Tree, message)
+}
+
+/// Reads a tree object.
+///
+/// # Errors
+///
+/// When there is no such tree, or it is too large.
+pub(super) fn read_tree<'o>(objects: &'o Odb<'_>, id: Oid) -> Result<OdbObject<'o>, ObjectError> {
+    require(objects, id, ObjectType::Tree)?;
+    Ok(objects.read(id)?)
+}
+
+/// Reads a commit as git stores it.
+///
+/// # Errors
+///
+/// When there is no such commit, or it is too large.
+pub(super) fn read_commit<'o>(objects: &'o Odb<'_>, id: CommitId) -> Result<OdbObject<'o>, ObjectError> {
+    require(objects, id.oid(), ObjectType::Commit)?;
+    Ok(objects.read(id.oid())?)
+}
+
+/// Finds a commit.
+///
+/// # Errors
+///
+/// When there is no such commit, or it is too large.
+pub(super) fn find_commit(repository: &Repository, id: CommitId) -> Result<Commit<'_>, ObjectError> {
+    require(&repository.odb()?, id.oid(), ObjectType::Commit)?;
+    Ok(repository.find_commit(id.oid())?)
+}
+
+/// Whether a commit and its tree are there, be they too large or not.
+pub(super) fn has_commit(repository: &Repository, id: CommitId) -> bool {
+    match find_commit(repository, id) {
+        Ok(commit) => repository.odb().is_ok_and(|objects| objects.read_header(commit.tree_id()).is_ok()),
+        Err(error) => matches!(error, ObjectError::TooLarge(_)),
+    }
+}
+
+/// The commit behind an object that may be a tag.
+///
+/// # Errors
+///
+/// When it leads to no commit, or to objects that are missing or too large.
+pub(super) fn peel(repository: &Repository, object: CommitId) -> Result<CommitId, ObjectError> {
+    let objects = repository.odb()?;
+    let mut id = object.oid();
+    for _ in 0..MAX_TAGS {
+        match readable_kind(&objects, id)? {
+            ObjectType::Commit => return Ok(id.into()),
+            ObjectType::Tag => id = repository.find_tag(id)?.target_id(),
+            kind => return Err(wrong_kind(id, kind, ObjectType::Commit).into()),
+        }
+    }
+    let message = format!("more than {MAX_TAGS} tags stand in front of the commit of {object}");
+    Err(git2::Error::new(ErrorCode::GenericError, ErrorClass::Tree, message).into())
+}

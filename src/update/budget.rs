@@ -1,0 +1,86 @@
+//! Limits of one plan, so that a small repository of a tenant cannot become a large plan in memory.
+
+use super::plan::{PlanError, ReportedMarkers};
+
+/// The changes that one plan may make.
+pub const MAX_CHANGES: usize = 100_000;
+
+/// The memory in bytes that one plan may take with its edits, its changes, and the markers that a person should hear of.
+pub const MAX_PLAN_BYTES: usize = 96 * 1024 * 1024;
+
+/// The same of a plan that reports every marker.
+pub const MAX_FULL_PLAN_BYTES: usize = 160 * 1024 * 1024;
+
+/// Counts what a plan holds.
+#[derive(Debug)]
+pub(super) struct PlanBudget {
+    changes: usize,
+    bytes: usize,
+    max_bytes: usize,
+}
+
+impl PlanBudget {
+    /// The budget of a plan that reports these markers.
+    pub(super) fn new(reported: ReportedMarkers) -> Self {
+        let max_bytes = match reported {
+            ReportedMarkers::All => MAX_FULL_PLAN_BYTES,
+            ReportedMarkers::Warnings => MAX_PLAN_BYTES,
+        };
+        Self { changes: 0, bytes: 0, max_bytes }
+    }
+
+    /// Counts changes.
+    ///
+    /// # Errors
+    ///
+    /// When there are too many.
+    pub(super) fn add_changes(&mut self, changes: usize) -> Result<(), PlanError> {
+        self.changes += changes;
+        if self.changes > MAX_CHANGES {
+            return Err(PlanError::TooManyChanges { limit: MAX_CHANGES });
+        }
+        Ok(())
+    }
+
+    /// Counts memory.
+    ///
+    /// # Errors
+    ///
+    /// When the plan would take too much of it.
+    pub(super) fn add_bytes(&mut self, bytes: usize) -> Result<(), PlanError> {
+        self.bytes = self.bytes.saturating_add(bytes);
+        if self.bytes > self.max_bytes {
+            return Err(PlanError::TooLarge { limit: self.max_bytes });
+        }
+        Ok(())
+    }
+
+    /// The changes so far.
+    pub(super) fn changes(&self) -> usize {
+        self.changes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plan_ends_beyond_its_limits_and_not_at_them() {
+        let mut budget = PlanBudget::new(ReportedMarkers::Warnings);
+        budget.add_changes(MAX_CHANGES - 1).unwrap();
+        budget.add_changes(1).unwrap();
+        assert_eq!(
+            budget.add_changes(1).unwrap_err().to_string(),
+            "there are more than 100000 values to change, the limit of one plan; let update.path lead to a smaller \
+             directory"
+        );
+        budget.add_bytes(MAX_PLAN_BYTES).unwrap();
+        assert_eq!(
+            budget.add_bytes(1).unwrap_err().to_string(),
+            "the changes and markers take more than 96 MiB of memory, the limit of one plan; let update.path lead to a \
+             smaller directory"
+        );
+        assert!(budget.add_bytes(usize::MAX).is_err());
+    }
+}
