@@ -44,6 +44,28 @@ impl Host {
             }
         }
     }
+
+    /// Whether it is local, or an address of a private network. What a name leads to is another question.
+    pub fn is_inside(&self) -> bool {
+        match self {
+            Self::Address(address) => is_local(*address) || is_private(*address),
+            Self::Name(_) => self.is_local(),
+        }
+    }
+}
+
+/// Whether an address is of a network that the internet does not reach.
+fn is_private(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(address) => is_private_v4(address),
+        IpAddr::V6(address) => address.is_unique_local() || embedded(address).is_some_and(is_private_v4),
+    }
+}
+
+/// 100.64.0.0/10 is shared address space (RFC 6598): clouds number pods, nodes and services in it.
+fn is_private_v4(address: Ipv4Addr) -> bool {
+    let [first, second, ..] = address.octets();
+    address.is_private() || first == 100 && second & 0xc0 == 0x40
 }
 
 /// Whether an address is of this machine or of its own network link.
@@ -144,5 +166,26 @@ mod tests {
         ] {
             assert!(!Host::read(other).is_local(), "{other}");
         }
+    }
+
+    #[test]
+    fn private_networks_are_inside_and_not_local() {
+        for inside in [
+            "10.0.0.1",
+            "172.31.255.255",
+            "192.168.0.1",
+            "100.64.0.0",
+            "100.127.255.255",
+            "0x64400001",
+            "[fd00::1]",
+            "[::ffff:100.64.0.1]",
+            "[64:ff9b::10.0.0.1]",
+        ] {
+            assert!(Host::read(inside).is_inside() && !Host::read(inside).is_local(), "{inside}");
+        }
+        for outside in ["100.63.255.255", "100.128.0.0", "172.32.0.1", "[2001:db8::1]", "example.com"] {
+            assert!(!Host::read(outside).is_inside(), "{outside}");
+        }
+        assert!(Host::read("localhost").is_inside() && Host::read("169.254.169.254").is_inside());
     }
 }

@@ -1,8 +1,9 @@
 //! Which redirects are followed.
 
-use url::{Host, Url};
+use url::Url;
 
 use super::call::Call;
+use crate::address::Host;
 
 /// Where a redirect leads, or why it is not followed.
 pub(super) fn target(call: &Call, location: &str) -> Result<Url, &'static str> {
@@ -27,19 +28,7 @@ pub(super) fn target(call: &Call, location: &str) -> Result<Url, &'static str> {
 
 /// Whether an address names a machine of a private network, or this one, by its number or as `localhost`.
 pub(super) fn is_inside(url: &Url) -> bool {
-    match url.host() {
-        Some(Host::Ipv4(ip)) => {
-            ip.is_private() || ip.is_loopback() || ip.is_link_local() || ip.is_unspecified()
-        }
-        Some(Host::Ipv6(ip)) => match ip.to_ipv4_mapped() {
-            Some(ip) => ip.is_private() || ip.is_loopback() || ip.is_link_local() || ip.is_unspecified(),
-            None => {
-                ip.is_loopback() || ip.is_unspecified() || ip.is_unique_local() || ip.is_unicast_link_local()
-            }
-        },
-        Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
-        None => false,
-    }
+    url.host_str().is_some_and(|host| Host::read(host).is_inside())
 }
 
 #[cfg(test)]
@@ -69,11 +58,17 @@ mod tests {
                 Err("it leads from a public server into a private network"),
             ),
             (
+                "https://r.example/",
+                "https://100.64.0.1/",
+                Err("it leads from a public server into a private network"),
+            ),
+            (
                 "http://r.example/",
                 "http://localhost:1/",
                 Err("it leads from a public server into a private network"),
             ),
             ("http://10.0.0.2/", "http://10.0.0.1/", Ok("http://10.0.0.1/")),
+            ("http://10.0.0.2/", "http://100.127.0.1/", Ok("http://100.127.0.1/")),
             ("https://r.example/", "ftp://r.example/", Err("it is no address of a web server")),
             ("https://r.example/", "https://[", Err("it is no address")),
         ] {
