@@ -17,20 +17,37 @@ pub(super) fn encode(bytes: &[u8]) -> String {
 
 /// The bytes that a text stands for, or nothing when a `%` begins no escape.
 pub(super) fn decode(text: &str) -> Option<Vec<u8>> {
+    decode_with(text, |_| None)
+}
+
+/// The bytes that git makes of a text: a `%` that begins no escape stays.
+pub(super) fn decode_leniently(text: &str) -> Vec<u8> {
+    decode_with(text, Some).unwrap_or_default()
+}
+
+/// Decodes a text; `unescaped` gives the byte for a `%` that begins no escape, or ends it all.
+fn decode_with(text: &str, unescaped: impl Fn(u8) -> Option<u8>) -> Option<Vec<u8>> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let Some((&byte, after)) = rest.split_first() {
+        rest = after;
         if byte != b'%' {
             bytes.push(byte);
+        } else if let Some((value, after)) = escape(after) {
+            bytes.push(value);
             rest = after;
-            continue;
+        } else {
+            bytes.push(unescaped(byte)?);
         }
-        let (digits, after) = after.split_at_checked(2)?;
-        let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
-        bytes.push(16 * digit(digits[0])? + digit(digits[1])?);
-        rest = after;
     }
     Some(bytes)
+}
+
+/// The value of the two digits behind a `%`, and what follows them.
+fn escape(text: &[u8]) -> Option<(u8, &[u8])> {
+    let (digits, after) = text.split_at_checked(2)?;
+    let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
+    Some((16 * digit(digits[0])? + digit(digits[1])?, after))
 }
 
 #[cfg(test)]
@@ -50,5 +67,6 @@ mod tests {
             assert_eq!(decode(text), None, "{text}");
         }
         assert_eq!(decode("%4a%4A"), Some(b"JJ".to_vec()));
+        assert_eq!(decode_leniently("%4a%%4A%z%"), b"J%J%z%");
     }
 }

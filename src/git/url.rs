@@ -205,6 +205,9 @@ impl RemoteUrl {
         };
         let (host, port) = parse_server(server)?;
         check_path(transport, path)?;
+        if transport == Transport::Ssh {
+            check_ssh_user_info(user_info.unwrap_or_default())?;
+        }
         let (user_text, password_text) = match user_info.map(|text| text.split_once(':').ok_or(text)) {
             None => ("", ""),
             Some(Ok(both)) => both,
@@ -381,9 +384,17 @@ fn parse_port(text: &str) -> Option<u16> {
 
 fn check_path(transport: Transport, path: &str) -> Result<(), Flaw> {
     if transport == Transport::Ssh {
-        return match path.starts_with('/') {
-            true => Ok(()),
-            false => Err("has no path: write ssh://USER@HOST/PATH".into()),
+        if !path.starts_with('/') {
+            return Err("has no path: write ssh://USER@HOST/PATH".into());
+        }
+        // Git decodes the whole URL first, and takes the first "@[" for the end of the user, be it in the path.
+        let decoded = percent::decode_leniently(path);
+        return match memchr::memmem::find(&decoded, b"@[") {
+            None => Ok(()),
+            Some(_) => {
+                Err("has '@[' in its path, which git reads as the begin of a host: rename the repository"
+                    .into())
+            }
         };
     }
     // Git appends to the text, so that what follows a `?` or `#` would swallow it.
@@ -408,6 +419,16 @@ fn user_info_part(text: &str) -> Result<Vec<u8>, Flaw> {
     match bytes.iter().any(u8::is_ascii_control) {
         true => Err("has a control character in its user info: take it out".into()),
         false => Ok(bytes),
+    }
+}
+
+/// Git takes the first `@[` for the end of the user, and would go to another host than the one behind the last `@`.
+fn check_ssh_user_info(text: &str) -> Result<(), Flaw> {
+    match user_info_part(text)?.iter().any(|byte| b"@[]".contains(byte)) {
+        true => Err("has '@', '[' or ']' in its user info, where ssh or git may look for the host: \
+                     write ssh://USER@HOST/PATH with a plain user name"
+            .into()),
+        false => Ok(()),
     }
 }
 

@@ -36,7 +36,7 @@ fn user_info_is_split_out_and_the_rest_stays_as_written() {
         ("ssh://git@host/a b?c#d.git", "ssh://git@host/a b?c#d.git", Some("git"), None),
         ("ssh://host:2222/~/x", "ssh://host:2222/~/x", None, None),
         ("ssh://git:p@host:22/x", "ssh://git@host:22/x", Some("git"), Some("p")),
-        ("ssh://a%40corp@my_host/x", "ssh://a%40corp@my_host/x", Some("a@corp"), None),
+        ("ssh://a.corp@my_host/x@y/[z]", "ssh://a.corp@my_host/x@y/[z]", Some("a.corp"), None),
     ];
     for (text, wanted, user, password) in cases {
         let url = parse(text).unwrap_or_else(|error| panic!("{text}: {error}"));
@@ -160,6 +160,38 @@ fn what_is_refused_is_refused_in_one_sentence() {
         error.to_string().ends_with("names a host, which a file URL cannot: write file:///PATH"),
         "{error}"
     );
+}
+
+/// Git goes to the host behind the first `@[`, wherever it stands, and decodes the URL before it looks.
+#[test]
+fn what_git_would_take_for_another_host_is_refused() {
+    for text in [
+        "ssh://git@[169.254.169.254]@203.0.113.7/x.git",
+        "ssh://git@[127.0.0.1]@203.0.113.7:2222/x.git",
+        "ssh://git%40[127.0.0.1]@203.0.113.7/x",
+        "ssh://git%40%5b127.0.0.1%5D@203.0.113.7/x",
+        "ssh://git:p@[127.0.0.1]@203.0.113.7/x",
+        "ssh://[127.0.0.1]@203.0.113.7/x",
+        "ssh://a@b@203.0.113.7/x",
+        "ssh://a%40b@203.0.113.7/x",
+        "ssh://a]@203.0.113.7/x",
+    ] {
+        let error = parse(text).unwrap_err().to_string();
+        assert!(error.contains("has '@', '[' or ']' in its user info"), "{text}: {error}");
+    }
+    for text in [
+        "ssh://203.0.113.7/a@[127.0.0.1]/x",
+        "ssh://git@203.0.113.7/a@[127.0.0.1]/x",
+        "ssh://203.0.113.7:22/%40%5B127.0.0.1]/x",
+        "ssh://203.0.113.7/100%/@%5b127.0.0.1]/x",
+    ] {
+        let error = parse(text).unwrap_err().to_string();
+        assert!(error.contains("has '@[' in its path"), "{text}: {error}");
+    }
+    for text in ["git@[127.0.0.1]@203.0.113.7:x", "git@[203.0.113.7]:x", "[git@203.0.113.7:22]:x"] {
+        let error = parse(text).unwrap_err();
+        assert!(matches!(error, RemoteUrlError::ShortForm { .. }), "{text}: {error}");
+    }
 }
 
 #[test]
