@@ -353,8 +353,9 @@ impl Outcome {
             Conclusion::Stall(stop) | Conclusion::Failure(stop) => {
                 let name = self.automation.as_ref();
                 let name = name.map(|AutomationName { namespace, name }| format!("{namespace}/{name}: "));
-                self.errors.push(format!("{}{}", name.unwrap_or_default(), stop.message));
-                (OutcomeKind::Failed, stop.message.clone())
+                let message = stop.full_message();
+                self.errors.push(format!("{}{message}", name.unwrap_or_default()));
+                (OutcomeKind::Failed, message)
             }
         };
         self.outcome = kind;

@@ -251,6 +251,9 @@ impl Pass {
             self.take_back().await;
             return;
         }
+        if let Some(words) = conclusion.hinted() {
+            tracing::info!("{words}");
+        }
         let labels = labels(&self.done.name);
         let findings = proposal.as_ref().and_then(UpdateProposal::findings);
         let (plan, shadowing) = proposal.map_or((None, None), |found| (found.plan, found.shadowing));

@@ -4,6 +4,7 @@ use std::io;
 
 use tagboat_api::Reason;
 
+use super::access::AccessError;
 use super::command::GitError;
 use super::commit::CommitError;
 use super::diagnosis::Trouble;
@@ -20,6 +21,9 @@ pub enum SyncError {
     /// The mirror cannot be used.
     #[error(transparent)]
     Mirror(#[from] MirrorError),
+    /// The files of the login cannot be written.
+    #[error(transparent)]
+    Access(#[from] AccessError),
     /// The remote cannot be used.
     #[error(transparent)]
     Remote(#[from] RemoteError),
@@ -38,14 +42,14 @@ pub enum SyncError {
         url: String,
     },
     /// The remote does not have the reference that is to be checked out.
-    #[error("unable to clone '{url}': couldn't find remote ref {:?}{}", name.as_str(), known(branches))]
+    #[error("unable to clone '{url}': couldn't find remote ref {:?}", name.as_str())]
     NoReference {
         /// The remote.
         url: String,
         /// The reference.
         name: RefName,
-        /// The branches that there are, if that was asked.
-        branches: Vec<String>,
+        /// Other references that there are, in words, if that was asked.
+        existing: Option<String>,
     },
     /// The remote has no tag within the range.
     #[error("unable to clone '{url}': no match found for semver: {range}")]
@@ -134,16 +138,15 @@ pub enum SyncError {
     },
 }
 
-fn known(branches: &[String]) -> String {
-    if branches.is_empty() {
-        return String::new();
-    }
-    let more = if branches.len() > 5 { ", …" } else { "" };
-    let first = branches.iter().take(5).map(String::as_str).collect::<Vec<_>>().join(", ");
-    format!("; its branches are {first}{more}")
-}
-
 impl SyncError {
+    /// What helps a person to correct the objects, and is not part of Flux's sentence.
+    pub fn hint(&self) -> Option<&str> {
+        match self {
+            Self::NoReference { existing, .. } => existing.as_deref(),
+            _ => None,
+        }
+    }
+
     /// What is the matter with the remote, where it is known.
     pub fn trouble(&self) -> Option<Trouble> {
         match self {
@@ -154,7 +157,10 @@ impl SyncError {
 
     /// Whether what is to be checked out is to blame, and neither the mirror nor the way to the remote.
     pub(super) fn is_of_checkout(&self) -> bool {
-        !matches!(self, Self::Mirror(_) | Self::Remote(_) | Self::Objects(_) | Self::Damaged)
+        !matches!(
+            self,
+            Self::Mirror(_) | Self::Access(_) | Self::Remote(_) | Self::Objects(_) | Self::Damaged
+        )
     }
 
     /// Whether objects of the mirror are missing or broken.
@@ -196,9 +202,12 @@ impl From<ObjectError> for SyncError {
 }
 
 impl Failing for SyncError {
-    /// One reason for all that git does (spec §2.8).
+    /// One reason for all that git does, as in Flux.
     fn reason(&self) -> Reason {
-        Reason::GitOperationFailed
+        match self {
+            Self::Access(error) => error.reason(),
+            _ => Reason::GitOperationFailed,
+        }
     }
 
     /// It always can: the object is not to blame, not even where git is missing.

@@ -12,6 +12,9 @@ use super::object;
 use super::remote::{Remote, Wanted};
 use crate::policy::{Constraint, Version};
 
+/// How many references are named in place of a missing one.
+const NAMED: usize = 5;
+
 /// The commit that a run starts from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Source {
@@ -127,8 +130,52 @@ fn missing(name: RefName, mirror: &Mirror, remote: &Remote, deadline: Instant) -
         Ok(all) if all.is_empty && !remote.speaks_git(mirror, deadline) => SyncError::NotGit { url },
         Ok(all) if all.is_empty => SyncError::Empty { url },
         Ok(all) => {
-            SyncError::NoReference { url, name, branches: all.branches().map(str::to_owned).collect() }
+            let existing = existing(&name, &all);
+            SyncError::NoReference { url, name, existing: Some(existing) }
         }
-        Err(_) => SyncError::NoReference { url, name, branches: Vec::new() },
+        Err(_) => SyncError::NoReference { url, name, existing: None },
+    }
+}
+
+/// The references of the same kind as one that is missing: tags for a tag, else branches.
+fn existing(missing: &RefName, listing: &Listing) -> String {
+    let is_tag = missing.as_str().starts_with("refs/tags/");
+    let (kind, names): (_, Vec<&str>) = match is_tag {
+        true => ("tags", listing.tags().map(|(name, _)| name.short()).collect()),
+        false => ("branches", listing.branches().collect()),
+    };
+    if names.is_empty() {
+        return format!("it has no {kind}");
+    }
+    let more = if names.len() > NAMED { ", …" } else { "" };
+    format!("its {kind} are {}{more}", names[..names.len().min(NAMED)].join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_reference_is_told_what_there_is_of_its_kind() {
+        let text = |names: &[&str]| -> String {
+            names.iter().map(|name| format!("{}\t{name}\n", "1".repeat(40))).collect()
+        };
+        let many: Vec<String> = (1..=6).map(|number| format!("refs/tags/v{number}")).collect();
+        let many: Vec<&str> = many.iter().map(String::as_str).collect();
+        for (missing, names, wanted) in [
+            ("refs/tags/v1", &["refs/heads/main", "refs/tags/v0"][..], "its tags are v0"),
+            ("refs/tags/v1", &["refs/heads/main"], "it has no tags"),
+            ("refs/tags/v0", &many, "its tags are v1, v2, v3, v4, v5, …"),
+            (
+                "refs/heads/x",
+                &["refs/heads/a/b", "refs/heads/main", "refs/tags/x"],
+                "its branches are a/b, main",
+            ),
+            ("refs/pull/1/head", &["refs/heads/main"], "its branches are main"),
+            ("refs/heads/x", &["refs/tags/x"], "it has no branches"),
+        ] {
+            let listing = Listing::parse(text(names).as_bytes()).unwrap();
+            assert_eq!(existing(&missing.parse().unwrap(), &listing), wanted, "{missing} {names:?}");
+        }
     }
 }

@@ -124,6 +124,7 @@ fn chain() -> String {
         stage: Stage::Push,
         reason: Reason::GitOperationFailed,
         message: "failed to update source: failed to push to remote: permission denied".to_owned(),
+        hint: None,
     });
     chain.run("the spec is mended, but the push is refused", &failure);
     let stall = Conclusion::Stall(Stop {
@@ -131,6 +132,7 @@ fn chain() -> String {
         reason: Reason::InvalidPolicySelector,
         message: "failed to parse policy selector: \"Bogus\" is not a valid label selector operator"
             .to_owned(),
+        hint: None,
     });
     chain.generation = 4;
     chain.run("a bad selector after that failure: Ready keeps what it said", &stall);

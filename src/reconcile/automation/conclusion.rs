@@ -84,6 +84,18 @@ pub struct Stop {
     pub reason: Reason,
     /// Why, in a sentence.
     pub message: String,
+    /// What else helps a person, for logs and terminals; a status has the message alone.
+    pub hint: Option<String>,
+}
+
+impl Stop {
+    /// The message and the hint.
+    pub fn full_message(&self) -> String {
+        match &self.hint {
+            Some(hint) => format!("{}; {hint}", self.message),
+            None => self.message.clone(),
+        }
+    }
 }
 
 impl Conclusion {
@@ -92,7 +104,7 @@ impl Conclusion {
         let message = "failed to update source: a fault of tagboat's broke the run off; please report it, with what \
                        was said on standard error";
         let reason = Reason::GitOperationFailed;
-        Self::Failure(Stop { stage: Stage::Push, reason, message: message.to_owned() })
+        Self::Failure(Stop { stage: Stage::Push, reason, message: message.to_owned(), hint: None })
     }
 
     /// The end of a run that was cancelled before its transaction began.
@@ -106,9 +118,26 @@ impl Conclusion {
     pub fn stopped(stage: Stage, error: &(impl Failing + 'static)) -> Self {
         if error.is_retryable() {
             let (reason, words) = stage.failure();
-            Self::Failure(Stop { stage, reason, message: format!("{words}: {}", chain(error)) })
+            Self::Failure(Stop { stage, reason, message: format!("{words}: {}", chain(error)), hint: None })
         } else {
-            Self::Stall(Stop { stage, reason: error.reason(), message: chain(error) })
+            Self::Stall(Stop { stage, reason: error.reason(), message: chain(error), hint: None })
+        }
+    }
+
+    /// The same with a hint, if there is one and the run stopped.
+    #[must_use]
+    pub fn with_hint(mut self, hint: Option<&str>) -> Self {
+        if let Self::Stall(stop) | Self::Failure(stop) = &mut self {
+            stop.hint = hint.map(str::to_owned);
+        }
+        self
+    }
+
+    /// Why the run stopped, if it did and a hint adds to what its status says.
+    pub fn hinted(&self) -> Option<String> {
+        match self {
+            Self::Stall(stop) | Self::Failure(stop) if stop.hint.is_some() => Some(stop.full_message()),
+            _ => None,
         }
     }
 }
@@ -148,11 +177,14 @@ mod tests {
             let failure = Conclusion::stopped(stage, &Wrong { is_retryable: true, cause: std::fmt::Error });
             assert_eq!(
                 failure,
-                Conclusion::Failure(Stop { stage, reason, message: format!("{words}{CAUSE}") })
+                Conclusion::Failure(Stop { stage, reason, message: format!("{words}{CAUSE}"), hint: None })
             );
             let stall = Conclusion::stopped(stage, &Wrong { is_retryable: false, cause: std::fmt::Error });
             let reason = Reason::RemovedTemplateField;
-            assert_eq!(stall, Conclusion::Stall(Stop { stage, reason, message: CAUSE.to_owned() }));
+            assert_eq!(
+                stall,
+                Conclusion::Stall(Stop { stage, reason, message: CAUSE.to_owned(), hint: None })
+            );
         }
     }
 

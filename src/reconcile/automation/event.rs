@@ -74,7 +74,7 @@ mod tests {
         let summary = "pushed commit '0011223' to branch 'auto/x'\nUpdate";
         let stop = || {
             let message = "what stopped the run".to_owned();
-            Stop { stage: Stage::Policies, reason: Reason::InvalidPolicySelector, message }
+            Stop { stage: Stage::Policies, reason: Reason::InvalidPolicySelector, message, hint: None }
         };
         for (was_ready, conclusion, type_, reason, message) in [
             (true, pushed(), Normal, "Succeeded", summary),

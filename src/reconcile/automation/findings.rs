@@ -244,7 +244,12 @@ mod tests {
     fn the_condition_stays_until_somebody_looks_and_each_change_is_news_once() {
         let done = Conclusion::Success { outcome: Outcome::NothingNew, policies: [].into() };
         let stopped = |stage| {
-            Conclusion::Failure(Stop { stage, reason: Reason::GitOperationFailed, message: "x".to_owned() })
+            Conclusion::Failure(Stop {
+                stage,
+                reason: Reason::GitOperationFailed,
+                message: "x".to_owned(),
+                hint: None,
+            })
         };
         let mut before = status(&[(Ready, True, Reason::Succeeded, UP_TO_DATE)]);
         let mut keys = Vec::new();

@@ -10,8 +10,9 @@ use super::source::{ObjectName, SourceConfiguration};
 use crate::address::LocalAddresses;
 use crate::failing::Failing;
 use crate::git::{
-    Access, AccessError, AccessOptions, Credentials, CredentialsError, LocalPaths, Login, LookupError, Pin,
-    Proxy, Remote, RemoteUrl, RemoteUrlError, RouteKey, SecretData, SshAlgorithms, Surroundings, Transport,
+    AccessError, AccessOptions, AccessPlan, Credentials, CredentialsError, LocalPaths, Login, LookupError,
+    Pin, PrivateFiles, Proxy, RemotePlan, RemoteUrl, RemoteUrlError, RouteKey, SecretData, SshAlgorithms,
+    Surroundings, Transport,
 };
 use crate::objects::{Objects, ObjectsError};
 use crate::secret::Secret;
@@ -32,6 +33,8 @@ pub struct LoginOptions {
     pub ssh_algorithms: SshAlgorithms,
     /// The size that a mirror may have, in bytes.
     pub mirror_size: u64,
+    /// The private files that are in use.
+    pub files: PrivateFiles,
 }
 
 /// Why there is no way into a remote.
@@ -40,7 +43,17 @@ pub enum LoginError {
     /// The address is none.
     #[error(transparent)]
     Url(#[from] RemoteUrlError),
-    /// The secret with the credentials is not there.
+    /// A secret is not there, in Flux's words.
+    #[error("failed to get {kind} secret '{name}': secrets {:?} not found{advice}", name.name)]
+    NoSecret {
+        /// What it is for: `auth` or `proxy`.
+        kind: &'static str,
+        /// The secret.
+        name: ObjectName,
+        /// Where to put it, if that is not plain.
+        advice: &'static str,
+    },
+    /// The secret with the credentials cannot be read.
     #[error("failed to get auth secret '{name}'")]
     Secret {
         /// The secret.
@@ -49,7 +62,7 @@ pub enum LoginError {
         #[source]
         cause: ObjectsError,
     },
-    /// The secret with the proxy is not there.
+    /// The secret with the proxy cannot be read.
     #[error("failed to get proxy secret '{name}'")]
     ProxySecret {
         /// The secret.
@@ -105,9 +118,10 @@ impl Failing for LoginError {
     fn reason(&self) -> Reason {
         match self {
             Self::Url(error) => error.reason(),
-            Self::Secret { .. } | Self::ProxySecret { .. } | Self::ProxyServer { .. } => {
-                Reason::SourceManagerFailed
-            }
+            Self::NoSecret { .. }
+            | Self::Secret { .. }
+            | Self::ProxySecret { .. }
+            | Self::ProxyServer { .. } => Reason::SourceManagerFailed,
             Self::Server { .. } => Reason::AccessDenied,
             Self::Options(error) | Self::Credentials(error) | Self::WithoutSecret { missing: error, .. } => {
                 error.reason()
@@ -119,7 +133,10 @@ impl Failing for LoginError {
     fn is_retryable(&self) -> bool {
         match self {
             Self::Url(error) => error.is_retryable(),
-            Self::Secret { .. } | Self::ProxySecret { .. } | Self::ProxyServer { .. } => true,
+            Self::NoSecret { .. }
+            | Self::Secret { .. }
+            | Self::ProxySecret { .. }
+            | Self::ProxyServer { .. } => true,
             // What a name leads to may change; what the URL itself says changes with the object.
             Self::Server { cause, .. } => !matches!(cause, LookupError::Local { .. }),
             Self::Options(error) | Self::Credentials(error) | Self::WithoutSecret { missing: error, .. } => {
@@ -151,7 +168,7 @@ pub async fn log_in(
     objects: &impl Objects,
     source: &SourceConfiguration,
     options: &LoginOptions,
-) -> Result<Remote, LoginError> {
+) -> Result<RemotePlan, LoginError> {
     let locals = options.local_paths.as_deref().map_or(LocalPaths::Refused, LocalPaths::Under);
     let url = RemoteUrl::parse(&source.url, locals)?;
     let mut access = AccessOptions {
@@ -159,34 +176,32 @@ pub async fn log_in(
         ssh_algorithms: options.ssh_algorithms.clone(),
         proxy: None,
         pins: Vec::new(),
+        files: options.files.clone(),
     };
     if let Some(name) = &source.proxy_secret {
         let data = objects.secret(&name.namespace, &name.name).await;
-        let data = data.map_err(|cause| LoginError::ProxySecret {
-            name: name.clone(),
-            cause: cause.with_advice(objects.advice_for_secret()),
+        let data = data.map_err(|cause| match cause {
+            ObjectsError::NoSecret { .. } => LoginError::NoSecret {
+                kind: "proxy",
+                name: name.clone(),
+                advice: objects.advice_for_secret(),
+            },
+            cause => LoginError::ProxySecret { name: name.clone(), cause },
         })?;
         access.proxy = Some(Proxy::from_secret(SecretData { name: &name.to_string(), data: &data })?);
     }
     if options.local_addresses == LocalAddresses::Refused {
         access.pins = look_up(source, &url, &access).await?;
     }
-    let (access, route) = if options.is_of_the_user {
-        let route = RouteKey::new(&url, access.proxy.as_ref(), None);
-        (Access::prepare(&url, Login::OfTheUser, &access)?, route)
+    let (login, route) = if options.is_of_the_user {
+        (Login::OfTheUser, RouteKey::new(&url, access.proxy.as_ref(), None))
     } else {
         let credentials = credentials(objects, source, &url).await?;
         let route = RouteKey::new(&url, access.proxy.as_ref(), credentials.authority());
-        (Access::prepare(&url, Login::Given(&credentials), &access)?, route)
+        (Login::Given(credentials), route)
     };
-    Ok(Remote {
-        url,
-        access,
-        timeout: source.timeout,
-        route,
-        size_limit: options.mirror_size,
-        redirect: None,
-    })
+    let access = AccessPlan::new(&url, login, access)?;
+    Ok(RemotePlan { url, access, timeout: source.timeout, route, size_limit: options.mirror_size })
 }
 
 /// Looks up the servers that a run would go to, and refuses local ones.
@@ -226,9 +241,12 @@ async fn credentials(
             other => other.into(),
         });
     };
-    let data: BTreeMap<String, Secret> = objects
-        .secret(&name.namespace, &name.name)
-        .await
-        .map_err(|cause| LoginError::Secret { name: name.clone(), cause })?;
+    let data: BTreeMap<String, Secret> =
+        objects.secret(&name.namespace, &name.name).await.map_err(|cause| match cause {
+            ObjectsError::NoSecret { advice, .. } => {
+                LoginError::NoSecret { kind: "auth", name: name.clone(), advice }
+            }
+            cause => LoginError::Secret { name: name.clone(), cause },
+        })?;
     Ok(Credentials::generic(url, Some(SecretData { name: &name.to_string(), data: &data }))?)
 }

@@ -194,7 +194,7 @@ mod tests {
     }
 
     fn stop(stage: Stage, reason: Reason) -> Stop {
-        Stop { stage, reason, message: "new".to_owned() }
+        Stop { stage, reason, message: "new".to_owned(), hint: Some("old".to_owned()) }
     }
 
     /// The table of §2.7.

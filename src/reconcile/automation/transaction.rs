@@ -157,7 +157,7 @@ pub fn conclude(mut answer: Answer<UpdateProposal>) -> (Conclusion, UpdatePropos
         Err(Failure::Proposer(error)) => Conclusion::stopped(error.stage(), &error),
         Err(Failure::Sync(error)) => {
             let stage = if error.is_checkout() { Stage::Checkout } else { Stage::Push };
-            Conclusion::stopped(stage, error.as_ref())
+            Conclusion::stopped(stage, error.as_ref()).with_hint(error.hint())
         }
     };
     (conclusion, answer.proposer)

@@ -38,7 +38,7 @@ async fn a_secret_is_read_where_its_repository_is_and_once_for_all_who_go_togeth
     let message = status["conditions"][1]["message"].as_str().unwrap().to_owned();
     let namespace = scene.cluster.namespace();
     let words = format!(
-        "failed configuring source manager: failed to get auth secret '{namespace}/login': secret '{namespace}/login' not found"
+        "failed configuring source manager: failed to get auth secret '{namespace}/login': secrets \"login\" not found"
     );
     assert_eq!(message, words);
     create_secret(&scene, namespace, "wrong").await;

@@ -48,8 +48,8 @@ fn a_secret_that_is_missing() {
         let field = if kind == "auth" { "secretRef" } else { "proxySecretRef" };
         scene.source(json!({"url": host.url("fleet.git"), field: {"name": "other"}}));
         let missing =
-            format!("{SOURCE}: failed to get {kind} secret 'default/other': secret 'default/other' ");
-        refused(&scene, NONE, &format!("{missing}not found; {advice}{more}"));
+            format!("{SOURCE}: failed to get {kind} secret 'default/other': secrets \"other\" not found");
+        refused(&scene, NONE, &format!("{missing}; {advice}{more}"));
     }
 }
 

@@ -15,11 +15,12 @@ fn a_reference_that_is_not_there() {
     let url = host.url("fleet.git");
     scene.automation(json!({"git": {"push": {"branch": "main"}}}));
     let missing = |name| format!("couldn't find remote ref {name:?}; its branches are main, release/1");
+    let tags = |name, tags| format!("couldn't find remote ref {name:?}; {tags}");
     let nobody = "0123456789012345678901234567890123456789";
     for (reference, words) in [
         (json!({"branch": "mian"}), missing("refs/heads/mian")),
         (json!({"branch": null}), missing("refs/heads/master")),
-        (json!({"tag": "v1"}), missing("refs/tags/v1")),
+        (json!({"tag": "v1"}), tags("refs/tags/v1", "it has no tags")),
         (json!({"name": "refs/pull/1/head"}), missing("refs/pull/1/head")),
         (json!({"semver": ">=1"}), "no match found for semver: >=1".to_owned()),
         (
@@ -34,6 +35,10 @@ fn a_reference_that_is_not_there() {
         scene.source(json!({"url": url, "ref": reference}));
         refused(&scene, NONE, &format!("{CHECKOUT}: unable to clone '{url}': {words}"));
     }
+    scene.repository.tag("v0", "main");
+    scene.source(json!({"url": url, "ref": {"tag": "v1"}}));
+    let words = tags("refs/tags/v1", "its tags are v0");
+    refused(&scene, NONE, &format!("{CHECKOUT}: unable to clone '{url}': {words}"));
     for (reference, sentence) in [
         (
             json!({"name": "main"}),
