@@ -1,11 +1,13 @@
 //! What a git process needs to reach a remote repository: files that only we can read, and variables that name them.
 //!
-//! Arguments and variables of a process can be seen by others, so no secret stands in them.
+//! Arguments and variables of a process can be seen by others, so no secret stands in them. A request that waits holds an
+//! [`AccessPlan`], in memory; the files of an [`Access`] are there only while a transaction uses them.
 
 use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -14,7 +16,7 @@ use tagboat_api::Reason;
 use super::scrub::Scrubber;
 use super::{
     ClientCertificate, Configuration, Credentials, HttpCredentials, HttpLogin, Pin, PrivateDirectory,
-    PrivateError, Proxy, RemoteUrl, SshAlgorithms, Surroundings, Transport, ssh,
+    PrivateError, PrivateFile, PrivateFiles, Proxy, RemoteUrl, SshAlgorithms, Surroundings, Transport, ssh,
 };
 use crate::failing::Failing;
 use crate::secret::Secret;
@@ -28,12 +30,12 @@ pub enum LoginOwner {
     User,
 }
 
-/// Whose login is used.
-#[derive(Debug, Clone, Copy)]
-pub enum Login<'a> {
-    /// The one given, and nothing that this machine knows.
-    Given(&'a Credentials),
-    /// That of whoever started us: the own configuration of git, its credential helpers, the agent of ssh.
+/// The login to use.
+#[derive(Debug, Clone)]
+pub enum Login {
+    /// The given one, and nothing that this machine knows.
+    Given(Credentials),
+    /// The login of the user who started the process: their configuration of git, credential helpers and SSH agent.
     OfTheUser,
 }
 
@@ -51,6 +53,16 @@ pub struct AccessOptions {
     pub ssh_algorithms: SshAlgorithms,
     /// Where alone servers are to be looked for, over HTTP.
     pub pins: Vec<Pin>,
+    /// The files that are in use, to be shared.
+    pub files: PrivateFiles,
+}
+
+/// How to reach a remote repository, without any file.
+#[derive(Debug, Clone)]
+pub struct AccessPlan {
+    url: RemoteUrl,
+    login: Login,
+    options: AccessOptions,
 }
 
 /// The way to a remote repository. Its files are gone when it is dropped, so it must outlive the git process.
@@ -59,7 +71,8 @@ pub struct Access {
     owner: LoginOwner,
     environment: Vec<(OsString, OsString)>,
     scrubber: Scrubber,
-    directory: PrivateDirectory,
+    home: PrivateDirectory,
+    files: Vec<Arc<PrivateFile>>,
     _programs: Option<PrivateDirectory>,
 }
 
@@ -105,18 +118,36 @@ impl Failing for AccessError {
     }
 }
 
-impl Access {
-    /// Writes what git needs for this remote.
+impl AccessPlan {
+    /// Plans how to reach a remote.
     ///
     /// # Errors
     ///
-    /// When the files cannot be written, or git and ssh cannot do what is asked.
-    pub fn prepare(url: &RemoteUrl, login: Login<'_>, options: &AccessOptions) -> Result<Self, AccessError> {
+    /// When git and ssh cannot do what is asked.
+    pub fn new(url: &RemoteUrl, login: Login, options: AccessOptions) -> Result<Self, AccessError> {
+        if options.proxy.is_some() && url.transport() == Transport::Ssh {
+            return Err(AccessError::ProxyForSsh { url: url.to_string() });
+        }
+        let login = match login {
+            Login::Given(credentials) => Login::Given(credentials.shared(&options.files)),
+            Login::OfTheUser => Login::OfTheUser,
+        };
+        Ok(Self { url: url.clone(), login, options })
+    }
+
+    /// Writes the files that git needs.
+    ///
+    /// # Errors
+    ///
+    /// When they cannot be written, or ssh cannot be told of them.
+    pub fn open(&self) -> Result<Access, AccessError> {
+        let Self { url, login, options } = self;
         let mut preparation = Preparation {
             environment: Vec::new(),
             scrubber: Scrubber::default(),
             configuration: Configuration::new(),
-            directory: PrivateDirectory::create()?,
+            home: PrivateDirectory::create()?,
+            files: Vec::new(),
             programs: None,
         };
         preparation.set("GIT_TERMINAL_PROMPT", "0");
@@ -127,16 +158,19 @@ impl Access {
             Login::OfTheUser => preparation.let_the_user_in(url, &options.surroundings),
             Login::Given(credentials) => preparation.give(url, credentials, options)?,
         }
-        preparation.go_through_a_proxy(url, options)?;
+        preparation.go_through_a_proxy(url, options);
         for setting in options.pins.iter().flat_map(Pin::to_settings) {
             preparation.configuration.set("http", None, "curloptResolve", setting);
         }
-        preparation.finish(match login {
+        let owner = match login {
             Login::Given(_) => LoginOwner::Objects,
             Login::OfTheUser => LoginOwner::User,
-        })
+        };
+        preparation.finish(owner, &options.files)
     }
+}
 
+impl Access {
     /// Whose business the login is, and so who can put it right.
     pub fn owner(&self) -> LoginOwner {
         self.owner
@@ -150,8 +184,10 @@ impl Access {
     /// A text of git's with dots for every secret, and with the names of our files alone: where they are is nothing to
     /// anybody, and they are soon gone.
     pub fn scrub(&self, text: &str) -> String {
-        let place = format!("{}/", self.directory.path().display());
-        self.scrubber.scrub(&text.replace(&place, ""))
+        let directories = self.files.iter().map(|file| file.directory()).chain([self.home.path()]);
+        let names = directories
+            .fold(text.to_owned(), |text, directory| text.replace(&format!("{}/", directory.display()), ""));
+        self.scrubber.scrub(&names)
     }
 }
 
@@ -160,7 +196,8 @@ struct Preparation {
     environment: Vec<(OsString, OsString)>,
     scrubber: Scrubber,
     configuration: Configuration,
-    directory: PrivateDirectory,
+    home: PrivateDirectory,
+    files: Vec<Arc<PrivateFile>>,
     programs: Option<PrivateDirectory>,
 }
 
@@ -210,19 +247,21 @@ impl Preparation {
         options: &AccessOptions,
     ) -> Result<(), AccessError> {
         self.set("GIT_CONFIG_NOSYSTEM", "1");
-        let home = self.directory.path().to_owned();
+        let home = self.home.path().to_owned();
         self.set("HOME", home);
         match credentials {
             Credentials::Local => Ok(()),
-            Credentials::Http(http) => self.give_http(url, http, &options.surroundings),
-            Credentials::Ssh(credentials) => {
-                for secret in
-                    [Some(&credentials.identity), credentials.passphrase.as_ref()].into_iter().flatten()
-                {
+            Credentials::Http(http) => self.give_http(url, http, options),
+            Credentials::Ssh(given) => {
+                let credentials = ssh::with_readable_key(given);
+                let secrets = [Some(&given.identity), given.passphrase.as_ref(), Some(&credentials.identity)];
+                for secret in secrets.into_iter().flatten() {
                     self.scrubber.learn(secret.expose());
                 }
-                let setup = ssh::prepare(credentials, &options.ssh_algorithms, &self.directory)?;
+                let setup =
+                    ssh::prepare(&credentials, &options.ssh_algorithms, &options.files, self.home.path())?;
                 self.environment.extend(setup.variables);
+                self.files.extend(setup.files);
                 self.programs = setup.programs;
                 Ok(())
             }
@@ -233,7 +272,7 @@ impl Preparation {
         &mut self,
         url: &RemoteUrl,
         credentials: &HttpCredentials,
-        surroundings: &Surroundings,
+        options: &AccessOptions,
     ) -> Result<(), AccessError> {
         match &credentials.login {
             HttpLogin::Anonymous => {}
@@ -247,15 +286,18 @@ impl Preparation {
         let origin = origin.as_deref();
         if let Some(ClientCertificate { certificate, key }) = &credentials.certificate {
             self.scrubber.learn(key.expose());
-            let certificate = self.directory.write("client.crt", certificate.expose())?;
-            let key = self.directory.write("client.key", key.expose())?;
+            let certificate = self.write("client.crt", certificate.expose(), &options.files)?;
+            let key = self.write("client.key", key.expose(), &options.files)?;
             self.configuration.set("http", origin, "sslCert", certificate.as_os_str().as_encoded_bytes());
             self.configuration.set("http", origin, "sslKey", key.as_os_str().as_encoded_bytes());
         }
         let bundle = match &credentials.authority {
-            Some(authority) => Some(self.write_bundle(authority, surroundings)?),
+            Some(authority) => {
+                let bundle = bundle(authority, &options.surroundings)?;
+                Some(self.write("ca.crt", &bundle, &options.files)?)
+            }
             // Git takes the system's by itself, but knows nothing of this variable.
-            None => surroundings.chosen_bundle(),
+            None => options.surroundings.chosen_bundle(),
         };
         if let Some(bundle) = bundle {
             self.configuration.set("http", None, "sslCAInfo", bundle.as_os_str().as_encoded_bytes());
@@ -281,53 +323,67 @@ impl Preparation {
         self.configuration.set("http", url.to_origin().as_deref(), "extraHeader", header);
     }
 
-    /// Writes the given certificates below those that are trusted anyway: git knows one file.
-    fn write_bundle(&self, authority: &Secret, surroundings: &Surroundings) -> Result<PathBuf, AccessError> {
-        let mut bundle = match surroundings.bundle() {
-            Some(path) => fs::read(&path).map_err(|cause| AccessError::Bundle { path, cause })?,
-            None => Vec::new(),
-        };
-        bundle.push(b'\n');
-        bundle.extend_from_slice(authority.expose());
-        Ok(self.directory.write("ca.crt", &bundle)?)
+    /// Writes a file for as long as the access is used.
+    fn write(
+        &mut self,
+        name: &'static str,
+        content: &[u8],
+        files: &PrivateFiles,
+    ) -> Result<PathBuf, AccessError> {
+        let file = files.write(name, content)?;
+        let path = file.path().to_owned();
+        self.files.push(file);
+        Ok(path)
     }
 
-    fn go_through_a_proxy(&mut self, url: &RemoteUrl, options: &AccessOptions) -> Result<(), AccessError> {
-        match (&options.proxy, url.transport()) {
-            (_, Transport::Local) => Ok(()),
-            (Some(_), Transport::Ssh) => Err(AccessError::ProxyForSsh { url: url.to_string() }),
-            (None, Transport::Ssh) => Ok(()),
-            (Some(proxy), Transport::Http | Transport::Https) => {
+    /// The plan has made sure that none is given for SSH.
+    fn go_through_a_proxy(&mut self, url: &RemoteUrl, options: &AccessOptions) {
+        if matches!(url.transport(), Transport::Local | Transport::Ssh) {
+            return;
+        }
+        match &options.proxy {
+            Some(proxy) => {
                 for secret in proxy.secrets() {
                     self.scrubber.learn(secret.expose());
                 }
                 self.configuration.set("http", None, "proxy", proxy.to_setting().expose());
                 self.configuration.set("http", None, "proxyAuthMethod", "basic");
-                Ok(())
             }
-            (None, Transport::Http | Transport::Https) => {
+            None => {
                 for (name, value) in options.surroundings.proxies() {
                     if let Some(secret) = user_info(&value.to_string_lossy()) {
                         self.scrubber.learn(secret.as_bytes());
                     }
                     self.environment.push((name, value));
                 }
-                Ok(())
             }
         }
     }
 
-    fn finish(mut self, owner: LoginOwner) -> Result<Access, AccessError> {
-        let file = self.directory.write("config", self.configuration.as_bytes())?;
+    fn finish(mut self, owner: LoginOwner, files: &PrivateFiles) -> Result<Access, AccessError> {
+        let configuration = std::mem::take(&mut self.configuration);
+        let file = self.write("config", configuration.as_bytes(), files)?;
         self.set("GIT_CONFIG_GLOBAL", file);
         Ok(Access {
             owner,
             environment: self.environment,
             scrubber: self.scrubber,
-            directory: self.directory,
+            home: self.home,
+            files: self.files,
             _programs: self.programs,
         })
     }
+}
+
+/// The given certificates below those that are trusted anyway: git knows one file.
+fn bundle(authority: &Secret, surroundings: &Surroundings) -> Result<Vec<u8>, AccessError> {
+    let mut bundle = match surroundings.bundle() {
+        Some(path) => fs::read(&path).map_err(|cause| AccessError::Bundle { path, cause })?,
+        None => Vec::new(),
+    };
+    bundle.push(b'\n');
+    bundle.extend_from_slice(authority.expose());
+    Ok(bundle)
 }
 
 /// What stands before the `@` of a URL.

@@ -1,9 +1,11 @@
 //! The login for a remote repository, by the rules and in the words of Flux's provider `generic`.
 
+use std::sync::Arc;
+
 use memchr::memmem::find;
 use tagboat_api::Reason;
 
-use super::{RemoteUrl, SecretData, Transport};
+use super::{PrivateFiles, RemoteUrl, SecretData, Transport};
 use crate::failing::Failing;
 use crate::secret::Secret;
 
@@ -24,7 +26,7 @@ pub struct HttpCredentials {
     /// Who we are in the request's header.
     pub login: HttpLogin,
     /// Certificates in PEM that are trusted beside those of the system.
-    pub authority: Option<Secret>,
+    pub authority: Option<Arc<Secret>>,
     /// Who we are at the TLS handshake.
     pub certificate: Option<ClientCertificate>,
 }
@@ -49,7 +51,7 @@ pub enum HttpLogin {
 #[derive(Debug, Clone)]
 pub struct ClientCertificate {
     /// The certificate.
-    pub certificate: Secret,
+    pub certificate: Arc<Secret>,
     /// Its private key.
     pub key: Secret,
 }
@@ -62,7 +64,7 @@ pub struct SshCredentials {
     /// The private key.
     pub identity: Secret,
     /// The keys of servers.
-    pub known_hosts: Secret,
+    pub known_hosts: Arc<Secret>,
     /// What the private key is encrypted with.
     pub passphrase: Option<Secret>,
 }
@@ -185,7 +187,7 @@ impl Credentials {
     /// The object's own certificate authority, if it has one.
     pub fn authority(&self) -> Option<&Secret> {
         match self {
-            Self::Http(http) => http.authority.as_ref(),
+            Self::Http(http) => http.authority.as_deref(),
             Self::Local | Self::Ssh(_) => None,
         }
     }
@@ -219,6 +221,24 @@ impl Credentials {
             Some(secret) => Err(CredentialsError::UnexpectedAppData { secret: secret.name.to_owned() }),
             None => Ok(credentials),
         }
+    }
+}
+
+impl Credentials {
+    /// Lets the values that may be large share their memory with equal ones.
+    #[must_use]
+    pub(super) fn shared(mut self, files: &PrivateFiles) -> Self {
+        let large = match &mut self {
+            Self::Local => [None, None],
+            Self::Http(http) => {
+                [http.authority.as_mut(), http.certificate.as_mut().map(|both| &mut both.certificate)]
+            }
+            Self::Ssh(ssh) => [Some(&mut ssh.known_hosts), None],
+        };
+        for value in large.into_iter().flatten() {
+            *value = files.share(value);
+        }
+        self
     }
 }
 
@@ -269,11 +289,11 @@ fn bearer_token(secret: SecretData<'_>) -> Result<Secret, CredentialsError> {
     }
 }
 
-fn authority(secret: SecretData<'_>) -> Result<Option<Secret>, CredentialsError> {
+fn authority(secret: SecretData<'_>) -> Result<Option<Arc<Secret>>, CredentialsError> {
     for key in ["ca.crt", "caFile"] {
         if let Some(value) = secret.value(key) {
             require_certificate(secret, key, value)?;
-            return Ok(Some(value.clone()));
+            return Ok(Some(Arc::new(value.clone())));
         }
     }
     Ok(None)
@@ -283,7 +303,7 @@ fn client_certificate(secret: SecretData<'_>) -> Result<Option<ClientCertificate
     let half = |present, missing| {
         Err(CredentialsError::HalfACertificate { secret: secret.name.to_owned(), present, missing })
     };
-    match (secret.value("tls.crt"), secret.value("tls.key")) {
+    match (secret.value("tls.crt"), secret.bounded_value("tls.key")?) {
         (None, None) => Ok(None),
         (Some(_), None) => half("tls.crt", "tls.key"),
         (None, Some(_)) => half("tls.key", "tls.crt"),
@@ -295,7 +315,8 @@ fn client_certificate(secret: SecretData<'_>) -> Result<Option<ClientCertificate
             if find(key.expose(), b"ENCRYPTED").is_some() {
                 return Err(secret.malformed("tls.key", "is encrypted: give the key without a passphrase"));
             }
-            Ok(Some(ClientCertificate { certificate: certificate.clone(), key: key.clone() }))
+            let certificate = Arc::new(certificate.clone());
+            Ok(Some(ClientCertificate { certificate, key: key.clone() }))
         }
     }
 }
@@ -317,7 +338,7 @@ fn ssh_credentials(
 ) -> Result<SshCredentials, CredentialsError> {
     let missing = |key| CredentialsError::SshKeyMissing { key };
     let secret = secret.ok_or(missing("identity"))?;
-    let identity = secret.value("identity").ok_or(missing("identity"))?;
+    let identity = secret.bounded_value("identity")?.ok_or(missing("identity"))?;
     let known_hosts = secret.value("known_hosts").ok_or(missing("known_hosts"))?;
     let passphrase = secret.line("password")?;
     let Some(key) = private_key(identity.expose()) else {
@@ -326,14 +347,14 @@ fn ssh_credentials(
     if passphrase.is_none() && is_encrypted(key) {
         return Err(secret.malformed("identity", "is encrypted: give its passphrase by the key 'password'"));
     }
-    if !known_hosts.expose().split(|&byte| byte == b'\n').any(names_a_host) {
+    if !has_known_host(known_hosts.expose()) {
         let flaw = "has no line of host, key type and key: fill it by ssh-keyscan, and check what it says";
         return Err(secret.malformed("known_hosts", flaw));
     }
     Ok(SshCredentials {
         user: url.user().unwrap_or("git").to_owned(),
         identity: as_ssh_reads_it(key),
-        known_hosts: as_ssh_reads_it(known_hosts.expose()),
+        known_hosts: Arc::new(as_ssh_reads_it(known_hosts.expose())),
         passphrase,
     })
 }
@@ -357,6 +378,11 @@ fn is_encrypted(key: &[u8]) -> bool {
     let bytes = base64::engine::general_purpose::STANDARD.decode(start).unwrap_or_default();
     let cipher = bytes.strip_prefix(b"openssh-key-v1\0");
     cipher.is_some_and(|cipher| !cipher.starts_with(b"\0\0\0\x04none"))
+}
+
+/// Whether a text has a line of host, key type and key, as a file `known_hosts` has them.
+pub fn has_known_host(text: &[u8]) -> bool {
+    text.split(|&byte| byte == b'\n').any(names_a_host)
 }
 
 fn names_a_host(line: &[u8]) -> bool {

@@ -25,6 +25,8 @@ mod ledger;
 mod listing;
 mod lookup;
 mod mirror;
+mod mirror_eviction;
+mod mirror_store;
 pub mod name;
 mod object;
 pub mod outcome;
@@ -32,7 +34,9 @@ mod pack;
 mod pause;
 mod percent;
 mod private;
+mod private_file;
 mod process;
+mod process_memory;
 mod proxy;
 mod push;
 mod redirect;
@@ -46,7 +50,6 @@ mod source;
 mod ssh;
 mod stop;
 mod surroundings;
-mod sweep;
 mod transaction;
 mod tree;
 mod tree_entries;
@@ -54,7 +57,7 @@ mod url;
 mod words;
 mod writer;
 
-pub use access::{Access, AccessError, AccessOptions, Login, LoginOwner};
+pub use access::{Access, AccessError, AccessOptions, AccessPlan, Login, LoginOwner};
 pub use author::Author;
 pub use cancellation::Cancellation;
 pub use command::{Call, Git, GitError, Printed};
@@ -63,7 +66,7 @@ pub use configuration::Configuration;
 pub use context::WriterContext;
 pub use credentials::{
     ClientCertificate, Credentials, CredentialsError, HttpCredentials, HttpLogin, SshCredentials,
-    require_app_data,
+    has_known_host, require_app_data,
 };
 pub use diagnosis::Trouble;
 pub use difference::difference;
@@ -71,12 +74,14 @@ pub use error::SyncError;
 pub use listing::ListingError;
 pub use lookup::{LookupError, Pin, Server};
 pub use mirror::{Hold, MirrorError, MirrorKey};
+pub use mirror_store::MirrorStore;
 pub use name::{BranchName, CommitId, RefName};
 pub use object::{ObjectError, ObjectTooLarge};
 pub use private::{PrivateDirectory, PrivateError, Swept};
+pub use private_file::{PrivateFile, PrivateFiles};
 pub use proxy::Proxy;
 pub use redirect::Redirect;
-pub use remote::{Doing, Remote, RemoteError};
+pub use remote::{Doing, Remote, RemoteError, RemotePlan};
 pub use scrub::Scrubber;
 pub use secret_data::SecretData;
 pub use signature::{
@@ -87,7 +92,6 @@ pub use slots::{RouteKey, TransactionSlots};
 pub use ssh::SshAlgorithms;
 pub use stop::StopSignal;
 pub use surroundings::Surroundings;
-pub use sweep::sweep_mirrors;
 pub use transaction::{Answer, Failure, Freshness, Known, Proposal, Proposer};
 pub use tree::GitTree;
 pub use tree_entries::{MalformedTree, TreeEntries, TreeEntry, TreeEntryKind, encode_entry};

@@ -100,14 +100,28 @@ impl PrivateDirectory {
     }
 
     fn create_below(bases: &[PathBuf], wanted: Use) -> Result<Self, PrivateError> {
+        let fits = |base: &&PathBuf| wanted == Use::Files || starts_programs(base);
+        let bases: Vec<PathBuf> = bases.iter().filter(fits).cloned().collect();
+        Self::create_with(&bases, |_| Ok(())).map(|(directory, ())| directory)
+    }
+
+    /// Makes a directory and lets `write` put files into it, in the first of `bases` that has room for both.
+    ///
+    /// # Errors
+    ///
+    /// The last base's, when none has room.
+    pub(super) fn create_with<T>(
+        bases: &[PathBuf],
+        mut write: impl FnMut(&Self) -> Result<T, PrivateError>,
+    ) -> Result<(Self, T), PrivateError> {
         let mut error = PrivateError::NothingStarts;
         for base in bases {
-            if wanted == Use::Programs && !starts_programs(base) {
-                continue;
-            }
-            match Self::create_in(base) {
-                Ok(directory) => return Ok(directory),
-                Err(cause) => error = PrivateError::NotMade { base: base.clone(), cause },
+            let made = Self::create_in(base)
+                .map_err(|cause| PrivateError::NotMade { base: base.clone(), cause })
+                .and_then(|directory| write(&directory).map(|written| (directory, written)));
+            match made {
+                Ok(made) => return Ok(made),
+                Err(cause) => error = cause,
             }
         }
         Err(error)
@@ -177,7 +191,7 @@ impl PrivateDirectory {
 }
 
 /// Where private directories are made, the best place first.
-fn bases() -> Vec<PathBuf> {
+pub(super) fn bases() -> Vec<PathBuf> {
     vec![PathBuf::from(MEMORY), std::env::temp_dir()]
 }
 
@@ -260,6 +274,26 @@ mod tests {
         assert!(path.starts_with(&bases[1]));
         drop(directory);
         assert!(!path.exists());
+    }
+
+    /// A file system in memory has 64 MiB in a pod, and others write there too.
+    #[test]
+    fn a_directory_without_room_for_its_file_is_left_for_the_next_base() {
+        let (full, empty) = (TempDir::new().unwrap(), TempDir::new().unwrap());
+        let bases = [full.path().to_owned(), empty.path().to_owned()];
+        let write = |directory: &PrivateDirectory| {
+            if directory.path().starts_with(full.path()) {
+                fs::write(directory.path().join("part"), b"x").unwrap();
+                let cause = io::Error::from_raw_os_error(rustix::io::Errno::NOSPC.raw_os_error());
+                return Err(PrivateError::NotWritten { path: directory.path().to_owned(), cause });
+            }
+            directory.write("ca.crt", b"x")
+        };
+        let (_directory, path) = PrivateDirectory::create_with(&bases, write).unwrap();
+        assert!(path.starts_with(empty.path()) && path.exists());
+        assert_eq!(fs::read_dir(full.path()).unwrap().count(), 0);
+        let error = PrivateDirectory::create_with(&bases[..1], write).unwrap_err();
+        assert!(error.to_string().contains("make room there"), "{error}");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::{Duration, Instant};
 
-use super::access::{Access, LoginOwner};
+use super::access::{Access, AccessError, AccessPlan, LoginOwner};
 use super::command::{Call, GitError, Printed};
 use super::diagnosis::{Trouble, diagnose, telling};
 use super::listing::{Listing, ListingError};
@@ -21,6 +21,33 @@ const LISTING_MEMORY: u64 = 16 * 1024 * 1024;
 /// The memory that is reserved for a fetch, a push or a repack, in bytes.
 pub(super) const TRANSFER_MEMORY: u64 = 32 * 1024 * 1024;
 
+/// A remote that is to be used, without the files of a login.
+#[derive(Debug, Clone)]
+pub struct RemotePlan {
+    /// Its address.
+    pub url: RemoteUrl,
+    /// How to log in there.
+    pub access: AccessPlan,
+    /// The time that listing and fetching may take together, and that a push may take.
+    pub timeout: Duration,
+    /// The way there, by which transactions are limited.
+    pub route: RouteKey,
+    /// The size that the mirror may have, in bytes.
+    pub size_limit: u64,
+}
+
+impl RemotePlan {
+    /// Writes the files of the login.
+    ///
+    /// # Errors
+    ///
+    /// When they cannot be written.
+    pub(super) fn open(self) -> Result<Remote, AccessError> {
+        let Self { url, access, timeout, route: _, size_limit } = self;
+        Ok(Remote { access: access.open()?, url, timeout, size_limit, redirect: None })
+    }
+}
+
 /// Where a remote is, how it is reached, and what it may cost.
 #[derive(Debug)]
 pub struct Remote {
@@ -30,8 +57,6 @@ pub struct Remote {
     pub access: Access,
     /// The time that listing and fetching may take together, and that a push may take.
     pub timeout: Duration,
-    /// The way there, by which transactions are limited.
-    pub route: RouteKey,
     /// The size that the mirror may have, in bytes.
     pub size_limit: u64,
     /// Where the server sends those who ask at the address. Nobody else can know, so it begins as none.
@@ -130,6 +155,17 @@ pub enum RemoteError {
         /// The limit in bytes.
         limit: u64,
     },
+    /// What is fetched does not fit beside the other mirrors.
+    #[error(
+        "unable to fetch '{url}': all mirrors together would be larger than {limit} bytes, and those of its namespace take \
+         most; use fewer or smaller repositories there, or raise --mirrors-max-size"
+    )]
+    NoRoom {
+        /// The remote.
+        url: String,
+        /// The limit in bytes.
+        limit: u64,
+    },
 }
 
 /// What is to stand behind a sentence, if there is anything.
@@ -145,7 +181,7 @@ impl RemoteError {
                 *doing
             }
             Self::Listing { .. } | Self::Overlong { .. } => Doing::List,
-            Self::TooLarge { .. } => Doing::Fetch,
+            Self::TooLarge { .. } | Self::NoRoom { .. } => Doing::Fetch,
         }
     }
 
@@ -241,7 +277,11 @@ impl Remote {
         depth: u32,
         deadline: Instant,
     ) -> Result<(), RemoteError> {
-        let mut is_within_limit = || mirror.size() <= self.size_limit;
+        let is_within_limit = || {
+            let size = mirror.size();
+            size <= self.size_limit && mirror.may_have(size)
+        };
+        let mut watch = is_within_limit;
         let call = self.call(mirror, "fetch", deadline).argument(format!("--depth={depth}"));
         // Small packs stay packs too: a mirror has no loose objects.
         let call = call.setting("fetch.unpackLimit", "1");
@@ -250,15 +290,21 @@ impl Remote {
             .argument(self.address().to_argument())
             .arguments(refspecs)
             .memory(TRANSFER_MEMORY)
-            .watch(&mut is_within_limit);
-        let too_large = || RemoteError::TooLarge { url: self.address().to_string(), limit: self.size_limit };
+            .watch(&mut watch);
+        let too_large = || {
+            let url = self.address().to_string();
+            match mirror.size() > self.size_limit {
+                true => RemoteError::TooLarge { url, limit: self.size_limit },
+                false => RemoteError::NoRoom { url, limit: mirror.total_limit() },
+            }
+        };
         let before = mirror.size();
         let ended = call.run();
         mirror.metrics().fetched(mirror.size().saturating_sub(before));
         match ended {
             Err(GitError::Stopped { .. }) => Err(too_large()),
             Err(cause) => Err(self.explain(Doing::Fetch, cause)),
-            Ok(_) if mirror.size() > self.size_limit => Err(too_large()),
+            Ok(_) if !is_within_limit() => Err(too_large()),
             Ok(_) => Ok(()),
         }
     }

@@ -5,6 +5,10 @@ use std::collections::BTreeMap;
 use super::CredentialsError;
 use crate::secret::Secret;
 
+/// The longest login, passphrase or private key, in bytes: it is searched for, in several forms and line by line, in all
+/// that git says.
+const LONGEST: usize = 64 * 1024;
+
 /// How many keys a message names.
 const KEYS_NAMED: usize = 8;
 
@@ -28,9 +32,19 @@ impl<'a> SecretData<'a> {
         self.data.get(key).filter(|value| !value.expose().is_empty())
     }
 
+    /// A secret value that is there and not empty.
+    pub(super) fn bounded_value(&self, key: &'static str) -> Result<Option<&'a Secret>, CredentialsError> {
+        match self.value(key) {
+            Some(value) if value.expose().len() > LONGEST => {
+                Err(self.malformed(key, "is longer than 64 KiB: correct it"))
+            }
+            value => Ok(value),
+        }
+    }
+
     /// A value of one line, less the line break that a text file brings along.
     pub(super) fn line(&self, key: &'static str) -> Result<Option<Secret>, CredentialsError> {
-        let Some(value) = self.value(key) else { return Ok(None) };
+        let Some(value) = self.bounded_value(key)? else { return Ok(None) };
         let bytes = value.expose();
         let bytes = bytes.strip_suffix(b"\n").unwrap_or(bytes);
         let bytes = bytes.strip_suffix(b"\r").unwrap_or(bytes);

@@ -1,9 +1,12 @@
 //! The ssh command that git starts.
 
+use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
+use std::sync::Arc;
 
-use super::{AccessError, PrivateDirectory, SshCredentials};
+use super::signature::ed25519_to_openssh;
+use super::{AccessError, PrivateDirectory, PrivateFile, PrivateFiles, SshCredentials};
 
 /// How long a server may take to answer a connection, in seconds.
 const CONNECT_TIMEOUT: u32 = 30;
@@ -20,27 +23,39 @@ pub struct SshAlgorithms {
     pub host_keys: Vec<String>,
 }
 
-/// What ssh needs beside its files.
+/// What ssh needs, and the files behind it, which must outlive git.
 pub(super) struct SshSetup {
     /// Variables for git, and for ssh below it.
     pub(super) variables: Vec<(OsString, OsString)>,
-    /// Where the program stands that tells the passphrase; it must outlive git.
+    /// The key, the known hosts, and perhaps the passphrase.
+    pub(super) files: Vec<Arc<PrivateFile>>,
+    /// Directory of the program that prints the passphrase.
     pub(super) programs: Option<PrivateDirectory>,
 }
 
-/// Writes the files that ssh needs into `directory`.
+/// The credentials with a key that OpenSSH reads.
+pub(super) fn with_readable_key(credentials: &SshCredentials) -> Cow<'_, SshCredentials> {
+    match ed25519_to_openssh(&credentials.identity, credentials.passphrase.as_ref()) {
+        // It is unlocked then.
+        Some(identity) => Cow::Owned(SshCredentials { identity, passphrase: None, ..credentials.clone() }),
+        None => Cow::Borrowed(credentials),
+    }
+}
+
+/// Writes the files that ssh needs; `notes` is a directory for those of one connection.
 pub(super) fn prepare(
     credentials: &SshCredentials,
     algorithms: &SshAlgorithms,
-    directory: &PrivateDirectory,
+    files: &PrivateFiles,
+    notes: &Path,
 ) -> Result<SshSetup, AccessError> {
-    let identity = directory.write("identity", credentials.identity.expose())?;
-    let known_hosts = directory.write("known_hosts", credentials.known_hosts.expose())?;
+    let identity = files.write("identity", credentials.identity.expose())?;
+    let known_hosts = files.write("known_hosts", credentials.known_hosts.expose())?;
     let mut options = vec![
-        format!("IdentityFile={}", as_word(&identity)?),
+        format!("IdentityFile={}", as_word(identity.path())?),
         "IdentitiesOnly=yes".to_owned(),
         "IdentityAgent=none".to_owned(),
-        format!("UserKnownHostsFile={}", as_word(&known_hosts)?),
+        format!("UserKnownHostsFile={}", as_word(known_hosts.path())?),
         "GlobalKnownHostsFile=/dev/null".to_owned(),
         "StrictHostKeyChecking=yes".to_owned(),
         "UpdateHostKeys=no".to_owned(),
@@ -58,6 +73,7 @@ pub(super) fn prepare(
         }
     }
     let mut variables = vec![("GIT_SSH_VARIANT".into(), "ssh".into())];
+    let mut written = vec![identity, known_hosts];
     let programs = match &credentials.passphrase {
         None => {
             options.push("BatchMode=yes".to_owned());
@@ -66,9 +82,10 @@ pub(super) fn prepare(
         Some(passphrase) => {
             // The second time, the answer is that the first one was wrong; ssh itself does not say so.
             options.push("NumberOfPasswordPrompts=2".to_owned());
-            let file = directory.write("passphrase", passphrase.expose())?;
+            let file = files.write("passphrase", passphrase.expose())?;
             let programs = PrivateDirectory::create_for_programs()?;
-            let script = programs.write_program("askpass", &answer(&file))?;
+            let script = programs.write_program("askpass", &answer(file.path(), notes))?;
+            written.push(file);
             variables.push(("SSH_ASKPASS".into(), script.into()));
             variables.push(("SSH_ASKPASS_REQUIRE".into(), "force".into()));
             Some(programs)
@@ -80,13 +97,13 @@ pub(super) fn prepare(
         command.push_str(&String::from_utf8_lossy(&shell_word(OsStr::new(&option))));
     }
     variables.push(("GIT_SSH_COMMAND".into(), command.into()));
-    Ok(SshSetup { variables, programs })
+    Ok(SshSetup { variables, files: written, programs })
 }
 
-/// A program that tells a passphrase once to each ssh, its parent, and complains when it is asked again.
-fn answer(file: &Path) -> Vec<u8> {
+/// A program that prints a passphrase once to each ssh, its parent, and complains when it is asked again.
+fn answer(file: &Path, notes: &Path) -> Vec<u8> {
     let file = shell_word(file.as_os_str());
-    let asked = [file.as_slice(), b".$PPID"].concat();
+    let asked = [shell_word(notes.join("asked").as_os_str()).as_slice(), b".$PPID"].concat();
     [
         b"#!/bin/sh\nif test -e ",
         asked.as_slice(),

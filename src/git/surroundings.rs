@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// Where the system's roots of trust may be, as one file in PEM.
 const BUNDLES: [&str; 5] = [
@@ -47,19 +48,19 @@ const OF_THE_USER: [&str; 27] = [
     "XDG_RUNTIME_DIR",
 ];
 
-/// The variables of a process. Some hold tokens, so only their names print.
+/// The variables of a process. Some hold tokens, so only their names print. Clones share them.
 #[derive(Clone, Default)]
-pub struct Surroundings(BTreeMap<OsString, OsString>);
+pub struct Surroundings(Arc<BTreeMap<OsString, OsString>>);
 
 impl Surroundings {
     /// Those of this process.
     pub fn of_this_process() -> Self {
-        Self(std::env::vars_os().collect())
+        Self::new(std::env::vars_os())
     }
 
     /// Those given.
     pub fn new(variables: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
-        Self(variables.into_iter().collect())
+        Self(Arc::new(variables.into_iter().collect()))
     }
 
     fn get(&self, name: &str) -> Option<&OsStr> {

@@ -5,7 +5,6 @@
 //! one transaction for each branch on a blocking thread, and ends when the queue is empty.
 
 use std::collections::{HashMap, VecDeque};
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
@@ -18,7 +17,8 @@ use super::context::WriterContext;
 use super::error::SyncError;
 use super::ledger::Ledger;
 use super::mirror::{Mirror, MirrorKey};
-use super::remote::Remote;
+use super::mirror_store::MirrorStore;
+use super::remote::RemotePlan;
 use super::slots::{Slot, TransactionSlots};
 use super::transaction::{Answer, Failure, Proposal, Proposer, transact};
 
@@ -29,8 +29,8 @@ const DELETED: usize = 1_000;
 /// Where and how a writer works.
 #[derive(Clone, Debug)]
 pub struct WriterOptions {
-    /// The directory of the mirrors.
-    pub mirrors: PathBuf,
+    /// The mirrors.
+    pub mirrors: MirrorStore,
     /// Whether everything is done but the push.
     pub is_rehearsal: bool,
     /// Stop token, metrics and capacity.
@@ -45,7 +45,7 @@ pub struct Request<P> {
     /// The mirror that it concerns.
     pub mirror: MirrorKey,
     /// The mirror's remote.
-    pub remote: Remote,
+    pub remote: RemotePlan,
     /// The proposal.
     pub proposal: Proposal<P>,
 }
@@ -181,17 +181,19 @@ impl<P: Proposer> Shared<P> {
             // The credentials that came last are the newest.
             remote = Some(request.remote);
         }
-        let Some(mut remote) = remote else { return };
+        let Some(remote) = remote else { return };
         // Another process may hold the mirror: one that lists and fetches, pushes, and lists again takes that long, and
         // what is left of one that was killed takes no longer.
         let deadline = Instant::now() + 3 * remote.timeout;
         let cancellations: Vec<_> = proposals.iter().map(|proposal| proposal.cancellation.clone()).collect();
         let is_over =
             || self.options.context.stop.is_given() || cancellations.iter().all(Cancellation::is_cancelled);
-        let mut mirror = match Mirror::open(&self.options, key, slot, deadline, &is_over) {
-            Ok(mirror) => mirror,
+        let timeout = remote.timeout;
+        let opened = Mirror::open(&self.options, key, slot, deadline, &is_over).map_err(SyncError::from);
+        let (mut mirror, mut remote) = match opened.and_then(|mirror| Ok((mirror, remote.open()?))) {
+            Ok(opened) => opened,
             Err(error) => {
-                let error = Arc::new(SyncError::from(error));
+                let error = Arc::new(error);
                 for (reply, proposal) in replies.into_iter().zip(proposals) {
                     let (name, proposer) = (proposal.name, proposal.proposer);
                     let result = Err(Failure::Sync(error.clone()));
@@ -202,7 +204,6 @@ impl<P: Proposer> Shared<P> {
         };
         self.forget_deleted(&mirror);
         let answers = transact(&mut mirror, &mut remote, proposals, &self.options);
-        let timeout = remote.timeout;
         // Its files hold secrets, and the process may end with the last answer.
         drop(remote);
         for (reply, answer) in replies.into_iter().zip(answers) {

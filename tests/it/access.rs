@@ -13,8 +13,8 @@ use std::thread;
 
 use proptest::prelude::*;
 use tagboat::git::{
-    Access, AccessError, AccessOptions, Configuration, Credentials, LocalPaths, Login, Pin, Proxy, RemoteUrl,
-    SecretData, Server, Surroundings,
+    Access, AccessError, AccessOptions, AccessPlan, Configuration, Credentials, LocalPaths, Login, Pin,
+    Proxy, RemoteUrl, SecretData, Server, Surroundings,
 };
 use tagboat::secret::Secret;
 
@@ -35,7 +35,11 @@ fn credentials(url: &RemoteUrl, items: &[(&str, &str)]) -> Credentials {
 }
 
 fn prepare(url: &RemoteUrl, items: &[(&str, &str)], options: &AccessOptions) -> Access {
-    Access::prepare(url, Login::Given(&credentials(url, items)), options).unwrap()
+    open(url, Login::Given(credentials(url, items)), options)
+}
+
+fn open(url: &RemoteUrl, login: Login, options: &AccessOptions) -> Access {
+    AccessPlan::new(url, login, options.clone()).unwrap().open().unwrap()
 }
 
 fn surroundings(variables: &[(&str, &Path)]) -> AccessOptions {
@@ -132,23 +136,47 @@ fn files_are_private_and_go_with_the_access() {
     let roots = directory.path().join("roots.pem");
     fs::write(&roots, "# roots").unwrap();
     let access = prepare(&remote, &items, &surroundings(&[("SSL_CERT_FILE", &roots)]));
-    let home = configuration(&access).parent().unwrap().to_owned();
+    let written = ["http.sslCAInfo", "http.sslKey", "http.sslCert"];
+    let mut written: Vec<PathBuf> = written.map(|name| setting(&access, name, "https://h/x").into()).to_vec();
+    assert_eq!(fs::read_to_string(&written[0]).unwrap(), format!("# roots\n{CERTIFICATE}"));
+    written.push(configuration(&access));
+    let names = ["ca.crt", "client.key", "client.crt", "config"];
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o7777;
+    let home = PathBuf::from(variable(&access, "HOME").unwrap());
     assert_eq!(mode(&home), 0o700);
-    let mut names = Vec::new();
-    for item in fs::read_dir(&home).unwrap() {
-        let item = item.unwrap();
-        assert_eq!(mode(&item.path()), 0o600, "{item:?}");
-        names.push(item.file_name().into_string().unwrap());
+    for (path, name) in written.iter().zip(names) {
+        assert!(path.ends_with(name), "{}", path.display());
+        assert_eq!((mode(path), mode(path.parent().unwrap())), (0o600, 0o700), "{name}");
+        assert_eq!(access.scrub(&format!("no {}", path.display())), format!("no {name}"));
     }
-    names.sort();
-    assert_eq!(names, ["ca.crt", "client.crt", "client.key", "config"]);
-    let bundle = setting(&access, "http.sslCAInfo", "https://h/x");
-    assert_eq!(fs::read_to_string(bundle).unwrap(), format!("# roots\n{CERTIFICATE}"));
-    assert_eq!(Path::new(&setting(&access, "http.sslKey", "https://h/x")), home.join("client.key"));
-    assert_eq!(Path::new(&setting(&access, "http.sslCert", "https://h/x")), home.join("client.crt"));
     drop(access);
-    assert!(!home.exists());
+    assert!(!home.exists() && written.iter().all(|path| !path.parent().unwrap().exists()));
+}
+
+/// Each of them would otherwise be a copy of the system's certificates.
+#[test]
+fn a_plan_has_no_files_and_equal_ones_share_theirs() {
+    let directory = tempfile::tempdir().unwrap();
+    let roots = directory.path().join("roots.pem");
+    let options = surroundings(&[("SSL_CERT_FILE", &roots)]);
+    let plan = |text: &str, password: &str| {
+        let remote = url(text);
+        let items = [("username", "u"), ("password", password), ("ca.crt", CERTIFICATE)];
+        AccessPlan::new(&remote, Login::Given(credentials(&remote, &items)), options.clone()).unwrap()
+    };
+    // The system's certificates are not there yet, and nothing misses them.
+    let plans = [plan("https://h/x", "a"), plan("https://i/x", "b"), plan("https://i/x", "b")];
+    fs::write(&roots, "# roots").unwrap();
+    let accesses = plans.map(|plan| plan.open().unwrap());
+    let bundles = accesses.each_ref().map(|access| setting(access, "http.sslCAInfo", "https://h/x"));
+    assert!(bundles.iter().all(|bundle| *bundle == bundles[0]), "{bundles:?}");
+    let [first, second, third] = accesses.each_ref().map(configuration);
+    assert!(first != second && second == third);
+    let [one, others @ ..] = accesses;
+    drop(others);
+    assert!(Path::new(&bundles[0]).exists() && first.exists() && !second.exists());
+    drop(one);
+    assert!(!Path::new(&bundles[0]).exists());
 }
 
 #[test]
@@ -229,7 +257,7 @@ fn git_goes_through_the_proxy_with_its_login() {
 
     let remote = url("ssh://git@h/x");
     let login = ssh_credentials(&remote, "-----BEGIN PRIVATE KEY-----\n", &[]);
-    let error = Access::prepare(&remote, Login::Given(&login), &options).unwrap_err();
+    let error = AccessPlan::new(&remote, Login::Given(login), options).unwrap_err();
     assert!(matches!(error, AccessError::ProxyForSsh { .. }), "{error}");
 }
 
@@ -292,12 +320,19 @@ fn git_goes_where_a_name_was_pinned() {
 fn ssh_understands_its_command() {
     let remote = url("ssh://h/x");
     let login = ssh_credentials(&remote, &generate_key(""), &[]);
-    let access = Access::prepare(&remote, Login::Given(&login), &AccessOptions::default()).unwrap();
+    let access = open(&remote, Login::Given(login), &AccessOptions::default());
     let command = variable(&access, "GIT_SSH_COMMAND").unwrap().into_string().unwrap();
     let output = run(&access, "sh", &["-c", &format!("{command} -G h")]);
     assert!(output.status.success(), "{output:?}");
     let found = String::from_utf8(output.stdout).unwrap();
-    let home = configuration(&access).parent().unwrap().to_owned();
+    let option = |name: &str| {
+        let path = found.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+        PathBuf::from(path.trim())
+    };
+    for (name, file) in [("identityfile", "identity"), ("userknownhostsfile", "known_hosts")] {
+        let path = option(name);
+        assert!(path.ends_with(file) && path.exists(), "{name} {}", path.display());
+    }
     for line in [
         "user git".to_owned(),
         "batchmode yes".to_owned(),
@@ -306,8 +341,6 @@ fn ssh_understands_its_command() {
         "connecttimeout 30".to_owned(),
         "serveraliveinterval 15".to_owned(),
         "preferredauthentications publickey".to_owned(),
-        format!("identityfile {}", home.join("identity").display()),
-        format!("userknownhostsfile {}", home.join("known_hosts").display()),
     ] {
         assert!(found.lines().any(|found| found == line), "{line:?} is missing in\n{found}");
     }
@@ -319,21 +352,22 @@ fn an_encrypted_key_opens_by_its_passphrase_without_a_terminal() {
     let remote = url("ssh://me@h/x");
     let key = generate_key(passphrase);
     let login = ssh_credentials(&remote, &key, &[("password", passphrase)]);
-    let access = Access::prepare(&remote, Login::Given(&login), &AccessOptions::default()).unwrap();
-    let home = configuration(&access).parent().unwrap().to_owned();
+    let access = open(&remote, Login::Given(login), &AccessOptions::default());
+    let home = PathBuf::from(variable(&access, "HOME").unwrap());
     // What reads a key in ssh-keygen is what reads it in ssh.
-    let identity = home.join("identity");
+    let command = variable(&access, "GIT_SSH_COMMAND").unwrap().into_string().unwrap();
+    let identity = command.split("IdentityFile=\"").nth(1).and_then(|rest| rest.split('"').next());
+    let identity = PathBuf::from(identity.unwrap());
     let output = run(&access, "ssh-keygen", &["-y", "-f", identity.to_str().unwrap()]);
     assert!(output.stdout.starts_with(b"ssh-ed25519 "), "{output:?}");
 
     let script = PathBuf::from(variable(&access, "SSH_ASKPASS").unwrap());
     assert_eq!(fs::metadata(&script).unwrap().permissions().mode() & 0o7777, 0o700);
     assert!(!fs::read_to_string(&script).unwrap().contains("hunter2"));
-    let command = variable(&access, "GIT_SSH_COMMAND").unwrap().into_string().unwrap();
     assert!(!command.contains("BatchMode") && command.contains("NumberOfPasswordPrompts=2"), "{command}");
     assert_eq!(access.scrub(&format!("bad {passphrase}: {key}")), "bad ••••: ••••");
     drop(access);
-    assert!(!script.exists() && !home.exists());
+    assert!(!script.exists() && !home.exists() && !identity.exists());
 }
 
 #[test]
@@ -347,7 +381,7 @@ fn no_secret_stands_in_variables_or_debug_prints() {
         (&ssh, ssh_credentials(&ssh, key, &[("password", "hunter2")])),
     ];
     for (remote, login) in &given {
-        let access = Access::prepare(remote, Login::Given(login), &AccessOptions::default()).unwrap();
+        let access = open(remote, Login::Given(login.clone()), &AccessOptions::default());
         let shown = format!("{access:?} {:?} {remote:?} {remote} {login:?}", access.environment());
         assert!(!shown.contains("hunter2"), "{shown}");
         assert!(!shown.contains("aHVudGVyM"), "{shown}");
@@ -365,7 +399,7 @@ fn a_users_own_set_up_is_let_through() {
     let others = ["GIT_ASKPASS", "GIT_DIR", "GH_TOKEN"].map(|name| (name, Path::new("/hunter2")));
     let options = surroundings(&[[("HOME", home.path())].as_slice(), &others].concat());
     let remote = url("https://me@h/x");
-    let access = Access::prepare(&remote, Login::OfTheUser, &options).unwrap();
+    let access = open(&remote, Login::OfTheUser, &options);
     assert_eq!(setting(&access, "user.name", "https://h/x"), "Me");
     assert_eq!(setting(&access, "credential.username", "https://h/x"), "me");
     assert_eq!(variable(&access, "HOME").unwrap(), home.path());
@@ -373,7 +407,7 @@ fn a_users_own_set_up_is_let_through() {
     assert_eq!(variable(&access, "GIT_DIR"), None);
     assert_eq!(access.scrub("token /hunter2"), "token ••••");
 
-    let access = Access::prepare(&url("https://me:pw@h/x"), Login::OfTheUser, &options).unwrap();
+    let access = open(&url("https://me:pw@h/x"), Login::OfTheUser, &options);
     assert_eq!(setting(&access, "http.extraHeader", "https://h/x"), "Authorization: Basic bWU6cHc=");
 }
 
@@ -387,8 +421,8 @@ fn nobody_is_asked_for_a_password() {
         let (port, server) = serve(CHALLENGE);
         let remote = url(&format!("http://127.0.0.1:{port}/x"));
         let login = credentials(&remote, &[]);
-        let login = if is_given { Login::Given(&login) } else { Login::OfTheUser };
-        let access = Access::prepare(&remote, login, &options).unwrap();
+        let login = if is_given { Login::Given(login) } else { Login::OfTheUser };
+        let access = open(&remote, login, &options);
         let output = run(&access, "git", &["ls-remote", "--", &remote.to_string()]);
         let words = String::from_utf8(output.stderr).unwrap();
         assert!(words.contains("terminal prompts disabled"), "{words}");
@@ -401,7 +435,7 @@ fn a_missing_bundle_is_named() {
     let remote = url("https://h/x");
     let login = credentials(&remote, &[("ca.crt", CERTIFICATE)]);
     let options = surroundings(&[("SSL_CERT_FILE", Path::new("/missing/roots.pem"))]);
-    let error = Access::prepare(&remote, Login::Given(&login), &options).unwrap_err();
+    let error = AccessPlan::new(&remote, Login::Given(login), options).unwrap().open().unwrap_err();
     assert_eq!(
         error.to_string(),
         "cannot read the certificates in /missing/roots.pem: correct SSL_CERT_FILE, or the file"

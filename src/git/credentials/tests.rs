@@ -272,3 +272,20 @@ fn a_secret_with_nothing_for_http_is_no_anonymous_login() {
         }
     }
 }
+
+/// Each is searched for in all that git says.
+#[test]
+fn logins_and_keys_have_a_longest_length() {
+    let long = "x".repeat(64 * 1024);
+    let key = format!("{KEY}{long}");
+    for (url, items, name) in [
+        ("https://h/x", vec![("username", "u"), ("password", &*format!("{long}x"))], "password"),
+        ("https://h/x", vec![("bearerToken", &*format!("{long}x"))], "bearerToken"),
+        ("https://h/x", vec![("tls.crt", CERTIFICATE), ("tls.key", &*key)], "tls.key"),
+        ("ssh://h/x", vec![("identity", &*key), ("known_hosts", HOSTS)], "identity"),
+    ] {
+        let error = read(url, &items).unwrap_err();
+        let wanted = format!("secret 'apps/login': key '{name}' is longer than 64 KiB: correct it");
+        assert_eq!(error.to_string(), wanted);
+    }
+}

@@ -260,6 +260,24 @@ fn by_an_ssh_key_with_or_without_a_passphrase() {
     }
 }
 
+/// OpenSSH 9.2 reads no Ed25519 key in PKCS#8: "invalid format".
+#[test]
+fn by_an_ssh_key_as_flux_writes_it() {
+    let host = SshHost::start();
+    host.authorize(&read(Path::new("testdata/login/ed25519.pub")));
+    for (name, passphrase) in [("ed25519-pkcs8", None), ("ed25519-pkcs8-locked", Some(PASSPHRASE))] {
+        let scene = Scene::new();
+        scene.source(json!({"url": host.url(scene.repository.path()), "secretRef": {"name": "login"}}));
+        let key = read(Path::new(&format!("testdata/login/{name}.pem")));
+        let mut data = json!({"identity": key, "known_hosts": host.known_hosts()});
+        if let Some(passphrase) = passphrase {
+            data["password"] = passphrase.into();
+        }
+        scene.secret("login", json!({"stringData": data}));
+        works(&scene, &[key.lines().nth(1).unwrap()], &[]);
+    }
+}
+
 #[test]
 fn an_ssh_key_with_foreign_line_breaks_and_no_end_works() {
     let host = SshHost::start();

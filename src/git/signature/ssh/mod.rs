@@ -16,6 +16,7 @@ use super::armor::{self, Block};
 use super::passphrase::{Attempt, Passphrase};
 use super::{SigningError, SigningKeyError, SshFlaw};
 use crate::git::SecretData;
+use crate::secret::Secret;
 
 /// The key of a secret that holds an SSH key.
 const IDENTITY: &str = "identity";
@@ -107,6 +108,21 @@ fn read(text: &[u8], passphrase: &Passphrase<'_>) -> Result<PrivateKey, Obstacle
     } else {
         pem::read(block, data, passphrase)
     }
+}
+
+/// An Ed25519 key in PKCS#8, unlocked and in OpenSSH's own form, which is the only one that OpenSSH reads of these.
+///
+/// Nothing for any other text: OpenSSH reads the other keys by itself, or says why not.
+pub(in crate::git) fn ed25519_to_openssh(identity: &Secret, passphrase: Option<&Secret>) -> Option<Secret> {
+    let blocks = armor::blocks(identity.expose());
+    let block = blocks.iter().find(|block| block.label.ends_with("PRIVATE KEY"))?;
+    if !matches!(block.label, "PRIVATE KEY" | "ENCRYPTED PRIVATE KEY") {
+        return None;
+    }
+    let key = pem::read(block, block.data.as_ref()?, &Passphrase::given(passphrase)).ok()?;
+    let is_ed25519 = matches!(key.key_data(), KeypairData::Ed25519(_));
+    let text = is_ed25519.then(|| key.to_openssh(LineEnding::LF).ok()).flatten()?;
+    Some(Secret::new(text.as_bytes()))
 }
 
 /// What a text is that has no private key.

@@ -38,6 +38,35 @@ fn the_same_key_is_found_in_every_form() {
     assert_eq!(fingerprints.len(), 1, "{fingerprints:?}");
 }
 
+/// As `flux create secret git` writes an Ed25519 key.
+#[test]
+fn an_ed25519_key_in_pkcs8_is_brought_into_the_form_of_openssh() {
+    let convert = |path: &str, passphrase: Option<&str>| {
+        let identity = Secret::new(fs::read(format!("testdata/{path}")).unwrap());
+        ed25519_to_openssh(&identity, passphrase.map(Secret::new).as_ref())
+    };
+    let public = fs::read_to_string("testdata/login/ed25519.pub").unwrap();
+    for (name, passphrase) in [
+        ("ed25519-pkcs8", None),
+        ("ed25519-pkcs8", Some("needless")),
+        ("ed25519-pkcs8-locked", Some("open sesame")),
+    ] {
+        let key = convert(&format!("login/{name}.pem"), passphrase).unwrap();
+        let key = PrivateKey::from_openssh(key.expose()).unwrap();
+        assert!(public.starts_with(key.public_key().to_openssh().unwrap().trim()), "{name}");
+    }
+    for (path, passphrase) in [
+        ("login/ed25519-pkcs8-locked.pem", None),
+        ("login/ed25519-pkcs8-locked.pem", Some("hunter2")),
+        ("login/ed25519.pub", None),
+        ("signing/pem/pkcs8.pem", None),
+        ("signing/pem/pkcs8-aes-256-cbc.pem", Some("correct horse")),
+        ("signing/pem/sec1.pem", None),
+    ] {
+        assert!(convert(path, passphrase).is_none(), "{path}");
+    }
+}
+
 #[test]
 fn what_is_refused_has_a_sentence() {
     let locked = |scheme: &str| {
