@@ -2,7 +2,7 @@
 //!
 //! Neither the user's configuration nor hooks nor prompts nor a locale may change what a run does, so a process
 //! gets an environment of our own making. It is the head of a process group that ends with it, it has a
-//! deadline, and no more of its output is kept than fits the bounds here.
+//! deadline and a limit of memory, and no more of its output is kept than fits the bounds here.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -12,11 +12,12 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::access::Access;
+use super::access::{Access, LoginOwner};
 use super::blocking::block_on;
 use super::cancellation::Cancellation;
 use super::context::WriterContext;
 use super::process::{self, Ended, Running};
+use super::process_memory;
 use super::slots::{ServerWait, Slot};
 use super::url::RemoteUrl;
 use super::words::Words;
@@ -281,11 +282,9 @@ impl<'a> Call<'a> {
         let begin = Instant::now();
         let verb = self.verb;
         let deadline = self.deadline.unwrap_or(begin + LOCAL_WORK);
-        let not_started = |cause: io::Error| match cause.kind() {
-            io::ErrorKind::NotFound if self.git.place.is_dir() => GitError::Missing,
-            _ => GitError::NotStarted { verb, cause },
-        };
-        let command = self.command().map_err(|cause| GitError::NotStarted { verb, cause })?;
+        let not_started = |cause| GitError::NotStarted { verb, cause };
+        let program = find_in_path("git").ok_or(GitError::Missing)?;
+        let command = self.command(&program).map_err(not_started)?;
         let (WriterContext { stop, metrics, capacity }, mut watch) = (&self.git.context, self.watch.take());
         let cancellations = self.cancellations;
         let is_to_end = || stop.is_given() || cancellations.iter().any(Cancellation::is_cancelled);
@@ -328,8 +327,12 @@ impl<'a> Call<'a> {
         }
     }
 
-    fn command(&self) -> io::Result<Command> {
-        let mut command = Command::new("git");
+    fn command(&self, program: &Path) -> io::Result<Command> {
+        // What a user's own set-up starts, such as a credential helper, may need more memory, and is trusted.
+        let mut command = match self.access.map(Access::owner) {
+            Some(LoginOwner::User) => Command::new(program),
+            Some(LoginOwner::Objects) | None => process_memory::limited(program),
+        };
         let input = match &self.git.lock {
             Some(lock) => lock.try_clone()?.into(),
             None => Stdio::null(),
@@ -345,7 +348,8 @@ impl<'a> Call<'a> {
             .env("HOME", "/nonexistent")
             .env("GIT_CONFIG_NOSYSTEM", "1")
             .env("GIT_CONFIG_GLOBAL", "/dev/null")
-            .env("GIT_TERMINAL_PROMPT", "0");
+            .env("GIT_TERMINAL_PROMPT", "0")
+            .env(process_memory::VARIABLE, process_memory::largest_allocation());
         if let Some(access) = self.access {
             command.envs(access.environment().iter().map(|(name, value)| (name, value)));
         }
@@ -353,7 +357,7 @@ impl<'a> Call<'a> {
             // The process is in it, and so its name does not matter.
             command.env("GIT_DIR", ".");
         }
-        for (name, value) in SETTINGS {
+        for (name, value) in SETTINGS.into_iter().chain(process_memory::SETTINGS) {
             command.arg("-c").arg(format!("{name}={value}"));
         }
         command.envs(self.environment.iter().copied());
@@ -371,6 +375,15 @@ impl<'a> Call<'a> {
         process::lead_a_group(&mut command);
         Ok(command)
     }
+}
+
+/// The first program of a name that `PATH` leads to.
+fn find_in_path(name: &str) -> Option<PathBuf> {
+    let directories = std::env::var_os("PATH")?;
+    let programs =
+        std::env::split_paths(&directories).filter_map(|at| std::path::absolute(at.join(name)).ok());
+    let mut programs = programs.filter(|program| program.is_file());
+    programs.find(|program| rustix::fs::access(program, rustix::fs::Access::EXEC_OK).is_ok())
 }
 
 impl Git {

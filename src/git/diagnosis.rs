@@ -39,6 +39,10 @@ pub enum Trouble {
     Redirected,
     /// The server no longer has what it listed.
     Gone,
+    /// An object is larger than git may hold.
+    ObjectTooLarge,
+    /// Git needs more memory than it may have.
+    OutOfMemory,
     /// There is no room on the disk.
     DiskFull,
     /// The mirror's own objects cannot be read.
@@ -122,6 +126,16 @@ const TABLE: [(&str, Trouble); 71] = [
     ("Could not read from remote repository", Trouble::BrokenOff),
 ];
 
+/// The same for what git says of its own memory, which counts before all else: it has further words for what follows.
+const MEMORY: [(&str, Trouble); 3] = [
+    ("attempting to allocate", Trouble::ObjectTooLarge),
+    ("Out of memory", Trouble::OutOfMemory),
+    ("out of memory", Trouble::OutOfMemory),
+];
+
+/// What stands before a server's words.
+const OF_THE_SERVER: &str = "remote: ";
+
 /// How lines begin that tell nobody more than the meaning of the whole does.
 const NOISE: [&str; 18] = [
     "@",
@@ -151,7 +165,12 @@ pub(super) fn telling(words: &Words) -> String {
 
 /// What git's words mean, where they are known. They must be in full.
 pub(super) fn diagnose(words: &str) -> Option<Trouble> {
-    TABLE.iter().find(|(known, _)| words.contains(known)).map(|(_, trouble)| *trouble)
+    // A server's memory is another matter.
+    let is_of_git =
+        |known: &str| words.lines().any(|line| line.contains(known) && !line.starts_with(OF_THE_SERVER));
+    let memory = MEMORY.iter().find(|(known, _)| is_of_git(known));
+    let known = memory.or_else(|| TABLE.iter().find(|(known, _)| words.contains(known)));
+    known.map(|(_, trouble)| *trouble)
 }
 
 impl Trouble {
@@ -225,6 +244,14 @@ impl Trouble {
             Self::BrokenOff => "the server broke off or failed; it will be tried again",
             Self::Redirected => "the server redirects to another address",
             Self::Gone => "the server no longer has what it listed a moment ago",
+            Self::ObjectTooLarge => {
+                "the repository has an object larger than the 96 MiB that git may hold in memory; take the commit message, \
+                 directory or file of that size out of the branch"
+            }
+            Self::OutOfMemory => {
+                "git needs more than the 144 MiB of memory that it may have; the repository has too many references, or too \
+                 many or too large objects: make the branch smaller, or delete references"
+            }
             Self::DiskFull => "there is no room left on the disk of the mirror",
             Self::MirrorDamaged => "the mirror is damaged",
             Self::NoPushOptions => "the server takes no push options",
@@ -235,6 +262,7 @@ impl Trouble {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::git::process_memory::{OBJECT_MIB, PROCESS_MIB};
 
     #[test]
     fn known_words_have_a_meaning() {
@@ -259,6 +287,15 @@ mod tests {
                 Trouble::HostKeyChanged,
             ),
             ("upload-pack: not our ref 1111111111111111111111111111111111111111", Trouble::Gone),
+            (
+                "fatal: attempting to allocate 283115635 over limit 100663296\nfatal: fetch-pack: invalid index-pack output",
+                Trouble::ObjectTooLarge,
+            ),
+            (
+                "fatal: Out of memory, malloc failed (tried to allocate 94371941 bytes)\nerror: https://h/x did not send all necessary objects",
+                Trouble::OutOfMemory,
+            ),
+            ("remote: fatal: Out of memory, malloc failed\nfatal: early EOF", Trouble::BrokenOff),
         ] {
             if words.contains("is known for") {
                 assert_eq!(diagnose(words), Some(Trouble::HostKeyUnknown), "{words}");
@@ -287,8 +324,16 @@ mod tests {
     }
 
     #[test]
+    fn the_limits_of_memory_are_named() {
+        let advice = Trouble::ObjectTooLarge.advice(LoginOwner::Objects);
+        assert!(advice.contains(&format!("the {OBJECT_MIB} MiB")), "{advice}");
+        let advice = Trouble::OutOfMemory.advice(LoginOwner::Objects);
+        assert!(advice.contains(&format!("the {PROCESS_MIB} MiB")), "{advice}");
+    }
+
+    #[test]
     fn every_meaning_has_words() {
-        for (words, trouble) in TABLE {
+        for (words, trouble) in TABLE.into_iter().chain(MEMORY) {
             for owner in [LoginOwner::Objects, LoginOwner::User] {
                 assert!(!trouble.advice(owner).is_empty(), "{words}");
             }

@@ -3,6 +3,7 @@
 mod handshakes;
 mod logins;
 mod machine;
+mod memory;
 mod objects;
 mod references;
 mod servers;

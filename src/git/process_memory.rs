@@ -1,0 +1,70 @@
+//! Memory limits of git's processes.
+//!
+//! Git holds every commit, tag and tree as a whole, and two blobs where one is a delta of the other; their sizes are what a
+//! server says. `GIT_ALLOC_LIMIT` bounds one allocation, and so one object. The resource limit `RLIMIT_DATA` bounds the
+//! private memory of one process, whatever it is made of. Files that are mapped for reading, such as packs, count for
+//! neither. Children inherit both.
+
+use std::path::Path;
+use std::process::Command;
+
+/// The most that git may allocate at once, in MiB. A pack of 1,000,000 objects takes 60.
+pub(super) const OBJECT_MIB: u64 = 96;
+
+/// The private memory that one process may have, in MiB.
+pub(super) const PROCESS_MIB: u64 = 144;
+
+/// The variable by which git learns of [`OBJECT_MIB`].
+pub(super) const VARIABLE: &str = "GIT_ALLOC_LIMIT";
+
+/// The value of [`VARIABLE`].
+pub(super) fn largest_allocation() -> String {
+    format!("{OBJECT_MIB}m")
+}
+
+/// Settings that keep git's own caches below the limits: larger blobs are not held at all, and the work on deltas is not
+/// multiplied by the CPUs of the machine.
+pub(super) const SETTINGS: [(&str, &str); 5] = [
+    ("core.bigFileThreshold", "16m"),
+    ("core.deltaBaseCacheLimit", "32m"),
+    ("pack.deltaCacheSize", "16m"),
+    ("pack.threads", "2"),
+    ("pack.windowMemory", "16m"),
+];
+
+/// The shell that git itself starts, which need not be in `PATH`.
+const SHELL: &str = "/bin/sh";
+
+/// Sets the limit, in KiB, and becomes the program. A lower limit that holds already stays: that one is no failure.
+const SCRIPT: &str = r#"ulimit -d "$0" 2>/dev/null; exec "$@""#;
+
+/// A command of a program that may have [`PROCESS_MIB`] of memory.
+///
+/// A shell sets the limit, for a process can have it set before it starts by nothing else that is safe in Rust.
+pub(super) fn limited(program: &Path) -> Command {
+    let mut command = Command::new(SHELL);
+    command.args(["-c", SCRIPT]).arg((PROCESS_MIB * 1024).to_string()).arg(program);
+    command
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_and_its_children_have_the_limit_and_a_lower_one_stays() {
+        let data_limit = |mut command: Command| {
+            let output = command.args(["-c", "sh -c 'ulimit -d'"]).output().unwrap();
+            assert!(output.stderr.is_empty(), "{output:?}");
+            String::from_utf8(output.stdout).unwrap().trim().parse::<u64>().unwrap()
+        };
+        assert_eq!(data_limit(limited(Path::new("sh"))), PROCESS_MIB * 1024);
+        let mut lower = Command::new("sh");
+        let within = limited(Path::new("sh"));
+        lower
+            .args(["-c", r#"ulimit -d 50000; exec "$0" "$@""#])
+            .arg(within.get_program())
+            .args(within.get_args());
+        assert_eq!(data_limit(lower), 50_000);
+    }
+}
