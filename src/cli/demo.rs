@@ -90,6 +90,7 @@ fn run_once(directory: &Path, words: Option<&[&str]>) -> Result<(), Failure> {
         regression_scans: None,
         regression_time: None,
         mirror_max_size: ByteSize::DEFAULT_MIRROR,
+        mirrors_max_size: ByteSize::DEFAULT_MIRRORS,
     });
     let is_shown = |line: &&str| words.is_none_or(|words| words.iter().any(|word| line.contains(word)));
     let lines: String = text.split_inclusive('\n').filter(is_shown).collect();

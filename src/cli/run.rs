@@ -19,7 +19,9 @@ use super::size::ByteSize;
 use super::terminal::{Palette, print};
 use super::update::{OutputFormat, to_json};
 use super::warnings::warn_of_idle_images;
-use crate::git::{PrivateDirectory, StopSignal, TransactionSlots, Writer, WriterContext, WriterOptions};
+use crate::git::{
+    MirrorStore, PrivateDirectory, StopSignal, TransactionSlots, Writer, WriterContext, WriterOptions,
+};
 use crate::metrics::Metrics;
 use crate::reconcile::automation::batch;
 use images::Images;
@@ -90,6 +92,10 @@ pub(super) struct RunArguments {
     /// The size that the mirror of one repository may have
     #[arg(long, value_name = "SIZE", default_value = "2GiB")]
     pub(super) mirror_max_size: ByteSize,
+
+    /// The size that all mirrors may have together; the least recently used ones are removed first
+    #[arg(long, value_name = "SIZE", default_value = "10GiB")]
+    pub(super) mirrors_max_size: ByteSize,
 }
 
 /// Who logs in to git servers.
@@ -185,7 +191,7 @@ fn scan_and_commit(arguments: &RunArguments) -> Result<Ended, Failure> {
 async fn commit<'i>(inputs: &'i Inputs, images: &'i Images, stop: &StopSignal) -> Vec<Work<'i>> {
     PrivateDirectory::sweep();
     let is_rehearsal = inputs.choice.is_rehearsal;
-    let mirrors = inputs.mirrors.path().to_owned();
+    let mirrors = MirrorStore::new(inputs.mirrors.path().to_owned(), inputs.mirrors_size);
     let writer = Writer::new(WriterOptions {
         mirrors,
         is_rehearsal,

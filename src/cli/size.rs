@@ -9,6 +9,9 @@ pub(super) struct ByteSize(pub(super) u64);
 impl ByteSize {
     /// What a mirror may have where nobody says otherwise.
     pub(super) const DEFAULT_MIRROR: Self = Self(2 << 30);
+
+    /// Default size of all mirrors together.
+    pub(super) const DEFAULT_MIRRORS: Self = Self(10 << 30);
 }
 
 /// The units, by what may stand behind the number.

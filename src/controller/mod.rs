@@ -21,7 +21,6 @@ mod work;
 
 use std::collections::BTreeMap;
 use std::future::Future;
-use std::path::PathBuf;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
@@ -32,9 +31,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use crate::git::{
-    Keyring, StopSignal, TransactionSlots, Writer, WriterContext, WriterOptions, sweep_mirrors,
-};
+use crate::git::{Keyring, MirrorStore, StopSignal, TransactionSlots, Writer, WriterContext, WriterOptions};
 use crate::metrics::Metrics;
 use crate::objects::ObjectName;
 use crate::objects::cluster::{Announcer, Cache, ClusterObjects, FIELD_MANAGER, Gate, Notifier, Scope};
@@ -78,8 +75,8 @@ pub struct ControllerOptions {
     pub retry_delays: RetryDelays,
     /// What runs depend on.
     pub run: RunOptions,
-    /// The directory of the mirrors.
-    pub mirrors: PathBuf,
+    /// The mirrors.
+    pub mirrors: MirrorStore,
     /// How it is settled who of several controllers writes; `None`: this one does.
     pub election: Option<Election>,
     /// Who is notified of events.
@@ -207,13 +204,13 @@ pub async fn run(
     Ok(())
 }
 
-/// Removes mirrors that nobody uses any more, now and every day.
-async fn sweep(mirrors: PathBuf) {
+/// Removes mirrors that nothing uses any more or that are too many, now and every day.
+async fn sweep(mirrors: MirrorStore) {
     loop {
         let mirrors = mirrors.clone();
-        let swept = tokio::task::spawn_blocking(move || sweep_mirrors(&mirrors, SystemTime::now())).await;
+        let swept = tokio::task::spawn_blocking(move || mirrors.sweep(SystemTime::now())).await;
         if let Ok(Err(error)) = swept {
-            tracing::warn!(error = %error, "mirrors that nobody uses cannot be removed");
+            tracing::warn!(error = %error, "mirrors that nothing uses cannot be removed");
         }
         tokio::time::sleep(SWEEPING).await;
     }

@@ -13,6 +13,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use git2::{Oid, Repository, RepositoryInitOptions};
+use serde::{Deserialize, Serialize};
 
 use super::blocking::block_on;
 use super::cancellation::Cancellation;
@@ -20,6 +21,7 @@ use super::command::{Git, GitError};
 use super::commit::stated_parents;
 use super::context::WriterContext;
 use super::error::SyncError;
+use super::mirror_store::MirrorUse;
 use super::name::CommitId;
 use super::object::{self, ObjectError};
 use super::pack;
@@ -46,7 +48,7 @@ const PACE: Duration = Duration::from_millis(50);
 
 /// What a mirror mirrors: one GitRepository's remote. Two namespaces never share one, for they may not have the same
 /// rights.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct MirrorKey {
     /// The namespace of the GitRepository.
     pub namespace: String,
@@ -57,8 +59,25 @@ pub struct MirrorKey {
 }
 
 impl MirrorKey {
-    /// The name of the mirror's folder: readable, and different for different keys.
-    fn folder(&self) -> String {
+    /// The file within a mirror's folder that says whose it is.
+    const FILE: &str = "key.json";
+
+    /// Reads the key of the mirror in a folder, if it has one that can be read.
+    pub(super) fn load(folder: &Path) -> Option<Self> {
+        serde_json::from_slice(&fs::read(folder.join(Self::FILE)).ok()?).ok()
+    }
+
+    /// Writes the key into the folder of its mirror.
+    pub(super) fn store(&self, folder: &Path) -> io::Result<()> {
+        let content = serde_json::to_vec_pretty(self).expect("a key is plain JSON");
+        let mut new = tempfile::Builder::new().prefix("tmp_").tempfile_in(folder)?;
+        new.write_all(&content)?;
+        new.persist(folder.join(Self::FILE)).map_err(|error| error.error)?;
+        Ok(())
+    }
+
+    /// The name of the mirror's folder: readable, and hardly ever the same for different keys.
+    pub(super) fn folder(&self) -> String {
         let Self { namespace, name, url } = self;
         let whole = format!("{namespace}\0{name}\0{url}");
         let hash = Oid::hash_object(git2::ObjectType::Blob, whole.as_bytes()).map(|id| id.to_string());
@@ -80,6 +99,8 @@ pub(super) struct Mirror {
     context: WriterContext,
     slot: Slot,
     cancellations: Vec<Cancellation>,
+    // The last field: when it is dropped, all is as it will stay.
+    usage: MirrorUse,
 }
 
 /// The right to plan and commit, until this is dropped.
@@ -139,7 +160,7 @@ impl Mirror {
         is_over: &dyn Fn() -> bool,
     ) -> Result<Self, MirrorError> {
         let context = options.context.clone();
-        let folder = options.mirrors.join(key.folder());
+        let folder = options.mirrors.directory().join(key.folder());
         let refused = |cause| MirrorError::Refused { folder: folder.clone(), cause };
         let lock = loop {
             DirBuilder::new().recursive(true).mode(0o700).create(&folder).map_err(refused)?;
@@ -157,6 +178,7 @@ impl Mirror {
         };
         // Those that nobody uses are found by it.
         lock.set_modified(SystemTime::now()).map_err(refused)?;
+        claim(&folder, key).map_err(refused)?;
         remove_left_overs(&folder, &folder.join(REPOSITORY)).map_err(refused)?;
         restore_configuration(&folder.join(REPOSITORY)).map_err(refused)?;
         let (repository, is_new) =
@@ -164,10 +186,12 @@ impl Mirror {
                 Ok(repository) => (repository, false),
                 Err(_) => (create(&folder)?, true),
             };
+        let usage = options.mirrors.start_use(&folder, key);
         Ok(Self {
             folder,
             repository,
             is_new,
+            usage,
             lock: Arc::new(lock),
             context,
             slot,
@@ -185,6 +209,7 @@ impl Mirror {
         remove(&self.index()).map_err(|cause| MirrorError::Refused { folder: self.folder.clone(), cause })?;
         self.repository = create(&self.folder)?;
         self.is_new = true;
+        self.usage.may_have(0);
         Ok(())
     }
 
@@ -393,6 +418,16 @@ impl Mirror {
     pub(super) fn size(&self) -> u64 {
         size_of(&self.folder.join(REPOSITORY))
     }
+
+    /// Whether the mirror may have that size within what all mirrors may have, others being evicted for it.
+    pub(super) fn may_have(&self, bytes: u64) -> bool {
+        self.usage.may_have(bytes)
+    }
+
+    /// The size that all mirrors may have together, in bytes.
+    pub(super) fn total_limit(&self) -> u64 {
+        self.usage.limit()
+    }
 }
 
 /// Why a mirror could not be packed.
@@ -428,6 +463,24 @@ const REPOSITORY: &str = "repository.git";
 
 /// Git's list of commits whose parents are not here, within the repository.
 const SHALLOW: &str = "shallow";
+
+/// Makes a folder that of a key: what another one left there is removed, be it by a chance of the folder's name.
+fn claim(folder: &Path, key: &MirrorKey) -> io::Result<()> {
+    match MirrorKey::load(folder) {
+        Some(found) if found == *key => return Ok(()),
+        Some(_) => {
+            for item in fs::read_dir(folder)? {
+                let item = item?;
+                if item.file_name() != LOCK {
+                    remove(&item.path())?;
+                }
+            }
+        }
+        // An earlier version wrote none.
+        None => {}
+    }
+    key.store(folder)
+}
 
 fn create(folder: &Path) -> Result<Repository, MirrorError> {
     let place = folder.join(REPOSITORY);
@@ -522,10 +575,23 @@ fn packs(repository: &Path) -> usize {
 }
 
 fn size_of(directory: &Path) -> u64 {
+    sum_of(directory, &|metadata| metadata.len())
+}
+
+/// How many bytes of the disk a directory takes, in whole blocks: a mirror of nothing takes some, too.
+pub(super) fn size_on_disk(directory: &Path) -> u64 {
+    sum_of(directory, &|metadata| metadata.len().next_multiple_of(BLOCK)) + BLOCK
+}
+
+/// The block of most file systems, in bytes.
+const BLOCK: u64 = 4096;
+
+/// The sum over all files below a directory.
+fn sum_of(directory: &Path, size: &dyn Fn(&fs::Metadata) -> u64) -> u64 {
     let Ok(listing) = fs::read_dir(directory) else { return 0 };
     let sizes = listing.flatten().map(|item| match item.metadata() {
-        Ok(metadata) if metadata.is_dir() => size_of(&item.path()),
-        Ok(metadata) => metadata.len(),
+        Ok(metadata) if metadata.is_dir() => sum_of(&item.path(), size),
+        Ok(metadata) => size(&metadata),
         Err(_) => 0,
     });
     sizes.sum()
@@ -534,6 +600,26 @@ fn size_of(directory: &Path) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_folder_of_another_key_is_emptied() {
+        let directory = tempfile::tempdir().unwrap();
+        let folder = directory.path();
+        let key = |name: &str| MirrorKey { namespace: "n".into(), name: name.to_owned(), url: "u".into() };
+        fs::write(folder.join(LOCK), "").unwrap();
+        fs::create_dir(folder.join(REPOSITORY)).unwrap();
+        for (name, wanted) in [("a", true), ("a", true), ("b", false), ("b", false)] {
+            claim(folder, &key(name)).unwrap();
+            assert_eq!(MirrorKey::load(folder), Some(key(name)));
+            assert_eq!(folder.join(REPOSITORY).exists(), wanted, "{name}");
+            assert!(folder.join(LOCK).exists());
+        }
+        // One that cannot be read is that of an earlier version.
+        fs::write(folder.join(MirrorKey::FILE), "{").unwrap();
+        fs::create_dir(folder.join(REPOSITORY)).unwrap();
+        claim(folder, &key("c")).unwrap();
+        assert!(folder.join(REPOSITORY).exists() && MirrorKey::load(folder) == Some(key("c")));
+    }
 
     #[test]
     fn every_key_has_a_folder_of_its_own() {

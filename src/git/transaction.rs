@@ -202,7 +202,8 @@ impl Repairs {
             Ended::Failed(error) => error,
             other => return other,
         };
-        let is_too_large = matches!(error, SyncError::Remote(RemoteError::TooLarge { .. }));
+        let is_too_large =
+            matches!(error, SyncError::Remote(RemoteError::TooLarge { .. } | RemoteError::NoRoom { .. }));
         let is_damaged = error.is_damage() || error.trouble() == Some(Trouble::MirrorDamaged);
         if is_too_large || (is_damaged && !self.has_begun_anew) {
             // A mirror may have grown too large by age; a new one that is too large gives back its place on the disk.

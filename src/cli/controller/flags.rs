@@ -85,6 +85,13 @@ pub(super) const FLAGS: &[Flag] = &[
         "The size that the mirror of one repository may have",
     ),
     does(
+        "mirrors-max-size",
+        Text("SIZE"),
+        "10GiB",
+        Tagboat,
+        "The size that all mirrors may have together; the namespace with most loses its least recently used ones first",
+    ),
+    does(
         "dry-run",
         Switch,
         "false",

@@ -21,7 +21,7 @@ use super::Failure;
 use crate::controller::possibility::{Half, is_possible};
 use crate::controller::reflector::{self, ReflectorOptions, Sources};
 use crate::controller::{self, ControllerOptions, Election, RunOptions, lease_name};
-use crate::git::{Keyring, PrivateDirectory, Surroundings};
+use crate::git::{Keyring, MirrorStore, PrivateDirectory, PrivateFiles, Surroundings};
 use crate::metrics::Metrics;
 use crate::objects::cluster::{ClusterObjects, FIELD_MANAGER, Notifier, REFLECTOR, Scope};
 use crate::reconcile::automation::login::LoginOptions;
@@ -178,6 +178,7 @@ fn controller_options(
         surroundings: Surroundings::of_this_process(),
         ssh_algorithms: options.ssh_algorithms,
         mirror_size: options.mirror_size,
+        files: PrivateFiles::default(),
     };
     let options = ControllerOptions {
         scope,
@@ -190,7 +191,7 @@ fn controller_options(
             warns_of_markers: options.warns_of_markers,
             times: options.times,
         },
-        mirrors: options.state.join("mirrors"),
+        mirrors: MirrorStore::new(options.state.join("mirrors"), options.mirrors_size),
         election,
         notifier: first_notifier,
         is_shadow: options.is_dry_run,

@@ -39,6 +39,8 @@ pub(in crate::cli) struct ControllerArguments {
 pub(super) struct Options {
     pub(super) state: PathBuf,
     pub(super) mirror_size: u64,
+    /// The size that all mirrors may have together, in bytes.
+    pub(super) mirrors_size: u64,
     pub(super) watches_all_namespaces: bool,
     pub(super) labels: Option<String>,
     pub(super) cross_namespace: CrossNamespace,
@@ -178,6 +180,7 @@ impl ControllerArguments {
         Ok(Options {
             state: self.text("state").map_or_else(std::env::temp_dir, PathBuf::from),
             mirror_size: self.parsed::<ByteSize>("mirror-max-size")?.0,
+            mirrors_size: self.parsed::<ByteSize>("mirrors-max-size")?.0,
             watches_all_namespaces: self.switch("watch-all-namespaces"),
             labels: self.labels()?,
             cross_namespace,

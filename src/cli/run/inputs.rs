@@ -16,7 +16,7 @@ use crate::cli::given::given_images;
 use crate::cli::inputs::{read_manifests, secret_directory};
 use crate::cli::terminal::say;
 use crate::cli::warnings::warn_of_idle_secrets;
-use crate::git::{CommitTime, Keyring, PrivateDirectory, SshAlgorithms, Surroundings};
+use crate::git::{CommitTime, Keyring, PrivateDirectory, PrivateFiles, SshAlgorithms, Surroundings};
 use crate::objects::manifests::{
     Destination, ManifestStore, Manifests, SecretDirectory, StateDirectory, StateError,
 };
@@ -39,6 +39,8 @@ pub(super) struct Inputs {
     pub(super) started: Timestamp,
     pub(super) options: TransactionOptions,
     pub(super) mirrors: Mirrors,
+    /// The size that all of them may have together, in bytes.
+    pub(super) mirrors_size: u64,
     /// Whose images are chosen from registries, and how.
     pub(super) wanted: Wanted,
     pub(super) registry_logins: Logins,
@@ -139,6 +141,7 @@ impl Inputs {
                 surroundings: Surroundings::of_this_process(),
                 ssh_algorithms: SshAlgorithms::default(),
                 mirror_size: arguments.mirror_max_size.0,
+                files: PrivateFiles::default(),
             },
             keyring: Keyring::new(capacity.clone()),
             time: CommitTime::now(),
@@ -157,7 +160,19 @@ impl Inputs {
             warn_of_idle_regression(arguments, regression);
         }
         let choice = ChoiceOptions { regression, is_rehearsal: arguments.dry_run, capacity };
-        Ok(Self { store, automations, new, started, options, mirrors, wanted, registry_logins, choice })
+        let mirrors_size = arguments.mirrors_max_size.0;
+        Ok(Self {
+            store,
+            automations,
+            new,
+            started,
+            options,
+            mirrors,
+            mirrors_size,
+            wanted,
+            registry_logins,
+            choice,
+        })
     }
 }
 

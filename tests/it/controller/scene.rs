@@ -20,7 +20,7 @@ use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
 use serde_json::{Value, json};
 use tagboat::address::LocalAddresses;
 use tagboat::controller::{self, ControllerError, ControllerOptions, Election, RetryDelays, RunOptions};
-use tagboat::git::{Keyring, SshAlgorithms, Surroundings};
+use tagboat::git::{Keyring, MirrorStore, PrivateFiles, SshAlgorithms, Surroundings};
 use tagboat::metrics::Metrics;
 use tagboat::objects::cluster::{FIELD_MANAGER, Notifier, Scope};
 use tagboat::reconcile::automation::login::LoginOptions;
@@ -333,6 +333,7 @@ impl Beginning {
             surroundings: Surroundings::default(),
             ssh_algorithms: SshAlgorithms::default(),
             mirror_size: 1 << 30,
+            files: PrivateFiles::default(),
         };
         let capacity = Capacity::default();
         let options = ControllerOptions {
@@ -349,7 +350,7 @@ impl Beginning {
                 warns_of_markers: false,
                 times: TimeBounds::default(),
             },
-            mirrors: scene.mirrors(),
+            mirrors: MirrorStore::new(scene.mirrors(), 1 << 40),
             election: None,
             notifier: None,
             is_shadow: false,

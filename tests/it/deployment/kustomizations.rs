@@ -88,6 +88,6 @@ fn the_deployment_is_shaped_as_fluxs_is() {
     assert_eq!(container["securityContext"]["capabilities"]["drop"][0], "ALL");
     assert_eq!(container["securityContext"]["seccompProfile"]["type"], "RuntimeDefault");
     assert_eq!(container["volumeMounts"][0]["mountPath"], "/tmp");
-    assert!(pod["volumes"][0]["emptyDir"].is_object());
+    assert_eq!(pod["volumes"][0]["emptyDir"]["sizeLimit"], "14Gi");
     assert!(container.get("command").is_none(), "the image's entry point starts the controller");
 }

@@ -1,9 +1,11 @@
 //! The size that a mirror may have.
 
+use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use serde_json::json;
 use tagboat::git::outcome::Outcome;
 use tagboat::sentence::chain;
 
@@ -52,6 +54,35 @@ fn a_repository_beyond_the_limit_is_refused_while_it_is_fetched() {
     let left = size_of(&place.mirrors());
     assert!(left < 100_000, "{left} bytes are left");
     assert!(matches!(place.within(2 << 30).update("2.0.0").unwrap(), Outcome::Pushed(_)));
+}
+
+/// Each mirror alone is within its limit; without a bound on all of them they would fill the node's disk.
+#[test]
+fn mirrors_that_are_too_large_together_displace_the_least_recently_used() {
+    let place = Place::new(&[file("app.yaml", tag_line("1.0.0")), noise(1, MEBIBYTE)]);
+    place.update("1.0.1").unwrap();
+    let own = place.mirror().parent().unwrap().to_owned();
+    let idle = place.mirrors().join("default.idle.0123456789abcdef");
+    fs::create_dir(&idle).unwrap();
+    let key = json!({"namespace": "default", "name": "idle", "url": "https://h/idle"});
+    fs::write(idle.join("key.json"), key.to_string()).unwrap();
+    fs::write(idle.join("lock"), "").unwrap();
+    fs::write(idle.join("pack"), vec![0; MEBIBYTE]).unwrap();
+    let place = place.within_total(3 * MEBIBYTE as u64);
+    place.remote.commit("main", "More", &[noise(2, MEBIBYTE / 4)]);
+    assert!(matches!(place.update("1.0.2").unwrap(), Outcome::Pushed(_)));
+    assert!(idle.exists() && own.exists(), "there was room for both");
+    place.remote.commit("main", "More", &[noise(3, MEBIBYTE)]);
+    assert!(matches!(place.update("1.0.3").unwrap(), Outcome::Pushed(_)));
+    assert!(!idle.exists() && own.exists());
+    // One that does not fit at all gives back its place.
+    let limit = 4 * MEBIBYTE;
+    let place = place.within_total(limit as u64);
+    place.remote.commit("main", "More", &[noise(4, 2 * limit)]);
+    let error = chain(place.update("1.0.4").unwrap_err().as_ref());
+    let sentence = format!("all mirrors together would be larger than {limit} bytes");
+    assert!(error.contains(&sentence) && error.contains("raise --mirrors-max-size"), "{error}");
+    assert!(size_of(&place.mirrors()) < 100_000);
 }
 
 #[test]

@@ -9,9 +9,9 @@ use std::time::Duration;
 use tagboat::git::checkout::CheckoutReference;
 use tagboat::git::outcome::{Outcome, Target};
 use tagboat::git::{
-    Access, AccessOptions, Answer, Author, Cancellation, CommitTime, Credentials, Failure, Known, LocalPaths,
-    Login, MirrorKey, Proposal, Remote, RemoteUrl, Request, RouteKey, SyncError, TransactionSlots, Writer,
-    WriterContext, WriterOptions,
+    AccessOptions, AccessPlan, Answer, Author, Cancellation, CommitTime, Credentials, Failure, Known,
+    LocalPaths, Login, MirrorKey, MirrorStore, Proposal, RemotePlan, RemoteUrl, Request, RouteKey, SyncError,
+    TransactionSlots, Writer, WriterContext, WriterOptions,
 };
 use tagboat::message::AutomationName;
 use tagboat::reconcile::automation::proposal::{Detail, MessageSource, UpdateProposal};
@@ -32,6 +32,8 @@ pub(super) struct Place {
     root: TempDir,
     pub(super) remote: BareRepository,
     limit: u64,
+    /// The limit of all mirrors together.
+    total_limit: u64,
     /// The commit that a status would have as the last one pushed.
     pushed: Mutex<Option<String>>,
 }
@@ -49,12 +51,17 @@ impl Place {
 
     fn at(root: TempDir, files: &[Change]) -> Self {
         let remote = BareRepository::with_files(&root.path().join("fleet.git"), files);
-        Self { root, remote, limit: ROOMY, pushed: Mutex::default() }
+        Self { root, remote, limit: ROOMY, total_limit: ROOMY, pushed: Mutex::default() }
     }
 
     /// The same with mirrors of at most so many bytes.
     pub(super) fn within(self, limit: u64) -> Self {
         Self { limit, ..self }
+    }
+
+    /// The same with mirrors of at most so many bytes in all.
+    pub(super) fn within_total(self, total_limit: u64) -> Self {
+        Self { total_limit, ..self }
     }
 
     pub(super) fn root(&self) -> &Path {
@@ -85,23 +92,22 @@ impl Place {
 
     fn answer(&self, tag: &str, is_rehearsal: bool) -> Answer<UpdateProposal> {
         let writer = Writer::new(WriterOptions {
-            mirrors: self.mirrors(),
+            mirrors: MirrorStore::new(self.mirrors(), self.total_limit),
             is_rehearsal,
             context: WriterContext::default(),
             slots: TransactionSlots::unlimited(),
         });
         let address = self.remote.path().to_str().unwrap();
         let url = RemoteUrl::parse(address, LocalPaths::Under(self.root())).unwrap();
-        let access =
-            Access::prepare(&url, Login::Given(&Credentials::Local), &AccessOptions::default()).unwrap();
+        let login = Login::Given(Credentials::Local);
+        let access = AccessPlan::new(&url, login, AccessOptions::default()).unwrap();
         let mirror = MirrorKey { namespace: "default".into(), name: "fleet".into(), url: url.to_string() };
-        let remote = Remote {
+        let remote = RemotePlan {
             url,
             access,
             timeout: Duration::from_secs(120),
             route: RouteKey::default(),
             size_limit: self.limit,
-            redirect: None,
         };
         let target = Target {
             checkout: CheckoutReference::Branch("main".parse().unwrap()),
