@@ -21,6 +21,7 @@ mod pull_secrets;
 mod reflection;
 mod reflector;
 mod refspecs;
+mod reselection;
 mod runs;
 pub(crate) mod scene;
 mod secrets;

@@ -30,5 +30,6 @@ mod beside_a_victim;
 mod measures;
 mod scene;
 mod server_pool;
+mod slots;
 mod tenant;
 mod victim;
