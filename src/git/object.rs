@@ -134,3 +134,76 @@ pub(super) fn peel(repository: &Repository, object: CommitId) -> Result<CommitId
     let message = format!("more than {MAX_TAGS} tags stand in front of the commit of {object}");
     Err(git2::Error::new(ErrorCode::GenericError, ErrorClass::Tree, message).into())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::git::tree_entries::encode_entry;
+
+    /// An object of at least so many bytes, made by hand.
+    fn large(objects: &Odb<'_>, kind: ObjectType, head: &str, size: usize) -> CommitId {
+        let content = [head.as_bytes(), &vec![b'x'; size]].concat();
+        objects.write(kind, &content).unwrap().into()
+    }
+
+    #[track_caller]
+    fn sentence<T>(result: Result<T, ObjectError>) -> String {
+        match result {
+            Err(ObjectError::TooLarge(error)) => error.to_string(),
+            Err(ObjectError::Git(error)) => panic!("{error}"),
+            Ok(_) => panic!("it was read"),
+        }
+    }
+
+    #[test]
+    fn commits_and_tags_are_read_up_to_their_limit() {
+        let place = tempfile::tempdir().unwrap();
+        let repository = Repository::init_bare(place.path()).unwrap();
+        let objects = repository.odb().unwrap();
+        let tree = objects.write(ObjectType::Tree, b"").unwrap();
+        let person = "A <a@b> 1 +0000";
+        let head = format!("tree {tree}\nauthor {person}\ncommitter {person}\n\n");
+        let small = large(&objects, ObjectType::Commit, &head, MAX_COMMIT - head.len());
+        let commit = large(&objects, ObjectType::Commit, &head, MAX_COMMIT - head.len() + 1);
+        let tag_of = |object: CommitId, size| {
+            let head = format!("object {object}\ntype commit\ntag v1\ntagger {person}\n\n");
+            large(&objects, ObjectType::Tag, &head, size)
+        };
+        let tag = tag_of(small, 10);
+        assert_eq!(find_commit(&repository, small).unwrap().tree_id(), tree);
+        assert_eq!(peel(&repository, tag).unwrap(), small);
+        assert!(has_commit(&repository, small) && has_commit(&repository, commit));
+        let expected = format!(
+            "commit {commit} has 1048577 bytes, more than the limit of 1048576; replace it with a commit that has a \
+             shorter message"
+        );
+        assert_eq!(sentence(find_commit(&repository, commit)), expected);
+        assert_eq!(sentence(read_commit(&objects, commit)), expected);
+        assert_eq!(sentence(peel(&repository, commit)), expected);
+        assert_eq!(sentence(peel(&repository, tag_of(commit, 1))), expected);
+        let tag = tag_of(small, MAX_COMMIT);
+        assert!(sentence(peel(&repository, tag)).starts_with(&format!("tag {tag} has ")));
+        // Another kind than expected is no damage that a fetch could mend.
+        for error in
+            [peel(&repository, tree.into()).unwrap_err(), read_tree(&objects, small.oid()).err().unwrap()]
+        {
+            assert!(matches!(error, ObjectError::Git(error) if !crate::git::tree::is_damage(&error)));
+        }
+    }
+
+    #[test]
+    fn a_large_directory_is_refused_by_its_header() {
+        let place = tempfile::tempdir().unwrap();
+        let repository = Repository::init_bare(place.path()).unwrap();
+        let objects = repository.odb().unwrap();
+        let mut content = Vec::new();
+        let name = [b'n'; 60_000];
+        while content.len() <= MAX_TREE {
+            encode_entry(b"100644", &name, &[1; 20], &mut content);
+        }
+        let tree = objects.write(ObjectType::Tree, &content).unwrap();
+        let sentence = sentence(read_tree(&objects, tree));
+        let end = " bytes, more than the limit of 33554432; move files of this directory to several others";
+        assert!(sentence.starts_with(&format!("tree {tree} has ")) && sentence.ends_with(end), "{sentence}");
+    }
+}

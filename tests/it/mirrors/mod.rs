@@ -3,6 +3,7 @@
 mod age;
 mod bounds;
 mod damage;
+mod deadlines;
 mod hostile;
 mod indexes;
 mod outline;

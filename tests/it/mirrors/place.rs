@@ -10,8 +10,8 @@ use tagboat::git::checkout::CheckoutReference;
 use tagboat::git::outcome::{Outcome, Target};
 use tagboat::git::{
     AccessOptions, AccessPlan, Answer, Author, Cancellation, CommitTime, Credentials, Failure, Known,
-    LocalPaths, Login, MirrorKey, MirrorStore, Proposal, RemotePlan, RemoteUrl, Request, RouteKey, SyncError,
-    TransactionSlots, Writer, WriterContext, WriterOptions,
+    LocalPaths, Login, MirrorKey, MirrorStore, Proposal, Proposer, RemotePlan, RemoteUrl, Request, RouteKey,
+    SyncError, TransactionSlots, Writer, WriterContext, WriterOptions,
 };
 use tagboat::message::AutomationName;
 use tagboat::reconcile::automation::proposal::{Detail, MessageSource, UpdateProposal};
@@ -91,24 +91,22 @@ impl Place {
     }
 
     fn answer(&self, tag: &str, is_rehearsal: bool) -> Answer<UpdateProposal> {
-        let writer = Writer::new(WriterOptions {
-            mirrors: MirrorStore::new(self.mirrors(), self.total_limit),
-            is_rehearsal,
-            context: WriterContext::default(),
-            slots: TransactionSlots::unlimited(),
-        });
+        let request = self.request("default/fleet", proposer(tag), Duration::from_secs(120));
+        let [answer] = self.carry_out(vec![request], is_rehearsal);
+        if let Ok(Outcome::Pushed(push)) = &answer.result {
+            *self.pushed.lock().unwrap() = Some(push.commit.to_string());
+        }
+        answer
+    }
+
+    /// A request for a commit on `main`.
+    pub(super) fn request<P: Proposer>(&self, name: &str, proposer: P, timeout: Duration) -> Request<P> {
         let address = self.remote.path().to_str().unwrap();
         let url = RemoteUrl::parse(address, LocalPaths::Under(self.root())).unwrap();
         let login = Login::Given(Credentials::Local);
         let access = AccessPlan::new(&url, login, AccessOptions::default()).unwrap();
         let mirror = MirrorKey { namespace: "default".into(), name: "fleet".into(), url: url.to_string() };
-        let remote = RemotePlan {
-            url,
-            access,
-            timeout: Duration::from_secs(120),
-            route: RouteKey::default(),
-            size_limit: self.limit,
-        };
+        let remote = RemotePlan { url, access, timeout, route: RouteKey::default(), size_limit: self.limit };
         let target = Target {
             checkout: CheckoutReference::Branch("main".parse().unwrap()),
             push: "main".parse().unwrap(),
@@ -116,23 +114,38 @@ impl Place {
             options: Vec::new(),
         };
         let proposal = Proposal {
-            name: "default/fleet".to_owned(),
+            name: name.to_owned(),
             namespace: "default".to_owned(),
             target,
             known: Known { pushed: self.pushed.lock().unwrap().clone(), ..Known::default() },
             cancellation: Cancellation::default(),
-            proposer: proposer(tag),
+            proposer,
         };
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        let answer = runtime.block_on(async {
-            let answer = writer.submit(vec![Request { mirror, remote, proposal }]).remove(0).await;
-            writer.finish().await;
-            answer.expect("the writer answers")
+        Request { mirror, remote, proposal }
+    }
+
+    /// Answers requests together.
+    pub(super) fn carry_out<P: Proposer, const N: usize>(
+        &self,
+        requests: Vec<Request<P>>,
+        is_rehearsal: bool,
+    ) -> [Answer<P>; N] {
+        let writer = Writer::new(WriterOptions {
+            mirrors: MirrorStore::new(self.mirrors(), self.total_limit),
+            is_rehearsal,
+            context: WriterContext::default(),
+            slots: TransactionSlots::unlimited(),
         });
-        if let Ok(Outcome::Pushed(push)) = &answer.result {
-            *self.pushed.lock().unwrap() = Some(push.commit.to_string());
-        }
-        answer
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let answers: Vec<Answer<P>> = runtime.block_on(async {
+            let mut answers = Vec::new();
+            for answer in writer.submit(requests) {
+                answers.push(answer.await.expect("the writer answers"));
+            }
+            writer.finish().await;
+            answers
+        });
+        answers.try_into().ok().expect("each request has an answer")
     }
 }
 
@@ -143,7 +156,8 @@ pub(super) fn repository_of_only_mirror(mirrors: &Path) -> PathBuf {
     folder.join("repository.git")
 }
 
-fn proposer(tag: &str) -> UpdateProposal {
+/// Lets `default/podinfo` have `tag`.
+pub(super) fn proposer(tag: &str) -> UpdateProposal {
     UpdateProposal {
         update: UpdateRequest { setters: setters([("podinfo", tag)]), ..UpdateRequest::default() },
         author: Author::new("Tagboat", "tagboat@example.com"),

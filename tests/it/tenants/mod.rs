@@ -28,6 +28,7 @@
 
 mod beside_a_victim;
 mod measures;
+mod plans;
 mod scene;
 mod server_pool;
 mod slots;

@@ -1,0 +1,93 @@
+//! Planning has a deadline and can be cancelled, and what it has read by then is kept.
+
+use std::sync::mpsc::{Sender, channel};
+use std::time::{Duration, Instant};
+
+use tagboat::git::outcome::Outcome;
+use tagboat::git::{CommitDraft, Failure, Proposer, SyncError};
+use tagboat::reconcile::automation::proposal::{ProposalError, UpdateProposal};
+use tagboat::sentence::chain;
+use tagboat::update::{Checkpoint, FileTree, MarkerIndex, Progress};
+
+use super::place::{Place, proposer};
+use crate::support::content::file;
+use crate::support::fleet::tag_line;
+
+/// Makes an update, and goes on as if there were files without end.
+struct Endless {
+    update: UpdateProposal,
+    is_endless: bool,
+    begun: Sender<()>,
+}
+
+impl Proposer for Endless {
+    type Error = ProposalError;
+
+    fn propose(
+        &mut self,
+        tree: &dyn FileTree,
+        index: &mut MarkerIndex,
+        checkpoint: &mut Checkpoint<'_>,
+    ) -> Result<Option<CommitDraft>, ProposalError> {
+        let draft = self.update.propose(tree, index, checkpoint)?;
+        let _ = self.begun.send(());
+        while self.is_endless {
+            checkpoint(Progress::default()).map_err(|interrupt| ProposalError::Plan(interrupt.into()))?;
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        Ok(draft)
+    }
+}
+
+fn place() -> Place {
+    Place::new(&[file("app.yaml", tag_line("1.0.0")), file("broken.yaml", format!("a: [ {}", tag_line("1")))])
+}
+
+#[test]
+fn a_plan_that_takes_too_long_fails_alone_and_names_the_timeout() {
+    let place = place();
+    let (begun, _receiver) = channel();
+    let timeout = Duration::from_secs(10);
+    let request = |name: &str, is_endless| {
+        let proposer = Endless { update: proposer("2.0.0"), is_endless, begun: begun.clone() };
+        place.request(name, proposer, timeout)
+    };
+    let answers =
+        place.carry_out(vec![request("default/endless", true), request("default/quick", false)], false);
+    let [Err(Failure::Proposer(error)), Ok(Outcome::Pushed(_))] =
+        answers.each_ref().map(|answer| &answer.result)
+    else {
+        panic!("{:?}", answers.map(|answer| answer.result))
+    };
+    assert_eq!(
+        chain(error),
+        "planning and committing took longer than the timeout of 10 s; let update.path lead to a smaller directory, or \
+         raise spec.timeout of the GitRepository"
+    );
+}
+
+#[test]
+fn a_plan_is_cancelled_between_two_files_and_its_index_is_kept() {
+    let place = place();
+    let (begun, receiver) = channel();
+    let proposer = Endless { update: proposer("2.0.0"), is_endless: true, begun };
+    let request = place.request("default/endless", proposer, Duration::from_secs(600));
+    let cancellation = request.proposal.cancellation.clone();
+    let cancelling = std::thread::spawn(move || {
+        receiver.recv().unwrap();
+        cancellation.cancel();
+    });
+    let begin = Instant::now();
+    let [answer] = place.carry_out(vec![request], false);
+    cancelling.join().unwrap();
+    assert!(
+        matches!(&answer.result, Err(Failure::Sync(error)) if matches!(**error, SyncError::Cancelled)),
+        "{:?}",
+        answer.result
+    );
+    assert!(begin.elapsed() < Duration::from_secs(300), "it was ended by its deadline");
+    let index = std::fs::read(place.mirror().with_file_name("index")).unwrap();
+    let text = String::from_utf8_lossy(&index);
+    // Both files are known, the one that is no YAML too.
+    assert!(text.contains("default:podinfo:tag") && text.contains("failure"), "{text}");
+}
