@@ -1,18 +1,19 @@
 //! The type of everything that must not be seen: passwords, tokens, private keys.
 
 use std::fmt;
+use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer};
 use zeroize::Zeroizing;
 
-/// Bytes that print as dots and are wiped from memory when dropped.
+/// Bytes that print as dots. Clones share them, and they are wiped from memory with the last one.
 #[derive(Clone)]
-pub struct Secret(Zeroizing<Vec<u8>>);
+pub struct Secret(Arc<Zeroizing<Vec<u8>>>);
 
 impl Secret {
     /// Takes bytes into keeping.
     pub fn new(bytes: impl Into<Vec<u8>>) -> Self {
-        Self(Zeroizing::new(bytes.into()))
+        Self(Arc::new(Zeroizing::new(bytes.into())))
     }
 
     /// The bytes themselves, for the one place that needs them.

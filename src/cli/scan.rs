@@ -19,10 +19,10 @@ use super::terminal::{Palette, print, say};
 use super::update::{OutputFormat, to_json};
 use crate::objects::manifests::SecretDirectory;
 use crate::policy::natural_order;
-use crate::reference::{RepositoryAddress, Tag, TagList};
+use crate::reference::{RepositoryAddress, Tag};
 use crate::registry::{
-    Access, CloudIdentity, CloudProvider, Credential, DockerConfig, ListOptions, Listed, LoginChoice,
-    ProxyChoice, Registries, RegistryOptions, Repository, Tls, Way,
+    Access, CloudIdentity, CloudProvider, Credential, DockerConfig, ListOptions, Listed, Listing,
+    LoginChoice, ProxyChoice, Registries, RegistryOptions, Repository, Tls, Way,
 };
 use crate::secret::Secret;
 use crate::sentence::chain;
@@ -138,7 +138,8 @@ impl ScanArguments {
             Tls::default()
         };
         let way = Way { tls, proxy: ProxyChoice::Environment };
-        Ok(Access { namespace: String::new(), address, login, way, secrets: Vec::new(), timeout })
+        let (namespace, referred_from, secrets) = (String::new(), None, Vec::new());
+        Ok(Access { namespace, referred_from, address, login, way, secrets, timeout })
     }
 
     fn secret_data(&self) -> Result<BTreeMap<String, Secret>, Failure> {
@@ -204,8 +205,8 @@ async fn scan(
         let advice = advice.filter(|_| error.is_denied());
         Failure::new([chain(error).as_str()].into_iter().chain(advice).collect::<Vec<_>>().join("; "))
     };
-    let repository = registries.repository(access.clone()).map_err(|error| failed(&error))?;
-    let tags = list(&registries, access).await.map_err(|error| failed(&error))?;
+    let repository = registries.repository(access.clone());
+    let Listing { tags, .. } = list(&registries, access).await.map_err(|error| failed(&error))?;
     let mut shown: Vec<&str> = tags.iter().collect();
     shown.sort_by(|left, right| natural_order(right, left).then_with(|| right.cmp(left)));
     if limit > 0 && shown.len() > limit {
@@ -233,11 +234,11 @@ async fn scan(
     Ok((report, errors))
 }
 
-/// All tags, with a line of progress while they come.
+/// All tags, with a line of progress while they come, and a warning of names that are no tags.
 pub(super) async fn list(
     registries: &Registries,
     access: Access,
-) -> Result<TagList, crate::registry::RegistryError> {
+) -> Result<Listing, crate::registry::RegistryError> {
     let line = Mutex::new(ProgressLine::new());
     let progress = |count: usize| {
         if let Ok(mut line) = line.lock() {
@@ -245,9 +246,18 @@ pub(super) async fn list(
         }
     };
     let options = ListOptions { progress: &progress, ..ListOptions::default() };
-    match registries.repository(access)?.list(options).await? {
-        Listed::Tags(listing) => Ok(listing.tags),
-        Listed::Unchanged => Ok(TagList::default()),
+    let repository = registries.repository(access);
+    let listed = repository.list(options).await?;
+    drop(line);
+    match listed {
+        Listed::Tags(listing) => {
+            if let Some(warning) = listing.warning() {
+                say(&format!("warning: {}: {warning}", repository.address()));
+            }
+            Ok(listing)
+        }
+        // Nothing was known before.
+        Listed::Unchanged => Ok(Listing::default()),
     }
 }
 

@@ -1,4 +1,6 @@
-//! Registries in trouble: each is left alone for longer and longer, whichever of its tags is due.
+//! Circuit breakers: a registry in trouble is left alone for longer and longer, whichever of its tags is due.
+//!
+//! Registries are named with the route and the login by which they are asked, so that no tenant's failures are another's.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -11,7 +11,7 @@ use super::waiting;
 
 /// What is looked at somewhere.
 pub trait AtRegistry {
-    /// The registry that is asked. If it is in trouble, nothing of it is looked at.
+    /// The registry that is asked, as one login reaches it by one route: the key of its circuit breaker.
     fn registry(&self) -> &str;
 }
 

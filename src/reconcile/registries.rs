@@ -1,14 +1,10 @@
 //! The registries as reconciles ask them: with the logins that an ImageRepository names.
 
-use std::time::Duration;
-
-use tagboat_api::ImageRepository;
-
 use super::policy::digest::{LookFailure, LookFailureKind};
 use super::repository::access::{self, AccessError};
 use super::repository::logins::Logins;
 use super::tags::{Found, ListFailure, Place, Registry};
-use crate::objects::Objects;
+use crate::objects::{ObjectName, Objects};
 use crate::reference::Tag;
 use crate::registry::store::StoredTags;
 use crate::registry::{Access, ImageFacts, Listed, Registries, RegistryError};
@@ -26,16 +22,17 @@ pub struct KnownRegistries<O> {
 }
 
 impl<O: Objects + Send + Sync + 'static> KnownRegistries<O> {
-    async fn access(&self, repository: &ImageRepository, timeout: Duration) -> Result<Access, AccessError> {
+    async fn access(&self, place: &Place) -> Result<Access, AccessError> {
+        let Place { repository, timeout, referred_from, .. } = place;
         let found = access::access(&self.objects, repository, &self.logins).await?;
         for note in &found.notes {
             tracing::warn!("{note}");
         }
-        Ok(Access { timeout, ..found.access })
+        Ok(Access { timeout: *timeout, referred_from: referred_from.clone(), ..found.access })
     }
 
     async fn look(&self, place: &Place, tag: &str) -> Result<Look, LookFailure> {
-        let access = self.access(&place.repository, place.timeout).await.map_err(|error| {
+        let access = self.access(place).await.map_err(|error| {
             let words = chain(&error);
             let words = match error.is_late() {
                 true => {
@@ -52,7 +49,7 @@ impl<O: Objects + Send + Sync + 'static> KnownRegistries<O> {
 
 impl<O: Objects + Send + Sync + 'static> Registry for KnownRegistries<O> {
     async fn tags(&self, place: &Place, known: Option<&StoredTags>) -> Result<Found, ListFailure> {
-        let access = self.access(&place.repository, place.timeout).await;
+        let access = self.access(place).await;
         let access = access.map_err(|error| match error.is_late() {
             true => ListFailure::Scan(LookFailureKind::Denied, chain(&error)),
             false => ListFailure::Login(chain(&error)),
@@ -60,7 +57,13 @@ impl<O: Objects + Send + Sync + 'static> Registry for KnownRegistries<O> {
         let known = known.and_then(|known| known.etag.as_deref());
         match self.registries.list(access, known).await {
             Ok(Listed::Unchanged) => Ok(Found::Unchanged),
-            Ok(Listed::Tags(listing)) => Ok(Found::Tags(listing.tags, listing.etag)),
+            Ok(Listed::Tags(listing)) => {
+                if let Some(warning) = listing.warning() {
+                    let name = ObjectName::of(place.repository.as_ref());
+                    tracing::warn!("the tags of ImageRepository {name}: {warning}");
+                }
+                Ok(Found::Tags(listing.tags, listing.etag))
+            }
             Err(error @ (RegistryError::Tls(_) | RegistryError::Connection(_))) => {
                 Err(ListFailure::Login(chain(&error)))
             }
@@ -125,7 +128,7 @@ impl Look {
     /// When there is no such image, or the registry does not say.
     pub async fn facts(self, registries: &Registries) -> Result<ImageFacts, LookFailure> {
         let Self { access, tag, reference } = self;
-        let repository = registries.repository(access).map_err(|error| failure(&reference, &error))?;
+        let repository = registries.repository(access);
         repository.facts(&tag).await.map_err(|error| failure(&reference, &error))
     }
 }

@@ -53,6 +53,8 @@ pub struct Place {
     pub address: RepositoryAddress,
     /// The time that one call may take.
     pub timeout: Duration,
+    /// The namespace of the object that refers to `repository`, if it is another one: what is done counts for it.
+    pub referred_from: Option<String>,
 }
 
 /// What a listing found.

@@ -28,6 +28,15 @@ impl Tag {
         }
     }
 
+    /// Whether a text is a tag as the OCI distribution specification has it: like those that [`parse`](Self::parse)
+    /// accepts, and without `.` or `-` in front.
+    pub fn is_well_formed(text: &str) -> bool {
+        let is_allowed = |byte: &u8| byte.is_ascii_alphanumeric() || b"_.-".contains(byte);
+        (1..=128).contains(&text.len())
+            && !text.starts_with(['.', '-'])
+            && text.as_bytes().iter().all(is_allowed)
+    }
+
     /// The tag as text.
     pub fn as_str(&self) -> &str {
         &self.0

@@ -10,10 +10,12 @@ use reqwest::header::{
 };
 use serde::Deserialize;
 use serde::de::Error as _;
+use url::Url;
 
 use super::challenge::Challenge;
 use super::error::RegistryError;
-use super::refusal::{Refusal, cleaned};
+use super::refusal::Refusal;
+use crate::tenancy::MemoryReservation;
 
 /// The longest rest that a server is given because it asks for one.
 const LONGEST_REST: Duration = Duration::from_secs(60 * 60);
@@ -22,12 +24,16 @@ const LONGEST_REST: Duration = Duration::from_secs(60 * 60);
 pub(super) struct Answer {
     /// The request for messages.
     pub(super) request: String,
+    /// The address that answered.
+    pub(super) url: Url,
     pub(super) status: StatusCode,
     pub(super) headers: HeaderMap,
     pub(super) body: Vec<u8>,
     pub(super) is_head: bool,
     /// Whether it is another server's, to which the one that was asked had sent us.
     pub(super) is_foreign: bool,
+    /// The memory that is reserved for the body and what is made of it, if it is large.
+    pub(super) reserved: Option<MemoryReservation>,
 }
 
 impl Answer {
@@ -65,9 +71,12 @@ impl Answer {
 
     pub(super) fn refusal(&self) -> Refusal {
         let mut refusal = Refusal::read(self.status, self.is_head, &self.body);
-        let unknown = Challenge::unknown(self.challenges());
+        let mut unknown = Challenge::unknown(self.challenges());
+        // The name of a scheme is a word; what is none is not worth telling, and nor are many.
+        unknown.retain(|name| name.len() <= 32);
+        unknown.truncate(4);
         if self.status == StatusCode::UNAUTHORIZED && !unknown.is_empty() {
-            let names = cleaned(&unknown.join(", "));
+            let names = unknown.join(", ");
             refusal
                 .words
                 .push_str(&format!("; it wants a login by {names}, and only Basic and Bearer are known"));
@@ -90,10 +99,6 @@ impl Answer {
             return serde_json::from_slice(&self.body);
         }
         Err(serde_json::Error::custom("it does not begin with a brace"))
-    }
-
-    pub(super) fn malformed(&self, flaw: impl Into<String>) -> RegistryError {
-        RegistryError::Malformed { request: self.request.clone(), flaw: flaw.into() }
     }
 
     /// How long the server wants to be left alone; only where it refuses because of what is too much for it.

@@ -1,16 +1,20 @@
-//! How much we ask of one server: so many requests at a time, so many a second, and none while it wants a rest.
+//! Bounds of the requests to one server: so many at a time, and so many a second, divided fairly between namespaces.
 
-use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, sleep_until};
 
-/// From how many servers on those are forgotten that nothing is asked of.
-const MANY: usize = 512;
+use super::login::Fingerprint;
+use crate::tenancy::{FairCache, FairSemaphore, Permit, SlotLimits};
 
-/// What one server is asked for at most, by all objects together.
+/// The number of servers whose bounds are remembered, each counted once per route.
+const MAX_SERVERS: usize = 2048;
+
+/// The number of requests in flight to all servers together, each of which takes memory for its connection.
+const IN_FLIGHT: usize = 256;
+
+/// The bounds of the requests to one server by one route, of all objects together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BudgetOptions {
     /// Requests at the same time.
@@ -27,141 +31,232 @@ impl Default for BudgetOptions {
     }
 }
 
-/// The budgets of all servers, by host and port.
+/// A server by one route: behind a tenant's own proxy or authority there may be any other server.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) struct Target {
+    /// Host and port.
+    pub(super) server: Arc<str>,
+    /// The proxy and the certificate authority.
+    pub(super) route: Fingerprint,
+}
+
+/// The bounds of all servers.
 #[derive(Debug)]
-pub struct Budgets {
+pub(super) struct Budgets {
     options: BudgetOptions,
-    servers: Mutex<HashMap<String, Arc<Budget>>>,
+    in_flight: FairSemaphore,
+    servers: Mutex<FairCache<Target, Arc<Budget>>>,
 }
 
-/// What one server is asked.
+/// The bounds of one server by one route.
 #[derive(Debug)]
-pub struct Budget {
-    places: Arc<Semaphore>,
-    pace: Mutex<Pace>,
+pub(super) struct Budget {
+    slots: FairSemaphore,
+    limiter: RateLimiter,
 }
 
-/// When the next request may be made.
+/// The right to have one request in flight, until it is dropped.
+#[derive(Debug)]
+pub(super) struct Slot {
+    _of_server: Permit,
+    _of_all: Permit,
+}
+
+/// A rate limiter that admits requests round robin by namespace.
+#[derive(Debug)]
+struct RateLimiter {
+    /// Held by the one request that is admitted next. It is given round robin, so that the queue of one namespace
+    /// delays a request of another by one turn at most.
+    turn: FairSemaphore,
+    gcra: Mutex<Gcra>,
+}
+
+/// The generic cell rate algorithm: a token bucket that remembers one point in time.
 #[derive(Debug, Clone, Copy)]
-struct Pace {
-    /// The time that one request takes of the budget.
+struct Gcra {
+    /// The time between two requests at the steady rate.
     interval: Duration,
-    /// How far ahead of its time a request may be.
-    credit: Duration,
-    /// When the budget would be whole again.
-    whole_at: Option<Instant>,
-    /// Until when the server wants to be left alone.
-    rests_until: Option<Instant>,
+    /// How far ahead of the steady rate requests may be.
+    burst_tolerance: Duration,
+    /// When the next request would come at the steady rate.
+    theoretical_arrival: Option<Instant>,
 }
 
 impl Budgets {
-    /// Budgets that are all alike.
-    pub fn new(options: BudgetOptions) -> Self {
-        Self { options, servers: Mutex::default() }
+    /// The same bounds for each server.
+    pub(super) fn new(options: BudgetOptions) -> Self {
+        let in_flight = FairSemaphore::new(SlotLimits::shared(IN_FLIGHT));
+        Self { options, in_flight, servers: Mutex::new(FairCache::new(MAX_SERVERS)) }
     }
 
-    /// The budget of one server.
-    pub fn of(&self, server: &str) -> Arc<Budget> {
+    /// Waits until a request may be sent to a server on behalf of a namespace.
+    pub(super) async fn enter(&self, target: &Target, namespace: &str) -> Slot {
+        let budget = self.of(target, namespace);
+        let of_server = budget.slots.acquire(namespace, 1).await;
+        budget.limiter.admit(namespace).await;
+        // Last, so that a wait for one server takes nothing from others.
+        let of_all = self.in_flight.acquire(namespace, 1).await;
+        Slot { _of_server: of_server, _of_all: of_all }
+    }
+
+    fn of(&self, target: &Target, namespace: &str) -> Arc<Budget> {
         let mut servers = self.servers.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(budget) = servers.get(server) {
+        if let Some(budget) = servers.get(target) {
             return Arc::clone(budget);
         }
-        if servers.len() >= MANY {
+        if servers.len() >= MAX_SERVERS {
             let now = Instant::now();
-            servers.retain(|_, budget| Arc::strong_count(budget) > 1 || !budget.pace().is_idle(now));
+            servers.retain(|_, budget| Arc::strong_count(budget) > 1 || !budget.is_idle(now));
         }
         let budget = Arc::new(Budget::new(self.options));
-        servers.insert(server.to_owned(), Arc::clone(&budget));
+        servers.insert(namespace, target.clone(), Arc::clone(&budget));
         budget
     }
 }
 
 impl Budget {
     fn new(options: BudgetOptions) -> Self {
-        let interval = Duration::from_secs(1) / options.per_second.max(1);
-        let pace = Pace {
-            interval,
-            credit: interval * options.burst.saturating_sub(1),
-            whole_at: None,
-            rests_until: None,
-        };
-        Self { places: Arc::new(Semaphore::new(options.concurrency.max(1))), pace: Mutex::new(pace) }
-    }
-
-    /// Waits until a request may be made. It counts as under way until the place is dropped.
-    pub async fn enter(&self) -> OwnedSemaphorePermit {
-        let place = Arc::clone(&self.places).acquire_owned().await.expect("nobody closes the semaphore");
-        let start = self.pace().take(Instant::now());
-        sleep_until(start).await;
-        self.rested().await;
-        place
-    }
-
-    /// Waits until the server wants no rest. Meanwhile it may ask for another one.
-    pub async fn rested(&self) {
-        while let Some(until) = self.resting_until() {
-            sleep_until(until).await;
+        Self {
+            slots: FairSemaphore::new(SlotLimits::shared(options.concurrency)),
+            limiter: RateLimiter::new(options),
         }
     }
 
-    /// Leaves the server alone for a while.
-    pub fn rest(&self, until: Instant) {
-        let mut pace = self.pace();
-        pace.rests_until = pace.rests_until.max(Some(until));
-    }
-
-    /// Until when the server is left alone, if it is.
-    pub fn resting_until(&self) -> Option<Instant> {
-        self.pace().rests_until.filter(|until| *until > Instant::now())
-    }
-
-    fn pace(&self) -> MutexGuard<'_, Pace> {
-        self.pace.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Whether a new budget would be as good.
+    fn is_idle(&self, now: Instant) -> bool {
+        self.slots.is_idle() && self.limiter.gcra().is_idle(now)
     }
 }
 
-impl Pace {
-    /// Takes one request out of the budget and says when it may be made.
-    fn take(&mut self, now: Instant) -> Instant {
-        let whole_at = self.whole_at.map_or(now, |whole_at| whole_at.max(now));
-        let start = whole_at.checked_sub(self.credit).map_or(now, |start| start.max(now));
-        self.whole_at = Some(whole_at + self.interval);
-        self.rests_until.map_or(start, |until| start.max(until))
+impl RateLimiter {
+    fn new(options: BudgetOptions) -> Self {
+        let limits = SlotLimits { total: 1, per_namespace: 1, overflow_after: None };
+        Self { turn: FairSemaphore::new(limits), gcra: Mutex::new(Gcra::new(options)) }
+    }
+
+    /// Waits until a request of a namespace may be sent, and counts it. A wait that is cancelled counts nothing.
+    async fn admit(&self, namespace: &str) {
+        let _turn = self.turn.acquire(namespace, 1).await;
+        let at = self.gcra().ready_at(Instant::now());
+        sleep_until(at).await;
+        self.gcra().count(Instant::now());
+    }
+
+    fn gcra(&self) -> MutexGuard<'_, Gcra> {
+        self.gcra.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Gcra {
+    fn new(options: BudgetOptions) -> Self {
+        let interval = Duration::from_secs(1) / options.per_second.max(1);
+        Self {
+            interval,
+            burst_tolerance: interval * options.burst.saturating_sub(1),
+            theoretical_arrival: None,
+        }
+    }
+
+    /// When the next request may be sent.
+    fn ready_at(&self, now: Instant) -> Instant {
+        let arrival = self.theoretical_arrival.map_or(now, |arrival| arrival.max(now));
+        arrival.checked_sub(self.burst_tolerance).map_or(now, |ready| ready.max(now))
+    }
+
+    /// Counts a request that is sent now.
+    fn count(&mut self, now: Instant) {
+        let arrival = self.theoretical_arrival.map_or(now, |arrival| arrival.max(now));
+        self.theoretical_arrival = Some(arrival + self.interval);
     }
 
     fn is_idle(&self, now: Instant) -> bool {
-        self.whole_at.max(self.rests_until).is_none_or(|at| at <= now)
+        self.theoretical_arrival.is_none_or(|arrival| arrival <= now)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use futures::FutureExt;
+    use futures::future::{join_all, select_all};
+
     use super::*;
 
-    #[test]
-    fn a_burst_is_followed_by_a_steady_pace() {
-        let budget = Budget::new(BudgetOptions { concurrency: 1, per_second: 10, burst: 3 });
-        let now = Instant::now() + Duration::from_secs(1000);
-        let mut pace = *budget.pace();
-        let waits: Vec<u128> = (0..5).map(|_| (pace.take(now) - now).as_millis()).collect();
-        assert_eq!(waits, [0, 0, 0, 100, 200]);
-        let later = now + Duration::from_secs(60);
-        let waits: Vec<u128> = (0..4).map(|_| (pace.take(later) - later).as_millis()).collect();
-        assert_eq!(waits, [0, 0, 0, 100]);
-        pace.rests_until = Some(later + Duration::from_secs(5));
-        assert_eq!((pace.take(later) - later).as_secs(), 5);
-        assert!(!pace.is_idle(later));
-        assert!(pace.is_idle(later + Duration::from_secs(60)));
+    fn target(server: &str) -> Target {
+        Target { server: server.into(), route: Fingerprint::of([&b"route"[..]]) }
     }
 
     #[test]
-    fn idle_servers_are_forgotten_and_resting_ones_are_not() {
-        let budgets = Budgets::new(BudgetOptions::default());
-        budgets.of("resting").rest(Instant::now() + Duration::from_secs(600));
-        for number in 0..2 * MANY {
-            budgets.of(&number.to_string());
+    fn a_burst_is_followed_by_a_steady_rate() {
+        let mut gcra = Gcra::new(BudgetOptions { concurrency: 1, per_second: 10, burst: 3 });
+        let now = Instant::now() + Duration::from_secs(1000);
+        let waits = |gcra: &mut Gcra, now: Instant, number: usize| -> Vec<u128> {
+            let waits = (0..number).map(|_| {
+                let ready = gcra.ready_at(now);
+                gcra.count(now);
+                (ready - now).as_millis()
+            });
+            waits.collect()
+        };
+        assert_eq!(waits(&mut gcra, now, 5), [0, 0, 0, 100, 200]);
+        let later = now + Duration::from_secs(60);
+        assert!(gcra.is_idle(later));
+        assert_eq!(waits(&mut gcra, later, 4), [0, 0, 0, 100]);
+        assert!(!gcra.is_idle(later));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn thousands_of_queued_requests_delay_another_namespace_by_one_turn() {
+        let budgets = Budgets::new(BudgetOptions { concurrency: 4, per_second: 10, burst: 1 });
+        let server = target("r.example:443");
+        let flood: Vec<_> = (0..5000).map(|_| budgets.enter(&server, "attacker").map(drop).boxed()).collect();
+        let flood = join_all(flood);
+        let victim = async {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            let begin = Instant::now();
+            let slot = budgets.enter(&server, "victim").await;
+            drop(slot);
+            begin.elapsed()
+        };
+        tokio::select! {
+            waited = victim => {
+                // One slot, one turn of the rate limiter that has begun, and its own.
+                assert!(waited <= Duration::from_millis(400), "{waited:?}");
+            }
+            _ = flood => panic!("the flood is over before the victim had its turn"),
         }
-        assert!(budgets.servers.lock().unwrap().len() <= MANY + 1);
-        assert!(budgets.of("resting").resting_until().is_some());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_namespace_without_a_slot_gets_one_beyond_the_limit() {
+        let budgets = Budgets::new(BudgetOptions { concurrency: 2, ..BudgetOptions::default() });
+        let server = target("r.example:443");
+        let held = [budgets.enter(&server, "attacker").await, budgets.enter(&server, "attacker").await];
+        assert!(budgets.enter(&server, "attacker").now_or_never().is_none());
+        let begin = Instant::now();
+        let first = budgets.enter(&server, "victim").await;
+        assert_eq!(begin.elapsed(), SlotLimits::OVERFLOW_AFTER);
+        let second = budgets.enter(&server, "other").await;
+        // Four in all are twice the limit.
+        let more = [budgets.enter(&server, "third").boxed(), budgets.enter(&server, "victim").boxed()];
+        let more = select_all(more);
+        assert!(tokio::time::timeout(Duration::from_secs(60), more).await.is_err());
+        drop((held, first, second));
+        // Another route to the same host has slots of its own.
+        let route = Target { route: Fingerprint::of([&b"other"[..]]), ..server.clone() };
+        assert!(budgets.enter(&route, "victim").now_or_never().is_some());
+    }
+
+    #[tokio::test]
+    async fn idle_servers_are_forgotten_and_busy_ones_are_not() {
+        let budgets = Budgets::new(BudgetOptions { burst: 1, ..BudgetOptions::default() });
+        let busy = target("busy:443");
+        let slot = budgets.enter(&busy, "victim").await;
+        let before = budgets.of(&busy, "victim");
+        for number in 0..2 * MAX_SERVERS {
+            budgets.of(&target(&number.to_string()), "attacker");
+        }
+        assert!(budgets.servers.lock().unwrap().len() <= MAX_SERVERS);
+        assert!(Arc::ptr_eq(&before, &budgets.of(&busy, "victim")));
+        drop(slot);
     }
 }

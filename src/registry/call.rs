@@ -21,10 +21,29 @@ pub(super) struct Call {
     pub(super) body: Option<Body>,
     /// How much is read of a good answer.
     pub(super) largest: usize,
+    /// The memory that is reserved for a large answer; `None` if that is done already.
+    pub(super) memory: Option<WorkingMemory>,
     /// Whether it is repeated where that may help.
     pub(super) is_repeated: bool,
     /// Whether a redirect is an answer like any other.
     pub(super) stays: bool,
+}
+
+/// The memory that an answer takes while it is processed.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct WorkingMemory {
+    /// Bytes for each byte of the body, beyond the body itself.
+    pub(super) factor: u64,
+    /// Bytes beyond these.
+    pub(super) base: u64,
+}
+
+impl WorkingMemory {
+    /// The memory for a body of so many bytes.
+    pub(super) fn bytes(self, body: usize) -> u64 {
+        let body = u64::try_from(body).unwrap_or(u64::MAX);
+        body.saturating_mul(self.factor + 1).saturating_add(self.base)
+    }
 }
 
 /// What is sent with a request.
@@ -47,6 +66,7 @@ impl Call {
             authorization: None,
             body: None,
             largest,
+            memory: Some(WorkingMemory::default()),
             is_repeated: true,
             stays: false,
         }

@@ -12,18 +12,19 @@ use super::call::{Call, FORM};
 use super::error::RegistryError;
 use super::login::Credential;
 use crate::git::Scrubber;
+use crate::secret::Secret;
 
 /// What the names of a form's fields say that hold secrets.
 const SECRET_FIELDS: [&str; 4] = ["token", "assertion", "secret", "password"];
 
 /// How many headers are remembered: the one that is in use, and those that were replaced lately.
-const REMEMBERED: usize = 4;
+const REMEMBERED: usize = 2;
 
-/// What was shown of us lately, by one who asks.
+/// The credentials that were sent lately. They are wiped from memory with it.
 #[derive(Debug, Default)]
 pub(super) struct Shown {
     credential: Credential,
-    headers: VecDeque<HeaderValue>,
+    headers: VecDeque<Secret>,
 }
 
 impl Shown {
@@ -32,9 +33,11 @@ impl Shown {
     }
 
     pub(super) fn note_header(&mut self, header: Option<&HeaderValue>) {
-        let Some(header) = header.filter(|header| !self.headers.contains(header)) else { return };
-        self.headers.truncate(REMEMBERED - 1);
-        self.headers.push_front(header.clone());
+        let Some(header) = header.map(HeaderValue::as_bytes) else { return };
+        if self.headers.iter().all(|known| known.expose() != header) {
+            self.headers.truncate(REMEMBERED - 1);
+            self.headers.push_front(Secret::new(header));
+        }
     }
 
     /// What replaces all of it by dots.
@@ -42,7 +45,7 @@ impl Shown {
         let mut scrubber = Scrubber::default();
         learn_credential(&mut scrubber, &self.credential);
         for header in &self.headers {
-            learn_header(&mut scrubber, header.as_bytes());
+            learn_header(&mut scrubber, header.expose());
         }
         scrubber
     }
@@ -152,7 +155,6 @@ mod tests {
 
     use super::*;
     use crate::registry::token::{basic, bearer};
-    use crate::secret::Secret;
 
     #[test]
     fn a_request_knows_what_it_shows() {

@@ -2,17 +2,22 @@
 
 use std::collections::HashSet;
 
-use serde::Deserialize;
 use url::Url;
 
 use super::answer::Answer;
-use super::call::Call;
+use super::call::{Call, WorkingMemory};
+use super::client::Client;
 use super::deadline::Deadline;
 use super::error::RegistryError;
 use super::link::{NextPage, next_page};
+use super::login::Fingerprint;
+use super::page::{self, PageError, TagLimits, TagPage, TagSet};
+use super::refusal::{Refusal, cut};
 use super::repository::Repository;
-use super::server::{FULL_PAGE, Server};
+use super::server::Server;
+use super::session::FULL_PAGE;
 use crate::reference::TagList;
+use crate::tenancy::{MemoryReservation, Permit};
 
 /// How much is read of one page. A registry may put all tags on it, whatever it is asked for.
 const LARGEST_PAGE: usize = 32 * 1024 * 1024;
@@ -30,13 +35,39 @@ const PAGES: [usize; 3] = [FULL_PAGE, 100, 0];
 /// How many pages may follow one another that bring nothing new.
 const BARREN_PAGES: usize = 8;
 
+/// The longest address of a next page, in bytes.
+const LONGEST_ADDRESS: usize = 8 * 1024;
+
+/// The memory of a page: its tags, then all of them once more in their order, and the tables of both.
+const PAGE_MEMORY: WorkingMemory = WorkingMemory { factor: 2, base: 16 * 1024 * 1024 };
+
+/// The memory of a list of several pages beyond which some is reserved for it, and how much.
+const UNRESERVED: usize = 2 * 1024 * 1024;
+const LIST_MEMORY: u64 = 64 * 1024 * 1024;
+
+/// The memory of a tag beside its text.
+const TAG_OVERHEAD: usize = 48;
+
 /// Every tag that a registry lists.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Listing {
     /// The tags.
     pub tags: TagList,
     /// How the registry calls this state of the list; only where the list has one page, for it speaks of a page.
     pub etag: Option<String>,
+    /// The number of names in the list that are no tags.
+    pub left_out: usize,
+}
+
+impl Listing {
+    /// A warning about the names that were left out, if there were any.
+    pub fn warning(&self) -> Option<String> {
+        match self.left_out {
+            0 => None,
+            1 => Some("1 name that is no tag was left out".to_owned()),
+            number => Some(format!("{number} names that are no tags were left out")),
+        }
+    }
 }
 
 /// What a look at the tags of a repository found.
@@ -65,19 +96,17 @@ impl Default for ListOptions<'_> {
     }
 }
 
-#[derive(Deserialize)]
-struct Page {
-    #[serde(default)]
-    tags: Option<Vec<String>>,
-    #[serde(default)]
-    errors: Option<serde_json::Value>,
-}
-
-/// The tags that were read so far.
+/// The tags that were read so far, and the memory that they may take.
 struct Gathered<'o> {
     options: ListOptions<'o>,
-    tags: HashSet<String>,
-    bytes: usize,
+    limits: TagLimits,
+    tags: TagSet,
+    left_out: usize,
+    /// The last entry of the last page.
+    last: Option<String>,
+    /// Held from the second page on.
+    slot: Option<Permit>,
+    memory: Option<MemoryReservation>,
 }
 
 impl Repository {
@@ -109,50 +138,95 @@ impl Repository {
             return Ok(Listed::Unchanged);
         }
         let mut etag = first.etag().map(str::to_owned);
-        let mut seen = HashSet::from([page.clone()]);
-        let mut gathered = Gathered { options, tags: HashSet::new(), bytes: 0 };
+        let mut seen = HashSet::from([fingerprint(&page)]);
+        let mut gathered = Gathered::new(options);
         let mut answer = first;
         let mut barren = 0;
         loop {
-            let tags = read(&answer)?;
-            let (number, last) = (tags.len(), tags.last().cloned());
-            let is_news = gathered.add(tags).ok_or_else(|| RegistryError::TooManyTags {
-                repository: self.address().canonical(),
-                most: options.most,
-                bytes: LARGEST,
-            })?;
-            (options.progress)(gathered.tags.len());
+            // Read before the body is given away.
+            let next = next_page(answer.links(), &page);
+            let request = answer.request.clone();
+            let PageEnd { entries, last, is_news } = self.take_in(&mut gathered, answer).await?;
+            (options.progress)(gathered.tags.tags.len());
             barren = if is_news { 0 } else { barren + 1 };
-            page = match next_page(answer.links(), &page) {
-                NextPage::At(next) if !seen.insert(next.clone()) || barren > BARREN_PAGES => {
-                    return Err(RegistryError::Circle { request: answer.request });
+            let is_full = is_news && entries > 0 && entries == self.session.page(&server);
+            let is_guess = matches!(next, NextPage::None);
+            page = match next {
+                NextPage::At(next) if next.as_str().len() > LONGEST_ADDRESS => {
+                    let flaw = "the address of the next page is too long".to_owned();
+                    return Err(RegistryError::Malformed { request, flaw });
+                }
+                NextPage::At(next) if !seen.insert(fingerprint(&next)) || barren > BARREN_PAGES => {
+                    return Err(RegistryError::Circle { request });
                 }
                 NextPage::At(next) => next,
                 NextPage::Elsewhere(link) => {
-                    return Err(RegistryError::Elsewhere { request: answer.request, link });
+                    return Err(RegistryError::Elsewhere { request, link: cut(&link) });
                 }
                 // A full page may have been the first of several for a registry that does not say so.
-                NextPage::None => match last {
-                    Some(last) if is_news && number > 0 && number == server.page() => {
-                        etag = None;
-                        let next = behind(&page, &last);
-                        let asked =
-                            self.ask(&server, Call::get(next.clone(), LARGEST_PAGE), deadline).await?;
-                        // A registry that does not understand the question has given all it has.
-                        if matches!(asked.status.as_u16(), 400 | 404 | 405 | 416 | 422 | 501) {
-                            break;
-                        }
-                        answer = success(asked)?;
-                        page = next;
-                        continue;
+                NextPage::None if is_full => match &last {
+                    Some(last) => behind(&page, last),
+                    None => {
+                        let flaw = "the last name of a full page is too long to ask for what comes after it";
+                        return Err(RegistryError::Malformed { request, flaw: flaw.to_owned() });
                     }
-                    _ => break,
                 },
+                NextPage::None => break,
             };
             etag = None;
-            answer = success(self.ask(&server, Call::get(page.clone(), LARGEST_PAGE), deadline).await?)?;
+            gathered.go_on(&self.client).await.ok_or_else(|| self.too_many(options))?;
+            let memory = gathered.memory.is_none().then_some(PAGE_MEMORY);
+            let call = Call { memory, ..Call::get(page.clone(), LARGEST_PAGE) };
+            let asked = self.ask(&server, call, deadline).await?;
+            // A registry that does not understand the question has given all it has.
+            if is_guess && matches!(asked.status.as_u16(), 400 | 404 | 405 | 416 | 422 | 501) {
+                break;
+            }
+            answer = success(asked)?;
         }
-        Ok(Listed::Tags(Listing { tags: gathered.tags.into_iter().collect(), etag }))
+        let Gathered { tags, left_out, memory, slot, .. } = gathered;
+        let TagSet { tags, bytes } = tags;
+        let put_in_order = move || tags.iter().map(|tag| &**tag).collect::<TagList>();
+        let tags = self.client.process(bytes, put_in_order).await;
+        drop((memory, slot));
+        Ok(Listed::Tags(Listing { tags, etag, left_out }))
+    }
+
+    /// Reads a page and adds its tags.
+    async fn take_in(&self, gathered: &mut Gathered<'_>, answer: Answer) -> Result<PageEnd, RegistryError> {
+        let Answer { request, status, body, reserved, .. } = answer;
+        let limits = gathered.limits;
+        let bytes = body.len();
+        let read = self.client.process(bytes, move || page::parse(&body, limits)).await;
+        let page = read.map_err(|error| match error {
+            PageError::TooManyTags => self.too_many(gathered.options),
+            // A list that says what went wrong is none, whatever its status.
+            PageError::Errors(mut errors) => {
+                let scrubber = self.session.shown().scrubber();
+                for error in &mut errors {
+                    error.code = scrubber.scrub(&error.code);
+                    error.message = scrubber.scrub(&error.message);
+                }
+                let refusal = Refusal::of(status, false, &errors);
+                RegistryError::Refused { request, refusal, retry_after: None }
+            }
+            PageError::NoList { flaw } => {
+                RegistryError::Malformed { request, flaw: format!("it is no list of tags ({flaw})") }
+            }
+        })?;
+        let end = gathered.add(page).ok_or_else(|| self.too_many(gathered.options))?;
+        if gathered.slot.is_none() {
+            gathered.memory = reserved;
+        }
+        Ok(end)
+    }
+
+    fn too_many(&self, options: ListOptions<'_>) -> RegistryError {
+        RegistryError::TooManyTags {
+            repository: self.address().canonical(),
+            most: options.most,
+            bytes: LARGEST,
+        }
     }
 
     /// The first page, as large as the registry gives it, and its address.
@@ -163,18 +237,19 @@ impl Repository {
         deadline: &Deadline,
     ) -> Result<(Answer, Url), RegistryError> {
         let mut refused = None;
-        for size in PAGES.into_iter().filter(|size| *size <= server.page()) {
+        for size in PAGES.into_iter().filter(|size| *size <= self.session.page(server)) {
             let mut url = self.url(server, "tags/list")?;
             if size > 0 {
                 url.set_query(Some(&format!("n={size}")));
             }
-            let call = Call::get(url.clone(), LARGEST_PAGE).unless(known);
+            let call =
+                Call { memory: Some(PAGE_MEMORY), ..Call::get(url.clone(), LARGEST_PAGE) }.unless(known);
             let answer = self.ask(server, call, deadline).await?;
             if answer.status.is_client_error() && answer.refusal().wants_smaller_pages() {
                 refused.get_or_insert(answer);
                 continue;
             }
-            server.set_page(size);
+            self.session.set_page(server, size);
             let is_unchanged = known.is_some() && answer.status.as_u16() == 304;
             return Ok((if is_unchanged { answer } else { success(answer)? }, url));
         }
@@ -192,20 +267,49 @@ impl Repository {
     }
 }
 
-impl Gathered<'_> {
-    /// Adds the tags of a page and says whether one was new; `None` when there are too many.
-    fn add(&mut self, tags: Vec<String>) -> Option<bool> {
-        let before = self.tags.len();
-        for tag in tags {
-            let size = tag.len();
-            if self.tags.insert(tag) {
-                self.bytes += size;
-            }
-            if self.tags.len() > self.options.most || self.bytes > LARGEST {
-                return None;
-            }
+/// What a page tells of the next one.
+struct PageEnd {
+    /// The number of its entries.
+    entries: usize,
+    /// The last of them, if it can be part of an address.
+    last: Option<String>,
+    /// Whether there was anything that the page before did not have.
+    is_news: bool,
+}
+
+impl<'o> Gathered<'o> {
+    fn new(options: ListOptions<'o>) -> Self {
+        let limits = TagLimits { tags: options.most, bytes: LARGEST };
+        Self { options, limits, tags: TagSet::default(), left_out: 0, last: None, slot: None, memory: None }
+    }
+
+    /// Adds a page; `None` if there are too many tags.
+    fn add(&mut self, page: TagPage) -> Option<PageEnd> {
+        let TagPage { found, entries, left_out, last } = page;
+        let has_new_tags = self.tags.merge(found, self.limits)?;
+        // Names that are left out are not remembered; the same last one twice is the same page again.
+        let is_news = has_new_tags || (left_out > 0 && last != self.last);
+        if is_news {
+            self.left_out += left_out;
         }
-        Some(self.tags.len() > before)
+        self.last.clone_from(&last);
+        Some(PageEnd { entries, last, is_news })
+    }
+
+    /// Prepares for a further page; `None` if there were too many names already.
+    async fn go_on(&mut self, client: &Client) -> Option<()> {
+        if self.left_out > self.options.most {
+            return None;
+        }
+        if self.slot.is_none() {
+            self.slot = Some(client.page_slot().await);
+            // It was for the first page alone.
+            self.memory = None;
+        }
+        if self.memory.is_none() && self.tags.bytes + TAG_OVERHEAD * self.tags.tags.len() > UNRESERVED {
+            self.memory = Some(client.reserve(LIST_MEMORY).await);
+        }
+        Some(())
     }
 }
 
@@ -214,16 +318,9 @@ pub(super) fn success(answer: Answer) -> Result<Answer, RegistryError> {
     if answer.status.is_success() { Ok(answer) } else { Err(answer.to_error()) }
 }
 
-fn read(answer: &Answer) -> Result<Vec<String>, RegistryError> {
-    let page: Page =
-        answer.object().map_err(|error| answer.malformed(format!("it is no list of tags ({error})")))?;
-    // A list that says what went wrong is none, whatever its status.
-    let is_refusal = page.errors.is_some_and(|errors| errors.as_array().is_none_or(|list| !list.is_empty()));
-    if is_refusal && page.tags.as_ref().is_none_or(Vec::is_empty) {
-        Err(answer.to_error())
-    } else {
-        Ok(page.tags.unwrap_or_default())
-    }
+/// Tells pages apart without keeping their addresses, which are the registry's to choose.
+fn fingerprint(page: &Url) -> Fingerprint {
+    Fingerprint::of([page.as_str().as_bytes()])
 }
 
 /// The address of what comes after a tag.

@@ -4,7 +4,7 @@
 //! to be asked, and listings that several objects share.
 
 mod answer;
-pub mod budget;
+mod budget;
 mod call;
 pub mod challenge;
 mod client;
@@ -12,20 +12,28 @@ mod deadline;
 pub mod docker_config;
 mod echo;
 mod error;
+pub mod error_document;
 mod glob;
+mod json;
 pub mod link;
 mod listing;
 mod login;
 mod manifest;
+pub mod manifest_document;
+pub mod page;
+mod pauses;
 mod redirect;
 mod refusal;
 mod registries;
 mod repository;
 mod rounds;
 mod server;
+mod session;
 pub mod store;
 pub mod tls;
 mod token;
+mod transport;
+mod transports;
 mod way;
 
 pub use budget::BudgetOptions;

@@ -1,59 +1,56 @@
-//! What a registry says when it refuses, in the words of Flux.
-
-use std::fmt::Write;
+//! Answers that are no success, as messages show them.
 
 use reqwest::StatusCode;
-use serde::Deserialize;
-use serde_json::Value;
 use url::Url;
 
-/// How much is shown of a body that is not what registries send.
-const BODY_SHOWN: usize = 300;
+use super::error_document::{self, OciError};
+
+/// The number of characters of an answer that a message shows.
+const SHOWN_TEXT: usize = 300;
+
+/// The number of characters of an address that a message shows.
+const SHOWN_ADDRESS: usize = 500;
 
 /// The parts of a question that tell no secret.
 const SHOWN: [&str; 7] = ["scope", "service", "mount", "from", "digest", "n", "last"];
 
 /// An answer that is no success.
+///
+/// Of its body only the codes and messages of an error document are shown: an object can lead to any server of the
+/// cluster's network, and its status must not become a way to read what that server says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
     /// The status.
     pub status: u16,
     /// The codes of the errors in the body, such as `NAME_UNKNOWN`.
     pub codes: Vec<String>,
-    /// What the registry says, or else the status in words.
+    /// The codes and messages of the errors, or else the status and its reason.
     pub words: String,
-}
-
-#[derive(Deserialize)]
-struct Body {
-    #[serde(default)]
-    errors: Vec<Entry>,
-}
-
-#[derive(Deserialize)]
-struct Entry {
-    #[serde(default)]
-    code: String,
-    #[serde(default)]
-    message: String,
-    #[serde(default)]
-    detail: Value,
 }
 
 impl Refusal {
     /// Reads an answer; that to a HEAD has no body.
     pub fn read(status: StatusCode, is_head: bool, body: &[u8]) -> Self {
-        let entries = serde_json::from_slice::<Body>(body).map(|body| body.errors).unwrap_or_default();
-        let codes: Vec<String> = entries.iter().map(|entry| entry.code.clone()).collect();
-        let words = match entries.as_slice() {
-            [] => plain(status, is_head, body),
-            [one] => one.to_words(),
+        Self::of(status, is_head, &error_document::parse(body))
+    }
+
+    /// An answer with these errors in it.
+    pub(super) fn of(status: StatusCode, is_head: bool, errors: &[OciError]) -> Self {
+        let codes = errors.iter().map(|error| error.code.clone()).collect();
+        let shown = |error: &OciError| format!("{}: {}", error.code, error.message);
+        let words = match errors {
+            [] if is_head => format!(
+                "unexpected status code {} (HEAD responses have no body, use GET for details)",
+                in_words(status)
+            ),
+            [] => format!("unexpected status code {}", in_words(status)),
+            [one] => shown(one),
             several => {
-                let words: Vec<String> = several.iter().map(Entry::to_words).collect();
+                let words: Vec<String> = several.iter().map(shown).collect();
                 format!("multiple errors returned: {}", words.join("; "))
             }
         };
-        Self { status: status.as_u16(), codes, words: cleaned(&words) }
+        Self { status: status.as_u16(), codes, words: cut(&cleaned(&words)) }
     }
 
     /// Whether there is nothing of that name.
@@ -69,48 +66,6 @@ impl Refusal {
     }
 }
 
-impl Entry {
-    fn to_words(&self) -> String {
-        let detail = match &self.detail {
-            Value::Null => String::new(),
-            detail => format!("; {}", in_go(detail)),
-        };
-        format!("{}: {}{detail}", self.code, self.message)
-    }
-}
-
-/// A JSON value as Go prints it.
-fn in_go(value: &Value) -> String {
-    match value {
-        Value::Null => "<nil>".to_owned(),
-        Value::String(text) => text.clone(),
-        Value::Array(items) => format!("[{}]", items.iter().map(in_go).collect::<Vec<_>>().join(" ")),
-        Value::Object(members) => {
-            let mut members: Vec<_> = members.iter().collect();
-            members.sort_by_key(|(name, _)| name.as_str());
-            let texts: Vec<String> =
-                members.iter().map(|(name, value)| format!("{name}:{}", in_go(value))).collect();
-            format!("map[{}]", texts.join(" "))
-        }
-        other => other.to_string(),
-    }
-}
-
-fn plain(status: StatusCode, is_head: bool, body: &[u8]) -> String {
-    let mut words = format!("unexpected status code {}", in_words(status));
-    let body = String::from_utf8_lossy(body);
-    let body = body.trim();
-    if is_head {
-        words.push_str(" (HEAD responses have no body, use GET for details)");
-    } else if !body.is_empty() {
-        let end = body.char_indices().nth(BODY_SHOWN);
-        let shown = end.map_or(body, |(end, _)| &body[..end]);
-        let dots = if end.is_some() { "…" } else { "" };
-        let _ = write!(words, ": {shown}{dots}");
-    }
-    words
-}
-
 /// A status with its name, as in `404 Not Found`.
 pub(super) fn in_words(status: StatusCode) -> String {
     let name = status.canonical_reason().unwrap_or_default();
@@ -120,6 +75,23 @@ pub(super) fn in_words(status: StatusCode) -> String {
 /// One line: what a server sends must not look like several messages.
 pub(super) fn cleaned(words: &str) -> String {
     words.split(|c: char| c.is_control()).filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
+}
+
+/// The first characters of a text of a server, for messages.
+pub(super) fn cut(text: &str) -> String {
+    shortened(text, SHOWN_TEXT)
+}
+
+fn shortened(text: &str, characters: usize) -> String {
+    match text.char_indices().nth(characters) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+/// Scheme, host and port of an address that a server names, for messages.
+pub(super) fn origin(url: &Url) -> String {
+    shortened(&url.origin().ascii_serialization(), SHOWN_ADDRESS)
 }
 
 /// An address for messages: without a login, and without the parts of its question that may be secret.
@@ -138,7 +110,7 @@ pub(super) fn shown(url: &Url) -> String {
         })
         .collect();
     url.set_query((!pairs.is_empty()).then(|| pairs.join("&")).as_deref());
-    url.to_string()
+    shortened(url.as_str(), SHOWN_ADDRESS)
 }
 
 #[cfg(test)]
@@ -148,15 +120,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_words_are_those_of_flux() {
+    fn only_codes_and_messages_of_an_error_document_are_shown() {
         let name = r#"{"errors":[{"code":"NAME_UNKNOWN","message":"repository name not known to registry","detail":{"name":"a/b"}}]}"#;
         let two = r#"{"errors":[{"code":"A","message":"one","detail":null},{"code":"B","message":"two","detail":[{"Type":"x","Action":"pull"}]}]}"#;
         for (status, is_head, body, words) in [
-            (404, false, name, "NAME_UNKNOWN: repository name not known to registry; map[name:a/b]"),
-            (401, false, two, "multiple errors returned: A: one; B: two; [map[Action:pull Type:x]]"),
-            (404, false, "404 page\nnot found\n", "unexpected status code 404 Not Found: 404 page not found"),
+            (404, false, name, "NAME_UNKNOWN: repository name not known to registry"),
+            (401, false, two, "multiple errors returned: A: one; B: two"),
+            (404, false, "404 page\nnot found\n", "unexpected status code 404 Not Found"),
+            (500, false, r#"{"error":"secret"}"#, "unexpected status code 500 Internal Server Error"),
+            (
+                500,
+                false,
+                r#"{"errors":["secret"],"message":"secret"}"#,
+                "unexpected status code 500 Internal Server Error",
+            ),
             (502, false, "", "unexpected status code 502 Bad Gateway"),
-            (522, false, "{}", "unexpected status code 522: {}"),
+            (522, false, "{}", "unexpected status code 522"),
             (
                 404,
                 true,
@@ -168,8 +147,9 @@ mod tests {
             let refusal = Refusal::read(StatusCode::from_u16(status).unwrap(), is_head, body.as_bytes());
             assert_eq!((refusal.status, refusal.words.as_str()), (status, words));
         }
-        let long = Refusal::read(StatusCode::BAD_GATEWAY, false, "é".repeat(1000).as_bytes());
-        assert!(long.words.ends_with("é…") && long.words.chars().count() < 400);
+        let long = format!(r#"{{"errors":[{{"code":"A","message":"{}"}}]}}"#, "é".repeat(1000));
+        let long = Refusal::read(StatusCode::BAD_GATEWAY, false, long.as_bytes());
+        assert!(long.words.ends_with("é…") && long.words.chars().count() == SHOWN_TEXT + 1);
     }
 
     #[test]
@@ -205,7 +185,7 @@ mod tests {
         #[test]
         fn any_body_has_one_line_of_words(body in any::<Vec<u8>>(), status in 100_u16..600, is_head: bool) {
             let refusal = Refusal::read(StatusCode::from_u16(status).unwrap(), is_head, &body);
-            prop_assert!(!refusal.words.contains('\n'));
+            prop_assert!(!refusal.words.contains('\n') && refusal.words.chars().count() <= SHOWN_TEXT + 1);
         }
     }
 }

@@ -3,25 +3,34 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
-use super::budget::{BudgetOptions, Budgets};
+use tokio::time::Instant;
+
+use super::budget::BudgetOptions;
 use super::client::Client;
 use super::error::RegistryError;
 use super::listing::{ListOptions, Listed, MOST_TAGS};
 use super::login::{CloudEnvironment, CloudOptions, Clouds, Fingerprint, Login, LoginChoice};
-use super::repository::{Access, Kept, Repository};
+use super::repository::{Access, Repository};
 use super::rounds::{Rounds, Wish};
 use super::server::Servers;
+use super::session::Session;
+use super::transport::Traffic;
 use super::way::Limits;
 use crate::address::{Host, LocalAddresses};
 use crate::http::ProxyChoice;
 use crate::reference::{Digest, Tag};
+use crate::tenancy::{Capacity, FairCache};
 
-/// From how many repositories on those are let go that nobody asks for.
-const MANY: usize = 8192;
+/// The number of entries that are kept.
+const MAX_ENTRIES: usize = 8192;
 
-/// From how many ways on those are let go that nobody uses.
-const MANY_WAYS: usize = 256;
+/// How long an entry is kept that is not used. Its tokens and passwords go with it.
+const IDLE: Duration = Duration::from_secs(60 * 60);
+
+/// How often unused entries are looked for.
+const SWEEP: Duration = Duration::from_secs(60);
 
 /// What is asked of registries, and how much.
 #[derive(Debug, Clone)]
@@ -38,6 +47,8 @@ pub struct RegistryOptions {
     pub clouds: CloudOptions,
     /// A number from 0 to 1 by chance, by which pauses differ.
     pub chance: fn() -> f64,
+    /// The threads and the memory for large answers.
+    pub capacity: Capacity,
 }
 
 impl RegistryOptions {
@@ -58,6 +69,7 @@ impl Default for RegistryOptions {
             most_tags: MOST_TAGS,
             clouds: CloudOptions::default(),
             chance: by_hash,
+            capacity: Capacity::default(),
         }
     }
 }
@@ -74,36 +86,41 @@ pub struct Registries(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
-    options: RegistryOptions,
-    budgets: Arc<Budgets>,
+    options: Arc<RegistryOptions>,
+    traffic: Arc<Traffic>,
     servers: Arc<Servers>,
     clouds: Arc<Clouds>,
-    clients: Mutex<HashMap<Fingerprint, Arc<Client>>>,
-    repositories: Mutex<HashMap<Fingerprint, Arc<Entry>>>,
+    entries: Mutex<Entries>,
+}
+
+/// Repositories as they were asked for lately.
+#[derive(Debug)]
+struct Entries {
+    kept: FairCache<Fingerprint, (Arc<Entry>, Instant)>,
+    swept_at: Instant,
 }
 
 /// A repository as one namespace sees it with one login.
 #[derive(Debug)]
 struct Entry {
     login: Arc<dyn Login>,
-    client: Arc<Client>,
-    kept: Arc<Kept>,
+    session: Arc<Session>,
     listings: Arc<Rounds<Listed>>,
-    /// Looks at tags, as far as somebody waits for one.
+    /// Lookups of tags in flight.
     looks: Mutex<HashMap<Tag, Arc<Rounds<Digest>>>>,
 }
 
 impl Registries {
     /// No registry is known yet.
     pub fn new(options: RegistryOptions) -> Self {
-        let budgets = Arc::new(Budgets::new(options.budget));
+        let traffic = Arc::new(Traffic::new(&options));
+        let entries = Entries { kept: FairCache::new(MAX_ENTRIES), swept_at: Instant::now() };
         Self(Arc::new(Shared {
-            clouds: Arc::new(Clouds::new(&options, Arc::clone(&budgets))),
-            budgets,
-            options,
+            clouds: Arc::new(Clouds::new(&options, Arc::clone(&traffic))),
+            traffic,
+            options: Arc::new(options),
             servers: Arc::default(),
-            clients: Mutex::default(),
-            repositories: Mutex::default(),
+            entries: Mutex::new(entries),
         }))
     }
 
@@ -114,12 +131,8 @@ impl Registries {
 
     /// A repository. Tokens and logins are shared by those only who are in the same namespace, show the same login of the
     /// same objects and take the same way.
-    ///
-    /// # Errors
-    ///
-    /// When certificates or the proxy's address cannot be used.
-    pub fn repository(&self, access: Access) -> Result<Repository, RegistryError> {
-        Ok(self.find(access)?.1)
+    pub fn repository(&self, access: Access) -> Repository {
+        self.find(access).1
     }
 
     /// Lists the tags of a repository, once for all who ask for the same at the same time; they may have different
@@ -131,7 +144,7 @@ impl Registries {
     /// When the listing fails; it has failed for all then. When it takes longer than this one has time; the others go on.
     pub async fn list(&self, access: Access, known: Option<&str>) -> Result<Listed, RegistryError> {
         let wish = Wish { allowed: access.timeout, known: known.map(str::to_owned) };
-        let (entry, repository) = self.find(access)?;
+        let (entry, repository) = self.find(access);
         let (most, what) = (self.most_tags(), repository.tags_in_words());
         let list = move |wish: Wish| async move {
             let options = ListOptions { most, known: wish.known.as_deref(), ..ListOptions::default() };
@@ -147,7 +160,7 @@ impl Registries {
     /// When the registry does not say, or not soon enough.
     pub async fn digest(&self, access: Access, tag: &Tag) -> Result<Digest, RegistryError> {
         let wish = Wish { allowed: access.timeout, known: None };
-        let (entry, repository) = self.find(access)?;
+        let (entry, repository) = self.find(access);
         let looks = Arc::clone(lock(&entry.looks).entry(tag.clone()).or_default());
         let (name, what) = (tag.clone(), repository.digest_in_words(tag));
         let look = move |wish: Wish| async move { repository.within(wish.allowed).digest(&name).await };
@@ -159,67 +172,64 @@ impl Registries {
     }
 
     /// What is shared by all who ask as this one does, and the repository for this one.
-    fn find(&self, mut access: Access) -> Result<(Arc<Entry>, Repository), RegistryError> {
+    fn find(&self, mut access: Access) -> (Arc<Entry>, Repository) {
         // As in Go, the variables for proxies are not meant for this machine.
         if matches!(access.way.proxy, ProxyChoice::Environment)
             && is_of_this_machine(access.address.registry())
         {
             access.way.proxy = ProxyChoice::Direct;
         }
-        let entry = self.entry(&access)?;
+        let entry = self.entry(&access);
+        let Shared { options, traffic, .. } = &*self.0;
+        // Certificates stay with those that ask, and go with them.
+        let client =
+            Client::new(access.way.clone(), Arc::clone(options), Arc::clone(traffic), access.requester());
         let repository = Repository {
             way: access.way.fingerprint(),
             login: Arc::clone(&entry.login),
-            client: Arc::clone(&entry.client),
+            client,
             servers: Arc::clone(&self.0.servers),
-            kept: Arc::clone(&entry.kept),
+            session: Arc::clone(&entry.session),
             access,
         };
-        Ok((entry, repository))
+        (entry, repository)
     }
 
-    fn entry(&self, access: &Access) -> Result<Arc<Entry>, RegistryError> {
-        let key = access.fingerprint();
-        let mut entries = lock(&self.0.repositories);
-        if let Some(entry) = entries.get(&key) {
-            return Ok(Arc::clone(entry));
-        }
-        let client = self.client(access)?;
-        if entries.len() >= MANY {
-            entries.retain(|_, entry| Arc::strong_count(entry) > 1 || Arc::strong_count(&entry.kept) > 1);
+    fn entry(&self, access: &Access) -> Arc<Entry> {
+        let (key, now) = (access.fingerprint(), Instant::now());
+        let mut entries = lock(&self.0.entries);
+        entries.sweep(now);
+        if let Some((entry, used_at)) = entries.kept.get(&key) {
+            *used_at = now;
+            return Arc::clone(entry);
         }
         let entry = Arc::new(Entry {
             login: self.login(access),
-            client,
-            kept: Arc::default(),
+            session: Arc::default(),
             listings: Arc::default(),
             looks: Mutex::default(),
         });
-        entries.insert(key, Arc::clone(&entry));
-        Ok(entry)
+        entries.kept.insert(access.tenant(), key, (Arc::clone(&entry), now));
+        entry
     }
 
     fn login(&self, access: &Access) -> Arc<dyn Login> {
         match &access.login {
             LoginChoice::Given(credential) => Arc::new(credential.clone()),
             LoginChoice::Cloud(provider, identity) => {
-                Arc::new(self.0.clouds.login(*provider, identity.clone(), access.way.proxy.clone()))
+                let (namespace, proxy) = (access.tenant().to_owned(), access.way.proxy.clone());
+                Arc::new(self.0.clouds.login(*provider, identity.clone(), proxy, namespace))
             }
         }
     }
+}
 
-    fn client(&self, access: &Access) -> Result<Arc<Client>, RegistryError> {
-        let key = access.way.fingerprint();
-        let mut clients = lock(&self.0.clients);
-        if let Some(client) = clients.get(&key) {
-            return Ok(Arc::clone(client));
+impl Entries {
+    fn sweep(&mut self, now: Instant) {
+        if now.duration_since(self.swept_at) >= SWEEP {
+            self.swept_at = now;
+            self.kept.retain(|_, (_, used_at)| now.duration_since(*used_at) < IDLE);
         }
-        if clients.len() >= MANY_WAYS {
-            clients.retain(|_, client| Arc::strong_count(client) > 1);
-        }
-        let client = Arc::new(Client::new(&access.way, &self.0.options, Arc::clone(&self.0.budgets))?);
-        clients.insert(key, Arc::clone(&client));
-        Ok(client)
     }
 }
 

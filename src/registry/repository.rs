@@ -1,23 +1,23 @@
 //! A repository that is asked by somebody: requests that show who asks, to those who may see it.
 
-use std::sync::{Arc, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
 use reqwest::StatusCode;
 use reqwest::header::HeaderValue;
-use tokio::sync::Mutex;
 
 use super::answer::Answer;
 use super::call::Call;
 use super::challenge::{Bearer, Challenge};
 use super::client::Client;
 use super::deadline::Deadline;
-use super::echo::Shown;
 use super::error::RegistryError;
 use super::login::{Credential, Fingerprint, Login, LoginChoice, LoginError};
+use super::pauses::Requester;
 use super::server::{Server, Servers};
-use super::token::{Token, TokenRequest, basic, bearer};
+use super::session::Session;
+use super::token::{TokenRequest, basic, bearer};
 use super::way::Way;
 use crate::reference::RepositoryAddress;
 
@@ -26,6 +26,8 @@ use crate::reference::RepositoryAddress;
 pub struct Access {
     /// The namespace of the object. What one namespace may see, no other gets to see.
     pub namespace: String,
+    /// The namespace of the object that refers to that one, if it is another: slots, threads and memory are its.
+    pub referred_from: Option<String>,
     /// The repository.
     pub address: RepositoryAddress,
     /// Who we are.
@@ -46,6 +48,7 @@ impl Access {
         let secrets = Fingerprint::of(self.secrets.iter().map(String::as_bytes));
         Fingerprint::of([
             self.namespace.as_bytes(),
+            self.tenant().as_bytes(),
             canonical.as_bytes(),
             self.address.scheme().as_str().as_bytes(),
             login.as_bytes(),
@@ -55,24 +58,34 @@ impl Access {
     }
 }
 
+impl Access {
+    /// The namespace that the work is done for.
+    pub(super) fn tenant(&self) -> &str {
+        self.referred_from.as_deref().unwrap_or(&self.namespace)
+    }
+
+    /// The requester of what shows the login, if there is one.
+    pub(super) fn requester(&self) -> Requester {
+        let login = self.login.fingerprint();
+        let login = Fingerprint::of([self.namespace.as_bytes(), login.as_bytes()]);
+        Requester { namespace: self.tenant().to_owned(), login }
+    }
+
+    /// The requester of what shows no login.
+    fn anonymous_requester(&self) -> Requester {
+        Self { login: LoginChoice::default(), ..self.clone() }.requester()
+    }
+}
+
 /// A repository as somebody asks it.
 #[derive(Debug, Clone)]
 pub struct Repository {
     pub(super) access: Access,
     pub(super) way: Fingerprint,
     pub(super) login: Arc<dyn Login>,
-    pub(super) client: Arc<Client>,
+    pub(super) client: Client,
     pub(super) servers: Arc<Servers>,
-    pub(super) kept: Arc<Kept>,
-}
-
-/// What is kept of a repository, by all who ask for the same.
-#[derive(Debug, Default)]
-pub(super) struct Kept {
-    /// While one asks for a token, the others wait for it.
-    token: Mutex<Option<Token>>,
-    /// What is shown of us last: no error says it.
-    shown: std::sync::Mutex<Shown>,
+    pub(super) session: Arc<Session>,
 }
 
 impl Repository {
@@ -94,7 +107,12 @@ impl Repository {
 
     /// The registry, as it is known.
     pub(super) async fn server(&self, deadline: &Deadline) -> Result<Arc<Server>, RegistryError> {
-        let meeting = Box::pin(self.servers.meet(&self.access.address, self.way, &self.client, deadline));
+        let Access { address, .. } = &self.access;
+        // Whatever is wrong with certificates or proxy is said once, and not of each scheme.
+        self.client.transport().await?;
+        let anonymous = self.client.on_behalf_of(self.access.anonymous_requester());
+        let meeting =
+            Box::pin(self.servers.probe(address, self.access.tenant(), self.way, &anonymous, deadline));
         let met = deadline.hold(|| format!("GET {}/v2/", self.access.address.registry()), meeting).await;
         met.map_err(RegistryError::on_the_way)
     }
@@ -104,11 +122,7 @@ impl Repository {
         &self,
         work: impl Future<Output = Result<T, RegistryError>>,
     ) -> Result<T, RegistryError> {
-        work.await.map_err(|error| error.scrubbed(&self.shown().scrubber()))
-    }
-
-    fn shown(&self) -> MutexGuard<'_, Shown> {
-        self.kept.shown.lock().unwrap_or_else(PoisonError::into_inner)
+        work.await.map_err(|error| error.scrubbed(&self.session.shown().scrubber()))
     }
 
     /// Sends a request to the registry and shows who we are, if it wants to see that.
@@ -120,9 +134,9 @@ impl Repository {
         call: Call,
         deadline: &Deadline,
     ) -> Result<Answer, RegistryError> {
-        let challenge = server.challenge();
+        let challenge = self.session.challenge(server);
         let authorization = self.authorization(server, challenge.as_ref(), None, deadline).await?;
-        self.shown().note_header(authorization.as_ref());
+        self.session.shown().note_header(authorization.as_ref());
         let call = call.authorized(authorization);
         let answer = self.send(&call, deadline).await?;
         if answer.status != StatusCode::UNAUTHORIZED {
@@ -134,8 +148,8 @@ impl Repository {
         if again.is_none() || again == call.authorization {
             return Ok(answer);
         }
-        server.challenged(challenge);
-        self.shown().note_header(again.as_ref());
+        self.session.set_challenge(server, challenge);
+        self.session.shown().note_header(again.as_ref());
         self.send(&call.authorized(again), deadline).await
     }
 
@@ -168,7 +182,7 @@ impl Repository {
             Challenge::Bearer(wanted) => wanted,
         };
         let scopes = self.scopes(wanted, refused.is_some());
-        let mut kept = self.kept.token.lock().await;
+        let mut kept = self.session.token.lock().await;
         if let Some(token) = &*kept {
             let header = token.header();
             let is_enough = scopes.iter().all(|scope| token.scopes.contains(scope));
@@ -193,7 +207,7 @@ impl Repository {
         let host = self.access.address.registry();
         let login = async { Ok(self.login.credential(&self.access.address, Timestamp::now()).await?) };
         let credential = deadline.hold(|| format!("the login for {host}"), login).await?;
-        self.shown().note_credential(&credential);
+        self.session.shown().note_credential(&credential);
         if self.login.needs_encryption() && server.base.scheme() != "https" {
             return Err(LoginError::Open { host: host.to_owned() }.into());
         }

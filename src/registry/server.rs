@@ -1,9 +1,8 @@
-//! What is known of a registry itself, whoever asks: how it is spoken to, and how it wants to be shown who one is.
+//! Registries as they answer `GET /v2/`: the scheme they are reached by, and the login they ask for.
 
 use std::collections::HashMap;
 use std::pin::pin;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures::future::{Either, select};
@@ -18,12 +17,10 @@ use super::deadline::Deadline;
 use super::error::RegistryError;
 use super::login::Fingerprint;
 use crate::reference::{RepositoryAddress, Scheme};
+use crate::tenancy::FairCache;
 
-/// How much is read of the answer to a greeting.
+/// How much is read of the answer to a probe.
 const LARGEST: usize = 64 * 1024;
-
-/// How many tags are asked for on one page.
-pub(super) const FULL_PAGE: usize = 1000;
 
 /// How long what is known is not doubted.
 const FRESH: Duration = Duration::from_secs(60 * 60);
@@ -31,42 +28,33 @@ const FRESH: Duration = Duration::from_secs(60 * 60);
 /// How long an encrypted connection is waited for, before one without is tried as well.
 const HEAD_START: Duration = Duration::from_millis(300);
 
-/// From how many registries on those are forgotten that nobody uses.
-const MANY: usize = 1024;
+/// The number of registries that are remembered.
+const MAX_SERVERS: usize = 1024;
 
-/// A registry, as it answered the first request, which shows nobody's credentials.
+/// What a registry answered to `GET /v2/`, which shows no credentials and names no repository.
+///
+/// Only this is shared between namespaces. What a registry says of a path is a tenant's, and belongs to its session.
 #[derive(Debug)]
 pub(super) struct Server {
     /// Its address, with `/` at the end.
     pub(super) base: Url,
-    challenge: Mutex<Option<Challenge>>,
-    page: AtomicUsize,
-    met: Instant,
+    /// The login that it asks for.
+    pub(super) challenge: Option<Challenge>,
+    /// When it answered.
+    pub(super) probed_at: Instant,
 }
 
-impl Server {
-    pub(super) fn challenge(&self) -> Option<Challenge> {
-        self.challenge.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    /// Remembers what the registry has asked for since.
-    pub(super) fn challenged(&self, challenge: Challenge) {
-        *self.challenge.lock().unwrap_or_else(PoisonError::into_inner) = Some(challenge);
-    }
-
-    /// How many tags it gives on one page; `0` for as many as it likes.
-    pub(super) fn page(&self) -> usize {
-        self.page.load(Ordering::Relaxed)
-    }
-
-    pub(super) fn set_page(&self, page: usize) {
-        self.page.store(page, Ordering::Relaxed);
-    }
+/// All registries that were probed, by name and route.
+#[derive(Debug)]
+pub(super) struct Servers {
+    known: Mutex<FairCache<ServerKey, Arc<Server>>>,
+    /// The probes in flight. Concurrent requests of one namespace share a probe; those of another wait for none that
+    /// is in the queue of the first.
+    probes: Mutex<HashMap<(ServerKey, String), Probe>>,
 }
 
-/// All registries, each by its name and the way there.
-#[derive(Debug, Default)]
-pub(super) struct Servers(Mutex<HashMap<ServerKey, Arc<Place>>>);
+/// Locked while a probe is in flight.
+type Probe = Arc<tokio::sync::Mutex<()>>;
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct ServerKey {
@@ -75,45 +63,63 @@ struct ServerKey {
     way: Fingerprint,
 }
 
-/// A registry that was met, or is being met by one while the others wait.
-#[derive(Debug, Default)]
-struct Place(tokio::sync::Mutex<Option<Arc<Server>>>);
+impl Default for Servers {
+    fn default() -> Self {
+        Self { known: Mutex::new(FairCache::new(MAX_SERVERS)), probes: Mutex::default() }
+    }
+}
 
 impl Servers {
-    /// The registry of an address; greets it first if it is not known.
-    pub(super) async fn meet(
+    /// The registry of an address; probes it on behalf of a namespace if it is not known.
+    pub(super) async fn probe(
         &self,
         address: &RepositoryAddress,
+        namespace: &str,
         way: Fingerprint,
         client: &Client,
         deadline: &Deadline,
     ) -> Result<Arc<Server>, RegistryError> {
-        let place = self.place(address, way);
-        let mut known = place.0.lock().await;
-        if let Some(server) = known.as_ref().filter(|server| server.met.elapsed() < FRESH) {
-            return Ok(Arc::clone(server));
+        let key = ServerKey::new(address, way);
+        if let Some(server) = self.known(&key) {
+            return Ok(server);
+        }
+        let flight = {
+            let mut probes = lock(&self.probes);
+            probes.retain(|_, flight| Arc::strong_count(flight) > 1);
+            Arc::clone(probes.entry((key.clone(), namespace.to_owned())).or_default())
+        };
+        let _flight = flight.lock().await;
+        if let Some(server) = self.known(&key) {
+            return Ok(server);
         }
         let server = Arc::new(greet(address, client, deadline).await?);
-        *known = Some(Arc::clone(&server));
+        let mut known = lock(&self.known);
+        if known.len() >= MAX_SERVERS {
+            known.retain(|_, server| server.is_fresh());
+        }
+        known.insert(namespace, key, Arc::clone(&server));
         Ok(server)
     }
 
-    /// Greets a registry anew the next time: it could not be reached as it was before.
+    /// Probes a registry anew the next time: it could not be reached as it was before.
     pub(super) fn forget(&self, address: &RepositoryAddress, way: Fingerprint) {
-        self.lock().remove(&ServerKey::new(address, way));
+        lock(&self.known).remove(&ServerKey::new(address, way));
     }
 
-    fn place(&self, address: &RepositoryAddress, way: Fingerprint) -> Arc<Place> {
-        let mut places = self.lock();
-        if places.len() >= MANY {
-            places.retain(|_, place| Arc::strong_count(place) > 1);
-        }
-        Arc::clone(places.entry(ServerKey::new(address, way)).or_default())
+    fn known(&self, key: &ServerKey) -> Option<Arc<Server>> {
+        lock(&self.known).get(key).filter(|server| server.is_fresh()).map(|server| Arc::clone(server))
     }
+}
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<ServerKey, Arc<Place>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+impl Server {
+    fn is_fresh(&self) -> bool {
+        self.probed_at.elapsed() < FRESH
     }
+}
+
+/// A panic leaves the tables valid: each change is a single step.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl ServerKey {
@@ -185,10 +191,5 @@ async fn ping(
         StatusCode::UNAUTHORIZED => Challenge::choose(answer.challenges()),
         _ => return Err(answer.to_error()),
     };
-    Ok(Server {
-        base,
-        challenge: Mutex::new(challenge),
-        page: AtomicUsize::new(FULL_PAGE),
-        met: Instant::now(),
-    })
+    Ok(Server { base, challenge, probed_at: Instant::now() })
 }

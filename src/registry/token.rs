@@ -17,10 +17,14 @@ use super::deadline::Deadline;
 use super::error::RegistryError;
 use super::login::Credential;
 use super::redirect::is_inside;
+use super::refusal::origin;
 use crate::secret::Secret;
 
 /// How much is read of the answer.
 const LARGEST: usize = 1024 * 1024;
+
+/// The longest token, in bytes: it is kept, and no registry takes a longer header.
+const LONGEST: usize = 32 * 1024;
 
 /// How long a token holds that does not say so.
 const HOLDS: u64 = 60;
@@ -114,15 +118,18 @@ impl TokenRequest<'_> {
         if !answer.status.is_success() {
             return Err(answer.to_error());
         }
-        self.read(&answer, begin)
-    }
-
-    fn read(self, answer: &Answer, begin: Instant) -> Result<Token, RegistryError> {
+        let (bytes, request) = (answer.body.len(), answer.request.clone());
+        let malformed = |flaw: &str| RegistryError::Malformed { request, flaw: flaw.to_owned() };
         // The parser's words may have a token in them.
-        let body: Body = answer.object().map_err(|_| answer.malformed("it is no JSON with a token in it"))?;
+        let body = client.process(bytes, move || answer.object::<Body>().ok()).await;
+        let Some(body) = body else { return Err(malformed("it is no JSON with a token in it")) };
         let given = |text: Option<Secret>| text.filter(|text| !text.expose().is_empty());
-        let value = given(body.token).or_else(|| given(body.access_token));
-        let value = value.ok_or_else(|| answer.malformed("there is no token in it"))?;
+        let Some(value) = given(body.token).or_else(|| given(body.access_token)) else {
+            return Err(malformed("there is no token in it"));
+        };
+        if value.expose().len() > LONGEST {
+            return Err(malformed("the token in it is longer than 32 KiB"));
+        }
         let life = Duration::from_secs(body.expires_in.filter(|seconds| *seconds > 0).unwrap_or(HOLDS));
         let used = life.saturating_sub(MARGIN.min(life / 5)).min(Duration::from_secs(24 * 60 * 60));
         Ok(Token { value, ends: begin + used, scopes: self.scopes })
@@ -169,7 +176,7 @@ impl TokenRequest<'_> {
         let realm = &self.bearer.realm;
         let flawed = |flaw| RegistryError::Realm {
             registry: self.registry.host_str().unwrap_or_default().to_owned(),
-            realm: realm.clone(),
+            realm: Url::parse(realm).map_or_else(|_| "elsewhere".to_owned(), |url| origin(&url)),
             flaw,
         };
         let mut url = Url::parse(realm).map_err(|_| flawed("that is no address"))?;

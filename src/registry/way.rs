@@ -36,12 +36,30 @@ pub struct Way {
 impl Way {
     /// Equal for equal ways.
     pub fn fingerprint(&self) -> Fingerprint {
-        let tls = self.tls.fingerprint();
-        let proxy = match &self.proxy {
+        Fingerprint::of([self.tls.fingerprint().as_bytes(), self.proxy().as_bytes()])
+    }
+
+    /// Equal for ways by the same proxy with the same authority: the same server answers there, whatever client
+    /// certificate it is shown.
+    pub fn route(&self) -> Fingerprint {
+        let authority = match &self.tls.authority {
+            Some(authority) => Fingerprint::of([&b"own"[..], authority.expose()]),
+            None => Fingerprint::of([&b"system"[..]]),
+        };
+        Fingerprint::of([authority.as_bytes(), self.proxy().as_bytes()])
+    }
+
+    /// Whether it is an object's own: by a proxy, or with certificates, of a secret.
+    pub fn is_own(&self) -> bool {
+        let Tls { authority, identity } = &self.tls;
+        matches!(self.proxy, ProxyChoice::Given(_)) || authority.is_some() || identity.is_some()
+    }
+
+    fn proxy(&self) -> Fingerprint {
+        match &self.proxy {
             ProxyChoice::Environment => Fingerprint::of([&b"environment"[..]]),
             ProxyChoice::Direct => Fingerprint::of([&b"direct"[..]]),
             ProxyChoice::Given(proxy) => Fingerprint::of([&b"given"[..], proxy.to_setting().expose()]),
-        };
-        Fingerprint::of([tls.as_bytes(), proxy.as_bytes()])
+        }
     }
 }

@@ -356,5 +356,5 @@ fn not_given(policy: &ImagePolicy) -> Failure {
 fn place(repository: &ImageRepository, address: RepositoryAddress) -> Place {
     // A bad timeout is an error of the access before.
     let timeout = repository.spec.effective_timeout().unwrap_or_default();
-    Place { repository: Arc::new(repository.clone()), address, timeout }
+    Place { repository: Arc::new(repository.clone()), address, timeout, referred_from: None }
 }

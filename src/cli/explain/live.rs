@@ -82,12 +82,12 @@ impl LiveRegistry {
             let advice = advice.map(|advice| format!("; {advice}")).unwrap_or_default();
             Unreadable { said: format!("{condition}{advice}"), condition }
         };
-        let tags = scan::list(&self.registries, self.access.clone()).await;
-        let tags =
-            tags.map_err(|error| failed(chain(&error), self.advice.as_ref().filter(|_| error.is_denied())))?;
+        let listed = scan::list(&self.registries, self.access.clone()).await;
+        let listed = listed
+            .map_err(|error| failed(chain(&error), self.advice.as_ref().filter(|_| error.is_denied())))?;
         let exclusion = Exclusion::parse(&self.exclusions).map_err(|error| failed(chain(&error), None))?;
-        let kept = exclusion.apply(&tags, || Ok(())).map_err(|error| failed(chain(&error), None))?;
-        Ok(Listing { number: tags.len(), tags: kept })
+        let kept = exclusion.apply(&listed.tags, || Ok(())).map_err(|error| failed(chain(&error), None))?;
+        Ok(Listing { number: listed.tags.len(), tags: kept })
     }
 }
 

@@ -1,6 +1,6 @@
 //! Looking at the digests of tags that float. Nothing is written here: what is known changes, and policies are woken.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use kube::ResourceExt;
 use tagboat_api::settings::PolicySettings;
 use tagboat_api::{GoDuration, ImagePolicy, ImageRef};
-use tokio::sync::{Notify, Semaphore};
+use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
@@ -20,6 +20,7 @@ use crate::reconcile::policy::digest::{LookFailure, LookFailureKind, Polled, Sta
 use crate::reconcile::policy::following::belongs_to;
 use crate::reconcile::policy::run::{Ended, Followed};
 use crate::reconcile::tags::{Place, Registry};
+use crate::tenancy::{FairCache, FairSemaphore, SlotLimits};
 
 /// How long a registry may take to say a digest.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -28,19 +29,23 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// stood in the line for its budget would have lost its time there.
 const AT_ONCE: usize = 8;
 
-/// From how many registries on those are forgotten of which nothing is looked up.
-const MANY: usize = 256;
+/// The number of registries, each counted once per route, whose slots are remembered.
+const MAX_LINES: usize = 1024;
 
-/// A tag as somebody sees it: who is in one namespace and shows the same secrets sees the same.
+/// A tag as one login sees it: requests of one namespace with the same secrets see the same.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Target {
     namespace: String,
+    /// The namespace of the policies that follow the tag: the lookup is done for it.
+    tenant: String,
     canonical: String,
     scheme: &'static str,
     /// The provider, and the names of what logins are made of.
     login: [Option<String>; 5],
     tag: String,
-    /// The registry by the way there: what an object's own proxy or authority says of one is nobody else's concern.
+    /// The registry by its route: slots are shared by all that reach it so.
+    route: String,
+    /// The same for one login of one namespace, whose failures are those of no other.
     registry: String,
 }
 
@@ -59,34 +64,44 @@ impl Target {
         };
         let namespace = repository.namespace().unwrap_or_default();
         let own_way = [&spec.proxy_secret_ref, &spec.cert_secret_ref].map(name);
-        let registry = if own_way.iter().all(Option::is_none) {
+        let route = if own_way.iter().all(Option::is_none) {
             address.registry().to_owned()
         } else {
             format!("{} of {namespace} by {own_way:?}", address.registry())
         };
+        let login = [
+            Some(spec.provider.as_str().to_owned()),
+            name(&spec.secret_ref),
+            name(&spec.cert_secret_ref),
+            name(&spec.proxy_secret_ref),
+            spec.service_account_name.clone(),
+        ];
+        let tenant = followed.place.referred_from.clone().unwrap_or_else(|| namespace.clone());
         Self {
+            registry: format!("{route} for {tenant} of {namespace} as {login:?}"),
             namespace,
-            registry,
+            tenant,
+            route,
             canonical: address.canonical(),
             scheme: address.scheme().as_str(),
-            login: [
-                Some(spec.provider.as_str().to_owned()),
-                name(&spec.secret_ref),
-                name(&spec.cert_secret_ref),
-                name(&spec.proxy_secret_ref),
-                spec.service_account_name.clone(),
-            ],
+            login,
             tag: followed.tag.clone(),
         }
     }
 }
 
 /// Who follows which tag, and what is known of their digests.
-#[derive(Default)]
 pub(super) struct Poller {
     state: Mutex<State>,
     changed: Notify,
-    lines: Mutex<HashMap<String, Arc<Semaphore>>>,
+    /// The slots for lookups, by registry and route.
+    lines: Mutex<FairCache<String, FairSemaphore>>,
+}
+
+impl Default for Poller {
+    fn default() -> Self {
+        Self { state: Mutex::default(), changed: Notify::new(), lines: Mutex::new(FairCache::new(MAX_LINES)) }
+    }
 }
 
 #[derive(Default)]
@@ -155,13 +170,18 @@ impl Poller {
         self.lock().schedule.next_of(policy)
     }
 
-    /// Where those stand who are about to look at tags of one registry.
-    fn line(&self, registry: &str) -> Arc<Semaphore> {
+    /// The slots for lookups at the registry of a target.
+    fn line(&self, target: &Target) -> FairSemaphore {
         let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
-        if lines.len() >= MANY {
-            lines.retain(|_, line| Arc::strong_count(line) > 1);
+        if let Some(line) = lines.get(&target.route) {
+            return line.clone();
         }
-        Arc::clone(lines.entry(registry.to_owned()).or_insert_with(|| Arc::new(Semaphore::new(AT_ONCE))))
+        if lines.len() >= MAX_LINES {
+            lines.retain(|_, line| !line.is_idle());
+        }
+        let line = FairSemaphore::new(SlotLimits::shared(AT_ONCE));
+        lines.insert(&target.tenant, target.route.clone(), line.clone());
+        line
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -226,8 +246,7 @@ pub(super) async fn poll<R: Registry>(shared: Arc<Shared<R>>) {
 async fn look<R: Registry>(shared: Arc<Shared<R>>, place: Place, target: Target) {
     let reference = format!("{}:{}", place.address, target.tag);
     let place = Place { timeout: place.timeout.min(PATIENCE), ..place };
-    // The semaphore is never closed.
-    let turn = shared.poller.line(target.registry()).acquire_owned().await.ok();
+    let turn = shared.poller.line(&target).acquire(&target.tenant, 1).await;
     let overtaken = shared.poller.lock().schedule.overtaken(&target);
     let answer = match overtaken {
         None => shared.registry.digest(&place, &target.tag).await,

@@ -270,7 +270,9 @@ impl Run {
         })?;
         // A bad timeout stalls the repository; until then it is as if there were none.
         let timeout = options.times.timeout(spec.effective_timeout().unwrap_or(Duration::from_secs(60)));
-        let place = Place { repository, address, timeout };
+        let own = self.policy.namespace();
+        let referred_from = own.filter(|own| *own != request.repository.namespace);
+        let place = Place { repository, address, timeout, referred_from };
         Ok(Inputs::Tags(ChoiceInputs { namespace, request, policy: Arc::new(policy), stored, place }))
     }
 

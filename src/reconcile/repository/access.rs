@@ -198,7 +198,10 @@ pub async fn access(
     };
     let way = Way { tls, proxy };
     let (secrets, timeout) = (sources(spec), spec.effective_timeout()?);
-    Ok(FoundAccess { access: Access { namespace, address, login, way, secrets, timeout }, notes })
+    Ok(FoundAccess {
+        access: Access { namespace, referred_from: None, address, login, way, secrets, timeout },
+        notes,
+    })
 }
 
 /// The names of the objects that login and way are from, each with what it is for.

@@ -94,6 +94,7 @@ impl Run {
             repository: self.repository.clone(),
             address: request.address.clone(),
             timeout: request.timeout,
+            referred_from: None,
         };
         let canonical = request.address.canonical();
         // What is stored went through the exclusion. It stands for the list only where that is the same.

@@ -13,12 +13,16 @@ use super::endpoints::CloudEndpoints;
 use super::environment::CloudEnvironment;
 use super::google::Google;
 use super::kept::KeepOptions;
-use super::network::Network;
+use super::network::{Matter, Network};
 use super::{Credential, Fingerprint, Login, LoginError};
 use crate::http::ProxyChoice;
 use crate::reference::RepositoryAddress;
-use crate::registry::budget::Budgets;
+use crate::registry::answer::Answer;
+use crate::registry::call::Call;
+use crate::registry::error::RegistryError;
+use crate::registry::pauses::Requester;
 use crate::registry::registries::RegistryOptions;
+use crate::registry::transport::Traffic;
 use crate::registry::way::Way;
 
 /// A cloud that has registries.
@@ -70,6 +74,8 @@ pub struct CloudLogin {
     provider: CloudProvider,
     identity: CloudIdentity,
     proxy: ProxyChoice,
+    /// The namespace of the object that logs in.
+    namespace: String,
     clouds: Arc<Clouds>,
 }
 
@@ -81,15 +87,19 @@ pub(super) struct Visit<'v> {
     pub(super) identity: &'v CloudIdentity,
     /// The proxy of whoever asks.
     pub(super) proxy: &'v ProxyChoice,
+    /// The namespace that this is done for; empty for a login that all namespaces share.
+    pub(super) namespace: &'v str,
+    /// The namespace of the object that logs in.
+    pub(super) tenant: &'v str,
     pub(super) now: Timestamp,
 }
 
 impl Clouds {
     /// No login is known yet.
-    pub fn new(options: &RegistryOptions, budgets: Arc<Budgets>) -> Self {
+    pub(in crate::registry) fn new(options: &RegistryOptions, traffic: Arc<Traffic>) -> Self {
         let kept = options.clouds.kept;
         Self {
-            network: Network::new(options.clone(), budgets),
+            network: Network::new(options.clone(), traffic),
             options: options.clouds.clone(),
             aws: Aws::new(kept),
             azure: Azure::new(kept),
@@ -103,18 +113,44 @@ impl Clouds {
         provider: CloudProvider,
         identity: CloudIdentity,
         proxy: ProxyChoice,
+        namespace: String,
     ) -> CloudLogin {
-        CloudLogin { provider, identity, proxy, clouds: Arc::clone(self) }
+        CloudLogin { provider, identity, proxy, namespace, clouds: Arc::clone(self) }
     }
 }
 
 impl Visit<'_> {
+    /// The same for what only the tenant has a use for.
+    pub(super) fn of_tenant(self) -> Self {
+        Self { namespace: self.tenant, ..self }
+    }
+
     /// A key for what is kept: it tells apart who is somebody else, and who goes another way.
     pub(super) fn key<'p>(&self, parts: impl IntoIterator<Item = &'p str>) -> Fingerprint {
         let way = Way { proxy: self.proxy.clone(), ..Way::default() }.fingerprint();
         let parts: Vec<&[u8]> = parts.into_iter().map(str::as_bytes).collect();
         let identity = self.identity.fingerprint();
-        Fingerprint::of([identity.as_bytes(), way.as_bytes(), Fingerprint::of(parts).as_bytes()])
+        Fingerprint::of([
+            self.namespace.as_bytes(),
+            identity.as_bytes(),
+            way.as_bytes(),
+            Fingerprint::of(parts).as_bytes(),
+        ])
+    }
+
+    /// Asks a service of the cloud, and takes nothing but success.
+    pub(super) async fn service(&self, matter: Matter, call: Call) -> Result<Answer, LoginError> {
+        self.clouds.network.service(matter, self.proxy, self.requester(), call).await
+    }
+
+    /// Asks a metadata server.
+    pub(super) async fn metadata(&self, call: Call) -> Result<Answer, RegistryError> {
+        self.clouds.network.metadata(self.requester(), call).await
+    }
+
+    fn requester(&self) -> Requester {
+        let login = Fingerprint::of([self.namespace.as_bytes(), self.identity.fingerprint().as_bytes()]);
+        Requester { namespace: self.namespace.to_owned(), login }
     }
 }
 
@@ -125,8 +161,12 @@ impl Login for CloudLogin {
         now: Timestamp,
     ) -> BoxFuture<'l, Result<Credential, LoginError>> {
         async move {
-            let Self { provider, identity, proxy, clouds } = self;
-            let visit = Visit { clouds, identity, proxy, now };
+            let Self { provider, identity, proxy, namespace, clouds } = self;
+            let is_shared =
+                matches!(identity, CloudIdentity::Process) && !matches!(proxy, ProxyChoice::Given(_));
+            let tenant = namespace.as_str();
+            let namespace = if is_shared { "" } else { tenant };
+            let visit = Visit { clouds, identity, proxy, namespace, tenant, now };
             let host = address.registry();
             match provider {
                 CloudProvider::Aws => clouds.aws.credential(host, visit).await,

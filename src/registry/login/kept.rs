@@ -1,6 +1,5 @@
 //! What is kept of logins, until shortly before it ends.
 
-use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -8,6 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::error::LoginError;
 use super::fingerprint::Fingerprint;
+use crate::tenancy::FairCache;
 
 /// How long before its end something is used no more; less where it holds for a short time only.
 const MARGIN: SignedDuration = SignedDuration::from_secs(300);
@@ -38,11 +38,11 @@ pub(super) struct Lasting<T> {
     pub(super) ends: Option<Timestamp>,
 }
 
-/// Values by whom they are for.
+/// Caches credentials until shortly before they expire.
 #[derive(Debug)]
 pub(super) struct Kept<T> {
     options: KeepOptions,
-    places: Mutex<HashMap<Fingerprint, Arc<Place<T>>>>,
+    places: Mutex<FairCache<Fingerprint, Arc<Place<T>>>>,
 }
 
 /// While one asks, the others wait.
@@ -57,12 +57,13 @@ struct Known<T> {
 
 impl<T: Clone> Kept<T> {
     pub(super) fn new(options: KeepOptions) -> Self {
-        Self { options, places: Mutex::default() }
+        Self { options, places: Mutex::new(FairCache::new(options.most)) }
     }
 
-    /// What is kept under a key, or else what is fetched now.
+    /// What is kept under a key, or else what is fetched now on behalf of a namespace.
     pub(super) async fn get(
         &self,
+        namespace: &str,
         key: Fingerprint,
         now: Timestamp,
         fetch: impl Future<Output = Result<Lasting<T>, LoginError>>,
@@ -70,7 +71,7 @@ impl<T: Clone> Kept<T> {
         if self.options.most == 0 {
             return fetch.await;
         }
-        let place = self.place(key, now);
+        let place = self.place(namespace, key, now);
         let mut known = place.lock().await;
         if let Some(known) = known.as_ref().filter(|known| now < known.until) {
             return known.outcome.clone();
@@ -93,23 +94,24 @@ impl<T: Clone> Kept<T> {
         (ends - MARGIN.min(life / 5).max(SignedDuration::ZERO)).min(longest)
     }
 
-    fn place(&self, key: Fingerprint, now: Timestamp) -> Arc<Place<T>> {
+    fn place(&self, namespace: &str, key: Fingerprint, now: Timestamp) -> Arc<Place<T>> {
         let mut places = self.lock();
-        if places.len() >= self.options.most && !places.contains_key(&key) {
-            let is_over = |place: &Arc<Place<T>>| {
-                let known = place.try_lock();
-                known.is_ok_and(|known| known.as_ref().is_none_or(|known| known.until <= now))
-            };
-            places.retain(|_, place| Arc::strong_count(place) > 1 || !is_over(place));
-            let unused = places.iter().find(|(_, place)| Arc::strong_count(place) == 1);
-            let unused = unused.map(|(key, _)| *key).filter(|_| places.len() >= self.options.most);
-            unused.and_then(|key| places.remove(&key));
+        if let Some(place) = places.get(&key) {
+            return Arc::clone(place);
         }
-        Arc::clone(places.entry(key).or_default())
+        // Expired credentials go whenever another one comes.
+        places.retain(|_, place| {
+            let known = place.try_lock();
+            Arc::strong_count(place) > 1
+                || known.is_ok_and(|known| known.as_ref().is_some_and(|known| now < known.until))
+        });
+        let place = Arc::<Place<T>>::default();
+        places.insert(namespace, key, Arc::clone(&place));
+        place
     }
 
     /// What a panic left behind is whole: each change is a single step.
-    fn lock(&self) -> MutexGuard<'_, HashMap<Fingerprint, Arc<Place<T>>>> {
+    fn lock(&self) -> MutexGuard<'_, FairCache<Fingerprint, Arc<Place<T>>>> {
         self.places.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -138,7 +140,7 @@ mod tests {
                 let value = self.1.fetch_add(1, Ordering::SeqCst) + 1;
                 Ok(Lasting { value, ends: Some(at(second + life)) })
             };
-            self.0.get(Fingerprint::of([key.as_bytes()]), at(second), fetch).await.unwrap().value
+            self.0.get("apps", Fingerprint::of([key.as_bytes()]), at(second), fetch).await.unwrap().value
         }
     }
 
@@ -175,9 +177,9 @@ mod tests {
             let flaw = "says nothing";
             Err(LoginError::Malformed { cloud: "AWS", what: "a token", flaw })
         };
-        assert!(kept.get(key, at(0), failing()).await.is_err());
+        assert!(kept.get("apps", key, at(0), failing()).await.is_err());
         let good = || async { Ok(Lasting { value: 1, ends: Some(at(100)) }) };
-        assert!(kept.get(key, at(4), good()).await.is_err());
-        assert_eq!(kept.get(key, at(5), good()).await.unwrap().value, 1);
+        assert!(kept.get("apps", key, at(4), good()).await.is_err());
+        assert_eq!(kept.get("apps", key, at(5), good()).await.unwrap().value, 1);
     }
 }

@@ -2,8 +2,7 @@
 //!
 //! The certificates of objects count for none of it: with an authority and a proxy of their own they could listen.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use reqwest::header::HeaderValue;
@@ -11,17 +10,17 @@ use serde_json::Value;
 use url::form_urlencoded::Serializer;
 
 use super::error::LoginError;
-use super::fingerprint::Fingerprint;
 use crate::address::LocalAddresses;
 use crate::http::ProxyChoice;
 use crate::registry::answer::Answer;
-use crate::registry::budget::Budgets;
 use crate::registry::call::Call;
 use crate::registry::client::Client;
 use crate::registry::deadline::Deadline;
 use crate::registry::error::RegistryError;
+use crate::registry::pauses::Requester;
 use crate::registry::refusal::cleaned;
 use crate::registry::registries::RegistryOptions;
+use crate::registry::transport::Traffic;
 use crate::registry::way::{Limits, Way};
 use crate::secret::Secret;
 
@@ -37,12 +36,12 @@ pub(super) const LARGEST: usize = 1024 * 1024;
 /// How much is shown of what a cloud says.
 const SHOWN: usize = 300;
 
-/// Connections to clouds.
+/// Requests to clouds.
 #[derive(Debug)]
 pub(super) struct Network {
-    options: RegistryOptions,
-    budgets: Arc<Budgets>,
-    clients: Mutex<HashMap<Fingerprint, Arc<Client>>>,
+    services: Arc<RegistryOptions>,
+    metadata: Arc<RegistryOptions>,
+    traffic: Arc<Traffic>,
 }
 
 /// What is asked for, at which cloud.
@@ -53,8 +52,13 @@ pub(super) struct Matter {
 }
 
 impl Network {
-    pub(super) fn new(options: RegistryOptions, budgets: Arc<Budgets>) -> Self {
-        Self { options, budgets, clients: Mutex::default() }
+    pub(super) fn new(options: RegistryOptions, traffic: Arc<Traffic>) -> Self {
+        let metadata = RegistryOptions {
+            local_addresses: LocalAddresses::Allowed,
+            limits: Limits { connect: NEXT_DOOR, ..options.limits },
+            ..options.clone()
+        };
+        Self { services: Arc::new(options), metadata: Arc::new(metadata), traffic }
     }
 
     /// Asks a service of a cloud, and takes nothing but success.
@@ -62,41 +66,21 @@ impl Network {
         &self,
         matter: Matter,
         proxy: &ProxyChoice,
+        requester: Requester,
         call: Call,
     ) -> Result<Answer, LoginError> {
         let way = Way { proxy: proxy.clone(), ..Way::default() };
-        let answer = self.send(&way, &self.options, call).await;
+        let client = Client::new(way, Arc::clone(&self.services), Arc::clone(&self.traffic), requester);
+        let answer = client.send(&call.staying(), &Deadline::within(PATIENCE)).await;
         matter.success(answer.map_err(|cause| matter.unreachable(cause))?)
     }
 
     /// Asks a metadata server. It is one of ours, so it may be on the machine's own link; no object names it, and no
     /// proxy stands before it.
-    pub(super) async fn metadata(&self, call: Call) -> Result<Answer, RegistryError> {
+    pub(super) async fn metadata(&self, requester: Requester, call: Call) -> Result<Answer, RegistryError> {
         let way = Way { proxy: ProxyChoice::Direct, ..Way::default() };
-        let options = RegistryOptions {
-            local_addresses: LocalAddresses::Allowed,
-            limits: Limits { connect: NEXT_DOOR, ..self.options.limits },
-            ..self.options.clone()
-        };
-        self.send(&way, &options, call).await
-    }
-
-    async fn send(&self, way: &Way, options: &RegistryOptions, call: Call) -> Result<Answer, RegistryError> {
-        let client = self.client(way, options)?;
+        let client = Client::new(way, Arc::clone(&self.metadata), Arc::clone(&self.traffic), requester);
         client.send(&call.staying(), &Deadline::within(PATIENCE)).await
-    }
-
-    fn client(&self, way: &Way, options: &RegistryOptions) -> Result<Arc<Client>, RegistryError> {
-        let reach = [u8::from(options.local_addresses == LocalAddresses::Allowed)];
-        let key = Fingerprint::of([way.fingerprint().as_bytes(), &reach]);
-        let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(client) = clients.get(&key) {
-            return Ok(Arc::clone(client));
-        }
-        clients.retain(|_, client| Arc::strong_count(client) > 1);
-        let client = Arc::new(Client::new(way, options, Arc::clone(&self.budgets))?);
-        clients.insert(key, Arc::clone(&client));
-        Ok(client)
     }
 }
 

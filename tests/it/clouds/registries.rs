@@ -35,6 +35,7 @@ fn access(image: &str, proxy: &ProxyHost, authority: Option<&Authority>) -> Acce
     let authority = authority.map(|authority| Secret::new(fs::read(authority.certificate_file()).unwrap()));
     Access {
         namespace: "apps".to_owned(),
+        referred_from: None,
         address: RepositoryAddress::parse(image, authority.is_none()).unwrap(),
         login: LoginChoice::Cloud(provider(image), CloudIdentity::Process),
         way: Way { tls: Tls { authority, identity: None }, proxy: ProxyChoice::Given(proxy) },

@@ -58,10 +58,7 @@ async fn what_does_not_pass_is_tried_three_times_at_most() {
     let registry = registry();
     let front = troubled(&registry, 99, || Reply::body(502, "<html>bad</html>"));
     let error = tags(anonymous(&front.address(), "app/web")).await.unwrap_err();
-    assert!(
-        error.to_string().ends_with("unexpected status code 502 Bad Gateway: <html>bad</html>"),
-        "{error}"
-    );
+    assert!(error.to_string().ends_with(": unexpected status code 502 Bad Gateway"), "{error}");
     assert_eq!(front.requests_for(LIST).len(), 3);
     let front = troubled(&registry, 99, || Reply::status(403));
     assert!(tags(anonymous(&front.address(), "app/web")).await.is_err());

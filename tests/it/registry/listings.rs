@@ -44,7 +44,7 @@ async fn the_real_registry_gives_all_its_pages() {
     let counts = Mutex::new(Vec::new());
     let progress = |count| counts.lock().unwrap().push(count);
     let options = ListOptions { progress: &progress, ..ListOptions::default() };
-    let repository = registries().repository(anonymous(&front.address(), "app/web")).unwrap();
+    let repository = registries().repository(anonymous(&front.address(), "app/web"));
     let listed = repository.list(options).await.unwrap();
     let Listed::Tags(listing) = listed else { panic!("nothing was known before") };
     assert_eq!(listing.tags.len(), 2501);
@@ -60,16 +60,13 @@ async fn an_unknown_repository_is_said_to_be_unknown() {
     let error = tags(anonymous(&registry.address(), "nobody/home")).await.unwrap_err();
     assert!(error.is_not_found());
     let wanted = format!(
-        "GET http://{}/v2/nobody/home/tags/list?n=1000: NAME_UNKNOWN: repository name not known to registry; map[name:nobody/home]",
+        "GET http://{}/v2/nobody/home/tags/list?n=1000: NAME_UNKNOWN: repository name not known to registry",
         registry.address()
     );
     assert_eq!(error.to_string(), wanted);
     let front = registry_without_words();
     let error = tags(anonymous(&front.address(), "app/web")).await.unwrap_err();
-    assert!(
-        error.to_string().ends_with("unexpected status code 404 Not Found: 404 page not found"),
-        "{error}"
-    );
+    assert!(error.to_string().ends_with(": unexpected status code 404 Not Found"), "{error}");
 }
 
 fn registry_without_words() -> Front {
@@ -282,7 +279,10 @@ async fn the_wrong_media_type_does_no_harm_and_a_packed_list_is_named() {
     assert_eq!(tags(anonymous(&front.address(), "app/web")).await.unwrap().len(), 3);
     let front = registry(|_| Reply::body(200, [0x1f, 0x8b, 8, 0]).with("Content-Encoding", "gzip"));
     let error = tags(anonymous(&front.address(), "app/web")).await.unwrap_err();
-    assert!(error.to_string().contains("it is packed (\"gzip\"), which was not asked for"), "{error}");
+    assert!(
+        error.to_string().contains("it is packed (Content-Encoding), which was not asked for"),
+        "{error}"
+    );
 }
 
 /// The next page may be named by another scheme, host or port, and is asked for where the first one was.

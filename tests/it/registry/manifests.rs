@@ -18,7 +18,7 @@ async fn the_digest_of_an_index_is_that_of_the_index() {
     let image = registry.push("app/web", "1.0.0", MADE);
     let index = registry.push_index("app/web", "multi", &image);
     let front = Front::before(registry.port(), |_| Reply::Forward);
-    let repository = registries().repository(anonymous(&front.address(), "app/web")).unwrap();
+    let repository = registries().repository(anonymous(&front.address(), "app/web"));
     assert_eq!(repository.digest(&tag("1.0.0")).await.unwrap().as_str(), image);
     assert_eq!(repository.digest(&tag("multi")).await.unwrap().as_str(), index);
     let methods: Vec<String> = front.requests().into_iter().map(|request| request.method).collect();
@@ -36,7 +36,7 @@ async fn the_digest_of_an_index_is_that_of_the_index() {
 async fn a_tag_that_cannot_be_pulled_is_not_found() {
     let registry = Registry::start();
     registry.push("app/web", "1.0.0", MADE);
-    let repository = registries().repository(anonymous(&registry.address(), "app/web")).unwrap();
+    let repository = registries().repository(anonymous(&registry.address(), "app/web"));
     let error = repository.digest(&tag("2.0.0")).await.unwrap_err();
     assert!(error.is_not_found());
     let wanted = format!(
@@ -56,7 +56,7 @@ async fn a_missing_server_for_tokens_is_no_missing_tag() {
         Reply::status(401).with("WWW-Authenticate", &format!("Bearer realm=\"{realm}\""))
     });
     for server in [registry.address(), tokens.address()] {
-        let repository = registries().repository(anonymous(&server, "app/web")).unwrap();
+        let repository = registries().repository(anonymous(&server, "app/web"));
         let error = repository.digest(&tag("1.0.0")).await.unwrap_err();
         assert!(error.to_string().contains("404 Not Found"), "{error}");
         assert!(!error.is_not_found(), "{error}");
@@ -85,7 +85,7 @@ async fn a_digest_is_computed_where_the_registry_does_not_say_it() {
                 Reply::body(200, manifest).with("Content-Type", "application/vnd.oci.image.manifest.v1+json")
             }
         });
-        let repository = registries().repository(anonymous(&front.address(), "app/web")).unwrap();
+        let repository = registries().repository(anonymous(&front.address(), "app/web"));
         let found = repository.digest(&tag("1.0.0")).await.unwrap();
         assert_eq!(found.as_str(), sha256(manifest.as_bytes()));
     }
@@ -102,7 +102,7 @@ async fn all_kinds_of_manifests_are_asked_for() {
     let registry = Registry::start();
     registry.push("app/web", "1.0.0", MADE);
     let front = Front::before(registry.port(), |_| Reply::Forward);
-    let repository = registries().repository(anonymous(&front.address(), "app/web")).unwrap();
+    let repository = registries().repository(anonymous(&front.address(), "app/web"));
     repository.digest(&tag("1.0.0")).await.unwrap();
     let asked = front.requests_for("/v2/app/web/manifests/1.0.0");
     let wanted = "application/vnd.docker.distribution.manifest.v1+json,application/vnd.docker.distribution.manifest.v1+prettyjws,\
@@ -122,7 +122,7 @@ async fn what_is_not_what_was_asked_for_is_damaged() {
             Reply::Forward
         }
     });
-    let repository = registries().repository(anonymous(&front.address(), "app/web")).unwrap();
+    let repository = registries().repository(anonymous(&front.address(), "app/web"));
     let error = repository.facts(&tag("1.0.0")).await.unwrap_err();
     assert!(error.to_string().contains("what was sent is damaged"), "{error}");
 }
@@ -156,7 +156,7 @@ async fn the_digest_of_what_is_no_manifest_is_none() {
     ];
     for (body, words) in cases {
         let front = without_head(body);
-        let repository = registries().repository(anonymous(&front.address(), "app/web")).unwrap();
+        let repository = registries().repository(anonymous(&front.address(), "app/web"));
         let error = repository.digest(&tag("1.0.0")).await.unwrap_err();
         assert!(error.to_string().contains(words), "{error}");
         assert!(!error.is_not_found());
@@ -169,7 +169,7 @@ async fn nothing_is_to_be_packed() {
     let registry = Registry::start();
     registry.push("app/web", "1.0.0", MADE);
     let front = Front::before(registry.port(), |_| Reply::Forward);
-    let repository = registries().repository(anonymous(&front.address(), "app/web")).unwrap();
+    let repository = registries().repository(anonymous(&front.address(), "app/web"));
     repository.facts(&tag("1.0.0")).await.unwrap();
     assert!(front.requests().iter().all(|request| request.header("accept-encoding") == Some("identity")));
 }

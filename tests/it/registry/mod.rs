@@ -1,6 +1,8 @@
 //! Talk with registries: the real one, and what goes wrong on the way there.
 
 mod ages;
+mod bounds;
+mod fairness;
 mod faults;
 mod listings;
 mod local_addresses;
@@ -24,6 +26,7 @@ use crate::support::registry::{PASSWORD, USER};
 fn anonymous(server: &str, repository: &str) -> Access {
     Access {
         namespace: "apps".to_owned(),
+        referred_from: None,
         address: RepositoryAddress::parse(&format!("{server}/{repository}"), false).unwrap(),
         login: LoginChoice::default(),
         way: Way { proxy: ProxyChoice::Direct, ..Way::default() },

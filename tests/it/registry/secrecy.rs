@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 
 use tagboat::reference::Tag;
-use tagboat::registry::{Access, Tls};
+use tagboat::registry::{Access, Credential, Tls};
 use tagboat::secret::Secret;
 
 use super::{registries, tags, tags_by, user};
@@ -90,6 +90,52 @@ async fn another_server_does_not_say_where_they_go() {
     }
 }
 
+/// Behind one host, each path may be served by another tenant.
+#[tokio::test]
+async fn a_challenge_of_one_tenants_path_gets_no_login_of_another() {
+    for greeting in ["Basic realm=\"x\"", "Bearer realm=\"GOOD\",service=\"x\"", ""] {
+        let good = Front::alone(|_| Reply::body(200, r#"{"token": "good"}"#));
+        let evil = Front::alone(|_| Reply::body(200, r#"{"token": "evil"}"#));
+        let greeting = greeting.replace("GOOD", &good.url("/token"));
+        let realm = format!("Bearer realm=\"{}\",service=\"x\"", evil.url("/token"));
+        let wanted = if greeting.is_empty() { "Basic realm=\"x\"".to_owned() } else { greeting.clone() };
+        let registry = Front::alone(move |request| {
+            let challenge = |text: &str| Reply::status(401).with("WWW-Authenticate", text);
+            match (request.path.as_str(), request.authorization()) {
+                ("/v2/", _) if greeting.is_empty() => Reply::status(200),
+                ("/v2/", _) => challenge(&greeting),
+                ("/v2/evil/app/tags/list", value) if value != Some("Bearer evil") => challenge(&realm),
+                (_, None) => challenge(&wanted),
+                // The realm of this path alone; a smaller page for all would show in the next request, too.
+                ("/v2/evil/app/tags/list", _) if request.query.contains("n=1000") => Reply::status(400),
+                _ => Reply::body(200, r#"{"tags": ["1.0.0"]}"#),
+            }
+        });
+        let registries = registries();
+        let attacker = Access { namespace: "evil".to_owned(), ..user(&registry.address(), "evil/app") };
+        let password = Credential::Basic { user: Secret::new("bob"), password: Secret::new("of-the-victim") };
+        let victim = |repository: &str| Access {
+            namespace: "victim".to_owned(),
+            login: password.clone().into(),
+            ..user(&registry.address(), repository)
+        };
+        assert_eq!(tags_by(&registries, attacker.clone()).await.unwrap(), ["1.0.0"]);
+        for repository in ["victim/app", "victim/other"] {
+            assert_eq!(tags_by(&registries, victim(repository)).await.unwrap(), ["1.0.0"]);
+        }
+        // The attacker's path is asked again, now that the victim has a token.
+        assert_eq!(tags_by(&registries, attacker).await.unwrap(), ["1.0.0"]);
+        assert!(!evil.requests().is_empty(), "the attacker's own login goes where its path says");
+        assert!(evil.requests().iter().all(|request| request.query.contains("evil%2Fapp")));
+        let of_victim =
+            registry.requests().into_iter().filter(|request| request.path.starts_with("/v2/victim/"));
+        for request in of_victim {
+            assert_eq!(request.query, "n=1000", "the page size that another path takes is its own");
+            assert_ne!(request.authorization(), Some("Bearer evil"));
+        }
+    }
+}
+
 #[tokio::test]
 async fn blobs_are_fetched_from_elsewhere_without_them() {
     let registry = Registry::start();
@@ -106,7 +152,7 @@ async fn blobs_are_fetched_from_elsewhere_without_them() {
             Reply::Forward
         }
     });
-    let repository = registries().repository(user(&front.address(), "app/web")).unwrap();
+    let repository = registries().repository(user(&front.address(), "app/web"));
     let facts = repository.facts(&Tag::parse("1.0.0").unwrap()).await.unwrap();
     assert_eq!(facts.created.unwrap().to_string(), MADE);
     assert_eq!(store.requests().len(), 1);
@@ -241,8 +287,11 @@ fn echo(authorization: &str) -> Reply {
     let decoded = base64::engine::general_purpose::STANDARD.decode(value).unwrap_or_default();
     let decoded = String::from_utf8_lossy(&decoded);
     // Where the words are cut off, half of a secret is one as well.
-    let long = format!("{}{decoded}", "x".repeat(290));
-    Reply::body(403, format!("{authorization}|{decoded}|{long}"))
+    let long = format!("{}{decoded}", "x".repeat(280));
+    let message = format!("{decoded}|{long}");
+    let errors =
+        serde_json::json!({"errors": [{"code": authorization, "message": message, "detail": authorization}]});
+    Reply::body(403, errors.to_string())
 }
 
 #[tokio::test]
@@ -259,7 +308,9 @@ async fn a_server_that_repeats_what_it_was_shown_is_not_quoted_with_it() {
     let giver = Front::alone(|_| Reply::body(200, r#"{"token": "t0ken-of-robot"}"#));
     let realm = giver.url("/token");
     let open = Front::alone(move |request| match request.authorization() {
-        Some(value) if value.starts_with("Bearer") => Reply::body(200, format!("{{\"tags\": \"{value}\"}}")),
+        Some(value) if value.starts_with("Bearer") => {
+            Reply::body(200, format!(r#"{{"errors": [{{"code": "X", "message": "{value}"}}]}}"#))
+        }
         _ => Reply::status(401).with("WWW-Authenticate", &format!("Bearer realm=\"{realm}\"")),
     });
     let basic = "cm9ib3Q6aHVudGVyMg";
@@ -270,5 +321,39 @@ async fn a_server_that_repeats_what_it_was_shown_is_not_quoted_with_it() {
         for secret in ["hunter", basic, "t0ken"] {
             assert!(!words.contains(secret), "{secret}: {words}");
         }
+    }
+}
+
+/// An object can lead to any server of the cluster's network, whose answers are not for its status.
+#[tokio::test]
+async fn what_a_server_says_beside_an_error_document_is_not_quoted() {
+    let internal = Front::alone(|request| match request.path.as_str() {
+        "/json" => Reply::body(500, r#"{"error": "hunter2", "errors": [{"detail": "hunter2"}]}"#),
+        "/list" => Reply::body(200, r#"{"tags": "hunter2"}"#),
+        "/number" => Reply::body(200, r#"{"tags": ["a", {"password": "hunter2"}]}"#),
+        "/token" => Reply::body(401, r#"{"details": "hunter2"}"#),
+        "/away" => Reply::status(302).with("Location", "ftp://files.example/hunter2?x=hunter2"),
+        "/page" => {
+            Reply::body(200, r#"{"tags": ["a"]}"#).with("Link", "<ftp://hunter2>; rel=\"hunter2 next\"")
+        }
+        _ => Reply::body(503, "<html>hunter2</html>"),
+    });
+    for (path, expected) in [
+        ("/json", "unexpected status code 500 Internal Server Error"),
+        ("/list", "it is no list of tags (a member has an unexpected type, at line 1 column"),
+        ("/number", "it is no list of tags (a member has an unexpected type, at line 1 column"),
+        ("/token", "unexpected status code 401 Unauthorized"),
+        ("/away", "the redirect to \"ftp://files.example\" is not followed"),
+        ("/html", "unexpected status code 503 Service Unavailable"),
+    ] {
+        let target = internal.url(path);
+        let realm = format!("Bearer realm=\"{}\"", internal.url("/token"));
+        let registry = Front::alone(move |request| match request.path.as_str() {
+            "/v2/" => Reply::status(200),
+            _ if target.ends_with("/token") => Reply::status(401).with("WWW-Authenticate", &realm),
+            _ => Reply::redirect(&target),
+        });
+        let error = tags(super::anonymous(&registry.address(), "app/web")).await.unwrap_err().to_string();
+        assert!(error.contains(expected) && !error.contains("hunter2"), "{path}: {error}");
     }
 }

@@ -70,7 +70,7 @@ pub(super) async fn of_the_container(url: Url, visit: Visit<'_>) -> Result<Lasti
         None => environment.secret("AWS_CONTAINER_AUTHORIZATION_TOKEN").cloned(),
     };
     let call = Call::get(url, LARGEST).authorized(token.as_ref().and_then(secret_header));
-    let answer = visit.clouds.network.metadata(call).await.map_err(|cause| CONTAINER.unreachable(cause))?;
+    let answer = visit.metadata(call).await.map_err(|cause| CONTAINER.unreachable(cause))?;
     read(CONTAINER, &CONTAINER.success(answer)?)
 }
 
@@ -90,7 +90,7 @@ pub(super) async fn of_the_instance(visit: Visit<'_>) -> Result<Lasting<Keys>, L
     };
     let call = Call::put(at("latest/api/token")?, LARGEST)
         .with(HeaderName::from_static("x-aws-ec2-metadata-token-ttl-seconds"), "300");
-    let answer = visit.clouds.network.metadata(call).await.map_err(|cause| LoginError::Nobody {
+    let answer = visit.metadata(call).await.map_err(|cause| LoginError::Nobody {
         cloud: CLOUD,
         missing: MISSING,
         cause: Box::new(cause),
@@ -99,7 +99,7 @@ pub(super) async fn of_the_instance(visit: Visit<'_>) -> Result<Lasting<Keys>, L
     let ask = async |path: &str| {
         let name = HeaderName::from_static("x-aws-ec2-metadata-token");
         let call = Call::get(at(path)?, LARGEST).with_secret(name, secret_header(&token));
-        let answer = visit.clouds.network.metadata(call).await;
+        let answer = visit.metadata(call).await;
         INSTANCE.success(answer.map_err(|cause| INSTANCE.unreachable(cause))?)
     };
     let roles = ask(ROLES).await?;

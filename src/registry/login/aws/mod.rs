@@ -75,10 +75,11 @@ impl Aws {
         let key = visit.key(["registry", registry.service(), &registry.region, &registry.domain]);
         let fetch = async {
             let key = visit.key(["keys", &registry.region, &registry.domain]);
-            let keys = self.keys.get(key, visit.now, keys::find(&registry, visit)).await?.value;
+            let keys =
+                self.keys.get(visit.namespace, key, visit.now, keys::find(&registry, visit)).await?.value;
             credential(&registry, &keys, visit).await
         };
-        Ok(self.credentials.get(key, visit.now, fetch).await?.value)
+        Ok(self.credentials.get(visit.namespace, key, visit.now, fetch).await?.value)
     }
 }
 
@@ -107,7 +108,7 @@ async fn credential(
     if let Some(session) = &keys.session {
         call = call.with_secret(HeaderName::from_static("x-amz-security-token"), secret_header(session));
     }
-    let answer = visit.clouds.network.service(TOKEN, visit.proxy, call).await?;
+    let answer = visit.service(TOKEN, call).await?;
     let authorization = match TOKEN.json::<Answer>(&answer)?.data {
         Data::One(authorization) => Some(authorization),
         Data::List(list) => list.into_iter().next(),

@@ -120,7 +120,7 @@ pub(super) async fn assume(
             (BY_KEYS, call)
         }
     };
-    let answer = visit.clouds.network.service(matter, visit.proxy, call).await?;
+    let answer = visit.service(matter, call).await?;
     read(matter, &answer)
 }
 

@@ -95,7 +95,7 @@ impl Application<'_> {
         let scope = format!("{}/.default", part.audience);
         let who = [("grant_type", "client_credentials"), ("client_id", self.client), ("scope", &scope)];
         let call = Call::post(self.url, form(who.into_iter().chain(proof.iter().copied())), LARGEST);
-        let answer = visit.clouds.network.service(TOKEN, visit.proxy, call).await?;
+        let answer = visit.service(TOKEN, call).await?;
         lasting(TOKEN.json(&answer)?, visit)
     }
 }
@@ -139,7 +139,7 @@ async fn of_the_machine(part: &Part, visit: Visit<'_>) -> Result<Lasting<Secret>
         pairs.extend_pairs(options.environment.text("AZURE_CLIENT_ID").map(|client| ("client_id", client)));
     }
     let call = Call::get(url, LARGEST).with(HeaderName::from_static("metadata"), "true");
-    let answer = visit.clouds.network.metadata(call).await.map_err(|cause| LoginError::Nobody {
+    let answer = visit.metadata(call).await.map_err(|cause| LoginError::Nobody {
         cloud: CLOUD,
         missing: MISSING,
         cause: Box::new(cause),

@@ -80,12 +80,15 @@ impl Azure {
 
     pub(super) async fn credential(&self, host: &str, visit: Visit<'_>) -> Result<Credential, LoginError> {
         let part = self.part(host, visit).await?;
+        // There are as many registries as tenants name.
+        let own = visit.of_tenant();
         let fetch = async {
             let key = visit.key(["token", &part.authority, &part.audience]);
-            let token = self.tokens.get(key, visit.now, identity::token(&part, visit)).await?.value;
-            exchange(host, &token, visit).await
+            let token =
+                self.tokens.get(visit.namespace, key, visit.now, identity::token(&part, visit)).await?.value;
+            exchange(host, &token, own).await
         };
-        Ok(self.credentials.get(visit.key(["registry", host]), visit.now, fetch).await?.value)
+        Ok(self.credentials.get(own.namespace, own.key(["registry", host]), own.now, fetch).await?.value)
     }
 
     /// The cloud that a registry is of.
@@ -144,7 +147,7 @@ async fn exchange(host: &str, token: &Secret, visit: Visit<'_>) -> Result<Lastin
     let token = Zeroizing::new(String::from_utf8_lossy(token.expose()).into_owned());
     let form = form([("grant_type", "access_token"), ("service", host), ("access_token", &token)]);
     let call = Call::post(url, form, LARGEST);
-    let answer = visit.clouds.network.service(EXCHANGE, visit.proxy, call).await?;
+    let answer = visit.service(EXCHANGE, call).await?;
     let password = EXCHANGE.json::<Exchanged>(&answer)?.refresh_token;
     if password.expose().is_empty() {
         return Err(EXCHANGE.malformed("has an empty one"));

@@ -64,7 +64,7 @@ impl Exchange<'_> {
             ("subject_token_type", self.kind),
         ]);
         let call = Call::post(self.url, form, LARGEST);
-        let answer = visit.clouds.network.service(EXCHANGE, visit.proxy, call).await?;
+        let answer = visit.service(EXCHANGE, call).await?;
         let token = read(EXCHANGE, &answer, visit)?;
         match self.account {
             None => Ok(token),
@@ -78,7 +78,7 @@ async fn act(url: Url, token: &Secret, visit: Visit<'_>) -> Result<Lasting<Secre
     let bytes = wish.expect("texts are JSON").into();
     let call =
         Call::get(url, LARGEST).sending(Body { kind: "application/json", bytes }).authorized(bearer(token));
-    let answer = visit.clouds.network.service(ACT, visit.proxy, call).await?;
+    let answer = visit.service(ACT, call).await?;
     let acting: Acting = ACT.json(&answer)?;
     if acting.access_token.expose().is_empty() {
         return Err(ACT.malformed("has an empty one"));

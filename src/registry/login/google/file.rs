@@ -198,7 +198,7 @@ impl File<'_> {
 
     async fn ask(&self, matter: Matter, url: Url, form: Vec<u8>) -> Result<Lasting<Secret>, LoginError> {
         let call = Call::post(url, form, LARGEST);
-        let answer = self.visit.clouds.network.service(matter, self.visit.proxy, call).await?;
+        let answer = self.visit.service(matter, call).await?;
         read(matter, &answer, self.visit)
     }
 }

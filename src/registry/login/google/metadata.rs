@@ -81,6 +81,6 @@ fn address(path: &str, visit: Visit<'_>) -> Result<Url, LoginError> {
 
 async fn ask(url: Url, missing: &'static str, visit: Visit<'_>) -> Result<Answer, LoginError> {
     let call = Call::get(url, LARGEST).with(HeaderName::from_static("metadata-flavor"), "Google");
-    let answer = visit.clouds.network.metadata(call).await;
+    let answer = visit.metadata(call).await;
     answer.map_err(|cause| LoginError::Nobody { cloud: CLOUD, missing, cause: Box::new(cause) })
 }

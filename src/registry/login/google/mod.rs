@@ -55,7 +55,8 @@ impl Google {
 
     pub(super) async fn credential(&self, host: &str, visit: Visit<'_>) -> Result<Credential, LoginError> {
         self.hosts.read(host)?;
-        let token = self.tokens.get(visit.key(["token"]), visit.now, token(visit)).await?.value;
+        let token =
+            self.tokens.get(visit.namespace, visit.key(["token"]), visit.now, token(visit)).await?.value;
         Ok(Credential::Basic { user: Secret::new(USER), password: token })
     }
 }

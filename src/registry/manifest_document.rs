@@ -1,0 +1,262 @@
+//! Manifests and configurations of images, read without keeping more of them than dates and digests.
+
+use std::fmt;
+
+use jiff::Timestamp;
+use serde::Deserialize;
+use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, Visitor};
+
+use super::json::{self, BoundedText, Fold};
+use crate::reference::Digest;
+
+/// The annotation that says when an image was made.
+const CREATED: &str = "org.opencontainers.image.created";
+
+/// The parts of a manifest, an index or a manifest of schema 1 that tell the age of an image.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ManifestDocument {
+    /// When the image was made, if the manifest itself says so.
+    pub created: Option<Timestamp>,
+    /// Of an index, the manifest of the most usual platform, or else the first that is an image.
+    pub platform: Option<Digest>,
+    /// The configuration of the image.
+    pub configuration: Option<Digest>,
+}
+
+/// Reads a manifest or an index.
+///
+/// # Errors
+///
+/// What is wrong with it, without quoting it.
+pub fn parse(bytes: &[u8]) -> Result<ManifestDocument, String> {
+    let document = json::object(bytes, std::marker::PhantomData::<Document>);
+    let document = document.map_err(|error| json::describe(&error))?;
+    if document.version.is_none() {
+        return Err("there is no schemaVersion in it".to_owned());
+    }
+    let digest = |text: Option<String>| text.and_then(|text| Digest::parse(&text).ok());
+    Ok(ManifestDocument {
+        created: document.annotations.0.or(document.history.0),
+        platform: digest(document.manifests.usual.or(document.manifests.first)),
+        configuration: digest(document.config.and_then(|config| config.digest.0)),
+    })
+}
+
+/// When an image was made, as its configuration says.
+pub fn configured_creation(bytes: &[u8]) -> Option<Timestamp> {
+    // What is no image (a chart, say) has a configuration of another form.
+    let configuration: Configuration = serde_json::from_slice(bytes).unwrap_or_default();
+    configuration.created.0.as_deref().and_then(time)
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Document {
+    #[serde(rename = "schemaVersion")]
+    version: Option<IgnoredAny>,
+    annotations: Annotated,
+    manifests: Platforms,
+    config: Option<Descriptor>,
+    history: Newest,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Descriptor {
+    digest: Text<256>,
+    platform: Option<Platform>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Platform {
+    os: Text<64>,
+    architecture: Text<64>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Configuration {
+    created: Text<64>,
+}
+
+/// The first bytes of a string, or `None` for any other value.
+#[derive(Default)]
+struct Text<const MAX: usize>(Option<String>);
+
+impl<'de, const MAX: usize> Deserialize<'de> for Text<MAX> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        BoundedText { max: MAX }.deserialize(deserializer).map(Self)
+    }
+}
+
+/// The annotation with the time.
+#[derive(Default)]
+struct Annotated(Option<Timestamp>);
+
+#[derive(Deserialize)]
+#[serde(field_identifier)]
+enum Annotation {
+    #[serde(rename = "org.opencontainers.image.created")]
+    Created,
+    #[serde(other)]
+    Other,
+}
+
+impl<'de> Deserialize<'de> for Annotated {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(AnnotatedVisitor)
+    }
+}
+
+struct AnnotatedVisitor;
+
+impl<'de> Visitor<'de> for AnnotatedVisitor {
+    type Value = Annotated;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "annotations such as {CREATED}")
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<Annotated, E> {
+        Ok(Annotated::default())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Annotated, A::Error> {
+        let mut created = Annotated::default();
+        while let Some(name) = map.next_key()? {
+            match name {
+                Annotation::Created => {
+                    created.0 = map.next_value::<Text<64>>()?.0.as_deref().and_then(time);
+                }
+                Annotation::Other => drop(map.next_value::<IgnoredAny>()?),
+            }
+        }
+        Ok(created)
+    }
+}
+
+/// The digests of an index that may be looked at further.
+#[derive(Default)]
+struct Platforms {
+    /// That of the most usual platform.
+    usual: Option<String>,
+    /// The first that is no attestation.
+    first: Option<String>,
+}
+
+impl<'de> Deserialize<'de> for Platforms {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let pick = |platforms: &mut Self, descriptor: Descriptor| {
+            let is = |os: &str, architecture: &str| {
+                let platform = descriptor.platform.as_ref();
+                platform.is_some_and(|platform| {
+                    platform.os.0.as_deref() == Some(os)
+                        && platform.architecture.0.as_deref() == Some(architecture)
+                })
+            };
+            let digest = || descriptor.digest.0.clone().unwrap_or_default();
+            if platforms.usual.is_none() && is("linux", "amd64") {
+                platforms.usual = Some(digest());
+            }
+            if platforms.first.is_none() && !is("unknown", "unknown") {
+                platforms.first = Some(digest());
+            }
+        };
+        Fold::new(Self::default(), pick).deserialize(deserializer)
+    }
+}
+
+/// The newest entry of the history of a manifest of schema 1, which is the first.
+#[derive(Default)]
+struct Newest(Option<Timestamp>);
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct LegacyHistory {
+    #[serde(rename = "v1Compatibility")]
+    compatibility: Option<String>,
+}
+
+impl<'de> Deserialize<'de> for Newest {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let first = |(index, created): &mut (usize, Option<Timestamp>), entry: LegacyHistory| {
+            if *index == 0 {
+                *created = entry.compatibility.and_then(|text| configured_creation(text.as_bytes()));
+            }
+            *index += 1;
+        };
+        let (_, created) = Fold::new((0, None), first).deserialize(deserializer)?;
+        Ok(Self(created))
+    }
+}
+
+/// A time that was set on purpose. Reproducible builds set the beginning of time, which says nothing.
+fn time(text: &str) -> Option<Timestamp> {
+    let time: Timestamp = text.parse().ok()?;
+    (time > Timestamp::UNIX_EPOCH).then_some(time)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn manifest(mut value: Value) -> ManifestDocument {
+        value["schemaVersion"] = json!(2);
+        parse(value.to_string().as_bytes()).unwrap()
+    }
+
+    #[test]
+    fn an_index_leads_to_an_image() {
+        let digest = |digit: &str| format!("sha256:{}", digit.repeat(64));
+        let entry = |digit: &str, os: &str, architecture: &str| json!({"digest": digest(digit), "platform": {"os": os, "architecture": architecture}});
+        for (manifests, wanted) in [
+            (json!([entry("1", "linux", "arm64"), entry("2", "linux", "amd64")]), Some("2")),
+            (json!([entry("1", "unknown", "unknown"), entry("2", "windows", "amd64")]), Some("2")),
+            (json!([{"digest": digest("3")}]), Some("3")),
+            (json!([{"digest": "sha512:00"}]), None),
+            (json!([]), None),
+            (json!(null), None),
+        ] {
+            let found = manifest(json!({ "manifests": manifests })).platform;
+            assert_eq!(found.map(|found| found.to_string()), wanted.map(digest));
+        }
+    }
+
+    #[test]
+    fn a_manifest_may_say_itself_when_the_image_was_made() {
+        let created = |value: Value| manifest(value).created.map(|time| time.to_string());
+        let annotated = json!({"annotations": {"a": [{}], CREATED: "2026-01-02T03:04:05Z"}});
+        assert_eq!(created(annotated).as_deref(), Some("2026-01-02T03:04:05Z"));
+        let entry = |time: &str| json!({"v1Compatibility": format!("{{\"created\":\"{time}\"}}")});
+        let legacy =
+            json!({"history": [entry("2019-01-02T03:04:05.123456789Z"), entry("2018-01-02T03:04:05Z")]});
+        assert_eq!(created(legacy).as_deref(), Some("2019-01-02T03:04:05.123456789Z"));
+        for nothing in [
+            json!({}),
+            json!({"annotations": {CREATED: "1970-01-01T00:00:00Z"}}),
+            json!({"annotations": {CREATED: "0001-01-01T00:00:00Z"}}),
+            json!({"annotations": {CREATED: 7}}),
+            json!({"annotations": null, "history": [{"v1Compatibility": "x"}]}),
+        ] {
+            assert_eq!(created(nothing), None);
+        }
+    }
+
+    #[test]
+    fn what_is_no_manifest_is_not_quoted() {
+        for (text, flaw) in [
+            (r#"{"secret": 1}"#, "there is no schemaVersion in it"),
+            (r#"{"schemaVersion": null}"#, "there is no schemaVersion in it"),
+            (r#"["secret"]"#, "a member has an unexpected type"),
+            (
+                r#"{"schemaVersion": 2, "config": "secret"}"#,
+                "a member has an unexpected type, at line 1 column 39",
+            ),
+        ] {
+            assert_eq!(parse(text.as_bytes()), Err(flaw.to_owned()), "{text}");
+        }
+    }
+}

@@ -1,0 +1,307 @@
+//! One page of a list of tags, read without keeping more of it than its tags.
+
+use std::collections::HashSet;
+use std::fmt;
+
+use serde::Deserialize;
+use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+
+use super::error_document::{ErrorsSeed, OciError, OciErrors};
+use super::json;
+use crate::reference::Tag;
+
+/// The longest entry, in bytes, that the next page can be requested after.
+const MAX_LAST: usize = 1024;
+
+/// The bounds of a list of tags.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TagLimits {
+    /// The number of different tags.
+    pub tags: usize,
+    /// Their length together, in bytes.
+    pub bytes: usize,
+}
+
+/// The different tags of a page, or of several.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TagSet {
+    /// The tags.
+    pub tags: HashSet<Box<str>>,
+    /// Their length together, in bytes.
+    pub bytes: usize,
+}
+
+/// One page of a list of tags.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TagPage {
+    /// The tags.
+    pub found: TagSet,
+    /// The number of entries, with those that are no tags.
+    pub entries: usize,
+    /// The number of entries that are no tags.
+    pub left_out: usize,
+    /// The last entry, if there is one and it is short enough to be part of an address.
+    pub last: Option<String>,
+}
+
+/// Why a page has no tags.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PageError {
+    /// The document is no list of tags.
+    #[error("it is no list of tags ({flaw})")]
+    NoList {
+        /// What is wrong with it, without quoting it.
+        flaw: String,
+    },
+    /// There are more tags than are kept.
+    #[error("there are too many tags in it")]
+    TooManyTags,
+    /// The registry gives errors in place of tags.
+    #[error("there are errors in it, and no tags")]
+    Errors(Vec<OciError>),
+}
+
+impl TagSet {
+    /// Adds a tag, and says whether it is new; `None` if it exceeds the limits.
+    pub fn add(&mut self, tag: impl AsRef<str> + Into<Box<str>>, limits: TagLimits) -> Option<bool> {
+        if self.tags.contains(tag.as_ref()) {
+            return Some(false);
+        }
+        self.bytes += tag.as_ref().len();
+        self.tags.insert(tag.into());
+        (self.tags.len() <= limits.tags && self.bytes <= limits.bytes).then_some(true)
+    }
+
+    /// Adds the tags of a page, and says whether one is new; `None` if they exceed the limits.
+    pub fn merge(&mut self, page: Self, limits: TagLimits) -> Option<bool> {
+        if self.tags.is_empty() {
+            *self = page;
+            return (self.tags.len() <= limits.tags && self.bytes <= limits.bytes)
+                .then_some(!self.tags.is_empty());
+        }
+        let mut is_news = false;
+        for tag in page.tags {
+            is_news |= self.add(tag, limits)?;
+        }
+        Some(is_news)
+    }
+}
+
+/// Reads a page: `{"tags": [...]}`.
+///
+/// Entries that are no tags are counted and dropped; so is `null`, which Go reads as an empty string.
+///
+/// # Errors
+///
+/// When the document is no list of tags, has more tags than `limits` allows, or has errors and no tags.
+pub fn parse(bytes: &[u8], limits: TagLimits) -> Result<TagPage, PageError> {
+    let mut reader = PageReader { limits, page: TagPage::default(), is_full: false };
+    match json::object(bytes, &mut reader) {
+        Ok(errors) if errors.is_present && reader.page.entries == 0 => Err(PageError::Errors(errors.known)),
+        Ok(_) => Ok(reader.page),
+        Err(_) if reader.is_full => Err(PageError::TooManyTags),
+        Err(error) => Err(PageError::NoList { flaw: json::describe(&error) }),
+    }
+}
+
+/// Fills a page while the document is read.
+struct PageReader {
+    limits: TagLimits,
+    page: TagPage,
+    /// Whether the document was not read further because there are too many tags.
+    is_full: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(field_identifier, rename_all = "lowercase")]
+enum Field {
+    Tags,
+    Errors,
+    #[serde(other)]
+    Other,
+}
+
+impl<'de> DeserializeSeed<'de> for &mut PageReader {
+    type Value = OciErrors;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<OciErrors, D::Error> {
+        deserializer.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for &mut PageReader {
+    type Value = OciErrors;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("an object with tags")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<OciErrors, A::Error> {
+        let (mut errors, mut has_tags) = (OciErrors::default(), false);
+        while let Some(field) = map.next_key()? {
+            match field {
+                Field::Tags if has_tags => return Err(Error::duplicate_field("tags")),
+                Field::Tags => {
+                    has_tags = true;
+                    map.next_value_seed(Tags(self))?;
+                }
+                Field::Errors => errors = map.next_value_seed(ErrorsSeed)?,
+                Field::Other => drop(map.next_value::<IgnoredAny>()?),
+            }
+        }
+        Ok(errors)
+    }
+}
+
+/// Reads the member `tags`.
+struct Tags<'r>(&'r mut PageReader);
+
+impl<'de> DeserializeSeed<'de> for Tags<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Tags<'_> {
+    type Value = ();
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a list of tags")
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
+        while list.next_element_seed(Entry(self.0))?.is_some() {}
+        Ok(())
+    }
+}
+
+/// Reads one entry of the list.
+struct Entry<'r>(&'r mut PageReader);
+
+impl<'de> DeserializeSeed<'de> for Entry<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Entry<'_> {
+    type Value = ();
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a tag")
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<(), E> {
+        self.visit_str("")
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<(), E> {
+        let PageReader { limits, page, is_full } = self.0;
+        page.entries += 1;
+        match &mut page.last {
+            // The buffer is used again: a page has very many entries.
+            Some(last) if text.len() <= MAX_LAST => {
+                last.clear();
+                last.push_str(text);
+            }
+            last => *last = (text.len() <= MAX_LAST).then(|| text.to_owned()),
+        }
+        if !Tag::is_well_formed(text) {
+            page.left_out += 1;
+        } else if page.found.add(text, *limits).is_none() {
+            *is_full = true;
+            return Err(Error::custom("there are too many tags"));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const LIMITS: TagLimits = TagLimits { tags: 4, bytes: 40 };
+
+    fn tags(page: &TagPage) -> Vec<&str> {
+        let mut tags: Vec<&str> = page.found.tags.iter().map(|tag| &**tag).collect();
+        tags.sort_unstable();
+        tags
+    }
+
+    #[test]
+    fn tags_are_kept_and_other_names_are_counted() {
+        let long = "x".repeat(129);
+        let huge = "x".repeat(1025);
+        for (list, expected, left_out, last) in [
+            (r#"["1.0.0", "v2", "1.0.0"]"#.to_owned(), vec!["1.0.0", "v2"], 0, Some("1.0.0")),
+            (r#"["a", "", ".b", "-c", "d e", "é", null]"#.to_owned(), vec!["a"], 6, Some("")),
+            (format!(r#"["a", "{long}"]"#), vec!["a"], 1, Some(long.as_str())),
+            (format!(r#"["a", "{huge}"]"#), vec!["a"], 1, None),
+            (format!(r#"["{huge}", "a"]"#), vec!["a"], 1, Some("a")),
+            ("[]".to_owned(), vec![], 0, None),
+            ("null".to_owned(), vec![], 0, None),
+        ] {
+            let page =
+                parse(format!(r#"{{"name": "x", "tags": {list}, "errors": null}}"#).as_bytes(), LIMITS);
+            let page = page.unwrap();
+            assert_eq!(
+                (tags(&page), page.left_out, page.last.as_deref()),
+                (expected, left_out, last),
+                "{list}"
+            );
+            assert_eq!(page.entries, list.matches(',').count() + usize::from(list.len() > 4));
+        }
+    }
+
+    #[test]
+    fn a_page_without_tags_says_why() {
+        let no_list = |flaw: &str| PageError::NoList { flaw: flaw.to_owned() };
+        let error = OciError { code: "A".to_owned(), message: "b".to_owned() };
+        for (body, expected) in [
+            (r#"{"tags": ["a", 1]}"#, no_list("a member has an unexpected type, at line 1 column 16")),
+            (r#"{"tags": ["a", [1]]}"#, no_list("a member has an unexpected type, at line 1 column 16")),
+            (r#"{"tags": "a"}"#, no_list("a member has an unexpected type, at line 1 column 12")),
+            (r#"{"tags": [], "tags": []}"#, no_list("a member has an unexpected type, at line 1 column 19")),
+            (r#"["a"]"#, no_list("a member has an unexpected type")),
+            (r#"{"tags": ["a"#, no_list("the JSON ends too early, at line 1 column 12")),
+            (r#"{"tags": ["a", "b", "c", "d", "e"]}"#, PageError::TooManyTags),
+            (r#"{"tags": ["aaaaaaaaaaaaaaaaaaaaaaaa", "bbbbbbbbbbbbbbbbbbbbbbbb"]}"#, PageError::TooManyTags),
+            (r#"{"errors": [{"code": "A", "message": "b"}]}"#, PageError::Errors(vec![error])),
+            (r#"{"tags": [], "errors": "x"}"#, PageError::Errors(Vec::new())),
+        ] {
+            assert_eq!(parse(body.as_bytes(), LIMITS), Err(expected), "{body}");
+        }
+        assert_eq!(parse(br#"{"tags": ["a"], "errors": [0]}"#, LIMITS).unwrap().entries, 1);
+    }
+
+    #[test]
+    fn repeated_tags_count_once_for_the_limit() {
+        let list = vec!["\"a\""; 10_000].join(",");
+        let page = parse(format!(r#"{{"tags": [{list}]}}"#).as_bytes(), LIMITS).unwrap();
+        assert_eq!((tags(&page), page.entries), (vec!["a"], 10_000));
+        let mut gathered = TagSet::default();
+        assert_eq!(gathered.merge(page.found.clone(), LIMITS), Some(true));
+        assert_eq!(gathered.merge(page.found, LIMITS), Some(false));
+        assert_eq!((gathered.tags.len(), gathered.bytes), (1, 1));
+        for (tag, expected) in [("b", Some(true)), ("c", Some(true)), ("d", Some(true)), ("e", None)] {
+            assert_eq!(gathered.add(tag, LIMITS), expected);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_a_page_or_an_error(body in any::<Vec<u8>>()) {
+            let _ = parse(&body, LIMITS);
+        }
+    }
+}

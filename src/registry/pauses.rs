@@ -1,0 +1,114 @@
+//! Pauses that servers ask for with `Retry-After`, each for the requester that was told so.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep_until};
+
+use super::budget::Target;
+use super::login::Fingerprint;
+use crate::tenancy::FairCache;
+
+/// The number of pauses that are remembered.
+const MAX_PAUSES: usize = 4096;
+
+/// The namespace and login that requests are made for.
+///
+/// Slots, memory and threads are given to namespaces. Pauses belong to namespace and login: registries limit accounts
+/// and paths, and what one tenant is told says nothing of another.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) struct Requester {
+    /// The namespace; empty for the process itself.
+    pub(super) namespace: String,
+    /// The login; an anonymous request has that of its namespace.
+    pub(super) login: Fingerprint,
+}
+
+/// The pauses of all servers.
+#[derive(Debug)]
+pub(super) struct Pauses(Mutex<FairCache<(Target, Requester), Instant>>);
+
+impl Default for Pauses {
+    fn default() -> Self {
+        Self(Mutex::new(FairCache::new(MAX_PAUSES)))
+    }
+}
+
+impl Pauses {
+    /// Sends a server no request of a requester until then.
+    pub(super) fn pause(&self, target: &Target, requester: &Requester, until: Instant) {
+        let key = (target.clone(), requester.clone());
+        let mut pauses = self.lock();
+        let until = pauses.get(&key).map_or(until, |other| until.max(*other));
+        if pauses.len() >= MAX_PAUSES {
+            let now = Instant::now();
+            pauses.retain(|_, until| *until > now);
+        }
+        pauses.insert(&requester.namespace, key, until);
+    }
+
+    /// How long a server wants no request of a requester, if it does.
+    pub(super) fn remaining(&self, target: &Target, requester: &Requester) -> Option<Duration> {
+        let key = (target.clone(), requester.clone());
+        let mut pauses = self.lock();
+        let remaining = pauses.get(&key)?.saturating_duration_since(Instant::now());
+        if remaining.is_zero() {
+            pauses.remove(&key);
+            return None;
+        }
+        Some(remaining)
+    }
+
+    /// Waits for the end of a pause. Meanwhile the server may ask for another one.
+    pub(super) async fn wait(&self, target: &Target, requester: &Requester) {
+        while let Some(remaining) = self.remaining(target, requester) {
+            sleep_until(Instant::now() + remaining).await;
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, FairCache<(Target, Requester), Instant>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn requester(namespace: &str, login: &str) -> Requester {
+        let login = Fingerprint::of([login.as_bytes()]);
+        Requester { namespace: namespace.to_owned(), login }
+    }
+
+    fn target(server: &str) -> Target {
+        Target { server: server.into(), route: Fingerprint::of([&b"route"[..]]) }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_pause_is_the_requesters_own() {
+        let (pauses, server) = (Pauses::default(), target("r.example:443"));
+        let told = requester("a", "robot");
+        pauses.pause(&server, &told, Instant::now() + Duration::from_secs(60));
+        pauses.pause(&server, &told, Instant::now() + Duration::from_secs(1));
+        assert_eq!(pauses.remaining(&server, &told), Some(Duration::from_secs(60)));
+        for other in [requester("a", "other"), requester("b", "robot")] {
+            assert_eq!(pauses.remaining(&server, &other), None);
+        }
+        assert_eq!(pauses.remaining(&target("other:443"), &told), None);
+        pauses.wait(&server, &told).await;
+        assert_eq!((pauses.remaining(&server, &told), pauses.lock().len()), (None, 0));
+    }
+
+    #[tokio::test]
+    async fn a_flood_of_pauses_displaces_none_of_another_namespace() {
+        let pauses = Pauses::default();
+        let (victim, attacker) = (requester("victim", "x"), requester("attacker", "x"));
+        let until = Instant::now() + Duration::from_secs(600);
+        pauses.pause(&target("r.example:443"), &victim, until);
+        for number in 0..2 * MAX_PAUSES {
+            pauses.pause(&target(&number.to_string()), &attacker, until);
+        }
+        assert_eq!(pauses.lock().len(), MAX_PAUSES);
+        assert!(pauses.remaining(&target("r.example:443"), &victim).is_some());
+    }
+}

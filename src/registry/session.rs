@@ -1,0 +1,98 @@
+//! State of one requester at one repository: its token, and what the registry said of its path.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use tokio::time::Instant;
+
+use super::challenge::Challenge;
+use super::echo::Shown;
+use super::server::Server;
+use super::token::Token;
+
+/// The number of tags that are requested on one page.
+pub(super) const FULL_PAGE: usize = 1000;
+
+/// What one requester learned at one repository.
+///
+/// It is shared by requests of the same namespace with the same login, secrets and route, and by no others: behind one
+/// host each path may be served by another tenant, whose challenge must not get the credentials of its neighbour.
+#[derive(Debug, Default)]
+pub(super) struct Session {
+    /// Locked while a token is requested, so that concurrent requests wait for it.
+    pub(super) token: tokio::sync::Mutex<Option<Token>>,
+    learned: Mutex<Learned>,
+    /// The credentials that were sent last, to be redacted from errors.
+    shown: Mutex<Shown>,
+}
+
+/// Answers of one path. They hold until the server is probed anew.
+#[derive(Debug, Default)]
+struct Learned {
+    /// When the server was probed before it answered so.
+    probed_at: Option<Instant>,
+    challenge: Option<Challenge>,
+    page: Option<usize>,
+}
+
+impl Session {
+    /// The login that this path asks for, or else the server.
+    pub(super) fn challenge(&self, server: &Server) -> Option<Challenge> {
+        self.learned(server).challenge.clone().or_else(|| server.challenge.clone())
+    }
+
+    /// Remembers the challenge of a 401 of this path.
+    pub(super) fn set_challenge(&self, server: &Server, challenge: Challenge) {
+        self.learned(server).challenge = Some(challenge);
+    }
+
+    /// The number of tags that this path gives on one page; `0` for as many as it likes.
+    pub(super) fn page(&self, server: &Server) -> usize {
+        self.learned(server).page.unwrap_or(FULL_PAGE)
+    }
+
+    /// Remembers the page size that this path accepted.
+    pub(super) fn set_page(&self, server: &Server, page: usize) {
+        self.learned(server).page = Some(page);
+    }
+
+    /// The credentials that were sent.
+    pub(super) fn shown(&self) -> MutexGuard<'_, Shown> {
+        self.shown.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn learned(&self, server: &Server) -> MutexGuard<'_, Learned> {
+        let mut learned = self.learned.lock().unwrap_or_else(PoisonError::into_inner);
+        if learned.probed_at != Some(server.probed_at) {
+            *learned = Learned { probed_at: Some(server.probed_at), ..Learned::default() };
+        }
+        learned
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use url::Url;
+
+    use super::*;
+
+    fn server(challenge: Option<Challenge>) -> Server {
+        let base = Url::parse("https://r.example/").unwrap();
+        Server { base, challenge, probed_at: Instant::now() }
+    }
+
+    #[test]
+    fn answers_of_a_path_hold_for_its_session_until_the_server_is_probed_anew() {
+        let (evil, victim) = (Session::default(), Session::default());
+        let asked = server(Some(Challenge::Basic));
+        evil.set_challenge(&asked, Challenge::Bearer(Default::default()));
+        evil.set_page(&asked, 0);
+        assert_eq!(
+            (evil.challenge(&asked), evil.page(&asked)),
+            (Some(Challenge::Bearer(Default::default())), 0)
+        );
+        assert_eq!((victim.challenge(&asked), victim.page(&asked)), (Some(Challenge::Basic), FULL_PAGE));
+        std::thread::sleep(std::time::Duration::from_millis(2));
+        let later = server(None);
+        assert_eq!((evil.challenge(&later), evil.page(&later)), (None, FULL_PAGE));
+    }
+}

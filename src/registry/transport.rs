@@ -1,0 +1,168 @@
+//! Connections by one route, and the bounds that all routes share.
+
+use reqwest::header::{ACCEPT_ENCODING, AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE};
+use reqwest::{Method, Response};
+use tokio::time::timeout;
+
+use super::answer::Answer;
+use super::budget::Budgets;
+use super::call::Call;
+use super::error::RegistryError;
+use super::pauses::Pauses;
+use super::refusal::cut;
+use super::registries::RegistryOptions;
+use super::tls::Tls;
+use super::transports::Transports;
+use super::way::{Limits, Way};
+use crate::http::{self, Connections, ProxyChoice, innermost};
+use crate::tenancy::{Capacity, FairSemaphore, INLINE_BYTES, MemoryReservation, SlotLimits};
+
+/// The size of an answer beyond which memory is reserved for it.
+const UNRESERVED: usize = 256 * 1024;
+
+/// The number of lists that are read beyond their first page at the same time.
+const PAGED_LISTS: usize = 32;
+
+/// The bounds that requests by all routes share.
+#[derive(Debug)]
+pub(super) struct Traffic {
+    /// Slots and rates.
+    pub(super) budgets: Budgets,
+    /// Pauses that servers asked for.
+    pub(super) pauses: Pauses,
+    /// Connections by all routes.
+    pub(super) transports: Transports,
+    /// Lists that are read beyond their first page, which keep tags meanwhile.
+    pub(super) paging: FairSemaphore,
+    /// Threads and memory of the process.
+    pub(super) capacity: Capacity,
+}
+
+impl Traffic {
+    pub(super) fn new(options: &RegistryOptions) -> Self {
+        Self {
+            budgets: Budgets::new(options.budget),
+            pauses: Pauses::default(),
+            transports: Transports::default(),
+            paging: FairSemaphore::new(SlotLimits::shared(PAGED_LISTS)),
+            capacity: options.capacity.clone(),
+        }
+    }
+}
+
+/// Connections by one route.
+#[derive(Debug)]
+pub(super) struct Transport {
+    http: reqwest::Client,
+    /// The same without a client certificate, for servers that a redirect leads to.
+    elsewhere: reqwest::Client,
+    proxy: ProxyChoice,
+    limits: Limits,
+}
+
+/// The namespace that the memory of large answers is reserved for, and where.
+pub(super) struct Reserve<'r> {
+    pub(super) capacity: &'r Capacity,
+    pub(super) namespace: &'r str,
+}
+
+impl Transport {
+    pub(super) fn new(way: &Way, options: &RegistryOptions) -> Result<Self, RegistryError> {
+        let limits = options.limits;
+        let connections = |tls: &Tls| {
+            tls.apply(Connections {
+                proxy: way.proxy.clone(),
+                local_addresses: options.local_addresses,
+                ..Connections::within(limits.connect, limits.between_bytes)
+            })
+        };
+        let http = connections(&way.tls)?.client()?;
+        let elsewhere = match &way.tls.identity {
+            Some(_) => connections(&Tls { identity: None, ..way.tls.clone() })?.client()?,
+            None => http.clone(),
+        };
+        Ok(Self { http, elsewhere, proxy: way.proxy.clone(), limits })
+    }
+
+    /// Sends a request once, and reads its answer. `is_foreign` says that a redirect of another server led there.
+    pub(super) async fn exchange(
+        &self,
+        call: &Call,
+        is_foreign: bool,
+        reserve: Reserve<'_>,
+    ) -> Result<Answer, RegistryError> {
+        let mut response = self.begin(call, is_foreign).await?;
+        let status = response.status();
+        let packing = response.headers().get(CONTENT_ENCODING).filter(|packing| *packing != "identity");
+        if packing.is_some_and(|packing| status.is_success() && !packing.is_empty()) {
+            let flaw = "it is packed (Content-Encoding), which was not asked for".to_owned();
+            return Err(RegistryError::Malformed { request: call.shown(), flaw });
+        }
+        let largest = if status.is_success() { call.largest } else { INLINE_BYTES };
+        let mut body = Vec::new();
+        let mut reserved: Option<MemoryReservation> = None;
+        while let Some(chunk) = response.chunk().await.map_err(|error| self.unreachable(call, error))? {
+            let length = body.len() + chunk.len();
+            if length > largest {
+                if status.is_success() {
+                    return Err(RegistryError::TooLarge { request: call.shown(), largest });
+                }
+                break;
+            }
+            if let Some(memory) = call.memory.filter(|_| length > UNRESERVED && reserved.is_none()) {
+                let announced = response.content_length().and_then(|length| usize::try_from(length).ok());
+                let expected = announced.unwrap_or(largest).min(largest);
+                reserved =
+                    Some(reserve.capacity.memory.reserve(reserve.namespace, memory.bytes(expected)).await);
+            }
+            body.extend_from_slice(&chunk);
+        }
+        let headers = std::mem::take(response.headers_mut());
+        if !status.is_success() {
+            // Before a part of it is quoted: half a secret is not known as one.
+            body = call.scrub(&String::from_utf8_lossy(&body)).into_bytes();
+        }
+        let is_head = call.method == Method::HEAD;
+        let (request, url) = (call.shown(), call.url.clone());
+        Ok(Answer { request, url, status, headers, body, is_head, is_foreign, reserved })
+    }
+
+    /// Sends a request and waits for the head of its answer.
+    async fn begin(&self, call: &Call, is_foreign: bool) -> Result<Response, RegistryError> {
+        let http = if is_foreign { &self.elsewhere } else { &self.http };
+        let mut request = http.request(call.method.clone(), call.url.clone()).headers(call.headers.clone());
+        // A packed answer cannot be read, and has another digest.
+        request = request.header(ACCEPT_ENCODING, "identity");
+        if let Some(authorization) = &call.authorization {
+            request = request.header(AUTHORIZATION, authorization.clone());
+        }
+        if let Some(body) = &call.body {
+            request = request.header(CONTENT_TYPE, body.kind).body(body.bytes.to_vec());
+        }
+        let allowed = self.limits.first_byte;
+        let response = timeout(allowed, request.send()).await;
+        let response = response.map_err(|_| RegistryError::Silent { request: call.shown(), allowed })?;
+        response.map_err(|error| match http::refusal(&error) {
+            Some(refusal) => astray(call, refusal.to_string()),
+            None if error.is_timeout() && !error.is_connect() => {
+                RegistryError::Silent { request: call.shown(), allowed: self.limits.between_bytes }
+            }
+            None => self.unreachable(call, error),
+        })
+    }
+
+    fn unreachable(&self, call: &Call, error: reqwest::Error) -> RegistryError {
+        let is_connection = error.is_connect();
+        // It is the proxy that was connected to, or that did not connect further.
+        let proxy = self.proxy.shown_for(&call.url).filter(|_| is_connection);
+        let by = proxy.map(|proxy| format!("by the proxy {proxy}: ")).unwrap_or_default();
+        let trouble = cut(&format!("{by}{}", innermost(&error.without_url())));
+        RegistryError::Unreachable { request: call.shown(), is_connection, trouble }
+    }
+}
+
+/// A request that would go to a forbidden address.
+pub(super) fn astray(call: &Call, words: String) -> RegistryError {
+    let host = call.url.host_str().unwrap_or_default().to_owned();
+    RegistryError::LeadsAstray { request: call.shown(), host, words }
+}

@@ -1,0 +1,138 @@
+//! What one namespace does at a registry keeps another from it for two seconds at most.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use tagboat::git::{Proxy, SecretData};
+use tagboat::registry::{Access, BudgetOptions, ProxyChoice, Registries, RegistryError, RegistryOptions};
+use tagboat::secret::Secret;
+use tokio::task::JoinHandle;
+
+use super::{anonymous, registries, tags_by, user};
+use crate::support::http_front::{Front, Reply};
+
+/// Long enough for any machine, and far less than the attackers hold on.
+const SOON: Duration = Duration::from_secs(20);
+
+fn of(namespace: &str, access: Access) -> Access {
+    Access { namespace: namespace.to_owned(), timeout: Duration::from_secs(90), ..access }
+}
+
+fn list(registries: &Registries, access: Access) -> JoinHandle<Result<Vec<String>, RegistryError>> {
+    let registries = registries.clone();
+    tokio::spawn(async move { tags_by(&registries, access).await })
+}
+
+/// A registry whose paths below `/v2/evil/` are never answered.
+fn hangs_for_evil() -> Front {
+    Front::alone(|request| match request.path.as_str() {
+        "/v2/" => Reply::status(200),
+        path if path.starts_with("/v2/evil/") => Reply::Silence,
+        _ => Reply::body(200, r#"{"tags": ["1.0.0"]}"#),
+    })
+}
+
+async fn asked(front: &Front, number: usize, path: &str) {
+    while front.requests().iter().filter(|request| request.path.contains(path)).count() < number {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+#[tokio::test]
+async fn slots_that_are_held_by_own_proxies_are_none_of_the_direct_way() {
+    let registry = hangs_for_evil();
+    let registries = registries();
+    let proxies: Vec<Front> = (0..16).map(|_| Front::alone(|_| Reply::Silence)).collect();
+    let mut hanging = Vec::new();
+    for proxy in &proxies {
+        let data =
+            BTreeMap::from([("address".to_owned(), Secret::new(format!("http://{}", proxy.address())))]);
+        let mut access = of("evil", anonymous(&registry.address(), "app/web"));
+        let proxy = Proxy::from_secret(SecretData { name: "evil/proxy", data: &data }).unwrap();
+        access.way.proxy = ProxyChoice::Given(proxy);
+        hanging.push(list(&registries, access));
+    }
+    for proxy in &proxies {
+        asked(proxy, 1, "").await;
+    }
+    let begin = Instant::now();
+    let victim = tags_by(&registries, of("victim", anonymous(&registry.address(), "app/web"))).await;
+    assert_eq!(victim.unwrap(), ["1.0.0"]);
+    assert!(begin.elapsed() < SOON, "{:?}", begin.elapsed());
+    assert!(hanging.iter().all(|one| !one.is_finished()));
+    hanging.iter().for_each(JoinHandle::abort);
+}
+
+#[tokio::test]
+async fn a_namespace_without_a_slot_gets_one_though_all_are_held() {
+    let registry = hangs_for_evil();
+    for concurrency in [1, 16] {
+        let budget = BudgetOptions { concurrency, ..BudgetOptions::default() };
+        let registries = Registries::new(RegistryOptions { budget, ..RegistryOptions::default() });
+        let before = registry.requests().len();
+        let hanging: Vec<_> = (0..3 * concurrency)
+            .map(|number| {
+                let access = anonymous(&registry.address(), &format!("evil/app{number}"));
+                list(&registries, of("evil", access))
+            })
+            .collect();
+        while registry.requests()[before..].iter().filter(|one| one.path.contains("/evil/")).count()
+            < concurrency
+        {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        let begin = Instant::now();
+        let victim = tags_by(&registries, of("victim", anonymous(&registry.address(), "app/web"))).await;
+        assert_eq!(victim.unwrap(), ["1.0.0"]);
+        assert!(begin.elapsed() < SOON, "{:?}", begin.elapsed());
+        let evil = registry.requests()[before..].iter().filter(|one| one.path.contains("/evil/")).count();
+        assert_eq!(evil, concurrency, "one that holds slots gets none beyond the limit");
+        hanging.iter().for_each(JoinHandle::abort);
+    }
+}
+
+/// Registries limit accounts and paths, and a tenant may have a path of its own.
+#[tokio::test]
+async fn a_pause_that_one_namespace_or_login_is_told_of_is_no_others() {
+    let is_over = Arc::new(AtomicBool::new(false));
+    let evil_is_over = Arc::clone(&is_over);
+    let registry = Front::alone(move |request| match (request.path.as_str(), request.authorization()) {
+        ("/v2/", _) => Reply::status(401).with("WWW-Authenticate", "Basic realm=\"x\""),
+        (path, _) if path.starts_with("/v2/evil/") && !evil_is_over.load(Ordering::SeqCst) => {
+            Reply::status(429).with("Retry-After", "3600")
+        }
+        _ => Reply::body(200, r#"{"tags": ["1.0.0"]}"#),
+    });
+    let registries = registries();
+    let server = registry.address();
+    for attacker in [anonymous(&server, "evil/app"), user(&server, "evil/app")] {
+        let error = tags_by(&registries, of("evil", attacker)).await.unwrap_err();
+        assert_eq!(error.retry_after(), Some(Duration::from_secs(3600)), "{error}");
+    }
+    for victim in [anonymous(&server, "app/web"), user(&server, "app/web")] {
+        assert_eq!(tags_by(&registries, of("victim", victim)).await.unwrap(), ["1.0.0"]);
+    }
+    // What was told is kept to, by the login that was told it.
+    is_over.store(true, Ordering::SeqCst);
+    let error = tags_by(&registries, of("evil", user(&server, "evil/other"))).await.unwrap_err();
+    assert!(matches!(error, RegistryError::Resting { .. }), "{error}");
+}
+
+/// A redirect of one server says nothing of when the other one wants requests.
+#[tokio::test]
+async fn a_pause_of_the_target_of_a_redirect_is_none_of_the_server_that_redirects() {
+    let other = Front::alone(|_| Reply::status(429).with("Retry-After", "3600"));
+    let target = other.url("/list");
+    let registry = Front::alone(move |request| match request.path.as_str() {
+        "/v2/" => Reply::status(200),
+        "/v2/app/moved/tags/list" => Reply::redirect(&target),
+        _ => Reply::body(200, r#"{"tags": ["1.0.0"]}"#),
+    });
+    let registries = registries();
+    assert!(tags_by(&registries, anonymous(&registry.address(), "app/moved")).await.is_err());
+    assert_eq!(tags_by(&registries, anonymous(&registry.address(), "app/web")).await.unwrap(), ["1.0.0"]);
+    assert!(tags_by(&registries, anonymous(&registry.address(), "app/moved")).await.is_err());
+    assert_eq!(other.requests().len(), 1, "the target is left alone");
+}
