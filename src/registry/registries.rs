@@ -116,7 +116,7 @@ impl Registries {
         let traffic = Arc::new(Traffic::new(&options));
         let entries = Entries { kept: FairCache::new(MAX_ENTRIES), swept_at: Instant::now() };
         Self(Arc::new(Shared {
-            clouds: Arc::new(Clouds::new(&options, Arc::clone(&traffic))),
+            clouds: Arc::new(Clouds::sharing(&options, Arc::clone(&traffic))),
             traffic,
             options: Arc::new(options),
             servers: Arc::default(),

@@ -95,8 +95,13 @@ pub(super) struct Visit<'v> {
 }
 
 impl Clouds {
-    /// No login is known yet.
-    pub(in crate::registry) fn new(options: &RegistryOptions, traffic: Arc<Traffic>) -> Self {
+    /// No login is known yet, and requests share bounds with no others.
+    pub fn new(options: &RegistryOptions) -> Self {
+        Self::sharing(options, Arc::new(Traffic::new(options)))
+    }
+
+    /// No login is known yet; requests share the bounds of those to registries.
+    pub(in crate::registry) fn sharing(options: &RegistryOptions, traffic: Arc<Traffic>) -> Self {
         let kept = options.clouds.kept;
         Self {
             network: Network::new(options.clone(), traffic),

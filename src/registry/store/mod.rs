@@ -1,12 +1,13 @@
 //! The tags that were found: in memory, and on disk for the time after a restart.
 
 mod file;
+mod sized;
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 use std::time::{Duration, SystemTime};
 
 use jiff::Timestamp;
@@ -16,9 +17,13 @@ use tagboat_api::Reason;
 use super::manifest::ImageFacts;
 use crate::failing::Failing;
 use crate::reference::TagList;
+use sized::SizedTable;
 
 /// How many bytes of tags stay in memory where the disk has them too.
-const MEMORY: usize = 32 * 1024 * 1024;
+const MEMORY: u64 = 32 * 1024 * 1024;
+
+/// How many bytes of tags are kept on disk, of all objects together.
+const DISK: u64 = 2 * 1024 * 1024 * 1024;
 
 /// How many images of a repository are remembered.
 const IMAGES: usize = 1024;
@@ -34,9 +39,14 @@ const ENDING: &str = "tags";
 pub struct TagStore {
     root: Option<PathBuf>,
     is_rehearsal: bool,
-    memory: Mutex<Memory>,
-    /// Held from reading what is kept to keeping what follows from it, so that no scan is lost.
-    turn: Mutex<()>,
+    memory: Mutex<SizedTable<Arc<StoredTags>>>,
+    /// The files, once the directory was listed.
+    disk: Mutex<Option<SizedTable<()>>>,
+    /// Locked from reading what is kept of an object to keeping what follows from it, so that no scan is lost. Those of
+    /// others go on meanwhile.
+    objects: Mutex<HashMap<StoreKey, Arc<Mutex<()>>>>,
+    /// Written by a sweep, which takes files for left over that are being written.
+    sweeping: RwLock<()>,
 }
 
 /// The object that scans.
@@ -74,20 +84,6 @@ pub struct KnownImage {
     pub digest: String,
     /// When the image was made, as far as it says so.
     pub created: Option<Timestamp>,
-}
-
-#[derive(Debug, Default)]
-struct Memory {
-    slots: HashMap<StoreKey, Slot>,
-    size: usize,
-    clock: u64,
-    most: usize,
-}
-
-#[derive(Debug)]
-struct Slot {
-    tags: Arc<StoredTags>,
-    used: u64,
 }
 
 /// Why tags cannot be kept.
@@ -172,12 +168,14 @@ impl StoredTags {
         Self { canonical, scanned, etag, tags, first_seen, begun, images }
     }
 
-    fn size(&self) -> usize {
+    fn size(&self) -> u64 {
         let image = |(tag, image): (&String, &KnownImage)| {
             tag.len() + image.digest.len() + size_of::<(String, KnownImage)>()
         };
         let images: usize = self.images.iter().map(image).sum();
-        size_of::<Self>() + self.tags.size() + size_of_val(&*self.first_seen) + self.canonical.len() + images
+        let own =
+            size_of::<Self>() + self.tags.size() + size_of_val(&*self.first_seen) + self.canonical.len();
+        u64::try_from(own + images).unwrap_or(u64::MAX)
     }
 }
 
@@ -206,15 +204,24 @@ pub struct Kept {
 impl TagStore {
     /// A store in a directory, or in memory only.
     pub fn new(root: Option<PathBuf>) -> Self {
-        let most = if root.is_some() { MEMORY } else { usize::MAX };
-        let memory = Mutex::new(Memory { most, ..Memory::default() });
-        Self { root, is_rehearsal: false, memory, turn: Mutex::default() }
+        let max = if root.is_some() { MEMORY } else { u64::MAX };
+        Self::with(root, false, max)
     }
 
     /// A store that knows what is in a directory, and writes nothing there: what is found since is in memory only.
     pub fn rehearsal(root: PathBuf) -> Self {
-        let memory = Mutex::new(Memory { most: usize::MAX, ..Memory::default() });
-        Self { root: Some(root), is_rehearsal: true, memory, turn: Mutex::default() }
+        Self::with(Some(root), true, u64::MAX)
+    }
+
+    fn with(root: Option<PathBuf>, is_rehearsal: bool, memory: u64) -> Self {
+        Self {
+            root,
+            is_rehearsal,
+            memory: Mutex::new(SizedTable::new(memory)),
+            disk: Mutex::default(),
+            objects: Mutex::default(),
+            sweeping: RwLock::default(),
+        }
     }
 
     /// What the last scan of an object found in this repository, if that is known. A file that is damaged is as good
@@ -225,7 +232,7 @@ impl TagStore {
     /// When a file that is there cannot be read.
     pub fn read(&self, key: &StoreKey, canonical: &str) -> Result<Option<Arc<StoredTags>>, StoreError> {
         // Not in the match: the lock would be held until its end, and loading takes it too.
-        let known = self.memory().find(key);
+        let known = self.memory().get(key).cloned();
         let found = match known {
             Some(known) => Some(known),
             None => self.load(key)?,
@@ -245,13 +252,15 @@ impl TagStore {
     ///
     /// When an object of that name can have no tags.
     pub fn keep(&self, key: &StoreKey, scan: Scan) -> Result<Kept, StoreError> {
-        let _turn = self.turn();
         let path = self.path(key)?;
+        let _no_sweep = self.no_sweep();
+        let lock = self.lock_of(key);
+        let _alone = alone(&lock);
         let before = self.read(key, &scan.canonical).unwrap_or_default();
         let tags = Arc::new(StoredTags::after(before.as_deref(), scan));
-        self.memory().put(key, &tags);
+        self.memory().put(key, tags.size(), Arc::clone(&tags));
         let Some(path) = path else { return Ok(Kept { tags, trouble: None }) };
-        let trouble = self.write(&path, &tags).err();
+        let trouble = self.write(key, &path, &tags).err();
         Ok(Kept { tags, trouble })
     }
 
@@ -266,18 +275,37 @@ impl TagStore {
         canonical: &str,
         learned: Vec<(String, ImageFacts)>,
     ) -> Result<(), StoreError> {
-        let _turn = self.turn();
+        let _no_sweep = self.no_sweep();
+        let lock = self.lock_of(key);
+        let _alone = alone(&lock);
         let Some(known) = self.read(key, canonical)? else { return Ok(()) };
         let tags = Arc::new(known.with(learned));
-        self.memory().put(key, &tags);
-        self.path(key)?.map_or(Ok(()), |path| self.write(&path, &tags))
+        self.memory().put(key, tags.size(), Arc::clone(&tags));
+        self.path(key)?.map_or(Ok(()), |path| self.write(key, &path, &tags))
     }
 
-    fn write(&self, path: &Path, tags: &StoredTags) -> Result<(), StoreError> {
+    /// Writes a file, and removes others if all of them are too large: of the namespace with most bytes those that were
+    /// used least recently. What they held is scanned again before a policy chooses by it.
+    fn write(&self, key: &StoreKey, path: &Path, tags: &StoredTags) -> Result<(), StoreError> {
         if self.is_rehearsal {
             return Ok(());
         }
-        file::write(path, tags).map_err(|cause| refused("write", path, cause))
+        let bytes = file::write(path, tags).map_err(|cause| refused("write", path, cause))?;
+        let evicted = self.with_disk(|disk| disk.put(key, bytes, ()));
+        for evicted in evicted.unwrap_or_default() {
+            if let Ok(Some(path)) = self.path(&evicted) {
+                // One that cannot be removed is counted again by the next process.
+                let _ = fs::remove_file(path);
+            }
+        }
+        Ok(())
+    }
+
+    /// Does something with the table of files, which is made when it is first needed.
+    fn with_disk<T>(&self, work: impl FnOnce(&mut SizedTable<()>) -> T) -> Option<T> {
+        let root = self.root.as_ref().filter(|_| !self.is_rehearsal)?;
+        let mut disk = self.disk.lock().unwrap_or_else(PoisonError::into_inner);
+        Some(work(disk.get_or_insert_with(|| files(root))))
     }
 
     /// Forgets what an object found.
@@ -286,9 +314,12 @@ impl TagStore {
     ///
     /// When the file cannot be removed.
     pub fn delete(&self, key: &StoreKey) -> Result<(), StoreError> {
-        let _turn = self.turn();
+        let _no_sweep = self.no_sweep();
+        let lock = self.lock_of(key);
+        let _alone = alone(&lock);
         self.memory().take(key);
         let Some(path) = self.path(key)?.filter(|_| !self.is_rehearsal) else { return Ok(()) };
+        self.with_disk(|disk| disk.take(key));
         match fs::remove_file(&path) {
             Err(cause) if cause.kind() != io::ErrorKind::NotFound => Err(refused("remove", &path, cause)),
             _ => Ok(()),
@@ -298,11 +329,8 @@ impl TagStore {
     /// Forgets all objects but these, and removes what a process left that was killed. What cannot be removed stays for
     /// the next time.
     pub fn sweep(&self, is_there: impl Fn(&StoreKey) -> bool) {
-        let _turn = self.turn();
-        let gone: Vec<StoreKey> = self.memory().slots.keys().filter(|key| !is_there(key)).cloned().collect();
-        for key in gone {
-            self.memory().take(&key);
-        }
+        let _sweep = self.sweeping.write().unwrap_or_else(PoisonError::into_inner);
+        self.memory().retain(&is_there);
         self.remove(|path| {
             let is_gone = key_of(path).is_some_and(|key| !is_there(&key));
             is_gone || file::is_left_over(path)
@@ -316,7 +344,7 @@ impl TagStore {
             let written = fs::symlink_metadata(path).and_then(|metadata| metadata.modified());
             written.is_ok_and(|written| now.duration_since(written).is_ok_and(|age| age >= OLD))
         };
-        let _turn = self.turn();
+        let _sweep = self.sweeping.write().unwrap_or_else(PoisonError::into_inner);
         self.remove(|path| {
             let is_gone = key_of(path).is_some_and(|key| !is_there(&key));
             (is_gone || file::is_left_over(path)) && is_old(path)
@@ -332,6 +360,8 @@ impl TagStore {
             // Only an empty one goes.
             let _ = fs::remove_dir(&directory);
         }
+        // Counted anew when it is next needed.
+        *self.disk.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
     fn load(&self, key: &StoreKey) -> Result<Option<Arc<StoredTags>>, StoreError> {
@@ -344,8 +374,12 @@ impl TagStore {
         let Some(tags) = file::decode(&bytes) else { return Ok(None) };
         let mut memory = self.memory();
         // A scan that has ended since the file was read knows better.
-        let tags = memory.find(key).unwrap_or_else(|| Arc::new(tags));
-        memory.put(key, &tags);
+        let tags = memory.get(key).cloned().unwrap_or_else(|| Arc::new(tags));
+        memory.put(key, tags.size(), Arc::clone(&tags));
+        drop(memory);
+        self.with_disk(|disk| {
+            disk.get(key);
+        });
         Ok(Some(tags))
     }
 
@@ -361,41 +395,44 @@ impl TagStore {
         Ok(self.root.as_ref().map(|root| root.join(&key.namespace).join(file)))
     }
 
-    fn turn(&self) -> MutexGuard<'_, ()> {
-        self.turn.lock().unwrap_or_else(PoisonError::into_inner)
+    fn memory(&self) -> MutexGuard<'_, SizedTable<Arc<StoredTags>>> {
+        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn memory(&self) -> MutexGuard<'_, Memory> {
-        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+    /// The lock of one object.
+    fn lock_of(&self, key: &StoreKey) -> Arc<Mutex<()>> {
+        let mut objects = self.objects.lock().unwrap_or_else(PoisonError::into_inner);
+        objects.retain(|_, lock| Arc::strong_count(lock) > 1);
+        Arc::clone(objects.entry(key.clone()).or_default())
+    }
+
+    /// Keeps sweeps away.
+    fn no_sweep(&self) -> RwLockReadGuard<'_, ()> {
+        self.sweeping.read().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Memory {
-    fn find(&mut self, key: &StoreKey) -> Option<Arc<StoredTags>> {
-        self.clock += 1;
-        let slot = self.slots.get_mut(key)?;
-        slot.used = self.clock;
-        Some(Arc::clone(&slot.tags))
-    }
+/// What a panic left behind is whole: a file takes another's place in one step.
+fn alone(lock: &Mutex<()>) -> MutexGuard<'_, ()> {
+    lock.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
-    /// Puts tags in, and lets those go that were not used for longest where there are too many.
-    fn put(&mut self, key: &StoreKey, tags: &Arc<StoredTags>) {
-        self.take(key);
-        self.clock += 1;
-        self.size += tags.size();
-        self.slots.insert(key.clone(), Slot { tags: Arc::clone(tags), used: self.clock });
-        while self.size > self.most && self.slots.len() > 1 {
-            let oldest = self.slots.iter().min_by_key(|(_, slot)| slot.used);
-            let Some(oldest) = oldest.map(|(key, _)| key.clone()) else { return };
-            self.take(&oldest);
-        }
+/// The files of a directory with their sizes; the one that was written last counts as used last.
+fn files(root: &Path) -> SizedTable<()> {
+    let paths = entries(root).into_iter().flat_map(|directory| entries(&directory));
+    let mut found: Vec<_> = paths
+        .filter_map(|path| {
+            let metadata = fs::symlink_metadata(&path).ok()?;
+            Some((metadata.modified().ok()?, key_of(&path)?, metadata.len()))
+        })
+        .collect();
+    found.sort_by_key(|(written, ..)| *written);
+    let mut table = SizedTable::new(DISK);
+    for (_, key, bytes) in found {
+        // Beyond the limit only until a file is written next.
+        table.put_beyond_limit(&key, bytes, ());
     }
-
-    fn take(&mut self, key: &StoreKey) {
-        if let Some(slot) = self.slots.remove(key) {
-            self.size -= slot.tags.size();
-        }
-    }
+    table
 }
 
 fn refused(doing: &'static str, path: &Path, cause: io::Error) -> StoreError {

@@ -112,10 +112,7 @@ async fn where_nobody_says_who_we_are_it_says_what_was_looked_for() {
     drop(gone);
     // The port is free again; nobody else takes it at once.
     options.limits.connect = std::time::Duration::from_secs(5);
-    let known = std::sync::Arc::new(Clouds::new(
-        &options,
-        std::sync::Arc::new(tagboat::registry::budget::Budgets::new(options.budget)),
-    ));
+    let known = std::sync::Arc::new(Clouds::new(&options));
     for (image, words) in [
         (
             ECR,
@@ -144,7 +141,7 @@ async fn a_registry_of_somebody_else_is_refused_in_the_words_of_flux() {
         [(CloudProvider::Aws, "AWS"), (CloudProvider::Azure, "Azure"), (CloudProvider::Google, "GCP")]
     {
         let address = tagboat::reference::RepositoryAddress::parse("ghcr.io/org/web", false).unwrap();
-        let login = known.login(provider, CloudIdentity::Process, ProxyChoice::Direct);
+        let login = known.login(provider, CloudIdentity::Process, ProxyChoice::Direct, "apps".to_owned());
         let error = login.credential(&address, after(0)).await.unwrap_err().to_string();
         assert!(error.starts_with(&format!("invalid {cloud} registry: 'ghcr.io'. must match ^")), "{error}");
     }
@@ -166,6 +163,7 @@ async fn a_cloud_of_ones_own_has_registries_of_its_own() {
         CloudProvider::Azure,
         CloudIdentity::Process,
         ProxyChoice::Direct,
+        "apps".to_owned(),
     );
     let address = tagboat::reference::RepositoryAddress::parse("ghcr.io/org/web", false).unwrap();
     let error = login.credential(&address, after(0)).await.unwrap_err().to_string();

@@ -13,7 +13,6 @@ use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 use tagboat::reference::RepositoryAddress;
-use tagboat::registry::budget::Budgets;
 use tagboat::registry::{
     CloudEndpoints, CloudEnvironment, CloudIdentity, CloudOptions, CloudProvider, Clouds, Credential,
     KeepOptions, Login, LoginError, ProxyChoice, RegistryOptions,
@@ -39,7 +38,7 @@ fn after(seconds: i64) -> Timestamp {
 
 /// What is known of clouds by a process with some variables; all of them are asked at one server.
 fn clouds(recording: &Recording, variables: &[(&str, &str)]) -> Arc<Clouds> {
-    Arc::new(Clouds::new(&options(recording, variables), Arc::new(Budgets::new(Default::default()))))
+    Arc::new(Clouds::new(&options(recording, variables)))
 }
 
 fn options(recording: &Recording, variables: &[(&str, &str)]) -> RegistryOptions {
@@ -91,7 +90,7 @@ async fn log_in_as(
     now: Timestamp,
 ) -> Result<(String, String), LoginError> {
     let address = RepositoryAddress::parse(image, false).unwrap();
-    let login = clouds.login(provider(image), identity, ProxyChoice::Direct);
+    let login = clouds.login(provider(image), identity, ProxyChoice::Direct, "apps".to_owned());
     let text = |secret: &tagboat::secret::Secret| String::from_utf8(secret.expose().to_vec()).unwrap();
     match login.credential(&address, now).await? {
         Credential::Basic { user, password } => Ok((text(&user), text(&password))),

@@ -141,8 +141,12 @@ async fn who_goes_by_another_proxy_gets_another_token() {
     let given =
         tagboat::git::Proxy::from_secret(tagboat::git::SecretData { name: "apps/proxy", data: &data });
     let given = tagboat::registry::ProxyChoice::Given(given.unwrap());
-    let login =
-        known.login(tagboat::registry::CloudProvider::Aws, tagboat::registry::CloudIdentity::Process, given);
+    let login = known.login(
+        tagboat::registry::CloudProvider::Aws,
+        tagboat::registry::CloudIdentity::Process,
+        given,
+        "apps".to_owned(),
+    );
     tagboat::registry::Login::credential(&login, &address, after(0)).await.unwrap();
     assert_eq!(proxy.requests().len(), 1);
     recording.finish();
