@@ -20,6 +20,7 @@ use super::transport::{Reserve, Traffic, Transport, astray};
 use super::way::Way;
 use crate::address::LocalAddresses;
 use crate::http::Guard;
+use crate::metrics::SlotResource;
 use crate::tenancy::{MemoryReservation, Permit};
 
 /// The number of redirects that are followed.
@@ -150,7 +151,11 @@ impl Client {
         let slot = loop {
             // A pause is waited for without a slot.
             self.wait_for_pause(&target, deadline).await?;
+            let begin = Instant::now();
             let slot = traffic.budgets.enter(&target, &requester.namespace).await;
+            if let Some(metrics) = &self.options.metrics {
+                metrics.slot_waited(SlotResource::registry, &requester.namespace, begin.elapsed());
+            }
             if traffic.pauses.remaining(&target, requester).is_none() {
                 break slot;
             }

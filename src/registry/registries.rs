@@ -20,6 +20,7 @@ use super::transport::Traffic;
 use super::way::Limits;
 use crate::address::{Host, LocalAddresses};
 use crate::http::ProxyChoice;
+use crate::metrics::Metrics;
 use crate::reference::{Digest, Tag};
 use crate::tenancy::{Capacity, FairCache};
 
@@ -49,6 +50,8 @@ pub struct RegistryOptions {
     pub chance: fn() -> f64,
     /// The threads and the memory for large answers.
     pub capacity: Capacity,
+    /// Where waits for slots are measured.
+    pub metrics: Option<Metrics>,
 }
 
 impl RegistryOptions {
@@ -70,6 +73,7 @@ impl Default for RegistryOptions {
             clouds: CloudOptions::default(),
             chance: by_hash,
             capacity: Capacity::default(),
+            metrics: None,
         }
     }
 }

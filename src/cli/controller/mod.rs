@@ -29,8 +29,8 @@ use crate::reconcile::registries::KnownRegistries;
 use crate::reconcile::repository::logins::{Logins, ServiceAccounts};
 use crate::reconcile::repository::request::ObjectIdentity;
 use crate::reconcile::tags::Shelf;
-use crate::registry::Registries;
 use crate::registry::store::TagStore;
+use crate::registry::{Registries, RegistryOptions};
 use crate::sentence::chain;
 use crate::telemetry;
 use crate::web;
@@ -90,7 +90,12 @@ async fn serve(options: Options) -> Result<(), Failure> {
         namespace: own_namespace.filter(|_| !options.watches_all_namespaces),
         labels: options.labels.clone(),
     };
-    let (tags, registries) = (options.state.join("tags"), Registries::new(options.registries.clone()));
+    let registries = RegistryOptions {
+        capacity: options.capacity.clone(),
+        metrics: Some(metrics.clone()),
+        ..options.registries.clone()
+    };
+    let (tags, registries) = (options.state.join("tags"), Registries::new(registries));
     let (default_account, pool) = (options.default_account.clone(), options.capacity.pool.clone());
     let (second, options) = controller_options(options, scope, &namespace)?;
     let (tell, told) = watch::channel(false);
