@@ -436,7 +436,7 @@ impl ChoiceInputs<'_> {
         if !matches!(error, ChoiceError::Policy(PolicyError::Interrupted(_))) {
             return Stop::at(Ending::of(error));
         }
-        let Place { repository, address, timeout } = &self.place;
+        let Place { repository, address, timeout, .. } = &self.place;
         let words = format!(
             "the {} tags of {address} were not all judged within {}: use a simpler rule or filter, or a longer spec.timeout \
              of ImageRepository '{}'",

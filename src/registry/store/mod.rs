@@ -242,7 +242,7 @@ impl TagStore {
 
     /// The tags that the last scan of an object found, if they are in memory.
     pub fn in_memory(&self, key: &StoreKey) -> Option<Arc<StoredTags>> {
-        self.memory().find(key)
+        self.memory().get(key).cloned()
     }
 
     /// Keeps what a scan found, with the times at which tags were first there. A file that cannot be read is as good as
