@@ -49,7 +49,7 @@ impl<K: Clone + Eq + Hash, V> FairCache<K, V> {
     /// Inserts a value on behalf of a namespace, and gives the value that it replaces or displaces.
     pub fn insert(&mut self, namespace: &str, key: K, value: V) -> Option<V> {
         let replaced = self.remove(&key);
-        let evicted = if self.entries.len() >= self.max_entries { self.evict() } else { None };
+        let evicted = if self.entries.len() >= self.max_entries { self.evict(namespace) } else { None };
         self.clock += 1;
         self.entries.insert(key, Entry { namespace: namespace.to_owned(), used: self.clock, value });
         *self.by_namespace.entry(namespace.to_owned()).or_default() += 1;
@@ -91,8 +91,11 @@ impl<K: Clone + Eq + Hash, V> FairCache<K, V> {
         self.entries.is_empty()
     }
 
-    fn evict(&mut self) -> Option<V> {
-        let largest = self.by_namespace.iter().max_by_key(|(_, count)| **count)?.0.clone();
+    /// Evicts an entry for a new one of `newest`, which counts first if several namespaces have as many.
+    fn evict(&mut self, newest: &str) -> Option<V> {
+        let counts = self.by_namespace.iter();
+        let largest =
+            counts.max_by_key(|(namespace, count)| (**count, namespace.as_str() == newest))?.0.clone();
         let of_largest = self.entries.iter().filter(|(_, entry)| entry.namespace == largest);
         let oldest = of_largest.min_by_key(|(_, entry)| entry.used)?.0.clone();
         self.remove(&oldest)

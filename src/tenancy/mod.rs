@@ -2,14 +2,17 @@
 //!
 //! A namespace stands for a tenant. Whatever tenants share is taken through one of these: [`semaphore`] counts slots or
 //! bytes and grants them round robin, [`pool`] bounds CPU-heavy and blocking work, [`memory`] bounds the memory of large
-//! inputs, and [`cache`] bounds shared tables. [`capacity`] bundles what a whole process has.
+//! inputs, [`cache`] bounds shared tables and [`queue`] what waits to be sent, and [`token_bucket`] says how often something
+//! may happen. [`capacity`] bundles what a whole process has.
 
 mod cache;
 mod capacity;
 mod checkpoint;
 mod memory;
 mod pool;
+mod queue;
 mod semaphore;
+mod token_bucket;
 mod waiters;
 
 pub use cache::FairCache;
@@ -17,4 +20,6 @@ pub use capacity::Capacity;
 pub use checkpoint::{Checkpoint, Interrupted};
 pub use memory::{MEMORY_BUDGET, MemoryBudget, MemoryReservation};
 pub use pool::{BlockingPool, INLINE_BYTES, PoolPermit};
+pub use queue::{FairQueue, QueueLimits};
 pub use semaphore::{FairSemaphore, Permit, SlotLimits};
+pub use token_bucket::{Rate, TokenBucket};

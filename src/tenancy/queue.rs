@@ -1,0 +1,152 @@
+//! A bounded queue of what waits, from which a flood displaces only its own.
+
+use std::collections::{HashMap, VecDeque};
+
+/// The bounds of a queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QueueLimits {
+    /// The maximum number of items.
+    pub items: usize,
+    /// The maximum of their sizes together, in bytes.
+    pub bytes: usize,
+}
+
+/// Items that wait, with a maximum that tenants share.
+///
+/// Beyond a bound, the oldest item of the namespace that holds most of it is displaced. The namespace of a new item
+/// counts first if several hold as much.
+#[derive(Debug)]
+pub struct FairQueue<T> {
+    limits: QueueLimits,
+    queues: HashMap<String, Share<T>>,
+    items: usize,
+    bytes: usize,
+    next_id: u64,
+}
+
+#[derive(Debug)]
+struct Share<T> {
+    waiting: VecDeque<Waiting<T>>,
+    bytes: usize,
+}
+
+#[derive(Debug)]
+struct Waiting<T> {
+    id: u64,
+    bytes: usize,
+    item: T,
+}
+
+impl<T> FairQueue<T> {
+    /// An empty queue.
+    pub fn new(limits: QueueLimits) -> Self {
+        Self { limits, queues: HashMap::new(), items: 0, bytes: 0, next_id: 0 }
+    }
+
+    /// An identifier for the next item, which no other item has.
+    pub fn next_id(&mut self) -> u64 {
+        self.next_id += 1;
+        self.next_id
+    }
+
+    /// Appends an item of so many bytes, and gives the items that it displaces; one that is larger than the bound
+    /// displaces itself.
+    pub fn push(&mut self, namespace: &str, id: u64, bytes: usize, item: T) -> Vec<T> {
+        let share = self.queues.entry(namespace.to_owned());
+        let share = share.or_insert_with(|| Share { waiting: VecDeque::new(), bytes: 0 });
+        share.waiting.push_back(Waiting { id, bytes, item });
+        share.bytes += bytes;
+        self.items += 1;
+        self.bytes += bytes;
+        let mut displaced = Vec::new();
+        while self.items > self.limits.items || self.bytes > self.limits.bytes {
+            let Some(largest) = self.largest(namespace) else { break };
+            displaced.extend(self.take(&largest, 0));
+        }
+        displaced
+    }
+
+    /// Removes an item of a namespace.
+    pub fn remove(&mut self, namespace: &str, id: u64) -> Option<T> {
+        let waiting = &self.queues.get(namespace)?.waiting;
+        let place = waiting.iter().position(|waiting| waiting.id == id)?;
+        self.take(namespace, place)
+    }
+
+    /// Whether nothing waits.
+    pub fn is_empty(&self) -> bool {
+        self.items == 0
+    }
+
+    /// The namespace that holds most of what is over its bound.
+    fn largest(&self, newest: &str) -> Option<String> {
+        let are_too_many = self.items > self.limits.items;
+        let held = |share: &Share<T>| if are_too_many { share.waiting.len() } else { share.bytes };
+        let largest =
+            self.queues.iter().max_by_key(|(namespace, share)| (held(share), namespace.as_str() == newest));
+        largest.map(|(namespace, _)| namespace.clone())
+    }
+
+    fn take(&mut self, namespace: &str, place: usize) -> Option<T> {
+        let share = self.queues.get_mut(namespace)?;
+        let Waiting { bytes, item, .. } = share.waiting.remove(place)?;
+        share.bytes -= bytes;
+        if share.waiting.is_empty() {
+            self.queues.remove(namespace);
+        }
+        self.items -= 1;
+        self.bytes -= bytes;
+        Some(item)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Pushes items of a size and gives what is displaced.
+    fn push(queue: &mut FairQueue<&'static str>, items: &[(&str, usize, &'static str)]) -> Vec<&'static str> {
+        let mut displaced = Vec::new();
+        for (namespace, bytes, item) in items {
+            let id = queue.next_id();
+            displaced.extend(queue.push(namespace, id, *bytes, item));
+        }
+        displaced
+    }
+
+    #[test]
+    fn a_flood_displaces_the_oldest_of_its_own() {
+        let mut queue = FairQueue::new(QueueLimits { items: 4, bytes: 1000 });
+        assert!(push(&mut queue, &[("victim", 1, "v"), ("victim", 1, "w"), ("attacker", 1, "a")]).is_empty());
+        // With as many items as the victim, it is the attacker that goes over the bound.
+        let flood = [("attacker", 1, "b"), ("attacker", 1, "c"), ("attacker", 1, "d")];
+        assert_eq!(push(&mut queue, &flood), ["a", "b"]);
+        assert_eq!(push(&mut queue, &[("victim", 1, "x")]), ["v"]);
+        // A third namespace takes the place of an item of one of those with most.
+        assert_eq!(push(&mut queue, &[("other", 1, "o")]).len(), 1);
+    }
+
+    #[test]
+    fn large_items_displace_their_own_as_well() {
+        let mut queue = FairQueue::new(QueueLimits { items: 100, bytes: 100 });
+        let items = [("victim", 10, "v"), ("attacker", 60, "a"), ("attacker", 30, "b")];
+        assert!(push(&mut queue, &items).is_empty());
+        assert_eq!(push(&mut queue, &[("victim", 10, "w")]), ["a"]);
+        assert_eq!(push(&mut queue, &[("attacker", 90, "c")]), ["b", "c"]);
+        assert_eq!(push(&mut queue, &[("attacker", 101, "d")]), ["d"]);
+        assert_eq!((queue.items, queue.bytes, queue.queues.len()), (2, 20, 1));
+    }
+
+    #[test]
+    fn what_is_removed_leaves_nothing() {
+        let mut queue = FairQueue::new(QueueLimits { items: 2, bytes: 100 });
+        let (first, second) = (queue.next_id(), queue.next_id());
+        assert!(
+            queue.push("a", first, 10, "one").is_empty() && queue.push("a", second, 20, "two").is_empty()
+        );
+        assert_eq!(queue.remove("a", second), Some("two"));
+        assert_eq!((queue.remove("a", second), queue.remove("b", first)), (None, None));
+        assert_eq!(queue.remove("a", first), Some("one"));
+        assert!(queue.is_empty() && queue.queues.is_empty() && queue.bytes == 0);
+    }
+}
