@@ -7,6 +7,7 @@ use clap::Args;
 use super::Failure;
 use super::terminal::print;
 use crate::permissions::{self, RoleFile};
+use crate::reconcile::automation::selector_text;
 
 /// Print the roles that the controller needs, each rule with its reason
 ///
@@ -16,10 +17,20 @@ pub(super) struct RbacArguments {
     /// Write them below DIR instead, also as templates of the chart
     #[arg(long, value_name = "DIR")]
     write: Option<PathBuf>,
+
+    /// The selector of `tagboat controller --watch-label-selector`, on which the names of the Leases depend
+    #[arg(long, value_name = "SELECTOR")]
+    watch_label_selector: Option<String>,
 }
 
 pub(super) fn run(arguments: &RbacArguments) -> Result<(), Failure> {
-    let files = permissions::files();
+    let selector = arguments.watch_label_selector.as_deref().filter(|text| !text.is_empty());
+    if let Some(text) = selector {
+        selector_text::check(text).map_err(|error| {
+            Failure::Usage(format!("--watch-label-selector {text:?} cannot be used: {error}"))
+        })?;
+    }
+    let files = permissions::files(selector);
     let Some(directory) = &arguments.write else {
         let plain = files.iter().filter(|file| file.path.starts_with("rbac/"));
         let texts: Vec<&str> = plain.map(|file| file.text.as_str()).collect();

@@ -3,8 +3,10 @@
 //! A table, from which the files below `deploy` are made that hold roles. Flux's own roles allow all of it as well:
 //! where Tagboat takes the place of Flux's controllers, theirs stay.
 
+mod lease;
 mod manifest;
 
+pub use lease::{ELECTED, lease_name};
 pub use manifest::{RoleFile, files};
 
 /// What is done with objects.
@@ -48,6 +50,9 @@ pub struct Permission {
     pub group: &'static str,
     /// Plurals, with a subresource where one is meant.
     pub resources: &'static [&'static str],
+    /// The only Leases that are meant, by the controllers that they elect; empty for all objects. RBAC cannot restrict
+    /// `create` like that.
+    pub leases: &'static [&'static str],
     /// What is done with them.
     pub verbs: &'static [Verb],
     /// Why.
@@ -62,42 +67,49 @@ pub const EVERYWHERE: &[Permission] = &[
     Permission {
         group: IMAGES,
         resources: &["imageupdateautomations", "imagerepositories", "imagepolicies"],
+        leases: &[],
         verbs: &[Get, List, Watch, Patch],
         reason: "The objects that are served; written to for their finalizer only.",
     },
     Permission {
         group: IMAGES,
         resources: &["imageupdateautomations/status", "imagerepositories/status", "imagepolicies/status"],
+        leases: &[],
         verbs: &[Patch],
         reason: "What became of them.",
     },
     Permission {
         group: SOURCES,
         resources: &["gitrepositories"],
+        leases: &[],
         verbs: &[List, Watch],
         reason: "Where an automation finds its repository and how to log in; a change of it starts a run.",
     },
     Permission {
         group: "",
         resources: &["secrets"],
+        leases: &[],
         verbs: &[Get],
         reason: "Logins, signing keys, certificates and proxies that the objects name.",
     },
     Permission {
         group: "",
         resources: &["serviceaccounts"],
+        leases: &[],
         verbs: &[Get],
         reason: "The pull secrets of accounts that an object names, and who they are at clouds.",
     },
     Permission {
         group: "",
         resources: &["namespaces"],
+        leases: &[],
         verbs: &[Get],
         reason: "Labels of namespaces, by which an ImageRepository says who may use it (`accessFrom`).",
     },
     Permission {
         group: "",
         resources: &["events"],
+        leases: &[],
         verbs: &[Create, Patch],
         reason: "What happened to the objects.",
     },
@@ -108,14 +120,25 @@ pub const EVERYWHERE: &[Permission] = &[
 pub const ACCOUNT_TOKENS: &[Permission] = &[Permission {
     group: "",
     resources: &["serviceaccounts/token"],
+    leases: &[],
     verbs: &[Create],
     reason: "Tokens by which accounts that an object names log in at clouds.",
 }];
 
 /// What is needed in the namespace that the controller runs in.
-pub const OWN_NAMESPACE: &[Permission] = &[Permission {
-    group: "coordination.k8s.io",
-    resources: &["leases"],
-    verbs: &[Get, Create, Update],
-    reason: "The leadership: one at a time writes.",
-}];
+pub const OWN_NAMESPACE: &[Permission] = &[
+    Permission {
+        group: "coordination.k8s.io",
+        resources: &["leases"],
+        leases: &ELECTED,
+        verbs: &[Get, Update],
+        reason: "The leadership: one at a time writes. `--watch-label-selector` changes the names, see `tagboat rbac --help`.",
+    },
+    Permission {
+        group: "coordination.k8s.io",
+        resources: &["leases"],
+        leases: &[],
+        verbs: &[Create],
+        reason: "The first to lead creates its Lease. RBAC cannot restrict the names of what is created.",
+    },
+];

@@ -33,7 +33,7 @@ async fn account(cluster: &Cluster, namespace: &str, name: &str) {
 
 /// Lets the controller make tokens in the test's namespace.
 async fn allow_tokens(cluster: &Cluster) {
-    let files = permissions::files();
+    let files = permissions::files(None);
     let file = files.iter().find(|file| file.path == "rbac/account-tokens.yaml").unwrap();
     let name = format!("tagboat-account-tokens-{}", cluster.namespace());
     for mut document in documents(&file.text) {

@@ -2,7 +2,7 @@
 
 use kube::api::{Api, PostParams};
 use serde_json::json;
-use tagboat::permissions::{EVERYWHERE, OWN_NAMESPACE};
+use tagboat::permissions::{EVERYWHERE, OWN_NAMESPACE, lease_name};
 
 use super::pod::Pod;
 use super::scene::Scene;
@@ -35,7 +35,13 @@ async fn one_namespace_needs_no_more_than_a_role_in_it() {
     let token = scene.cluster.token("tagboat").await;
     let rules = EVERYWHERE.iter().chain(OWN_NAMESPACE).map(|permission| {
         let verbs: Vec<&str> = permission.verbs.iter().map(|verb| verb.name()).collect();
-        json!({"apiGroups": [permission.group], "resources": permission.resources, "verbs": verbs})
+        let leases: Vec<String> = permission.leases.iter().map(|name| lease_name(name, None)).collect();
+        json!({
+            "apiGroups": [permission.group],
+            "resources": permission.resources,
+            "resourceNames": leases,
+            "verbs": verbs,
+        })
     });
     let role = json!({"metadata": {"name": "tagboat"}, "rules": rules.collect::<Vec<_>>()});
     let binding = json!({

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use k8s_openapi::api::apps::v1::Deployment;
 use kube::api::Api;
 use serde_json::{Value, json};
+use tagboat::permissions::{ELECTED, lease_name};
 
 use super::read;
 use super::rendering::{Helm, chart};
@@ -128,6 +129,76 @@ async fn its_values_reach_the_objects() {
         container["args"],
         json!(["--concurrent=8", "--log-encoding=json", "--log-level=debug", "--watch-all-namespaces=false"])
     );
+}
+
+#[test]
+fn a_value_stays_a_value() {
+    // Each would end its line and begin a member of its own if it stood there as it is.
+    let hostile = "x\"'\n    privileged: true # {{ .Values }}";
+    let over = json!({
+        "env": [{"name": "PROXY", "value": hostile}],
+        "flags": {"log-level": hostile, "concurrent": 1_000_000, "kube-api-qps": 20.5},
+        "podAnnotations": {hostile: hostile},
+        "podLabels": {hostile: hostile},
+        "nodeSelector": {hostile: hostile},
+        "serviceAccount": {"annotations": {hostile: hostile}},
+        "tolerations": [{"key": hostile}],
+        "resources": {"limits": {"cpu": hostile}},
+    });
+    let objects = render("tagboat", "ns", &over);
+    let template = &objects["Deployment"]["spec"]["template"];
+    assert_eq!(template["metadata"]["labels"][hostile], hostile);
+    assert_eq!(template["metadata"]["annotations"][hostile], hostile);
+    let pod = &template["spec"];
+    assert_eq!(pod["nodeSelector"][hostile], hostile);
+    assert_eq!(pod["tolerations"], json!([{"key": hostile}]));
+    let container = &pod["containers"][0];
+    assert_eq!(container["env"][1], json!({"name": "PROXY", "value": hostile}));
+    assert_eq!(container["resources"]["limits"], json!({"cpu": hostile, "memory": "1Gi"}));
+    let flags: Vec<&str> = container["args"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
+    for flag in ["--concurrent=1000000", "--kube-api-qps=20.5", &format!("--log-level={hostile}")] {
+        assert!(flags.contains(&flag), "{flags:?}");
+    }
+    assert_eq!(objects["ServiceAccount"]["metadata"]["annotations"], json!({hostile: hostile}));
+}
+
+#[test]
+fn a_value_that_cannot_be_is_refused_and_named() {
+    let hostile = "x\n  y: z";
+    for (over, name) in [
+        (json!({"image": {"repository": hostile}}), "repository"),
+        (json!({"image": {"tag": hostile}}), "tag"),
+        (json!({"image": {"tag": 1.1}}), "tag"),
+        (json!({"image": {"digest": hostile}}), "digest"),
+        (json!({"image": {"pullPolicy": hostile}}), "pullPolicy"),
+        (json!({"imagePullSecrets": [hostile]}), "imagePullSecrets"),
+        (json!({"flags": {hostile: "x"}}), "invalid propertyName"),
+        (json!({"flags": {"concurrent": [1]}}), "concurrent"),
+        (json!({"serviceAccount": {"name": hostile}}), "name"),
+        (json!({"rbac": {"accountTokens": [hostile]}}), "accountTokens"),
+        (json!({"rbac": {"create": "no"}}), "create"),
+        (json!({"podLabels": {"x": 1}}), "podLabels"),
+        (json!({"stateSizeLimit": hostile}), "stateSizeLimit"),
+        (json!({"priorityClassName": hostile}), "priorityClassName"),
+    ] {
+        let helm = Helm::new("ns");
+        let refused = run(helm.command(&["template", "tagboat"], &over).arg(chart())).with_status(1);
+        assert!(refused.errors.contains(name), "{over}: {refused:?}");
+    }
+}
+
+#[test]
+fn the_role_names_the_leases_of_the_selector() {
+    for (over, selector) in [
+        (json!({}), None),
+        (json!({"flags": {"watch-label-selector": null}}), None),
+        (json!({"flags": {"watch-label-selector": ""}}), None),
+        (json!({"flags": {"watch-label-selector": "team=x,!shard"}}), Some("team=x,!shard")),
+    ] {
+        let objects = render("tagboat", "ns", &over);
+        let expected = ELECTED.map(|controller| lease_name(controller, selector));
+        assert_eq!(objects["Role"]["rules"][0]["resourceNames"], json!(expected), "{over}");
+    }
 }
 
 #[tokio::test]

@@ -7,15 +7,18 @@ use k8s_openapi::api::authorization::v1::{
 };
 use kube::Client;
 use kube::api::{Api, PostParams};
-use tagboat::permissions::{self, ACCOUNT_TOKENS, EVERYWHERE, OWN_NAMESPACE, Permission};
+use serde_json::{Value, json};
+use tagboat::permissions::{
+    self, ACCOUNT_TOKENS, ELECTED, EVERYWHERE, OWN_NAMESPACE, Permission, lease_name,
+};
 
 use super::folder;
-use crate::support::api_server::Cluster;
+use crate::support::api_server::{Cluster, apply, documents};
 use crate::support::program::{run, tagboat};
 
 #[test]
 fn the_committed_roles_are_fresh() {
-    for file in permissions::files() {
+    for file in permissions::files(None) {
         let path = folder().join(file.path);
         if std::env::var_os("TAGBOAT_REGENERATE").is_some() {
             std::fs::write(&path, &file.text).unwrap();
@@ -38,7 +41,7 @@ fn the_program_prints_them_or_writes_them() {
     assert!(!printed.contains("{{"), "{printed}");
     let directory = tempfile::tempdir().unwrap();
     run(tagboat().args(["rbac", "--write"]).arg(directory.path())).with_status(0);
-    for file in permissions::files() {
+    for file in permissions::files(None) {
         assert_eq!(std::fs::read_to_string(directory.path().join(file.path)).unwrap(), file.text);
     }
 }
@@ -62,7 +65,14 @@ const OTHERS: [(&str, &str); 11] = [
     ("apiextensions.k8s.io", "customresourcedefinitions"),
 ];
 
-async fn may(client: &Client, verb: &str, (group, resource): (&str, &str), namespace: &str) -> bool {
+/// Whether a client may do something with all objects, or with the one of a name.
+async fn may(
+    client: &Client,
+    verb: &str,
+    (group, resource): (&str, &str),
+    namespace: &str,
+    name: Option<&str>,
+) -> bool {
     let (resource, subresource) = resource.split_once('/').unwrap_or((resource, ""));
     let attributes = ResourceAttributes {
         group: Some(group.to_owned()),
@@ -70,6 +80,7 @@ async fn may(client: &Client, verb: &str, (group, resource): (&str, &str), names
         subresource: Some(subresource.to_owned()),
         verb: Some(verb.to_owned()),
         namespace: Some(namespace.to_owned()),
+        name: name.map(str::to_owned),
         ..ResourceAttributes::default()
     };
     let spec = SelfSubjectAccessReviewSpec { resource_attributes: Some(attributes), ..Default::default() };
@@ -82,6 +93,7 @@ fn allows(permissions: &[Permission], verb: &str, (group, resource): (&str, &str
     permissions.iter().any(|permission| {
         permission.group == group
             && permission.resources.contains(&resource)
+            && permission.leases.is_empty()
             && permission.verbs.iter().any(|own| own.name() == verb)
     })
 }
@@ -100,12 +112,58 @@ async fn the_server_allows_what_the_table_says_and_no_more() {
             let everywhere = allows(EVERYWHERE, verb, resource);
             let here = everywhere || allows(OWN_NAMESPACE, verb, resource);
             let seen = (
-                may(&client, verb, resource, cluster.namespace()).await,
-                may(&client, verb, resource, &elsewhere).await,
+                may(&client, verb, resource, cluster.namespace(), None).await,
+                may(&client, verb, resource, &elsewhere, None).await,
             );
             assert_eq!(seen, (here, everywhere), "{verb} {resource:?}");
         }
     }
+}
+
+/// Leases of other controllers in the same namespace are theirs alone.
+#[tokio::test]
+async fn only_the_own_leases_may_be_read_and_updated() {
+    const SELECTOR: &str = "sharding.fluxcd.io/key=shard1";
+    let cluster = Cluster::new().await;
+    let namespace = cluster.namespace();
+    let client = cluster.client_with(&cluster.token_with_the_roles().await).await;
+    // The same role for a shard, as the program prints it, for an account of its own.
+    let role = run(tagboat().args(["rbac", "--watch-label-selector", SELECTOR])).with_status(0).output;
+    let mut objects: Vec<Value> =
+        documents(&role).into_iter().filter(|object| object["metadata"]["namespace"].is_string()).collect();
+    let shard = cluster.client_with(&cluster.token("shard").await).await;
+    for object in &mut objects {
+        object["metadata"]["name"] = json!("shard");
+        object["metadata"]["namespace"] = json!(namespace);
+        if object["kind"] == "RoleBinding" {
+            object["roleRef"]["name"] = json!("shard");
+            object["subjects"] = json!([{"kind": "ServiceAccount", "name": "shard", "namespace": namespace}]);
+        }
+        apply(&cluster.client(), object, false).await.unwrap();
+    }
+    let leases = ("coordination.k8s.io", "leases");
+    let names =
+        ELECTED.map(|controller| [None, Some(SELECTOR)].map(|selector| lease_name(controller, selector)));
+    let others = ["kustomize-controller-leader-election".to_owned(), format!("{}-0", names[0][0])];
+    for (client, own) in [(&client, 0), (&shard, 1)] {
+        for name in names.iter().flatten().chain(&others) {
+            let is_own = names.iter().any(|names| names[own] == *name);
+            for verb in VERBS {
+                let expected = verb == "create" || (is_own && ["get", "update"].contains(&verb));
+                let seen = may(client, verb, leases, namespace, Some(name)).await;
+                assert_eq!(seen, expected, "{verb} {name}, {own}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_selector_that_is_none_is_refused() {
+    let refused = run(tagboat().args(["rbac", "--watch-label-selector", "shard in shard1"])).with_status(2);
+    assert!(
+        refused.errors.contains("--watch-label-selector \"shard in shard1\" cannot be used: "),
+        "{refused:?}"
+    );
 }
 
 #[test]

@@ -17,7 +17,14 @@ default
 {{- end -}}
 
 {{- define "tagboat.labels" }}    app.kubernetes.io/name: tagboat
-    app.kubernetes.io/instance: {{ .Release.Name }}
-    app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
-    app.kubernetes.io/managed-by: {{ .Release.Service }}
+    app.kubernetes.io/instance: {{ toJson .Release.Name }}
+    app.kubernetes.io/version: {{ toJson .Chart.AppVersion }}
+    app.kubernetes.io/managed-by: {{ toJson .Release.Service }}
+{{- end -}}
+
+{{- /* What the names of the Leases end in: with a label selector, the first digits of its SHA-256. */ -}}
+{{- define "tagboat.leaseSuffix" -}}
+{{- with index .Values.flags "watch-label-selector" -}}
+{{- toString . | sha256sum | trunc 8 | printf "-%s" -}}
+{{- end -}}
 {{- end -}}

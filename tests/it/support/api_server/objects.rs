@@ -41,7 +41,7 @@ impl Cluster {
     pub(crate) async fn token_with_the_roles(&self) -> String {
         let namespace = self.namespace();
         let token = self.token("tagboat").await;
-        for file in permissions::files()
+        for file in permissions::files(None)
             .iter()
             .filter(|file| file.path.starts_with("rbac/") && !file.path.contains("account-tokens"))
         {
