@@ -1,21 +1,17 @@
 //! Who of several controllers may write: a Lease, taken and kept as Kubernetes' own controllers do it.
 
 use std::future::pending;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use jiff::Timestamp;
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 use kube::api::{ObjectMeta, PostParams};
 use kube::{Api, Client};
-use sha2::{Digest, Sha256};
 use tokio::time::{sleep, timeout};
 
-use crate::git::StopSignal;
+use crate::git::{BootTime, StopSignal};
 use crate::objects::cluster::{ClusterError, Gate};
-
-/// What the name of a Lease ends in, behind that of Flux's controller: of both, only one writes.
-const SUFFIX: &str = "leader-election";
 
 /// How long giving the Lease back may take.
 const PARTING: Duration = Duration::from_secs(1);
@@ -37,14 +33,6 @@ pub struct Election {
     pub retry_period: Duration,
     /// Whether it is given back at the end.
     pub is_released: bool,
-}
-
-/// The Lease's name for those who do the work of one of Flux's controllers on objects with these labels.
-pub fn lease_name(controller: &str, labels: Option<&str>) -> String {
-    let name = format!("{controller}-{SUFFIX}");
-    let Some(labels) = labels else { return name };
-    let digits: String = Sha256::digest(labels)[..4].iter().map(|byte| format!("{byte:02x}")).collect();
-    format!("{name}-{digits}")
 }
 
 /// The right to write: won by election, or ours from the beginning where there is none.
@@ -94,7 +82,7 @@ struct Candidate {
     gate: Gate,
     election: Election,
     /// The Lease as it was last seen, and when that state was first seen. Clocks of others are not trusted.
-    seen: Option<(LeaseSpec, Instant)>,
+    seen: Option<(LeaseSpec, BootTime)>,
 }
 
 /// Why a try did not make us the leader.
@@ -143,11 +131,11 @@ impl Candidate {
 
     /// Keeps the Lease until that fails, and says why it did. Work has ended by then, or is just being ended.
     async fn keep(&mut self, permit: &StopSignal) -> Setback {
-        let mut renewed = Instant::now();
+        let mut renewed = BootTime::now();
         loop {
             sleep(self.election.retry_period).await;
             let left = self.election.renew_deadline.saturating_sub(renewed.elapsed());
-            let begin = Instant::now();
+            let begin = BootTime::now();
             let setback = match timeout(left, self.renew(permit)).await {
                 Ok(Ok(())) => {
                     renewed = begin;
@@ -170,7 +158,7 @@ impl Candidate {
         if !self.election.is_released {
             return Ok(());
         }
-        let mut lease = self.gate.answer(self.api.get(&self.election.name)).await?;
+        let mut lease = self.gate.answer(&self.election.namespace, self.api.get(&self.election.name)).await?;
         let spec = lease.spec.get_or_insert_default();
         if spec.holder_identity.as_deref() != Some(self.election.identity.as_str()) {
             return Ok(());
@@ -179,25 +167,25 @@ impl Candidate {
         spec.holder_identity = Some(String::new());
         spec.lease_duration_seconds = Some(1);
         (spec.acquire_time, spec.renew_time) = (Some(now.clone()), Some(now));
-        self.gate.answer(self.api.replace(&self.election.name, &PostParams::default(), &lease)).await?;
+        let parameters = PostParams::default();
+        let replaced = self.api.replace(&self.election.name, &parameters, &lease);
+        self.gate.answer(&self.election.namespace, replaced).await?;
         Ok(())
     }
 
     /// Takes or renews the Lease, if it is ours to take.
     async fn renew(&mut self, permit: &StopSignal) -> Result<(), Setback> {
-        let begin = Instant::now();
-        let name = self.election.name.clone();
-        let found = self.gate.answer(self.api.get_opt(&name)).await.map_err(Setback::Trouble)?;
+        let begin = BootTime::now();
+        let Election { name, namespace, .. } = self.election.clone();
+        let found = self.gate.answer(&namespace, self.api.get_opt(&name)).await.map_err(Setback::Trouble)?;
         let parameters = PostParams::default();
         let written = match found {
             None => {
-                let metadata = ObjectMeta {
-                    name: Some(name),
-                    namespace: Some(self.election.namespace.clone()),
-                    ..Default::default()
-                };
+                let metadata =
+                    ObjectMeta { name: Some(name), namespace: Some(namespace.clone()), ..Default::default() };
                 let spec = claim(&self.election, None, Timestamp::now());
-                self.gate.answer(self.api.create(&parameters, &Lease { metadata, spec: Some(spec) })).await
+                let lease = Lease { metadata, spec: Some(spec) };
+                self.gate.answer(&namespace, self.api.create(&parameters, &lease)).await
             }
             Some(mut lease) => {
                 let spec = lease.spec.take().unwrap_or_default();
@@ -206,11 +194,11 @@ impl Candidate {
                     _ => begin,
                 };
                 self.seen = Some((spec.clone(), since));
-                if let Some(holder) = holder(&spec, &self.election.identity, begin.duration_since(since)) {
+                if let Some(holder) = holder(&spec, &self.election.identity, begin.since(since)) {
                     return Err(Setback::HeldBy(holder));
                 }
                 lease.spec = Some(claim(&self.election, Some(&spec), Timestamp::now()));
-                self.gate.answer(self.api.replace(&name, &parameters, &lease)).await
+                self.gate.answer(&namespace, self.api.replace(&name, &parameters, &lease)).await
             }
         };
         let written = written.map_err(Setback::Trouble)?;
@@ -258,6 +246,7 @@ fn claim(election: &Election, before: Option<&LeaseSpec>, now: Timestamp) -> Lea
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::permissions::lease_name;
 
     fn election() -> Election {
         Election {
@@ -269,15 +258,6 @@ mod tests {
             retry_period: Duration::from_secs(5),
             is_released: true,
         }
-    }
-
-    #[test]
-    fn a_shard_has_a_lease_of_its_own() {
-        const NAME: &str = "image-automation-controller-leader-election";
-        let lease_name = |labels| lease_name("image-automation-controller", labels);
-        assert_eq!(lease_name(None), NAME);
-        // The first digits of `printf %s team=x | sha256sum`.
-        assert_eq!(lease_name(Some("team=x")), format!("{NAME}-{}", "aaf9fc45"));
     }
 
     #[test]

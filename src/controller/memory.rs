@@ -44,7 +44,8 @@ pub(super) struct Memory {
 #[derive(Debug, Default)]
 struct Entry {
     look: Option<Look>,
-    told: Option<Event>,
+    /// A digest of the event.
+    told: Option<[u8; 32]>,
 }
 
 impl Memory {
@@ -60,12 +61,12 @@ impl Memory {
 
     /// Whether an event was announced by a run whose status could not be written.
     pub(super) fn has_told(&self, name: &ObjectName, event: &Event) -> bool {
-        self.lock().get(name).is_some_and(|entry| entry.told.as_ref() == Some(event))
+        self.lock().get(name).is_some_and(|entry| entry.told == Some(event.digest()))
     }
 
     /// Takes note of an event, until the status has what it says.
-    pub(super) fn told(&self, name: &ObjectName, event: Event) {
-        self.lock().entry(name.clone()).or_default().told = Some(event);
+    pub(super) fn told(&self, name: &ObjectName, event: &Event) {
+        self.lock().entry(name.clone()).or_default().told = Some(event.digest());
     }
 
     /// Takes note that the status has what was announced.

@@ -46,7 +46,8 @@ use under_way::UnderWay;
 use watches::Signal;
 use work::{RunIds, Shared};
 
-pub use leadership::{Election, lease_name};
+pub use crate::permissions::lease_name;
+pub use leadership::Election;
 pub use queue::RetryDelays;
 
 /// How long runs that are under way at the end may go on. This and what follows must fit into the ten seconds that the
@@ -79,6 +80,8 @@ pub struct ControllerOptions {
     pub mirrors: MirrorStore,
     /// How it is settled who of several controllers writes; `None`: this one does.
     pub election: Option<Election>,
+    /// The way to the API server.
+    pub gate: Gate,
     /// Who is notified of events.
     pub notifier: Option<Notifier>,
     /// Whether nothing is written anywhere, and what would be is compared with what another controller does. Nobody
@@ -140,7 +143,7 @@ pub async fn run(
     let writer = WriterOptions { mirrors: options.mirrors, is_rehearsal: options.is_shadow, context, slots };
     let (election, notifier) =
         if options.is_shadow { (None, None) } else { (options.election, options.notifier) };
-    let mut objects = ClusterObjects::behind(client.clone(), Gate::until(permit.clone()));
+    let mut objects = ClusterObjects::behind(client.clone(), options.gate.until(permit.clone()));
     objects.automations = Cache::referring_by(|automation| Some(trigger::source_of(automation)));
     let shared = Arc::new(Shared {
         announcer: Announcer::new(&objects, notifier, FIELD_MANAGER, options.instance),

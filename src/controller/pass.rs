@@ -98,10 +98,14 @@ pub(super) async fn begin(shared: &Arc<Shared>, objects: &ClusterObjects, name: 
             // Should the run be broken off, it is tried again.
             done.verdict = Verdict::Retry;
             let Opening { automation, run, previous, begun, look } = *opened;
-            let (shared, objects, span) = (shared.clone(), objects.clone(), span.clone());
+            let (shared, objects, span) =
+                (shared.clone(), objects.on_behalf_of(&done.name.namespace), span.clone());
             return Some(Pass { shared, objects, automation, run, previous, begun, look, done, span });
         }
-        Ok(Opened::Rest) => shared.metrics.reconciled(&labels(&done.name), begun.elapsed(), true),
+        Ok(Opened::Rest) => {
+            shared.metrics.reconciled(&labels(&done.name), begun.elapsed(), true);
+            shared.forget_if_gone(&done.name);
+        }
         Ok(Opened::Gone) => shared.forget(&done.name),
         Err(error) => {
             tracing::error!(error = chain(&error), "cannot write to the object, trying again");
@@ -200,6 +204,9 @@ impl Job for Pass {
     async fn conclude(&mut self, conclusion: Conclusion, proposal: Option<UpdateProposal>) {
         let span = self.span.clone();
         self.finish(&conclusion, proposal).instrument(span).await;
+        self.shared.forget_if_gone(&self.done.name);
+        let known = self.shared.objects.automations.get(&self.done.name);
+        self.shared.forget_unused_key(&self.automation, known.as_deref());
         // Those who go together need not end together.
         self.done.tell();
     }
@@ -311,10 +318,6 @@ impl Pass {
             }
         };
         self.shared.metrics.reconciled(&labels, self.elapsed(), is_success);
-        // It has gone meanwhile, or is another's to carry out, and nothing will be told of it again.
-        if self.shared.objects.automations.get(&self.done.name).is_none() {
-            self.shared.forget(&self.done.name);
-        }
     }
 
     /// Puts the status of an automation that stays back to what it was before the run, which may have said that it goes
@@ -363,12 +366,12 @@ impl Pass {
         }
         let occurrence = match conclusion {
             Conclusion::Success { outcome: Outcome::Pushed(push), .. } => {
-                Occurrence::Once(push.commit.to_string())
+                Occurrence::Pushed(push.commit.to_string())
             }
             _ => Occurrence::Repeated,
         };
         self.record(event, occurrence, now).await;
-        self.shared.memory.told(&self.done.name, event.clone());
+        self.shared.memory.told(&self.done.name, event);
     }
 
     /// Announces that what is wrong with markers has changed. Its key keeps it from being announced twice.

@@ -8,9 +8,16 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::sleep_until;
 
 use crate::objects::ObjectName;
+use crate::tenancy::{Rate, TokenBucket};
 
 /// How long changes are gathered before what they concern is carried out. Many policies often change at once.
 pub(super) const GATHERING: Duration = Duration::from_millis(50);
+
+/// How often one object is reconciled, whatever wakes it.
+const RATE: Rate = Rate { burst: 10, refill: Duration::from_secs(1) };
+
+/// From how many objects on those are forgotten that were not reconciled lately.
+const FEW: usize = 64;
 
 /// How the waits after failures grow.
 #[derive(Clone, Copy, Debug)]
@@ -32,10 +39,14 @@ pub(super) enum Verdict {
     Wait,
 }
 
-/// The automations and when they are due. Time comes in as an argument.
+/// The objects of a kind and when they are due. Time comes in as an argument.
+///
+/// An object is reconciled ten times in a row, and then once a second, also if it is deleted and created again.
 #[derive(Debug)]
 pub(super) struct Queue {
     delays: RetryDelays,
+    /// How often those were reconciled lately that were.
+    recent: Recent,
     entries: HashMap<ObjectName, Entry>,
     /// Those that wait for their time, the next one first.
     waiting: BTreeSet<(Instant, ObjectName)>,
@@ -44,6 +55,8 @@ pub(super) struct Queue {
 #[derive(Debug, Default)]
 struct Entry {
     due: Option<Due>,
+    /// The time by which it stands among those that wait.
+    place: Option<Instant>,
     is_running: bool,
     /// Whether it went while it was carried out, so that how that ends says nothing of one that came after it.
     has_gone: bool,
@@ -74,7 +87,8 @@ pub(super) struct DueNow {
 
 impl Queue {
     pub(super) fn new(delays: RetryDelays) -> Self {
-        Self { delays, entries: HashMap::new(), waiting: BTreeSet::new() }
+        let (entries, waiting) = (HashMap::new(), BTreeSet::new());
+        Self { delays, recent: Recent::default(), entries, waiting }
     }
 
     /// Makes an automation due at a time, if it is not due before. One that is being carried out is due once more.
@@ -90,7 +104,8 @@ impl Queue {
     pub(super) fn forget(&mut self, name: &ObjectName) {
         self.change(name, |entry| {
             let is_running = entry.is_running;
-            *entry = Entry { is_running, has_gone: is_running, ..Entry::default() };
+            let place = entry.place;
+            *entry = Entry { is_running, has_gone: is_running, place, ..Entry::default() };
         });
     }
 
@@ -99,7 +114,7 @@ impl Queue {
         let due = self.waiting.iter().take_while(|(at, _)| *at <= now);
         let mut names: Vec<ObjectName> = due.map(|(_, name)| name.clone()).collect();
         names.sort();
-        names.into_iter().filter_map(|name| self.take(name)).collect()
+        names.into_iter().filter_map(|name| self.take(name, now)).collect()
     }
 
     /// Takes those of `names` along that are due in a moment. If what is due now is so by its `interval` alone, others of
@@ -119,23 +134,27 @@ impl Queue {
             };
             due.at < now + soon
         };
+        let may = |recent: &Recent, name: &ObjectName| recent.next(name).is_none_or(|next| next <= now);
         let mut taken = Vec::new();
         for name in names {
-            if self.entries.get(&name).and_then(Entry::awaited).is_some_and(is_near) {
-                taken.extend(self.take(name));
+            let is_due = self.entries.get(&name).and_then(Entry::awaited).is_some_and(is_near);
+            if is_due && may(&self.recent, &name) {
+                taken.extend(self.take(name, now));
             }
         }
         taken
     }
 
     /// Takes one that waits.
-    fn take(&mut self, name: ObjectName) -> Option<DueNow> {
+    fn take(&mut self, name: ObjectName, now: Instant) -> Option<DueNow> {
         let due = self.change(&name, |entry| {
             let due = entry.awaited()?;
             (entry.due, entry.is_running) = (None, true);
             Some(due)
         });
-        due.map(|Due { interval, .. }| DueNow { name, interval })
+        let Due { interval, .. } = due?;
+        self.recent.add(&name, now);
+        Some(DueNow { name, interval })
     }
 
     /// Takes note that an automation has been carried out.
@@ -170,17 +189,43 @@ impl Queue {
     /// waits nor is carried out.
     fn change<T>(&mut self, name: &ObjectName, change: impl FnOnce(&mut Entry) -> T) -> T {
         let mut entry = self.entries.remove(name).unwrap_or_default();
-        if let Some(due) = entry.awaited() {
-            self.waiting.remove(&(due.at, name.clone()));
-        }
         let changed = change(&mut entry);
-        if let Some(due) = entry.awaited() {
-            self.waiting.insert((due.at, name.clone()));
+        let next = self.recent.next(name);
+        let place = entry.awaited().map(|due| next.map_or(due.at, |next| next.max(due.at)));
+        if let Some(before) = std::mem::replace(&mut entry.place, place) {
+            self.waiting.remove(&(before, name.clone()));
+        }
+        if let Some(place) = place {
+            self.waiting.insert((place, name.clone()));
         }
         if entry.is_running || entry.due.is_some() {
             self.entries.insert(name.clone(), entry);
         }
         changed
+    }
+}
+
+/// How often objects were reconciled lately.
+#[derive(Debug, Default)]
+struct Recent {
+    buckets: HashMap<ObjectName, TokenBucket>,
+    /// The number of objects at which those are forgotten that were not reconciled lately.
+    many: usize,
+}
+
+impl Recent {
+    /// When an object may be reconciled next; `None`: at any time.
+    fn next(&self, name: &ObjectName) -> Option<Instant> {
+        self.buckets.get(name)?.next(RATE)
+    }
+
+    fn add(&mut self, name: &ObjectName, now: Instant) {
+        if self.buckets.len() >= self.many {
+            self.buckets.retain(|_, bucket| !bucket.is_full(now));
+            // So that forgetting takes no more time than adding.
+            self.many = FEW.max(2 * self.buckets.len());
+        }
+        self.buckets.entry(name.clone()).or_default().take(RATE, now);
     }
 }
 
@@ -292,11 +337,82 @@ mod tests {
             assert_eq!(queue.next(), Some(start + seconds(wait)));
         }
         queue.take_due(start + seconds(10));
-        queue.done(&name("a"), Verdict::Wait, start);
-        queue.wake(&name("a"), start);
-        queue.take_due(start);
-        queue.done(&name("a"), Verdict::Retry, start);
-        assert_eq!(queue.next(), Some(start + seconds(1)));
+        queue.done(&name("a"), Verdict::Wait, start + seconds(10));
+        let later = start + seconds(60);
+        queue.wake(&name("a"), later);
+        queue.take_due(later);
+        queue.done(&name("a"), Verdict::Retry, later);
+        assert_eq!(queue.next(), Some(later + seconds(1)));
+    }
+
+    /// Reconciles an object whenever it is due until `end`, as `after` says, and gives the milliseconds of each time.
+    fn reconciled(
+        queue: &mut Queue,
+        start: Instant,
+        end: Instant,
+        after: impl Fn(&mut Queue, Instant),
+    ) -> Vec<u128> {
+        let mut times = Vec::new();
+        while let Some(next) = queue.next().filter(|next| *next <= end) {
+            let taken = queue.take_due(next).len() + queue.take_along(next, None, [name("a")]).len();
+            assert_eq!(taken, 1);
+            times.push(next.duration_since(start).as_millis());
+            after(queue, next);
+        }
+        times
+    }
+
+    #[test]
+    fn whatever_wakes_an_object_it_is_reconciled_ten_times_and_then_once_a_second() {
+        let start = Instant::now() + seconds(1000);
+        let end = start + Duration::from_millis(4500);
+        let expected = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1000, 2000, 3000, 4000];
+        let ways: [fn(&mut Queue, Instant); 5] = [
+            // Its annotations change while it is reconciled.
+            |queue, now| {
+                queue.wake(&name("a"), now);
+                queue.done(&name("a"), Verdict::Wait, now);
+            },
+            // Afterwards.
+            |queue, now| {
+                queue.done(&name("a"), Verdict::After(seconds(3600)), now);
+                queue.wake(&name("a"), now);
+            },
+            // It asks for another run by itself: a short interval, or a run that is given up.
+            |queue, now| queue.done(&name("a"), Verdict::After(Duration::ZERO), now),
+            // It is deleted and created again.
+            |queue, now| {
+                queue.done(&name("a"), Verdict::Wait, now);
+                queue.forget(&name("a"));
+                queue.wake(&name("a"), now);
+            },
+            |queue, now| {
+                queue.forget(&name("a"));
+                queue.wake(&name("a"), now);
+                queue.done(&name("a"), Verdict::Retry, now);
+            },
+        ];
+        for (number, way) in ways.into_iter().enumerate() {
+            let mut queue = queue();
+            queue.wake(&name("a"), start);
+            assert_eq!(reconciled(&mut queue, start, end, way), expected, "way {number}");
+            // Another object is none the worse for it, and after a pause there may be ten again.
+            queue.wake(&name("b"), end);
+            assert_eq!(names(&queue.take_due(end)), ["b"]);
+        }
+    }
+
+    #[test]
+    fn a_bounded_number_of_objects_is_remembered_for_their_rate() {
+        let (mut queue, start) = (queue(), Instant::now());
+        for number in 0..10_000 {
+            let now = start + Duration::from_millis(100 * number);
+            queue.wake(&name(&number.to_string()), now);
+            assert_eq!(queue.take_due(now).len(), 1);
+            queue.done(&name(&number.to_string()), Verdict::Wait, now);
+        }
+        // Each counts for a second.
+        assert!(queue.recent.buckets.len() <= FEW, "{}", queue.recent.buckets.len());
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! What the watches of the three kinds set in motion.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
 use std::future::Future;
 use std::sync::Arc;
@@ -12,9 +12,11 @@ use k8s_openapi::api::core::v1::ObjectReference;
 use kube::core::ObjectMeta;
 use kube::{Client, Resource, ResourceExt};
 use serde::de::DeserializeOwned;
+use sha2::{Digest, Sha256};
 use tagboat_api::settings::PolicySettings;
 use tagboat_api::{FINALIZER, GitRepository, ImagePolicy, ImageUpdateAutomation};
 use tokio::sync::watch::Receiver;
+use tokio::task::AbortHandle;
 
 use super::queue::{GATHERING, Verdict};
 use super::trigger::{concerns_itself, concerns_policy, concerns_source};
@@ -89,6 +91,9 @@ impl Shared {
     /// What follows from a change of an automation.
     pub(super) fn automation_changed(&self, change: &Change<ImageUpdateAutomation>) {
         self.under_way.observe(change);
+        if let Some(old) = &change.old {
+            self.forget_unused_key(old, change.new.as_deref());
+        }
         match &change.new {
             None => {
                 self.forget(&change.name);
@@ -147,6 +152,7 @@ pub(super) trait Watched:
     Resource<DynamicType = (), Scope = NamespaceResourceScope>
     + Clone
     + DeserializeOwned
+    + PartialEq
     + Debug
     + Send
     + Sync
@@ -158,6 +164,7 @@ impl<K> Watched for K where
     K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
         + Clone
         + DeserializeOwned
+        + PartialEq
         + Debug
         + Send
         + Sync
@@ -177,14 +184,15 @@ pub(super) async fn watch<W, K>(
 {
     let plural = K::plural(&());
     let mut trouble = String::new();
-    // What was said of those that cannot be read: each listing tells of them anew.
-    let mut said: BTreeMap<ObjectName, (Option<String>, String)> = BTreeMap::new();
+    let mut unreadable = Unreadable::default();
     follow(shared.client(), &scope, &cache, |observation| match observation {
         Observation::Changed(change) => {
-            said.remove(&change.name);
+            unreadable.remove(&change.name);
             changed(&shared, change);
         }
+        Observation::Listing => unreadable.listing = Some(BTreeSet::new()),
         Observation::Complete => {
+            unreadable.forget_unlisted();
             if !std::mem::take(&mut trouble).is_empty() {
                 tracing::info!(resource = %plural, "the watch goes on");
             }
@@ -197,11 +205,12 @@ pub(super) async fn watch<W, K>(
                 namespace: metadata.namespace.clone().unwrap_or_default(),
                 name: metadata.name.clone().unwrap_or_default(),
             };
-            let fault = (metadata.uid.clone(), words);
-            let is_to_go = metadata.deletion_timestamp.is_some();
-            if is_to_go || said.get(&name) != Some(&fault) {
-                report_unreadable::<W, K>(&shared, *metadata, &fault.1);
-                said.insert(name, fault);
+            let is_news = unreadable.insert(&name, fault(metadata.uid.as_deref(), &words));
+            if metadata.deletion_timestamp.is_some() {
+                unreadable
+                    .let_go(name, tokio::spawn(let_go::<W, K>(shared.clone(), *metadata)).abort_handle());
+            } else if is_news {
+                report_unreadable::<W, K>(&shared, *metadata, &words);
             }
         }
         Observation::Disturbed(error) => {
@@ -215,6 +224,58 @@ pub(super) async fn watch<W, K>(
     .await;
 }
 
+/// The objects of a kind that cannot be understood.
+#[derive(Debug, Default)]
+struct Unreadable {
+    /// The faults that were reported: each listing tells of them anew.
+    reported: BTreeMap<ObjectName, [u8; 32]>,
+    /// Those that the listing in progress has named.
+    listing: Option<BTreeSet<ObjectName>>,
+    /// What takes our finalizer off those that are to be deleted.
+    letting_go: BTreeMap<ObjectName, AbortHandle>,
+}
+
+impl Unreadable {
+    /// Adds an object with its fault, and says whether that is news.
+    fn insert(&mut self, name: &ObjectName, fault: [u8; 32]) -> bool {
+        if let Some(listing) = &mut self.listing {
+            listing.insert(name.clone());
+        }
+        self.reported.insert(name.clone(), fault) != Some(fault)
+    }
+
+    /// Keeps a task that lets go of an object, in place of the one before.
+    fn let_go(&mut self, name: ObjectName, task: AbortHandle) {
+        if let Some(before) = self.letting_go.insert(name, task) {
+            before.abort();
+        }
+    }
+
+    /// Forgets an object that has gone or can be understood.
+    fn remove(&mut self, name: &ObjectName) {
+        self.reported.remove(name);
+        if let Some(task) = self.letting_go.remove(name) {
+            task.abort();
+        }
+    }
+
+    /// Forgets what a listing that is complete did not name.
+    fn forget_unlisted(&mut self) {
+        let listed = self.listing.take().unwrap_or_default();
+        self.reported.retain(|name, _| listed.contains(name));
+        self.letting_go.retain(|name, _| listed.contains(name));
+    }
+}
+
+/// A digest of what is wrong with which object, for the words may be long.
+fn fault(uid: Option<&str>, words: &str) -> [u8; 32] {
+    let mut hash = Sha256::new();
+    hash.update(uid.unwrap_or_default());
+    hash.update([0]);
+    hash.update(words);
+    hash.finalize().into()
+}
+
 /// What is wrong, and what to do about it where that is plain.
 fn disturbance(error: &ClusterError) -> String {
     if error.is_not_found() {
@@ -226,16 +287,12 @@ fn disturbance(error: &ClusterError) -> String {
     }
 }
 
-/// Says of an object that it cannot be read, in the log and by an event; one that is to be deleted is let go instead.
+/// Says of an object that it cannot be read, in the log and by an event.
 fn report_unreadable<W, K>(shared: &Arc<W>, metadata: ObjectMeta, words: &str)
 where
     W: Watcher,
     K: Watched,
 {
-    if metadata.deletion_timestamp.is_some() {
-        tokio::spawn(let_go::<W, K>(shared.clone(), metadata));
-        return;
-    }
     let object = ObjectReference {
         api_version: Some(K::api_version(&()).into_owned()),
         kind: Some(K::kind(&()).into_owned()),
@@ -260,12 +317,11 @@ where
     if shared.is_silent() {
         return;
     }
-    let shared = shared.clone();
-    tokio::spawn(async move {
-        become_leader(shared.as_ref()).await;
-        let time = Timestamp::now();
-        let announcement = Announcement { object, annotations, event, occurrence, time };
-        if let Err(error) = shared.announcer().announce(announcement).await {
+    let announcement = Announcement { object, annotations, event, occurrence, time: Timestamp::now() };
+    let announcing = shared.clone();
+    shared.announcer().announce_later(announcement, |announcement| async move {
+        become_leader(announcing.as_ref()).await;
+        if let Err(error) = announcing.announcer().announce(announcement).await {
             tracing::error!(error = %error, "cannot record the event");
         }
     });

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use futures::future::join_all;
+use kube::ResourceExt;
 use tagboat_api::ImageUpdateAutomation;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::watch;
@@ -83,12 +84,39 @@ impl Shared {
         }
     }
 
+    /// Forgets an automation that has gone while it was reconciled, or is another controller's by now: nothing will be
+    /// told of it again.
+    pub(super) fn forget_if_gone(&self, name: &ObjectName) {
+        if self.objects.automations.get(name).is_none() {
+            self.forget(name);
+        }
+    }
+
+    /// Forgets the unlocked key that an automation signed with, unless it or another one still names its Secret.
+    pub(super) fn forget_unused_key(&self, old: &ImageUpdateAutomation, new: Option<&ImageUpdateAutomation>) {
+        let Some(secret) = signing_secret(old) else { return };
+        if new.and_then(signing_secret).as_ref() == Some(&secret) {
+            return;
+        }
+        let others = self.objects.automations.in_namespace(&secret.namespace);
+        if !others.iter().any(|other| signing_secret(other).as_ref() == Some(&secret)) {
+            self.options.keyring.forget(&secret.to_string());
+        }
+    }
+
     /// Forgets an automation that has gone.
     pub(super) fn forget(&self, name: &ObjectName) {
         self.memory.forget(name);
         self.shadows.iter().for_each(|shadows| shadows.forget(name));
         self.metrics.forget(&pass::labels(name));
     }
+}
+
+/// The Secret with the key that an automation signs with.
+fn signing_secret(automation: &ImageUpdateAutomation) -> Option<ObjectName> {
+    let key = automation.spec.git.as_ref()?.commit.signing_key.as_ref()?;
+    let namespace = automation.namespace().unwrap_or_default();
+    Some(ObjectName { namespace, name: key.secret_ref.name.clone() })
 }
 
 /// Carries out automations that go to one repository.

@@ -10,6 +10,7 @@ mod access;
 mod attempt;
 pub mod author;
 mod blocking;
+mod boot_time;
 mod cancellation;
 pub mod checkout;
 mod command;
@@ -59,6 +60,7 @@ mod writer;
 
 pub use access::{Access, AccessError, AccessOptions, AccessPlan, Login, LoginOwner};
 pub use author::Author;
+pub use boot_time::BootTime;
 pub use cancellation::Cancellation;
 pub use command::{Call, Git, GitError, Printed};
 pub use commit::{CommitDraft, CommitError, CommitTime};

@@ -4,6 +4,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
+use super::boot_time::BootTime;
+
 /// Tells work in other threads to end: git processes are ended with their groups, and nothing new is begun.
 ///
 /// Clones are one and the same signal. A push that is under way when it is given may arrive all the same; the next run
@@ -15,7 +17,7 @@ pub struct StopSignal(Arc<Words>);
 struct Words {
     is_given: AtomicBool,
     /// When it counts as given unless somebody says otherwise before.
-    end: Mutex<Option<Instant>>,
+    end: Mutex<Option<BootTime>>,
     /// Another word that counts like this one.
     superior: Option<StopSignal>,
 }
@@ -36,21 +38,22 @@ impl StopSignal {
     pub fn is_given(&self) -> bool {
         self.0.is_given.load(Ordering::Relaxed)
             || self.0.superior.as_ref().is_some_and(Self::is_given)
-            || self.end().is_some_and(|end| Instant::now() >= end)
+            || self.end().is_some_and(|end| BootTime::now() >= end)
     }
 
     /// Lets work go on until `end` and no longer; a later call may put it off. So whoever has a permit that runs out
-    /// need not be awake at that time.
-    pub fn allow_until(&self, end: Instant) {
+    /// need not be awake at that time. Time in which the machine is suspended counts.
+    pub fn allow_until(&self, end: BootTime) {
         *self.0.end.lock().unwrap_or_else(PoisonError::into_inner) = Some(end);
     }
 
     /// The deadline of work that may take until `wanted`.
     pub(super) fn deadline(&self, wanted: Instant) -> Instant {
-        self.end().map_or(wanted, |end| end.min(wanted))
+        let end = self.end().map(|end| Instant::now() + end.since(BootTime::now()));
+        end.map_or(wanted, |end| end.min(wanted))
     }
 
-    fn end(&self) -> Option<Instant> {
+    fn end(&self) -> Option<BootTime> {
         let own = *self.0.end.lock().unwrap_or_else(PoisonError::into_inner);
         let of_superior = self.0.superior.as_ref().and_then(Self::end);
         own.into_iter().chain(of_superior).min()
@@ -65,17 +68,19 @@ mod tests {
 
     #[test]
     fn a_permit_runs_out_unless_it_is_renewed() {
-        let (stop, now) = (StopSignal::default(), Instant::now());
-        let later = now + Duration::from_secs(600);
-        assert_eq!(stop.deadline(later), later);
+        let (stop, now, wanted) = (StopSignal::default(), BootTime::now(), Instant::now());
+        let wanted = wanted + Duration::from_secs(600);
+        assert_eq!(stop.deadline(wanted), wanted);
         stop.allow_until(now + Duration::from_secs(60));
         assert!(!stop.is_given());
-        assert_eq!(stop.deadline(later), now + Duration::from_secs(60));
-        stop.clone().allow_until(later + Duration::from_secs(1));
-        assert_eq!(stop.deadline(later), later);
+        assert!(stop.deadline(wanted) <= Instant::now() + Duration::from_secs(60));
+        stop.clone().allow_until(now + Duration::from_secs(6000));
+        assert_eq!(stop.deadline(wanted), wanted);
+        // As after a machine was suspended for too long.
         stop.allow_until(now);
         assert!(stop.is_given());
-        stop.allow_until(later);
+        assert!(stop.deadline(wanted) <= Instant::now());
+        stop.allow_until(now + Duration::from_secs(6000));
         assert!(!stop.is_given());
         stop.give();
         assert!(stop.is_given());
@@ -83,12 +88,13 @@ mod tests {
 
     #[test]
     fn a_subordinate_stops_with_its_superior_and_alone() {
-        let (superior, now) = (StopSignal::default(), Instant::now());
+        let (superior, now) = (StopSignal::default(), BootTime::now());
         let [one, other] = [superior.subordinate(), superior.subordinate()];
         one.give();
         assert!(one.is_given() && !other.is_given() && !superior.is_given());
         superior.allow_until(now + Duration::from_secs(60));
-        assert_eq!(other.deadline(now + Duration::from_secs(600)), now + Duration::from_secs(60));
+        let wanted = Instant::now() + Duration::from_secs(600);
+        assert!(other.deadline(wanted) <= Instant::now() + Duration::from_secs(60));
         superior.give();
         assert!(other.is_given());
     }

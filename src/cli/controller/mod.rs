@@ -23,7 +23,7 @@ use crate::controller::reflector::{self, ReflectorOptions, Sources};
 use crate::controller::{self, ControllerOptions, Election, RunOptions, lease_name};
 use crate::git::{Keyring, MirrorStore, PrivateDirectory, PrivateFiles, Surroundings};
 use crate::metrics::Metrics;
-use crate::objects::cluster::{ClusterObjects, FIELD_MANAGER, Notifier, REFLECTOR, Scope};
+use crate::objects::cluster::{ClusterObjects, FIELD_MANAGER, Gate, Notifier, REFLECTOR, Scope};
 use crate::reconcile::automation::login::LoginOptions;
 use crate::reconcile::registries::KnownRegistries;
 use crate::reconcile::repository::logins::{Logins, ServiceAccounts};
@@ -97,7 +97,8 @@ async fn serve(options: Options) -> Result<(), Failure> {
     };
     let (tags, registries) = (options.state.join("tags"), Registries::new(registries));
     let (default_account, pool) = (options.default_account.clone(), options.capacity.pool.clone());
-    let (second, options) = controller_options(options, scope, &namespace)?;
+    let gate = Gate::measured(&metrics);
+    let (second, options) = controller_options(options, scope, &namespace, &gate)?;
     let (tell, told) = watch::channel(false);
     let is_told = |mut told: watch::Receiver<bool>| async move {
         // Whoever tells is there as long as we are.
@@ -124,7 +125,7 @@ async fn serve(options: Options) -> Result<(), Failure> {
         if !is_on(Half::Reflector, second.scope.namespace.clone(), reflector).await {
             return Ok(());
         }
-        let objects = ClusterObjects::new(client.clone());
+        let objects = ClusterObjects::behind(client.clone(), gate);
         let accounts = (second.policies.identity == ObjectIdentity::On)
             .then(|| ServiceAccounts { accounts: Arc::new(objects.accounts()), default: default_account });
         let registry = KnownRegistries { objects, registries, logins: Logins::Named(accounts) };
@@ -150,10 +151,10 @@ fn controller_options(
     options: Options,
     scope: Scope,
     namespace: &str,
+    gate: &Gate,
 ) -> Result<(ReflectorOptions, ControllerOptions), Failure> {
-    let notifier = || options.events.as_deref().map(Notifier::new).transpose();
-    let notifier = || notifier().map_err(|error| Failure::Usage(chain(&error)));
-    let (first_notifier, second_notifier) = (notifier()?, notifier()?);
+    let notifier = options.events.as_deref().map(Notifier::new).transpose();
+    let notifier = notifier.map_err(|error| Failure::Usage(chain(&error)))?;
     let (instance, process_id) = (host_name(), random_uuid()?);
     let election = |controller: &str| {
         options.election.map(|times| Election {
@@ -171,7 +172,8 @@ fn controller_options(
         retry_delays: options.retry_delays,
         policies: options.policies,
         election: election(REFLECTOR),
-        notifier: second_notifier,
+        gate: gate.clone(),
+        notifier: notifier.clone(),
         instance: instance.clone(),
         process_id: random_uuid()?,
     };
@@ -198,7 +200,8 @@ fn controller_options(
         },
         mirrors: MirrorStore::new(options.state.join("mirrors"), options.mirrors_size),
         election,
-        notifier: first_notifier,
+        gate: gate.clone(),
+        notifier,
         is_shadow: options.is_dry_run,
         instance,
         process_id,

@@ -14,7 +14,7 @@ use super::subject::{Neighbour, Subject, Wanted};
 use crate::cli::Failure;
 use crate::cli::terminal::say;
 use crate::objects::ObjectName;
-use crate::objects::cluster::{ClusterError, ClusterObjects, is_object_name};
+use crate::objects::cluster::{ClusterError, ClusterObjects, is_object_name, list};
 use crate::reconcile::policy::access::needs_labels;
 use crate::reconcile::policy::request::repository_of;
 use crate::sentence::chain;
@@ -132,8 +132,8 @@ impl Reached {
             return Ok(Vec::new());
         }
         let api: Api<ImagePolicy> = Api::all(self.objects.client().clone());
-        let list = ListParams::default().fields(&format!("metadata.name={name}"));
-        Ok(self.objects.gate().answer(api.list(&list)).await?.items)
+        let parameters = ListParams::default().fields(&format!("metadata.name={name}"));
+        list(&api, self.objects.gate(), parameters).await
     }
 
     async fn named(&self, namespace: &str, name: &str) -> Result<Vec<ImagePolicy>, ClusterError> {
@@ -141,7 +141,7 @@ impl Reached {
             return Ok(Vec::new());
         }
         let api: Api<ImagePolicy> = Api::namespaced(self.objects.client().clone(), namespace);
-        Ok(self.objects.gate().answer(api.get_opt(name)).await?.into_iter().collect())
+        Ok(self.objects.gate().answer(namespace, api.get_opt(name)).await?.into_iter().collect())
     }
 
     async fn repository(&self, policy: &ImagePolicy) -> Result<Option<ImageRepository>, Failure> {
@@ -150,14 +150,14 @@ impl Reached {
             return Ok(None);
         }
         let api: Api<ImageRepository> = Api::namespaced(self.objects.client().clone(), &name.namespace);
-        let found = self.objects.gate().answer(api.get_opt(&name.name)).await;
+        let found = self.objects.gate().answer(&name.namespace, api.get_opt(&name.name)).await;
         found.map_err(|error| cannot_read(&format!("the ImageRepository {name}"), &error))
     }
 
     /// The labels of the policy's namespace.
     async fn labels(&self, own: &str) -> Result<BTreeMap<String, String>, Failure> {
         let api: Api<Namespace> = Api::all(self.objects.client().clone());
-        let namespace = self.objects.gate().answer(api.get(own)).await;
+        let namespace = self.objects.gate().answer(own, api.get(own)).await;
         let what =
             format!("the labels of the namespace {own}, which decide about access to the ImageRepository");
         let namespace = namespace.map_err(|error| cannot_read(&what, &error))?;

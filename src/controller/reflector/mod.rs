@@ -54,6 +54,8 @@ pub struct ReflectorOptions {
     pub policies: PolicyOptions,
     /// How it is settled who of several controllers writes; `None`: this one does.
     pub election: Option<Election>,
+    /// The way to the API server.
+    pub gate: Gate,
     /// Who is notified of events.
     pub notifier: Option<Notifier>,
     /// The name of this process, for events.
@@ -85,7 +87,7 @@ pub async fn run<R: Registry>(
     let mut end = pin!(end);
     let (signals, inbox) = mpsc::unbounded_channel();
     let permit = StopSignal::default();
-    let objects = ClusterObjects::behind(client.clone(), Gate::until(permit.clone()));
+    let objects = ClusterObjects::behind(client.clone(), options.gate.until(permit.clone()));
     let shared = Arc::new(Shared {
         announcer: Announcer::new(&objects, options.notifier, REFLECTOR, options.instance),
         writer: objects.writer_as(REFLECTOR),
@@ -156,8 +158,7 @@ pub async fn run<R: Registry>(
 fn repository_changed<R: Registry>(shared: &Arc<Shared<R>>, change: &Change<ImageRepository>) {
     match &change.new {
         None => {
-            shared.memory.forget_repository(&change.name);
-            shared.forget_measures(Kind::Repository, &change.name);
+            shared.forget(Kind::Repository, &change.name);
             shared.signal(Signal::Forget(Kind::Repository, change.name.clone()));
         }
         Some(new) if trigger::concerns_itself(change.old.as_deref(), new.as_ref()) => {
@@ -177,9 +178,7 @@ impl<R: Registry> Shared<R> {
     fn policy_changed(&self, change: &Change<ImagePolicy>) {
         match &change.new {
             None => {
-                self.memory.forget(&change.name);
-                self.unfollow(&change.name);
-                self.forget_measures(Kind::Policy, &change.name);
+                self.forget(Kind::Policy, &change.name);
                 self.signal(Signal::Forget(Kind::Policy, change.name.clone()));
             }
             Some(new) if trigger::concerns_itself(change.old.as_deref(), new.as_ref()) => {

@@ -33,6 +33,7 @@ pub(super) async fn carry_out<R: Registry>(shared: Arc<Shared<R>>, name: ObjectN
     Box::pin(async {
         let ended = pass(&shared, &mut done).await;
         shared.ended(&done, ended);
+        shared.forget_if_gone(done.kind, &done.name);
     })
     .instrument(span)
     .await;
@@ -140,7 +141,7 @@ async fn labels<R: Registry>(
         return Ok(BTreeMap::new());
     }
     let api: Api<Namespace> = Api::all(shared.objects.client().clone());
-    let namespace = shared.objects.gate().answer(api.get(own)).await?;
+    let namespace = shared.objects.gate().answer(own, api.get(own)).await?;
     Ok(namespace.metadata.labels.unwrap_or_default())
 }
 

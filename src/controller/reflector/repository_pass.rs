@@ -29,6 +29,7 @@ pub(super) async fn carry_out<R: Registry>(shared: Arc<Shared<R>>, name: ObjectN
                 shared.wake(Kind::Policy, ObjectName::of(policy.as_ref()));
             }
         }
+        shared.forget_if_gone(done.kind, &done.name);
     })
     .instrument(span)
     .await;

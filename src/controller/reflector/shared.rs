@@ -158,18 +158,29 @@ impl<R> Shared<R> {
             false
         });
         self.metrics.reconciled(&labels(done.kind, &done.name), done.begun.elapsed(), is_success);
-        let is_known = match done.kind {
-            Kind::Repository => self.repositories.get(&done.name).is_some(),
-            Kind::Policy => self.policies.get(&done.name).is_some(),
+    }
+
+    /// Forgets an object that has gone while it was reconciled, or is another controller's by now: nothing will be told
+    /// of it again.
+    pub(super) fn forget_if_gone(&self, kind: Kind, name: &ObjectName) {
+        let is_known = match kind {
+            Kind::Repository => self.repositories.get(name).is_some(),
+            Kind::Policy => self.policies.get(name).is_some(),
         };
         if !is_known {
-            // Nothing will be told of it again.
-            self.forget_measures(done.kind, &done.name);
+            self.forget(kind, name);
         }
     }
 
-    /// Forgets what was measured of an object that has gone.
-    pub(super) fn forget_measures(&self, kind: Kind, name: &ObjectName) {
+    /// Forgets an object that has gone.
+    pub(super) fn forget(&self, kind: Kind, name: &ObjectName) {
+        match kind {
+            Kind::Repository => self.memory.forget_repository(name),
+            Kind::Policy => {
+                self.memory.forget(name);
+                self.unfollow(name);
+            }
+        }
         self.metrics.forget(&labels(kind, name));
     }
 

@@ -48,7 +48,7 @@ impl ClusterAccounts {
         if !is_object_name(name) {
             return Ok(None);
         }
-        self.gate.answer(self.api(namespace).get_opt(name)).await
+        self.gate.answer(namespace, self.api(namespace).get_opt(name)).await
     }
 
     async fn create_token(
@@ -63,7 +63,9 @@ impl ClusterAccounts {
         let spec = TokenRequestSpec { audiences: vec![audience.to_owned()], ..TokenRequestSpec::default() };
         let request = TokenRequest { spec, ..TokenRequest::default() };
         let api = self.api(namespace);
-        let answer = self.gate.answer(api.create_token_request(name, &PostParams::default(), &request)).await;
+        let parameters = PostParams::default();
+        let create = api.create_token_request(name, &parameters, &request);
+        let answer = self.gate.answer(namespace, create).await;
         let status = answer.map_err(|error| match error {
             error if error.is_forbidden() => {
                 AccountError::Cluster { words: format!("{}; {ADVICE}", chain(&error)) }

@@ -1,18 +1,21 @@
 //! Announcing what happened to an object: as a Kubernetes event, and to Flux's notification controller.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
-use std::time::Duration;
+use std::future::Future;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ObjectReference;
-use tokio::sync::Semaphore;
-use tokio::time::{sleep, timeout};
+use tokio::time::sleep;
 
-use super::notification::{Notification, Notifier};
+use super::deliveries::{Deliveries, Delivery};
+use super::event_limit::EventLimiter;
+use super::notification::{Notification, Notifier, named};
 use super::recording::Recorder;
 use super::{ClusterError, ClusterObjects};
 use crate::objects::Event;
+use crate::tenancy::QueueLimits;
 
 /// The annotations of an object that its announcements carry.
 const CARRIED: &str = "event.toolkit.fluxcd.io/";
@@ -26,8 +29,13 @@ const TRIES: u32 = 5;
 /// The wait before the second of these tries; it doubles with each.
 const FIRST_WAIT: Duration = Duration::from_secs(2);
 
-/// How many events may be said again at the same time. More are lost.
-const BELATED: u32 = 256;
+/// Bounds of the events that are delayed until the API server takes them. Beyond them, one of the namespace with most is
+/// given up.
+const DELAYED: QueueLimits = QueueLimits { items: 256, bytes: 16 * 1024 * 1024 };
+
+/// The maximum length of a message, in bytes. The message of a push has that of its commit, and the API server refuses
+/// events that are larger than 1.5 MiB.
+const MAX_MESSAGE: usize = 256 * 1024;
 
 /// How long the end waits for those.
 const FAREWELL: Duration = Duration::from_secs(1);
@@ -35,7 +43,9 @@ const FAREWELL: Duration = Duration::from_secs(1);
 /// What tells an event from others that say the same.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Occurrence {
-    /// It happens once in the life of the object, whoever is told of it how often: a commit was pushed, say.
+    /// A commit was pushed, which happens once. These events are not limited.
+    Pushed(String),
+    /// It happens once in the life of the object, however often it is found: a set of problems, say.
     Once(String),
     /// It may happen again, and is counted then.
     Repeated,
@@ -59,7 +69,8 @@ pub struct Announcement {
 /// Announces what happens to objects.
 pub struct Announcer {
     recorder: Arc<Recorder>,
-    belated: Arc<Semaphore>,
+    limiter: Mutex<EventLimiter>,
+    delayed: Deliveries,
     notifier: Option<Notifier>,
     controller: &'static str,
     instance: String,
@@ -75,19 +86,22 @@ impl Announcer {
     ) -> Self {
         let (client, gate) = (objects.client().clone(), objects.gate().with_patience(PATIENCE));
         let recorder = Arc::new(Recorder::new(client, gate, controller, instance.clone()));
-        let belated = Arc::new(Semaphore::new(BELATED as usize));
-        Self { recorder, belated, notifier, controller, instance }
+        let (limiter, delayed) = (Mutex::default(), Deliveries::new(DELAYED));
+        Self { recorder, limiter, delayed, notifier, controller, instance }
     }
 
     /// Announces an event; what happens only once is announced once, even by a process that knows nothing of another.
     ///
-    /// Where the API server is not up to it, it is said again a few times, which nobody waits for.
+    /// If the API server is not up to it, it is recorded later, in the background. An event beyond the limit of its object
+    /// is not recorded; receivers of notifications have limits of their own. A message that is too long is cut.
     ///
     /// # Errors
     ///
     /// When the cluster does not take it; notifications are on their way all the same.
-    pub async fn announce(&self, announcement: Announcement) -> Result<(), ClusterError> {
-        let recorded = self.recorder.record(&announcement).await;
+    pub async fn announce(&self, mut announcement: Announcement) -> Result<(), ClusterError> {
+        cut(&mut announcement.event.message);
+        let recorded =
+            if self.admits(&announcement) { self.recorder.record(&announcement).await } else { Ok(true) };
         let is_news = !matches!(recorded, Ok(false) | Err(ClusterError::Deposed));
         if let Some(notifier) = self.notifier.as_ref().filter(|_| is_news) {
             notifier.notify(Notification {
@@ -100,18 +114,50 @@ impl Announcer {
             });
         }
         match recorded {
-            Err(error) if error.is_passing() => self.say_again(announcement, error),
+            Err(error) if error.is_passing() => {
+                self.delay(announcement, &error);
+                Ok(())
+            }
             recorded => recorded.map(drop),
         }
     }
 
-    /// Says an event again until it arrives, and gives the error back where too much waits already.
-    fn say_again(&self, announcement: Announcement, error: ClusterError) -> Result<(), ClusterError> {
-        let Ok(place) = self.belated.clone().try_acquire_owned() else { return Err(error) };
+    /// Whether an event may be recorded.
+    fn admits(&self, announcement: &Announcement) -> bool {
+        if matches!(announcement.occurrence, Occurrence::Pushed(_)) {
+            return true;
+        }
+        let mut limiter = self.limiter.lock().unwrap_or_else(PoisonError::into_inner);
+        let admits = limiter.admits(&announcement.object, Instant::now());
+        if !admits {
+            let object = named(&announcement.object);
+            tracing::debug!(object, "an event is not recorded: its object has had too many");
+        }
+        admits
+    }
+
+    /// Announces an event in the background, as `announce` does it.
+    pub fn announce_later<F>(&self, mut announcement: Announcement, announce: impl FnOnce(Announcement) -> F)
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        cut(&mut announcement.event.message);
+        let delivery = Delivery {
+            namespace: announcement.object.namespace.clone().unwrap_or_default(),
+            label: named(&announcement.object),
+            bytes: announcement.size(),
+            work: announce(announcement),
+        };
+        for object in self.delayed.start(delivery) {
+            tracing::error!(object, "an event is not recorded: too many of its namespace are waiting");
+        }
+    }
+
+    /// Records an event later, with growing waits.
+    fn delay(&self, announcement: Announcement, error: &ClusterError) {
         tracing::info!(error = %error, "cannot record an event, trying again");
         let recorder = self.recorder.clone();
-        tokio::spawn(async move {
-            let _place = place;
+        self.announce_later(announcement, |announcement| async move {
             let mut wait = FIRST_WAIT;
             for attempt in 2..=TRIES {
                 sleep(wait).await;
@@ -126,25 +172,64 @@ impl Announcer {
                 }
             }
         });
-        Ok(())
     }
 
     /// Waits until what is on its way has arrived or failed, but not for long.
     pub async fn finish(&self) {
-        let events = timeout(FAREWELL, self.belated.acquire_many(BELATED));
         let notifications = async {
             if let Some(notifier) = &self.notifier {
                 notifier.finish().await;
             }
         };
-        let _ = tokio::join!(events, notifications);
+        tokio::join!(self.delayed.finish(FAREWELL), notifications);
     }
 }
 
+/// Cuts a message to its maximum length, and says so at its end.
+fn cut(message: &mut String) {
+    if message.len() <= MAX_MESSAGE {
+        return;
+    }
+    let note = format!("… (cut: the message has {} bytes)", message.len());
+    message.truncate(message.floor_char_boundary(MAX_MESSAGE - note.len()));
+    message.push_str(&note);
+}
+
 impl Announcement {
+    /// The memory that it takes, in bytes.
+    fn size(&self) -> usize {
+        let annotations = self.annotations.iter().map(|(name, value)| name.len() + value.len());
+        self.event.message.len() + annotations.sum::<usize>() + 1024
+    }
+
     /// The annotations that go along.
     pub(super) fn carried(&self) -> BTreeMap<String, String> {
         let carried = self.annotations.iter().filter(|(key, _)| key.starts_with(CARRIED));
         carried.map(|(key, value)| (key.clone(), value.clone())).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_that_is_too_long_is_cut_between_characters() {
+        for (message, is_cut) in [
+            ("x".repeat(MAX_MESSAGE), false),
+            ("x".repeat(MAX_MESSAGE + 1), true),
+            ("ä".repeat(MAX_MESSAGE), true),
+            (format!("x{}", "😀".repeat(MAX_MESSAGE)), true),
+        ] {
+            let mut found = message.clone();
+            cut(&mut found);
+            if is_cut {
+                assert!(found.len() <= MAX_MESSAGE && found.len() > MAX_MESSAGE - 4, "{}", found.len());
+                let note = format!("… (cut: the message has {} bytes)", message.len());
+                assert!(message.starts_with(found.strip_suffix(&note).unwrap()));
+            } else {
+                assert!(found == message);
+            }
+        }
     }
 }

@@ -19,12 +19,21 @@ pub struct Cache<K> {
 #[derive(Debug)]
 struct Contents<K> {
     objects: BTreeMap<ObjectName, Arc<K>>,
-    /// What a listing that is under way has named so far.
-    listed: BTreeSet<ObjectName>,
+    /// The listing in progress.
+    listing: Option<Listing>,
     /// The object of another kind that one names.
     reference: fn(&K) -> Option<ObjectName>,
     /// Who names which object.
     referring: BTreeMap<ObjectName, BTreeSet<ObjectName>>,
+}
+
+/// A listing of all objects.
+#[derive(Debug, Default)]
+struct Listing {
+    /// The objects that it named so far.
+    named: BTreeSet<ObjectName>,
+    /// The objects that we wrote since it began. It may show them as they were before.
+    written: BTreeSet<ObjectName>,
 }
 
 /// What became of an object.
@@ -53,12 +62,8 @@ impl<K> Clone for Cache<K> {
 impl<K> Cache<K> {
     /// One that knows at once who names an object of another kind, which `reference` reads from an object.
     pub fn referring_by(reference: fn(&K) -> Option<ObjectName>) -> Self {
-        let contents = Contents {
-            objects: BTreeMap::new(),
-            listed: BTreeSet::new(),
-            reference,
-            referring: BTreeMap::new(),
-        };
+        let contents =
+            Contents { objects: BTreeMap::new(), listing: None, reference, referring: BTreeMap::new() };
         Self { contents: Arc::new(RwLock::new(contents)), is_complete: watch::Sender::new(false) }
     }
 }
@@ -86,25 +91,32 @@ impl<K> Contents<K> {
     }
 }
 
-impl<K: ResourceExt> Cache<K> {
+impl<K: ResourceExt + PartialEq> Cache<K> {
     /// Takes note of what a watch says, and gives what changed by it.
     ///
-    /// After a gap in the watch a new listing tells what has gone meanwhile, so no change is lost.
+    /// After a gap in the watch a new listing tells what has gone meanwhile, so no change is lost. A listing replaces
+    /// what was known, also by a lower resource version: the API server may have been restored from a backup.
     pub fn observe(&self, event: Event<K>) -> Vec<Change<K>> {
         match event {
             Event::Init => {
-                self.write().listed.clear();
+                self.write().listing = Some(Listing::default());
                 Vec::new()
             }
             Event::InitApply(object) => {
-                self.write().listed.insert(ObjectName::of(&object));
-                self.put(object).into_iter().collect()
+                let name = ObjectName::of(&object);
+                let mut contents = self.write();
+                let listing = contents.listing.get_or_insert_default();
+                listing.named.insert(name.clone());
+                let is_replaced = !listing.written.contains(&name);
+                drop(contents);
+                let is_stale = |new: &K, old: &K| if is_replaced { new == old } else { !is_newer(new, old) };
+                self.put_unless(object, is_stale).into_iter().collect()
             }
             Event::InitDone => {
                 let mut contents = self.write();
-                let listed = std::mem::take(&mut contents.listed);
+                let Listing { named, .. } = contents.listing.take().unwrap_or_default();
                 let gone: Vec<ObjectName> =
-                    contents.objects.keys().filter(|name| !listed.contains(*name)).cloned().collect();
+                    contents.objects.keys().filter(|name| !named.contains(*name)).cloned().collect();
                 let gone =
                     gone.into_iter().map(|name| Change { old: contents.remove(&name), name, new: None });
                 let gone = gone.collect();
@@ -119,10 +131,15 @@ impl<K: ResourceExt> Cache<K> {
 
     /// Takes note of an object, unless something newer is known of it.
     fn put(&self, object: K) -> Option<Change<K>> {
+        self.put_unless(object, |new, old| !is_newer(new, old))
+    }
+
+    /// Takes note of an object, unless it is stale compared with what is known of it.
+    fn put_unless(&self, object: K, is_stale: impl Fn(&K, &K) -> bool) -> Option<Change<K>> {
         let name = ObjectName::of(&object);
         let mut contents = self.write();
         let old = contents.objects.get(&name).cloned();
-        if old.as_ref().is_some_and(|old| !is_newer(&object, old)) {
+        if old.as_ref().is_some_and(|old| is_stale(&object, old)) {
             return None;
         }
         let new = Arc::new(object);
@@ -132,7 +149,11 @@ impl<K: ResourceExt> Cache<K> {
 
     /// Takes note of an object as we wrote it; one that is not known has gone meanwhile, and stays so.
     pub fn refresh(&self, object: K) -> Option<Change<K>> {
-        self.get(&ObjectName::of(&object))?;
+        let name = ObjectName::of(&object);
+        self.get(&name)?;
+        if let Some(listing) = &mut self.write().listing {
+            listing.written.insert(name);
+        }
         self.put(object)
     }
 
@@ -245,6 +266,39 @@ mod tests {
         let names: Vec<String> = cache.in_namespace("n").iter().map(|object| object.name_any()).collect();
         assert_eq!(names, ["d"]);
         assert!(cache.in_namespace("m").is_empty());
+    }
+
+    /// What a listing after a gap makes of an object that is known by version 10, which `wrote` may raise meanwhile.
+    fn relisted(wrote: Option<u64>, listed: ConfigMap) -> Vec<String> {
+        let cache = Cache::default();
+        cache.observe(Event::Apply(object("n", "a", "1", 10)));
+        cache.observe(Event::Init);
+        if let Some(version) = wrote {
+            cache.refresh(object("n", "a", "1", version));
+        }
+        let mut changes = cache.observe(Event::InitApply(listed));
+        changes.extend(cache.observe(Event::InitDone));
+        assert!(cache.read().listing.is_none());
+        // What is watched from there on counts.
+        assert_eq!(cache.observe(Event::Apply(object("n", "a", "1", 30))).len(), 1);
+        short(&changes)
+    }
+
+    #[test]
+    fn after_a_restore_of_the_api_server_the_listing_counts() {
+        let unchanged: [&str; 0] = [];
+        assert_eq!(relisted(None, object("n", "a", "1", 10)), unchanged);
+        assert_eq!(relisted(None, object("n", "a", "1", 12)), ["n/a 10>12"]);
+        // From a backup, with the same UID.
+        assert_eq!(relisted(None, object("n", "a", "1", 7)), ["n/a 10>7"]);
+        // After the restore versions are given out again, to other states.
+        let mut other = object("n", "a", "1", 10);
+        other.data = Some([("other".to_owned(), "state".to_owned())].into());
+        assert_eq!(relisted(None, other), ["n/a 10>10"]);
+        // A page of the listing may be older than what we wrote since it began.
+        assert_eq!(relisted(Some(15), object("n", "a", "1", 10)), unchanged);
+        assert_eq!(relisted(Some(15), object("n", "a", "1", 15)), unchanged);
+        assert_eq!(relisted(Some(15), object("n", "a", "1", 16)), ["n/a 15>16"]);
     }
 
     #[test]

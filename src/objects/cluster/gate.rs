@@ -1,14 +1,14 @@
 //! The way to the API server.
 
 use std::future::Future;
-use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 use super::error::ClusterError;
 use crate::git::StopSignal;
+use crate::metrics::{Metrics, SlotResource};
+use crate::tenancy::{FairSemaphore, SlotLimits};
 
 /// How long the API server may take to answer.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -16,11 +16,11 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// How many requests may be under way at once. Each has a connection of its own.
 const AT_ONCE: usize = 16;
 
-/// Lets requests through, not too many at once and none for ever, as long as we are the ones who write. Clones are one
-/// and the same.
+/// Lets requests through, not too many at once, round robin by namespace, and none for ever, as long as we are the ones
+/// who write. Clones share the slots.
 #[derive(Clone, Debug)]
 pub struct Gate {
-    places: Arc<Semaphore>,
+    slots: FairSemaphore,
     patience: Duration,
     /// Tells that another may be the one who writes.
     deposed: StopSignal,
@@ -28,33 +28,43 @@ pub struct Gate {
 
 impl Default for Gate {
     fn default() -> Self {
-        Self::until(StopSignal::default())
+        Self::with(FairSemaphore::new(SlotLimits::shared(AT_ONCE)))
     }
 }
 
 impl Gate {
-    /// A way that is closed as soon as `deposed` is given.
-    pub fn until(deposed: StopSignal) -> Self {
-        Self { places: Arc::new(Semaphore::new(AT_ONCE)), patience: PATIENCE, deposed }
+    /// A gate that measures how long namespaces wait for slots.
+    pub fn measured(metrics: &Metrics) -> Self {
+        Self::with(FairSemaphore::measured(SlotLimits::shared(AT_ONCE), SlotResource::api, metrics))
     }
 
-    /// The same way for requests that are not to be waited for as long.
+    fn with(slots: FairSemaphore) -> Self {
+        Self { slots, patience: PATIENCE, deposed: StopSignal::default() }
+    }
+
+    /// The same slots, for requests that are let through until `deposed` is given.
+    #[must_use]
+    pub fn until(&self, deposed: StopSignal) -> Self {
+        Self { deposed, ..self.clone() }
+    }
+
+    /// The same slots, for requests that are not to be waited for as long.
     #[must_use]
     pub fn with_patience(&self, patience: Duration) -> Self {
         Self { patience, ..self.clone() }
     }
 
-    /// Awaits an answer of the API server.
+    /// Awaits an answer of the API server, on behalf of a namespace: that of the object which the request is made for.
     ///
     /// # Errors
     ///
     /// When there is none in time, it is a refusal, or the way is closed.
     pub async fn answer<T>(
         &self,
+        namespace: &str,
         request: impl Future<Output = Result<T, kube::Error>>,
     ) -> Result<T, ClusterError> {
-        // The semaphore is never closed, so there is a place in the end.
-        let _place = self.places.acquire().await;
+        let _slot = self.slots.acquire(namespace, 1).await;
         if self.deposed.is_given() {
             return Err(ClusterError::Deposed);
         }
@@ -67,18 +77,47 @@ impl Gate {
 
 #[cfg(test)]
 mod tests {
+    use std::future::pending;
+
+    use futures::FutureExt;
+
     use super::*;
+
+    type Answer = Result<(), kube::Error>;
 
     #[tokio::test]
     async fn nothing_gets_through_once_another_may_be_the_leader() {
         let permit = StopSignal::default();
-        let gate = Gate::until(permit.clone());
+        let gate = Gate::default().until(permit.clone());
         let brief = gate.with_patience(Duration::from_secs(1));
-        assert!(matches!(gate.answer(async { Ok(1) }).await, Ok(1)));
+        assert!(matches!(gate.answer("n", async { Ok(1) }).await, Ok(1)));
         permit.give();
         for gate in [gate, brief] {
-            let answer = gate.answer(async { panic!("nobody asks") as Result<(), kube::Error> }).await;
+            let answer = gate.answer("n", async { panic!("nothing is asked") as Answer }).await;
             assert!(matches!(answer, Err(ClusterError::Deposed)));
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_flood_of_one_namespace_does_not_keep_out_another() {
+        let metrics = Metrics::default();
+        let gate = Gate::measured(&metrics);
+        let mut flood: Vec<_> =
+            (0..100).map(|_| gate.answer("attacker", pending::<Answer>()).boxed()).collect();
+        for request in &mut flood {
+            assert!(request.now_or_never().is_none());
+        }
+        let begin = tokio::time::Instant::now();
+        // Requests of another half of the controller go through the same slots.
+        let other_half = gate.until(StopSignal::default());
+        assert!(other_half.answer("victim", async { Ok(()) }).await.is_ok());
+        assert!(begin.elapsed() <= SlotLimits::OVERFLOW_AFTER);
+        let text = metrics.to_text();
+        for (namespace, count) in [("attacker", 16), ("victim", 1)] {
+            let line = format!(
+                r#"tagboat_slot_wait_seconds_count{{namespace="{namespace}",resource="api"}} {count}"#
+            );
+            assert!(text.lines().any(|found| found == line), "{line} is not in\n{text}");
         }
     }
 }

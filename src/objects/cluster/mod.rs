@@ -7,8 +7,11 @@
 mod accounts;
 mod announcement;
 mod cache;
+mod deliveries;
 mod error;
+mod event_limit;
 mod gate;
+mod listing;
 mod merge_patch;
 mod notification;
 mod recording;
@@ -31,6 +34,7 @@ pub use announcement::{Announcement, Announcer, Occurrence};
 pub use cache::{Cache, Change};
 pub use error::ClusterError;
 pub use gate::Gate;
+pub use listing::list;
 pub use notification::{Notification, Notifier, NotifierError};
 pub use watching::{Observation, Scope, follow};
 pub use writing::{ObjectWriter, Written};
@@ -47,6 +51,8 @@ pub struct ClusterObjects {
     client: Client,
     gate: Gate,
     secrets: Option<SecretMemo>,
+    /// The namespace that requests for Secrets count for; without one, that of the Secret.
+    tenant: Option<Arc<str>>,
     /// The automations that are ours to carry out.
     pub automations: Cache<ImageUpdateAutomation>,
     /// All policies.
@@ -70,6 +76,7 @@ impl ClusterObjects {
             client,
             gate,
             secrets: None,
+            tenant: None,
             automations: Cache::default(),
             policies: Cache::default(),
             git_repositories: Cache::default(),
@@ -103,6 +110,12 @@ impl ClusterObjects {
         Self { secrets: Some(SecretMemo::default()), ..self.clone() }
     }
 
+    /// The same objects for the object of a namespace, which may refer to others: Secrets are asked for on its behalf.
+    #[must_use]
+    pub fn on_behalf_of(&self, namespace: &str) -> Self {
+        Self { tenant: Some(namespace.into()), ..self.clone() }
+    }
+
     /// Writes to automations.
     pub fn writer(&self) -> ObjectWriter {
         self.writer_as(FIELD_MANAGER)
@@ -125,7 +138,8 @@ impl ClusterObjects {
             return Err(missing());
         }
         let api: Api<ClusterSecret> = Api::namespaced(self.client.clone(), namespace);
-        let found = self.gate.answer(api.get_opt(name)).await?.ok_or_else(missing)?;
+        let tenant = self.tenant.as_deref().unwrap_or(namespace);
+        let found = self.gate.answer(tenant, api.get_opt(name)).await?.ok_or_else(missing)?;
         let data = found.data.unwrap_or_default();
         Ok(data.into_iter().map(|(key, value)| (key, Secret::new(value.0))).collect())
     }

@@ -1,20 +1,20 @@
 //! Notifications for Flux's notification controller, or whoever takes them in its place.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ObjectReference;
 use reqwest::{Client, StatusCode, Url};
 use serde_json::{Value, json};
-use tokio::sync::Semaphore;
-use tokio::time::{sleep, timeout};
+use tokio::time::sleep;
 
+use super::deliveries::{Deliveries, Delivery};
 use crate::git::redact;
 use crate::http::{ConnectionError, Connections};
 use crate::objects::{Event, EventType};
 use crate::sentence::chain;
+use crate::tenancy::QueueLimits;
 
 /// How long a receiver may take to answer.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -25,17 +25,18 @@ const TRIES: u32 = 5;
 /// The wait before the second try; it doubles with each.
 const FIRST_WAIT: Duration = Duration::from_secs(1);
 
-/// How many notifications may be on their way; more are not sent.
-const ON_THEIR_WAY: u32 = 1000;
+/// Bounds of the notifications that are on their way. Beyond them, one of the namespace with most is given up.
+const ON_THEIR_WAY: QueueLimits = QueueLimits { items: 1000, bytes: 32 * 1024 * 1024 };
 
 /// How long the end of the process is put off for notifications that are on their way.
 const FAREWELL: Duration = Duration::from_secs(1);
 
-/// Sends notifications to an address. Nobody waits for them.
+/// Sends notifications to an address in the background. Clones share the bounds.
+#[derive(Clone)]
 pub struct Notifier {
     client: Client,
     address: Url,
-    places: Arc<Semaphore>,
+    deliveries: Deliveries,
 }
 
 /// What is sent.
@@ -84,8 +85,7 @@ impl Notifier {
             ..Connections::within(PATIENCE, PATIENCE)
         };
         let client = connections.client()?;
-        let places = Arc::new(Semaphore::new(ON_THEIR_WAY as usize));
-        Ok(Self { client, address: url, places })
+        Ok(Self { client, address: url, deliveries: Deliveries::new(ON_THEIR_WAY) })
     }
 
     /// Sends a notification, unless it is a mere trace.
@@ -93,22 +93,27 @@ impl Notifier {
         if notification.event.type_ == EventType::Trace {
             return;
         }
-        let Ok(place) = self.places.clone().try_acquire_owned() else {
-            tracing::error!(object = %named(&notification.object), "the event is not sent: too many are waiting");
-            return;
+        let (client, address, label) =
+            (self.client.clone(), self.address.clone(), named(&notification.object));
+        let object = label.clone();
+        let delivery = Delivery {
+            namespace: notification.object.namespace.clone().unwrap_or_default(),
+            label,
+            bytes: notification.size(),
+            work: async move {
+                if let Err(words) = send(&client, address, &notification.body()).await {
+                    tracing::error!(object, error = words, "unable to send the event");
+                }
+            },
         };
-        let (client, address) = (self.client.clone(), self.address.clone());
-        tokio::spawn(async move {
-            if let Err(words) = send(&client, address, &notification.body()).await {
-                tracing::error!(object = %named(&notification.object), error = words, "unable to send the event");
-            }
-            drop(place);
-        });
+        for object in self.deliveries.start(delivery) {
+            tracing::error!(object, "the event is not sent: too many of its namespace are waiting");
+        }
     }
 
     /// Waits until nothing is on its way, but not for long.
     pub(super) async fn finish(&self) {
-        let _ = timeout(FAREWELL, self.places.acquire_many(ON_THEIR_WAY)).await;
+        self.deliveries.finish(FAREWELL).await;
     }
 }
 
@@ -137,6 +142,12 @@ async fn send(client: &Client, address: Url, body: &Value) -> Result<(), String>
 }
 
 impl Notification {
+    /// The memory that it takes, in bytes: twice its text, once as it is and once as JSON.
+    fn size(&self) -> usize {
+        let annotations = self.metadata.iter().map(|(name, value)| name.len() + value.len());
+        2 * (self.event.message.len() + annotations.sum::<usize>()) + 1024
+    }
+
     /// The body as Flux's receivers read it.
     fn body(&self) -> Value {
         let severity = if self.event.type_ == EventType::Warning { "error" } else { "info" };
@@ -157,7 +168,8 @@ impl Notification {
     }
 }
 
-fn named(object: &ObjectReference) -> String {
+/// An object as the log names it.
+pub(super) fn named(object: &ObjectReference) -> String {
     let text = |field: &Option<String>| field.clone().unwrap_or_default();
     format!("{}/{}/{}", text(&object.kind), text(&object.namespace), text(&object.name))
 }

@@ -1,6 +1,5 @@
 //! Events of Kubernetes: made, or counted where the same was said not long ago.
 
-use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -15,11 +14,12 @@ use sha2::{Digest, Sha256};
 use super::announcement::{Announcement, Occurrence};
 use super::{ClusterError, Gate};
 use crate::objects::{Event, EventType};
+use crate::tenancy::FairCache;
 
 /// For how long an event that is repeated is counted and not made anew.
 const REPEAT: Duration = Duration::from_secs(600);
 
-/// How many events are remembered.
+/// The maximum number of events that are remembered.
 const REMEMBERED: usize = 4096;
 
 /// The longest name that leaves room for what tells events of one object apart.
@@ -32,17 +32,12 @@ pub(super) struct Recorder {
     /// The name of Flux's controller in whose place we speak.
     controller: &'static str,
     instance: String,
-    recent: Mutex<BTreeMap<Saying, Recorded>>,
+    recent: Mutex<FairCache<Saying, Recorded>>,
 }
 
-/// What was said of which object.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Saying {
-    uid: Option<String>,
-    type_: &'static str,
-    reason: String,
-    message: String,
-}
+/// A digest of an object and of an event about it, for a message may be long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Saying([u8; 32]);
 
 /// An event that stands in the cluster.
 #[derive(Clone, Debug)]
@@ -55,7 +50,7 @@ struct Recorded {
 impl Recorder {
     /// One that records as `instance` of a controller.
     pub(super) fn new(client: Client, gate: Gate, controller: &'static str, instance: String) -> Self {
-        Self { client, gate, controller, instance, recent: Mutex::default() }
+        Self { client, gate, controller, instance, recent: Mutex::new(FairCache::new(REMEMBERED)) }
     }
 
     /// Makes the Kubernetes event, or counts it, and says whether it is news.
@@ -68,17 +63,19 @@ impl Recorder {
     pub(super) async fn record(&self, announcement: &Announcement) -> Result<bool, ClusterError> {
         let Announcement { object, event, occurrence, time: now, .. } = announcement;
         let now = *now;
-        let api: Api<ClusterEvent> =
-            Api::namespaced(self.client.clone(), object.namespace.as_deref().unwrap_or("default"));
+        let namespace = object.namespace.as_deref().unwrap_or("default");
+        let api: Api<ClusterEvent> = Api::namespaced(self.client.clone(), namespace);
         let saying = Saying::of(object, event);
-        if let (Occurrence::Repeated, Some(before)) = (occurrence, self.recent_one(&saying, now)) {
+        if let (Occurrence::Repeated, Some(before)) = (occurrence, self.recent_one(saying, now)) {
             let count = before.count.saturating_add(1);
             let patch = json!({"count": count, "lastTimestamp": Time(whole_seconds(now))});
             let parameters =
                 PatchParams { field_manager: Some(self.controller.to_owned()), ..Default::default() };
-            match self.gate.answer(api.patch(&before.name, &parameters, &Patch::Merge(&patch))).await {
+            let patch = Patch::Merge(&patch);
+            let patched = api.patch(&before.name, &parameters, &patch);
+            match self.gate.answer(namespace, patched).await {
                 Ok(_) => {
-                    self.remember(saying, Recorded { count, last: now, ..before });
+                    self.remember(namespace, saying, Recorded { count, last: now, ..before });
                     return Ok(true);
                 }
                 // Events do not live for ever.
@@ -95,7 +92,7 @@ impl Recorder {
                 ..Default::default()
             },
             involved_object: object.clone(),
-            type_: Some(saying.type_.to_owned()),
+            type_: Some(type_of(event).to_owned()),
             reason: Some(event.reason.clone()),
             message: Some(event.message.clone()),
             count: Some(1),
@@ -107,9 +104,9 @@ impl Recorder {
             ..Default::default()
         };
         let parameters = PostParams { field_manager: Some(self.controller.to_owned()), ..Default::default() };
-        match self.gate.answer(api.create(&parameters, &new)).await {
+        match self.gate.answer(namespace, api.create(&parameters, &new)).await {
             Ok(_) => {
-                self.remember(saying, Recorded { name, count: 1, last: now });
+                self.remember(namespace, saying, Recorded { name, count: 1, last: now });
                 Ok(true)
             }
             // Who was ended before the status had it has announced it already.
@@ -118,31 +115,37 @@ impl Recorder {
         }
     }
 
-    fn recent_one(&self, saying: &Saying, now: Timestamp) -> Option<Recorded> {
-        let recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
-        let found = recent.get(saying)?;
+    fn recent_one(&self, saying: Saying, now: Timestamp) -> Option<Recorded> {
+        let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = recent.get(&saying)?;
         let age = SignedDuration::try_from(REPEAT).expect("ten minutes are not too long");
         (now.duration_since(found.last) < age).then(|| found.clone())
     }
 
-    fn remember(&self, saying: Saying, recorded: Recorded) {
+    /// Remembers an event. One that is forgotten is made anew, and not counted on.
+    fn remember(&self, namespace: &str, saying: Saying, recorded: Recorded) {
         let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
-        if recent.len() >= REMEMBERED {
-            // What is forgotten is made anew, and not counted on.
-            recent.clear();
-        }
-        recent.insert(saying, recorded);
+        recent.insert(namespace, saying, recorded);
     }
 }
 
 impl Saying {
     fn of(object: &ObjectReference, event: &Event) -> Self {
-        let type_ = match event.type_ {
-            EventType::Warning => "Warning",
-            EventType::Normal | EventType::Trace => "Normal",
-        };
-        let (reason, message) = (event.reason.clone(), event.message.clone());
-        Self { uid: object.uid.clone(), type_, reason, message }
+        let mut hash = Sha256::new();
+        for text in [object.uid.as_deref().unwrap_or_default(), type_of(event), &event.reason, &event.message]
+        {
+            hash.update((text.len() as u64).to_be_bytes());
+            hash.update(text);
+        }
+        Self(hash.finalize().into())
+    }
+}
+
+/// The type of an event as Kubernetes has it.
+fn type_of(event: &Event) -> &'static str {
+    match event.type_ {
+        EventType::Warning => "Warning",
+        EventType::Normal | EventType::Trace => "Normal",
     }
 }
 
@@ -157,7 +160,7 @@ fn event_name(object: &ObjectReference, occurrence: &Occurrence, now: Timestamp)
     name.truncate(LONGEST_NAME);
     let name = name.trim_end_matches(['.', '-']);
     match occurrence {
-        Occurrence::Once(what) => {
+        Occurrence::Pushed(what) | Occurrence::Once(what) => {
             let mut hash = Sha256::new();
             hash.update(object.uid.as_deref().unwrap_or_default());
             hash.update([0]);

@@ -5,14 +5,14 @@ use std::time::{Duration, Instant};
 use futures::StreamExt;
 use k8s_openapi::NamespaceResourceScope;
 use kube::core::{DeserializeGuard, ObjectMeta};
-use kube::runtime::WatchStreamExt;
-use kube::runtime::utils::Backoff;
 use kube::runtime::watcher::{self, Event};
 use kube::{Api, Client, Resource};
 use serde::de::DeserializeOwned;
+use tokio::time::sleep;
 
 use super::cache::{Cache, Change};
 use super::error::ClusterError;
+use super::listing::PAGE_SIZE;
 use crate::objects::ObjectName;
 
 /// Which objects of a kind are watched.
@@ -27,7 +27,7 @@ pub struct Scope {
 /// What a watch tells.
 #[derive(Debug)]
 pub enum Observation<K> {
-    /// An object has changed.
+    /// An object has changed, or one that was never understood has gone.
     Changed(Change<K>),
     /// An object cannot be understood. It counts as absent, and the others go on.
     Unreadable {
@@ -38,6 +38,8 @@ pub enum Observation<K> {
         /// What became of it by that, where it could be understood before.
         change: Option<Change<K>>,
     },
+    /// All objects are listed from here on to [`Complete`](Self::Complete), also those that were told of before.
+    Listing,
     /// All objects that there are have been listed.
     Complete,
     /// The watch is disturbed and goes on in a moment.
@@ -74,20 +76,11 @@ impl Waits {
     }
 }
 
-impl Iterator for Waits {
-    type Item = Duration;
-
-    fn next(&mut self) -> Option<Duration> {
-        Some(self.after_failure(Instant::now()))
-    }
-}
-
-impl Backoff for Waits {
-    /// An event is no sign of health: each new listing begins with one before the server is asked.
-    fn reset(&mut self) {}
-}
-
 /// Watches the objects of a kind, keeps `cache` up to date and tells `observe`, until the future is dropped.
+///
+/// Objects are listed in pages, which the API server grants only without a resource version in the request. They are
+/// listed again after an outage of the API server: if it was restored from a backup, it would take the resource version
+/// of the last watch for one that is yet to come, and tell nothing.
 pub async fn follow<K>(
     client: Client,
     scope: &Scope,
@@ -97,6 +90,7 @@ pub async fn follow<K>(
     K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
         + Clone
         + DeserializeOwned
+        + PartialEq
         + std::fmt::Debug
         + Send
         + Sync
@@ -106,18 +100,35 @@ pub async fn follow<K>(
         Some(namespace) => Api::namespaced(client, namespace),
         None => Api::all(client),
     };
-    let mut config = watcher::Config::default();
+    let mut config = watcher::Config::default().page_size(PAGE_SIZE);
     config.label_selector.clone_from(&scope.labels);
-    let mut events = watcher::watcher(api, config).backoff(Waits::default()).boxed();
+    let watch = || watcher::watcher(api.clone(), config.clone()).boxed();
+    let (mut events, mut waits) = (watch(), Waits::default());
     while let Some(event) = events.next().await {
         let event = match event {
             Ok(event) => event,
             Err(error) => {
+                if is_outage(&error) {
+                    events = watch();
+                }
                 observe(Observation::Disturbed(disturbance(error)));
+                sleep(waits.after_failure(Instant::now())).await;
                 continue;
             }
         };
-        let (is_end, is_farewell) = (matches!(event, Event::InitDone), matches!(event, Event::Delete(_)));
+        let is_end = match &event {
+            Event::Delete(guard) => {
+                let name = ObjectName::of(guard);
+                let change = cache.remove(&name).unwrap_or(Change { name, old: None, new: None });
+                observe(Observation::Changed(change));
+                continue;
+            }
+            Event::Init => {
+                observe(Observation::Listing);
+                false
+            }
+            event => matches!(event, Event::InitDone),
+        };
         match understood(event) {
             Ok(event) => cache.observe(event).into_iter().map(Observation::Changed).for_each(&mut observe),
             Err((metadata, words)) => {
@@ -126,11 +137,7 @@ pub async fn follow<K>(
                     name: metadata.name.clone().unwrap_or_default(),
                 };
                 let change = cache.remove(&name);
-                if is_farewell {
-                    change.map(Observation::Changed).into_iter().for_each(&mut observe);
-                } else {
-                    observe(Observation::Unreadable { metadata, words, change });
-                }
+                observe(Observation::Unreadable { metadata, words, change });
             }
         }
         if is_end {
@@ -153,11 +160,17 @@ fn understood<K: Resource>(event: Event<DeserializeGuard<K>>) -> Result<Event<K>
         Event::InitDone => Event::InitDone,
         Event::InitApply(guard) => Event::InitApply(open(guard)?),
         Event::Apply(guard) => Event::Apply(open(guard)?),
-        Event::Delete(guard) => match guard.0 {
-            Ok(object) => Event::Delete(object),
-            Err(invalid) => return Err((Box::new(invalid.metadata), invalid.error)),
-        },
+        Event::Delete(guard) => Event::Delete(open(guard)?),
     })
+}
+
+/// Whether the API server could not be asked to go on with a watch.
+fn is_outage(error: &watcher::Error) -> bool {
+    match error {
+        watcher::Error::WatchStartFailed(kube::Error::Api(status)) => status.code >= 500,
+        watcher::Error::WatchStartFailed(_) => true,
+        _ => false,
+    }
 }
 
 fn disturbance(error: watcher::Error) -> ClusterError {

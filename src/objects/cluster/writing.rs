@@ -125,7 +125,10 @@ impl ObjectWriter {
         let namespace = metadata.namespace.as_deref().unwrap_or_default();
         let api: Api<K> = Api::namespaced(self.client.clone(), namespace);
         let name = metadata.name.as_deref().unwrap_or_default();
-        match self.gate.answer(api.patch_metadata(name, &self.parameters(), &Patch::Merge(&patch))).await {
+        let parameters = self.parameters();
+        let patch = Patch::Merge(&patch);
+        let released = api.patch_metadata(name, &parameters, &patch);
+        match self.gate.answer(namespace, released).await {
             Ok(_) => Ok(()),
             Err(error) if error.is_not_found() => Ok(()),
             Err(error) => Err(error),
@@ -175,9 +178,9 @@ impl ObjectWriter {
             patch["metadata"]["resourceVersion"] = json!(current.resource_version());
             let patch = Patch::Merge(&patch);
             let written = if write.is_status {
-                self.gate.answer(api.patch_status(&name, &parameters, &patch)).await
+                self.gate.answer(&namespace, api.patch_status(&name, &parameters, &patch)).await
             } else {
-                self.gate.answer(api.patch(&name, &parameters, &patch)).await
+                self.gate.answer(&namespace, api.patch(&name, &parameters, &patch)).await
             };
             match written {
                 Ok(written) => return Ok(Some(written)),
@@ -188,7 +191,7 @@ impl ObjectWriter {
                 Err(error) if error.is_conflict() => break,
                 Err(error) => return Err(error),
             }
-            match self.gate.answer(api.get_opt(&name)).await {
+            match self.gate.answer(&namespace, api.get_opt(&name)).await {
                 // Another object of the same name is none of this one's business.
                 Ok(Some(found)) if found.uid() != object.uid() => return Ok(None),
                 Ok(Some(found)) => current = found,

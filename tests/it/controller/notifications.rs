@@ -6,10 +6,12 @@ use axum::Router;
 use axum::body::Bytes;
 use axum::http::StatusCode;
 use axum::routing::post;
+use kube::core::DynamicObject;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
-use super::scene::{Kind, Scene, eventually};
+use super::scene::{Kind, Scene, condition, eventually};
+use crate::support::api_server::Faults;
 
 /// Somebody who takes notifications, and answers the first ones as he is told.
 pub(super) struct Receiver {
@@ -87,6 +89,70 @@ async fn a_receiver_that_fails_is_asked_again_and_one_that_knows_it_is_not() {
         assert_eq!(receiver.messages(), vec!["repository up-to-date"; expected], "{answers:?}");
         controller.end().await;
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_message_of_a_push_is_cut_and_not_lost() {
+    const LIMIT: usize = 256 * 1024;
+    let scene = Scene::new(&["app"]).await;
+    let template = r#"{{ repeat 300000 "ä" }}"#;
+    let spec = json!({"spec": {"git": {"commit": {"messageTemplate": template}}}});
+    scene.patch(Kind::Automation, "app", &spec).await;
+    let receiver = Receiver::start(&[]).await;
+    let controller = scene.controller().notifying(&receiver.address).start();
+    scene.ready("app").await;
+    scene.choose("app", "2.0.0").await;
+    scene.lands("app", "2.0.0").await;
+    let is_cut = |message: &str| {
+        message.len() <= LIMIT
+            && message.contains("ä… (cut: the message has 600")
+            && message.ends_with(" bytes)")
+    };
+    eventually("the notification is posted", async || {
+        receiver.messages().iter().any(|message| message.contains("pushed commit") && is_cut(message))
+    })
+    .await;
+    eventually("the event is recorded", async || {
+        scene
+            .events("app")
+            .await
+            .iter()
+            .any(|event| event.contains("pushed commit") && event.ends_with(" bytes)"))
+    })
+    .await;
+    controller.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_object_has_25_events_but_each_push_has_one() {
+    let scene = Scene::new(&["app"]).await;
+    let faults = Faults::default();
+    let receiver = Receiver::start(&[]).await;
+    let client = scene.cluster.faulty_client(&faults);
+    let controller = scene.controller().through(client).notifying(&receiver.address).start();
+    scene.ready("app").await;
+    // Every other run fails, so that each has something to tell; they need not wait for each other.
+    for number in 0..40 {
+        let branch = if number % 2 == 0 { "nope" } else { "main" };
+        scene.patch(Kind::Source, "fleet", &json!({"spec": {"ref": {"branch": branch}}})).await;
+        let reason = if number % 2 == 0 { "GitOperationFailed" } else { "Succeeded" };
+        let is = |object: &DynamicObject| {
+            condition(&object.data["status"], "Ready").is_some_and(|ready| ready["reason"] == reason)
+        };
+        scene.until("app", reason, is).await;
+    }
+    scene.choose("app", "2.0.0").await;
+    scene.lands("app", "2.0.0").await;
+    eventually("the push is announced", async || {
+        scene.events("app").await.iter().any(|event| event.contains("pushed commit"))
+    })
+    .await;
+    controller.end().await;
+    let writes = faults.calls().iter().filter(|call| call.resource == "events" && call.writes()).count();
+    // In the time that this takes there may be one more.
+    assert!((25..=28).contains(&writes), "{writes}");
+    let notified = receiver.messages();
+    assert!(notified.len() > 28, "receivers have limits of their own: {}", notified.len());
 }
 
 /// Nothing waits for a receiver that is not there.

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use tagboat::controller::reflector::{self, ReflectorOptions, Sources};
 use tagboat::controller::{ControllerError, Election, RetryDelays, lease_name};
 use tagboat::metrics::Metrics;
-use tagboat::objects::cluster::{ClusterObjects, REFLECTOR, Scope};
+use tagboat::objects::cluster::{ClusterObjects, Gate, REFLECTOR, Scope};
 use tagboat::policy::Regression;
 use tagboat::polling::PollingInterval;
 use tagboat::reconcile::automation::source::CrossNamespace;
@@ -140,6 +140,7 @@ impl Reflector {
                 capacity: Capacity::default(),
             },
             election: None,
+            gate: Gate::default(),
             notifier: None,
             instance: "tests".to_owned(),
             process_id: "0b5f60e2-93d5-4d7c-8a52-3f1de25a70cd".to_owned(),

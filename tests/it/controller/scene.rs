@@ -22,7 +22,7 @@ use tagboat::address::LocalAddresses;
 use tagboat::controller::{self, ControllerError, ControllerOptions, Election, RetryDelays, RunOptions};
 use tagboat::git::{Keyring, MirrorStore, PrivateFiles, SshAlgorithms, Surroundings};
 use tagboat::metrics::Metrics;
-use tagboat::objects::cluster::{FIELD_MANAGER, Notifier, Scope};
+use tagboat::objects::cluster::{FIELD_MANAGER, Gate, Notifier, Scope};
 use tagboat::reconcile::automation::login::LoginOptions;
 use tagboat::reconcile::automation::source::CrossNamespace;
 use tagboat::reconcile::times::TimeBounds;
@@ -352,6 +352,7 @@ impl Beginning {
             },
             mirrors: MirrorStore::new(scene.mirrors(), 1 << 40),
             election: None,
+            gate: Gate::default(),
             notifier: None,
             is_shadow: false,
             instance: "tests".to_owned(),

@@ -48,6 +48,24 @@ impl Leash {
         shell
     }
 
+    /// Kills the server. The shell and the directory stay until this is dropped.
+    pub(crate) fn kill_server(&self) {
+        let shell = self.shell.id();
+        let children = std::fs::read_to_string(format!("/proc/{shell}/task/{shell}/children")).unwrap();
+        for child in children.split_whitespace() {
+            let process = rustix::process::Pid::from_raw(child.parse().unwrap()).unwrap();
+            rustix::process::kill_process(process, rustix::process::Signal::KILL).unwrap();
+            // The shell does not look at it before its own end, so it stays as a zombie.
+            let is_over = || {
+                let state = std::fs::read_to_string(format!("/proc/{child}/stat"));
+                state.map_or(true, |state| state.contains(") Z "))
+            };
+            while !is_over() {
+                std::thread::sleep(std::time::Duration::from_millis(10));
+            }
+        }
+    }
+
     /// What the server printed so far.
     pub(crate) fn words(&self) -> String {
         let mut bytes = Vec::new();

@@ -27,6 +27,7 @@
 //! are in `measures.rs` and nowhere else; a test that needs a bound of its own compares counts.
 
 mod beside_a_victim;
+mod floods;
 mod measures;
 mod plans;
 mod scene;

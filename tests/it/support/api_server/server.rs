@@ -22,7 +22,9 @@ pub(crate) struct ApiServer {
     directory: PathBuf,
     command: Command,
     server: Mutex<Option<Leash>>,
-    etcd: Leash,
+    etcd_command: Command,
+    /// The one that runs, after those that a restore has killed.
+    etcds: Mutex<Vec<Leash>>,
 }
 
 impl ApiServer {
@@ -63,10 +65,16 @@ impl ApiServer {
         command.arg(format!("--secure-port={port}"));
         let access = Access::new(port, fs::read(authority.certificate_file()).unwrap());
         // kube-apiserver waits for etcd, and does without the directory once it runs.
-        let etcd = Leash::start_with(&etcd, directory).unwrap();
+        let leash_of_etcd = Leash::start_with(&etcd, directory).unwrap();
         let leash = Leash::start(&command).unwrap();
-        let server =
-            Self { access, directory: directory.to_owned(), command, server: Mutex::new(Some(leash)), etcd };
+        let server = Self {
+            access,
+            directory: directory.to_owned(),
+            command,
+            server: Mutex::new(Some(leash)),
+            etcd_command: etcd,
+            etcds: Mutex::new(vec![leash_of_etcd]),
+        };
         server.wait().then_some(server)
     }
 
@@ -99,6 +107,30 @@ impl ApiServer {
         assert!(self.wait(), "the port stays free during an outage: {}", self.words());
     }
 
+    /// Keeps a backup of all data. Only for a server of a test's own.
+    pub(crate) fn back_up(&self) {
+        self.without_etcd(copy);
+    }
+
+    /// Restores the data of the backup, as if nothing had been written since.
+    pub(crate) fn restore(&self) {
+        self.without_etcd(|data, backup| {
+            fs::remove_dir_all(data).unwrap();
+            copy(backup, data);
+        });
+    }
+
+    /// Does something with the data of etcd and the place of the backup during an outage.
+    fn without_etcd(&self, work: impl FnOnce(&Path, &Path)) {
+        self.stop();
+        let mut etcds = self.etcds.lock().unwrap();
+        etcds.last().unwrap().kill_server();
+        work(&self.directory.join("etcd"), &self.directory.join("backup"));
+        etcds.push(Leash::start(&self.etcd_command).unwrap());
+        drop(etcds);
+        self.resume();
+    }
+
     /// What both processes printed.
     pub(crate) fn words(&self) -> String {
         let server = self.server.lock().unwrap().as_ref().map(Leash::words).unwrap_or_default();
@@ -106,7 +138,11 @@ impl ApiServer {
             let lines: Vec<&str> = words.lines().collect();
             lines[lines.len().saturating_sub(30)..].join("\n")
         };
-        format!("kube-apiserver:\n{}\netcd:\n{}", last(&server), last(&self.etcd.words()))
+        format!(
+            "kube-apiserver:\n{}\netcd:\n{}",
+            last(&server),
+            last(&self.etcds.lock().unwrap().last().map(Leash::words).unwrap_or_default())
+        )
     }
 
     /// Waits until it answers; false if a port was taken.
@@ -124,6 +160,12 @@ impl ApiServer {
             std::thread::sleep(Duration::from_millis(50));
         }
     }
+}
+
+/// Copies a directory with all that is in it.
+fn copy(from: &Path, to: &Path) {
+    let copied = Command::new("cp").arg("-a").args([from, to]).status().unwrap();
+    assert!(copied.success());
 }
 
 /// A server's command in a directory of its own, with nothing of the caller's environment but the path.

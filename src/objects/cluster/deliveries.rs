@@ -1,0 +1,158 @@
+//! Tasks that deliver something, bounded and fair by namespace.
+
+use std::future::Future;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::Notify;
+use tokio::task::AbortHandle;
+use tokio::time::timeout;
+
+use crate::tenancy::{FairQueue, QueueLimits};
+
+/// Deliveries in flight. Beyond a bound, the oldest one of the namespace with most is given up. Clones share them.
+#[derive(Clone, Debug)]
+pub(super) struct Deliveries(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    tasks: Mutex<FairQueue<Task>>,
+    became_idle: Notify,
+}
+
+#[derive(Debug)]
+struct Task {
+    /// The object that it is about, for the log.
+    label: String,
+    handle: AbortHandle,
+}
+
+/// Something to deliver.
+#[derive(Debug)]
+pub(super) struct Delivery<F> {
+    /// The namespace that it counts for.
+    pub(super) namespace: String,
+    /// The object that it is about, for the log.
+    pub(super) label: String,
+    /// The memory that it takes, in bytes.
+    pub(super) bytes: usize,
+    /// Delivers it.
+    pub(super) work: F,
+}
+
+/// Removes a delivery from the table when it ends, also by being given up.
+struct InFlight {
+    deliveries: Deliveries,
+    namespace: String,
+    id: u64,
+}
+
+impl Deliveries {
+    /// A table without deliveries.
+    pub(super) fn new(limits: QueueLimits) -> Self {
+        let tasks = Mutex::new(FairQueue::new(limits));
+        Self(Arc::new(Inner { tasks, became_idle: Notify::new() }))
+    }
+
+    /// Starts a delivery, and gives the labels of those that are given up for it.
+    pub(super) fn start<F>(&self, delivery: Delivery<F>) -> Vec<String>
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let Delivery { namespace, label, bytes, work } = delivery;
+        let mut tasks = self.tasks();
+        let id = tasks.next_id();
+        let in_flight = InFlight { deliveries: self.clone(), namespace: namespace.clone(), id };
+        let task = tokio::spawn(async move {
+            let _in_flight = in_flight;
+            work.await;
+        });
+        // The task cannot end before it is in the table, which is locked.
+        let displaced = tasks.push(&namespace, id, bytes, Task { label, handle: task.abort_handle() });
+        drop(tasks);
+        displaced.iter().for_each(|task| task.handle.abort());
+        displaced.into_iter().map(|task| task.label).collect()
+    }
+
+    /// Waits until nothing is in flight, but no longer than `patience`.
+    pub(super) async fn finish(&self, patience: Duration) {
+        let idle = async {
+            loop {
+                let became_idle = self.0.became_idle.notified();
+                if self.tasks().is_empty() {
+                    return;
+                }
+                became_idle.await;
+            }
+        };
+        let _ = timeout(patience, idle).await;
+    }
+
+    fn tasks(&self) -> MutexGuard<'_, FairQueue<Task>> {
+        self.0.tasks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for InFlight {
+    fn drop(&mut self) {
+        let mut tasks = self.deliveries.tasks();
+        tasks.remove(&self.namespace, self.id);
+        if tasks.is_empty() {
+            self.deliveries.0.became_idle.notify_waiters();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::pending;
+
+    use tokio::sync::oneshot;
+
+    use super::*;
+
+    fn start(
+        deliveries: &Deliveries,
+        namespace: &str,
+        label: &str,
+        work: impl Future<Output = ()> + Send + 'static,
+    ) -> Vec<String> {
+        let (namespace, label) = (namespace.to_owned(), label.to_owned());
+        deliveries.start(Delivery { namespace, label, bytes: 1, work })
+    }
+
+    #[tokio::test]
+    async fn a_flood_gives_up_its_own_deliveries() {
+        let deliveries = Deliveries::new(QueueLimits { items: 3, bytes: 100 });
+        let (proceed, may_proceed) = oneshot::channel();
+        let (arrive, arrived) = oneshot::channel();
+        let victim = async move {
+            let _ = may_proceed.await;
+            let _ = arrive.send(());
+        };
+        assert!(start(&deliveries, "victim", "v", victim).is_empty());
+        let mut given_up = Vec::new();
+        for number in 0..10 {
+            given_up.extend(start(&deliveries, "attacker", &number.to_string(), pending()));
+        }
+        assert_eq!(given_up, ["0", "1", "2", "3", "4", "5", "6", "7"]);
+        proceed.send(()).unwrap();
+        arrived.await.expect("the victim's delivery arrives");
+    }
+
+    #[tokio::test]
+    async fn the_end_waits_for_what_is_in_flight() {
+        let deliveries = Deliveries::new(QueueLimits { items: 3, bytes: 100 });
+        deliveries.finish(Duration::from_secs(60)).await;
+        let (arrive, mut arrived) = oneshot::channel();
+        start(&deliveries, "n", "a", async move {
+            tokio::task::yield_now().await;
+            let _ = arrive.send(());
+        });
+        deliveries.finish(Duration::from_secs(60)).await;
+        assert!(arrived.try_recv().is_ok());
+        start(&deliveries, "n", "b", pending());
+        deliveries.finish(Duration::from_millis(1)).await;
+        assert!(!deliveries.tasks().is_empty());
+    }
+}

@@ -1,0 +1,81 @@
+//! A limit of the events that are recorded about one object.
+
+use std::time::{Duration, Instant};
+
+use k8s_openapi::api::core::v1::ObjectReference;
+use sha2::{Digest, Sha256};
+
+use crate::tenancy::{FairCache, Rate, TokenBucket};
+
+/// The rate of client-go's `EventSourceObjectSpamFilter`, which Flux's controllers record with.
+const RATE: Rate = Rate { burst: 25, refill: Duration::from_secs(300) };
+
+/// The maximum number of objects that are remembered, as in client-go.
+const MAX_OBJECTS: usize = 4096;
+
+/// Limits the events of one source per object, as client-go's spam filter does: 25, then one in five minutes. What an
+/// event says makes no difference.
+#[derive(Debug)]
+pub(super) struct EventLimiter {
+    buckets: FairCache<[u8; 32], TokenBucket>,
+}
+
+impl Default for EventLimiter {
+    fn default() -> Self {
+        Self { buckets: FairCache::new(MAX_OBJECTS) }
+    }
+}
+
+impl EventLimiter {
+    /// Whether one more event about an object may be recorded; if so, it counts.
+    pub(super) fn admits(&mut self, object: &ObjectReference, now: Instant) -> bool {
+        let key = key(object);
+        if let Some(bucket) = self.buckets.get(&key) {
+            return bucket.try_take(RATE, now);
+        }
+        let mut bucket = TokenBucket::default();
+        let admits = bucket.try_take(RATE, now);
+        self.buckets.insert(object.namespace.as_deref().unwrap_or_default(), key, bucket);
+        admits
+    }
+}
+
+/// A digest of what client-go tells objects apart by.
+fn key(object: &ObjectReference) -> [u8; 32] {
+    let ObjectReference { kind, namespace, name, uid, api_version, .. } = object;
+    let mut hash = Sha256::new();
+    for field in [kind, namespace, name, uid, api_version] {
+        let text = field.as_deref().unwrap_or_default();
+        hash.update((text.len() as u64).to_be_bytes());
+        hash.update(text);
+    }
+    hash.finalize().into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn object(namespace: &str, name: &str, uid: &str) -> ObjectReference {
+        let text = |text: &str| Some(text.to_owned());
+        ObjectReference { namespace: text(namespace), name: text(name), uid: text(uid), ..Default::default() }
+    }
+
+    #[test]
+    fn each_object_has_25_events_and_then_one_in_five_minutes() {
+        let mut limiter = EventLimiter::default();
+        let start = Instant::now() + Duration::from_secs(100_000);
+        let mut admitted = |object: &ObjectReference, minute: u64, count: usize| {
+            let now = start + Duration::from_secs(60 * minute);
+            (0..count).filter(|_| limiter.admits(object, now)).count()
+        };
+        let one = object("n", "a", "1");
+        assert_eq!(admitted(&one, 0, 100), 25);
+        assert_eq!([4, 5, 6, 10, 25].map(|minute| admitted(&one, minute, 100)), [0, 1, 0, 1, 3]);
+        for other in [object("n", "a", "2"), object("n", "b", "1"), object("m", "a", "1")] {
+            assert_eq!(admitted(&other, 30, 100), 25, "{other:?}");
+        }
+        // After two hours and five minutes of silence it is as good as new.
+        assert_eq!(admitted(&one, 25 + 125, 100), 25);
+    }
+}

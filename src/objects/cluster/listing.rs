@@ -1,0 +1,34 @@
+//! Listing the objects of one kind, page by page.
+
+use std::fmt::Debug;
+
+use kube::api::{Api, ListParams};
+use serde::de::DeserializeOwned;
+
+use super::error::ClusterError;
+use super::gate::Gate;
+
+/// The number of objects in a page of a list: a page of the largest objects (1.5 MiB each) takes 75 MiB.
+pub(super) const PAGE_SIZE: u32 = 50;
+
+/// The objects that match, read in pages.
+///
+/// # Errors
+///
+/// When a page cannot be read.
+pub async fn list<K: Clone + DeserializeOwned + Debug>(
+    api: &Api<K>,
+    gate: &Gate,
+    parameters: ListParams,
+) -> Result<Vec<K>, ClusterError> {
+    let mut parameters = parameters.limit(PAGE_SIZE);
+    let mut found = Vec::new();
+    loop {
+        let page = gate.answer("", api.list(&parameters)).await?;
+        found.extend(page.items);
+        match page.metadata.continue_.filter(|token| !token.is_empty()) {
+            Some(token) => parameters.continue_token = Some(token),
+            None => return Ok(found),
+        }
+    }
+}
