@@ -476,7 +476,7 @@ mod tests {
     }
 
     fn keys(tree: &Tree, under: Option<&str>) -> (Vec<String>, Vec<String>) {
-        let found = scope(tree, under).ok().expect("the scope can be listed");
+        let found = scope(tree, under).expect("the scope can be listed");
         let skipped = found.scope.skipped.iter();
         (found.keys, skipped.map(|skipped| format!("{}: {:?}", skipped.file, skipped.cause)).collect())
     }
