@@ -6,6 +6,7 @@ mod sample;
 mod shelf;
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use clap::Args;
 
@@ -89,6 +90,7 @@ fn run_once(directory: &Path, words: Option<&[&str]>) -> Result<(), Failure> {
         registry_login: RegistryLogin::Secrets,
         regression_scans: None,
         regression_time: None,
+        wait_for_state: Duration::from_secs(60),
         mirror_max_size: ByteSize::DEFAULT_MIRROR,
         mirrors_max_size: ByteSize::DEFAULT_MIRRORS,
     });

@@ -2,6 +2,8 @@
 
 mod images;
 mod inputs;
+mod signals;
+mod state_lock;
 mod warnings;
 mod work;
 
@@ -10,7 +12,6 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use tagboat_api::GoDuration;
-use tokio::signal::unix::{SignalKind, signal};
 
 use super::Failure;
 use super::outcome::Outcomes;
@@ -23,6 +24,7 @@ use crate::git::{
     MirrorStore, PrivateDirectory, StopSignal, TransactionSlots, Writer, WriterContext, WriterOptions,
 };
 use crate::metrics::Metrics;
+use crate::objects::manifests::StateAccess;
 use crate::reconcile::automation::batch;
 use images::Images;
 use inputs::Inputs;
@@ -68,6 +70,10 @@ pub(super) struct RunArguments {
     /// Where to keep mirrors, tags and the status of each object, so that the next run costs only what is new
     #[arg(long, value_name = "DIR")]
     pub(super) state: Option<PathBuf>,
+
+    /// How long to wait for another run that uses the same state; 0s does not wait
+    #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "1m", requires = "state")]
+    pub(super) wait_for_state: Duration,
 
     /// A secret as a directory with one file a key; counts more than one among the manifests
     #[arg(long, value_name = "[NAMESPACE/]NAME=DIR")]
@@ -142,20 +148,22 @@ pub(super) fn carry_out(arguments: &RunArguments) -> Ended {
 
 fn scan_and_commit(arguments: &RunArguments) -> Result<Ended, Failure> {
     let _guard = warnings::heard();
-    let mut inputs = Inputs::read(arguments)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Failure::new(format!("cannot begin: {error}")))?;
-    let given = inputs.options.given.clone();
     let stop = StopSignal::default();
-    let chosen = runtime.block_on(async {
-        for kind in [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()] {
-            let (stop, signal) = (stop.clone(), signal(kind));
-            let mut signal = signal.map_err(|error| Failure::new(format!("cannot hear signals: {error}")))?;
-            tokio::spawn(async move {
-                signal.recv().await;
-                stop.give();
-            });
+    // Before anything is read, so that a run that waited decides by what holds then.
+    let _lock = match &arguments.state {
+        Some(root) => {
+            let access = if arguments.dry_run { StateAccess::ReadOnly } else { StateAccess::ReadWrite };
+            let lock = state_lock::lock(root, access, arguments.wait_for_state, &stop);
+            Some(runtime.block_on(lock)?)
         }
+        None => None,
+    };
+    let mut inputs = Inputs::read(arguments)?;
+    let given = inputs.options.given.clone();
+    let chosen = runtime.block_on(async {
+        signals::forward_to(&stop)?;
         let logins = std::mem::take(&mut inputs.registry_logins);
         images::choose(&inputs.store, &inputs.wanted, logins, &inputs.choice, &stop).await
     })?;

@@ -113,10 +113,6 @@ impl Inputs {
                     ));
                 }
             }
-            // What cannot be kept is better known before something is pushed.
-            if !arguments.dry_run && automations.iter().any(|automation| !automation.spec.suspend) {
-                state.lock().map_err(failed)?;
-            }
         } else {
             for automation in &mut automations {
                 automation.status = None;

@@ -146,20 +146,15 @@ impl<'i> Work<'i> {
         }
     }
 
-    /// A push that was found on the remote is news only as long as nobody has reported it: a run at the same time made it,
-    /// and has kept in mind that it did before it let go of the mirror.
+    /// A push that was found on the remote is news only if the state does not have it yet: the run that made it may have
+    /// been killed after it kept its status.
     fn without_what_was_reported(&self, conclusion: Conclusion) -> Conclusion {
         let Conclusion::Success { outcome: git::Outcome::Pushed(push), policies } = &conclusion else {
             return conclusion;
         };
-        let Some((found, state)) = push.found.as_ref().zip(self.inputs.store.state.as_ref()) else {
-            return conclusion;
-        };
-        let mut now = self.automation.clone();
-        // What cannot be read is told when the status is to be kept.
-        let is_known = state.recall(&mut now).is_ok();
-        let status = now.status.filter(|_| is_known);
-        if status.and_then(|status| status.last_push_commit) != Some(push.commit.to_string()) {
+        let Some(found) = &push.found else { return conclusion };
+        let known = self.automation.status.as_ref().and_then(|status| status.last_push_commit.as_ref());
+        if known != Some(&push.commit.to_string()) {
             return conclusion;
         }
         let outcome = git::Outcome::NothingToCommit { source: found.clone() };
@@ -179,7 +174,6 @@ impl<'i> Work<'i> {
         inputs.store.update_status(self.automation, &status).await?;
         match (conclusion, source_of(self.automation, &inputs.store.manifests)) {
             (Conclusion::Success { .. }, Some(source)) => {
-                let _lock = state.lock()?;
                 state.keep_success(self.automation, source)?;
                 Ok(state.keep_destination(self.automation, &Destination::of(self.automation, source))?)
             }

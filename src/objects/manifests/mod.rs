@@ -31,7 +31,7 @@ pub use error::{FieldError, ManifestError, Note, SyntaxError};
 pub use flaw::Flaw;
 pub use secret::{SecretError, SecretManifest};
 pub use service_account::ServiceAccountManifest;
-pub use state::{Destination, Recollection, StateDirectory, StateError};
+pub use state::{Destination, Recollection, StateAccess, StateDirectory, StateError, StateLock};
 pub use store::{ManifestStore, SecretDirectory};
 
 /// The label that each namespace of a cluster has, with its name, whoever made it.

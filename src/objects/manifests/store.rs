@@ -126,7 +126,6 @@ impl Objects for ManifestStore {
         ADVICE_FOR_SSH
     }
 
-    /// Holds the state meanwhile: another process may have written it since.
     async fn update_status(
         &self,
         automation: &ImageUpdateAutomation,
@@ -134,7 +133,6 @@ impl Objects for ManifestStore {
     ) -> Result<Option<ImageUpdateAutomation>, ObjectsError> {
         let mut automation = automation.clone();
         if let Some(state) = &self.state {
-            let _lock = state.lock()?;
             state.recall(&mut automation)?;
             let status = status(&automation);
             state.keep(&automation, &status)?;

@@ -5,6 +5,7 @@ mod clouds;
 mod failures;
 mod given;
 mod kept_tags;
+mod overlap;
 mod progress;
 mod pullable;
 mod regressions;

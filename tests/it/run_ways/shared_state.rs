@@ -1,11 +1,18 @@
 //! Several runs at the same time on one state.
 
-use std::process::Stdio;
+use std::fs::{self, File, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, geteuid, kill_process};
 
 use crate::support::git_host::{Fault, Operation};
 use crate::support::program::run;
 use crate::support::remote_fleet::{RemoteFleet, only_outcome};
+
+/// The beginning of the only line that a run may say because there are others.
+const WAITING: &str = "waiting for another run that uses the state in ";
 
 /// Three runs at once; what they say of their one automation, in order.
 fn three_at_once(fleet: &RemoteFleet) -> Vec<String> {
@@ -15,7 +22,7 @@ fn three_at_once(fleet: &RemoteFleet) -> Vec<String> {
     });
     let mut words = Vec::new();
     for run in runs {
-        assert_eq!(run.errors, "", "{run:?}");
+        assert!(run.errors.lines().all(|line| line.starts_with(WAITING)), "{run:?}");
         let outcome = only_outcome(&run);
         let word = outcome["outcome"].as_str().unwrap().to_owned();
         assert_eq!(
@@ -68,4 +75,110 @@ fn the_push_of_a_killed_run_is_reported_by_one_of_those_that_come_next() {
     child.wait().unwrap();
     assert_one_pushed(&three_at_once(&fleet));
     fleet.assert_pushed_once();
+}
+
+/// Holds the state as a run does.
+fn hold(fleet: &RemoteFleet) -> File {
+    fs::create_dir_all(fleet.state()).unwrap();
+    let file = File::create(fleet.state().join("lock")).unwrap();
+    file.try_lock().unwrap();
+    file
+}
+
+/// A run with its errors in a file, so that they can be read while it goes on.
+fn start(fleet: &RemoteFleet, command: &mut Command) -> Child {
+    let errors = File::create(fleet.root().join("errors")).unwrap();
+    command.stdout(Stdio::piped()).stderr(errors).spawn().unwrap()
+}
+
+fn errors(fleet: &RemoteFleet) -> String {
+    fs::read_to_string(fleet.root().join("errors")).unwrap()
+}
+
+/// Waits until a run has said something on standard error.
+fn until_it_speaks(fleet: &RemoteFleet) {
+    let begin = Instant::now();
+    while !errors(fleet).ends_with('\n') {
+        assert!(begin.elapsed() < Duration::from_secs(60), "the run says nothing");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn a_run_that_may_not_wait_names_the_state_that_another_one_uses() {
+    let fleet = RemoteFleet::small();
+    let held = hold(&fleet);
+    let place = fleet.state().display().to_string();
+    for more in [&[][..], &["--dry-run"], &["--no-scan"]] {
+        let run = run(fleet.command().args(more).args(["--wait-for-state", "0s"])).with_status(1);
+        let sentence = format!(
+            "error: another run uses the state in {place}; run again when it is done, or wait for it with --wait-for-state"
+        );
+        assert_eq!(run.only_error(), sentence);
+        assert_eq!(run.json()["automations"], serde_json::json!([]));
+    }
+    let run = run(fleet.command().args(["--wait-for-state", "300ms"])).with_status(1);
+    let lines: Vec<&str> = run.errors.lines().collect();
+    let expected = [
+        format!("{WAITING}{place}, up to 300ms"),
+        format!(
+            "error: another run still uses the state in {place} after 300ms; run again when it is done, or wait longer with \
+             --wait-for-state"
+        ),
+    ];
+    assert_eq!(lines, expected);
+    assert!(fleet.host.requests().is_empty(), "nothing is asked before the state is held");
+    drop(held);
+    fleet.run().with_status(0);
+}
+
+#[test]
+fn a_run_that_waits_reads_what_holds_when_the_other_is_done() {
+    let fleet = RemoteFleet::small();
+    let held = hold(&fleet);
+    let child = start(&fleet, &mut fleet.command());
+    until_it_speaks(&fleet);
+    // What the manifests say by then counts, not what they said when the wait began.
+    fleet.write_small_manifests("branch: other", "");
+    drop(held);
+    assert_eq!(child.wait_with_output().unwrap().status.code(), Some(0), "{}", errors(&fleet));
+    assert!(fleet.repository.id("refs/heads/other").is_some());
+    assert!(fleet.own_commits().is_empty());
+    assert!(errors(&fleet).starts_with(&format!("{WAITING}{}, up to 1m0s", fleet.state().display())));
+}
+
+#[test]
+fn a_signal_ends_a_run_that_waits_for_the_state() {
+    let fleet = RemoteFleet::small();
+    let _held = hold(&fleet);
+    for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
+        let mut child = start(&fleet, &mut fleet.command());
+        until_it_speaks(&fleet);
+        kill_process(Pid::from_child(&child), signal).unwrap();
+        assert_eq!(child.wait().unwrap().code(), Some(1), "{signal:?}");
+        let text = errors(&fleet);
+        let last = text.lines().last().unwrap();
+        assert_eq!(
+            last,
+            format!(
+                "error: tagboat was told to stop while it waited for another run that uses the state in {}",
+                fleet.state().display()
+            )
+        );
+    }
+}
+
+#[test]
+fn a_dry_run_works_on_a_state_that_it_cannot_write() {
+    let fleet = RemoteFleet::small();
+    fleet.run().with_status(0);
+    let folder = fleet.state();
+    fs::remove_file(folder.join("lock")).unwrap();
+    let set = |mode| fs::set_permissions(&folder, Permissions::from_mode(mode)).unwrap();
+    set(0o500);
+    // Root may write anywhere, so there the directory is locked as usual.
+    let dry = run(fleet.command().arg("--dry-run"));
+    set(0o700);
+    assert_eq!(folder.join("lock").exists(), geteuid().is_root());
+    assert_eq!(only_outcome(&dry.with_status(0))["outcome"], "skipped");
 }

@@ -98,7 +98,6 @@ impl Memory {
         status: &ImageRepositoryStatus,
     ) -> Result<(), StateError> {
         let Some(state) = self.kept() else { return Ok(()) };
-        let _lock = state.lock()?;
         state.keep_repository(repository, status)
     }
 
@@ -109,7 +108,6 @@ impl Memory {
         status: &ImagePolicyStatus,
     ) -> Result<(), StateError> {
         let Some(state) = self.kept() else { return Ok(()) };
-        let _lock = state.lock()?;
         state.keep_policy(policy, status)
     }
 
@@ -120,7 +118,6 @@ impl Memory {
         repository: &ImageRepository,
     ) -> Result<(), StateError> {
         let Some(state) = self.kept() else { return Ok(()) };
-        let _lock = state.lock()?;
         state.keep_wishes(policy, repository)
     }
 

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, thiserror::Error)]
 #[error("cannot {deed} the state in {}{}", root.display(), Place { root, culprit })]
 pub struct StateError {
-    /// `read` or `keep`.
+    /// `read`, `keep` or `lock`.
     pub(super) deed: &'static str,
     /// The state directory as it was given.
     pub(super) root: PathBuf,

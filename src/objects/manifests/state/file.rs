@@ -34,8 +34,8 @@ impl StateDirectory {
         }
     }
 
-    /// Replaces a file, wholly or not at all, be it that the power fails; whoever writes holds the lock, so that the other
-    /// file is nobody else's.
+    /// Replaces a file, wholly or not at all, be it that the power fails. A run holds the state meanwhile, so the other file
+    /// is of no other process.
     pub(super) fn write(&self, place: &Path, content: &[u8]) -> Result<(), StateError> {
         // To wait for the disk takes much longer than to look.
         if fs::read(place).is_ok_and(|kept| kept == content) {

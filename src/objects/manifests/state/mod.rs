@@ -4,8 +4,9 @@ mod destination;
 mod error;
 mod file;
 mod fingerprint;
+mod lock;
 
-use std::fs::{self, File};
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -19,11 +20,12 @@ use tagboat_api::repository::ImageRepositoryStatus;
 use tagboat_api::{GitRepository, ImagePolicy, ImageRepository, ImageUpdateAutomation};
 
 use crate::policy::PolicyWishes;
-use file::{Kept, private_folder};
+use file::Kept;
 use fingerprint::{fingerprint, settings, wishes};
 
 pub use destination::Destination;
 pub use error::StateError;
+pub use lock::{StateAccess, StateLock};
 
 /// A directory that keeps objects as a cluster would: one JSON file each, `objects/KIND/NAMESPACE/NAME.json`.
 #[derive(Clone, Debug)]
@@ -192,22 +194,6 @@ impl StateDirectory {
         self.write(&place, &content)
     }
 
-    /// Holds the state, so that nobody else writes between a reading and the writing that follows from it.
-    ///
-    /// # Errors
-    ///
-    /// When the directory cannot be made or locked.
-    pub fn lock(&self) -> Result<File, StateError> {
-        let place = self.root.join("objects/lock");
-        let lock = || {
-            private_folder(&self.root.join("objects"))?;
-            let lock = File::create(&place)?;
-            lock.lock()?;
-            Ok(lock)
-        };
-        lock().map_err(|cause| self.failed("keep", &place, cause))
-    }
-
     /// Whether an automation or its source is another than [`StateDirectory::keep_success`] was last told.
     ///
     /// # Errors
@@ -364,7 +350,7 @@ mod tests {
         // Each file is a new one, so that whoever reads has the old one as a whole.
         for status in [before, status("a"), status("a"), status("b")] {
             state.keep(&object, &status).unwrap();
-            files.push(File::open(&place).unwrap());
+            files.push(fs::File::open(&place).unwrap());
         }
         let numbers: Vec<u64> = files.iter().map(|file| file.metadata().unwrap().ino()).collect();
         assert!(
@@ -409,7 +395,9 @@ mod tests {
                 )
             };
             assert_eq!(chain(&state_directory.recall(&mut object).unwrap_err()), words("read"));
-            assert_eq!(chain(&state_directory.lock().unwrap_err()), words("keep"));
+            for access in [StateAccess::ReadWrite, StateAccess::ReadOnly] {
+                assert_eq!(chain(&state_directory.try_lock(access).unwrap_err()), words("read"));
+            }
             assert_eq!(chain(&state_directory.keep(&object, &status).unwrap_err()), words("keep"));
         }
 

@@ -1,0 +1,23 @@
+//! Signals that end a run.
+
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::cli::Failure;
+use crate::git::StopSignal;
+
+/// Gives `stop` at SIGINT, SIGTERM or SIGHUP, as long as the runtime in which it is called runs tasks.
+///
+/// # Errors
+///
+/// When the handlers cannot be installed.
+pub(super) fn forward_to(stop: &StopSignal) -> Result<(), Failure> {
+    for kind in [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()] {
+        let (stop, signal) = (stop.clone(), signal(kind));
+        let mut signal = signal.map_err(|error| Failure::new(format!("cannot hear signals: {error}")))?;
+        tokio::spawn(async move {
+            signal.recv().await;
+            stop.give();
+        });
+    }
+    Ok(())
+}

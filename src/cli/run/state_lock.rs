@@ -1,0 +1,65 @@
+//! The wait for a state directory that another run holds.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use tagboat_api::GoDuration;
+
+use super::signals;
+use crate::cli::Failure;
+use crate::cli::terminal::say;
+use crate::git::StopSignal;
+use crate::objects::manifests::{StateAccess, StateDirectory, StateLock};
+use crate::sentence::chain;
+
+/// The time between two tries to lock the state.
+const TRY_INTERVAL: Duration = Duration::from_millis(50);
+
+/// Locks the state in `root`, and waits up to `patience` for a run that holds it.
+///
+/// # Errors
+///
+/// When the state cannot be locked in time or at all, or when `stop` is given.
+pub(super) async fn lock(
+    root: &Path,
+    access: StateAccess,
+    patience: Duration,
+    stop: &StopSignal,
+) -> Result<StateLock, Failure> {
+    let state = StateDirectory::new(root);
+    let begin = Instant::now();
+    let mut is_told = false;
+    loop {
+        if let Some(lock) = state.try_lock(access).map_err(|error| Failure::new(chain(&error)))? {
+            return Ok(lock);
+        }
+        let place = root.display();
+        if patience.is_zero() {
+            return Err(Failure::new(format!(
+                "another run uses the state in {place}; run again when it is done, or wait for it with --wait-for-state"
+            )));
+        }
+        if begin.elapsed() >= patience {
+            return Err(Failure::new(format!(
+                "another run still uses the state in {place} after {}; run again when it is done, or wait longer with \
+                 --wait-for-state",
+                GoDuration::from(patience)
+            )));
+        }
+        if stop.is_given() {
+            return Err(Failure::new(format!(
+                "tagboat was told to stop while it waited for another run that uses the state in {place}"
+            )));
+        }
+        if !is_told {
+            // Only now, so that a run that reads manifests from a terminal still ends as any program does.
+            signals::forward_to(stop)?;
+            say(&format!(
+                "waiting for another run that uses the state in {place}, up to {}",
+                GoDuration::from(patience)
+            ));
+            is_told = true;
+        }
+        tokio::time::sleep(TRY_INTERVAL.min(patience)).await;
+    }
+}

@@ -1,0 +1,114 @@
+//! One run at a time on a state directory.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::OpenOptionsExt;
+
+use super::file::private_folder;
+use super::{StateDirectory, StateError};
+
+/// Holds a state directory for one run. The lock is an advisory one (`flock`) on an open file, so the kernel releases it
+/// when the process ends, however it ends.
+#[derive(Debug)]
+pub struct StateLock {
+    /// `None` if the directory is read-only and was never written, so that there is nothing to lock.
+    _file: Option<File>,
+}
+
+/// What a run may do to the state that it locks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StateAccess {
+    /// Write statuses and tags.
+    ReadWrite,
+    /// Read; the lock file is created if that is possible.
+    ReadOnly,
+}
+
+impl StateDirectory {
+    /// Locks the state without waiting; `None` if another process holds it. The directory is created if there is none.
+    ///
+    /// # Errors
+    ///
+    /// When the directory cannot be read, or the lock file cannot be created or locked. A directory that cannot be written is no error for
+    /// [`StateAccess::ReadOnly`].
+    pub fn try_lock(&self, access: StateAccess) -> Result<Option<StateLock>, StateError> {
+        if let Err(error) = fs::read_dir(&self.root)
+            && error.kind() != ErrorKind::NotFound
+        {
+            return Err(self.failed("read", &self.root, error));
+        }
+        let place = self.root.join("lock");
+        let open = || {
+            private_folder(&self.root)?;
+            // Other users cannot open it, so they cannot hold it either.
+            OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(&place)
+        };
+        let failed = |cause| self.failed("lock", &place, cause);
+        let file = match open() {
+            Ok(file) => file,
+            Err(error) if access == StateAccess::ReadOnly && is_refused(&error) => match File::open(&place) {
+                Ok(file) => file,
+                Err(error) if error.kind() == ErrorKind::NotFound => {
+                    return Ok(Some(StateLock { _file: None }));
+                }
+                Err(error) => return Err(failed(error)),
+            },
+            Err(error) => return Err(failed(error)),
+        };
+        match file.try_lock() {
+            Ok(()) => Ok(Some(StateLock { _file: Some(file) })),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            // Some network file systems have no locks. A run there works as if it were alone.
+            Err(TryLockError::Error(cause)) if cause.kind() == ErrorKind::Unsupported => {
+                Ok(Some(StateLock { _file: Some(file) }))
+            }
+            Err(TryLockError::Error(cause)) => Err(failed(cause)),
+        }
+    }
+}
+
+/// Whether an error says that the place must not be written.
+fn is_refused(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_state_is_locked_once_until_the_lock_is_dropped() {
+        let root = tempfile::tempdir().unwrap();
+        let state = StateDirectory::new(&root.path().join("state"));
+        for access in [StateAccess::ReadWrite, StateAccess::ReadOnly] {
+            let lock = state.try_lock(access).unwrap();
+            assert!(lock.is_some());
+            // A lock belongs to an open file, so one process is enough to see that it holds.
+            for other in [StateAccess::ReadWrite, StateAccess::ReadOnly] {
+                assert!(state.try_lock(other).unwrap().is_none(), "{access:?} {other:?}");
+            }
+            drop(lock);
+        }
+        assert!(state.try_lock(StateAccess::ReadWrite).unwrap().is_some());
+    }
+
+    #[test]
+    fn a_file_that_a_killed_run_left_is_no_lock() {
+        let root = tempfile::tempdir().unwrap();
+        let state = StateDirectory::new(root.path());
+        fs::write(root.path().join("lock"), "").unwrap();
+        assert!(state.try_lock(StateAccess::ReadWrite).unwrap().is_some());
+    }
+
+    #[test]
+    fn only_a_place_that_must_not_be_written_is_left_alone() {
+        for (kind, expected) in [
+            (ErrorKind::PermissionDenied, true),
+            (ErrorKind::ReadOnlyFilesystem, true),
+            (ErrorKind::NotADirectory, false),
+            (ErrorKind::StorageFull, false),
+        ] {
+            assert_eq!(is_refused(&kind.into()), expected, "{kind}");
+        }
+    }
+}
