@@ -1,0 +1,246 @@
+//! The maps, sets and caches that tasks share.
+
+/// A row of the inventory.
+pub(super) struct Row {
+    pub(super) file: &'static str,
+    /// `Struct.field`, or the name of a static.
+    pub(super) place: &'static str,
+    /// The key, and which of namespace, route and login are part of it.
+    pub(super) key: &'static str,
+    /// What bounds the number of entries, and which is evicted.
+    pub(super) bound: &'static str,
+}
+
+const fn row(file: &'static str, place: &'static str, key: &'static str, bound: &'static str) -> Row {
+    Row { file, place, key, bound }
+}
+
+/// Objects of the API server: their number is bounded there, by a ResourceQuota.
+const GOES_WITH_OBJECT: &str = "one entry for an object of the cluster; removed when the object is deleted";
+
+pub(super) const INVENTORY: &[Row] = &[
+    row(
+        "src/cli/run/warnings.rs",
+        "Warnings.0",
+        "the text of a warning; one run of one person, no tenants",
+        "ends with the run; as many as there are objects in its manifests",
+    ),
+    row(
+        "src/controller/memory.rs",
+        "Memory.entries",
+        "namespace and name of an automation",
+        GOES_WITH_OBJECT,
+    ),
+    row(
+        "src/controller/reflector/memory.rs",
+        "Memory.policies",
+        "namespace and name of a policy",
+        GOES_WITH_OBJECT,
+    ),
+    row(
+        "src/controller/reflector/memory.rs",
+        "Memory.seen",
+        "namespace and name of a repository",
+        GOES_WITH_OBJECT,
+    ),
+    row(
+        "src/controller/reflector/memory.rs",
+        "Memory.troubles",
+        "namespace and name of a repository",
+        GOES_WITH_OBJECT,
+    ),
+    row(
+        "src/controller/reflector/memory.rs",
+        "Memory.unchanged",
+        "kind, namespace and name of an object",
+        GOES_WITH_OBJECT,
+    ),
+    row(
+        "src/controller/reflector/memory.rs",
+        "Memory.unmet",
+        "namespace and name of a policy",
+        GOES_WITH_OBJECT,
+    ),
+    row(
+        "src/controller/reflector/poller.rs",
+        "Poller.lines",
+        "route of a digest lookup",
+        "1,024; idle ones go first, then those of the namespace with most entries",
+    ),
+    row(
+        "src/controller/reflector/poller.rs",
+        "Poller.state",
+        "namespace and name of a policy; repository, tag, route and login of a lookup",
+        "one entry for a policy that follows a tag; lookups go with the last policy that follows them",
+    ),
+    row("src/controller/shadow.rs", "Shadows.known", "namespace and name of an automation", GOES_WITH_OBJECT),
+    row(
+        "src/controller/under_way.rs",
+        "UnderWay.0",
+        "namespace and name of an automation",
+        "one entry for a reconcile in flight; removed when that ends",
+    ),
+    row(
+        "src/git/mirror_store.rs",
+        "Shared.mirrors",
+        "folder of a mirror: namespace, name and a hash with the URL",
+        "--mirrors-max-size in bytes; evicts from the namespace with most bytes, and what was not used for a week",
+    ),
+    row(
+        "src/git/private_file.rs",
+        "PrivateFiles.contents",
+        "digest of a content that only its owner gives",
+        "held weakly: an entry goes with the last transaction that uses it",
+    ),
+    row(
+        "src/git/private_file.rs",
+        "PrivateFiles.files",
+        "name and digest of a content that only its owner gives",
+        "held weakly: an entry goes with the last transaction that uses it",
+    ),
+    row(
+        "src/git/signature/keyring.rs",
+        "Keyring.slots",
+        "namespace and name of a Secret, and the kind of key",
+        "1,024; evicts from the namespace with most entries; goes with the Secret or the automation",
+    ),
+    row(
+        "src/git/slots.rs",
+        "Limited.routes",
+        "route: origin, proxy and certificate authority",
+        "one entry for a route with a transaction that holds or wants a slot; idle ones are removed beyond 64",
+    ),
+    row(
+        "src/git/writer.rs",
+        "Shared.queues",
+        "mirror: namespace, name and URL of a GitRepository",
+        "one entry for a mirror with work, one request for an automation; removed when the mirror has no work",
+    ),
+    row(
+        "src/http/guard.rs",
+        "Guard.admitted",
+        "host name that was checked; a guard belongs to one transport (route)",
+        "1,024; all are forgotten at once, which costs each one lookup of a name",
+    ),
+    row(
+        "src/metrics/namespaces.rs",
+        "NamespaceFamilies.known",
+        "namespace",
+        "1,000 namespaces, further ones share a label; removed with the last object of the namespace",
+    ),
+    row(
+        "src/metrics/under_way.rs",
+        "UnderWay.begun",
+        "number of a look in flight",
+        "one entry for a reconcile in flight; removed when that ends",
+    ),
+    row(
+        "src/objects/cluster/announcement.rs",
+        "Announcer.limiter",
+        "kind, namespace and name of an object",
+        "4,096; evicts from the namespace with most entries",
+    ),
+    row(
+        "src/objects/cluster/cache.rs",
+        "Cache.contents",
+        "namespace and name of an object",
+        "the objects of one kind that the cluster has; a deletion removes the entry",
+    ),
+    row(
+        "src/objects/cluster/deliveries.rs",
+        "Inner.tasks",
+        "namespace, and a number of the delivery",
+        "1,000 notifications or 256 delayed events, also by bytes; the namespace with most loses its oldest",
+    ),
+    row(
+        "src/objects/cluster/mod.rs",
+        "ClusterObjects.secrets",
+        "namespace and name of a Secret",
+        "the Secrets that one reconcile asks for; ends with it",
+    ),
+    row(
+        "src/objects/cluster/recording.rs",
+        "Recorder.recent",
+        "digest of an object, with its namespace, and of what is said of it",
+        "4,096; evicts from the namespace with most entries",
+    ),
+    row("src/reconcile/tags.rs", "Shelf.told", "namespace and name of a repository", GOES_WITH_OBJECT),
+    row(
+        "src/registry/budget.rs",
+        "Budgets.servers",
+        "server and route",
+        "2,048; idle ones go first, then those of the namespace with most entries",
+    ),
+    row(
+        "src/registry/login/kept.rs",
+        "Kept.places",
+        "fingerprint of a login, with the namespace and all that it was made from",
+        "--token-cache-max-size; expired ones go first, then those of the namespace with most entries",
+    ),
+    row(
+        "src/registry/pauses.rs",
+        "Pauses.0",
+        "server and route, namespace and login of the request that was answered with Retry-After",
+        "4,096; past ones go first, then those of the namespace with most entries",
+    ),
+    row(
+        "src/registry/registries.rs",
+        "Entry.looks",
+        "tag; the entry belongs to one repository, namespace, route and login",
+        "one entry for a lookup in flight; removed with the last that waits for it",
+    ),
+    row(
+        "src/registry/registries.rs",
+        "Shared.entries",
+        "fingerprint of repository, namespace, route and login",
+        "8,192; idle ones go first, then those of the namespace with most entries",
+    ),
+    row(
+        "src/registry/rounds.rs",
+        "Rounds.next",
+        "one flight; the rounds belong to one entry of a registry",
+        "one value: the request that follows the one in flight",
+    ),
+    row(
+        "src/registry/server.rs",
+        "Servers.known",
+        "address and route; only what `GET /v2/` said",
+        "1,024; stale ones go first, then those of the namespace with most entries",
+    ),
+    row(
+        "src/registry/server.rs",
+        "Servers.probes",
+        "address, route and namespace",
+        "one entry for a probe in flight; removed with the last that waits for it",
+    ),
+    row(
+        "src/registry/store/mod.rs",
+        "TagStore.disk",
+        "namespace and name of an ImageRepository",
+        "a number of bytes; evicts from the namespace with most",
+    ),
+    row(
+        "src/registry/store/mod.rs",
+        "TagStore.memory",
+        "namespace and name of an ImageRepository",
+        "a number of bytes; evicts from the namespace with most",
+    ),
+    row(
+        "src/registry/store/mod.rs",
+        "TagStore.objects",
+        "namespace and name of an ImageRepository",
+        "one lock for a list that is read or written now; removed when nothing holds it",
+    ),
+    row(
+        "src/registry/transports.rs",
+        "Transports.0",
+        "fingerprint of a route: proxy, certificates and timeouts",
+        "256; idle ones go first, then those of the namespace with most entries",
+    ),
+    row(
+        "src/tenancy/semaphore.rs",
+        "Inner.state",
+        "namespace",
+        "one entry for a namespace that holds or waits; removed when it does neither",
+    ),
+];
