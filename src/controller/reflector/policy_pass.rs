@@ -22,6 +22,7 @@ use crate::reconcile::policy::access::needs_labels;
 use crate::reconcile::policy::report::Conclusion;
 use crate::reconcile::policy::run::{Run, Scene};
 use crate::reconcile::tags::Registry;
+use crate::tenancy::INLINE_BYTES;
 
 /// The time after which one looks again who waits for its repository to be carried out, if nobody wakes it before.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
@@ -123,7 +124,12 @@ async fn pass<R: Registry>(shared: &Arc<Shared<R>>, done: &mut Done) -> Result<b
         _ => {}
     }
     let latest = written.and_then(|written| written.status).and_then(|status| status.latest_ref);
-    for woken in shared.poller.follow(&done.name, &ended, latest.as_ref(), &shared.policies) {
+    // The members of a group are found in the annotations of all policies of the namespace.
+    let is_in_group = ended.followed.as_ref().is_some_and(|followed| followed.group.is_some());
+    let bytes = if is_in_group { INLINE_BYTES } else { 0 };
+    let (following, name) = (shared.clone(), done.name.clone());
+    let follow = move || following.poller.follow(&name, &ended, latest.as_ref(), &following.policies);
+    for woken in shared.options.capacity.pool.run_sized(&done.name.namespace, bytes, follow).await {
         shared.wake(Kind::Policy, woken);
     }
     shared.measure_next_poll(&done.name);

@@ -80,7 +80,7 @@ fn a_damaged_ssh_key_ends_in_a_sentence() {
 /// What is stretched once is remembered while the secret stays as it is, and only then.
 #[tokio::test]
 async fn a_key_is_unlocked_once() {
-    let locked = SshSigner::new(&["-t", "ed25519", "-a", "200"], PASSPHRASE).private;
+    let locked = SshSigner::new(&["-t", "ed25519", "-a", "100"], PASSPHRASE).private;
     let good = data(&[("identity", locked.as_bytes()), ("password", PASSPHRASE.as_bytes())]);
     let bad = data(&[("identity", locked.as_bytes()), ("password", b"hunter2")]);
     let keyring = Keyring::new(Capacity::default());
@@ -103,6 +103,45 @@ async fn a_key_is_unlocked_once() {
     assert!(begin.elapsed() > remembered, "a key that was forgotten is unlocked anew");
     let shown = format!("{keyring:?}{first:?}");
     assert!(shown.contains("SHA256:") && !shown.contains("identity"), "{shown}");
+}
+
+/// A wrong passphrase costs as much as the right one, and each retry once paid for it again.
+#[tokio::test]
+async fn a_key_that_failed_is_not_tried_again_before_its_secret_changes() {
+    let locked = SshSigner::new(&["-t", "ed25519", "-a", "100"], PASSPHRASE).private;
+    let bad = data(&[("identity", locked.as_bytes()), ("password", b"hunter2")]);
+    let good = data(&[("identity", locked.as_bytes()), ("password", PASSPHRASE.as_bytes())]);
+    let keyring = Keyring::new(Capacity::default());
+    let begin = std::time::Instant::now();
+    let first = unlock(&keyring, SigningKeyKind::Ssh, &bad).await.unwrap_err();
+    let stretched = begin.elapsed();
+    let begin = std::time::Instant::now();
+    for _ in 0..20 {
+        assert_eq!(unlock(&keyring, SigningKeyKind::Ssh, &bad).await.unwrap_err(), first);
+    }
+    let remembered = begin.elapsed();
+    assert!(remembered < stretched, "{remembered:?} for twenty times, {stretched:?} for the first");
+    unlock(&keyring, SigningKeyKind::Ssh, &good).await.unwrap();
+    keyring.retain(|name| name != "n/key");
+    assert_eq!(format!("{keyring:?}"), "{}");
+}
+
+/// The bounds hold for what people use: `ssh-keygen -a 256` is the most that is allowed.
+#[test]
+fn keys_with_as_many_rounds_as_are_allowed_are_unlocked() {
+    let with_rounds = |rounds: &str| {
+        let locked = SshSigner::new(&["-t", "ed25519", "-a", rounds], PASSPHRASE).private;
+        let with_line_break = format!("{PASSPHRASE}\n");
+        let data = data(&[("identity", locked.as_bytes()), ("password", with_line_break.as_bytes())]);
+        unlock_anew(SigningKeyKind::Ssh, &data).map(|_| ())
+    };
+    assert_eq!((with_rounds("16"), with_rounds("256")), (Ok(()), Ok(())));
+    let error = with_rounds("257").unwrap_err();
+    let flaw = std::error::Error::source(&error).unwrap().to_string();
+    assert!(
+        flaw.starts_with("the key in 'identity' takes 257 rounds to unlock, and 256 are allowed"),
+        "{flaw}"
+    );
 }
 
 /// The same ring gives another part of the same key at another time.

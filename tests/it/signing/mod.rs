@@ -9,6 +9,8 @@ mod refusals;
 mod ssh;
 mod ssh_signer;
 
+pub(crate) use ssh_signer::SshSigner;
+
 use serde_json::{Value, json};
 
 use crate::run_ways::scene::Scene;

@@ -9,15 +9,15 @@ use crate::support::git_program::{harden, output};
 use crate::support::program::run;
 
 /// A key that ssh-keygen made.
-pub(super) struct SshSigner {
-    pub(super) private: String,
+pub(crate) struct SshSigner {
+    pub(crate) private: String,
     pub(super) public: String,
 }
 
 impl SshSigner {
     /// Makes a key; `options` are those of ssh-keygen that say which one.
     #[track_caller]
-    pub(super) fn new(options: &[&str], passphrase: &str) -> Self {
+    pub(crate) fn new(options: &[&str], passphrase: &str) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("key");
         let mut command = Command::new("ssh-keygen");

@@ -27,11 +27,13 @@
 //! are in `measures.rs` and nowhere else; a test that needs a bound of its own compares counts.
 
 mod beside_a_victim;
+mod expressions;
 mod floods;
 mod measures;
 mod plans;
 mod scene;
 mod server_pool;
+mod signing_keys;
 mod slots;
 mod tenant;
 mod victim;

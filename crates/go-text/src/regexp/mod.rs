@@ -262,3 +262,31 @@ pub fn quote_meta(text: &[u8]) -> Vec<u8> {
     }
     out
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A search keeps the places of all groups for each state: ten thousand of both once took gigabytes.
+    #[test]
+    fn the_memory_of_groups_is_bounded() {
+        assert!(Regexp::compile_within(&"(a)".repeat(20), 10 << 20).is_ok());
+        assert!(Regexp::compile_within(r"^v?(\d+)\.(\d+)\.(\d+)-(\pL+)\.(?P<build>\d+)$", 1 << 20).is_ok());
+        let error = Regexp::compile_within(&"(a)".repeat(10_000), 10 << 20).unwrap_err();
+        assert!(error.to_string().starts_with("error parsing regexp: expression too large"), "{error}");
+        assert!(Regexp::compile_within(&"(?:a)".repeat(10_000), 10 << 20).is_ok());
+    }
+
+    #[test]
+    fn a_set_matches_if_one_of_its_expressions_does() {
+        let expressions = ["^a$", "(?i)bc", r"\.sig$"].map(|text| Expression::parse(text).unwrap());
+        let set = RegexpSet::compile_within(&expressions, 1 << 20).unwrap();
+        for (text, expected) in
+            [("a", true), ("aa", false), ("xBCx", true), ("1.0.sig", true), ("1.0.sigs", false)]
+        {
+            assert_eq!(set.is_match(text.as_bytes()), expected, "{text}");
+        }
+        assert!(!RegexpSet::compile_within(&[], 1 << 20).unwrap().is_match(b"a"));
+        assert!(RegexpSet::compile_within(&expressions, 10).is_err());
+    }
+}
