@@ -69,7 +69,9 @@ async fn pass<R: Registry>(shared: &Arc<Shared<R>>, done: &mut Done) -> Result<b
     let annotations: usize = policy.annotations().values().map(String::len).sum();
     let reading = policy.clone();
     let run = move || Run::of(reading, Timestamp::now());
-    let run = shared.options.capacity.pool.run_sized(&done.name.namespace, annotations, run).await;
+    let (pool, namespace) = (&shared.options.capacity.pool, &done.name.namespace);
+    // What waits is boxed, so that a pass that does not wait yet takes little memory.
+    let run = Box::pin(pool.run_sized(namespace, annotations, run)).await;
     let begin = |current: &ImagePolicy| run.begin(&current.status.clone().unwrap_or_default()).status;
     let begin = run.begin(&previous).is_to_be_written.then_some(&begin as StatusMaker<'_, _, _>);
     let repository = run.repository().and_then(|name| shared.repositories.get(name));
@@ -79,7 +81,7 @@ async fn pass<R: Registry>(shared: &Arc<Shared<R>>, done: &mut Done) -> Result<b
     let name = done.name.clone();
     let cause = shared.memory.cause(&name, &wishes, &run);
     let scene = Scene {
-        labels: labels(shared, &name.namespace, repository.as_deref()).await,
+        labels: Box::pin(labels(shared, &name.namespace, repository.as_deref())).await,
         scan_trouble: run.repository().and_then(|name| shared.memory.scan_trouble(name)),
         repository,
         cause,
@@ -129,7 +131,8 @@ async fn pass<R: Registry>(shared: &Arc<Shared<R>>, done: &mut Done) -> Result<b
     let bytes = if is_in_group { INLINE_BYTES } else { 0 };
     let (following, name) = (shared.clone(), done.name.clone());
     let follow = move || following.poller.follow(&name, &ended, latest.as_ref(), &following.policies);
-    for woken in shared.options.capacity.pool.run_sized(&done.name.namespace, bytes, follow).await {
+    let pool = &shared.options.capacity.pool;
+    for woken in Box::pin(pool.run_sized(&done.name.namespace, bytes, follow)).await {
         shared.wake(Kind::Policy, woken);
     }
     shared.measure_next_poll(&done.name);

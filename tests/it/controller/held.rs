@@ -81,10 +81,7 @@ async fn a_deleted_tag_counts_after_three_complete_scans_and_the_time() {
         },
     );
     shelf.scan("failed").await;
-    shelf.way.answer(|request| {
-        let empty = r#"{"name":"web","tags":[]}"#;
-        if request.path.ends_with("/tags/list") { Reply::body(200, empty) } else { Reply::Forward }
-    });
+    without_tags(&shelf.way);
     let status = shelf.scan("empty").await;
     assert_eq!(status["lastScanResult"]["tagCount"], json!(0));
     assert_eq!(shelf.status().await["latestRef"]["tag"], "1.1.0");
@@ -167,5 +164,56 @@ async fn a_restart_without_the_tags_of_before_changes_nothing() {
     let warnings =
         news.iter().filter(|event| event.starts_with("Warning") && !events.contains(event)).count();
     assert_eq!(warnings, 0, "{news:?}");
+    reflector.end().await;
+}
+
+fn without_tags(way: &Way) {
+    way.answer(|request| {
+        let empty = r#"{"name":"web","tags":[]}"#;
+        if request.path.ends_with("/tags/list") { Reply::body(200, empty) } else { Reply::Forward }
+    });
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_empty_list_keeps_the_policy_ready_and_says_so() {
+    let shelf = Shelf::new().await;
+    let reflector = Reflector::of(&shelf.scene).start();
+    shelf.at("1.1.0").await;
+    without_tags(&shelf.way);
+    shelf.scan("empty").await;
+    let is_held = |object: &DynamicObject| condition(&object.data["status"], "RegressionHeld").is_some();
+    let status = until(&shelf.scene, Kind::Policy, "app", is_held).await;
+    let held = condition(&status, "RegressionHeld").unwrap();
+    assert_eq!(held["reason"], "EmptyTagList");
+    assert!(held["message"].as_str().unwrap().contains("/web is empty, so 1.1.0 stays"), "{held}");
+    assert_eq!(condition(&status, "Ready").unwrap()["status"], "True");
+    assert_eq!(status["latestRef"]["tag"], "1.1.0");
+    shelf.way.heal();
+    shelf.scan("again").await;
+    until(&shelf.scene, Kind::Policy, "app", |object| !is_held(object)).await;
+    shelf.at("1.1.0").await;
+    reflector.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_ready_policy_is_left_alone_while_its_repository_stalls() {
+    let shelf = Shelf::new().await;
+    let reflector = Reflector::of(&shelf.scene).start();
+    shelf.at("1.1.0").await;
+    let before = shelf.status().await;
+    let invalid = json!({"spec": {"image": "https://example.com/no image"}});
+    shelf.scene.patch(Kind::Repository, "app", &invalid).await;
+    let is_stalled = |object: &DynamicObject| {
+        condition(&object.data["status"], "Stalled").is_some_and(|stalled| stalled["status"] == "True")
+    };
+    until(&shelf.scene, Kind::Repository, "app", is_stalled).await;
+    reflector.end().await;
+    // Everything is due at the beginning.
+    let reflector = Reflector::of(&shelf.scene).start();
+    shelf.scene.patch(Kind::Repository, "app", &requested("seen")).await;
+    let is_seen = |object: &DynamicObject| object.data["status"]["lastHandledReconcileAt"] == "seen";
+    until(&shelf.scene, Kind::Repository, "app", is_seen).await;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(shelf.status().await, before);
     reflector.end().await;
 }
