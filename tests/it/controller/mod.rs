@@ -19,6 +19,7 @@ mod notifications;
 mod planted;
 pub(crate) mod pod;
 mod pull_secrets;
+mod references;
 mod reflection;
 mod reflector;
 mod refspecs;

@@ -29,6 +29,7 @@
 mod beside_a_victim;
 mod expressions;
 mod floods;
+mod git_remotes;
 mod measures;
 mod plans;
 mod scene;

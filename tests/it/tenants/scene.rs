@@ -113,6 +113,11 @@ impl Scene {
         assert!(peak < bytes, "the peak of anonymous memory was {} MiB", peak >> 20);
     }
 
+    /// The program's directory for temporary files, in which mirrors are kept.
+    pub(super) fn temporary(&self) -> PathBuf {
+        self.directory.path().join("temporary")
+    }
+
     /// The number of the program's threads.
     pub(super) fn threads(&self) -> u64 {
         threads(self.pod.id())

@@ -1,0 +1,166 @@
+//! GitRepositories: oversized objects, odd addresses, logins that wait, and mirrors.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use futures::future::join_all;
+use git2::{ObjectType, Repository};
+use kube::api::DynamicObject;
+use serde_json::json;
+
+use super::measures::PATIENCE;
+use super::scene::Scene;
+use crate::controller::scene::{Kind, condition};
+use crate::support::bare_repository::BareRepository;
+use crate::support::certificates::Authority;
+use crate::support::content::file;
+use crate::support::http_front::{Front, Reply};
+
+const MEBIBYTE: usize = 1 << 20;
+
+/// Lets `main` lead to a commit whose message has so many bytes.
+fn commit_with_message(repository: &BareRepository, length: usize) {
+    let objects = Repository::open_bare(repository.path()).unwrap();
+    let mut text = repository.git(["cat-file", "commit", "main"]);
+    text.resize(text.len() + length, b'x');
+    let commit = objects.odb().unwrap().write(ObjectType::Commit, &text).unwrap();
+    repository.move_branch("main", &commit.to_string());
+}
+
+/// Git took 277 MiB in each of three processes for a message of 270 MiB, and for a smaller one it takes as much beside
+/// what tagboat reads.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_oversized_commit_and_odd_addresses_end_with_a_sentence_of_their_own() {
+    let scene = Scene::start().await;
+    let attacker = &scene.attacker;
+    let evil = attacker.repository("evil", &[file("empty.yaml", "a: 1\n")]);
+    commit_with_message(&evil, 120 * MEBIBYTE);
+    attacker.create_source("evil", &json!({})).await;
+    let odd = [
+        "ssh://git@[127.0.0.1]@203.0.113.7/x.git",
+        "ssh://git%40%5B127.0.0.1%5D@203.0.113.7/x.git",
+        "ssh://203.0.113.7/a@[127.0.0.1]/x.git",
+    ];
+    for (number, url) in odd.iter().enumerate() {
+        attacker.create_source(&format!("odd-{number}"), &json!({"url": url})).await;
+        attacker.create_automation(&format!("odd-{number}"), &json!({})).await;
+    }
+    scene
+        .assert_healthy_while(async {
+            attacker.create_automation("evil", &json!({})).await;
+            scene.victim_is_reconciled().await;
+        })
+        .await;
+    let sentence = attacker.sentence_of(Kind::Automation, "evil").await;
+    assert!(
+        sentence.contains("has an object larger than the 96 MiB that git may hold in memory"),
+        "{sentence}"
+    );
+    for (number, url) in odd.iter().enumerate() {
+        let sentence = attacker.sentence_of(Kind::Automation, &format!("odd-{number}")).await;
+        assert!(sentence.contains("the repository URL '"), "{url}: {sentence}");
+        assert!(
+            sentence.contains("where ssh or git may look") || sentence.contains("has '@[' in its path"),
+            "{sentence}"
+        );
+    }
+    scene.assert_memory_below(512 << 20);
+}
+
+/// The private directories that a process holds, each by its lock.
+fn private_directories(process: u32) -> Vec<PathBuf> {
+    let open = fs::read_dir(format!("/proc/{process}/fd")).unwrap().flatten();
+    let targets = open.filter_map(|item| fs::read_link(item.path()).ok());
+    targets.filter(|path| path.to_string_lossy().contains("tagboat-private-")).collect()
+}
+
+/// Sixty of them filled the 64 MiB of `/dev/shm` before one had a slot.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn logins_that_wait_have_no_files_and_equal_certificates_share_one() {
+    let scene = Scene::start().await;
+    let attacker = &scene.attacker;
+    let silent = Front::alone(|_| Reply::Silence);
+    // Comments between certificates are allowed, and make each bundle large.
+    let certificate = fs::read_to_string(Authority::new().certificate_file()).unwrap();
+    let authority = format!("{certificate}{}\n", "# nothing ".repeat(50_000));
+    attacker.create_secret("login", &json!({"username": "u", "password": "p", "ca.crt": authority})).await;
+    let names: Vec<String> = (0..40).map(|number| format!("silent-{number}")).collect();
+    join_all(names.iter().map(async |name| {
+        let url = silent.url(&format!("/{name}.git"));
+        attacker.create_source(name, &json!({"url": url, "secretRef": {"name": "login"}})).await;
+        attacker.create_automation(name, &json!({})).await;
+    }))
+    .await;
+    // The first of them wait for their server, the others for a slot.
+    let begin = Instant::now();
+    while silent.requests().is_empty() {
+        assert!(begin.elapsed() < PATIENCE, "no automation gets to its server");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    scene.victim_is_reconciled().await;
+    let mut bundles = Vec::new();
+    for directory in private_directories(scene.pod.id()) {
+        bundles.extend(fs::metadata(directory.join("ca.crt")).ok().map(|file| file.size()));
+    }
+    assert!(bundles.len() <= 1, "{bundles:?}");
+    let sizes = bundles.iter().sum::<u64>();
+    assert!(sizes < 2 * MEBIBYTE as u64, "{sizes}");
+    scene.assert_memory_below(512 << 20);
+}
+
+/// How many bytes the files below a directory have.
+fn size_of(directory: &Path) -> u64 {
+    let Ok(listing) = fs::read_dir(directory) else { return 0 };
+    let sizes = listing.flatten().map(|item| match item.metadata() {
+        Ok(metadata) if metadata.is_dir() => size_of(&item.path()),
+        Ok(metadata) => metadata.len(),
+        Err(_) => 0,
+    });
+    sizes.sum()
+}
+
+/// Content that does not get smaller when it is packed.
+fn noise(seed: u64, size: usize) -> Vec<u8> {
+    let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
+    let mut next = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state.to_be_bytes()[0]
+    };
+    std::iter::repeat_with(&mut next).take(size).collect()
+}
+
+/// Each mirror is within its limit, and there may be any number of repositories.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn many_repositories_displace_their_own_mirrors() {
+    let limit = 8 * MEBIBYTE;
+    let scene = Scene::start_with(&[&format!("--mirrors-max-size={limit}")]).await;
+    let attacker = &scene.attacker;
+    let mirrors = scene.temporary().join("mirrors");
+    let of_victim = |folder: &str| folder.starts_with(scene.victim.tenant.namespace());
+    for number in 0..6 {
+        let name = format!("large-{number}");
+        attacker.repository(&name, &[file("noise.bin", noise(number, 2 * MEBIBYTE))]);
+        attacker.create_source(&name, &json!({})).await;
+        attacker.create_automation(&name, &json!({})).await;
+    }
+    for number in 0..6 {
+        let name = format!("large-{number}");
+        let has_ended = |object: &DynamicObject| {
+            condition(&object.data["status"], "Ready").is_some_and(|ready| ready["status"] == "True")
+        };
+        attacker.until(Kind::Automation, &name, "reconciled", has_ended).await;
+    }
+    let folders: Vec<String> = fs::read_dir(&mirrors)
+        .unwrap()
+        .map(|item| item.unwrap().file_name().into_string().unwrap())
+        .collect();
+    assert!(folders.iter().any(|folder| of_victim(folder)), "{folders:?}");
+    assert!(folders.len() < 7, "{folders:?}");
+    let size = size_of(&mirrors);
+    assert!(size <= limit as u64 + limit as u64 / 8, "{size}");
+    scene.victim_is_reconciled().await;
+}
