@@ -122,7 +122,7 @@ fn a_listing_that_never_ends_is_an_error_and_never_used_in_part() {
     std::fs::write(&place, listing).unwrap();
     let run = scene.run(NONE).with_status(1);
     let sentence = format!(
-        "default/fleet: {CHECKOUT}: unable to list '{}': its references take more than 64 MiB, and a listing is never \
+        "default/fleet: {CHECKOUT}: unable to list '{}': its references take more than 16 MiB, and a listing is never \
          used in part; delete the branches and tags there that nobody needs",
         host.url("fleet.git")
     );
