@@ -157,8 +157,8 @@ fn update(arguments: &UpdateArguments, outcome: &mut Outcome) -> Result<String, 
     let mut text = String::new();
     let mut result = plan.result.clone();
     if arguments.dry_run {
-        let diff =
-            update::diff::unified(&directory, &plan.edits).map_err(|error| Failure::new(chain(&error)))?;
+        let diff = update::diff::unified(&directory, &plan.edits, &mut |_| Ok(()))
+            .map_err(|error| Failure::new(chain(&error)))?;
         text.push_str(&diff::coloured(&diff, palette));
         if !diff.is_empty() {
             text.push('\n');

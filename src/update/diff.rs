@@ -5,31 +5,88 @@
 
 use std::ops::Range;
 
+use tagboat_api::Reason;
+
 use super::edit::FileEdit;
+use super::interrupt::{Checkpoint, Interrupt};
+use super::plan::Progress;
 use super::tree::{FileTree, TreeError, TreePath};
+use crate::failing::Failing;
 use crate::yaml::{self, Splice};
 
 /// Lines shown around a change.
 const CONTEXT: usize = 3;
 
-/// The unified diff of some edits of a tree, as `git apply` takes it.
+/// The longest diff in bytes.
+pub const MAX_DIFF: usize = 64 * 1024 * 1024;
+
+/// Why changes cannot be shown.
+#[derive(Debug, thiserror::Error)]
+pub enum DiffError {
+    /// A file cannot be read any more.
+    #[error(transparent)]
+    Tree(#[from] TreeError),
+    /// There is too much to show: one value may stand in a line of many megabytes.
+    #[error("the diff has more than {} MiB, the limit; let update.path lead to a smaller directory", limit >> 20)]
+    TooLong {
+        /// The limit in bytes.
+        limit: usize,
+    },
+    /// The caller ended it.
+    #[error(transparent)]
+    Interrupted(#[from] Interrupt),
+}
+
+impl Failing for DiffError {
+    fn reason(&self) -> Reason {
+        match self {
+            Self::Tree(error) => error.reason(),
+            Self::Interrupted(error) => error.reason(),
+            Self::TooLong { .. } => Reason::UpdateFailed,
+        }
+    }
+
+    fn is_retryable(&self) -> bool {
+        match self {
+            Self::Tree(error) => error.is_retryable(),
+            Self::Interrupted(error) => error.is_retryable(),
+            Self::TooLong { .. } => true,
+        }
+    }
+}
+
+/// The unified diff of some edits of a tree, as `git apply` takes it. `checkpoint` is called between files.
 ///
 /// # Errors
 ///
-/// When a file cannot be read any more.
-pub fn unified(tree: &dyn FileTree, edits: &[FileEdit]) -> Result<String, TreeError> {
+/// When a file cannot be read any more, the diff is too long, or `checkpoint` says so.
+pub fn unified(
+    tree: &dyn FileTree,
+    edits: &[FileEdit],
+    checkpoint: &mut Checkpoint<'_>,
+) -> Result<String, DiffError> {
     let mut diff = String::new();
     let mut content = Vec::new();
     for edit in edits {
+        checkpoint(Progress::default())?;
         tree.read(&edit.entry, usize::MAX, &mut content)?;
-        // A file that changed since the edits were planned would be left alone by a run, too.
-        if let Some((text, splices)) = edit.splices_for(&content) {
-            let path = &edit.entry.path;
-            diff.push_str(&format!("--- {}\n+++ {}\n", quoted_path(b"a/", path), quoted_path(b"b/", path)));
-            write_hunks(text, splices, &mut diff);
+        write_file(edit, &content, &mut diff);
+        if diff.len() > MAX_DIFF {
+            return Err(DiffError::TooLong { limit: MAX_DIFF });
         }
     }
     Ok(diff)
+}
+
+/// Adds one edit of a file with this content to a diff.
+///
+/// A file that changed since the edit was planned would be left alone by a run, and has no diff.
+pub fn write_file(edit: &FileEdit, content: &[u8], diff: &mut String) {
+    if let Some((text, splices)) = edit.splices_for(content) {
+        let path = &edit.entry.path;
+        diff.push_str(&format!("--- {}\n+++ {}\n", quoted_path(b"a/", path), quoted_path(b"b/", path)));
+        write_hunks(text, splices, diff);
+    }
 }
 
 /// Whole lines that are exchanged for others.
@@ -160,6 +217,8 @@ fn quoted_path(prefix: &[u8], path: &TreePath) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::update::edit::ContentMark;
+    use crate::update::tree::{Entry, EntryKind, TreeVisitor};
 
     /// Work that grows with the square of this would not end within a day.
     const MANY: usize = 200_000;
@@ -189,6 +248,50 @@ mod tests {
         let (text, far) = lines(10);
         let changed = MANY / 10;
         assert_eq!(counts(&text, &far), [changed, changed, 6 * changed - 3, changed]);
+    }
+
+    /// A tree in which every file has the same content.
+    struct Uniform(Vec<u8>);
+
+    impl FileTree for Uniform {
+        fn walk(&self, _: &TreePath, _: &mut dyn TreeVisitor) -> Result<(), TreeError> {
+            unreachable!("a diff reads files only")
+        }
+
+        fn kind(&self, _: &TreePath) -> Result<EntryKind, TreeError> {
+            unreachable!("a diff reads files only")
+        }
+
+        fn read(&self, _: &Entry, _: usize, content: &mut Vec<u8>) -> Result<(), TreeError> {
+            content.clone_from(&self.0);
+            Ok(())
+        }
+
+        fn contains(&self, _: &Entry, _: &[u8]) -> Result<bool, TreeError> {
+            unreachable!("a diff reads files only")
+        }
+    }
+
+    #[test]
+    fn a_diff_of_long_lines_in_many_files_is_bounded_and_can_be_ended() {
+        let content = [vec![b'v'; 1024 * 1024], b"\n".to_vec()].concat();
+        let splices: std::sync::Arc<[Splice]> = [Splice { range: 0..1, text: "w".to_owned() }].into();
+        let edits: Vec<FileEdit> = (0..40)
+            .map(|number| {
+                let path = TreePath::from_bytes(format!("{number}.yaml"));
+                let entry = Entry { path, kind: EntryKind::File, content: None };
+                FileEdit::new(entry, number.to_string(), ContentMark::of(&content), splices.clone())
+            })
+            .collect();
+        let tree = Uniform(content);
+        let error = unified(&tree, &edits, &mut |_| Ok(())).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "the diff has more than 64 MiB, the limit; let update.path lead to a smaller directory"
+        );
+        assert!(unified(&tree, &edits[..20], &mut |_| Ok(())).unwrap().len() > 40 * 1024 * 1024);
+        let error = unified(&tree, &edits, &mut |_| Err(Interrupt::Cancelled)).unwrap_err();
+        assert!(matches!(error, DiffError::Interrupted(Interrupt::Cancelled)));
     }
 
     #[test]

@@ -14,9 +14,10 @@ use super::transaction::{observed, stage_of};
 use crate::failing::Failing;
 use crate::git::{Author, CommitDraft, CommitTime, Freshness, Proposer, SigningKey};
 use crate::message::{AutomationName, DEFAULT_MESSAGE, MessageData, MessageError, Template, TemplateError};
+use crate::update::diff::{self, DiffError};
 use crate::update::{
-    Checkpoint, FileTree, MarkerIndex, PlanError, ReportedMarkers, ScopeError, TreeError, UpdatePlan,
-    UpdateRequest, diff, plan,
+    Checkpoint, FileTree, MarkerIndex, PlanError, ReportedMarkers, ScopeError, UpdatePlan, UpdateRequest,
+    plan,
 };
 
 /// How much is to be told of what a look at a tree found.
@@ -109,7 +110,7 @@ pub enum ProposalError {
     Plan(PlanError),
     /// A file cannot be read again to show what changes in it.
     #[error("cannot show the changes")]
-    Diff(#[source] TreeError),
+    Diff(#[source] DiffError),
     /// The text of the message's template is no template.
     #[error(transparent)]
     Template(#[from] TemplateError),
@@ -184,7 +185,7 @@ impl Proposer for UpdateProposal {
         self.update.reported = if is_brief { ReportedMarkers::Warnings } else { ReportedMarkers::All };
         let mut plan = plan(tree, &self.update, index, checkpoint)?;
         if self.detail == Detail::Diff {
-            self.diff = Some(diff::unified(tree, &plan.edits).map_err(ProposalError::Diff)?);
+            self.diff = Some(diff::unified(tree, &plan.edits, checkpoint).map_err(ProposalError::Diff)?);
         }
         let edits = std::mem::take(&mut plan.edits);
         // The plan is kept also where the message fails: it says what would have changed.
@@ -192,7 +193,7 @@ impl Proposer for UpdateProposal {
         let message = if edits.is_empty() { None } else { Some(self.message.render(&self.update, plan)?) };
         if let Some(shadowing) = &mut self.shadowing {
             let view = View { tree, update: &self.update, plan, edits: &edits, message: message.as_deref() };
-            shadowing.look(&view).map_err(ProposalError::Diff)?;
+            shadowing.look(&view).map_err(|error| ProposalError::Diff(error.into()))?;
             return Ok(None);
         }
         let Some(message) = message else { return Ok(None) };

@@ -74,7 +74,7 @@ pub(super) fn would_be(tree: &dyn FileTree, edits: &[FileEdit]) -> Result<String
         if may_have_secrets(&content) {
             text.push_str(&hidden(&edit.entry.path));
         } else {
-            text.push_str(&diff::unified(tree, std::slice::from_ref(edit))?);
+            diff::write_file(edit, &content, &mut text);
         }
         if text.len() > SHOWN {
             break;
