@@ -362,3 +362,33 @@ async fn become_leader<W: Watcher>(shared: &W) {
     // We hold the sending end ourselves, so the wait ends with its condition.
     let _ = shared.leadership().wait_for(|is_leader| *is_leader).await;
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn name(name: &str) -> ObjectName {
+        ObjectName { namespace: "n".to_owned(), name: name.to_owned() }
+    }
+
+    #[test]
+    fn faults_are_reported_once_and_forgotten_with_their_objects() {
+        let mut unreadable = Unreadable::default();
+        let words = [fault(Some("1"), "a"), fault(Some("1"), "b"), fault(Some("2"), "a")];
+        let news =
+            words.map(|fault| [unreadable.insert(&name("a"), fault), unreadable.insert(&name("a"), fault)]);
+        assert_eq!(news, [[true, false]; 3]);
+        // It was deleted.
+        unreadable.remove(&name("a"));
+        assert!(unreadable.reported.is_empty() && unreadable.letting_go.is_empty());
+        // One was deleted while the watch was down, one is as it was, one is new.
+        for one in ["gone", "same"] {
+            unreadable.insert(&name(one), words[0]);
+        }
+        unreadable.listing = Some(BTreeSet::new());
+        assert!(!unreadable.insert(&name("same"), words[0]) && unreadable.insert(&name("new"), words[0]));
+        unreadable.forget_unlisted();
+        let left: Vec<&str> = unreadable.reported.keys().map(|name| name.name.as_str()).collect();
+        assert_eq!(left, ["new", "same"]);
+    }
+}

@@ -94,12 +94,9 @@ impl Shared {
 
     /// Forgets the unlocked key that an automation signed with, unless it or another one still names its Secret.
     pub(super) fn forget_unused_key(&self, old: &ImageUpdateAutomation, new: Option<&ImageUpdateAutomation>) {
-        let Some(secret) = signing_secret(old) else { return };
-        if new.and_then(signing_secret).as_ref() == Some(&secret) {
-            return;
-        }
-        let others = self.objects.automations.in_namespace(&secret.namespace);
-        if !others.iter().any(|other| signing_secret(other).as_ref() == Some(&secret)) {
+        if let Some(secret) =
+            unused_secret(old, new, |namespace| self.objects.automations.in_namespace(namespace))
+        {
             self.options.keyring.forget(&secret.to_string());
         }
     }
@@ -110,6 +107,19 @@ impl Shared {
         self.shadows.iter().for_each(|shadows| shadows.forget(name));
         self.metrics.forget(&pass::labels(name));
     }
+}
+
+/// The Secret that an automation signed with, if neither it nor another one of its namespace names it any more.
+fn unused_secret(
+    old: &ImageUpdateAutomation,
+    new: Option<&ImageUpdateAutomation>,
+    all: impl FnOnce(&str) -> Vec<Arc<ImageUpdateAutomation>>,
+) -> Option<ObjectName> {
+    let secret = signing_secret(old)?;
+    let names_it = |automation: &ImageUpdateAutomation| signing_secret(automation).as_ref() == Some(&secret);
+    // Most changes leave it as it is, and need no look at the others.
+    let is_used = new.is_some_and(names_it) || all(&secret.namespace).iter().any(|other| names_it(other));
+    (!is_used).then_some(secret)
 }
 
 /// The Secret with the key that an automation signs with.
@@ -129,7 +139,43 @@ pub(super) async fn carry_out(shared: Arc<Shared>, names: Vec<ObjectName>) {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+
+    fn signing(name: &str, secret: Option<&str>) -> ImageUpdateAutomation {
+        let author = json!({"name": "bot", "email": "bot@example.com"});
+        let mut commit = json!({"author": author});
+        if let Some(secret) = secret {
+            commit["signingKey"] = json!({"secretRef": {"name": secret}});
+        }
+        serde_json::from_value(json!({
+            "metadata": {"namespace": "n", "name": name},
+            "spec": {
+                "interval": "1m",
+                "sourceRef": {"kind": "GitRepository", "name": "r"},
+                "git": {"commit": commit},
+            },
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn a_signing_key_is_forgotten_with_the_last_automation_that_names_its_secret() {
+        let old = signing("a", Some("key"));
+        for (new, others, expected) in [
+            (None, &[][..], true),
+            (Some(signing("a", None)), &[], true),
+            (Some(signing("a", Some("other"))), &[signing("b", Some("other"))], true),
+            (Some(signing("a", Some("key"))), &[], false),
+            (None, &[signing("b", Some("key"))], false),
+        ] {
+            let all = |_: &str| others.iter().cloned().map(Arc::new).collect();
+            let found = unused_secret(&old, new.as_ref(), all).map(|secret| secret.to_string());
+            assert_eq!(found, expected.then(|| "n/key".to_owned()), "{new:?} {others:?}");
+        }
+        assert_eq!(unused_secret(&signing("a", None), None, |_| Vec::new()), None);
+    }
 
     #[test]
     fn each_run_has_a_name_of_its_own() {
