@@ -31,11 +31,13 @@ impl Proposer for Endless {
     ) -> Result<Option<CommitDraft>, ProposalError> {
         let draft = self.update.propose(tree, index, checkpoint)?;
         let _ = self.begun.send(());
-        while self.is_endless {
+        if !self.is_endless {
+            return Ok(draft);
+        }
+        loop {
             checkpoint(Progress::default()).map_err(|interrupt| ProposalError::Plan(interrupt.into()))?;
             std::thread::sleep(Duration::from_millis(5));
         }
-        Ok(draft)
     }
 }
 
