@@ -17,6 +17,13 @@ const USER_AGENT: &str = concat!("tagboat/", env!("CARGO_PKG_VERSION"));
 /// How many redirects are followed where they are followed at all.
 const REDIRECTS: usize = 10;
 
+/// The bytes of one answer, and of all answers on one HTTP/2 connection, that a server may send ahead of their reader.
+///
+/// Tenants share connections to a server. Twice its slots fit into the second, so that answers which are not read on, because
+/// their namespace waits for memory, do not hold up those of others.
+const STREAM_WINDOW: u32 = 256 * 1024;
+const CONNECTION_WINDOW: u32 = 16 * 1024 * 1024;
+
 /// Which proxy is used.
 #[derive(Debug, Clone, Default)]
 pub enum ProxyChoice {
@@ -108,7 +115,9 @@ impl Connections {
             .connect_timeout(self.connect)
             .read_timeout(self.between_bytes)
             .pool_max_idle_per_host(8)
-            .pool_idle_timeout(Duration::from_secs(60));
+            .pool_idle_timeout(Duration::from_secs(60))
+            .http2_initial_stream_window_size(STREAM_WINDOW)
+            .http2_initial_connection_window_size(CONNECTION_WINDOW);
         if let Some(resolver) = self.guard().resolver() {
             builder = builder.dns_resolver(resolver);
         }

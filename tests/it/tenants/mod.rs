@@ -32,6 +32,7 @@ mod floods;
 mod git_remotes;
 mod measures;
 mod plans;
+mod registries;
 mod scene;
 mod server_pool;
 mod signing_keys;
