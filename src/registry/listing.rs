@@ -288,7 +288,7 @@ impl<'o> Gathered<'o> {
         let TagPage { found, entries, left_out, last } = page;
         let has_new_tags = self.tags.merge(found, self.limits)?;
         // Names that are left out are not remembered; the same last one twice is the same page again.
-        let is_news = has_new_tags || (left_out > 0 && last != self.last);
+        let is_news = has_new_tags || (left_out > 0 && (last.is_none() || last != self.last));
         if is_news {
             self.left_out += left_out;
         }

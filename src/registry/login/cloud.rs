@@ -91,6 +91,8 @@ pub(super) struct Visit<'v> {
     pub(super) namespace: &'v str,
     /// The namespace of the object that logs in.
     pub(super) tenant: &'v str,
+    /// The namespace whose own what is kept is; empty if others may use it too.
+    pub(super) scope: &'v str,
     pub(super) now: Timestamp,
 }
 
@@ -127,7 +129,7 @@ impl Clouds {
 impl Visit<'_> {
     /// The same for what only the tenant has a use for.
     pub(super) fn of_tenant(self) -> Self {
-        Self { namespace: self.tenant, ..self }
+        Self { namespace: self.tenant, scope: self.tenant, ..self }
     }
 
     /// A key for what is kept: it tells apart who is somebody else, and who goes another way.
@@ -136,7 +138,7 @@ impl Visit<'_> {
         let parts: Vec<&[u8]> = parts.into_iter().map(str::as_bytes).collect();
         let identity = self.identity.fingerprint();
         Fingerprint::of([
-            self.namespace.as_bytes(),
+            self.scope.as_bytes(),
             identity.as_bytes(),
             way.as_bytes(),
             Fingerprint::of(parts).as_bytes(),
@@ -171,7 +173,7 @@ impl Login for CloudLogin {
                 matches!(identity, CloudIdentity::Process) && !matches!(proxy, ProxyChoice::Given(_));
             let tenant = namespace.as_str();
             let namespace = if is_shared { "" } else { tenant };
-            let visit = Visit { clouds, identity, proxy, namespace, tenant, now };
+            let visit = Visit { clouds, identity, proxy, namespace, tenant, scope: "", now };
             let host = address.registry();
             match provider {
                 CloudProvider::Aws => clouds.aws.credential(host, visit).await,
