@@ -3,9 +3,10 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 
+use crate::heap::{Charge, Heap};
 use crate::regexp::Regexp;
-use crate::text::Text;
-use crate::value::{BoundMethod, Map, Struct, Value};
+use crate::text::{TEXT_OVERHEAD, Text};
+use crate::value::{BoundMethod, Count, Map, Struct, Value, WeakMap};
 
 /// How deep values may hold one another.
 pub(crate) const DEEPEST_VALUE: usize = 100;
@@ -15,6 +16,15 @@ pub(crate) const SIZE_OF_STEP: usize = 64;
 
 /// How many steps it takes to compile a regular expression.
 const STEPS_OF_REGEXP: usize = 500;
+
+/// How many compiled regular expressions are kept.
+const MOST_REGEXPS: usize = 16;
+
+/// After how many steps the rendering asks whether it is interrupted.
+const STEPS_BETWEEN_POLLS: usize = 1_000;
+
+/// How many maps are remembered before those that are gone are forgotten.
+const LEAST_MAPS: usize = 1_024;
 
 /// Bounds on one rendering.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,11 +37,13 @@ pub struct Limits {
     pub output: usize,
     /// How many bytes a string, or elements a list or dict, may have.
     pub value: usize,
+    /// How many bytes the values that the template made may hold at a time; those of the data do not count.
+    pub memory: usize,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { depth: 250, steps: 1_000_000, output: 1 << 20, value: 1 << 20 }
+        Self { depth: 250, steps: 1_000_000, output: 1 << 20, value: 1 << 20, memory: 24 << 20 }
     }
 }
 
@@ -46,6 +58,14 @@ impl Failure {
 
     pub(crate) fn too_deep() -> Self {
         Self(format!("values hold one another deeper than the limit of {DEEPEST_VALUE} levels"))
+    }
+
+    fn too_much_memory(most: usize) -> Self {
+        Self(format!("the values of the template take more memory than the limit of {most} bytes"))
+    }
+
+    fn interrupted() -> Self {
+        Self("the rendering was interrupted".to_owned())
     }
 
     fn too_long(most: usize) -> Self {
@@ -65,28 +85,46 @@ impl From<&str> for Failure {
     }
 }
 
-/// What is left of the bounds, and what has to be given back at the end.
-pub(crate) struct Budget {
+/// What is left of the bounds, and what has to be freed at the end.
+pub(crate) struct Budget<'i> {
     limits: Limits,
     steps: usize,
-    /// Every dict that was made. Templates can put dicts into one another in circles, which would never be freed,
-    /// and in long chains, which would be freed too deeply; so all are emptied at the end.
-    dicts: Vec<Map>,
-    /// Every regular expression that was compiled.
-    regexps: HashMap<Text, Result<Rc<Regexp>, String>>,
+    /// How many steps are left when it is asked next whether the rendering is interrupted.
+    next_poll: usize,
+    is_interrupted: &'i dyn Fn() -> bool,
+    was_interrupted: bool,
+    heap: Heap,
+    /// The maps that the template made or changed and that can hold themselves. Such a circle would never be freed, so
+    /// all are emptied at the end.
+    maps: Vec<WeakMap>,
+    /// How many maps there may be before those that are gone are forgotten.
+    most_maps: usize,
+    /// Regular expressions that were compiled.
+    regexps: HashMap<Text, Rc<Regexp>>,
     /// What methods gave that gather from their whole struct, with the struct, which so keeps its identity.
     gathered: HashMap<(*const Value, &'static str), (Struct, Value)>,
 }
 
-impl Budget {
-    pub(crate) fn new(limits: Limits) -> Self {
+impl<'i> Budget<'i> {
+    pub(crate) fn new(limits: Limits, is_interrupted: &'i dyn Fn() -> bool) -> Self {
         Self {
             limits,
             steps: limits.steps,
-            dicts: Vec::new(),
+            next_poll: limits.steps,
+            is_interrupted,
+            was_interrupted: false,
+            heap: Heap::default(),
+            maps: Vec::new(),
+            most_maps: LEAST_MAPS,
             regexps: HashMap::new(),
             gathered: HashMap::new(),
         }
+    }
+
+    /// What the values of the rendering are counted on.
+    #[cfg(test)]
+    pub(crate) fn heap(&self) -> Heap {
+        self.heap.clone()
     }
 
     pub(crate) fn limits(&self) -> Limits {
@@ -98,11 +136,86 @@ impl Budget {
         self.limits.value
     }
 
+    /// Whether the rendering ended because it was interrupted.
+    pub(crate) fn was_interrupted(&self) -> bool {
+        self.was_interrupted
+    }
+
     /// Takes a step, and more for a size.
     pub(crate) fn step(&mut self, size: usize) -> Result<(), Failure> {
         let steps = 1 + size / SIZE_OF_STEP;
         self.steps = self.steps.checked_sub(steps).ok_or_else(|| Failure::too_long(self.limits.steps))?;
-        Ok(())
+        if self.steps < self.next_poll {
+            self.next_poll = self.steps.saturating_sub(STEPS_BETWEEN_POLLS);
+            self.was_interrupted |= (self.is_interrupted)();
+        }
+        if self.was_interrupted { Err(Failure::interrupted()) } else { Ok(()) }
+    }
+
+    /// Takes the data of the template for granted: they do not count.
+    pub(crate) fn exempt(&self, data: &Value) {
+        Count { heap: &self.heap, factor: 0, on_map: &mut |_| {} }.value(data);
+    }
+
+    /// Counts what a value holds that was not counted before.
+    pub(crate) fn count(&mut self, value: &Value) -> Result<(), Failure> {
+        let Self { heap, maps, .. } = self;
+        let mut on_map = |map: &Map| {
+            if map.can_hold_itself() {
+                maps.extend(map.downgrade());
+            }
+        };
+        Count { heap, factor: 1, on_map: &mut on_map }.value(value);
+        if self.maps.len() > self.most_maps {
+            self.maps.retain(WeakMap::is_alive);
+            self.most_maps = LEAST_MAPS.max(2 * self.maps.len());
+        }
+        self.check_room(0)
+    }
+
+    /// Fails when there is no room for so many bytes beside what values hold.
+    pub(crate) fn check_room(&self, bytes: usize) -> Result<(), Failure> {
+        let most = self.limits.memory;
+        if self.heap.used().saturating_add(bytes) > most {
+            Err(Failure::too_much_memory(most))
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Fails when a list of so many elements is too large, or there is no room for it.
+    pub(crate) fn check_list(&self, count: usize) -> Result<(), Failure> {
+        self.check_size(count)?;
+        // A list that grows has room for twice as many.
+        self.check_room(count.saturating_mul(2 * size_of::<Value>()))
+    }
+
+    /// The same for a list of texts or lists that are made for it, beside what is in them.
+    pub(crate) fn check_made(&self, count: usize) -> Result<(), Failure> {
+        self.check_size(count)?;
+        self.check_room(count.saturating_mul(2 * size_of::<Value>() + TEXT_OVERHEAD))
+    }
+
+    /// Counts bytes for as long as the charge is there.
+    pub(crate) fn hold(&self, bytes: usize) -> Result<Charge, Failure> {
+        self.check_room(bytes)?;
+        Ok(self.heap.charge(bytes))
+    }
+
+    /// The entries of a map as they are now, and their charge.
+    pub(crate) fn snapshot(&self, map: &Map) -> Result<(Vec<(Value, Value)>, Charge), Failure> {
+        let charge = self.hold(map.len() * size_of::<(Value, Value)>())?;
+        Ok((map.entries(), charge))
+    }
+
+    /// Sets the value at a key of a map, for all who share it; false when it is the nil map.
+    pub(crate) fn insert(&mut self, map: &Map, key: Value, value: Value) -> Result<bool, Failure> {
+        if map.count_changes() && map.can_hold_itself() {
+            self.maps.extend(map.downgrade());
+        }
+        let is_set = map.insert(key, value);
+        self.check_room(0)?;
+        Ok(is_set)
     }
 
     /// Fails when a value is going to be too large.
@@ -116,29 +229,22 @@ impl Budget {
         if value.depth() > DEEPEST_VALUE { Err(Failure::too_deep()) } else { Ok(()) }
     }
 
-    /// A new dict.
-    pub(crate) fn dict(&mut self, entries: impl IntoIterator<Item = (Text, Value)>) -> Map {
-        let dict = Map::dict(entries);
-        self.keep(&dict);
-        dict
-    }
-
-    /// Takes care of a map that a function made.
-    pub(crate) fn keep(&mut self, map: &Map) {
-        self.dicts.push(map.clone());
-    }
-
-    /// A regular expression, compiled once; the inner error is Go's.
+    /// A regular expression, compiled once for as long as it is kept; the inner error is Go's.
     pub(crate) fn regexp(&mut self, expression: &Text) -> Result<Result<Rc<Regexp>, String>, Failure> {
         if let Some(known) = self.regexps.get(expression) {
-            return Ok(known.clone());
+            return Ok(Ok(known.clone()));
         }
         self.step(STEPS_OF_REGEXP * SIZE_OF_STEP)?;
         let compiled = match std::str::from_utf8(expression.as_bytes()) {
             Ok(text) => Regexp::compile(text, self)?.map(Rc::new),
             Err(_) => Err(format!("error parsing regexp: invalid UTF-8: `{expression}`")),
         };
-        self.regexps.insert(expression.clone(), compiled.clone());
+        if let Ok(compiled) = &compiled {
+            if self.regexps.len() >= MOST_REGEXPS {
+                self.regexps.clear();
+            }
+            self.regexps.insert(expression.clone(), compiled.clone());
+        }
         Ok(compiled)
     }
 
@@ -173,10 +279,8 @@ impl Budget {
     }
 }
 
-impl Drop for Budget {
+impl Drop for Budget<'_> {
     fn drop(&mut self) {
-        for dict in &self.dicts {
-            dict.clear();
-        }
+        self.maps.iter().for_each(WeakMap::clear);
     }
 }

@@ -17,4 +17,7 @@ pub enum TemplateError {
         /// `template: NAME:LINE:COLUMN: executing "NAME" at <PART>: …`.
         message: String,
     },
+    /// The rendering was interrupted from outside.
+    #[error("the rendering of the template was interrupted")]
+    Interrupted,
 }

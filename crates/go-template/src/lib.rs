@@ -21,6 +21,7 @@ mod error;
 mod execute;
 mod format;
 mod functions;
+mod heap;
 mod regexp;
 mod sprig;
 mod strconv;

@@ -8,7 +8,10 @@ use crate::text::first_rune;
 pub(crate) use tagboat_go_text::quote_meta;
 
 /// The largest compiled form, in bytes.
-const LARGEST: usize = 1 << 20;
+const LARGEST: usize = 256 << 10;
+
+/// How many bytes an expression may have.
+const LONGEST: usize = 16 << 10;
 
 /// What a search pays a byte for: so many pieces of the expression, each at one byte of the text.
 const PIECES_OF_BYTE: usize = 32;
@@ -28,8 +31,14 @@ pub(crate) struct Regexp {
 
 impl Regexp {
     /// Compiles an expression; the inner error is Go's.
-    pub(crate) fn compile(expression: &str, budget: &mut Budget) -> Result<Result<Self, String>, Failure> {
+    pub(crate) fn compile(
+        expression: &str,
+        budget: &mut Budget<'_>,
+    ) -> Result<Result<Self, String>, Failure> {
         budget.step(expression.len())?;
+        if expression.len() > LONGEST {
+            return Err(Failure(format!("a regular expression is longer than the limit of {LONGEST} bytes")));
+        }
         let parsed = match Expression::parse(expression) {
             Ok(parsed) => parsed,
             Err(error) => return Ok(Err(error.to_string())),
@@ -45,17 +54,21 @@ impl Regexp {
     }
 
     /// Pays for a search: at worst each piece is tried at each byte that is left, for each match anew.
-    fn pay(&self, length: usize, budget: &mut Budget) -> Result<(), Failure> {
+    fn pay(&self, length: usize, budget: &mut Budget<'_>) -> Result<(), Failure> {
         budget.step(length.saturating_mul(self.regexp.size()) / PIECES_OF_BYTE)
     }
 
-    pub(crate) fn is_match(&self, text: &[u8], budget: &mut Budget) -> Result<bool, Failure> {
+    pub(crate) fn is_match(&self, text: &[u8], budget: &mut Budget<'_>) -> Result<bool, Failure> {
         self.pay(text.len(), budget)?;
         Ok(self.regexp.is_match(text))
     }
 
     /// The first match.
-    pub(crate) fn find<'t>(&self, text: &'t [u8], budget: &mut Budget) -> Result<Option<&'t [u8]>, Failure> {
+    pub(crate) fn find<'t>(
+        &self,
+        text: &'t [u8],
+        budget: &mut Budget<'_>,
+    ) -> Result<Option<&'t [u8]>, Failure> {
         self.pay(text.len(), budget)?;
         Ok(self.regexp.find_at(text, 0).map(|place| &text[place]))
     }
@@ -65,7 +78,7 @@ impl Regexp {
         &self,
         text: &[u8],
         most: i64,
-        budget: &mut Budget,
+        budget: &mut Budget<'_>,
     ) -> Result<Vec<(usize, usize)>, Failure> {
         let most = usize::try_from(most).unwrap_or(usize::MAX);
         let mut found = Vec::new();
@@ -86,6 +99,7 @@ impl Regexp {
             end_before = Some(end);
             if is_counted {
                 found.push((start, end));
+                budget.check_made(found.len())?;
             }
         }
         Ok(found)
@@ -96,7 +110,7 @@ impl Regexp {
         &self,
         text: &'t [u8],
         most: i64,
-        budget: &mut Budget,
+        budget: &mut Budget<'_>,
     ) -> Result<Option<Vec<&'t [u8]>>, Failure> {
         if most == 0 {
             return Ok(None);
@@ -126,8 +140,8 @@ impl Regexp {
     pub(crate) fn replace_all(
         &self,
         text: &[u8],
-        budget: &mut Budget,
-        mut replacement: impl FnMut(&mut Vec<u8>, &Captures<'_>, &mut Budget) -> Result<(), Failure>,
+        budget: &mut Budget<'_>,
+        mut replacement: impl FnMut(&mut Vec<u8>, &Captures<'_>, &mut Budget<'_>) -> Result<(), Failure>,
     ) -> Result<Vec<u8>, Failure> {
         let mut out = Vec::new();
         let (mut end_before, mut at) = (0, 0);
@@ -154,7 +168,7 @@ impl Regexp {
         out: &mut Vec<u8>,
         template: &[u8],
         captures: &Captures<'_>,
-        budget: &mut Budget,
+        budget: &mut Budget<'_>,
     ) -> Result<(), Failure> {
         budget.step(template.len())?;
         self.regexp.expand(out, template, captures, |length| budget.check_size(length))

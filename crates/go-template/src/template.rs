@@ -43,8 +43,27 @@ impl Template {
     ///
     /// As [`Template::render`].
     pub fn render_within(&self, data: &Value, limits: Limits) -> Result<Vec<u8>, TemplateError> {
-        let mut budget = Budget::new(limits);
-        execute(self, data, &mut budget).map_err(|message| TemplateError::Execute { message })
+        self.render_until(data, limits, &|| false)
+    }
+
+    /// Renders with data, within limits, for as long as it is not interrupted: `is_interrupted` is asked every thousand
+    /// steps. What the template put into dicts of the data is taken out again with all they hold.
+    ///
+    /// # Errors
+    ///
+    /// As [`Template::render`]; [`TemplateError::Interrupted`] when it was interrupted.
+    pub fn render_until(
+        &self,
+        data: &Value,
+        limits: Limits,
+        is_interrupted: &dyn Fn() -> bool,
+    ) -> Result<Vec<u8>, TemplateError> {
+        let mut budget = Budget::new(limits, is_interrupted);
+        let rendered = execute(self, data, &mut budget);
+        if budget.was_interrupted() {
+            return Err(TemplateError::Interrupted);
+        }
+        rendered.map_err(|message| TemplateError::Execute { message })
     }
 
     /// The name.
@@ -73,5 +92,45 @@ impl Template {
         let line = before.matches('\n').count() + 1;
         let column = at - before.rfind('\n').map_or(0, |line_break| line_break + 1);
         (line, column)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::value::Map;
+
+    /// A dict that contained itself was never freed, and a tenant could make one in each rendering.
+    #[test]
+    fn circles_are_freed_when_the_rendering_ends() {
+        for text in [
+            r#"{{ with .dict }}{{ set . "x" $ | len }}{{ end }}"#,
+            r#"{{ with .dict }}{{ set . "a" . | len }}{{ end }}"#,
+            r#"{{ $_ := set .dict "x" (list 1 (dict "y" .dict)) }}"#,
+            r#"{{ $_ := merge .dict (dict "b" (list .dict)) }}"#,
+            r#"{{ $_ := mergeOverwrite .inner (dict "deep" (dict "b" .dict)) .dict }}"#,
+            r#"{{ $d := dict }}{{ $_ := set $d "d" $d }}"#,
+            r#"{{ $d := fromJson "{\"a\": {}}" }}{{ $_ := set $d.a "d" (list $d) }}"#,
+            r#"{{ $d := deepCopy .inner }}{{ $_ := set $d.deep "d" $d }}"#,
+            r#"{{ $d := dict }}{{ range 3000 }}{{ $e := dict }}{{ $_ := set $e "e" $e }}{{ end }}"#,
+            r#"{{ $d := dict }}{{ range 14000 }}{{ $d = dict "d" (list $d) }}{{ end }}{{ $d = 1 }}"#,
+            r#"{{ $d := dict }}{{ $_ := set $d "d" $d }}{{ fail "x" }}"#,
+        ] {
+            let dict = Map::dict([("a".into(), 1.5.into())]);
+            let inner = Map::dict([("deep".into(), Map::dict([]).into())]);
+            let gone: Vec<_> = [&dict, &inner].map(|map| map.downgrade().unwrap()).into();
+            let data = Value::from(Map::dict([("dict".into(), dict.into()), ("inner".into(), inner.into())]));
+            let mut budget = Budget::new(Limits::default(), &|| false);
+            let heap = budget.heap();
+            let template = Template::parse("x", text).unwrap();
+            let rendered = execute(&template, &data, &mut budget);
+            assert_eq!(rendered.is_ok(), !text.contains("fail"), "{text}: {rendered:?}");
+            drop(budget);
+            // Its constants are counted as well when a function returns them.
+            drop(template);
+            assert_eq!(heap.used(), 0, "{text}");
+            drop(data);
+            assert!(gone.iter().all(|map| !map.is_alive()), "{text}");
+        }
     }
 }

@@ -1,13 +1,20 @@
 //! Text as Go has it: any bytes, read as UTF-8 where characters are asked for.
 
+use std::cmp::Ordering;
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use memchr::memmem;
 
+use crate::heap::{Heap, Held};
+
+/// How many bytes a text takes beside its own.
+pub(crate) const TEXT_OVERHEAD: usize = 96;
+
 /// A string of Go: bytes that need not be UTF-8.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub struct Text(Arc<[u8]>);
+#[derive(Clone)]
+pub struct Text(Arc<Held<Box<[u8]>>>);
 
 impl Text {
     /// The bytes themselves.
@@ -19,49 +26,91 @@ impl Text {
     /// The length in bytes, as Go's `len` counts.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.0.len()
+        self.as_bytes().len()
     }
 
     /// Whether there is no byte at all.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.as_bytes().is_empty()
+    }
+
+    /// Counts the bytes `factor` times, unless they were counted before.
+    pub(crate) fn count(&self, heap: &Heap, factor: usize) {
+        self.0.count(heap, factor * self.footprint());
+    }
+
+    /// How many bytes a copy of it takes about.
+    pub(crate) fn footprint(&self) -> usize {
+        TEXT_OVERHEAD + self.len()
+    }
+}
+
+impl Default for Text {
+    fn default() -> Self {
+        Self::from(Vec::new())
+    }
+}
+
+impl PartialEq for Text {
+    fn eq(&self, other: &Self) -> bool {
+        self.as_bytes() == other.as_bytes()
+    }
+}
+
+impl Eq for Text {}
+
+impl PartialOrd for Text {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Text {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.as_bytes().cmp(other.as_bytes())
+    }
+}
+
+impl Hash for Text {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.as_bytes().hash(state);
     }
 }
 
 impl From<&str> for Text {
     fn from(text: &str) -> Self {
-        Self(text.as_bytes().into())
+        Self::from(text.as_bytes())
     }
 }
 
 impl From<String> for Text {
     fn from(text: String) -> Self {
-        Self(text.into_bytes().into())
+        Self::from(text.into_bytes())
     }
 }
 
 impl From<&[u8]> for Text {
     fn from(bytes: &[u8]) -> Self {
-        Self(bytes.into())
+        Self(Arc::new(Held::new(bytes.into())))
     }
 }
 
 impl From<Vec<u8>> for Text {
     fn from(bytes: Vec<u8>) -> Self {
-        Self(bytes.into())
+        Self(Arc::new(Held::new(bytes.into())))
     }
 }
 
 impl fmt::Display for Text {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&shown(&self.0))
+        formatter.write_str(&shown(self.as_bytes()))
     }
 }
 
 impl fmt::Debug for Text {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{:?}", shown(&self.0))
+        write!(formatter, "{:?}", shown(self.as_bytes()))
     }
 }
 

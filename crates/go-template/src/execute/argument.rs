@@ -6,7 +6,7 @@ use crate::functions::HELD;
 use crate::syntax::{Place, Term};
 use crate::value::{ANY, Pointer, Type, Value};
 
-impl<'t> State<'t, '_> {
+impl<'t> State<'t, '_, '_> {
     /// The value of an argument, fit for a type if one is wanted.
     pub(super) fn argument(
         &mut self,

@@ -48,7 +48,7 @@ impl Target {
     }
 }
 
-impl<'t> State<'t, '_> {
+impl<'t> State<'t, '_, '_> {
     pub(super) fn call(
         &mut self,
         dot: &Operand,
@@ -85,6 +85,10 @@ impl<'t> State<'t, '_> {
     fn run(&mut self, target: &Target, values: &[Value], terms: &'t [Term]) -> Result<Operand, Failure> {
         let is_light = matches!(target, Target::Function(function) if function.is_light);
         self.budget.step(if is_light { 0 } else { values.iter().map(Value::weight).sum() })?;
+        if !is_light {
+            // A function may copy what it is given.
+            self.budget.check_room(values.iter().map(Value::footprint).sum())?;
+        }
         let operand = match target {
             Target::Function(function) if function.name == "call" => {
                 let name = terms.first().map_or_else(|| unnamed(values), ToString::to_string);
@@ -101,6 +105,7 @@ impl<'t> State<'t, '_> {
             Target::Method(method, receiver) => Operand::of(self.budget.call(*method, receiver, values)?),
         };
         self.budget.check(&operand.value)?;
+        self.budget.count(&operand.value)?;
         match target {
             Target::Function(_) if is_light => {}
             Target::Function(_) => self.budget.step(operand.value.weight())?,

@@ -6,7 +6,7 @@ use super::call::{Given, Target};
 use super::{Operand, State};
 use crate::value::{ANY, Type, Value};
 
-impl<'t> State<'t, '_> {
+impl<'t> State<'t, '_, '_> {
     /// Follows fields from a value; the last one takes what is given.
     pub(super) fn fields(
         &mut self,

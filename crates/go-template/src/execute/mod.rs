@@ -18,8 +18,12 @@ use crate::value::Value;
 
 use operand::Operand;
 
+/// How many variables there may be at a time.
+const MOST_VARIABLES: usize = 10_000;
+
 /// Renders a template with data; the error is Go's text.
-pub(crate) fn execute(template: &Template, data: &Value, budget: &mut Budget) -> Result<Vec<u8>, String> {
+pub(crate) fn execute(template: &Template, data: &Value, budget: &mut Budget<'_>) -> Result<Vec<u8>, String> {
+    budget.exempt(data);
     let name: Name = template.name().into();
     let nodes = template.tree(&name).expect("parsing adds the tree of the template's own name");
     let dot = Operand::of(data.clone());
@@ -28,6 +32,7 @@ pub(crate) fn execute(template: &Template, data: &Value, budget: &mut Budget) ->
         name,
         place: None,
         variables: vec![("$".into(), dot.clone())],
+        outer_variables: 0,
         depth: 0,
         out: Vec::new(),
         budget,
@@ -37,16 +42,18 @@ pub(crate) fn execute(template: &Template, data: &Value, budget: &mut Budget) ->
 }
 
 /// Where the walk is.
-struct State<'t, 'b> {
+struct State<'t, 'b, 'i> {
     template: &'t Template,
     /// The name of the template that is being walked.
     name: Name,
     /// What was looked at last, which errors name.
     place: Option<Place<'t>>,
     variables: Vec<(Arc<str>, Operand)>,
+    /// How many variables those templates have that called this one.
+    outer_variables: usize,
     depth: usize,
     out: Vec<u8>,
-    budget: &'b mut Budget,
+    budget: &'b mut Budget<'i>,
 }
 
 /// How a walk goes on.
@@ -57,7 +64,7 @@ enum Flow {
     Continue,
 }
 
-impl<'t> State<'t, '_> {
+impl<'t> State<'t, '_, '_> {
     fn at(&mut self, place: Place<'t>) {
         self.place = Some(place);
     }
@@ -161,7 +168,9 @@ impl<'t> State<'t, '_> {
         self.deeper(|state| {
             let outer = std::mem::replace(&mut state.name, name.clone());
             let variables = std::mem::replace(&mut state.variables, vec![("$".into(), dot.clone())]);
+            state.outer_variables += variables.len();
             state.walk_all(&dot, nodes)?;
+            state.outer_variables -= variables.len();
             state.variables = variables;
             state.name = outer;
             Ok(())

@@ -1,11 +1,11 @@
 //! Pipes and their commands.
 
 use super::call::{Given, Target};
-use super::{Operand, State};
+use super::{MOST_VARIABLES, Operand, State};
 use crate::syntax::{Command, Number, Pipe, Place, Term, Variable};
 use crate::value::Value;
 
-impl<'t> State<'t, '_> {
+impl<'t> State<'t, '_, '_> {
     /// The value of a pipe; its variables take it.
     pub(super) fn pipe(&mut self, dot: &Operand, pipe: &'t Pipe) -> Result<Operand, String> {
         self.at(Place::Pipe(pipe));
@@ -21,10 +21,18 @@ impl<'t> State<'t, '_> {
             if pipe.is_assignment {
                 self.assign(&variable.name, value.clone())?;
             } else {
-                self.variables.push((variable.name.clone(), value.clone()));
+                self.declare(variable, value.clone())?;
             }
         }
         Ok(value)
+    }
+
+    fn declare(&mut self, variable: &Variable, value: Operand) -> Result<(), String> {
+        if self.outer_variables + self.variables.len() >= MOST_VARIABLES {
+            return self.error(format_args!("there are more variables than the limit of {MOST_VARIABLES}"));
+        }
+        self.variables.push((variable.name.clone(), value));
+        Ok(())
     }
 
     pub(super) fn assign(&mut self, name: &str, value: Operand) -> Result<(), String> {

@@ -4,7 +4,7 @@ use super::{Flow, Operand, State};
 use crate::syntax::Branch;
 use crate::value::Value;
 
-impl<'t> State<'t, '_> {
+impl<'t> State<'t, '_, '_> {
     pub(super) fn range(&mut self, dot: &Operand, branch: &'t Branch) -> Result<Flow, String> {
         let value = self.pipe(dot, &branch.pipe)?.value.indirect();
         let known = self.variables.len();
@@ -36,8 +36,9 @@ impl<'t> State<'t, '_> {
             }
             Value::Map(map) => {
                 self.budget.step(value.weight()).or_else(|failure| self.fail(failure))?;
+                let (entries, _charge) = self.budget.snapshot(map).or_else(|failure| self.fail(failure))?;
                 let mut flow = Flow::Next;
-                for (key, value) in map.entries() {
+                for (key, value) in entries {
                     has_run = true;
                     let key = Operand::placed(key, map.kind().key);
                     let value = Operand::placed(value, map.kind().value);

@@ -129,12 +129,12 @@ impl Printer {
         }
         let (open, separator, close) = if flags.sharp_v { ("{", ", ", "}") } else { ("[", " ", "]") };
         self.out.extend_from_slice(open.as_bytes());
-        for (i, item) in slice.to_vec().iter().enumerate() {
+        slice.try_each(|i, item| {
             if i > 0 {
                 self.out.extend_from_slice(separator.as_bytes());
             }
-            self.element(flags, *slice.of(), item, verb, depth)?;
-        }
+            self.element(flags, *slice.of(), item, verb, depth)
+        })?;
         self.out.extend_from_slice(close.as_bytes());
         Ok(())
     }
@@ -149,14 +149,14 @@ impl Printer {
         }
         let (open, separator, close) = if flags.sharp_v { ("{", ", ", "}") } else { ("map[", " ", "]") };
         self.out.extend_from_slice(open.as_bytes());
-        for (i, (key, value)) in map.entries().iter().enumerate() {
+        map.try_each(|i, key, value| {
             if i > 0 {
                 self.out.extend_from_slice(separator.as_bytes());
             }
             self.element(flags, map.kind().key, key, verb, depth)?;
             self.out.push(b':');
-            self.element(flags, map.kind().value, value, verb, depth)?;
-        }
+            self.element(flags, map.kind().value, value, verb, depth)
+        })?;
         self.out.extend_from_slice(close.as_bytes());
         Ok(())
     }

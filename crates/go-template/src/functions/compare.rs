@@ -19,7 +19,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
 ];
 
 /// Whether the first value equals any of the others.
-fn equal(arguments: Arguments<'_>, budget: &Budget) -> Result<bool, Failure> {
+fn equal(arguments: Arguments<'_>, budget: &Budget<'_>) -> Result<bool, Failure> {
     let first = arguments.value(0);
     if arguments.len() < 2 {
         return Err("missing argument for comparison".into());
@@ -32,7 +32,7 @@ fn equal(arguments: Arguments<'_>, budget: &Budget) -> Result<bool, Failure> {
     Ok(false)
 }
 
-fn are_equal(left: &Value, right: &Value, budget: &Budget) -> Result<bool, Failure> {
+fn are_equal(left: &Value, right: &Value, budget: &Budget<'_>) -> Result<bool, Failure> {
     if let (Value::Int(signed, _), Value::Uint(unsigned, _))
     | (Value::Uint(unsigned, _), Value::Int(signed, _)) = (left, right)
     {
@@ -51,7 +51,7 @@ fn are_equal(left: &Value, right: &Value, budget: &Budget) -> Result<bool, Failu
 }
 
 /// Equality of what is neither number, nor string, nor truth.
-fn equal_composed(left: &Value, right: &Value, budget: &Budget) -> Result<bool, Failure> {
+fn equal_composed(left: &Value, right: &Value, budget: &Budget<'_>) -> Result<bool, Failure> {
     let as_text = |value: &Value| -> Result<String, Failure> {
         Ok(shown(&printf(b"%s", std::slice::from_ref(value), budget.most())?))
     };
@@ -107,7 +107,7 @@ fn less(left: &Value, right: &Value) -> Result<bool, Failure> {
     Ok(order.is_lt())
 }
 
-fn less_or_equal(arguments: Arguments<'_>, budget: &Budget) -> Result<bool, Failure> {
+fn less_or_equal(arguments: Arguments<'_>, budget: &Budget<'_>) -> Result<bool, Failure> {
     let (left, right) = (arguments.value(0), arguments.value(1));
     Ok(less(left, right)? || are_equal(left, right, budget)?)
 }

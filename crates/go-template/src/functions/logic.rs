@@ -16,11 +16,11 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function::new("len", &[HELD], length).light(),
 ];
 
-fn by_executor(_: Arguments<'_>, _: &mut Budget) -> Result<Value, Failure> {
+fn by_executor(_: Arguments<'_>, _: &mut Budget<'_>) -> Result<Value, Failure> {
     Ok(Value::Nil)
 }
 
-fn length(arguments: Arguments<'_>, _: &mut Budget) -> Result<Value, Failure> {
+fn length(arguments: Arguments<'_>, _: &mut Budget<'_>) -> Result<Value, Failure> {
     let length = match arguments.value(0).indirect() {
         Value::String(text) => text.len(),
         Value::Slice(slice) => slice.len(),

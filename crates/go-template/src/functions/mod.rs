@@ -15,7 +15,7 @@ use crate::sprig;
 use crate::value::{Type, Value};
 
 /// What a function does.
-pub(crate) type Body = fn(Arguments<'_>, &mut Budget) -> Result<Value, Failure>;
+pub(crate) type Body = fn(Arguments<'_>, &mut Budget<'_>) -> Result<Value, Failure>;
 
 /// A function by its name.
 #[derive(Debug)]

@@ -17,7 +17,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
 ];
 
 /// All arguments as one text.
-fn whole(arguments: Arguments<'_>, budget: &Budget) -> Result<Vec<u8>, Failure> {
+fn whole(arguments: Arguments<'_>, budget: &Budget<'_>) -> Result<Vec<u8>, Failure> {
     if let [Value::String(text)] = arguments.from(0) {
         return Ok(text.as_bytes().to_vec());
     }

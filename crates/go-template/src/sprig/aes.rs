@@ -16,7 +16,7 @@ const KEY: usize = 32;
 pub(super) const FUNCTIONS: &[Function] = &[Function::new("decryptAES", &[TEXT, TEXT], decrypt)];
 
 /// The first block is where the chain of blocks begins, and the last byte tells the padding.
-fn decrypt(arguments: Arguments<'_>, _: &mut Budget) -> Result<Value, Failure> {
+fn decrypt(arguments: Arguments<'_>, _: &mut Budget<'_>) -> Result<Value, Failure> {
     if arguments.text(1).is_empty() {
         return Ok("".into());
     }

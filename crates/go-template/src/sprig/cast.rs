@@ -7,7 +7,7 @@ use crate::text::Text;
 use crate::value::{IntKind, Value};
 
 /// A value as text.
-pub(super) fn text_of(value: &Value, budget: &Budget) -> Result<Text, Failure> {
+pub(super) fn text_of(value: &Value, budget: &Budget<'_>) -> Result<Text, Failure> {
     match value {
         Value::String(text) => Ok(text.clone()),
         Value::Slice(slice) if let Some(bytes) = slice.bytes() => Ok(bytes.into()),
@@ -16,22 +16,24 @@ pub(super) fn text_of(value: &Value, budget: &Budget) -> Result<Text, Failure> {
 }
 
 /// A value as a list of texts: nil elements are left out.
-pub(super) fn texts_of(value: &Value, budget: &mut Budget) -> Result<Vec<Text>, Failure> {
+pub(super) fn texts_of(value: &Value, budget: &mut Budget<'_>) -> Result<Vec<Text>, Failure> {
     match value {
         Value::Nil => Ok(Vec::new()),
         Value::Slice(slice) => {
             let mut texts = Vec::new();
             let mut size = 0;
-            for item in slice.to_vec() {
+            slice.try_each(|_, item| {
                 if matches!(item, Value::Nil) {
-                    continue;
+                    return Ok::<(), Failure>(());
                 }
-                let text = text_of(&item, budget)?;
+                let text = text_of(item, budget)?;
                 size += text.len();
                 budget.check_size(size)?;
+                budget.check_made(texts.len())?;
                 budget.step(text.len())?;
                 texts.push(text);
-            }
+                Ok(())
+            })?;
             Ok(texts)
         }
         other => Ok(vec![text_of(other, budget)?]),

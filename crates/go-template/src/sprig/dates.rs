@@ -49,7 +49,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     }),
 ];
 
-fn modify(arguments: Arguments<'_>, _: &mut Budget) -> Result<Value, Failure> {
+fn modify(arguments: Arguments<'_>, _: &mut Budget<'_>) -> Result<Value, Failure> {
     let duration = parse_duration(arguments.bytes(0))?;
     Ok(value_of(&moment_of(arguments.value(1)).plus(duration)))
 }

@@ -23,7 +23,7 @@ pub(super) fn calculate(
     first: f64,
     others: &[f64],
     operation: fn(&Decimal, &Decimal) -> Result<Decimal, Failure>,
-    budget: &mut Budget,
+    budget: &mut Budget<'_>,
 ) -> Result<Value, Failure> {
     let mut result = Decimal::new(first)?;
     for other in others {

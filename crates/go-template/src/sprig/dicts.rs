@@ -14,8 +14,8 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function::new("get", &[DICT, TEXT], |a, _| Ok(a.dict(0).at(a.text(1)).unwrap_or_else(|| "".into())))
         .light()
         .giving_any(),
-    Function::new("set", &[DICT, TEXT, ANY], |a, _| {
-        if !a.dict(0).insert(a.value(1).clone(), a.value(2).clone()) {
+    Function::new("set", &[DICT, TEXT, ANY], |a, budget| {
+        if !budget.insert(a.dict(0), a.value(1).clone(), a.value(2).clone())? {
             return Err("assignment to entry in nil map".into());
         }
         Ok(a.value(0).clone())
@@ -35,26 +35,26 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function::variadic("keys", &[DICT], |a, budget| {
         let mut keys = Vec::new();
         for dict in a.from(0).iter().filter_map(dict_of) {
-            keys.extend(dict.entries().into_iter().filter_map(|(key, _)| key_of(&key)));
-            budget.check_size(keys.len())?;
+            budget.check_list(keys.len() + dict.len())?;
+            dict.each(&mut |key, _| keys.extend(key_of(key)));
         }
         Ok(Value::texts(keys))
     }),
     Function::new("values", &[DICT], |a, _| {
         Ok(Value::list(a.dict(0).entries().into_iter().map(|(_, value)| value).collect()))
     }),
-    Function::variadic("pick", &[DICT, TEXT], |a, budget| {
+    Function::variadic("pick", &[DICT, TEXT], |a, _| {
         let wanted = a.from(1).iter().filter_map(key_of);
         let found: Vec<_> =
             wanted.filter_map(|key| a.dict(0).at(&key).map(|value| (key.clone(), value))).collect();
-        Ok(budget.dict(found).into())
+        Ok(Map::dict(found).into())
     }),
-    Function::variadic("omit", &[DICT, TEXT], |a, budget| {
+    Function::variadic("omit", &[DICT, TEXT], |a, _| {
         let unwanted: std::collections::BTreeSet<Text> = a.from(1).iter().filter_map(key_of).collect();
         let entries = a.dict(0).entries().into_iter();
         let kept = entries.filter_map(|(key, value)| Some((key_of(&key)?, value)));
         let kept: Vec<_> = kept.filter(|(key, _)| !unwanted.contains(key)).collect();
-        Ok(budget.dict(kept).into())
+        Ok(Map::dict(kept).into())
     }),
     Function::variadic("dig", &[ANY], dig).giving_any(),
     Function::new("deepCopy", &[ANY], copied).giving_any(),
@@ -69,17 +69,17 @@ fn key_of(value: &Value) -> Option<Text> {
     if let Value::String(text) = value { Some(text.clone()) } else { None }
 }
 
-fn dict(arguments: Arguments<'_>, budget: &mut Budget) -> Result<Value, Failure> {
+fn dict(arguments: Arguments<'_>, budget: &mut Budget<'_>) -> Result<Value, Failure> {
     let mut entries = Vec::new();
     for pair in arguments.from(0).chunks(2) {
         let key = text_of(&pair[0], budget)?;
         entries.push((key, pair.get(1).cloned().unwrap_or_else(|| "".into())));
     }
-    Ok(budget.dict(entries).into())
+    Ok(Map::dict(entries).into())
 }
 
 /// Follows keys through dicts; the last argument is the dict, the one before it the default.
-fn dig(arguments: Arguments<'_>, _: &mut Budget) -> Result<Value, Failure> {
+fn dig(arguments: Arguments<'_>, _: &mut Budget<'_>) -> Result<Value, Failure> {
     let [keys @ .., default, dict] = arguments.from(0) else {
         return Err("dig needs at least three arguments".into());
     };
@@ -112,7 +112,7 @@ fn conversion(value: &Value, wanted: &str) -> Failure {
     format!("interface conversion: interface {{}} is {name}, not {wanted}").into()
 }
 
-fn copied(arguments: Arguments<'_>, budget: &mut Budget) -> Result<Value, Failure> {
+fn copied(arguments: Arguments<'_>, budget: &mut Budget<'_>) -> Result<Value, Failure> {
     match arguments.value(0) {
         Value::Nil => Err("reflect: call of reflect.Value.Type on zero Value".into()),
         value => deep_copy(value, budget, 0),
@@ -120,25 +120,35 @@ fn copied(arguments: Arguments<'_>, budget: &mut Budget) -> Result<Value, Failur
 }
 
 /// A copy that shares no list and no dict with the value.
-fn deep_copy(value: &Value, budget: &mut Budget, depth: usize) -> Result<Value, Failure> {
+fn deep_copy(value: &Value, budget: &mut Budget<'_>, depth: usize) -> Result<Value, Failure> {
     if depth > crate::budget::DEEPEST_VALUE {
         return Err(Failure::too_deep());
     }
     budget.step(0)?;
+    // Copies that stand in one another are held at the same time.
+    let _charge = budget.hold(value.footprint())?;
+    let copy = copy_with(value, budget, depth)?;
+    budget.count(&copy)?;
+    Ok(copy)
+}
+
+fn copy_with(value: &Value, budget: &mut Budget<'_>, depth: usize) -> Result<Value, Failure> {
     match value {
         Value::Slice(slice) if !slice.is_nil() => {
-            let items = slice.to_vec().into_iter().map(|item| deep_copy(&item, budget, depth + 1));
-            let items: Result<Vec<Value>, Failure> = items.collect();
-            Ok(Slice::new(slice.of(), items?).into())
+            let mut items = Vec::with_capacity(slice.len());
+            slice.try_each(|_, item| {
+                items.push(deep_copy(item, budget, depth + 1)?);
+                Ok::<(), Failure>(())
+            })?;
+            Ok(Slice::new(slice.of(), items).into())
         }
         Value::Map(map) if !map.is_nil() => {
-            let mut entries = Vec::new();
-            for (key, value) in map.entries() {
-                entries.push((key, deep_copy(&value, budget, depth + 1)?));
-            }
-            let copy = Map::new(map.kind(), entries);
-            budget.keep(&copy);
-            Ok(copy.into())
+            let mut entries = Vec::with_capacity(map.len());
+            map.try_each(|_, key, value| {
+                entries.push((key.clone(), deep_copy(value, budget, depth + 1)?));
+                Ok::<(), Failure>(())
+            })?;
+            Ok(Map::new(map.kind(), entries).into())
         }
         Value::Struct(object) if value.type_of() != Some(super::dates::TIME) => {
             let mut fields = Vec::new();

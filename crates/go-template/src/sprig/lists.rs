@@ -59,13 +59,13 @@ fn list_at(arguments: Arguments<'_>, at: usize, wrong: &str) -> Result<Slice, Fa
     }
 }
 
-fn push(arguments: Arguments<'_>, _: &mut Budget) -> Result<Value, Failure> {
+fn push(arguments: Arguments<'_>, _: &mut Budget<'_>) -> Result<Value, Failure> {
     let mut items = list_at(arguments, 0, "Cannot push on")?.to_vec();
     items.push(arguments.value(1).clone());
     Ok(Value::list(items))
 }
 
-fn prepend(arguments: Arguments<'_>, _: &mut Budget) -> Result<Value, Failure> {
+fn prepend(arguments: Arguments<'_>, _: &mut Budget<'_>) -> Result<Value, Failure> {
     let mut items = list_at(arguments, 0, "Cannot prepend on")?.to_vec();
     items.insert(0, arguments.value(1).clone());
     Ok(Value::list(items))
@@ -81,7 +81,7 @@ fn end_of(
     Ok(if list.is_empty() { Value::Nil } else { end(&list).unwrap_or(Value::Nil) })
 }
 
-fn rest(arguments: Arguments<'_>, _: &mut Budget) -> Result<Value, Failure> {
+fn rest(arguments: Arguments<'_>, _: &mut Budget<'_>) -> Result<Value, Failure> {
     let list = list_at(arguments, 0, "Cannot find rest on")?;
     if list.is_empty() {
         return Ok(LIST.zero());
@@ -89,24 +89,24 @@ fn rest(arguments: Arguments<'_>, _: &mut Budget) -> Result<Value, Failure> {
     Ok(Value::list(list.to_vec().split_off(1)))
 }
 
-fn initial(arguments: Arguments<'_>, _: &mut Budget) -> Result<Value, Failure> {
+fn initial(arguments: Arguments<'_>, _: &mut Budget<'_>) -> Result<Value, Failure> {
     let mut items = list_at(arguments, 0, "Cannot find initial on")?.to_vec();
     Ok(if items.pop().is_none() { LIST.zero() } else { Value::list(items) })
 }
 
-fn reverse(arguments: Arguments<'_>, _: &mut Budget) -> Result<Value, Failure> {
+fn reverse(arguments: Arguments<'_>, _: &mut Budget<'_>) -> Result<Value, Failure> {
     let mut items = list_at(arguments, 0, "Cannot find reverse on")?.to_vec();
     items.reverse();
     Ok(Value::list(items))
 }
 
-fn compact(arguments: Arguments<'_>, _: &mut Budget) -> Result<Value, Failure> {
+fn compact(arguments: Arguments<'_>, _: &mut Budget<'_>) -> Result<Value, Failure> {
     let mut items = list_at(arguments, 0, "Cannot compact on")?.to_vec();
     items.retain(|item| !super::defaults::is_empty(item));
     Ok(Value::list(items))
 }
 
-fn is_among(items: &[Value], wanted: &Value, budget: &mut Budget) -> Result<bool, Failure> {
+fn is_among(items: &[Value], wanted: &Value, budget: &mut Budget<'_>) -> Result<bool, Failure> {
     for item in items {
         if budget.are_equal(wanted, item)? {
             return Ok(true);
@@ -116,7 +116,7 @@ fn is_among(items: &[Value], wanted: &Value, budget: &mut Budget) -> Result<bool
 }
 
 /// Each element once. A text is like no other sort of value, and looked up rather than compared with all before it.
-fn uniq(arguments: Arguments<'_>, budget: &mut Budget) -> Result<Value, Failure> {
+fn uniq(arguments: Arguments<'_>, budget: &mut Budget<'_>) -> Result<Value, Failure> {
     let mut texts: HashSet<Text> = HashSet::new();
     let (mut kept, mut others) = (Vec::new(), Vec::new());
     for item in list_at(arguments, 0, "Cannot find uniq on")?.to_vec() {
@@ -133,7 +133,7 @@ fn uniq(arguments: Arguments<'_>, budget: &mut Budget) -> Result<Value, Failure>
     Ok(Value::list(kept))
 }
 
-fn without(arguments: Arguments<'_>, budget: &mut Budget) -> Result<Value, Failure> {
+fn without(arguments: Arguments<'_>, budget: &mut Budget<'_>) -> Result<Value, Failure> {
     let mut kept = Vec::new();
     for item in list_at(arguments, 0, "Cannot find without on")?.to_vec() {
         if !is_among(arguments.from(1), &item, budget)? {
@@ -143,7 +143,7 @@ fn without(arguments: Arguments<'_>, budget: &mut Budget) -> Result<Value, Failu
     Ok(Value::list(kept))
 }
 
-fn has(arguments: Arguments<'_>, budget: &mut Budget) -> Result<Value, Failure> {
+fn has(arguments: Arguments<'_>, budget: &mut Budget<'_>) -> Result<Value, Failure> {
     if matches!(arguments.value(1), Value::Nil) {
         return Ok(false.into());
     }
@@ -151,7 +151,7 @@ fn has(arguments: Arguments<'_>, budget: &mut Budget) -> Result<Value, Failure> 
     Ok(is_among(&items, arguments.value(0), budget)?.into())
 }
 
-fn slice(arguments: Arguments<'_>, _: &mut Budget) -> Result<Value, Failure> {
+fn slice(arguments: Arguments<'_>, _: &mut Budget<'_>) -> Result<Value, Failure> {
     let list = match arguments.value(0) {
         Value::Slice(list) => list,
         Value::Nil => return Err("runtime error: invalid memory address or nil pointer dereference".into()),
@@ -172,12 +172,12 @@ fn slice(arguments: Arguments<'_>, _: &mut Budget) -> Result<Value, Failure> {
     Ok(part.ok_or("reflect.Value.Slice: slice index out of bounds")?.into())
 }
 
-fn concat(arguments: Arguments<'_>, budget: &mut Budget) -> Result<Value, Failure> {
+fn concat(arguments: Arguments<'_>, budget: &mut Budget<'_>) -> Result<Value, Failure> {
     let mut all = Vec::new();
     for value in arguments.from(0) {
         match value {
             Value::Slice(list) => {
-                budget.check_size(all.len() + list.len())?;
+                budget.check_list(all.len() + list.len())?;
                 all.extend(list.to_vec());
             }
             Value::Nil => {
@@ -189,12 +189,15 @@ fn concat(arguments: Arguments<'_>, budget: &mut Budget) -> Result<Value, Failur
     Ok(if all.is_empty() { LIST.zero() } else { Value::list(all) })
 }
 
-fn chunk(arguments: Arguments<'_>, _: &mut Budget) -> Result<Value, Failure> {
+fn chunk(arguments: Arguments<'_>, budget: &mut Budget<'_>) -> Result<Value, Failure> {
     let list = list_at(arguments, 1, "Cannot chunk")?;
     let items = list.to_vec();
     let size = arguments.int(0);
     let chunks: Vec<Value> = match (usize::try_from(size), items.len()) {
-        (Ok(size @ 1..), _) => items.chunks(size).map(|items| Value::list(items.to_vec())).collect(),
+        (Ok(size @ 1..), count) => {
+            budget.check_made(count.div_ceil(size))?;
+            items.chunks(size).map(|items| Value::list(items.to_vec())).collect()
+        }
         // What Go's division makes of sizes that are none.
         (Err(_), 1) if size < -1 => vec![Value::list(items)],
         (Err(_), length @ 2..) if length as i128 - 1 <= -i128::from(size) => Vec::new(),
@@ -203,7 +206,7 @@ fn chunk(arguments: Arguments<'_>, _: &mut Budget) -> Result<Value, Failure> {
     Ok(Slice::new(&LIST, chunks).into())
 }
 
-fn sort_alpha(arguments: Arguments<'_>, budget: &mut Budget) -> Result<Value, Failure> {
+fn sort_alpha(arguments: Arguments<'_>, budget: &mut Budget<'_>) -> Result<Value, Failure> {
     let value = arguments.value(0);
     let Value::Slice(list) = value.indirect() else {
         return Ok(Value::texts([text_of(value, budget)?]));

@@ -161,14 +161,14 @@ fn power_of_ten(power: i64) -> f64 {
 }
 
 /// The numbers from one to another, without the latter.
-fn steps(start: i64, stop: i64, step: i64, budget: &mut Budget) -> Result<Vec<i64>, Failure> {
+fn steps(start: i64, stop: i64, step: i64, budget: &mut Budget<'_>) -> Result<Vec<i64>, Failure> {
     let is_moving = if stop < start { step < 0 } else { step > 0 };
     if !is_moving {
         return Ok(Vec::new());
     }
     let distance = stop.abs_diff(start);
     let count = usize::try_from(distance.div_ceil(step.unsigned_abs())).unwrap_or(usize::MAX);
-    budget.check_size(count)?;
+    budget.check_list(count)?;
     let next = |number: &i64| number.checked_add(step);
     Ok(std::iter::successors(Some(start), next).take(count).collect())
 }
@@ -177,7 +177,7 @@ fn ints(numbers: Vec<i64>) -> Result<Value, Failure> {
     Ok(Slice::new(&INT, numbers.into_iter().map(Value::int).collect()).into())
 }
 
-fn seq(arguments: Arguments<'_>, budget: &mut Budget) -> Result<Value, Failure> {
+fn seq(arguments: Arguments<'_>, budget: &mut Budget<'_>) -> Result<Value, Failure> {
     let direction = |start: i64, end: i64| if end < start { -1 } else { 1 };
     let (start, step, end) = match arguments.len() {
         1 => (1, direction(1, arguments.int(0)), arguments.int(0)),

@@ -28,7 +28,7 @@ impl From<Failure> for Unmerged {
 }
 
 /// An empty string where the library gives an error.
-fn lenient(arguments: Arguments<'_>, overwrites: bool, budget: &mut Budget) -> Result<Value, Failure> {
+fn lenient(arguments: Arguments<'_>, overwrites: bool, budget: &mut Budget<'_>) -> Result<Value, Failure> {
     match merge(arguments, overwrites, budget) {
         Ok(merged) => Ok(merged),
         Err(Unmerged::OtherType) => Ok("".into()),
@@ -36,7 +36,7 @@ fn lenient(arguments: Arguments<'_>, overwrites: bool, budget: &mut Budget) -> R
     }
 }
 
-fn strict(arguments: Arguments<'_>, overwrites: bool, budget: &mut Budget) -> Result<Value, Failure> {
+fn strict(arguments: Arguments<'_>, overwrites: bool, budget: &mut Budget<'_>) -> Result<Value, Failure> {
     merge(arguments, overwrites, budget).map_err(|unmerged| match unmerged {
         Unmerged::OtherType => "src and dst must be of same type".into(),
         Unmerged::Failure(failure) => failure,
@@ -44,11 +44,12 @@ fn strict(arguments: Arguments<'_>, overwrites: bool, budget: &mut Budget) -> Re
 }
 
 /// Merges all other dicts into the first, which changes for all who share it.
-fn merge(arguments: Arguments<'_>, overwrites: bool, budget: &mut Budget) -> Result<Value, Unmerged> {
+fn merge(arguments: Arguments<'_>, overwrites: bool, budget: &mut Budget<'_>) -> Result<Value, Unmerged> {
     let sources = || arguments.from(1).iter().filter_map(dict_of);
     let mut target = arguments.dict(0).clone();
     if target.is_nil() && sources().any(|source| !source.is_nil()) {
-        target = budget.dict([]);
+        target = Map::dict([]);
+        budget.count(&target.clone().into())?;
     }
     for source in sources() {
         into(&target, source, overwrites, budget, 0)?;
@@ -60,17 +61,18 @@ fn into(
     target: &Map,
     source: &Map,
     overwrites: bool,
-    budget: &mut Budget,
+    budget: &mut Budget<'_>,
     depth: usize,
 ) -> Result<(), Unmerged> {
     if depth > DEEPEST_VALUE {
         return Err(Failure::too_deep().into());
     }
-    for (key, value) in source.entries() {
+    let (entries, _charge) = budget.snapshot(source)?;
+    for (key, value) in entries {
         budget.step(0)?;
         if matches!(value, Value::Nil) {
             if overwrites {
-                put(target, source, key, value)?;
+                put(target, source, (key, value), budget)?;
             }
             continue;
         }
@@ -83,7 +85,7 @@ fn into(
         if is_kept && (are_maps || !overwrites) {
             continue;
         }
-        put(target, source, key, value)?;
+        put(target, source, (key, value), budget)?;
     }
     Ok(())
 }
@@ -93,7 +95,7 @@ fn inside(
     before: &Value,
     value: &Value,
     overwrites: bool,
-    budget: &mut Budget,
+    budget: &mut Budget<'_>,
     depth: usize,
 ) -> Result<(), Unmerged> {
     match (before, value) {
@@ -117,14 +119,19 @@ fn inside(
 }
 
 /// Puts a value of one map into another, if that holds values of such a type.
-fn put(target: &Map, source: &Map, key: Value, value: Value) -> Result<(), Unmerged> {
+fn put(
+    target: &Map,
+    source: &Map,
+    (key, value): (Value, Value),
+    budget: &mut Budget<'_>,
+) -> Result<(), Unmerged> {
     let (of, wanted): (Type, Type) = (source.kind().value, target.kind().value);
     if wanted != ANY && of != wanted {
         let message =
             format!("reflect.Value.SetMapIndex: value of type {of} is not assignable to type {wanted}");
         return Err(Failure(message).into());
     }
-    target.insert(key, value);
+    budget.insert(target, key, value)?;
     Ok(())
 }
 

@@ -24,10 +24,10 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function::new("genSignedCertWithKey", &[TEXT, LIST, LIST, INT, ANY, TEXT], secret),
 ];
 
-fn changing(_: Arguments<'_>, _: &mut Budget) -> Result<Value, Failure> {
+fn changing(_: Arguments<'_>, _: &mut Budget<'_>) -> Result<Value, Failure> {
     Err("this function is not offered: it gives another result each time, and a template must render to the same text again; remove it from the template".into())
 }
 
-fn secret(_: Arguments<'_>, _: &mut Budget) -> Result<Value, Failure> {
+fn secret(_: Arguments<'_>, _: &mut Budget<'_>) -> Result<Value, Failure> {
     Err("this function is not offered: it makes keys, passwords or certificates, which have no place in rendered text; remove it from the template".into())
 }

@@ -42,7 +42,11 @@ pub(super) const FUNCTIONS: &[Function] = &[
 #[derive(Debug, Clone, Copy)]
 struct IsMust(bool);
 
-fn compiled(arguments: Arguments<'_>, budget: &mut Budget, is_must: IsMust) -> Result<Rc<Regexp>, Failure> {
+fn compiled(
+    arguments: Arguments<'_>,
+    budget: &mut Budget<'_>,
+    is_must: IsMust,
+) -> Result<Rc<Regexp>, Failure> {
     budget.regexp(arguments.text(0))?.map_err(|message| {
         if is_must.0 {
             return Failure(message);
@@ -57,12 +61,12 @@ fn compiled(arguments: Arguments<'_>, budget: &mut Budget, is_must: IsMust) -> R
     })
 }
 
-fn find(arguments: Arguments<'_>, budget: &mut Budget, is_must: IsMust) -> Result<Value, Failure> {
+fn find(arguments: Arguments<'_>, budget: &mut Budget<'_>, is_must: IsMust) -> Result<Value, Failure> {
     let regexp = compiled(arguments, budget, is_must)?;
     Ok(regexp.find(arguments.bytes(1), budget)?.unwrap_or_default().to_vec().into())
 }
 
-fn find_all(arguments: Arguments<'_>, budget: &mut Budget, is_must: IsMust) -> Result<Value, Failure> {
+fn find_all(arguments: Arguments<'_>, budget: &mut Budget<'_>, is_must: IsMust) -> Result<Value, Failure> {
     let text = arguments.bytes(1);
     let found = compiled(arguments, budget, is_must)?.find_all(text, arguments.int(2), budget)?;
     if found.is_empty() {
@@ -71,7 +75,7 @@ fn find_all(arguments: Arguments<'_>, budget: &mut Budget, is_must: IsMust) -> R
     Ok(Value::texts(found.into_iter().map(|(start, end)| text[start..end].into())))
 }
 
-fn replace(arguments: Arguments<'_>, budget: &mut Budget, is_must: IsMust) -> Result<Value, Failure> {
+fn replace(arguments: Arguments<'_>, budget: &mut Budget<'_>, is_must: IsMust) -> Result<Value, Failure> {
     let regexp = compiled(arguments, budget, is_must)?;
     let template = arguments.bytes(2);
     let replaced = regexp.replace_all(arguments.bytes(1), budget, |out, captures, budget| {
@@ -82,7 +86,7 @@ fn replace(arguments: Arguments<'_>, budget: &mut Budget, is_must: IsMust) -> Re
 
 fn replace_literally(
     arguments: Arguments<'_>,
-    budget: &mut Budget,
+    budget: &mut Budget<'_>,
     is_must: IsMust,
 ) -> Result<Value, Failure> {
     let regexp = compiled(arguments, budget, is_must)?;
@@ -93,7 +97,7 @@ fn replace_literally(
     Ok(replaced.into())
 }
 
-fn split(arguments: Arguments<'_>, budget: &mut Budget, is_must: IsMust) -> Result<Value, Failure> {
+fn split(arguments: Arguments<'_>, budget: &mut Budget<'_>, is_must: IsMust) -> Result<Value, Failure> {
     let regexp = compiled(arguments, budget, is_must)?;
     Ok(match regexp.split(arguments.bytes(1), arguments.int(2), budget)? {
         Some(parts) => Value::texts(parts.into_iter().map(Into::into)),

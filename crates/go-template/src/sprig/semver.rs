@@ -100,7 +100,7 @@ fn parse(text: &Text) -> Result<Version, String> {
     })
 }
 
-fn compare(arguments: Arguments<'_>, _: &mut Budget) -> Result<Value, Failure> {
+fn compare(arguments: Arguments<'_>, _: &mut Budget<'_>) -> Result<Value, Failure> {
     let constraint = String::from_utf8_lossy(arguments.bytes(0));
     let constraint = Constraint::parse(&constraint).map_err(|error| error.to_string())?;
     Ok(constraint.matches(&parse(arguments.text(1))?).into())

@@ -38,10 +38,10 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function::new("hasPrefix", &[TEXT, TEXT], |a, _| Ok(a.bytes(1).starts_with(a.bytes(0)).into())),
     Function::new("hasSuffix", &[TEXT, TEXT], |a, _| Ok(a.bytes(1).ends_with(a.bytes(0)).into())),
     Function::variadic("quote", &[ANY], |a, budget| {
-        joined(a, |value| Ok(quote_bytes(text_of(value, budget)?.as_bytes()).into_bytes()))
+        joined(a, budget, |value| Ok(quote_bytes(text_of(value, budget)?.as_bytes()).into_bytes()))
     }),
     Function::variadic("squote", &[ANY], |a, budget| {
-        joined(a, |value| printf(b"'%v'", std::slice::from_ref(value), budget.most()))
+        joined(a, budget, |value| printf(b"'%v'", std::slice::from_ref(value), budget.most()))
     }),
     Function::variadic("cat", &[ANY], concatenate),
     Function::new("indent", &[INT, TEXT], |a, budget| Ok(indented(a, budget)?.into())),
@@ -56,12 +56,13 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function::new("toStrings", &[ANY], |a, budget| Ok(Value::texts(texts_of(a.value(0), budget)?))),
     Function::new("join", &[TEXT, ANY], |a, budget| join(&texts_of(a.value(1), budget)?, a.bytes(0), budget)),
     Function::new("splitList", &[TEXT, TEXT], |a, budget| {
-        budget.check_size(a.text(1).len())?;
-        Ok(Value::texts(split(a.bytes(1), a.bytes(0), -1)))
+        Ok(Value::texts(split(a.bytes(1), a.bytes(0), -1, budget)?))
     }),
-    Function::new("split", &[TEXT, TEXT], |a, budget| numbered(split(a.bytes(1), a.bytes(0), -1), budget)),
+    Function::new("split", &[TEXT, TEXT], |a, budget| {
+        numbered(split(a.bytes(1), a.bytes(0), -1, budget)?, budget)
+    }),
     Function::new("splitn", &[TEXT, INT, TEXT], |a, budget| {
-        numbered(split(a.bytes(2), a.bytes(0), a.int(1)), budget)
+        numbered(split(a.bytes(2), a.bytes(0), a.int(1), budget)?, budget)
     }),
 ];
 
@@ -86,7 +87,7 @@ fn trimmed(text: &[u8], is_cut: impl Fn(char) -> bool) -> &[u8] {
     &text[start..end]
 }
 
-fn trim_all(arguments: Arguments<'_>, _: &mut Budget) -> Result<Value, Failure> {
+fn trim_all(arguments: Arguments<'_>, _: &mut Budget<'_>) -> Result<Value, Failure> {
     let cut: BTreeSet<char> = runes(arguments.bytes(0)).map(|(_, c, _)| c).collect();
     Ok(trimmed(arguments.bytes(1), |c| cut.contains(&c)).to_vec().into())
 }
@@ -102,7 +103,7 @@ fn truncated(count: i64, text: &[u8]) -> &[u8] {
     }
 }
 
-fn substring(arguments: Arguments<'_>, _: &mut Budget) -> Result<Value, Failure> {
+fn substring(arguments: Arguments<'_>, _: &mut Budget<'_>) -> Result<Value, Failure> {
     let (start, end, text) = (arguments.int(0), arguments.int(1), arguments.bytes(2));
     let length = i64::try_from(text.len()).unwrap_or(i64::MAX);
     let (start, end, is_open) = if start < 0 {
@@ -128,7 +129,7 @@ fn substring(arguments: Arguments<'_>, _: &mut Budget) -> Result<Value, Failure>
     Err(format!("runtime error: {message}").into())
 }
 
-fn repeat(arguments: Arguments<'_>, budget: &mut Budget) -> Result<Value, Failure> {
+fn repeat(arguments: Arguments<'_>, budget: &mut Budget<'_>) -> Result<Value, Failure> {
     let text = arguments.bytes(1);
     let Ok(count) = usize::try_from(arguments.int(0)) else {
         return Err("strings: negative Repeat count".into());
@@ -140,25 +141,30 @@ fn repeat(arguments: Arguments<'_>, budget: &mut Budget) -> Result<Value, Failur
 /// The arguments that are not nil, each made to text, with blanks between them.
 fn joined(
     arguments: Arguments<'_>,
-    mut make: impl FnMut(&Value) -> Result<Vec<u8>, Failure>,
+    budget: &Budget<'_>,
+    make: impl Fn(&Value) -> Result<Vec<u8>, Failure>,
 ) -> Result<Value, Failure> {
     let mut parts = Vec::new();
+    let mut size = 0;
     for value in arguments.from(0) {
         if !matches!(value, Value::Nil) {
-            parts.push(make(value)?);
+            let part = make(value)?;
+            size += part.len() + 1;
+            budget.check_size(size.saturating_sub(1))?;
+            parts.push(part);
         }
     }
     Ok(parts.join(b" ".as_slice()).into())
 }
 
-fn concatenate(arguments: Arguments<'_>, budget: &mut Budget) -> Result<Value, Failure> {
+fn concatenate(arguments: Arguments<'_>, budget: &mut Budget<'_>) -> Result<Value, Failure> {
     let values: Vec<Value> =
         arguments.from(0).iter().filter(|value| !matches!(value, Value::Nil)).cloned().collect();
     let format = vec!["%v"; values.len()].join(" ");
     Ok(printf(format.as_bytes(), &values, budget.most())?.into())
 }
 
-fn indented(arguments: Arguments<'_>, budget: &mut Budget) -> Result<Vec<u8>, Failure> {
+fn indented(arguments: Arguments<'_>, budget: &mut Budget<'_>) -> Result<Vec<u8>, Failure> {
     let text = arguments.bytes(1);
     let Ok(width) = usize::try_from(arguments.int(0)) else {
         return Err("strings: negative Repeat count".into());
@@ -169,7 +175,7 @@ fn indented(arguments: Arguments<'_>, budget: &mut Budget) -> Result<Vec<u8>, Fa
 }
 
 /// A text with every part that is one text replaced by another.
-fn replaced(text: &[u8], old: &[u8], new: &[u8], budget: &Budget) -> Result<Vec<u8>, Failure> {
+fn replaced(text: &[u8], old: &[u8], new: &[u8], budget: &Budget<'_>) -> Result<Vec<u8>, Failure> {
     let mut out = Vec::with_capacity(text.len());
     let mut rest = text;
     if old.is_empty() {
@@ -193,7 +199,7 @@ fn replaced(text: &[u8], old: &[u8], new: &[u8], budget: &Budget) -> Result<Vec<
     Ok(out)
 }
 
-fn join(parts: &[Text], separator: &[u8], budget: &Budget) -> Result<Value, Failure> {
+fn join(parts: &[Text], separator: &[u8], budget: &Budget<'_>) -> Result<Value, Failure> {
     let size: usize = parts.iter().map(|part| part.len() + separator.len()).sum();
     budget.check_size(size.saturating_sub(separator.len()))?;
     let parts: Vec<&[u8]> = parts.iter().map(Text::as_bytes).collect();
@@ -201,11 +207,11 @@ fn join(parts: &[Text], separator: &[u8], budget: &Budget) -> Result<Value, Fail
 }
 
 /// The parts of a text between separators: at most a number of them, unless that is negative.
-pub(super) fn split(text: &[u8], separator: &[u8], most: i64) -> Vec<Text> {
+fn split(text: &[u8], separator: &[u8], most: i64, budget: &Budget<'_>) -> Result<Vec<Text>, Failure> {
     let most = usize::try_from(most).unwrap_or(usize::MAX);
     let mut parts = Vec::new();
     if most == 0 {
-        return parts;
+        return Ok(parts);
     }
     let mut rest = text;
     while parts.len() + 1 < most {
@@ -216,16 +222,18 @@ pub(super) fn split(text: &[u8], separator: &[u8], most: i64) -> Vec<Text> {
         };
         let Some(at) = cut else { break };
         parts.push(rest[..at].into());
+        budget.check_made(parts.len())?;
         rest = &rest[at + separator.len()..];
     }
     if !separator.is_empty() || !rest.is_empty() {
         parts.push(rest.into());
     }
-    parts
+    Ok(parts)
 }
 
-fn numbered(parts: Vec<Text>, budget: &mut Budget) -> Result<Value, Failure> {
-    budget.check_size(parts.len())?;
+fn numbered(parts: Vec<Text>, budget: &mut Budget<'_>) -> Result<Value, Failure> {
+    // Each part is held beside its key and its place in the map.
+    budget.check_made(parts.len().saturating_mul(4))?;
     budget.step(parts.len().saturating_mul(BYTES_OF_ENTRY))?;
     let entries = parts.into_iter().enumerate().map(|(i, part)| (format!("_{i}").into(), part.into()));
     Ok(Map::new(&TEXT_MAP, entries).into())

@@ -17,7 +17,7 @@ const TEXT: Type = Type::String;
 pub(super) const FUNCTIONS: &[Function] =
     &[Function::new("urlParse", &[TEXT], url_parse), Function::new("urlJoin", &[DICT], url_join)];
 
-fn url_parse(arguments: Arguments<'_>, budget: &mut Budget) -> Result<Value, Failure> {
+fn url_parse(arguments: Arguments<'_>, _: &mut Budget<'_>) -> Result<Value, Failure> {
     let url = parse(arguments.bytes(0)).map_err(|wrong| {
         format!("unable to parse url: parse {}: {}", quote_bytes(&wrong.url), wrong.message)
     })?;
@@ -32,10 +32,10 @@ fn url_parse(arguments: Arguments<'_>, budget: &mut Budget) -> Result<Value, Fai
         ("fragment", url.fragment),
         ("userinfo", user),
     ];
-    Ok(budget.dict(members.map(|(name, text)| (name.into(), text.into()))).into())
+    Ok(Map::dict(members.map(|(name, text)| (name.into(), text.into()))).into())
 }
 
-fn url_join(arguments: Arguments<'_>, _: &mut Budget) -> Result<Value, Failure> {
+fn url_join(arguments: Arguments<'_>, _: &mut Budget<'_>) -> Result<Value, Failure> {
     let dict = arguments.dict(0);
     let mut url = Url {
         scheme: member(dict, "scheme")?,

@@ -22,7 +22,7 @@ fn wrapped(
     width: i64,
     line_break: &[u8],
     breaks_words: bool,
-    budget: &mut Budget,
+    budget: &mut Budget<'_>,
 ) -> Result<Vec<u8>, Failure> {
     let line_break = if line_break.is_empty() { b"\n" } else { line_break };
     let width = usize::try_from(width).unwrap_or(0).max(1);

@@ -38,8 +38,13 @@ impl Value {
         let depth = depth + 1;
         match (self, other) {
             (Self::Slice(left), Self::Slice(right)) => {
-                let (left, right) = (left.to_vec(), right.to_vec());
-                Ok(left.len() == right.len() && all(left.iter().zip(&right), look, depth)?)
+                let mut is_equal = left.len() == right.len();
+                left.try_each(|i, item| {
+                    is_equal =
+                        is_equal && item.is_deeply_equal(&right.get(i).unwrap_or(Value::Nil), look, depth)?;
+                    Ok(())
+                })?;
+                Ok(is_equal)
             }
             (Self::Struct(left), Self::Struct(right)) => {
                 all(left.fields().iter().zip(right.fields()), look, depth)
@@ -48,13 +53,16 @@ impl Value {
                 if left.len() != right.len() || left.is_same(right) {
                     return Ok(left.len() == right.len());
                 }
-                for (key, value) in left.entries() {
-                    let Some(other) = right.get(&key) else { return Ok(false) };
-                    if !value.is_deeply_equal(&other, look, depth)? {
-                        return Ok(false);
-                    }
-                }
-                Ok(true)
+                let mut is_equal = true;
+                left.try_each(|_, key, value| {
+                    let other = if is_equal { right.get(key) } else { None };
+                    is_equal = match other {
+                        Some(other) => value.is_deeply_equal(&other, look, depth)?,
+                        None => false,
+                    };
+                    Ok(())
+                })?;
+                Ok(is_equal)
             }
             (Self::Pointer(left), Self::Pointer(right)) => match (left.target(), right.target()) {
                 _ if left.is_same(right) => Ok(true),

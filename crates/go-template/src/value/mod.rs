@@ -1,5 +1,6 @@
 //! Values: the data of a template and what functions make of it.
 
+mod count;
 mod equal;
 mod function;
 mod kind;
@@ -15,9 +16,11 @@ pub use kind::{
     TEXT_MAP, Type, UintKind,
 };
 pub use map::Map;
+pub(crate) use map::WeakMap;
 pub use slice::Slice;
 pub use structure::{Pointer, Struct};
 
+pub(crate) use count::Count;
 pub(crate) use method::BoundMethod;
 pub(crate) use order::compare;
 
@@ -169,7 +172,7 @@ impl Value {
         }
     }
 
-    /// How many bytes it takes about, without what its elements take.
+    /// How much work it is to copy it, as bytes; without what its elements take.
     pub(crate) fn weight(&self) -> usize {
         match self {
             Self::Slice(_) => self.size() * 16,

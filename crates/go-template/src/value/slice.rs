@@ -6,12 +6,16 @@ use std::ops::Range;
 use std::rc::Rc;
 
 use super::{Type, UintKind, Value};
+use crate::heap::{Heap, Held};
+
+/// How many bytes a slice takes beside its elements.
+const OVERHEAD: usize = 96;
 
 /// A slice of Go: part of a row of elements, with room behind it up to its capacity.
 #[derive(Clone)]
 pub struct Slice {
     of: &'static Type,
-    row: Option<Rc<RefCell<Vec<Value>>>>,
+    row: Option<Rc<Held<RefCell<Vec<Value>>>>>,
     start: usize,
     length: usize,
     capacity: usize,
@@ -21,10 +25,18 @@ pub struct Slice {
 impl Slice {
     /// A slice of elements of a type.
     #[must_use]
-    pub fn new(of: &'static Type, items: Vec<Value>) -> Self {
+    pub fn new(of: &'static Type, mut items: Vec<Value>) -> Self {
+        items.shrink_to_fit();
         let depth = items.iter().map(Value::depth).max().unwrap_or(0) + 1;
         let length = items.len();
-        Self { of, row: Some(Rc::new(RefCell::new(items))), start: 0, length, capacity: length, depth }
+        Self {
+            of,
+            row: Some(Rc::new(Held::new(RefCell::new(items)))),
+            start: 0,
+            length,
+            capacity: length,
+            depth,
+        }
     }
 
     /// The nil slice, which prints as an empty one.
@@ -78,6 +90,40 @@ impl Slice {
         self.row
             .as_ref()
             .map_or_else(Vec::new, |row| row.borrow()[self.start..self.start + self.length].to_vec())
+    }
+
+    /// Does something with each element of the row, beyond the slice's own as well. They must not change meanwhile.
+    pub(crate) fn each(&self, look: &mut dyn FnMut(&Value)) {
+        if let Some(row) = &self.row {
+            row.borrow().iter().for_each(look);
+        }
+    }
+
+    /// Does something with each element in order, up to the first error. The elements must not change meanwhile.
+    pub(crate) fn try_each<E>(&self, mut look: impl FnMut(usize, &Value) -> Result<(), E>) -> Result<(), E> {
+        let Some(row) = &self.row else { return Ok(()) };
+        let row = row.borrow();
+        row[self.start..self.start + self.length].iter().enumerate().try_for_each(|(i, item)| look(i, item))
+    }
+
+    /// Counts the row that its elements stand in, with `factor` times its bytes; false when it was counted before.
+    pub(crate) fn count(&self, heap: &Heap, factor: usize) -> bool {
+        let Some(row) = &self.row else { return false };
+        let bytes = OVERHEAD + row.borrow().len() * size_of::<Value>();
+        row.count(heap, factor * bytes)
+    }
+
+    /// How many bytes a copy of it takes about.
+    pub(crate) fn footprint(&self) -> usize {
+        OVERHEAD + self.length * size_of::<Value>()
+    }
+
+    /// Takes all elements of the row out, if no other slice shares it.
+    pub(super) fn take_unshared(&self) -> Vec<Value> {
+        match &self.row {
+            Some(row) if Rc::strong_count(row) == 1 => std::mem::take(&mut *row.borrow_mut()),
+            _ => Vec::new(),
+        }
     }
 
     /// Whether its elements are bytes.

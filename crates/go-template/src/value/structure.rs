@@ -3,19 +3,23 @@
 use std::rc::Rc;
 
 use super::{Field, Method, StructType, Type, Value};
+use crate::heap::{Heap, Held};
+
+/// How many bytes a struct or what a pointer points to takes beside its values.
+const OVERHEAD: usize = 80;
 
 /// A struct: a value for each field of its type.
 #[derive(Debug, Clone)]
 pub struct Struct {
     kind: &'static StructType,
-    fields: Rc<[Value]>,
+    fields: Rc<Held<Box<[Value]>>>,
 }
 
 /// A pointer to a value, or to none.
 #[derive(Debug, Clone)]
 pub struct Pointer {
     to: &'static Type,
-    target: Option<Rc<Value>>,
+    target: Option<Rc<Held<Value>>>,
 }
 
 /// What a name leads to in a struct.
@@ -33,7 +37,7 @@ impl Struct {
         let mut fields = fields;
         fields.truncate(kind.fields.len());
         fields.extend(kind.fields[fields.len()..].iter().map(|field| field.of.zero()));
-        Self { kind, fields: fields.into() }
+        Self { kind, fields: Rc::new(Held::new(fields.into())) }
     }
 
     /// The type.
@@ -107,6 +111,11 @@ impl Struct {
             .collect()
     }
 
+    /// Counts the fields, with `factor` times their bytes; false when they were counted before.
+    pub(crate) fn count(&self, heap: &Heap, factor: usize) -> bool {
+        self.fields.count(heap, factor * (OVERHEAD + self.fields.len() * size_of::<Value>()))
+    }
+
     pub(super) fn depth(&self) -> usize {
         self.fields.iter().map(Value::depth).max().unwrap_or(0) + 1
     }
@@ -116,7 +125,7 @@ impl Pointer {
     /// A pointer to a value.
     #[must_use]
     pub fn new(to: &'static Type, target: Value) -> Self {
-        Self { to, target: Some(Rc::new(target)) }
+        Self { to, target: Some(Rc::new(Held::new(target))) }
     }
 
     /// The nil pointer of a type.
@@ -134,7 +143,13 @@ impl Pointer {
     /// What it points to.
     #[must_use]
     pub fn target(&self) -> Option<&Value> {
-        self.target.as_deref()
+        self.target.as_deref().map(|target| &**target)
+    }
+
+    /// Counts what it points to, with `factor` times the bytes; false when that was counted before.
+    pub(crate) fn count(&self, heap: &Heap, factor: usize) -> bool {
+        let bytes = factor * (OVERHEAD + size_of::<Value>());
+        self.target.as_ref().is_some_and(|target| target.count(heap, bytes))
     }
 
     /// Whether both point to one and the same value.

@@ -1,11 +1,15 @@
 //! What a template may not do.
 
+use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use tagboat_go_template::{Field, Limits, Map, Method, Slice, Struct, StructType, Template, Type, Value};
+use tagboat_go_template::{
+    Field, Limits, Map, Method, Slice, Struct, StructType, Template, TemplateError, Type, Value,
+};
 
 /// Fewer steps than usual, which are soon taken.
-const FEW_STEPS: Limits = Limits { depth: 250, steps: 100_000, output: 1 << 20, value: 1 << 20 };
+const FEW_STEPS: Limits =
+    Limits { depth: 250, steps: 100_000, output: 1 << 20, value: 1 << 20, memory: 24 << 20 };
 
 fn failure(text: &str) -> String {
     failure_within(text, Limits::default())
@@ -85,7 +89,7 @@ fn dicts_in_circles_are_no_trouble() {
 #[test]
 fn dicts_in_long_chains_are_given_back() {
     let chain =
-        r#"{{ $d := dict }}{{ range 50000 }}{{ $e := dict "d" $d }}{{ $d = $e }}{{ end }}{{ len $d }}"#;
+        r#"{{ $d := dict }}{{ range 14000 }}{{ $e := dict "d" $d }}{{ $d = $e }}{{ end }}{{ len $d }}"#;
     let template = Template::parse("x", chain).unwrap();
     assert_eq!(template.render(&Value::Nil).unwrap(), b"1");
 }
@@ -135,7 +139,6 @@ fn what_looks_at_much_pays_for_it() {
     for text in [
         format!("{dict}{{{{ range 100000 }}}}{{{{ range $d }}}}{{{{ break }}}}{{{{ end }}}}{{{{ end }}}}"),
         format!("{dict}{{{{ range 100000 }}}}{{{{ $_ := keys $d }}}}{{{{ end }}}}"),
-        r#"{{ split "a" (repeat 1000000 "a") }}"#.to_owned(),
     ] {
         let error = failure_within(&text, FEW_STEPS);
         assert!(error.contains("more than the limit of 100000 steps"), "{text}: {error}");
@@ -173,6 +176,54 @@ fn searching_takes_no_longer_than_reading() {
     let text = r#"{{ $a := repeat 500000 "a" }}{{ contains (print $a "b") (print $a $a) }}{{ replace (print $a "b") "" (print $a $a) | len }}"#;
     let template = Template::parse("x", text).unwrap();
     assert_eq!(template.render(&Value::Nil).unwrap(), b"false1000000");
+}
+
+#[test]
+fn what_values_hold_has_a_bound() {
+    for text in [
+        r#"{{ split "a" (repeat 1000000 "a") }}"#,
+        r#"{{ splitList "" (repeat 1000000 "a") }}"#,
+        r#"{{ $d := dict }}{{ range until 600 }}{{ $_ := set $d (toString .) (splitList "" (repeat 10000 "a")) }}{{ end }}"#,
+        r#"{{ $l := list }}{{ range 100 }}{{ $l = append $l (repeat 1000000 "a") }}{{ end }}"#,
+        r#"{{ $l := until 100000 }}{{ $m := list }}{{ range 100 }}{{ $m = append $m (concat $l) }}{{ end }}"#,
+    ] {
+        let error = failure(text);
+        assert!(error.contains("more memory than the limit of 25165824 bytes"), "{text}: {error}");
+    }
+}
+
+/// Memory that was given back does not count: a list that grows element by element is copied each time.
+#[test]
+fn what_is_dropped_does_not_count() {
+    for (text, wanted) in [
+        (r#"{{ range 500 }}{{ $x := repeat 100000 "a" }}{{ $x = "" }}{{ end }}ok"#, "ok"),
+        (r#"{{ $l := list }}{{ range 2500 }}{{ $l = append $l (print .) }}{{ end }}{{ len $l }}"#, "2500"),
+        (r#"{{ range 20000 }}{{ $d := dict "a" 1 }}{{ $_ := set $d "d" 2 }}{{ end }}ok"#, "ok"),
+    ] {
+        let limits = Limits { steps: 10_000_000, ..Limits::default() };
+        let template = Template::parse("x", text).unwrap();
+        let rendered = template.render_within(&Value::Nil, limits);
+        assert_eq!(rendered.as_deref(), Ok(wanted.as_bytes()), "{text}");
+    }
+}
+
+#[test]
+fn variables_have_a_bound() {
+    let text = format!(
+        r#"{{{{ define "a" }}}}{}{{{{ template "a" }}}}{{{{ end }}}}{{{{ template "a" }}}}"#,
+        "{{ $x := 1 }}".repeat(200)
+    );
+    assert!(failure(&text).contains("more variables than the limit of 10000"));
+}
+
+#[test]
+fn a_rendering_can_be_interrupted() {
+    let template = Template::parse("x", "{{ range 100000 }}{{ end }}").unwrap();
+    let polls = Cell::new(0);
+    let is_interrupted = || polls.replace(polls.get() + 1) == 5;
+    let rendered = template.render_until(&Value::Nil, Limits::default(), &is_interrupted);
+    assert_eq!(rendered, Err(TemplateError::Interrupted));
+    assert_eq!(polls.get(), 6);
 }
 
 /// A method that gathers a list was called anew in each turn of a loop, and paid for next to nothing.

@@ -29,7 +29,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
 ];
 
 /// Nothing for what cannot be written; but a limit stays a limit.
-fn lenient(arguments: Arguments<'_>, style: Style, budget: &mut Budget) -> Result<Value, Failure> {
+fn lenient(arguments: Arguments<'_>, style: Style, budget: &mut Budget<'_>) -> Result<Value, Failure> {
     match write(arguments.value(0), style, budget) {
         Ok(text) => Ok(text.into()),
         Err(Unwritable::Limit(failure)) => Err(failure),
@@ -37,7 +37,7 @@ fn lenient(arguments: Arguments<'_>, style: Style, budget: &mut Budget) -> Resul
     }
 }
 
-fn strict(arguments: Arguments<'_>, style: Style, budget: &mut Budget) -> Result<Value, Failure> {
+fn strict(arguments: Arguments<'_>, style: Style, budget: &mut Budget<'_>) -> Result<Value, Failure> {
     match write(arguments.value(0), style, budget) {
         Ok(text) => Ok(text.into()),
         Err(Unwritable::Limit(failure)) => Err(failure),

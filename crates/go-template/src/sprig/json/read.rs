@@ -2,10 +2,10 @@
 
 use crate::budget::{Budget, DEEPEST_VALUE, Failure};
 use crate::text::{Text, push_rune, runes};
-use crate::value::Value;
+use crate::value::{Map, Value};
 
 /// Reads a value. The inner error is Go's, for a text that is no JSON.
-pub(super) fn read(text: &[u8], budget: &mut Budget) -> Result<Result<Value, String>, Failure> {
+pub(super) fn read(text: &[u8], budget: &mut Budget<'_>) -> Result<Result<Value, String>, Failure> {
     let mut reader = Reader { text, at: 0, budget, out_of_range: None };
     let value = match reader.document() {
         Ok(value) => value,
@@ -32,15 +32,15 @@ impl From<Failure> for Wrong {
     }
 }
 
-struct Reader<'t, 'b> {
+struct Reader<'t, 'b, 'i> {
     text: &'t [u8],
     at: usize,
-    budget: &'b mut Budget,
+    budget: &'b mut Budget<'i>,
     /// A number that does not fit, which is worse than nothing else.
     out_of_range: Option<String>,
 }
 
-impl Reader<'_, '_> {
+impl Reader<'_, '_, '_> {
     fn peek(&self) -> Option<u8> {
         self.text.get(self.at).copied()
     }
@@ -88,13 +88,22 @@ impl Reader<'_, '_> {
         match self.peek() {
             Some(b'{') => self.object(depth),
             Some(b'[') => self.array(depth),
-            Some(b'"') => Ok(Value::String(self.string()?)),
+            Some(b'"') => {
+                let text = self.string()?;
+                self.made(text.into())
+            }
             Some(b't') => self.word("true", Value::Bool(true)),
             Some(b'f') => self.word("false", Value::Bool(false)),
             Some(b'n') => self.word("null", Value::Nil),
             Some(b'-' | b'0'..=b'9') => self.number(),
             _ => self.wrong("looking for beginning of value"),
         }
+    }
+
+    /// A value that was read, counted.
+    fn made(&mut self, value: Value) -> Result<Value, Wrong> {
+        self.budget.count(&value)?;
+        Ok(value)
     }
 
     fn word(&mut self, word: &str, value: Value) -> Result<Value, Wrong> {
@@ -113,7 +122,7 @@ impl Reader<'_, '_> {
         self.skip_space();
         if self.peek() == Some(b'}') {
             self.at += 1;
-            return Ok(self.budget.dict(members).into());
+            return self.made(Map::dict(members).into());
         }
         loop {
             self.skip_space();
@@ -126,13 +135,15 @@ impl Reader<'_, '_> {
                 return self.wrong("after object key");
             }
             self.at += 1;
+            self.made(name.clone().into())?;
             members.push((name, self.value(depth + 1)?));
+            self.budget.check_list(2 * members.len())?;
             self.skip_space();
             match self.peek() {
                 Some(b',') => self.at += 1,
                 Some(b'}') => {
                     self.at += 1;
-                    return Ok(self.budget.dict(members).into());
+                    return self.made(Map::dict(members).into());
                 }
                 _ => return self.wrong("after object key:value pair"),
             }
@@ -145,16 +156,17 @@ impl Reader<'_, '_> {
         self.skip_space();
         if self.peek() == Some(b']') {
             self.at += 1;
-            return Ok(Value::list(items));
+            return self.made(Value::list(items));
         }
         loop {
             items.push(self.value(depth + 1)?);
+            self.budget.check_list(items.len())?;
             self.skip_space();
             match self.peek() {
                 Some(b',') => self.at += 1,
                 Some(b']') => {
                     self.at += 1;
-                    return Ok(Value::list(items));
+                    return self.made(Value::list(items));
                 }
                 _ => return self.wrong("after array element"),
             }

@@ -32,19 +32,19 @@ impl From<Failure> for Unwritable {
 }
 
 /// Writes a value.
-pub(super) fn write(value: &Value, style: Style, budget: &mut Budget) -> Result<Vec<u8>, Unwritable> {
+pub(super) fn write(value: &Value, style: Style, budget: &mut Budget<'_>) -> Result<Vec<u8>, Unwritable> {
     let mut writer = Writer { out: Vec::new(), style, budget };
     writer.value(value, 0)?;
     Ok(writer.out)
 }
 
-struct Writer<'b> {
+struct Writer<'b, 'i> {
     out: Vec<u8>,
     style: Style,
-    budget: &'b mut Budget,
+    budget: &'b mut Budget<'i>,
 }
 
-impl Writer<'_> {
+impl Writer<'_, '_> {
     fn value(&mut self, value: &Value, depth: usize) -> Result<(), Unwritable> {
         if depth > DEEPEST_VALUE {
             return Err(Failure::too_deep().into());
@@ -143,13 +143,13 @@ impl Writer<'_> {
         }
         self.budget.step(Value::Slice(slice.clone()).weight())?;
         self.out.push(b'[');
-        for (i, item) in slice.to_vec().iter().enumerate() {
+        slice.try_each(|i, item| {
             if i > 0 {
                 self.out.push(b',');
             }
             self.line(depth + 1)?;
-            self.value(item, depth + 1)?;
-        }
+            self.value(item, depth + 1)
+        })?;
         if !slice.is_empty() {
             self.line(depth)?;
         }
@@ -167,16 +167,28 @@ impl Writer<'_> {
         }
         // What is copied is paid for, also where nothing comes of it.
         self.budget.step(Value::Map(map.clone()).weight())?;
-        let key = |key: Value| match key {
-            Value::String(text) => text,
-            Value::Int(number, _) => number.to_string().into(),
-            Value::Uint(number, _) => number.to_string().into(),
-            _ => Text::default(),
-        };
-        let mut members: Vec<(Text, Value)> =
-            map.entries().into_iter().map(|(name, value)| (key(name), value)).collect();
-        members.sort_by(|(left, _), (right, _)| left.cmp(right));
-        self.members(&members, depth)
+        self.out.push(b'{');
+        if map.kind().key == Type::String {
+            map.try_each(|i, name, value| match name {
+                Value::String(name) => self.member(i, name, value, depth),
+                _ => Ok(()),
+            })?;
+        } else {
+            // Numbers stand in the order of their digits.
+            let (entries, _charge) = self.budget.snapshot(map)?;
+            let key = |key: &Value| match key {
+                Value::Int(number, _) => number.to_string(),
+                Value::Uint(number, _) => number.to_string(),
+                _ => String::new(),
+            };
+            let mut members: Vec<(Text, Value)> =
+                entries.into_iter().map(|(name, value)| (key(&name).into(), value)).collect();
+            members.sort_by(|(left, _), (right, _)| left.cmp(right));
+            for (i, (name, value)) in members.iter().enumerate() {
+                self.member(i, name, value, depth)?;
+            }
+        }
+        self.close(map.is_empty(), depth)
     }
 
     fn structure(&mut self, object: &Struct, depth: usize) -> Result<(), Unwritable> {
@@ -193,21 +205,27 @@ impl Writer<'_> {
             .filter(|member| !member.is_left_out)
             .map(|member| (member.name.into(), member.value.clone()))
             .collect();
-        self.members(&members, depth)
-    }
-
-    fn members(&mut self, members: &[(Text, Value)], depth: usize) -> Result<(), Unwritable> {
         self.out.push(b'{');
         for (i, (name, value)) in members.iter().enumerate() {
-            if i > 0 {
-                self.out.push(b',');
-            }
-            self.line(depth + 1)?;
-            self.text(name);
-            self.word(if self.style == Style::Pretty { ": " } else { ":" });
-            self.value(value, depth + 1)?;
+            self.member(i, name, value, depth)?;
         }
-        if !members.is_empty() {
+        self.close(members.is_empty(), depth)
+    }
+
+    /// A member of an object, the first of which has the number 0.
+    fn member(&mut self, number: usize, name: &Text, value: &Value, depth: usize) -> Result<(), Unwritable> {
+        if number > 0 {
+            self.out.push(b',');
+        }
+        self.line(depth + 1)?;
+        self.text(name);
+        self.word(if self.style == Style::Pretty { ": " } else { ":" });
+        self.value(value, depth + 1)
+    }
+
+    /// The end of an object.
+    fn close(&mut self, is_empty: bool, depth: usize) -> Result<(), Unwritable> {
+        if !is_empty {
             self.line(depth)?;
         }
         self.out.push(b'}');
