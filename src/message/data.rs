@@ -48,7 +48,7 @@ pub struct ObjectUpdate {
 pub struct JoinedUpdate<'d> {
     /// The changes, those of one file behind those of another.
     pub changes: Vec<&'d Change>,
-    /// The images, each once.
+    /// The images, those of one file behind those of another: one that was set in two files stands there twice.
     pub images: Vec<&'d PolicyImage>,
 }
 
@@ -134,34 +134,56 @@ impl MessageData {
     /// What changed by object, joined over all files in their order.
     pub fn objects(&self) -> BTreeMap<&ObjectIdentifier, JoinedUpdate<'_>> {
         let mut objects: BTreeMap<&ObjectIdentifier, JoinedUpdate<'_>> = BTreeMap::new();
-        let mut seen = HashSet::new();
         for (object, update) in self.files.values().flatten() {
             let joined = objects.entry(object).or_default();
             joined.changes.extend(&update.changes);
-            joined.images.extend(update.images.iter().filter(|image| seen.insert((object, *image))));
+            joined.images.extend(&update.images);
         }
         objects
     }
 
-    /// How many bytes the texts in it have about.
+    /// How many changes there are.
+    pub(super) fn count(&self) -> usize {
+        self.files.values().flat_map(BTreeMap::values).map(|update| update.changes.len()).sum()
+    }
+
+    /// About how many bytes it takes as values of a template.
     pub(super) fn size(&self) -> usize {
-        let values = self.values.iter().map(|(key, value)| key.len() + value.len());
+        let values = self.values.iter().map(|(key, value)| SIZE_OF_VALUE + key.len() + value.len());
         let files = self.files.iter().map(|(file, objects)| {
-            file.len() + objects.iter().map(|(object, update)| size_of(object, update)).sum::<usize>()
+            SIZE_OF_FILE
+                + file.len()
+                + objects.iter().map(|(object, update)| size_of(object, update)).sum::<usize>()
         });
         values.sum::<usize>() + files.sum::<usize>()
     }
 }
 
-/// So much more than its texts does a change count for.
-const SIZE_OF_CHANGE: usize = 64;
+/// What a text of `messageTemplateValues` takes beside its bytes.
+const SIZE_OF_VALUE: usize = 256;
+
+/// What a file takes beside its objects: entries of two maps, and two maps.
+const SIZE_OF_FILE: usize = 3_500;
+
+/// What an object takes beside its texts and changes.
+const SIZE_OF_OBJECT: usize = 1_500;
+
+/// What a change takes beside its texts.
+const SIZE_OF_CHANGE: usize = 700;
+
+/// What the image of a policy takes beside its text.
+const SIZE_OF_IMAGE: usize = 1_800;
 
 fn size_of(object: &ObjectIdentifier, update: &ObjectUpdate) -> usize {
     let change = |change: &Change| {
         SIZE_OF_CHANGE + change.old_value.len() + change.new_value.len() + change.setter.len()
     };
+    let image = |image: &PolicyImage| SIZE_OF_IMAGE + 4 * image.image.name.as_str().len();
     let texts = [&object.api_version, &object.kind, &object.namespace, &object.name];
-    texts.map(String::len).iter().sum::<usize>() + update.changes.iter().map(change).sum::<usize>()
+    SIZE_OF_OBJECT
+        + texts.map(String::len).iter().sum::<usize>()
+        + update.changes.iter().map(change).sum::<usize>()
+        + update.images.iter().map(image).sum::<usize>()
 }
 
 impl ObjectUpdate {

@@ -69,6 +69,22 @@ pub enum MessageFault {
         /// What is wrong.
         cause: String,
     },
+    /// There are too many changes.
+    #[error(
+        "{changes} changes take {bytes} bytes of memory in a template, and at most {most} are allowed: remove the \
+         template, or let several automations update fewer files each"
+    )]
+    TooMuchData {
+        /// How many changes there are.
+        changes: usize,
+        /// About how many bytes they take.
+        bytes: usize,
+        /// The limit.
+        most: usize,
+    },
+    /// The rendering was interrupted from outside: its time is over, or its result is not wanted any more.
+    #[error("the rendering of the template was interrupted")]
+    Interrupted,
 }
 
 /// A field that Flux has no more, and that still renders here.

@@ -1,34 +1,38 @@
-//! How much a template may use: templates are somebody's input.
+//! Bounds of templates and of their data, which are the input of tenants. None grows with the data.
 
 use tagboat_api::settings::TemplateLanguage;
 use tagboat_go_template::Limits;
 
 use super::data::MessageData;
+use super::error::MessageFault;
 
-/// How many bytes a template may have.
+/// The bounds of a rendering.
+pub(super) const LIMITS: Limits =
+    Limits { depth: 250, steps: 20_000_000, output: 4 << 20, value: 2 << 20, memory: 24 << 20 };
+
+/// How many bytes the data may take as values of a template.
+const MOST_DATA: usize = 128 << 20;
+
+/// How many bytes a template may have: what is made of it when it is read takes about a hundred times as many.
 pub(super) fn template_size(language: TemplateLanguage) -> usize {
     match language {
-        TemplateLanguage::Go => 1 << 20,
+        TemplateLanguage::Go => 1 << 17,
         // Its parser takes four times as long for twice as much.
         TemplateLanguage::Handlebars => 1 << 16,
     }
 }
 
-/// What a message may have at least.
-const LEAST_OUTPUT: usize = 1 << 20;
+/// How often the data stand in a template of handlebars, for each time in one of Go: there nothing is shared.
+const COPIES_IN_HANDLEBARS: usize = 2;
 
-/// How often the data may stand in a message beyond that.
-const COPIES: usize = 16;
-
-/// How many steps there may be at least.
-const LEAST_STEPS: usize = 1_000_000;
-
-/// How many steps there may be for each byte of data beyond that.
-const STEPS_OF_BYTE: usize = 4;
-
-/// The limits for data: a large update has a long message.
-pub(super) fn limits(data: &MessageData) -> Limits {
-    let size = data.size();
-    let bytes = LEAST_OUTPUT + COPIES * size;
-    Limits { steps: LEAST_STEPS + STEPS_OF_BYTE * size, output: bytes, value: bytes, ..Limits::default() }
+/// Refuses data that would take too much memory as values, before the values are made.
+pub(super) fn check_data(data: &MessageData, language: TemplateLanguage) -> Result<(), MessageFault> {
+    let bytes = match language {
+        TemplateLanguage::Go => data.size(),
+        TemplateLanguage::Handlebars => COPIES_IN_HANDLEBARS * data.size(),
+    };
+    if bytes > MOST_DATA {
+        return Err(MessageFault::TooMuchData { changes: data.count(), bytes, most: MOST_DATA });
+    }
+    Ok(())
 }

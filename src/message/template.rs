@@ -54,9 +54,24 @@ impl Template {
     ///
     /// When the template asks the data for what they do not have, or goes beyond a limit.
     pub fn render(&self, data: &MessageData) -> Result<Vec<u8>, MessageError> {
+        self.render_until(data, &|| false)
+    }
+
+    /// The same for as long as it is not interrupted, which is asked every thousand steps.
+    ///
+    /// # Errors
+    ///
+    /// As [`Template::render`], and [`MessageFault::Interrupted`] when it was interrupted.
+    pub fn render_until(
+        &self,
+        data: &MessageData,
+        is_interrupted: &dyn Fn() -> bool,
+    ) -> Result<Vec<u8>, MessageError> {
         let rendered = match &self.engine {
-            Engine::Go(template) => template.render(data),
-            Engine::Handlebars(template) => template.render(data),
+            Engine::Go(template) => limits::check_data(data, TemplateLanguage::Go)
+                .and_then(|()| template.render(data, is_interrupted)),
+            Engine::Handlebars(template) => limits::check_data(data, TemplateLanguage::Handlebars)
+                .and_then(|()| template.render(data, is_interrupted)),
         };
         let message = rendered.map_err(|cause| MessageError { cause })?;
         if message.iter().all(u8::is_ascii_whitespace) {

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use tagboat_api::settings::TemplateLanguage;
 
 use super::recorded;
-use super::{DEFAULT_MESSAGE, MessageData, RemovedField, Template, presets};
+use super::{DEFAULT_MESSAGE, MessageData, MessageFault, RemovedField, Template, presets};
 
 #[derive(Deserialize)]
 struct Table {
@@ -237,7 +237,7 @@ fn handlebars_is_strict_plain_and_bounded() {
 }
 
 #[test]
-fn limits_grow_with_what_changed() {
+fn an_update_of_six_thousand_objects_has_a_message() {
     let object = |number: usize| {
         let value = "v".repeat(100);
         serde_json::json!({"kind": "Deployment", "name": format!("app-{number}"), "changes": [
@@ -314,6 +314,57 @@ fn functions_that_look_at_all_data_in_a_loop_come_to_an_end() {
     }
     let lengths = "{{ range .Changed.Changes }}{{ len $.Changed.Changes }}{{ end }}";
     assert_eq!(render(&data, lengths, TemplateLanguage::Go), Ok("100".repeat(100)));
+}
+
+/// A template could hold a thread for as long as its steps lasted, and these grew with the data.
+#[test]
+fn a_rendering_is_interrupted_whatever_the_language() {
+    let data = large_update(100, false);
+    for (text, language) in [
+        ("{{ range 100000 }}{{ len $.Changed.Changes }}{{ end }}", TemplateLanguage::Go),
+        (
+            "{{#each Changed.Changes}}{{#each @root.Changed.Changes}}{{#if @first}}{{/if}}{{/each}}{{/each}}",
+            TemplateLanguage::Handlebars,
+        ),
+    ] {
+        let template = Template::compile(text, language).unwrap();
+        let polls = std::cell::Cell::new(0);
+        let is_interrupted = || polls.replace(polls.get() + 1) == 3;
+        let error = template.render_until(&data, &is_interrupted).unwrap_err();
+        assert!(matches!(error.cause, MessageFault::Interrupted), "{error:?}");
+        assert_eq!(polls.get(), 4, "{text}");
+        let error = template.render_until(&data, &|| true).unwrap_err();
+        assert_eq!(error.fault(), "the rendering of the template was interrupted");
+    }
+}
+
+/// What a template holds grew with its data: 9,000 changes let it hold a gigabyte.
+#[test]
+fn what_a_template_holds_does_not_grow_with_the_data() {
+    let hostile = "{{ $d := dict }}{{ range until 600 }}{{ $_ := set $d (toString .) (splitList \"\" (repeat 20000 \"a\")) }}{{ end }}";
+    for count in [1, 9_000] {
+        let error = render(&large_update(count, true), hostile, TemplateLanguage::Go).unwrap_err();
+        assert!(
+            error.ends_with("the values of the template take more memory than the limit of 25165824 bytes"),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn data_of_too_many_changes_are_refused_before_they_are_values() {
+    let data = large_update(20_000, false);
+    for (language, text) in [(TemplateLanguage::Go, "x"), (TemplateLanguage::Handlebars, "x")] {
+        let error = render(&data, text, language).unwrap_err();
+        assert!(
+            error.starts_with("20000 changes take 1") || error.starts_with("20000 changes take 3"),
+            "{error}"
+        );
+        assert!(
+            error.contains("bytes of memory in a template, and at most 134217728 are allowed"),
+            "{error}"
+        );
+    }
 }
 
 /// An error showed all data, and stood in a condition so.

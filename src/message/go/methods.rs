@@ -44,16 +44,16 @@ pub(super) fn images(value: &Value, _: &[Value]) -> Result<Value, String> {
     Ok(if images.is_empty() { Slice::nil(&IMAGE_REF) } else { Slice::new(&IMAGE_REF, images) }.into())
 }
 
-/// `update.Result.Objects`: the images by object, over all files, each once in an object.
+/// `update.Result.Objects`: the images by object, those of all files behind one another. An image that was set in two
+/// files of an object stands there twice, as in Flux 0.41.
 pub(super) fn image_objects(value: &Value, _: &[Value]) -> Result<Value, String> {
     let files = entries(&field(value, "Files")).into_iter();
     let mut joined = Joined::default();
     for (object, images) in files.flat_map(|(_, file)| entries(&field(&file, "Objects"))) {
         joined.add(object, items(&images));
     }
-    let objects = joined.objects.into_iter();
     let objects =
-        objects.map(|(object, images)| (object, Slice::new(&IMAGE_REF, once(images.into_iter())).into()));
+        joined.objects.into_iter().map(|(object, images)| (object, Slice::new(&IMAGE_REF, images).into()));
     Ok(Map::new(&OBJECT_IMAGES, objects).into())
 }
 

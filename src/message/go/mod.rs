@@ -12,7 +12,7 @@ use tagboat_go_template as engine;
 
 use super::data::MessageData;
 use super::error::{MessageFault, RemovedField, TemplateFault};
-use super::limits::limits;
+use super::limits::LIMITS;
 
 /// What Flux calls the template, which shows in errors.
 const NAME: &str = "commit message";
@@ -33,15 +33,22 @@ impl GoTemplate {
         Ok(Self { template })
     }
 
-    pub(super) fn render(&self, data: &MessageData) -> Result<Vec<u8>, MessageFault> {
+    pub(super) fn render(
+        &self,
+        data: &MessageData,
+        is_interrupted: &dyn Fn() -> bool,
+    ) -> Result<Vec<u8>, MessageFault> {
         let value = value::template_data(data);
-        self.template.render_within(&value, limits(data)).map_err(MessageFault::Go)
+        self.template.render_until(&value, LIMITS, is_interrupted).map_err(|error| match error {
+            engine::TemplateError::Interrupted => MessageFault::Interrupted,
+            other => MessageFault::Go(other),
+        })
     }
 
     /// Renders as Flux of today does, without the fields that it removed.
     pub(super) fn removed_field(&self, data: &MessageData) -> Option<RemovedField> {
         let value = value::template_data_of_today(data);
-        let error = self.template.render_within(&value, limits(data)).err()?.to_string();
+        let error = self.template.render_within(&value, LIMITS).err()?.to_string();
         if error.contains(NO_UPDATED) {
             Some(RemovedField::Updated)
         } else if error.contains(NO_IMAGE_RESULT) {

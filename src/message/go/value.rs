@@ -16,14 +16,15 @@ use crate::update::{Change, ObjectIdentifier};
 
 /// The data as a template is given them.
 pub(super) fn template_data(data: &MessageData) -> Value {
-    let images = images(data);
-    let changed = structure(&RESULT_V2, vec![images.clone(), file_changes(data)]);
+    let mut objects = Objects::default();
+    let images = images(data, &mut objects);
+    let changed = structure(&RESULT_V2, vec![images.clone(), file_changes(data, &mut objects)]);
     structure(&TEMPLATE_DATA, vec![automation(data), images, changed, values(data)])
 }
 
 /// The data as Flux of today gives them.
 pub(super) fn template_data_of_today(data: &MessageData) -> Value {
-    let changed = structure(&RESULT_OF_TODAY, vec![file_changes(data)]);
+    let changed = structure(&RESULT_OF_TODAY, vec![file_changes(data, &mut Objects::default())]);
     structure(&TEMPLATE_DATA_OF_TODAY, vec![automation(data), changed, values(data)])
 }
 
@@ -48,11 +49,21 @@ fn values(data: &MessageData) -> Value {
     Map::new(&TEXT_MAP, values.map(|(key, value)| (key.as_str().into(), value.as_str().into()))).into()
 }
 
-fn file_changes(data: &MessageData) -> Value {
+/// The values of objects, which several maps share.
+#[derive(Default)]
+struct Objects<'d>(HashMap<&'d ObjectIdentifier, Value>);
+
+impl<'d> Objects<'d> {
+    fn value(&mut self, identifier: &'d ObjectIdentifier) -> Value {
+        self.0.entry(identifier).or_insert_with(|| object(identifier)).clone()
+    }
+}
+
+fn file_changes<'d>(data: &'d MessageData, objects_made: &mut Objects<'d>) -> Value {
     let files = data.files().iter().map(|(file, objects)| {
         let objects = objects.iter().map(|(identifier, update)| {
             let changes = update.changes.iter().map(change).collect();
-            (object(identifier), Slice::new(&A_CHANGE, changes).into())
+            (objects_made.value(identifier), Slice::new(&A_CHANGE, changes).into())
         });
         (file.as_str().into(), Map::new(&OBJECT_CHANGES, objects).into())
     });
@@ -71,14 +82,14 @@ fn object(object: &ObjectIdentifier) -> Value {
 }
 
 /// An `update.Result`: the images by file and object.
-fn images(data: &MessageData) -> Value {
+fn images<'d>(data: &'d MessageData, objects_made: &mut Objects<'d>) -> Value {
     let mut made: HashMap<&PolicyImage, Value> = HashMap::new();
     let files = data.files().iter().map(|(file, objects)| {
         let mut found = Vec::new();
         for (identifier, update) in objects.iter().filter(|(_, update)| !update.images.is_empty()) {
             let images = update.images.iter();
             let images = images.map(|image| made.entry(image).or_insert_with(|| image_ref(image)).clone());
-            found.push((object(identifier), Slice::new(&IMAGE_REF, images.collect()).into()));
+            found.push((objects_made.value(identifier), Slice::new(&IMAGE_REF, images.collect()).into()));
         }
         let objects = Map::new(&OBJECT_IMAGES, found);
         (file.as_str().into(), structure(&FILE_RESULT, vec![objects.into()]))

@@ -38,25 +38,31 @@ impl HelperDef for Each {
     ) -> HelperResult {
         let list = helper.param(0).ok_or(RenderErrorReason::ParamNotFoundForIndex("each", 0))?;
         let Some(body) = helper.template() else { return Ok(()) };
-        let rounds = match list.value() {
-            JsonValue::Array(items) => rounds(items.iter().map(|item| (None, item))),
-            JsonValue::Object(members) => {
-                rounds(members.iter().map(|(key, item)| (Some(key.as_str()), item)))
-            }
+        let (items, members) = match list.value() {
+            JsonValue::Array(items) => (Some(items), None),
+            JsonValue::Object(members) => (None, Some(members)),
             _ if helper.inverse().is_none() => {
                 return Err(RenderError::strict_error(list.relative_path()));
             }
-            _ => Vec::new(),
+            _ => (None, None),
         };
-        self.budget.take(rounds.len().saturating_add(1).saturating_mul(steps_of(body)))?;
-        if rounds.is_empty() {
+        let count = items.map_or(0, Vec::len) + members.map_or(0, serde_json::Map::len);
+        let steps = steps_of(body);
+        self.budget.take(steps)?;
+        if count == 0 {
             return match helper.inverse() {
                 Some(inverse) => inverse.render(registry, context, rendering, output),
                 None => Ok(()),
             };
         }
+        let items = items.into_iter().flatten().map(|item| (None, item));
+        let members = members.into_iter().flatten().map(|(key, item)| (Some(key.as_str()), item));
         rendering.push_block(BlockContext::new());
-        for round in &rounds {
+        for (index, (key, item)) in items.chain(members).enumerate() {
+            self.budget.take(steps)?;
+            // Nothing, by which the output can end a rendering that is interrupted.
+            output.write("")?;
+            let round = Round { index, is_last: index + 1 == count, key, item };
             if let Some(block) = rendering.block_mut() {
                 round.enter(block, list, helper)?;
             }
@@ -65,12 +71,6 @@ impl HelperDef for Each {
         rendering.pop_block();
         Ok(())
     }
-}
-
-fn rounds<'a>(items: impl ExactSizeIterator<Item = (Option<&'a str>, &'a JsonValue)>) -> Vec<Round<'a>> {
-    let last = items.len().wrapping_sub(1);
-    let round = |(index, (key, item))| Round { index, is_last: index == last, key, item };
-    items.enumerate().map(round).collect()
 }
 
 impl Round<'_> {

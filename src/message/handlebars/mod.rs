@@ -19,8 +19,8 @@ use std::io;
 
 use ::handlebars::template::TemplateElement;
 use ::handlebars::{
-    Context, Decorator, Handlebars, HelperResult, RenderContext, RenderError, RenderErrorReason, Renderable,
-    Template, TemplateErrorReason, WriteOutput, no_escape,
+    Context, Decorator, Handlebars, HelperResult, Output, RenderContext, RenderError, RenderErrorReason,
+    Renderable, Template, TemplateErrorReason, no_escape,
 };
 
 use self::budget::Budget;
@@ -31,7 +31,7 @@ use self::lookup::Lookup;
 use self::text::{SHOW, Show, show_names};
 use super::data::MessageData;
 use super::error::{MessageFault, TemplateFault};
-use super::limits::limits;
+use super::limits::LIMITS;
 
 /// A template in handlebars.
 pub(super) struct HandlebarsTemplate {
@@ -65,20 +65,23 @@ impl HandlebarsTemplate {
         Ok(Self { template })
     }
 
-    pub(super) fn render(&self, data: &MessageData) -> Result<Vec<u8>, MessageFault> {
-        let limits = limits(data);
-        let registry = registry(&Budget::new(limits.steps));
-        let fault = |error: &RenderError| MessageFault::Handlebars {
-            place: error.line_no.zip(error.column_no),
-            cause: describe(error, limits.output),
-        };
+    pub(super) fn render(
+        &self,
+        data: &MessageData,
+        is_interrupted: &dyn Fn() -> bool,
+    ) -> Result<Vec<u8>, MessageFault> {
+        let registry = registry(&Budget::new(LIMITS.steps));
         let context = Context::from(value::template_data(data));
-        let mut message = Bounded { bytes: Vec::new(), most: limits.output };
-        let mut output = WriteOutput::new(&mut message);
-        self.template
-            .render(&registry, &context, &mut RenderContext::new(None), &mut output)
-            .map_err(|error| fault(&error))?;
-        Ok(message.bytes)
+        let mut message = Message { bytes: Vec::new(), writes: 0, is_interrupted, was_interrupted: false };
+        let rendered = self.template.render(&registry, &context, &mut RenderContext::new(None), &mut message);
+        match rendered {
+            _ if message.was_interrupted => Err(MessageFault::Interrupted),
+            Ok(()) => Ok(message.bytes),
+            Err(error) => Err(MessageFault::Handlebars {
+                place: error.line_no.zip(error.column_no),
+                cause: describe(&error, LIMITS.output),
+            }),
+        }
     }
 }
 
@@ -149,22 +152,32 @@ fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Bytes up to a limit.
-struct Bounded {
+/// After how many writes a rendering asks whether it is interrupted.
+const WRITES_BETWEEN_POLLS: usize = 1_000;
+
+/// The message as far as it is rendered. It ends the rendering when it gets too long, or when that is interrupted.
+struct Message<'i> {
     bytes: Vec<u8>,
-    most: usize,
+    writes: usize,
+    is_interrupted: &'i dyn Fn() -> bool,
+    was_interrupted: bool,
 }
 
-impl io::Write for Bounded {
-    fn write(&mut self, part: &[u8]) -> io::Result<usize> {
-        if self.bytes.len() + part.len() > self.most {
+impl Output for Message<'_> {
+    fn write(&mut self, part: &str) -> io::Result<()> {
+        self.was_interrupted |= self.writes.is_multiple_of(WRITES_BETWEEN_POLLS) && (self.is_interrupted)();
+        self.writes += 1;
+        if self.was_interrupted {
+            return Err(io::ErrorKind::Interrupted.into());
+        }
+        if self.bytes.len() + part.len() > LIMITS.output {
             return Err(io::ErrorKind::FileTooLarge.into());
         }
-        self.bytes.extend_from_slice(part);
-        Ok(part.len())
+        self.bytes.extend_from_slice(part.as_bytes());
+        Ok(())
     }
 
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
+    fn write_fmt(&mut self, parts: fmt::Arguments<'_>) -> io::Result<()> {
+        self.write(&parts.to_string())
     }
 }

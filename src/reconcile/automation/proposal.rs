@@ -1,5 +1,6 @@
 //! An update as a proposal to git.
 
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 
 use tagboat_api::settings::TemplateLanguage;
@@ -13,11 +14,13 @@ use super::shadow::{Shadowing, View};
 use super::transaction::{observed, stage_of};
 use crate::failing::Failing;
 use crate::git::{Author, CommitDraft, CommitTime, Freshness, Proposer, SigningKey};
-use crate::message::{AutomationName, DEFAULT_MESSAGE, MessageData, MessageError, Template, TemplateError};
+use crate::message::{
+    AutomationName, DEFAULT_MESSAGE, MessageData, MessageError, Template, TemplateError, shortened,
+};
 use crate::update::diff::{self, DiffError};
 use crate::update::{
-    Checkpoint, FileTree, MarkerIndex, PlanError, ReportedMarkers, ScopeError, UpdatePlan, UpdateRequest,
-    plan,
+    Checkpoint, FileTree, MarkerIndex, PlanError, Progress, ReportedMarkers, ScopeError, UpdatePlan,
+    UpdateRequest, plan,
 };
 
 /// How much is to be told of what a look at a tree found.
@@ -82,12 +85,28 @@ pub struct MessageSource {
 }
 
 impl MessageSource {
-    /// The message of a plan. As in Flux, nobody looks at the template before there is something to commit.
-    fn render(&self, update: &UpdateRequest, plan: &UpdatePlan) -> Result<Vec<u8>, ProposalError> {
+    /// The message of a plan. As in Flux, the template is not read before there is something to commit.
+    fn render(
+        &self,
+        update: &UpdateRequest,
+        plan: &UpdatePlan,
+        checkpoint: &mut Checkpoint<'_>,
+    ) -> Result<Vec<u8>, ProposalError> {
         let Some(template) = &self.template else { return Ok(DEFAULT_MESSAGE.into()) };
         let images = update.setters.images().collect();
         let data = MessageData::new(&self.automation, self.values.clone(), &plan.result, &images);
-        Ok(Template::compile(template, self.language)?.render(&data)?)
+        let template = Template::compile(template, self.language)?;
+        let progress = Progress { files: plan.files, edits: plan.result.edits() };
+        let (checkpoint, interrupt) = (RefCell::new(checkpoint), Cell::new(None));
+        let is_interrupted = || {
+            interrupt.set((checkpoint.borrow_mut())(progress).err());
+            interrupt.get().is_some()
+        };
+        let rendered = template.render_until(&data, &is_interrupted);
+        match interrupt.get() {
+            Some(interrupt) => Err(PlanError::Interrupted(interrupt).into()),
+            None => Ok(shortened(rendered?)),
+        }
     }
 }
 
@@ -190,7 +209,11 @@ impl Proposer for UpdateProposal {
         let edits = std::mem::take(&mut plan.edits);
         // The plan is kept also where the message fails: it says what would have changed.
         let plan = self.plan.insert(plan);
-        let message = if edits.is_empty() { None } else { Some(self.message.render(&self.update, plan)?) };
+        let message = if edits.is_empty() {
+            None
+        } else {
+            Some(self.message.render(&self.update, plan, checkpoint)?)
+        };
         if let Some(shadowing) = &mut self.shadowing {
             let view = View { tree, update: &self.update, plan, edits: &edits, message: message.as_deref() };
             shadowing.look(&view).map_err(|error| ProposalError::Diff(error.into()))?;

@@ -114,12 +114,13 @@ func (r Result) Images() []ImageRef {
 	return images
 }
 
-// Objects gives the images by object, over all files, none twice in an object.
+// Objects gives the images by object: those of all files behind one another, so that an image that was set in two files
+// of an object stands there twice.
 func (r Result) Objects() map[ObjectIdentifier][]ImageRef {
 	joined := map[ObjectIdentifier][]ImageRef{}
 	for _, file := range slices.Sorted(maps.Keys(r.Files)) {
 		for object, images := range r.Files[file].Objects {
-			joined[object] = addEach(joined[object], images)
+			joined[object] = append(joined[object], images...)
 		}
 	}
 	return joined
