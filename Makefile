@@ -4,8 +4,7 @@ SHELL := /usr/bin/env bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 
-# How long `make fuzz` runs, and which target of fuzz/ it runs.
-FUZZ_SECONDS ?= 1200
+# Which target of fuzz/ `make fuzz` runs.
 FUZZ_TARGET ?= rewrite
 
 # How many templates `make differential` makes, and from which seed.
@@ -44,11 +43,16 @@ bench: ## Measure Tagboat on a fleet of 20,000 files, beside other ways to do it
 	hack/bench
 
 .PHONY: fuzz
+fuzz: FUZZ_SECONDS ?= 1200
 fuzz: ## Fuzz one target for FUZZ_SECONDS (default 1200; FUZZ_TARGET=rewrite)
 	@hack/setup fuzz
-	mkdir -p fuzz/corpus/$(FUZZ_TARGET)
-	cargo +nightly fuzz run $(FUZZ_TARGET) "$(CURDIR)/fuzz/corpus/$(FUZZ_TARGET)" "$(CURDIR)/fuzz/seeds/$(FUZZ_TARGET)" \
-		-- -dict="$(CURDIR)/fuzz/yaml.dict" -max_total_time=$(FUZZ_SECONDS)
+	hack/fuzz $(FUZZ_SECONDS) $(FUZZ_TARGET)
+
+.PHONY: fuzz-all
+fuzz-all: FUZZ_SECONDS ?= 30
+fuzz-all: ## Build every fuzz target, and fuzz each for FUZZ_SECONDS (default 30)
+	@hack/setup fuzz
+	hack/fuzz $(FUZZ_SECONDS)
 
 .PHONY: oracle
 oracle: ## Make the tables of comments, versions, filters, numbers, templates and messages anew with Flux's libraries
@@ -85,4 +89,4 @@ crds: ## Write deploy/crds, the roles below deploy and docs/outcome.schema.json 
 
 .PHONY: help
 help: ## List the targets
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):[^#]*## /\1\t/' | while IFS=$$'\t' read -r name what; do printf '  make %-12s %s\n' "$$name" "$$what"; done
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /\1\t/' | while IFS=$$'\t' read -r name what; do printf '  make %-12s %s\n' "$$name" "$$what"; done

@@ -1,30 +1,5 @@
-//! Any text as what a registry, or a configuration of Docker, says: a challenge, a link, a configuration and an image,
-//! a line each.
+//! See `tagboat_fuzzing::registry`.
 
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
-use tagboat::reference::RepositoryAddress;
-use tagboat::registry::DockerConfig;
-use tagboat::registry::challenge::Challenge;
-use tagboat::registry::link::{NextPage, next_page};
-use url::Url;
-
-fuzz_target!(|text: &str| {
-    let mut lines = text.splitn(4, '\n');
-    let mut next = || lines.next().unwrap_or_default();
-    let (challenge, link, image, config) = (next(), next(), next(), next());
-    let _ = Challenge::choose([challenge]);
-    let page = Url::parse("https://registry.example:8443/v2/app/web/tags/list?n=1000").expect("it is one");
-    if let NextPage::At(next) = next_page([link], &page) {
-        assert_eq!(next.origin(), page.origin());
-        assert_eq!((next.username(), next.password()), ("", None));
-    }
-    let address = RepositoryAddress::parse(image, false);
-    let address = address.or_else(|_| RepositoryAddress::parse("ghcr.io/org/app", false)).expect("one of them is");
-    for config in [DockerConfig::from_json(config.as_bytes()), DockerConfig::from_legacy(config.as_bytes())] {
-        if let Ok(config) = config {
-            let _ = config.login(&address);
-        }
-    }
-});
+libfuzzer_sys::fuzz_target!(|input: &[u8]| tagboat_fuzzing::registry(input));

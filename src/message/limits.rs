@@ -8,7 +8,10 @@ use super::error::MessageFault;
 
 /// The bounds of a rendering.
 pub(super) const LIMITS: Limits =
-    Limits { depth: 250, steps: 20_000_000, output: 4 << 20, value: 2 << 20, memory: 24 << 20 };
+    Limits { depth: 250, steps: 10_000_000, output: 4 << 20, value: 2 << 20, memory: 24 << 20 };
+
+/// How many steps a rendering in handlebars may take: one of them is more work than one in Go.
+pub(super) const HANDLEBARS_STEPS: usize = 2_000_000;
 
 /// How many bytes the data may take as values of a template.
 const MOST_DATA: usize = 128 << 20;

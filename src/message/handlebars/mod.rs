@@ -31,7 +31,7 @@ use self::lookup::Lookup;
 use self::text::{SHOW, Show, show_names};
 use super::data::MessageData;
 use super::error::{MessageFault, TemplateFault};
-use super::limits::LIMITS;
+use super::limits::{HANDLEBARS_STEPS, LIMITS};
 
 /// A template in handlebars.
 pub(super) struct HandlebarsTemplate {
@@ -70,7 +70,7 @@ impl HandlebarsTemplate {
         data: &MessageData,
         is_interrupted: &dyn Fn() -> bool,
     ) -> Result<Vec<u8>, MessageFault> {
-        let registry = registry(&Budget::new(LIMITS.steps));
+        let registry = registry(&Budget::new(HANDLEBARS_STEPS));
         let context = Context::from(value::template_data(data));
         let mut message = Message { bytes: Vec::new(), writes: 0, is_interrupted, was_interrupted: false };
         let rendered = self.template.render(&registry, &context, &mut RenderContext::new(None), &mut message);

@@ -1,8 +1,8 @@
 //! YAML made from an input's bytes: a small grammar that keeps to indentation, so that most of what it makes
 //! parses, and puts markers wherever a comment can stand.
 
+use super::setup::Setup;
 use crate::choices::Choices;
-use crate::setup::Setup;
 
 mod words;
 
@@ -12,7 +12,7 @@ const DEPTH: usize = 7;
 const LENGTH: usize = 3000;
 
 /// The file that `bytes` stand for.
-pub fn file(bytes: &[u8], setup: &Setup) -> String {
+pub(crate) fn file(bytes: &[u8], setup: &Setup) -> String {
     let mut choices = Choices::new(bytes);
     let line_break = choices.one_of(&["\n", "\n", "\n", "\r\n", "\r"]);
     let own = ["a:b", "a:b:tag", "a:b:name", "a:b:digest", "a:b:tag@digest"];

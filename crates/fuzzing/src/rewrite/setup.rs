@@ -5,7 +5,7 @@ use tagboat::update::{Policy, PolicyName, Setters};
 use tagboat::yaml::Limits;
 
 /// How many bytes of an input choose the setup; the file begins behind them.
-pub const LENGTH: usize = 3;
+pub(crate) const LENGTH: usize = 3;
 
 const DIGEST: &str = "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
 
@@ -24,13 +24,13 @@ const IMAGES: [(&str, &str, bool); 40] = [
     ("55", "30", false),
     ("12", "30.5", true),
     ("on", "y", false),
-    (".inf", ".nan", false),
-    ("...", "...", false),
-    ("---", "---", true),
-    ("--", "-", false),
+    ("inf", ".nan", false),
+    ("a.b", "...", false),
+    ("a---b", "---", true),
+    ("a--b", "-", false),
     ("[::1]:5000/app", "-x", true),
     ("a.b:/xx", "TRUE", false),
-    ("-.x/aa", "null", true),
+    ("x.-y/aa", "null", true),
     ("aa", "NO", false),
     ("bb", "01", true),
     ("cc", "0777", false),
@@ -98,7 +98,7 @@ const NOT_STRINGS: [&str; 37] = [
 
 /// A policy's image as text.
 #[derive(Debug, Clone, Copy)]
-pub struct Image {
+pub(crate) struct Image {
     name: &'static str,
     tag: &'static str,
     digest: Option<&'static str>,
@@ -131,20 +131,20 @@ impl Image {
 
 /// The setters and limits of one run.
 #[derive(Debug)]
-pub struct Setup {
+pub(crate) struct Setup {
     /// The images of the policies `a:b` and `c:d`.
-    pub images: [Image; 2],
+    pub(crate) images: [Image; 2],
     /// Whether only markers of the namespace `a` count.
-    pub is_restricted: bool,
+    pub(crate) is_restricted: bool,
     /// What is given to `update_file`.
-    pub setters: Setters,
+    pub(crate) setters: Setters,
     /// What is given to `update_file`.
-    pub limits: Limits,
+    pub(crate) limits: Limits,
 }
 
 impl Setup {
     /// The setup that the first bytes of an input choose, and the bytes behind them.
-    pub fn split(input: &[u8]) -> Option<(Self, &[u8])> {
+    pub(crate) fn split(input: &[u8]) -> Option<(Self, &[u8])> {
         let (&[first, second, mode], rest) = input.split_first_chunk::<LENGTH>()?;
         let images = [Image::chosen_by(first), Image::chosen_by(second)];
         let policies = [
@@ -164,7 +164,7 @@ impl Setup {
     }
 
     /// What a value with the marker `setter` should read; `None` if it should stay.
-    pub fn wanted(&self, setter: &str) -> Option<String> {
+    pub(crate) fn wanted(&self, setter: &str) -> Option<String> {
         let mut parts = setter.splitn(3, ':');
         let image = match (parts.next()?, parts.next()?) {
             ("a", "b") => self.images[0],
@@ -176,10 +176,25 @@ impl Setup {
 }
 
 /// Whether `text` must have quotes to be read as a string by everyone.
-pub fn must_be_quoted(text: &str) -> bool {
+pub(crate) fn must_be_quoted(text: &str) -> bool {
     NOT_STRINGS.contains(&text)
 }
 
 fn tight_limits() -> Limits {
     Limits { depth: 6, alias_nodes: 20, comment_length: 200, comment_run: 4, ..Limits::default() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two targets ended at once for days: their table held names that the parser had come to refuse.
+    #[test]
+    fn every_image_of_the_table_is_one() {
+        for byte in 0..40 {
+            let Image { name, tag, digest } = Image::chosen_by(byte);
+            let parsed = ImageReference::from_parts(name, tag, digest);
+            assert!(parsed.is_ok(), "{name}:{tag}: {parsed:?}");
+        }
+    }
 }

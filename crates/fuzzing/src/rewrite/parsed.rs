@@ -5,33 +5,33 @@ use std::ops::Range;
 use granit_parser::{Event, Parser, ScalarStyle, Span};
 
 /// An event that is no comment, and its place.
-pub type Node<'s> = (Event<'s>, Span);
+pub(crate) type Node<'s> = (Event<'s>, Span);
 
 /// A comment and its place.
 #[derive(Debug)]
-pub struct Comment<'s> {
+pub(crate) struct Comment<'s> {
     /// The line, counted from 1.
-    pub line: usize,
+    pub(crate) line: usize,
     /// The offset of its `#`.
-    pub start: usize,
+    pub(crate) start: usize,
     /// The whole comment, `#` included.
-    pub text: &'s str,
+    pub(crate) text: &'s str,
 }
 
 /// A whole text in events.
 #[derive(Debug)]
-pub struct Parsed<'s> {
+pub(crate) struct Parsed<'s> {
     /// The text.
-    pub source: &'s str,
+    pub(crate) source: &'s str,
     /// Every event that is no comment.
-    pub nodes: Vec<Node<'s>>,
+    pub(crate) nodes: Vec<Node<'s>>,
     /// Every comment.
-    pub comments: Vec<Comment<'s>>,
+    pub(crate) comments: Vec<Comment<'s>>,
 }
 
 impl<'s> Parsed<'s> {
     /// Parses a text that must be YAML.
-    pub fn of(source: &'s str) -> Self {
+    pub(crate) fn of(source: &'s str) -> Self {
         let options = granit_parser::options! {
             max_buffered_comment_events: 100_000,
             flow_nesting_limit: 1000,
@@ -52,22 +52,22 @@ impl<'s> Parsed<'s> {
     }
 
     /// The comment on a line.
-    pub fn comment_on(&self, line: usize) -> Option<&Comment<'s>> {
+    pub(crate) fn comment_on(&self, line: usize) -> Option<&Comment<'s>> {
         self.comments.iter().find(|comment| comment.line == line)
     }
 }
 
 /// The bytes of a span.
-pub fn bytes(span: &Span) -> Range<usize> {
+pub(crate) fn bytes(span: &Span) -> Range<usize> {
     span.byte_range().expect("a parser over a string knows its byte offsets")
 }
 
 /// Whether a scalar is not written at all.
-pub fn is_absent(style: ScalarStyle, span: &Span) -> bool {
+pub(crate) fn is_absent(style: ScalarStyle, span: &Span) -> bool {
     style == ScalarStyle::Plain && span.is_empty()
 }
 
 /// Whether a scalar is a block behind `|` or `>`.
-pub fn is_block(style: ScalarStyle) -> bool {
+pub(crate) fn is_block(style: ScalarStyle) -> bool {
     matches!(style, ScalarStyle::Literal | ScalarStyle::Folded)
 }

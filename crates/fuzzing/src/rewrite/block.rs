@@ -4,22 +4,22 @@ use std::ops::Range;
 
 use granit_parser::Event;
 
-use crate::parsed::{self, Node, Parsed};
+use super::parsed::{self, Node, Parsed};
 
 /// The parts of a block scalar.
 #[derive(Debug)]
-pub struct Block {
+pub(crate) struct Block {
     /// The `|` or `>` with its indicators.
-    pub header: Range<usize>,
+    pub(crate) header: Range<usize>,
     /// The header's line, counted from 1.
-    pub line: usize,
+    pub(crate) line: usize,
     /// From the line below the header to the end of the last line that is not blank, its line break excluded.
-    pub lines: Range<usize>,
+    pub(crate) lines: Range<usize>,
 }
 
 impl Block {
     /// The parts of the block scalar `node`.
-    pub fn of(text: &Parsed<'_>, node: &Node<'_>) -> Self {
+    pub(crate) fn of(text: &Parsed<'_>, node: &Node<'_>) -> Self {
         let source = text.source;
         let span = parsed::bytes(&node.1);
         let is_blank = matches!(&node.0, Event::Scalar(value, ..) if value.trim_matches('\n').is_empty());
@@ -45,7 +45,7 @@ impl Block {
 }
 
 /// The offset behind the line that holds `offset`, its line break included.
-pub fn next_line(source: &str, offset: usize) -> usize {
+pub(crate) fn next_line(source: &str, offset: usize) -> usize {
     let end = line_end(source, offset);
     let rest = &source[end..];
     end + if rest.starts_with("\r\n") { 2 } else { usize::from(!rest.is_empty()) }

@@ -4,9 +4,9 @@ use std::ops::Range;
 
 use granit_parser::ScalarStyle;
 
-use crate::block::{self, Block};
-use crate::parsed::{self, Node, Parsed};
-use crate::scalars::Difference;
+use super::block::{self, Block};
+use super::parsed::{self, Node, Parsed};
+use super::scalars::Difference;
 
 /// Stands for the bytes of a scalar; YAML allows it nowhere.
 const MASK: &str = "\0";
@@ -14,7 +14,7 @@ const MASK: &str = "\0";
 type Masks = Vec<(Range<usize>, &'static str)>;
 
 /// Fails unless the two texts are the same outside of the scalars that differ.
-pub fn assert_same_outside(old: &Parsed<'_>, new: &Parsed<'_>, differences: &[Difference<'_, '_>]) {
+pub(crate) fn assert_same_outside(old: &Parsed<'_>, new: &Parsed<'_>, differences: &[Difference<'_, '_>]) {
     let old_masks = differences.iter().flat_map(|difference| old_masks(old, difference)).collect();
     let new_masks = differences.iter().flat_map(|difference| new_masks(old, new, difference)).collect();
     let (old_rest, new_rest) = (masked(old.source, old_masks), masked(new.source, new_masks));

@@ -2,32 +2,32 @@
 
 use granit_parser::{Event, ScalarStyle, Tag};
 
-use crate::parsed::{self, Node, Parsed};
-use crate::setup;
+use super::parsed::{self, Node, Parsed};
+use crate::rewrite::setup;
 
 /// A scalar that reads or is written differently now.
 #[derive(Debug)]
-pub struct Difference<'a, 's> {
+pub(crate) struct Difference<'a, 's> {
     /// The scalar in the old text.
-    pub old: &'a Node<'s>,
+    pub(crate) old: &'a Node<'s>,
     /// The scalar in the new text.
-    pub new: &'a Node<'s>,
+    pub(crate) new: &'a Node<'s>,
     /// What it read.
-    pub old_value: &'a str,
+    pub(crate) old_value: &'a str,
     /// What it reads.
-    pub new_value: &'a str,
+    pub(crate) new_value: &'a str,
     /// How it was written.
-    pub old_style: ScalarStyle,
+    pub(crate) old_style: ScalarStyle,
     /// How it is written.
-    pub new_style: ScalarStyle,
+    pub(crate) new_style: ScalarStyle,
     /// Whether its tag was removed.
-    pub lost_tag: bool,
+    pub(crate) lost_tag: bool,
     /// Whether its tag became `!!str`.
-    pub is_retagged: bool,
+    pub(crate) is_retagged: bool,
 }
 
 /// Compares two texts event by event: only untagged parts of scalars may differ.
-pub fn differences<'a, 's>(old: &'a Parsed<'s>, new: &'a Parsed<'s>) -> Vec<Difference<'a, 's>> {
+pub(crate) fn differences<'a, 's>(old: &'a Parsed<'s>, new: &'a Parsed<'s>) -> Vec<Difference<'a, 's>> {
     assert_eq!(old.nodes.len(), new.nodes.len(), "the number of nodes changed");
     old.nodes.iter().zip(&new.nodes).filter_map(|(old, new)| difference(old, new)).collect()
 }

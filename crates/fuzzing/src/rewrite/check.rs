@@ -5,18 +5,18 @@ use tagboat::update::file::{FileOutcome, update_file};
 use tagboat::update::marker::{self, NoMarker};
 use tagboat::yaml::{self, Cause, YamlError};
 
-use crate::block::Block;
-use crate::mask;
-use crate::parsed::{self, Parsed};
-use crate::scalars::{self, Difference};
-use crate::setup::Setup;
+use super::block::Block;
+use super::mask;
+use super::parsed::{self, Parsed};
+use super::scalars::{self, Difference};
+use super::setup::Setup;
 
 /// Set in the environment, it makes a failure of edits that Tagboat itself gave up because the new text would
 /// not read as intended: safe, but each is an update that does not happen.
 const REFUSALS: &str = "TAGBOAT_FUZZ_REFUSALS";
 
 /// Updates a file and checks everything about the outcome.
-pub fn check_update(content: &[u8], setup: &Setup) {
+pub(crate) fn check_update(content: &[u8], setup: &Setup) {
     let outcome = match update_file(content, &setup.setters, &setup.limits) {
         Ok(outcome) => outcome,
         Err(error) => return check_refusal(&error),

@@ -1,0 +1,56 @@
+//! The bodies of the fuzz targets in `fuzz/`: a function each, which panics when something is wrong.
+//!
+//! `cargo test` runs them as well, over the seeds and some thousand inputs made of these, so that a target cannot
+//! rot between two campaigns.
+
+mod choices;
+mod git_tree;
+mod known_hosts;
+mod marker;
+mod policy;
+mod registry;
+mod registry_json;
+mod rewrite;
+mod signing_key;
+mod template;
+mod version;
+
+pub use git_tree::git_tree;
+pub use known_hosts::known_hosts;
+pub use marker::marker;
+pub use policy::policy;
+pub use registry::registry;
+pub use registry_json::registry_json;
+pub use rewrite::{rewrite, rewrite_generated, show_generated};
+pub use signing_key::signing_key;
+pub use template::template;
+pub use version::version;
+
+/// A fuzz target.
+#[derive(Debug, Clone, Copy)]
+pub struct Target {
+    /// The name: that of the file in `fuzz/fuzz_targets` and of the folder in `fuzz/seeds`.
+    pub name: &'static str,
+    /// The body; it panics when something is wrong with the input.
+    pub run: fn(&[u8]),
+}
+
+/// All targets.
+pub const TARGETS: [Target; 11] = [
+    Target { name: "git_tree", run: git_tree },
+    Target { name: "known_hosts", run: known_hosts },
+    Target { name: "marker", run: marker },
+    Target { name: "policy", run: policy },
+    Target { name: "registry", run: registry },
+    Target { name: "registry_json", run: registry_json },
+    Target { name: "rewrite", run: rewrite },
+    Target { name: "rewrite_generated", run: rewrite_generated },
+    Target { name: "signing_key", run: signing_key },
+    Target { name: "template", run: template },
+    Target { name: "version", run: version },
+];
+
+/// The text at the beginning of an input, up to the first byte that is no UTF-8.
+fn text_of(input: &[u8]) -> &str {
+    input.utf8_chunks().next().map_or("", |chunk| chunk.valid())
+}

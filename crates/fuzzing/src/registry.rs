@@ -1,0 +1,33 @@
+//! Any text as what a registry, or a configuration of Docker, says: a challenge, a link, a configuration and an image,
+//! a line each.
+
+use tagboat::reference::RepositoryAddress;
+use tagboat::registry::DockerConfig;
+use tagboat::registry::challenge::Challenge;
+use tagboat::registry::link::{NextPage, next_page};
+use url::Url;
+
+use crate::text_of;
+
+/// Any text as what a registry, or a configuration of Docker, says: a challenge, a link, a configuration and an image,
+/// a line each.
+pub fn registry(input: &[u8]) {
+    let text = text_of(input);
+    let mut lines = text.splitn(4, '\n');
+    let mut next = || lines.next().unwrap_or_default();
+    let (challenge, link, image, config) = (next(), next(), next(), next());
+    let _ = Challenge::choose([challenge]);
+    let page = Url::parse("https://registry.example:8443/v2/app/web/tags/list?n=1000").expect("it is one");
+    if let NextPage::At(next) = next_page([link], &page) {
+        assert_eq!(next.origin(), page.origin());
+        assert_eq!((next.username(), next.password()), ("", None));
+    }
+    let address = RepositoryAddress::parse(image, false);
+    let address =
+        address.or_else(|_| RepositoryAddress::parse("ghcr.io/org/app", false)).expect("one of them is");
+    for config in [DockerConfig::from_json(config.as_bytes()), DockerConfig::from_legacy(config.as_bytes())] {
+        if let Ok(config) = config {
+            let _ = config.login(&address);
+        }
+    }
+}
