@@ -291,7 +291,7 @@ impl<'a> Call<'a> {
         let deadline = stop.deadline(deadline);
         let reserved = self.memory.zip(self.slot).map(|(bytes, slot)| {
             let is_over = || is_to_end() || Instant::now() >= deadline;
-            block_on(capacity.memory.reserve(slot.namespace(), bytes), is_over)
+            block_on(capacity.memory.reserve_for_server(slot.namespace(), bytes), is_over)
         });
         if matches!(reserved, Some(None)) && !is_to_end() {
             return Err(GitError::TimedOut { verb, after: begin.elapsed() });

@@ -63,9 +63,13 @@ impl<'w, 'c> TreeWriter<'w, 'c> {
     ) -> Result<Oid, CommitError> {
         self.trees_read += 1;
         let tree = object::read_tree(self.objects, directory)?;
-        let groups = edits.chunk_by(|left, right| name_at(left, depth) == name_at(right, depth));
-        let mut groups: BTreeMap<&[u8], Group<'_, '_>> =
-            groups.map(|edits| (name_at(edits[0], depth), Group { edits, is_done: false })).collect();
+        let mut groups: BTreeMap<&[u8], Group<'_, '_>> = BTreeMap::new();
+        for edits in edits.chunk_by(|left, right| name_at(left, depth) == name_at(right, depth)) {
+            // Only a malformed tree has a file and a directory of one name.
+            if groups.insert(name_at(edits[0], depth), Group { edits, is_done: false }).is_some() {
+                return Err(does_not_fit(edits[0]));
+            }
+        }
         let mut replaced = Vec::new();
         for entry in TreeEntries::new(tree.data()) {
             let entry = entry?;

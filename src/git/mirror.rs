@@ -41,18 +41,18 @@ const SHALLOW_LINES: usize = 64;
 const PACKS: usize = 64;
 
 /// The memory that is reserved for planning and committing, in bytes.
-const PLANNING_MEMORY: u64 = 128 * 1024 * 1024;
+const PLANNING_MEMORY: u64 = 96 * 1024 * 1024;
 
 /// How often a lock that another process holds is tried again.
 const PACE: Duration = Duration::from_millis(50);
 
-/// What a mirror mirrors: one GitRepository's remote. Two namespaces never share one, for they may not have the same
-/// rights.
+/// Names a mirror: the remote of one GitRepository, for one namespace. Two namespaces never share one, for they may not
+/// have the same rights.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct MirrorKey {
-    /// The namespace of the GitRepository.
+    /// The namespace of the automations that work on it.
     pub namespace: String,
-    /// Its name.
+    /// The name of the GitRepository, with its namespace if that is another one.
     pub name: String,
     /// Its URL, without credentials.
     pub url: String,

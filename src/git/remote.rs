@@ -15,8 +15,8 @@ use super::redirect::Redirect;
 use super::slots::RouteKey;
 use super::url::{RemoteUrl, Transport};
 
-/// The memory that is reserved for a listing, in bytes: what git holds of it, its output, and what is made of that.
-const LISTING_MEMORY: u64 = 16 * 1024 * 1024;
+/// The memory that is reserved for a listing, in bytes. It is small because silent servers are waited for in it.
+const LISTING_MEMORY: u64 = 1024 * 1024;
 
 /// The memory that is reserved for a fetch, a push or a repack, in bytes.
 pub(super) const TRANSFER_MEMORY: u64 = 32 * 1024 * 1024;

@@ -85,7 +85,8 @@ struct Gcra {
 impl Budgets {
     /// The same bounds for each server.
     pub(super) fn new(options: BudgetOptions) -> Self {
-        let in_flight = FairSemaphore::new(SlotLimits::shared(IN_FLIGHT));
+        let limits = SlotLimits::shared(IN_FLIGHT);
+        let in_flight = FairSemaphore::new(SlotLimits { per_namespace: limits.total / 2, ..limits });
         Self { options, in_flight, servers: Mutex::new(FairCache::new(MAX_SERVERS)) }
     }
 

@@ -302,9 +302,9 @@ impl<'o> Gathered<'o> {
             return None;
         }
         if self.slot.is_none() {
-            self.slot = Some(client.page_slot().await);
-            // It was for the first page alone.
+            // It was for the first page alone, and none is held while a slot is waited for.
             self.memory = None;
+            self.slot = Some(client.page_slot().await);
         }
         if self.memory.is_none() && self.tags.bytes + TAG_OVERHEAD * self.tags.tags.len() > UNRESERVED {
             self.memory = Some(client.reserve(LIST_MEMORY).await);

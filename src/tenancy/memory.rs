@@ -6,40 +6,59 @@ use crate::metrics::{Metrics, SlotResource};
 /// The bytes that all memory-hungry work of a process may take at once.
 ///
 /// With what the process needs anyway it stays below 512 MiB, half of what the Deployment allows a pod.
-pub const MEMORY_BUDGET: u64 = 256 * 1024 * 1024;
+const TOTAL: u64 = 320 * 1024 * 1024;
 
 /// Reserves memory for large responses, tree listings, plans, templates and git processes before they are begun.
 ///
-/// No namespace ever holds more than half. Work never reserves twice at a time, so that two pieces of work cannot
-/// wait for each other. Clones are one and the same budget.
+/// No namespace ever holds more than half, and of that at most two fifths for work that waits for servers: servers that
+/// never answer leave the rest to the plans of their namespace. Work never reserves twice at a time, so that two
+/// pieces of work cannot wait for each other. Clones are one and the same budget.
 #[derive(Clone, Debug)]
-pub struct MemoryBudget(FairSemaphore);
+pub struct MemoryBudget {
+    all: FairSemaphore,
+    /// The part that may be held while a server is waited for; taken first.
+    for_servers: FairSemaphore,
+}
 
 /// Memory that is reserved until this is dropped.
 #[derive(Debug)]
-pub struct MemoryReservation(#[expect(dead_code, reason = "returns its bytes when dropped")] Permit);
+pub struct MemoryReservation {
+    _all: Permit,
+    _for_servers: Option<Permit>,
+}
 
 impl MemoryBudget {
     /// A budget of so many bytes.
     pub fn new(bytes: u64) -> Self {
-        Self(FairSemaphore::new(SlotLimits::halved(bytes)))
+        Self::of(bytes, FairSemaphore::new(SlotLimits::halved(bytes)))
     }
 
     /// The default budget, with waits measured by namespace.
     pub fn measured(metrics: &Metrics) -> Self {
-        Self(FairSemaphore::measured(SlotLimits::halved(MEMORY_BUDGET), SlotResource::memory, metrics))
+        Self::of(TOTAL, FairSemaphore::measured(SlotLimits::halved(TOTAL), SlotResource::memory, metrics))
+    }
+
+    fn of(bytes: u64, all: FairSemaphore) -> Self {
+        let for_servers = FairSemaphore::new(SlotLimits::halved(bytes / 5 * 2));
+        Self { all, for_servers }
     }
 
     /// Waits until so many bytes are free for a namespace and reserves them. More than a namespace may hold counts as
     /// all of that.
     pub async fn reserve(&self, namespace: &str, bytes: u64) -> MemoryReservation {
-        MemoryReservation(self.0.acquire(namespace, bytes).await)
+        MemoryReservation { _all: self.all.acquire(namespace, bytes).await, _for_servers: None }
+    }
+
+    /// The same for work that waits for a server meanwhile, such as a fetch.
+    pub async fn reserve_for_server(&self, namespace: &str, bytes: u64) -> MemoryReservation {
+        let for_servers = self.for_servers.acquire(namespace, bytes).await;
+        MemoryReservation { _all: self.all.acquire(namespace, bytes).await, _for_servers: Some(for_servers) }
     }
 }
 
 impl Default for MemoryBudget {
     fn default() -> Self {
-        Self::new(MEMORY_BUDGET)
+        Self::new(TOTAL)
     }
 }
 
@@ -55,5 +74,13 @@ mod tests {
         let _all = budget.reserve("attacker", 1000).await;
         assert!(budget.reserve("attacker", 1).now_or_never().is_none());
         assert!(budget.reserve("victim", 50).now_or_never().is_some());
+    }
+
+    #[tokio::test]
+    async fn servers_that_never_answer_leave_memory_to_the_plans_of_their_namespace() {
+        let budget = MemoryBudget::new(100);
+        let _silent = [budget.reserve_for_server("a", 10).await, budget.reserve_for_server("a", 10).await];
+        assert!(budget.reserve_for_server("a", 10).now_or_never().is_none());
+        assert!(budget.reserve("a", 30).now_or_never().is_some());
     }
 }

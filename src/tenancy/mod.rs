@@ -18,7 +18,7 @@ mod waiters;
 pub use cache::FairCache;
 pub use capacity::Capacity;
 pub use checkpoint::{Checkpoint, Interrupted};
-pub use memory::{MEMORY_BUDGET, MemoryBudget, MemoryReservation};
+pub use memory::{MemoryBudget, MemoryReservation};
 pub use pool::{BlockingPool, INLINE_BYTES, PoolPermit};
 pub use queue::{FairQueue, QueueLimits};
 pub use semaphore::{FairSemaphore, Permit, SlotLimits};

@@ -55,8 +55,10 @@ impl BlockingPool {
         job: impl FnOnce() -> T + Send + 'static,
     ) -> T {
         let permit = self.enter(namespace).await;
+        // Log lines of the job go where those of its future go.
+        let (dispatch, span) = (tracing::dispatcher::get_default(Clone::clone), tracing::Span::current());
         let ended = tokio::task::spawn_blocking(move || {
-            let result = job();
+            let result = tracing::dispatcher::with_default(&dispatch, || span.in_scope(job));
             drop(permit);
             result
         });

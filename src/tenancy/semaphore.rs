@@ -58,6 +58,8 @@ struct Inner {
 #[derive(Debug, Default)]
 struct State {
     total: u64,
+    /// Units of `total` that were taken beyond all limits; they use up no overflow.
+    beyond: u64,
     by_namespace: HashMap<String, u64>,
     waiters: Waiters<Waiter>,
     next_id: u64,
@@ -77,6 +79,7 @@ pub struct Permit {
     semaphore: FairSemaphore,
     namespace: String,
     weight: u64,
+    is_beyond: bool,
 }
 
 /// Leaves the queue when a wait is cancelled, and returns units that were granted at that moment.
@@ -140,13 +143,16 @@ impl FairSemaphore {
         }
         state.take(namespace, weight);
         drop(state);
-        Some(Permit { semaphore: self.clone(), namespace: namespace.to_owned(), weight })
+        Some(Permit { semaphore: self.clone(), namespace: namespace.to_owned(), weight, is_beyond: false })
     }
 
     /// Takes units at once, beyond all limits if need be.
     pub fn acquire_beyond_limits(&self, namespace: &str, weight: u64) -> Permit {
-        self.state().take(namespace, weight);
-        Permit { semaphore: self.clone(), namespace: namespace.to_owned(), weight }
+        let mut state = self.state();
+        state.take(namespace, weight);
+        state.beyond += weight;
+        drop(state);
+        Permit { semaphore: self.clone(), namespace: namespace.to_owned(), weight, is_beyond: true }
     }
 
     /// Whether no units are held and none are waited for, so that a new semaphore is as good.
@@ -165,9 +171,12 @@ impl FairSemaphore {
         weight.min(total).min(per_namespace)
     }
 
-    fn release(&self, namespace: &str, weight: u64) {
+    fn release(&self, permit: &Permit) {
         let mut state = self.state();
-        state.give_back(namespace, weight);
+        state.give_back(&permit.namespace, permit.weight);
+        if permit.is_beyond {
+            state.beyond -= permit.weight;
+        }
         state.grant(&self.0.limits, Instant::now());
     }
 
@@ -227,7 +236,7 @@ impl State {
         let is_starved = |namespace: &str, waiter: &Waiter| {
             self.held_by(namespace) == 0
                 && now.saturating_duration_since(waiter.since) >= patience
-                && self.total + waiter.weight <= limits.total.saturating_mul(2)
+                && self.total - self.beyond + waiter.weight <= limits.total.saturating_mul(2)
         };
         let starved = self.waiters.heads().find(|(namespace, waiter)| is_starved(namespace, waiter));
         starved.map(|(namespace, _)| namespace.to_owned())
@@ -244,6 +253,7 @@ impl Pending<'_> {
             semaphore: self.semaphore.clone(),
             namespace: self.namespace.to_owned(),
             weight: self.weight,
+            is_beyond: false,
         }
     }
 }
@@ -273,7 +283,7 @@ impl Permit {
 
 impl Drop for Permit {
     fn drop(&mut self) {
-        self.semaphore.release(&self.namespace, self.weight);
+        self.semaphore.release(self);
     }
 }
 

@@ -25,9 +25,8 @@ pub fn registry(input: &[u8]) {
     let address = RepositoryAddress::parse(image, false);
     let address =
         address.or_else(|_| RepositoryAddress::parse("ghcr.io/org/app", false)).expect("one of them is");
-    for config in [DockerConfig::from_json(config.as_bytes()), DockerConfig::from_legacy(config.as_bytes())] {
-        if let Ok(config) = config {
-            let _ = config.login(&address);
-        }
+    let configs = [DockerConfig::from_json(config.as_bytes()), DockerConfig::from_legacy(config.as_bytes())];
+    for config in configs.into_iter().flatten() {
+        let _ = config.login(&address);
     }
 }

@@ -16,7 +16,7 @@ pub fn template(input: &[u8]) {
         Ok(bytes) => assert!(bytes.len() <= LIMITS.output, "{text:?}"),
         Err(TemplateError::Parse { message }) => assert!(message.starts_with("template: fuzz:"), "{message}"),
         Err(TemplateError::Execute { message }) => {
-            assert!(message.starts_with("template: fuzz:"), "{message}")
+            assert!(message.starts_with("template: fuzz:"), "{message}");
         }
         Err(TemplateError::Interrupted) => panic!("nothing interrupts it"),
     }

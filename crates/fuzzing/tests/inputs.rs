@@ -26,7 +26,7 @@ fn contents(folder: &Path) -> Vec<Vec<u8>> {
 /// The words of the dictionary that libFuzzer is given, without its escapes.
 fn words() -> Vec<Vec<u8>> {
     let dictionary = fs::read_to_string(fuzz().join("yaml.dict")).unwrap();
-    let quoted = dictionary.lines().filter_map(|line| Some(line.split_once("=\"")?.1.strip_suffix('"')?));
+    let quoted = dictionary.lines().filter_map(|line| line.split_once("=\"")?.1.strip_suffix('"'));
     quoted
         .map(|word| word.replace("\\x0a", "\n").replace("\\x0d", "\r").replace("\\\"", "\"").into_bytes())
         .collect()

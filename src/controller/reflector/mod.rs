@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 use kube::Client;
 use tagboat_api::{ImagePolicy, ImageRepository};
 use tokio::sync::mpsc::{self, UnboundedReceiver};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
@@ -35,14 +35,16 @@ use crate::objects::cluster::{Announcer, Cache, Change, ClusterObjects, Gate, No
 use crate::reconcile::policy::request::repository_of;
 use crate::reconcile::policy::run::PolicyOptions;
 use crate::reconcile::tags::{Registry, Shelf};
+use crate::tenancy::{FairSemaphore, SlotLimits};
 use poller::Poller;
 use shared::{Kind, Shared, Signal};
 
 /// How long runs that are under way at the end may go on.
 const FINISHING: Duration = Duration::from_secs(3);
 
-/// How many passes may be under way at once, beside those that wait for a registry.
-const AT_ONCE: usize = 64;
+/// The passes in flight at once, in all and of one namespace, beside those that wait for a registry.
+const PASSES: SlotLimits =
+    SlotLimits { total: 64, per_namespace: 32, overflow_after: Some(SlotLimits::OVERFLOW_AFTER) };
 
 /// What this half is to do, and how.
 pub struct ReflectorOptions {
@@ -101,7 +103,7 @@ pub async fn run<R: Registry>(
         memory: memory::Memory::default(),
         poller: Poller::default(),
         run_ids: RunIds::new(options.process_id),
-        places: Arc::new(Semaphore::new(AT_ONCE)),
+        places: FairSemaphore::new(PASSES),
         is_leader: watch::Sender::new(false),
         signals,
     });

@@ -12,7 +12,6 @@ use serde::Serialize;
 use tagboat_api::{ImagePolicy, ImageRepository};
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::watch::{self, Receiver};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
 use super::memory::Memory;
@@ -28,6 +27,7 @@ use crate::objects::{Event, EventType, ObjectName};
 use crate::reconcile::course::Next;
 use crate::reconcile::policy::run::PolicyOptions;
 use crate::reconcile::tags::Shelf;
+use crate::tenancy::{FairSemaphore, Permit};
 
 /// What all passes share.
 pub(super) struct Shared<R> {
@@ -44,7 +44,7 @@ pub(super) struct Shared<R> {
     pub(super) poller: Poller,
     pub(super) run_ids: RunIds,
     /// How many passes may be under way beside those that wait for a registry.
-    pub(super) places: Arc<Semaphore>,
+    pub(super) places: FairSemaphore,
     /// Whether this process is the one that writes.
     pub(super) is_leader: watch::Sender<bool>,
     pub(super) signals: UnboundedSender<Signal>,
@@ -83,18 +83,18 @@ pub(super) struct Done {
     pub(super) name: ObjectName,
     pub(super) verdict: Verdict,
     pub(super) begun: Instant,
-    place: Option<OwnedSemaphorePermit>,
+    place: Option<Permit>,
     /// That it is under way, once it has had a place.
     _under_way: Option<metrics::Look>,
-    places: Arc<Semaphore>,
+    places: FairSemaphore,
     signals: UnboundedSender<Signal>,
 }
 
 impl Done {
-    /// Waits for a place among those that are under way: a pass takes memory, and very many may be due at once.
+    /// Waits for one of the places for passes, which namespaces get in turns: a pass takes memory, and very many may be
+    /// due at once.
     pub(super) async fn take_place(&mut self) {
-        // The semaphore is never closed.
-        self.place = self.places.clone().acquire_owned().await.ok();
+        self.place = Some(Box::pin(self.places.acquire(&self.name.namespace, 1)).await);
     }
 
     /// Makes room for others, for as long as a registry may take its time.

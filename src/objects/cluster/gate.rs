@@ -64,7 +64,7 @@ impl Gate {
         namespace: &str,
         request: impl Future<Output = Result<T, kube::Error>>,
     ) -> Result<T, ClusterError> {
-        let _slot = self.slots.acquire(namespace, 1).await;
+        let _slot = Box::pin(self.slots.acquire(namespace, 1)).await;
         if self.deposed.is_given() {
             return Err(ClusterError::Deposed);
         }

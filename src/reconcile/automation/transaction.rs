@@ -132,8 +132,11 @@ pub async fn prepare(
         diff: None,
     };
     let repository = source.repository;
-    let mirror =
-        MirrorKey { namespace: repository.namespace, name: repository.name, url: remote.url.to_string() };
+    // Work through a cross-namespace reference counts for the namespace of the automation, and no mirror is shared
+    // with another one: its transactions would wait for each other.
+    let is_own = repository.namespace == namespace;
+    let repository = if is_own { repository.name } else { repository.to_string() };
+    let mirror = MirrorKey { namespace: namespace.clone(), name: repository, url: remote.url.to_string() };
     let cancellation = Cancellation::default();
     let proposal = Proposal { name, namespace, target: source.target, known, cancellation, proposer };
     Ok(Prepared { request: git::Request { mirror, remote, proposal } })

@@ -88,7 +88,10 @@ async fn the_login_is_the_repositorys_and_the_signature_the_automations() {
     for (name, way_out) in all.iter().zip(&ways_out) {
         let status: Value = scene.not_ready(name, "SourceManagerFailed").await;
         let message = condition(&status, "Ready").unwrap()["message"].as_str().unwrap();
-        assert!(message.ends_with(&format!("secret '{own}/{way_out}' not found")), "{message}");
+        assert!(
+            message.ends_with(&format!("'{own}/{way_out}': secrets \"{way_out}\" not found")),
+            "{message}"
+        );
     }
     controller.end().await;
     assert_eq!(secrets_read(&scene), {

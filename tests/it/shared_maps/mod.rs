@@ -16,8 +16,14 @@ use inventory::INVENTORY;
 use scan::{Source, shared_maps};
 
 /// The directories with code that ships.
-const ROOTS: [&str; 5] =
-    ["src", "api/src", "crates/versions/src", "crates/go-text/src", "crates/go-template/src"];
+const ROOTS: [&str; 6] = [
+    "src",
+    "api/src",
+    "crates/fuzzing/src",
+    "crates/versions/src",
+    "crates/go-text/src",
+    "crates/go-template/src",
+];
 
 fn rust_files(directory: &Path, found: &mut Vec<PathBuf>) {
     for item in fs::read_dir(directory).unwrap() {
