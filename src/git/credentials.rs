@@ -347,6 +347,8 @@ fn ssh_credentials(
     if passphrase.is_none() && is_encrypted(key) {
         return Err(secret.malformed("identity", "is encrypted: give its passphrase by the key 'password'"));
     }
+    // A carriage return within a line separates no words, because ssh is given the text without it.
+    let known_hosts = as_ssh_reads_it(known_hosts.expose());
     if !has_known_host(known_hosts.expose()) {
         let flaw = "has no line of host, key type and key: fill it by ssh-keyscan, and check what it says";
         return Err(secret.malformed("known_hosts", flaw));
@@ -354,7 +356,7 @@ fn ssh_credentials(
     Ok(SshCredentials {
         user: url.user().unwrap_or("git").to_owned(),
         identity: as_ssh_reads_it(key),
-        known_hosts: Arc::new(as_ssh_reads_it(known_hosts.expose())),
+        known_hosts: Arc::new(known_hosts),
         passphrase,
     })
 }
