@@ -93,7 +93,8 @@ async fn pass<R: Registry>(shared: &Arc<Shared<R>>, done: &mut Done) -> Result<b
     }
     let work = async { run.carry_out(&shared.options, scene, &shared.shelf, &shared.registry).await };
     done.make_room();
-    let said = saying_so(&shared.writer, ImagePolicy::clone(&policy), begin, Box::pin(work)).await?;
+    let said =
+        Box::pin(saying_so(&shared.writer, ImagePolicy::clone(&policy), begin, Box::pin(work))).await?;
     done.take_place().await;
     let Some((begun, ended)) = said else {
         done.verdict = Verdict::Wait;

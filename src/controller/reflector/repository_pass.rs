@@ -67,7 +67,9 @@ async fn pass<R: Registry>(shared: &Arc<Shared<R>>, done: &mut Done) -> Result<b
     let begin = run.begin(&previous).is_to_be_written.then_some(&begin as StatusMaker<'_, _, _>);
     let work = run.carry_out(&shared.registry, &shared.shelf);
     done.make_room();
-    let said = saying_so(&shared.writer, ImageRepository::clone(&repository), begin, Box::pin(work)).await?;
+    let said =
+        Box::pin(saying_so(&shared.writer, ImageRepository::clone(&repository), begin, Box::pin(work)))
+            .await?;
     done.take_place().await;
     let Some((begun, conclusion)) = said else {
         done.verdict = Verdict::Wait;
