@@ -10,6 +10,7 @@
 mod token_server;
 
 use std::fs;
+use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::path::Path;
 use std::process::Command;
@@ -77,7 +78,7 @@ impl Server {
         command.args(["serve", "config.yml"]).current_dir(directory.path());
         let leash = Leash::start(&command).unwrap();
         let begin = Instant::now();
-        while std::net::TcpStream::connect(("127.0.0.1", port)).is_err() {
+        while !is_registry(port) {
             let words = leash.words();
             if words.contains("address already in use") {
                 return None;
@@ -87,6 +88,19 @@ impl Server {
         }
         Some(Self { port, _leash: leash, _directory: directory })
     }
+}
+
+/// Whether a registry answers at a port: another server may have taken it meanwhile.
+fn is_registry(port: u16) -> bool {
+    let ask = || {
+        let mut stream = std::net::TcpStream::connect(("127.0.0.1", port))?;
+        stream.set_read_timeout(Some(Duration::from_secs(5)))?;
+        stream.write_all(b"GET /v2/ HTTP/1.0\r\nHost: localhost\r\n\r\n")?;
+        let mut answer = String::new();
+        stream.take(4096).read_to_string(&mut answer)?;
+        std::io::Result::Ok(answer.to_ascii_lowercase().contains("docker-distribution-api-version"))
+    };
+    ask().unwrap_or(false)
 }
 
 impl std::ops::Deref for Registry {
