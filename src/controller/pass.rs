@@ -144,7 +144,7 @@ async fn open(shared: &Shared, name: &ObjectName) -> Result<Opened, ObjectsError
     }
     if known.metadata.deletion_timestamp.is_some() {
         objects.writer().remove_finalizer(known.as_ref(), FINALIZER).await?;
-        shared.writer.forget(transaction::proposal_name(&known));
+        shared.writer.forget(&name.namespace, transaction::proposal_name(&known));
         return Ok(Opened::Gone);
     }
     let added = objects.writer().add_finalizer(known.as_ref(), FINALIZER).await?;

@@ -110,12 +110,6 @@ pub(super) struct PlanningPermit {
     _thread: PoolPermit,
 }
 
-/// Keeps others from a mirror for as long as it is there.
-#[derive(Clone, Debug)]
-pub struct Hold(
-    #[expect(dead_code, reason = "the lock goes when the last who has the file is gone")] Arc<File>,
-);
-
 /// Why a mirror cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum MirrorError {
@@ -223,11 +217,6 @@ impl Mirror {
         self.repository = Repository::open_bare(self.folder.join(REPOSITORY)).map_err(unusable)?;
         // Only now that the one before is gone: packs that both know would be held on to.
         pack::keep_in_memory(&self.repository).map_err(unusable)
-    }
-
-    /// What keeps others from it, also when this is gone.
-    pub(super) fn hold(&self) -> Hold {
-        Hold(self.lock.clone())
     }
 
     /// Whether this process has begun the repository, so that nothing in it is old.

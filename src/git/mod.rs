@@ -75,7 +75,7 @@ pub use difference::difference;
 pub use error::SyncError;
 pub use listing::ListingError;
 pub use lookup::{LookupError, Pin, Server};
-pub use mirror::{Hold, MirrorError, MirrorKey};
+pub use mirror::{MirrorError, MirrorKey};
 pub use mirror_store::MirrorStore;
 pub use name::{BranchName, CommitId, RefName};
 pub use object::{ObjectError, ObjectTooLarge};

@@ -25,8 +25,8 @@ const WAITING: SlotLimits = SlotLimits { total: 32, per_namespace: 16, overflow_
 const MANY_ROUTES: usize = 64;
 
 /// Limits how many transactions run at once, in all and by route. Clones share the slots.
-#[derive(Clone, Debug, Default)]
-pub struct TransactionSlots(Option<Arc<Limited>>);
+#[derive(Clone, Debug)]
+pub struct TransactionSlots(Arc<Limited>);
 
 /// The address of a server and the way there: two objects share it only if they reach the same server by the same
 /// proxy and trust the same certificate authority.
@@ -68,10 +68,10 @@ struct Limited {
 /// A slot, free again when this is dropped.
 #[derive(Debug)]
 pub(super) struct Slot {
-    limited: Option<Arc<Limited>>,
+    limited: Arc<Limited>,
     namespace: String,
     running: Mutex<Option<Permit>>,
-    _route: Option<Permit>,
+    _route: Permit,
 }
 
 /// A wait for a server, which is over when this is dropped.
@@ -84,11 +84,6 @@ pub(super) struct ServerWait<'s> {
 }
 
 impl TransactionSlots {
-    /// As many slots as are asked for.
-    pub fn unlimited() -> Self {
-        Self(None)
-    }
-
     /// So many slots in all and for each route, at least one.
     pub fn limited(count: usize, metrics: &Metrics) -> Self {
         let limits = SlotLimits::shared(count);
@@ -98,19 +93,20 @@ impl TransactionSlots {
 
     fn new(limits: SlotLimits, running: FairSemaphore, release_after: Duration) -> Self {
         let waiting = FairSemaphore::new(WAITING);
-        Self(Some(Arc::new(Limited { limits, release_after, running, waiting, routes: Mutex::default() })))
+        Self(Arc::new(Limited { limits, release_after, running, waiting, routes: Mutex::default() }))
     }
 
     /// Waits for a slot of a namespace for a transaction by `route`. Dropping the future gives up the wait.
     pub(super) async fn acquire(&self, namespace: &str, route: &RouteKey) -> Slot {
-        let (mut running, mut by_route) = (None, None);
-        if let Some(limited) = &self.0 {
-            // In this order, so that those who wait for a busy route hold no slot of others.
-            by_route = Some(limited.route(route).acquire(namespace, 1).await);
-            running = Some(limited.running.acquire(namespace, 1).await);
+        // In this order, so that a transaction that waits for a busy route holds no slot of others.
+        let by_route = self.0.route(route).acquire(namespace, 1).await;
+        let running = self.0.running.acquire(namespace, 1).await;
+        Slot {
+            limited: Arc::clone(&self.0),
+            namespace: namespace.to_owned(),
+            running: Mutex::new(Some(running)),
+            _route: by_route,
         }
-        let (namespace, running) = (namespace.to_owned(), Mutex::new(running));
-        Slot { limited: self.0.clone(), namespace, running, _route: by_route }
     }
 }
 
@@ -139,8 +135,8 @@ impl Slot {
 impl ServerWait<'_> {
     /// Releases the slot if the wait has become long and not too many transactions wait already.
     pub(super) fn go_on(&mut self) {
-        let Some(limited) = self.slot.limited.as_ref().filter(|_| self.waiting.is_none()) else { return };
-        if self.begin.elapsed() >= limited.release_after {
+        let limited = &self.slot.limited;
+        if self.waiting.is_none() && self.begin.elapsed() >= limited.release_after {
             self.waiting = limited.waiting.try_acquire(&self.slot.namespace, 1);
             if self.waiting.is_some() {
                 lock(&self.slot.running).take();
@@ -151,9 +147,9 @@ impl ServerWait<'_> {
 
 impl Drop for ServerWait<'_> {
     fn drop(&mut self) {
-        if let Some(limited) = self.slot.limited.as_ref().filter(|_| self.waiting.is_some()) {
+        if self.waiting.is_some() {
             // Waiting for a slot would use up the time that is left for the push.
-            let permit = limited.running.acquire_beyond_limits(&self.slot.namespace, 1);
+            let permit = self.slot.limited.running.acquire_beyond_limits(&self.slot.namespace, 1);
             *lock(&self.slot.running) = Some(permit);
         }
     }
@@ -184,7 +180,7 @@ mod tests {
     }
 
     fn running(slots: &TransactionSlots) -> u64 {
-        slots.0.as_ref().unwrap().running.held()
+        slots.0.running.held()
     }
 
     #[tokio::test]

@@ -14,7 +14,7 @@ use super::commit::CommitDraft;
 use super::diagnosis::Trouble;
 use super::error::SyncError;
 use super::ledger::Ledger;
-use super::mirror::{Hold, Mirror};
+use super::mirror::Mirror;
 use super::name::CommitId;
 use super::outcome::{Outcome, Target};
 use super::pause::pause;
@@ -121,8 +121,6 @@ pub struct Answer<P: Proposer> {
     pub proposer: P,
     /// What came of it.
     pub result: Result<Outcome, Failure<P::Error>>,
-    /// Keeps the mirror from other processes until whoever was answered has kept in mind what came of it.
-    pub hold: Option<Hold>,
 }
 
 /// Why a proposal did not get where it should.

@@ -4,7 +4,7 @@
 //! The writer has a queue and a task for each mirror with work. The task takes what is queued, waits for a slot, runs
 //! one transaction for each branch on a blocking thread, and ends when the queue is empty.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
@@ -21,10 +21,11 @@ use super::mirror_store::MirrorStore;
 use super::remote::RemotePlan;
 use super::slots::{Slot, TransactionSlots};
 use super::transaction::{Answer, Failure, Proposal, Proposer, transact};
+use crate::tenancy::FairCache;
 
-/// The names of deleted objects that are remembered, so that mirrors can drop their notes of them. Notes that stay
-/// beyond that go with their mirror.
-const DELETED: usize = 1_000;
+/// The maximum number of deleted objects whose names are remembered, so that mirrors can drop their notes of them. Notes
+/// that stay beyond that go with their mirror.
+const MAX_DELETED: usize = 1_000;
 
 /// Where and how a writer works.
 #[derive(Clone, Debug)]
@@ -66,8 +67,8 @@ struct Shared<P: Proposer> {
     options: WriterOptions,
     /// Requests by mirror; a mirror that is in here has a task.
     queues: Mutex<HashMap<MirrorKey, Vec<QueuedRequest<P>>>>,
-    /// The names of deleted objects, of which mirrors may still have notes; the oldest first.
-    deleted: Mutex<VecDeque<String>>,
+    /// The names of deleted objects, of which mirrors may still have notes.
+    deleted: Mutex<FairCache<String, ()>>,
 }
 
 /// Drops the queue of a mirror whose task ends by a panic, so that its requests fail and later ones get a new task.
@@ -79,7 +80,8 @@ struct QueueGuard<'s, P: Proposer> {
 impl<P: Proposer> Writer<P> {
     /// A writer without work.
     pub fn new(options: WriterOptions) -> Self {
-        let shared = Shared { options, queues: Mutex::default(), deleted: Mutex::default() };
+        let deleted = Mutex::new(FairCache::new(MAX_DELETED));
+        let shared = Shared { options, queues: Mutex::default(), deleted };
         Self { shared: Arc::new(shared), tasks: Mutex::default() }
     }
 
@@ -111,13 +113,10 @@ impl<P: Proposer> Writer<P> {
         receivers
     }
 
-    /// Forgets what mirrors note of a deleted object, by the name of its proposals: each when it is worked on next.
-    pub fn forget(&self, name: String) {
-        let mut deleted = lock(&self.shared.deleted);
-        if deleted.len() >= DELETED {
-            deleted.pop_front();
-        }
-        deleted.push_back(name);
+    /// Forgets what mirrors note of a deleted object of a namespace, by the name of its proposals: each when it is worked
+    /// on next.
+    pub fn forget(&self, namespace: &str, name: String) {
+        lock(&self.shared.deleted).insert(namespace, name, ());
     }
 
     /// Waits until nothing is left to do, including mirrors that are packed. Requests have their answers before.
@@ -197,7 +196,7 @@ impl<P: Proposer> Shared<P> {
                 for (reply, proposal) in replies.into_iter().zip(proposals) {
                     let (name, proposer) = (proposal.name, proposal.proposer);
                     let result = Err(Failure::Sync(error.clone()));
-                    let _ = reply.send(Answer { name, proposer, result, hold: None });
+                    let _ = reply.send(Answer { name, proposer, result });
                 }
                 return;
             }
@@ -207,7 +206,6 @@ impl<P: Proposer> Shared<P> {
         // Its files hold secrets, and the process may end with the last answer.
         drop(remote);
         for (reply, answer) in replies.into_iter().zip(answers) {
-            let answer = Answer { hold: Some(mirror.hold()), ..answer };
             // A receiver that is gone was cancelled or told to stop.
             let _ = reply.send(answer);
         }
@@ -217,11 +215,12 @@ impl<P: Proposer> Shared<P> {
 
     /// Drops what a mirror notes of deleted objects.
     fn forget_deleted(&self, mirror: &Mirror) {
-        let names = lock(&self.deleted).iter().cloned().collect();
+        let names = lock(&self.deleted).iter().map(|(name, ())| name.clone()).collect();
         // Notes that cannot be dropped now are dropped by the next transaction.
         let found = Ledger::forget(mirror.folder(), &names).unwrap_or_default();
-        if !found.is_empty() {
-            lock(&self.deleted).retain(|name| !found.contains(name));
+        let mut deleted = lock(&self.deleted);
+        for name in &found {
+            deleted.remove(name);
         }
     }
 }
@@ -258,4 +257,47 @@ fn by_target<P: Proposer>(requests: Vec<QueuedRequest<P>>) -> Vec<Vec<QueuedRequ
 /// A panic leaves these whole: each change is a single step.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+
+    use super::*;
+    use crate::git::CommitDraft;
+    use crate::metrics::Metrics;
+    use crate::update::{Checkpoint, FileTree, MarkerIndex};
+
+    struct Nothing;
+
+    impl Proposer for Nothing {
+        type Error = Infallible;
+
+        fn propose(
+            &mut self,
+            _tree: &dyn FileTree,
+            _index: &mut MarkerIndex,
+            _checkpoint: &mut Checkpoint<'_>,
+        ) -> Result<Option<CommitDraft>, Infallible> {
+            Ok(None)
+        }
+    }
+
+    #[test]
+    fn a_flood_of_deleted_objects_displaces_no_name_of_another_namespace() {
+        let writer: Writer<Nothing> = Writer::new(WriterOptions {
+            mirrors: MirrorStore::new("nowhere".into(), 0),
+            is_rehearsal: false,
+            context: WriterContext::default(),
+            slots: TransactionSlots::limited(1, &Metrics::default()),
+        });
+        writer.forget("victim", "victim/app 1".to_owned());
+        for number in 0..2 * MAX_DELETED {
+            writer.forget("attacker", format!("attacker/app {number}"));
+        }
+        let mut deleted = lock(&writer.shared.deleted);
+        assert_eq!(deleted.len(), MAX_DELETED);
+        assert!(deleted.get("victim/app 1").is_some());
+        assert!(deleted.get("attacker/app 0").is_none());
+    }
 }

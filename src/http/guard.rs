@@ -4,7 +4,7 @@
 //! a connection is made, and the connection goes to one of the addresses that were looked at: it cannot lead elsewhere
 //! a moment later.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::env;
 use std::error::Error;
 use std::net::SocketAddr;
@@ -19,6 +19,7 @@ use url::Url;
 use super::connections::ProxyChoice;
 use crate::address::{Host, LocalAddresses};
 use crate::git::{LookupError, Server};
+use crate::tenancy::FairCache;
 
 /// How long a name may be looked up for.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -26,9 +27,11 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// The same where a proxy looks it up anyway, and may know names that nobody here does.
 const BEHIND_PROXY: Duration = Duration::from_secs(2);
 
-/// For how long a name that was let through to a proxy is not looked up again, and how many are remembered.
+/// How long a name that was let through to a proxy is not looked up again.
 const REMEMBERED: Duration = Duration::from_secs(60);
-const MANY: usize = 1024;
+
+/// The maximum number of names that are remembered.
+const MAX_REMEMBERED: usize = 1024;
 
 /// The variables that name a proxy.
 pub(super) const VARIABLES: [&str; 6] =
@@ -42,8 +45,8 @@ pub struct Guard {
     is_behind_proxy: bool,
     /// The hosts of proxies that whoever started us chose: these may be anywhere.
     proxies: Arc<BTreeSet<String>>,
-    /// What was let through to a proxy, and when.
-    admitted: Arc<Mutex<HashMap<String, Instant>>>,
+    /// The names that were let through to a proxy, and when.
+    admitted: Arc<Mutex<FairCache<String, Instant>>>,
 }
 
 impl Guard {
@@ -54,15 +57,16 @@ impl Guard {
             ProxyChoice::Given(_) | ProxyChoice::Direct => BTreeSet::new(),
         };
         let is_behind_proxy = matches!(proxy, ProxyChoice::Given(_)) || !proxies.is_empty();
-        Self { local_addresses, is_behind_proxy, proxies: Arc::new(proxies), admitted: Arc::default() }
+        let admitted = Arc::new(Mutex::new(FairCache::new(MAX_REMEMBERED)));
+        Self { local_addresses, is_behind_proxy, proxies: Arc::new(proxies), admitted }
     }
 
-    /// Lets a request through, or says why not.
+    /// Lets a request of a namespace through, or says why not.
     ///
     /// # Errors
     ///
     /// When it leads to this machine or its link, and may not.
-    pub async fn admit(&self, url: &Url) -> Result<(), LookupError> {
+    pub async fn admit(&self, namespace: &str, url: &Url) -> Result<(), LookupError> {
         if self.local_addresses == LocalAddresses::Allowed {
             return Ok(());
         }
@@ -80,17 +84,13 @@ impl Guard {
         match server.look_up(BEHIND_PROXY).await {
             Err(error) if error.is_refusal() => Err(error),
             _ => {
-                let mut admitted = self.admitted();
-                if admitted.len() >= MANY {
-                    admitted.clear();
-                }
-                admitted.insert(server.host, Instant::now());
+                self.admitted().insert(namespace, server.host, Instant::now());
                 Ok(())
             }
         }
     }
 
-    fn admitted(&self) -> MutexGuard<'_, HashMap<String, Instant>> {
+    fn admitted(&self) -> MutexGuard<'_, FairCache<String, Instant>> {
         self.admitted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -170,13 +170,29 @@ mod tests {
             "http://[::ffff:169.254.169.254]/",
         ] {
             let url = Url::parse(local).unwrap();
-            let error = refused.admit(&url).await.unwrap_err();
+            let error = refused.admit("n", &url).await.unwrap_err();
             assert!(error.is_refusal(), "{local}: {error}");
-            assert!(allowed.admit(&url).await.is_ok(), "{local}");
+            assert!(allowed.admit("n", &url).await.is_ok(), "{local}");
         }
         for other in ["https://10.0.0.1/", "https://registry.example/", "https://[fd00::1]/"] {
-            assert!(refused.admit(&Url::parse(other).unwrap()).await.is_ok(), "{other}");
+            assert!(refused.admit("n", &Url::parse(other).unwrap()).await.is_ok(), "{other}");
         }
+    }
+
+    #[tokio::test]
+    async fn names_beyond_the_maximum_displace_those_of_their_own_namespace() {
+        let direct = Guard::new(LocalAddresses::Refused, &ProxyChoice::Direct);
+        let guard = Guard { is_behind_proxy: true, ..direct };
+        for (namespace, count) in [("victim", 1), ("flood", MAX_REMEMBERED)] {
+            for number in 0..count {
+                guard.admitted().insert(namespace, format!("{namespace}{number}.example"), Instant::now());
+            }
+        }
+        // An address needs no lookup, and is remembered as well.
+        guard.admit("flood", &Url::parse("http://10.0.0.1/").unwrap()).await.unwrap();
+        let mut admitted = guard.admitted();
+        assert_eq!(admitted.len(), MAX_REMEMBERED);
+        assert!(admitted.get("victim0.example").is_some() && admitted.get("10.0.0.1").is_some());
     }
 
     #[tokio::test]

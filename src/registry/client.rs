@@ -145,7 +145,7 @@ impl Client {
         deadline: &Deadline,
     ) -> Result<Answer, RegistryError> {
         let Self { traffic, requester, .. } = self;
-        let admitted = self.guard.admit(&call.url).await;
+        let admitted = self.guard.admit(&requester.namespace, &call.url).await;
         admitted.map_err(|refusal| astray(call, refusal.to_string()))?;
         let target = self.target(&call.url);
         let slot = loop {

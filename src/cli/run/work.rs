@@ -45,8 +45,6 @@ pub(super) struct Work<'i> {
 }
 
 impl Job for Work<'_> {
-    const HOLDS_MIRROR: bool = true;
-
     async fn prepare(&mut self, is_first: bool) -> Result<Prepared, Conclusion> {
         let inputs = self.inputs;
         let selected = transaction::select(&inputs.store, self.automation, &inputs.options.given).await?;

@@ -68,7 +68,7 @@ impl<P: Proposer> Candidate<P> {
 
     pub(super) fn into_answer(self) -> Answer<P> {
         let result = self.result.expect("an attempt that is done has settled every proposal");
-        Answer { name: self.proposal.name, proposer: self.proposal.proposer, result, hold: None }
+        Answer { name: self.proposal.name, proposer: self.proposal.proposer, result }
     }
 
     /// Finds what is checked out; one that finds nothing fails alone.

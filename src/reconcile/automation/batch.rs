@@ -1,23 +1,22 @@
-//! Carrying out automations together, so that those of one repository and branch share a transaction.
+//! Reconciles automations together, so that those of one repository and branch share a transaction.
 
+use std::collections::BTreeMap;
 use std::future::Future;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use futures::future::join_all;
+use tokio::sync::oneshot;
 
 use super::conclusion::Conclusion;
 use super::proposal::UpdateProposal;
 use super::transaction::{self, Prepared};
-use crate::git::{Failure, StopSignal, SyncError, Writer};
+use crate::git::{Answer, Failure, Request, StopSignal, SyncError, Writer};
 
-/// How often a job is begun anew when others push faster than a transaction may try.
+/// How often a job is prepared when others push faster than a transaction may try.
 const ROUNDS: u32 = 16;
 
-/// An automation that is to be carried out, on behalf of somebody who wants to know how it ends.
+/// An automation that is reconciled, and the caller's part of that.
 pub trait Job: Send {
-    /// Whether no other process may work on the mirror before the job is concluded, because it would take what came of it
-    /// for nobody's.
-    const HOLDS_MIRROR: bool = false;
-
     /// Gets as far as the writer's request; a second time, if others were faster.
     ///
     /// # Errors
@@ -33,53 +32,109 @@ pub trait Job: Send {
     ) -> impl Future<Output = ()> + Send;
 }
 
-/// Carries out jobs. Each is concluded as soon as it has its answer.
+/// Carries out jobs. Each is concluded as soon as it has its answer or its request is cancelled, however long the
+/// others take.
 pub async fn carry_out<J: Job>(jobs: Vec<&mut J>, writer: &Writer<UpdateProposal>, stop: &StopSignal) {
-    let mut open = jobs;
-    for round in 1..=ROUNDS {
-        let prepared = open.into_iter().map(async |job| match job.prepare(round == 1).await {
-            Ok(Prepared { request }) => Some((job, request)),
-            Err(conclusion) => {
-                // Others may still take long to prepare.
-                job.conclude(conclusion, None).await;
-                None
-            }
-        });
-        let (mut waiting, mut requests) = (Vec::new(), Vec::new());
-        for (job, request) in join_all(prepared).await.into_iter().flatten() {
-            waiting.push((job, request.proposal.cancellation.clone()));
-            requests.push(request);
-        }
-        let answers = writer.submit(requests);
-        let may_go_on = || round < ROUNDS && !stop.is_given();
-        let waiting = waiting.into_iter().zip(answers).map(async |((job, cancellation), answer)| {
-            let answer = tokio::select! {
-                // What has been done is told, also where it is not wanted any more.
-                biased;
-                answer = answer => answer.map_err(|_| Conclusion::broken_off()),
-                () = cancellation.finished() => Err(Conclusion::cancelled()),
-            };
-            let mut answer = match answer {
-                Ok(answer) => answer,
-                Err(conclusion) => {
-                    job.conclude(conclusion, None).await;
-                    return None;
-                }
-            };
-            let is_overtaken = matches!(&answer.result,
-                Err(Failure::Sync(error)) if matches!(**error, SyncError::Overtaken { .. }));
-            if is_overtaken && may_go_on() {
-                return Some(job);
-            }
-            let hold = answer.hold.take().filter(|_| J::HOLDS_MIRROR);
+    let rounds = Rounds::new(writer, jobs.len());
+    let runs = jobs.into_iter().enumerate().map(async |(index, job)| {
+        let (conclusion, proposal) = run(job, index, &rounds, stop).await;
+        rounds.leave(index);
+        job.conclude(conclusion, proposal).await;
+    });
+    join_all(runs).await;
+}
+
+/// Prepares a job and submits its request, until others are not faster.
+async fn run<J: Job>(
+    job: &mut J,
+    index: usize,
+    rounds: &Rounds<'_>,
+    stop: &StopSignal,
+) -> (Conclusion, Option<UpdateProposal>) {
+    let mut round = 1;
+    loop {
+        let request = match job.prepare(round == 1).await {
+            Ok(Prepared { request }) => request,
+            Err(conclusion) => return (conclusion, None),
+        };
+        let cancellation = request.proposal.cancellation.clone();
+        let answer = tokio::select! {
+            // A push that arrived is reported, even if it was cancelled.
+            biased;
+            answer = rounds.submit(index, request) => answer,
+            () = cancellation.finished() => return (Conclusion::cancelled(), None),
+        };
+        let Some(answer) = answer else { return (Conclusion::broken_off(), None) };
+        if !is_overtaken(&answer) || round == ROUNDS || stop.is_given() {
             let (conclusion, proposal) = transaction::conclude(answer);
-            job.conclude(conclusion, Some(proposal)).await;
-            drop(hold);
-            None
-        });
-        open = join_all(waiting).await.into_iter().flatten().collect();
-        if open.is_empty() {
+            return (conclusion, Some(proposal));
+        }
+        round += 1;
+    }
+}
+
+fn is_overtaken(answer: &Answer<UpdateProposal>) -> bool {
+    matches!(&answer.result, Err(Failure::Sync(error)) if matches!(**error, SyncError::Overtaken { .. }))
+}
+
+/// Collects the requests of a batch, and submits them together once every job has added its own or left.
+///
+/// The jobs of a round take part in the next one until they leave.
+struct Rounds<'w> {
+    writer: &'w Writer<UpdateProposal>,
+    state: Mutex<State>,
+}
+
+struct State {
+    /// The number of jobs that are yet to add a request or leave.
+    missing: usize,
+    /// The requests of the round, by index of the job.
+    requests: BTreeMap<usize, Queued>,
+}
+
+/// A request, and the channel on which its submitter learns where the answer arrives.
+type Queued = (Request<UpdateProposal>, oneshot::Sender<oneshot::Receiver<Answer<UpdateProposal>>>);
+
+impl<'w> Rounds<'w> {
+    fn new(writer: &'w Writer<UpdateProposal>, jobs: usize) -> Self {
+        Self { writer, state: Mutex::new(State { missing: jobs, requests: BTreeMap::new() }) }
+    }
+
+    /// Adds the request of a job to the round, and gives its answer; none if its transaction ended without one.
+    async fn submit(&self, index: usize, request: Request<UpdateProposal>) -> Option<Answer<UpdateProposal>> {
+        let (sender, submitted) = oneshot::channel();
+        {
+            let mut state = self.state();
+            state.missing -= 1;
+            state.requests.insert(index, (request, sender));
+            self.submit_if_complete(&mut state);
+        }
+        submitted.await.ok()?.await.ok()
+    }
+
+    /// Takes a job out of the batch, with its request if that was not submitted yet.
+    fn leave(&self, index: usize) {
+        let mut state = self.state();
+        if state.requests.remove(&index).is_none() {
+            state.missing -= 1;
+        }
+        self.submit_if_complete(&mut state);
+    }
+
+    fn submit_if_complete(&self, state: &mut State) {
+        if state.missing > 0 {
             return;
         }
+        let (requests, senders): (Vec<_>, Vec<_>) = std::mem::take(&mut state.requests).into_values().unzip();
+        state.missing = requests.len();
+        for (sender, answer) in senders.into_iter().zip(self.writer.submit(requests)) {
+            // The receiver is there: a job that gives up its wait leaves in the same step.
+            let _ = sender.send(answer);
+        }
+    }
+
+    /// Each change is a single step, so a panic has left no half of one.
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::hanging::{be_patient, gone, pushing};
-use super::scene::{Kind, Scene, eventually};
+use super::scene::{Kind, Scene, eventually, eventually_within};
+use crate::support::api_server::{Call, Fault as ApiFault, Faults};
 use crate::support::bare_repository::BareRepository;
 use crate::support::content::file;
 use crate::support::git_host::{Fault, Operation};
@@ -28,6 +29,25 @@ async fn an_automation_goes_at_once_though_the_rest_of_its_push_goes_on_hanging(
     gone(&scene, "app").await;
     assert!(scene.commits().is_empty());
     scene.host.heal();
+    controller.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_automation_goes_at_once_though_a_mate_of_its_batch_still_waits_for_its_secret() {
+    let scene = Scene::new(&["app", "other"]).await;
+    let key = json!({"type": "ssh", "secretRef": {"name": "key"}});
+    scene.patch(Kind::Automation, "other", &json!({"spec": {"git": {"commit": {"signingKey": key}}}})).await;
+    let faults = Faults::default();
+    let is_secret = |call: &Call| call.is("get", "secrets");
+    faults.next(usize::MAX, ApiFault::Held, is_secret);
+    let controller = scene.controller().through(scene.cluster.faulty_client(&faults)).start();
+    eventually("the Secret is asked for", async || faults.calls().iter().any(is_secret)).await;
+    scene.delete(Kind::Automation, "app").await;
+    // The request for the Secret is given up after twice that time.
+    eventually_within(Duration::from_secs(15), "app is gone", async || scene.get("app").await.is_none())
+        .await;
+    assert!(scene.host.requests().is_empty(), "it was waiting for its mate");
+    faults.heal();
     controller.end().await;
 }
 

@@ -1,6 +1,7 @@
 //! Mirrors: what they weigh after years, what they survive, and what they say of a tree.
 
 mod age;
+mod batches;
 mod bounds;
 mod damage;
 mod deadlines;

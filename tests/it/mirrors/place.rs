@@ -14,6 +14,7 @@ use tagboat::git::{
     SyncError, TransactionSlots, Writer, WriterContext, WriterOptions,
 };
 use tagboat::message::AutomationName;
+use tagboat::metrics::Metrics;
 use tagboat::reconcile::automation::proposal::{Detail, MessageSource, UpdateProposal};
 use tagboat::reference::ImageReference;
 use tagboat::update::{Policy, PolicyName, Setters, UpdateRequest};
@@ -124,18 +125,23 @@ impl Place {
         Request { mirror, remote, proposal }
     }
 
+    /// A writer of the mirrors.
+    pub(super) fn writer<P: Proposer>(&self, is_rehearsal: bool) -> Writer<P> {
+        Writer::new(WriterOptions {
+            mirrors: MirrorStore::new(self.mirrors(), self.total_limit),
+            is_rehearsal,
+            context: WriterContext::default(),
+            slots: TransactionSlots::limited(4, &Metrics::default()),
+        })
+    }
+
     /// Answers requests together.
     pub(super) fn carry_out<P: Proposer, const N: usize>(
         &self,
         requests: Vec<Request<P>>,
         is_rehearsal: bool,
     ) -> [Answer<P>; N] {
-        let writer = Writer::new(WriterOptions {
-            mirrors: MirrorStore::new(self.mirrors(), self.total_limit),
-            is_rehearsal,
-            context: WriterContext::default(),
-            slots: TransactionSlots::unlimited(),
-        });
+        let writer = self.writer(is_rehearsal);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let answers: Vec<Answer<P>> = runtime.block_on(async {
             let mut answers = Vec::new();

@@ -112,6 +112,12 @@ pub(super) const INVENTORY: &[Row] = &[
     ),
     row(
         "src/git/writer.rs",
+        "Shared.deleted",
+        "namespace, name and UID of a deleted automation",
+        "1,000; evicts from the namespace with most entries; removed when a mirror has dropped its notes of it",
+    ),
+    row(
+        "src/git/writer.rs",
         "Shared.queues",
         "mirror: namespace, name and URL of a GitRepository",
         "one entry for a mirror with work, one request for an automation; removed when the mirror has no work",
@@ -120,7 +126,7 @@ pub(super) const INVENTORY: &[Row] = &[
         "src/http/guard.rs",
         "Guard.admitted",
         "host name that was checked; a guard belongs to one transport (route)",
-        "1,024; all are forgotten at once, which costs each one lookup of a name",
+        "1,024; evicts the least recently used name of the namespace with most",
     ),
     row(
         "src/metrics/namespaces.rs",
@@ -163,6 +169,12 @@ pub(super) const INVENTORY: &[Row] = &[
         "Recorder.recent",
         "digest of an object, with its namespace, and of what is said of it",
         "4,096; evicts from the namespace with most entries",
+    ),
+    row(
+        "src/reconcile/automation/batch.rs",
+        "Rounds.state",
+        "place of a job in its batch",
+        "one request for each automation of the batch, until all of them are submitted together",
     ),
     row("src/reconcile/tags.rs", "Shelf.told", "namespace and name of a repository", GOES_WITH_OBJECT),
     row(
