@@ -12,6 +12,8 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use tagboat_api::GoDuration;
+use tokio::sync::oneshot;
+use tracing::dispatcher;
 
 use super::Failure;
 use super::outcome::Outcomes;
@@ -40,7 +42,7 @@ use work::Work;
 ///
 /// Exit status: 0 done (markers that could not be resolved and files that could not be read are reported), 1 an
 /// automation, a scan, a choice or the look-up of a digest failed or a manifest could not be read, 2 wrong usage.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 #[command(override_usage = "tagboat run <PATH>... [OPTIONS]")]
 pub(super) struct RunArguments {
     /// Manifests: files, directories, or - for standard input
@@ -160,7 +162,7 @@ fn scan_and_commit(arguments: &RunArguments) -> Result<Ended, Failure> {
         }
         None => None,
     };
-    let mut inputs = Inputs::read(arguments)?;
+    let mut inputs = runtime.block_on(read_inputs(arguments, &stop))?;
     let given = inputs.options.given.clone();
     let chosen = runtime.block_on(async {
         signals::forward_to(&stop)?;
@@ -193,6 +195,21 @@ fn scan_and_commit(arguments: &RunArguments) -> Result<Ended, Failure> {
     let errors = work::errors(works);
     let done = if errors.is_empty() && !is_stale { Ok(()) } else { Err(Failure::FailedFor(errors)) };
     Ok(Ended { text, done })
+}
+
+/// Reads the inputs on a thread of their own: standard input may be silent for ever, and a run that waited for the state
+/// has replaced what signals do by default.
+async fn read_inputs(arguments: &RunArguments, stop: &StopSignal) -> Result<Inputs, Failure> {
+    let (sender, inputs) = oneshot::channel();
+    let (arguments, log) = (arguments.clone(), dispatcher::get_default(Clone::clone));
+    std::thread::spawn(move || {
+        // Without a receiver the run was told to stop.
+        let _ = sender.send(dispatcher::with_default(&log, || Inputs::read(&arguments)));
+    });
+    tokio::select! {
+        inputs = inputs => inputs.expect("the thread sends what it has read"),
+        () = signals::stopped(stop) => Err(Failure::new("tagboat was told to stop while it read the manifests")),
+    }
 }
 
 /// Runs all automations; those that share a repository and a branch share a transaction.

@@ -1,9 +1,14 @@
 //! Signals that end a run.
 
+use std::time::Duration;
+
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::cli::Failure;
 use crate::git::StopSignal;
+
+/// The time between two looks at a stop signal.
+const POLL_INTERVAL: Duration = Duration::from_millis(25);
 
 /// Gives `stop` at SIGINT, SIGTERM or SIGHUP, as long as the runtime in which it is called runs tasks.
 ///
@@ -20,4 +25,11 @@ pub(super) fn forward_to(stop: &StopSignal) -> Result<(), Failure> {
         });
     }
     Ok(())
+}
+
+/// Waits until `stop` is given.
+pub(super) async fn stopped(stop: &StopSignal) {
+    while !stop.is_given() {
+        tokio::time::sleep(POLL_INTERVAL).await;
+    }
 }

@@ -85,6 +85,15 @@ fn hold(fleet: &RemoteFleet) -> File {
     file
 }
 
+/// Waits until a run holds the state.
+fn until_the_state_is_held(fleet: &RemoteFleet) {
+    let begin = Instant::now();
+    while File::open(fleet.state().join("lock")).unwrap().try_lock().is_ok() {
+        assert!(begin.elapsed() < Duration::from_secs(60), "the run does not take the state");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
 /// A run with its errors in a file, so that they can be read while it goes on.
 fn start(fleet: &RemoteFleet, command: &mut Command) -> Child {
     let errors = File::create(fleet.root().join("errors")).unwrap();
@@ -165,6 +174,26 @@ fn a_signal_ends_a_run_that_waits_for_the_state() {
                 fleet.state().display()
             )
         );
+    }
+}
+
+/// The wait replaces what signals do by default, and nothing may come on standard input for as long as it is open.
+#[test]
+fn a_signal_ends_a_run_that_has_waited_and_reads_manifests_from_a_silent_standard_input() {
+    let fleet = RemoteFleet::small();
+    for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
+        let held = hold(&fleet);
+        let mut child = start(&fleet, fleet.command().arg("-").stdin(Stdio::piped()));
+        let silent = child.stdin.take();
+        until_it_speaks(&fleet);
+        drop(held);
+        until_the_state_is_held(&fleet);
+        kill_process(Pid::from_child(&child), signal).unwrap();
+        assert_eq!(child.wait().unwrap().code(), Some(1), "{signal:?}");
+        let text = errors(&fleet);
+        let last = text.lines().last().unwrap();
+        assert_eq!(last, "error: tagboat was told to stop while it read the manifests", "{signal:?}");
+        drop(silent);
     }
 }
 

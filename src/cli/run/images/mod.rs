@@ -21,6 +21,7 @@ use tagboat_api::{ImagePolicy, ImageRef};
 
 use crate::cli::Failure;
 use crate::cli::outcome::PolicyChoice;
+use crate::cli::run::signals;
 use crate::cli::terminal::say;
 use crate::git::StopSignal;
 use crate::objects::ObjectName;
@@ -45,9 +46,6 @@ use crate::update::PolicyName;
 use memory::Memory;
 use scanning::Scanned;
 pub(super) use wanted::Wanted;
-
-/// How often it is looked whether the run is to stop.
-const LOOK: Duration = Duration::from_millis(25);
 
 /// What the policies of a run chose, by name.
 #[derive(Debug, Default)]
@@ -169,7 +167,7 @@ pub(super) async fn choose(
     };
     tokio::select! {
         images = sources.images(wanted) => images.map(Some),
-        () = told_to(stop) => Ok(None),
+        () = signals::stopped(stop) => Ok(None),
     }
 }
 
@@ -202,10 +200,3 @@ type Repositories = BTreeMap<ObjectName, Scanned>;
 
 /// Policies by name.
 type Policies = BTreeMap<ObjectName, Arc<ImagePolicy>>;
-
-/// Waits for the word to stop.
-async fn told_to(stop: &StopSignal) {
-    while !stop.is_given() {
-        tokio::time::sleep(LOOK).await;
-    }
-}
