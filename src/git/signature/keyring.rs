@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::panic::resume_unwind;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use sha2::{Digest, Sha256};
@@ -47,8 +47,20 @@ struct SlotKey {
     kind: SigningKeyKind,
 }
 
-/// Locked while a key is read or unlocked.
-type Slot = Arc<tokio::sync::Mutex<Option<Remembered>>>;
+/// The place of one key, shared by all that want it at the time.
+#[derive(Clone, Default)]
+struct Slot {
+    /// Locked while the key is read or unlocked.
+    remembered: Arc<tokio::sync::Mutex<Option<Remembered>>>,
+    /// Whether the key was forgotten while the slot was in use.
+    is_forgotten: Arc<AtomicBool>,
+}
+
+/// The lock of a slot. A key that was forgotten meanwhile is dropped with it.
+struct LockedSlot {
+    remembered: OwnedMutexGuard<Option<Remembered>>,
+    is_forgotten: Arc<AtomicBool>,
+}
 
 /// The key of a secret, or why it has none.
 struct Remembered {
@@ -87,8 +99,8 @@ impl Keyring {
     /// Gives the key of a secret that signs at `time`, unlocked; the secret's name is `NAMESPACE/NAME`.
     ///
     /// A key that could not be unlocked is not tried again before its secret changes. What can change with time, such as
-    /// whether the key has expired, is looked at in each call. Dropping the future does not interrupt the unlocking, so
-    /// that what it cost is not lost.
+    /// whether the key has expired, is looked at in each call. Dropping the future gives up the wait for a thread; a job
+    /// that has begun goes on, and what came of it is remembered.
     ///
     /// # Errors
     ///
@@ -105,19 +117,12 @@ impl Keyring {
         let hashed = Arc::clone(&secret);
         let hash = move || digest(hashed.borrowed());
         let digest = self.capacity.pool.run_sized(&namespace, secret.size(), hash).await;
-        let slot = self.slot(&namespace, SlotKey { secret: name.to_owned(), kind });
-        let slot = slot.lock_owned().await;
-        if let Some(result) = slot.as_ref().and_then(|remembered| remembered.result(digest, time)) {
+        let slot = self.slot(&namespace, SlotKey { secret: name.to_owned(), kind }).lock().await;
+        if let Some(result) = slot.remembered.as_ref().and_then(|known| known.result(digest, time)) {
             return result;
         }
         let capacity = self.capacity.clone();
-        let unlocking = Unlocking { capacity, namespace, kind, secret, digest, time };
-        match tokio::spawn(unlocking.run(slot)).await {
-            Ok(result) => result,
-            Err(error) if error.is_panic() => resume_unwind(error.into_panic()),
-            // The runtime is shutting down, and drops this future too.
-            Err(_) => std::future::pending().await,
-        }
+        Unlocking { capacity, namespace, kind, secret, digest, time }.run(slot).await
     }
 
     /// Forgets the keys of a secret that is no longer there.
@@ -125,18 +130,27 @@ impl Keyring {
         self.retain(|name| name != secret);
     }
 
-    /// Forgets the keys of all secrets, named `NAMESPACE/NAME`, that are not used any more.
+    /// Forgets the keys of all secrets, named `NAMESPACE/NAME`, that are not used any more. A key that is being unlocked
+    /// is forgotten when that ends, and is not unlocked a second time meanwhile.
     pub fn retain(&self, is_used: impl Fn(&str) -> bool) {
-        self.slots().retain(|key, _| is_used(&key.secret));
+        self.slots().retain(|key, slot| {
+            if is_used(&key.secret) {
+                return true;
+            }
+            slot.is_forgotten.store(true, Ordering::SeqCst);
+            slot.is_in_use()
+        });
     }
 
     fn slot(&self, namespace: &str, key: SlotKey) -> Slot {
         let mut slots = self.slots();
         if let Some(slot) = slots.get(&key) {
-            return Arc::clone(slot);
+            slot.is_forgotten.store(false, Ordering::SeqCst);
+            return slot.clone();
         }
+        slots.retain(|_, slot| !slot.is_forgotten.load(Ordering::SeqCst) || slot.is_in_use());
         let slot = Slot::default();
-        slots.insert(namespace, key, Arc::clone(&slot));
+        slots.insert(namespace, key, slot.clone());
         slot
     }
 
@@ -151,8 +165,8 @@ impl fmt::Debug for Keyring {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut map = formatter.debug_map();
         for (key, slot) in self.slots().iter() {
-            if let Ok(slot) = slot.try_lock() {
-                map.entry(&key.secret, &slot.as_ref().map(|remembered| &remembered.keys));
+            if let Ok(remembered) = slot.remembered.try_lock() {
+                map.entry(&key.secret, &remembered.as_ref().map(|remembered| &remembered.keys));
             }
         }
         map.finish()
@@ -185,41 +199,70 @@ impl Remembered {
     }
 }
 
-impl Unlocking {
-    /// Reads and unlocks the key, each on the pool, and remembers what came of it.
-    async fn run(self, mut slot: OwnedMutexGuard<Option<Remembered>>) -> Result<SigningKey, SigningKeyError> {
-        let known = slot.take().filter(|remembered| remembered.digest == self.digest);
-        let keys = match known {
-            Some(remembered) => remembered.keys,
-            None => self.read().await,
-        };
-        let (keys, result) = match keys {
-            Ok(Keys::OpenPgp(keys)) => self.unlock_part(keys).await,
-            Ok(Keys::Ssh(key)) => (Ok(Keys::Ssh(key.clone())), Ok(key)),
-            Err(error) => (Err(error.clone()), Err(error)),
-        };
-        if result.is_err() || self.secret.size() <= REMEMBERED_BYTES {
-            *slot = Some(Remembered { digest: self.digest, keys });
-        }
-        result
+impl Slot {
+    async fn lock(self) -> LockedSlot {
+        LockedSlot { remembered: self.remembered.lock_owned().await, is_forgotten: self.is_forgotten }
     }
 
-    async fn read(&self) -> Result<Keys, SigningKeyError> {
-        let (kind, secret) = (self.kind, Arc::clone(&self.secret));
-        let read = move || Keys::read(kind, secret.borrowed());
-        self.capacity.pool.run(&self.namespace, read).await
+    /// Whether there is a clone, of which one has the lock or waits for it.
+    fn is_in_use(&self) -> bool {
+        Arc::strong_count(&self.remembered) > 1
+    }
+}
+
+impl Drop for LockedSlot {
+    fn drop(&mut self) {
+        if self.is_forgotten.load(Ordering::SeqCst) {
+            *self.remembered = None;
+        }
+    }
+}
+
+impl Unlocking {
+    /// Reads and unlocks the key, each on the pool, and remembers what came of it.
+    async fn run(&self, mut slot: LockedSlot) -> Result<SigningKey, SigningKeyError> {
+        let known = slot.remembered.take().filter(|known| known.digest == self.digest);
+        let keys = match known {
+            Some(known) => known.keys,
+            None => {
+                let (is_small, digest) = (self.is_small(), self.digest);
+                let (kind, secret) = (self.kind, Arc::clone(&self.secret));
+                let read = move || {
+                    let keys = Keys::read(kind, secret.borrowed());
+                    // An OpenPGP key is unlocked first.
+                    match &keys {
+                        Err(error) => slot.remember(digest, Err(error.clone())),
+                        Ok(Keys::Ssh(key)) if is_small => slot.remember(digest, Ok(Keys::Ssh(key.clone()))),
+                        Ok(_) => {}
+                    }
+                    (slot, keys)
+                };
+                let keys;
+                (slot, keys) = self.capacity.pool.run(&self.namespace, read).await;
+                keys
+            }
+        };
+        match keys? {
+            Keys::Ssh(key) => Ok(key),
+            Keys::OpenPgp(keys) => self.unlock_part(keys, slot).await,
+        }
     }
 
     /// Unlocks the part of an OpenPGP key that signs at the time, with memory reserved for what its lock takes.
     async fn unlock_part(
         &self,
         mut keys: Box<openpgp::Keys>,
-    ) -> (Result<Keys, SigningKeyError>, Result<SigningKey, SigningKeyError>) {
+        mut slot: LockedSlot,
+    ) -> Result<SigningKey, SigningKeyError> {
+        let (is_small, digest) = (self.is_small(), self.digest);
         let choice = match keys.choose(self.time.seconds) {
             Ok(choice) => choice,
-            Err(error) => return (Ok(Keys::OpenPgp(keys)), Err(error)),
+            Err(error) => {
+                slot.remember(digest, Ok(Keys::OpenPgp(keys)));
+                return Err(error);
+            }
         };
-        let _memory = match keys.bytes_of_lock(choice) {
+        let memory = match keys.bytes_of_lock(choice) {
             0 => None,
             bytes => Some(self.capacity.memory.reserve(&self.namespace, bytes).await),
         };
@@ -227,9 +270,23 @@ impl Unlocking {
         let unlock = move || {
             let secret = secret.borrowed();
             let result = keys.unlock(&Passphrase::of(secret, openpgp::PASSPHRASE), choice);
-            (Ok(Keys::OpenPgp(keys)), result)
+            drop(memory);
+            if result.is_err() || is_small {
+                slot.remember(digest, Ok(Keys::OpenPgp(keys)));
+            }
+            result
         };
         self.capacity.pool.run(&self.namespace, unlock).await
+    }
+
+    fn is_small(&self) -> bool {
+        self.secret.size() <= REMEMBERED_BYTES
+    }
+}
+
+impl LockedSlot {
+    fn remember(&mut self, digest: [u8; 32], keys: Result<Keys, SigningKeyError>) {
+        *self.remembered = Some(Remembered { digest, keys });
     }
 }
 
@@ -285,4 +342,64 @@ fn digest(secret: SecretData<'_>) -> [u8; 32] {
         }
     }
     hash.finalize().into()
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::FutureExt;
+
+    use super::*;
+    use crate::tenancy::BlockingPool;
+
+    const TIME: CommitTime = CommitTime { seconds: 2_000_000_000, offset: 0 };
+
+    /// A keyring whose namespaces have one thread each.
+    fn keyring() -> Keyring {
+        Keyring::new(Capacity { pool: BlockingPool::new(2), ..Capacity::default() })
+    }
+
+    fn unlock(keyring: &Keyring, name: &str) -> impl Future<Output = Result<SigningKey, SigningKeyError>> {
+        let (keyring, name) = (keyring.clone(), name.to_owned());
+        let data = BTreeMap::from([("identity".to_owned(), Secret::new("no key"))]);
+        async move { keyring.unlock(SigningKeyKind::Ssh, &name, data, TIME).await }
+    }
+
+    fn shown(keyring: &Keyring) -> String {
+        format!("{keyring:?}")
+    }
+
+    #[tokio::test]
+    async fn a_key_that_nothing_waits_for_any_more_is_not_unlocked() {
+        let keyring = keyring();
+        let thread = keyring.capacity.pool.enter("n").await;
+        for number in 0..10 {
+            assert!(unlock(&keyring, &format!("n/key{number}")).now_or_never().is_none());
+        }
+        drop(thread);
+        // Jobs that were still waiting for the thread would come before this one.
+        drop(keyring.capacity.pool.enter("n").await);
+        assert!(!shown(&keyring).contains("Err"), "{keyring:?}");
+        assert!(unlock(&keyring, "n/key1").await.is_err());
+        assert!(shown(&keyring).contains("Err"), "{keyring:?}");
+    }
+
+    #[tokio::test]
+    async fn a_key_that_is_forgotten_while_it_is_unlocked_is_unlocked_once_and_not_remembered() {
+        let keyring = keyring();
+        let thread = keyring.capacity.pool.enter("n").await;
+        let mut first = Box::pin(unlock(&keyring, "n/key"));
+        assert!(first.as_mut().now_or_never().is_none());
+        keyring.forget("n/key");
+        let key = || SlotKey { secret: "n/key".to_owned(), kind: SigningKeyKind::Ssh };
+        let slot = keyring.slot("n", key());
+        assert!(slot.remembered.try_lock().is_err(), "a second one waits for the first");
+        drop(slot);
+        keyring.forget("n/key");
+        drop(thread);
+        assert!(first.await.is_err());
+        assert!(!shown(&keyring).contains("Err"), "{keyring:?}");
+        // What is empty goes when there is something new.
+        assert!(unlock(&keyring, "n/other").await.is_err());
+        assert!(keyring.slots().get(&key()).is_none());
+    }
 }
