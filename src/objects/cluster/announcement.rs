@@ -15,7 +15,6 @@ use super::notification::{Notification, Notifier, named};
 use super::recording::Recorder;
 use super::{ClusterError, ClusterObjects};
 use crate::objects::Event;
-use crate::tenancy::QueueLimits;
 
 /// The annotations of an object that its announcements carry.
 const CARRIED: &str = "event.toolkit.fluxcd.io/";
@@ -29,15 +28,11 @@ const TRIES: u32 = 5;
 /// The wait before the second of these tries; it doubles with each.
 const FIRST_WAIT: Duration = Duration::from_secs(2);
 
-/// Bounds of the events that are delayed until the API server takes them. Beyond them, one of the namespace with most is
-/// given up.
-const DELAYED: QueueLimits = QueueLimits { items: 256, bytes: 16 * 1024 * 1024 };
-
 /// The maximum length of a message, in bytes. The message of a push has that of its commit, and the API server refuses
 /// events that are larger than 1.5 MiB.
 const MAX_MESSAGE: usize = 256 * 1024;
 
-/// How long the end waits for those.
+/// How long the end waits for delayed events.
 const FAREWELL: Duration = Duration::from_secs(1);
 
 /// What tells an event from others that say the same.
@@ -85,9 +80,9 @@ impl Announcer {
         instance: String,
     ) -> Self {
         let (client, gate) = (objects.client().clone(), objects.gate().with_patience(PATIENCE));
+        let delayed = gate.delayed().clone();
         let recorder = Arc::new(Recorder::new(client, gate, controller, instance.clone()));
-        let (limiter, delayed) = (Mutex::default(), Deliveries::new(DELAYED));
-        Self { recorder, limiter, delayed, notifier, controller, instance }
+        Self { recorder, limiter: Mutex::default(), delayed, notifier, controller, instance }
     }
 
     /// Announces an event; what happens only once is announced once, even by a process that knows nothing of another.

@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use tokio::time::timeout;
 
+use super::deliveries::Deliveries;
 use super::error::ClusterError;
 use crate::git::StopSignal;
 use crate::metrics::{Metrics, SlotResource};
-use crate::tenancy::{FairSemaphore, SlotLimits};
+use crate::tenancy::{FairSemaphore, QueueLimits, SlotLimits};
 
 /// How long the API server may take to answer.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -16,11 +17,16 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// How many requests may be under way at once. Each has a connection of its own.
 const AT_ONCE: usize = 16;
 
+/// Bounds of the events that are delayed until the API server takes them. Beyond them, one of the namespace with most is
+/// given up.
+const DELAYED: QueueLimits = QueueLimits { items: 256, bytes: 16 * 1024 * 1024 };
+
 /// Lets requests through, not too many at once, round robin by namespace, and none for ever, as long as we are the ones
-/// who write. Clones share the slots.
+/// who write. Clones share the slots and the delayed events, also those of different controllers.
 #[derive(Clone, Debug)]
 pub struct Gate {
     slots: FairSemaphore,
+    delayed: Deliveries,
     patience: Duration,
     /// Tells that another may be the one who writes.
     deposed: StopSignal,
@@ -39,7 +45,7 @@ impl Gate {
     }
 
     fn with(slots: FairSemaphore) -> Self {
-        Self { slots, patience: PATIENCE, deposed: StopSignal::default() }
+        Self { slots, delayed: Deliveries::new(DELAYED), patience: PATIENCE, deposed: StopSignal::default() }
     }
 
     /// The same slots, for requests that are let through until `deposed` is given.
@@ -52,6 +58,11 @@ impl Gate {
     #[must_use]
     pub fn with_patience(&self, patience: Duration) -> Self {
         Self { patience, ..self.clone() }
+    }
+
+    /// The events that are delayed until the API server takes them.
+    pub(super) fn delayed(&self) -> &Deliveries {
+        &self.delayed
     }
 
     /// Awaits an answer of the API server, on behalf of a namespace: that of the object which the request is made for.
@@ -81,6 +92,7 @@ mod tests {
 
     use futures::FutureExt;
 
+    use super::super::deliveries::Delivery;
     use super::*;
 
     type Answer = Result<(), kube::Error>;
@@ -119,5 +131,18 @@ mod tests {
             );
             assert!(text.lines().any(|found| found == line), "{line} is not in\n{text}");
         }
+    }
+
+    #[tokio::test]
+    async fn delayed_events_of_all_controllers_have_one_bound() {
+        let gate = Gate::default();
+        let halves = [gate.until(StopSignal::default()), gate.with_patience(Duration::from_secs(1))];
+        let mut given_up = Vec::new();
+        for number in 0..=DELAYED.items {
+            let (namespace, label) = ("n".to_owned(), number.to_string());
+            let delivery = Delivery { namespace, label, bytes: 1, work: pending() };
+            given_up.extend(halves[number % 2].delayed().start(delivery));
+        }
+        assert_eq!(given_up, ["0"]);
     }
 }
