@@ -29,6 +29,8 @@ pub enum Trouble {
     KeyRefused,
     /// The SSH key cannot be opened.
     KeyLocked,
+    /// The SSH key is in a form that ssh does not read.
+    KeyFormat,
     /// The name of the server cannot be resolved.
     UnknownHost,
     /// The server cannot be reached.
@@ -63,7 +65,7 @@ const TABLE: [(&str, Trouble); 71] = [
     ("incorrect passphrase", Trouble::KeyLocked),
     ("bad decrypt", Trouble::KeyLocked),
     ("error in libcrypto", Trouble::KeyLocked),
-    ("invalid format", Trouble::KeyLocked),
+    ("invalid format", Trouble::KeyFormat),
     ("Permission denied (", Trouble::KeyRefused),
     ("Too many authentication failures", Trouble::KeyRefused),
     ("Could not resolve host", Trouble::UnknownHost),
@@ -209,6 +211,9 @@ impl Trouble {
                 "the server does not accept your SSH keys; check that the right one is in your SSH agent"
             }
             Self::KeyLocked => "your SSH key cannot be opened; add it to your SSH agent",
+            Self::KeyFormat => {
+                "ssh cannot read your SSH key; rewrite it in OpenSSH's form with `ssh-keygen -p -f FILE`"
+            }
             _ => return None,
         })
     }
@@ -238,6 +243,10 @@ impl Trouble {
             Self::KeyRefused => "the server does not accept the SSH key in identity of the Secret",
             Self::KeyLocked => {
                 "the SSH key in identity of the Secret cannot be opened; check the passphrase in its key password"
+            }
+            Self::KeyFormat => {
+                "ssh cannot read the SSH key in identity of the Secret; rewrite it in OpenSSH's form with \
+                 `ssh-keygen -p -f FILE`, of OpenSSH 9.6 or newer if it is an Ed25519 key in encrypted PKCS#8"
             }
             Self::UnknownHost => "the name of the server cannot be resolved",
             Self::Unreachable => "the server cannot be reached",

@@ -33,10 +33,11 @@ pub(super) struct SshSetup {
     pub(super) programs: Option<PrivateDirectory>,
 }
 
-/// The credentials with a key that OpenSSH reads.
+/// The credentials with a key that OpenSSH before 9.6 reads: an Ed25519 key in PKCS#8 without a passphrase, as Flux's
+/// command line writes it, is converted. All other keys are as they were.
 pub(super) fn with_readable_key(credentials: &SshCredentials) -> Cow<'_, SshCredentials> {
-    match ed25519_to_openssh(&credentials.identity, credentials.passphrase.as_ref()) {
-        // It is unlocked then.
+    match ed25519_to_openssh(&credentials.identity) {
+        // A passphrase beside it would not be asked for.
         Some(identity) => Cow::Owned(SshCredentials { identity, passphrase: None, ..credentials.clone() }),
         None => Cow::Borrowed(credentials),
     }

@@ -156,6 +156,12 @@ pub enum SshFlaw {
         /// Its name.
         scheme: String,
     },
+    /// It is in PKCS#8 and encrypted, which Flux does not read either.
+    #[error(
+        "the key in 'identity' is in encrypted PKCS#8, which is not read: rewrite it in OpenSSH's form with \
+         `ssh-keygen -p -f FILE` (OpenSSH 9.6 or newer if it is an Ed25519 key)"
+    )]
+    EncryptedPkcs8,
     /// To unlock it would take too long.
     #[error(
         "the key in 'identity' takes {rounds} rounds to unlock, and {most} are allowed: lock it anew with `ssh-keygen -p`"

@@ -24,11 +24,6 @@ impl<'s> Passphrase<'s> {
         Self { value: secret.data.get(key).filter(|value| !value.expose().is_empty()) }
     }
 
-    /// This one; none is none.
-    pub(super) fn given(value: Option<&'s Secret>) -> Self {
-        Self { value }
-    }
-
     /// Whether there is one.
     pub(super) fn is_given(&self) -> bool {
         self.value.is_some()

@@ -5,7 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::json;
 
 use super::ssh_signer::{SshSigner, assert_signed};
-use super::{NONE, PASSPHRASE, scene};
+use super::{NONE, PASSPHRASE, assert_refused, scene};
 
 /// What of ssh-keygen's options makes each sort of key.
 const SORTS: [&[&str]; 6] = [
@@ -42,16 +42,28 @@ fn keys_of_every_sort_sign_in_openssh_s_form() {
     }
 }
 
-/// PKCS#1 and SEC1 with the headers of OpenSSL, and PKCS#8.
+/// PKCS#1 and SEC1 with the headers of OpenSSL, and PKCS#8 without a passphrase.
 #[test]
 fn keys_of_every_sort_sign_in_the_forms_of_pem() {
     for sort in &SORTS[1..] {
-        for form in ["PEM", "PKCS8"] {
-            for passphrase in ["", PASSPHRASE] {
-                assert_signs(&[*sort, &["-m", form]].concat(), passphrase);
-            }
+        for (form, passphrase) in [("PEM", ""), ("PEM", PASSPHRASE), ("PKCS8", "")] {
+            assert_signs(&[*sort, &["-m", form]].concat(), passphrase);
         }
     }
+}
+
+/// Flux reads no such key, and deriving its encryption key may take any time.
+#[test]
+fn a_key_in_encrypted_pkcs8_is_refused_and_signs_once_it_is_rewritten_as_the_sentence_says() {
+    let signer = SshSigner::new(&["-t", "ecdsa", "-m", "PKCS8"], PASSPHRASE);
+    let data = |identity: &str| json!({"identity": identity, "password": PASSPHRASE});
+    let sentence = "could not parse SSH signing key from secret 'key': the key in 'identity' is in encrypted PKCS#8, which \
+                    is not read: rewrite it in OpenSSH's form with `ssh-keygen -p -f FILE` (OpenSSH 9.6 or newer if it \
+                    is an Ed25519 key)";
+    assert_refused(&scene("ssh", &data(&signer.private)), sentence);
+    let scene = scene("ssh", &data(&signer.rewritten(PASSPHRASE)));
+    scene.run(NONE).with_status(0);
+    assert_signed(&scene, "main", &signer.public);
 }
 
 /// Ssh-keygen does not write it, other programs do. The key is that of RFC 8032's first test.

@@ -1,6 +1,7 @@
 //! SSH keys that sign, and what git says of their signatures.
 
 use std::fs;
+use std::io::Write;
 use std::path::Path;
 use std::process::Command;
 
@@ -25,6 +26,17 @@ impl SshSigner {
         output(&mut command, b"");
         let read = |name: &str| fs::read_to_string(directory.path().join(name)).unwrap();
         Self { private: read("key"), public: read("key.pub") }
+    }
+
+    /// The private key as `ssh-keygen -p` rewrites it, with the same passphrase.
+    #[track_caller]
+    pub(super) fn rewritten(&self, passphrase: &str) -> String {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        file.write_all(self.private.as_bytes()).unwrap();
+        let mut command = Command::new("ssh-keygen");
+        harden(&mut command).args(["-q", "-p", "-P", passphrase, "-N", passphrase, "-f"]).arg(file.path());
+        output(&mut command, b"");
+        fs::read_to_string(file.path()).unwrap()
     }
 }
 

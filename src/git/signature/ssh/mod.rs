@@ -1,13 +1,12 @@
 //! SSH keys: read, unlocked, and signing as `ssh-keygen -Y sign -n git` does.
 //!
-//! OpenSSH's own form is read by ssh-key; the forms of PEM ([`pem`], in [`der`]) and their encryption ([`cipher`],
-//! [`stretch`]) are brought into the same type by [`keypair`].
+//! OpenSSH's own form is read by ssh-key; the forms of PEM ([`pem`], in [`der`]) and their encryption ([`cipher`]) are
+//! brought into the same type by [`keypair`].
 
 mod cipher;
 mod der;
 mod keypair;
 mod pem;
-mod stretch;
 
 use ssh_key::private::KeypairData;
 use ssh_key::{Cipher, HashAlg, Kdf, LineEnding, PrivateKey};
@@ -110,18 +109,12 @@ fn read(text: &[u8], passphrase: &Passphrase<'_>) -> Result<PrivateKey, Obstacle
     }
 }
 
-/// An Ed25519 key in PKCS#8, unlocked and in OpenSSH's own form, which is the only one that OpenSSH reads of these.
-///
-/// Nothing for any other text: OpenSSH reads the other keys by itself, or says why not.
-pub(in crate::git) fn ed25519_to_openssh(identity: &Secret, passphrase: Option<&Secret>) -> Option<Secret> {
+/// Converts an Ed25519 key in PKCS#8 without a passphrase into OpenSSH's own form. Gives nothing for any other text.
+pub(in crate::git) fn ed25519_to_openssh(identity: &Secret) -> Option<Secret> {
     let blocks = armor::blocks(identity.expose());
     let block = blocks.iter().find(|block| block.label.ends_with("PRIVATE KEY"))?;
-    if !matches!(block.label, "PRIVATE KEY" | "ENCRYPTED PRIVATE KEY") {
-        return None;
-    }
-    let key = pem::read(block, block.data.as_ref()?, &Passphrase::given(passphrase)).ok()?;
-    let is_ed25519 = matches!(key.key_data(), KeypairData::Ed25519(_));
-    let text = is_ed25519.then(|| key.to_openssh(LineEnding::LF).ok()).flatten()?;
+    let data = block.data.as_ref().filter(|_| block.label == "PRIVATE KEY")?;
+    let text = pem::ed25519_of_pkcs8(data)?.to_openssh(LineEnding::LF).ok()?;
     Some(Secret::new(text.as_bytes()))
 }
 

@@ -1,14 +1,14 @@
-//! The forms of PEM that private keys have: PKCS#1, SEC1 and PKCS#8, plain and encrypted.
+//! The forms of PEM that private keys have: PKCS#1, SEC1 and PKCS#8, plain or with the header `DEK-Info`.
 
-use zeroize::Zeroizing;
+use ssh_key::PrivateKey;
 
 use super::super::SshFlaw;
 use super::super::armor::Block;
 use super::super::passphrase::{Attempt, Passphrase};
+use super::Obstacle;
+use super::cipher::EncryptedKey;
 use super::der::{Der, tag};
 use super::keypair::{self, Curve, RsaNumbers};
-use super::{Obstacle, cipher};
-use ssh_key::PrivateKey;
 
 /// What a block says that its data is.
 #[derive(Clone, Copy)]
@@ -18,7 +18,10 @@ enum Form {
     Pkcs8,
 }
 
-/// Reads a block, unlocking it where it is locked.
+/// The number of Ed25519 in the algorithms of PKCS#8.
+const ED25519: &[u8] = &[0x2b, 0x65, 0x70];
+
+/// Reads a block, and decrypts it if its headers say that it is encrypted.
 pub(super) fn read(
     block: &Block<'_>,
     data: &[u8],
@@ -28,26 +31,27 @@ pub(super) fn read(
         "RSA PRIVATE KEY" => Form::Pkcs1,
         "EC PRIVATE KEY" => Form::Sec1,
         "PRIVATE KEY" => Form::Pkcs8,
-        "ENCRYPTED PRIVATE KEY" => {
-            let lock = cipher::Lock::of_pkcs8(data)?;
-            return unlock(&lock, Form::Pkcs8, passphrase);
-        }
+        "ENCRYPTED PRIVATE KEY" => return Err(SshFlaw::EncryptedPkcs8.into()),
         "DSA PRIVATE KEY" => return Err(SshFlaw::Sort { sort: "DSA".to_owned() }.into()),
         _ => return Err(SshFlaw::NoKey.into()),
     };
     match block.header("DEK-Info") {
-        Some(header) => unlock(&cipher::Lock::of_header(header, data)?, form, passphrase),
+        Some(header) => decrypt(&EncryptedKey::new(header, data)?, form, passphrase),
         None => Ok(form.read(data)?),
     }
 }
 
-fn unlock(lock: &cipher::Lock<'_>, form: Form, passphrase: &Passphrase<'_>) -> Result<PrivateKey, Obstacle> {
+fn decrypt(
+    encrypted: &EncryptedKey<'_>,
+    form: Form,
+    passphrase: &Passphrase<'_>,
+) -> Result<PrivateKey, Obstacle> {
     if !passphrase.is_given() {
         return Err(Obstacle::NoPassphrase);
     }
     let key = passphrase.try_each(|bytes| {
         // With the wrong passphrase all is noise, which hardly ever begins as a key does.
-        let plain: Zeroizing<Vec<u8>> = lock.open(bytes).ok_or(Attempt::WrongPassphrase)?;
+        let plain = encrypted.decrypt(bytes).ok_or(Attempt::WrongPassphrase)?;
         form.read(&plain).map_err(|flaw| match flaw {
             SshFlaw::Damaged => Attempt::WrongPassphrase,
             other => Attempt::Other(other),
@@ -94,23 +98,43 @@ fn sec1(data: &[u8], around: Option<&[u8]>) -> Result<PrivateKey, SshFlaw> {
     keypair::ecdsa(curve, secret)
 }
 
-fn pkcs8(data: &[u8]) -> Result<PrivateKey, SshFlaw> {
-    let parts = || {
+/// The parts of a key in PKCS#8.
+struct Pkcs8<'d> {
+    /// The number of its algorithm.
+    algorithm: &'d [u8],
+    /// The number of its curve, if it is on one.
+    curve: Option<&'d [u8]>,
+    /// The key in the form of the algorithm.
+    inner: &'d [u8],
+}
+
+impl<'d> Pkcs8<'d> {
+    fn parse(data: &'d [u8]) -> Option<Self> {
         let mut key = Der::new(data).inside(tag::SEQUENCE)?;
         key.small_number().filter(|&version| version <= 1)?;
         let mut algorithm = key.inside(tag::SEQUENCE)?;
-        let object = algorithm.read(tag::OBJECT)?;
-        Some((object, algorithm.read(tag::OBJECT), key.read(tag::OCTET_STRING)?))
-    };
-    let (object, curve, inner) = parts().ok_or(SshFlaw::Damaged)?;
+        let number = algorithm.read(tag::OBJECT)?;
+        let curve = algorithm.read(tag::OBJECT);
+        Some(Self { algorithm: number, curve, inner: key.read(tag::OCTET_STRING)? })
+    }
+
+    fn ed25519(&self) -> Result<PrivateKey, SshFlaw> {
+        keypair::ed25519(Der::new(self.inner).read(tag::OCTET_STRING).ok_or(SshFlaw::Damaged)?)
+    }
+}
+
+/// Reads a key in PKCS#8 if it is an Ed25519 key, without any work on other keys.
+pub(super) fn ed25519_of_pkcs8(data: &[u8]) -> Option<PrivateKey> {
+    Pkcs8::parse(data).filter(|key| key.algorithm == ED25519)?.ed25519().ok()
+}
+
+fn pkcs8(data: &[u8]) -> Result<PrivateKey, SshFlaw> {
+    let key = Pkcs8::parse(data).ok_or(SshFlaw::Damaged)?;
     let sort = |sort: &str| Err(SshFlaw::Sort { sort: sort.to_owned() });
-    match object {
-        [0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, 0x01] => pkcs1(inner),
-        [0x2a, 0x86, 0x48, 0xce, 0x3d, 0x02, 0x01] => sec1(inner, curve),
-        [0x2b, 0x65, 0x70] => {
-            let seed = Der::new(inner).read(tag::OCTET_STRING).ok_or(SshFlaw::Damaged)?;
-            keypair::ed25519(seed)
-        }
+    match key.algorithm {
+        [0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, 0x01] => pkcs1(key.inner),
+        [0x2a, 0x86, 0x48, 0xce, 0x3d, 0x02, 0x01] => sec1(key.inner, key.curve),
+        ED25519 => key.ed25519(),
         [0x2b, 0x65, 0x71] => sort("Ed448"),
         [0x2a, 0x86, 0x48, 0xce, 0x38, 0x04, 0x01] => sort("DSA"),
         [0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, 0x0a] => sort("RSA-PSS"),

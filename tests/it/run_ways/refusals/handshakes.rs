@@ -1,6 +1,8 @@
 //! What SSH and TLS do not like.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
 
 use serde_json::json;
 
@@ -8,7 +10,9 @@ use super::{CHECKOUT, NONE, SOURCE, refused};
 use crate::run_ways::scene::Scene;
 use crate::support::certificates::Authority;
 use crate::support::git_host::{Access, Settings};
-use crate::support::ssh_host::SshHost;
+use crate::support::git_program::harden;
+use crate::support::program::run;
+use crate::support::ssh_host::{PASSPHRASE, SshHost};
 use crate::support::ssh_key::SshKey;
 
 #[test]
@@ -87,6 +91,31 @@ fn what_ssh_does_not_like() {
             "{SOURCE}: the SSH remote {url} cannot go through a proxy: use its https URL, or take the proxy secret out"
         ),
     );
+}
+
+/// OpenSSH reads such a key from version 9.6 on.
+#[test]
+fn an_ed25519_key_in_encrypted_pkcs8_is_left_to_ssh_and_a_refusal_says_how_to_rewrite_it() {
+    let host = SshHost::start();
+    let read = |name: &str| fs::read_to_string(format!("testdata/login/{name}")).unwrap();
+    host.authorize(&read("ed25519.pub"));
+    let (scene, key) = (Scene::new(), read("ed25519-pkcs8-locked.pem"));
+    let file = scene.root().join("key");
+    fs::write(&file, &key).unwrap();
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
+    let mut public = Command::new("ssh-keygen");
+    let is_read = run(harden(&mut public).args(["-y", "-P", PASSPHRASE, "-f"]).arg(file)).status == Some(0);
+    let url = host.url(scene.repository.path());
+    scene.source(json!({"url": url, "secretRef": {"name": "login"}}));
+    let data = json!({"identity": key, "known_hosts": host.known_hosts(), "password": PASSPHRASE});
+    scene.secret("login", json!({"stringData": data}));
+    if is_read {
+        scene.run(NONE).with_status(0);
+        return;
+    }
+    let words = "ssh cannot read the SSH key in identity of the Secret; rewrite it in OpenSSH's form with `ssh-keygen -p -f \
+                 FILE`, of OpenSSH 9.6 or newer if it is an Ed25519 key in encrypted PKCS#8: Load key \"identity\": …";
+    refused(&scene, NONE, &format!("{CHECKOUT}: unable to list '{url}': {words}"));
 }
 
 #[test]
