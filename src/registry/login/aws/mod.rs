@@ -71,15 +71,15 @@ impl Aws {
 
     pub(super) async fn credential(&self, host: &str, visit: Visit<'_>) -> Result<Credential, LoginError> {
         let registry = self.registries.read(host)?;
-        // A token is good for all registries of a region.
+        // A token is good for all registries of a region. Objects choose the region, so what is kept counts for their
+        // namespace, whichever others use it too.
         let key = visit.key(["registry", registry.service(), &registry.region, &registry.domain]);
         let fetch = async {
             let key = visit.key(["keys", &registry.region, &registry.domain]);
-            let keys =
-                self.keys.get(visit.namespace, key, visit.now, keys::find(&registry, visit)).await?.value;
+            let keys = self.keys.get(visit.tenant, key, visit.now, keys::find(&registry, visit)).await?.value;
             credential(&registry, &keys, visit).await
         };
-        Ok(self.credentials.get(visit.namespace, key, visit.now, fetch).await?.value)
+        Ok(self.credentials.get(visit.tenant, key, visit.now, fetch).await?.value)
     }
 }
 
