@@ -1,12 +1,13 @@
 //! The registries as reconciles ask them: with the logins that an ImageRepository names.
 
+use kube::ResourceExt;
+
 use super::policy::digest::{LookFailure, LookFailureKind};
-use super::repository::access::{self, AccessError};
+use super::repository::access::{self, AccessError, Threads};
 use super::repository::logins::Logins;
 use super::tags::{Found, ListFailure, Place, Registry};
 use crate::objects::{ObjectName, Objects};
 use crate::reference::Tag;
-use crate::registry::store::StoredTags;
 use crate::registry::{Access, ImageFacts, Listed, Registries, RegistryError};
 use crate::sentence::chain;
 
@@ -24,7 +25,10 @@ pub struct KnownRegistries<O> {
 impl<O: Objects + Send + Sync + 'static> KnownRegistries<O> {
     async fn access(&self, place: &Place) -> Result<Access, AccessError> {
         let Place { repository, timeout, referred_from, .. } = place;
-        let found = access::access(&self.objects, repository, &self.logins).await?;
+        let own = repository.namespace().unwrap_or_default();
+        let namespace = referred_from.as_deref().unwrap_or(&own);
+        let threads = Threads { pool: self.registries.pool(), namespace };
+        let found = access::access(&self.objects, repository, &self.logins, threads).await?;
         for note in &found.notes {
             tracing::warn!("{note}");
         }
@@ -48,13 +52,12 @@ impl<O: Objects + Send + Sync + 'static> KnownRegistries<O> {
 }
 
 impl<O: Objects + Send + Sync + 'static> Registry for KnownRegistries<O> {
-    async fn tags(&self, place: &Place, known: Option<&StoredTags>) -> Result<Found, ListFailure> {
+    async fn tags(&self, place: &Place, known: Option<&str>) -> Result<Found, ListFailure> {
         let access = self.access(place).await;
         let access = access.map_err(|error| match error.is_late() {
             true => ListFailure::Scan(LookFailureKind::Denied, chain(&error)),
             false => ListFailure::Login(chain(&error)),
         })?;
-        let known = known.and_then(|known| known.etag.as_deref());
         match self.registries.list(access, known).await {
             Ok(Listed::Unchanged) => Ok(Found::Unchanged),
             Ok(Listed::Tags(listing)) => {
@@ -62,7 +65,7 @@ impl<O: Objects + Send + Sync + 'static> Registry for KnownRegistries<O> {
                     let name = ObjectName::of(place.repository.as_ref());
                     tracing::warn!("the tags of ImageRepository {name}: {warning}");
                 }
-                Ok(Found::Tags(listing.tags, listing.etag))
+                Ok(Found::Tags(listing))
             }
             Err(error @ (RegistryError::Tls(_) | RegistryError::Connection(_))) => {
                 Err(ListFailure::Login(chain(&error)))

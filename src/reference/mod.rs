@@ -10,4 +10,4 @@ pub use address::{AddressError, RepositoryAddress, Scheme};
 pub use digest::{Digest, DigestError};
 pub use image::{ImageName, ImageReference, ReferenceError};
 pub use tag::{Tag, TagError};
-pub use tag_list::TagList;
+pub use tag_list::{SortedTags, TagList};

@@ -1,15 +1,18 @@
 //! The tags of a repository, as they are stored.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use tagboat_versions::Version;
 
 /// Tags in falling byte order, none twice: the order in which Flux stores them, on which ties depend.
 ///
 /// A registry may list any text as a tag, and what it lists is kept as it is. All stand in one text, for there may be
-/// very many.
+/// very many. Clones share them.
 #[derive(Debug, Clone, Default)]
-pub struct TagList {
+pub struct TagList(Arc<Tags>);
+
+#[derive(Debug, Default)]
+struct Tags {
     text: Box<str>,
     /// Where each tag ends in the text.
     ends: Box<[u32]>,
@@ -19,7 +22,7 @@ pub struct TagList {
 
 impl PartialEq for TagList {
     fn eq(&self, other: &Self) -> bool {
-        (&self.text, &self.ends) == (&other.text, &other.ends)
+        (&self.0.text, &self.0.ends) == (&other.0.text, &other.0.ends)
     }
 }
 
@@ -28,12 +31,12 @@ impl Eq for TagList {}
 impl TagList {
     /// How many there are.
     pub fn len(&self) -> usize {
-        self.ends.len()
+        self.0.ends.len()
     }
 
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
-        self.ends.is_empty()
+        self.0.ends.is_empty()
     }
 
     /// The tags in their order.
@@ -45,7 +48,7 @@ impl TagList {
     ///
     /// They are put in order once, however many ask.
     pub fn by_version(&self) -> impl Iterator<Item = &str> {
-        let order = self.by_version.get_or_init(|| {
+        let order = self.0.by_version.get_or_init(|| {
             let versions = (0_u32..).zip(self.iter());
             let mut versions: Vec<(Version, u32)> =
                 versions.filter_map(|(place, tag)| Some((Version::parse_tag(tag).ok()?, place))).collect();
@@ -71,7 +74,7 @@ impl TagList {
 
     /// How many bytes of memory they take, in both orders.
     pub fn size(&self) -> usize {
-        self.text.len() + 2 * size_of_val(&*self.ends)
+        self.0.text.len() + 2 * size_of_val(&*self.0.ends)
     }
 
     /// The checksum by which Flux tells one list from another: that of the list as Go writes it in JSON.
@@ -89,18 +92,49 @@ impl TagList {
     }
 
     fn tag(&self, index: usize) -> &str {
-        let start = if index == 0 { 0 } else { self.ends[index - 1] as usize };
-        &self.text[start..self.ends[index] as usize]
+        let start = if index == 0 { 0 } else { self.0.ends[index - 1] as usize };
+        &self.0.text[start..self.0.ends[index] as usize]
     }
 
     fn from_sorted(tags: &[&str]) -> Self {
-        let text = tags.concat().into_boxed_str();
-        let mut end = 0;
-        let ends = tags.iter().map(|tag| {
-            end += tag.len();
-            u32::try_from(end).expect("no repository has 4 GiB of tags")
-        });
-        Self { ends: ends.collect(), text, by_version: OnceLock::new() }
+        let mut list = SortedTags::with_capacity(tags.iter().map(|tag| tag.len()).sum());
+        tags.iter().for_each(|tag| list.push(tag));
+        list.finish()
+    }
+}
+
+/// Makes a list of tags that come in its order, without a second copy of them.
+#[derive(Debug)]
+pub struct SortedTags {
+    text: String,
+    ends: Vec<u32>,
+    is_in_order: bool,
+}
+
+impl SortedTags {
+    /// No tags yet, with room for so many bytes of them.
+    pub fn with_capacity(bytes: usize) -> Self {
+        Self { text: String::with_capacity(bytes), ends: Vec::new(), is_in_order: true }
+    }
+
+    /// Adds the next tag.
+    pub fn push(&mut self, tag: &str) {
+        let start = self.ends.iter().rev().nth(1).map_or(0, |end| *end as usize);
+        let last = self.ends.last().map(|end| &self.text[start..*end as usize]);
+        self.is_in_order &= last.is_none_or(|last| last > tag);
+        self.text.push_str(tag);
+        self.ends.push(u32::try_from(self.text.len()).expect("no repository has 4 GiB of tags"));
+    }
+
+    /// Whether each tag was less than the one before it.
+    pub fn is_in_order(&self) -> bool {
+        self.is_in_order
+    }
+
+    /// The list.
+    pub fn finish(self) -> TagList {
+        let (text, ends) = (self.text.into_boxed_str(), self.ends.into());
+        TagList(Arc::new(Tags { text, ends, by_version: OnceLock::new() }))
     }
 }
 

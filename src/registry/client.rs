@@ -7,7 +7,7 @@ use tokio::time::{Instant, sleep};
 use url::Url;
 
 use super::answer::Answer;
-use super::budget::Target;
+use super::budget::{Slot, Target};
 use super::call::Call;
 use super::deadline::Deadline;
 use super::error::RegistryError;
@@ -16,7 +16,7 @@ use super::pauses::Requester;
 use super::redirect::target;
 use super::refusal::origin;
 use super::registries::RegistryOptions;
-use super::transport::{Reserve, Traffic, Transport, astray};
+use super::transport::{Exchanged, Reserve, Reserved, Traffic, Transport, astray};
 use super::way::Way;
 use crate::address::LocalAddresses;
 use crate::http::Guard;
@@ -148,22 +148,35 @@ impl Client {
         let admitted = self.guard.admit(&requester.namespace, &call.url).await;
         admitted.map_err(|refusal| astray(call, refusal.to_string()))?;
         let target = self.target(&call.url);
-        let slot = loop {
-            // A pause is waited for without a slot.
-            self.wait_for_pause(&target, deadline).await?;
+        let mut reserved = None;
+        loop {
+            let slot = self.enter(&target, deadline).await?;
+            let memory = &traffic.capacity.memory;
+            let reserve = Reserve { memory, namespace: &requester.namespace, reserved: reserved.take() };
+            let exchanged = self.transport().await?.exchange(call, is_foreign, reserve).await;
+            drop(slot);
+            let bytes = match exchanged? {
+                Exchanged::Answer(answer) => return Ok(answer),
+                Exchanged::NeedsMemory(bytes) => bytes,
+            };
+            reserved = Some(Reserved { bytes, memory: self.reserve(bytes).await });
+        }
+    }
+
+    /// Waits until a server may be asked. A pause is waited for without a slot.
+    async fn enter(&self, target: &Target, deadline: &Deadline) -> Result<Slot, RegistryError> {
+        let Self { traffic, requester, .. } = self;
+        loop {
+            self.wait_for_pause(target, deadline).await?;
             let begin = Instant::now();
-            let slot = traffic.budgets.enter(&target, &requester.namespace).await;
+            let slot = traffic.budgets.enter(target, &requester.namespace).await;
             if let Some(metrics) = &self.options.metrics {
                 metrics.slot_waited(SlotResource::registry, &requester.namespace, begin.elapsed());
             }
-            if traffic.pauses.remaining(&target, requester).is_none() {
-                break slot;
+            if traffic.pauses.remaining(target, requester).is_none() {
+                return Ok(slot);
             }
-        };
-        let reserve = Reserve { capacity: &traffic.capacity, namespace: &requester.namespace };
-        let answer = self.transport().await?.exchange(call, is_foreign, reserve).await;
-        drop(slot);
-        answer
+        }
     }
 
     /// The server of an address, by this route.

@@ -1,7 +1,9 @@
 //! All tags of a repository, page after page.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
+use tokio::sync::{Mutex, OwnedMutexGuard};
 use url::Url;
 
 use super::answer::Answer;
@@ -38,18 +40,27 @@ const BARREN_PAGES: usize = 8;
 /// The longest address of a next page, in bytes.
 const LONGEST_ADDRESS: usize = 8 * 1024;
 
-/// The memory of a page: its tags, then all of them once more in their order, and the tables of both.
+/// How much is read of a further page: without memory that is reserved for the list, and with some. With memory for any
+/// list a further page may be as large as the first.
+const FURTHER_PAGE: usize = 256 * 1024;
+const RESERVED_FURTHER_PAGE: usize = 4 * 1024 * 1024;
+
+/// The memory of a page: its tags, then all of them once more in their order, and the tables of both. In its place come the
+/// tags that are kept and those of the scan before.
 const PAGE_MEMORY: WorkingMemory = WorkingMemory { factor: 2, base: 16 * 1024 * 1024 };
 
 /// The memory of a list of several pages beyond which some is reserved for it, and how much.
 const UNRESERVED: usize = 2 * 1024 * 1024;
-const LIST_MEMORY: u64 = 64 * 1024 * 1024;
+const LIST_MEMORY: u64 = 80 * 1024 * 1024;
+
+/// The memory of any list, whatever its pages.
+const WHOLE_MEMORY: u64 = 128 * 1024 * 1024;
 
 /// The memory of a tag beside its text.
 const TAG_OVERHEAD: usize = 48;
 
-/// Every tag that a registry lists.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+/// Every tag that a registry lists. Clones share the tags.
+#[derive(Debug, Clone, Default)]
 pub struct Listing {
     /// The tags.
     pub tags: TagList,
@@ -57,21 +68,57 @@ pub struct Listing {
     pub etag: Option<String>,
     /// The number of names in the list that are no tags.
     pub left_out: usize,
+    /// What is held for a large list, until the last clone is dropped.
+    held: Option<Arc<Held>>,
+}
+
+/// What a large list holds while it is processed.
+#[derive(Debug)]
+struct Held {
+    memory: Option<MemoryReservation>,
+    _slot: Option<Permit>,
+    turn: Arc<Mutex<()>>,
 }
 
 impl Listing {
+    /// Waits until this one of those that share a large list may process it: the memory is reserved for one at a time.
+    pub async fn turn(&self) -> Option<OwnedMutexGuard<()>> {
+        Some(Arc::clone(&self.held.as_ref()?.turn).lock_owned().await)
+    }
+
+    /// Lets go of the tags, and keeps what is held for work on them: what the registry calls the list, and that.
+    pub fn leave_tags(self) -> (Option<String>, impl Sized + Send) {
+        (self.etag, self.held)
+    }
+
+    /// Whether memory is reserved for the list and for work on it, so that none may be reserved for that once more.
+    pub fn is_reserved(&self) -> bool {
+        self.held.as_ref().is_some_and(|held| held.memory.is_some())
+    }
+
     /// A warning about the names that were left out, if there were any.
     pub fn warning(&self) -> Option<String> {
-        match self.left_out {
-            0 => None,
-            1 => Some("1 name that is no tag was left out".to_owned()),
-            number => Some(format!("{number} names that are no tags were left out")),
-        }
+        (self.left_out > 0).then(|| left_out_in_words(self.left_out))
+    }
+}
+
+/// A sentence about so many names that were left out of a list.
+pub fn left_out_in_words(number: usize) -> String {
+    match number {
+        1 => "1 name that is no tag was left out".to_owned(),
+        number => format!("{number} names that are no tags were left out"),
+    }
+}
+
+/// Tags that are in memory anyway.
+impl From<TagList> for Listing {
+    fn from(tags: TagList) -> Self {
+        Self { tags, ..Self::default() }
     }
 }
 
 /// What a look at the tags of a repository found.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub enum Listed {
     /// Nothing has changed since the state that was known.
     Unchanged,
@@ -104,9 +151,10 @@ struct Gathered<'o> {
     left_out: usize,
     /// The last entry of the last page.
     last: Option<String>,
-    /// Held from the second page on.
+    /// Held from the second page on, unless memory for any list is reserved.
     slot: Option<Permit>,
     memory: Option<MemoryReservation>,
+    is_whole: bool,
 }
 
 impl Repository {
@@ -118,7 +166,15 @@ impl Repository {
     pub async fn list(&self, options: ListOptions<'_>) -> Result<Listed, RegistryError> {
         let deadline = self.deadline();
         let what = || self.tags_in_words();
-        let listing = Box::pin(self.list_until(options, &deadline));
+        let listing = Box::pin(async {
+            if let Some(listed) = self.list_until(options, None, &deadline).await? {
+                return Ok(listed);
+            }
+            // No tags are held while memory is waited for.
+            let memory = self.client.reserve(WHOLE_MEMORY).await;
+            let listed = self.list_until(options, Some(memory), &deadline).await?;
+            Ok(listed.expect("any list has room in that memory"))
+        });
         self.discreetly(deadline.hold(what, listing)).await
     }
 
@@ -127,19 +183,22 @@ impl Repository {
         format!("the tags of {}", self.address().canonical())
     }
 
+    /// Lists all tags; nothing if `memory` must be reserved for that and is not. It is enough for any list.
     async fn list_until(
         &self,
         options: ListOptions<'_>,
+        memory: Option<MemoryReservation>,
         deadline: &Deadline,
-    ) -> Result<Listed, RegistryError> {
+    ) -> Result<Option<Listed>, RegistryError> {
         let server = self.server(deadline).await?;
-        let (first, mut page) = self.first_page(&server, options.known, deadline).await?;
+        let page_memory = memory.is_none().then_some(PAGE_MEMORY);
+        let (first, mut page) = self.first_page(&server, options.known, page_memory, deadline).await?;
         if first.status.as_u16() == 304 {
-            return Ok(Listed::Unchanged);
+            return Ok(Some(Listed::Unchanged));
         }
         let mut etag = first.etag().map(str::to_owned);
         let mut seen = HashSet::from([fingerprint(&page)]);
-        let mut gathered = Gathered::new(options);
+        let mut gathered = Gathered::new(options, memory);
         let mut answer = first;
         let mut barren = 0;
         loop {
@@ -174,10 +233,17 @@ impl Repository {
                 NextPage::None => break,
             };
             etag = None;
-            gathered.go_on(&self.client).await.ok_or_else(|| self.too_many(options))?;
-            let memory = gathered.memory.is_none().then_some(PAGE_MEMORY);
-            let call = Call { memory, ..Call::get(page.clone(), LARGEST_PAGE) };
-            let asked = self.ask(&server, call, deadline).await?;
+            if gathered.left_out > options.most {
+                return Err(self.too_many(options));
+            }
+            if !gathered.go_on(&self.client).await {
+                return Ok(None);
+            }
+            let call = Call { memory: None, ..Call::get(page.clone(), gathered.largest_page()) };
+            let asked = match self.ask(&server, call, deadline).await {
+                Err(RegistryError::TooLarge { .. }) if !gathered.is_whole => return Ok(None),
+                asked => asked?,
+            };
             // A registry that does not understand the question has given all it has.
             if is_guess && matches!(asked.status.as_u16(), 400 | 404 | 405 | 416 | 422 | 501) {
                 break;
@@ -188,8 +254,9 @@ impl Repository {
         let TagSet { tags, bytes } = tags;
         let put_in_order = move || tags.iter().map(|tag| &**tag).collect::<TagList>();
         let tags = self.client.process(bytes, put_in_order).await;
-        drop((memory, slot));
-        Ok(Listed::Tags(Listing { tags, etag, left_out }))
+        let is_held = memory.is_some() || slot.is_some();
+        let held = is_held.then(|| Arc::new(Held { memory, _slot: slot, turn: Arc::default() }));
+        Ok(Some(Listed::Tags(Listing { tags, etag, left_out, held })))
     }
 
     /// Reads a page and adds its tags.
@@ -215,7 +282,8 @@ impl Repository {
             }
         })?;
         let end = gathered.add(page).ok_or_else(|| self.too_many(gathered.options))?;
-        if gathered.slot.is_none() {
+        // That of the first page; further pages have none.
+        if reserved.is_some() {
             gathered.memory = reserved;
         }
         Ok(end)
@@ -234,6 +302,7 @@ impl Repository {
         &self,
         server: &Server,
         known: Option<&str>,
+        memory: Option<WorkingMemory>,
         deadline: &Deadline,
     ) -> Result<(Answer, Url), RegistryError> {
         let mut refused = None;
@@ -242,8 +311,7 @@ impl Repository {
             if size > 0 {
                 url.set_query(Some(&format!("n={size}")));
             }
-            let call =
-                Call { memory: Some(PAGE_MEMORY), ..Call::get(url.clone(), LARGEST_PAGE) }.unless(known);
+            let call = Call { memory, ..Call::get(url.clone(), LARGEST_PAGE) }.unless(known);
             let answer = self.ask(server, call, deadline).await?;
             if answer.status.is_client_error() && answer.refusal().wants_smaller_pages() {
                 refused.get_or_insert(answer);
@@ -278,9 +346,10 @@ struct PageEnd {
 }
 
 impl<'o> Gathered<'o> {
-    fn new(options: ListOptions<'o>) -> Self {
+    fn new(options: ListOptions<'o>, memory: Option<MemoryReservation>) -> Self {
         let limits = TagLimits { tags: options.most, bytes: LARGEST };
-        Self { options, limits, tags: TagSet::default(), left_out: 0, last: None, slot: None, memory: None }
+        let (tags, is_whole) = (TagSet::default(), memory.is_some());
+        Self { options, limits, tags, left_out: 0, last: None, slot: None, memory, is_whole }
     }
 
     /// Adds a page; `None` if there are too many tags.
@@ -296,20 +365,31 @@ impl<'o> Gathered<'o> {
         Some(PageEnd { entries, last, is_news })
     }
 
-    /// Prepares for a further page; `None` if there were too many names already.
-    async fn go_on(&mut self, client: &Client) -> Option<()> {
-        if self.left_out > self.options.most {
-            return None;
+    /// How much is read of a further page.
+    fn largest_page(&self) -> usize {
+        match (self.is_whole, &self.memory) {
+            (true, _) => LARGEST_PAGE,
+            (false, Some(_)) => RESERVED_FURTHER_PAGE,
+            (false, None) => FURTHER_PAGE,
+        }
+    }
+
+    /// Prepares for a further page; `false` if memory for any list must be reserved first.
+    async fn go_on(&mut self, client: &Client) -> bool {
+        if self.is_whole {
+            return true;
         }
         if self.slot.is_none() {
-            // It was for the first page alone, and none is held while a slot is waited for.
-            self.memory = None;
+            if self.memory.is_some() {
+                // It was for the first page alone.
+                return false;
+            }
             self.slot = Some(client.page_slot().await);
         }
         if self.memory.is_none() && self.tags.bytes + TAG_OVERHEAD * self.tags.tags.len() > UNRESERVED {
             self.memory = Some(client.reserve(LIST_MEMORY).await);
         }
-        Some(())
+        true
     }
 }
 

@@ -39,7 +39,7 @@ mod way;
 pub use budget::BudgetOptions;
 pub use docker_config::{DockerConfig, DockerConfigError};
 pub use error::RegistryError;
-pub use listing::{ListOptions, Listed, Listing};
+pub use listing::{ListOptions, Listed, Listing, left_out_in_words};
 pub use login::{
     AccountError, Accounts, CloudAccount, CloudEndpoints, CloudEnvironment, CloudIdentity, CloudLogin,
     CloudOptions, CloudProvider, Clouds, Credential, Fingerprint, KeepOptions, Login, LoginChoice,

@@ -22,7 +22,7 @@ use crate::address::{Host, LocalAddresses};
 use crate::http::ProxyChoice;
 use crate::metrics::Metrics;
 use crate::reference::{Digest, Tag};
-use crate::tenancy::{Capacity, FairCache};
+use crate::tenancy::{BlockingPool, Capacity, FairCache};
 
 /// The number of entries that are kept.
 const MAX_ENTRIES: usize = 8192;
@@ -131,6 +131,11 @@ impl Registries {
     /// How many tags of one repository are taken.
     pub fn most_tags(&self) -> usize {
         self.0.options.most_tags
+    }
+
+    /// The threads for work whose cost a tenant controls.
+    pub fn pool(&self) -> &BlockingPool {
+        &self.0.options.capacity.pool
     }
 
     /// A repository. Tokens and logins are shared by those only who are in the same namespace, show the same login of the

@@ -15,7 +15,7 @@ use super::tls::Tls;
 use super::transports::Transports;
 use super::way::{Limits, Way};
 use crate::http::{self, Connections, ProxyChoice, innermost};
-use crate::tenancy::{Capacity, FairSemaphore, INLINE_BYTES, MemoryReservation, SlotLimits};
+use crate::tenancy::{Capacity, FairSemaphore, INLINE_BYTES, MemoryBudget, MemoryReservation, SlotLimits};
 
 /// The size of an answer beyond which memory is reserved for it.
 const UNRESERVED: usize = 256 * 1024;
@@ -60,10 +60,26 @@ pub(super) struct Transport {
     limits: Limits,
 }
 
-/// The namespace that the memory of large answers is reserved for, and where.
+/// The namespace that the memory of large answers is reserved for, and what is reserved already.
 pub(super) struct Reserve<'r> {
-    pub(super) capacity: &'r Capacity,
+    pub(super) memory: &'r MemoryBudget,
     pub(super) namespace: &'r str,
+    pub(super) reserved: Option<Reserved>,
+}
+
+/// Memory that is reserved for an answer.
+pub(super) struct Reserved {
+    pub(super) bytes: u64,
+    pub(super) memory: MemoryReservation,
+}
+
+/// The end of one exchange.
+pub(super) enum Exchanged {
+    /// The answer.
+    Answer(Answer),
+    /// So much memory must be reserved before the answer is read, and not all of that is free. The request is sent again
+    /// then: no slot of the server is held while memory is waited for.
+    NeedsMemory(u64),
 }
 
 impl Transport {
@@ -90,7 +106,7 @@ impl Transport {
         call: &Call,
         is_foreign: bool,
         reserve: Reserve<'_>,
-    ) -> Result<Answer, RegistryError> {
+    ) -> Result<Exchanged, RegistryError> {
         let mut response = self.begin(call, is_foreign).await?;
         let status = response.status();
         let packing = response.headers().get(CONTENT_ENCODING).filter(|packing| *packing != "identity");
@@ -100,7 +116,8 @@ impl Transport {
         }
         let largest = if status.is_success() { call.largest } else { INLINE_BYTES };
         let mut body = Vec::new();
-        let mut reserved: Option<MemoryReservation> = None;
+        let Reserve { memory: budget, namespace, mut reserved } = reserve;
+        let mut is_reserved = false;
         while let Some(chunk) = response.chunk().await.map_err(|error| self.unreachable(call, error))? {
             let length = body.len() + chunk.len();
             if length > largest {
@@ -109,11 +126,22 @@ impl Transport {
                 }
                 break;
             }
-            if let Some(memory) = call.memory.filter(|_| length > UNRESERVED && reserved.is_none()) {
+            if let Some(memory) = call.memory.filter(|_| length > UNRESERVED && !is_reserved) {
                 let announced = response.content_length().and_then(|length| usize::try_from(length).ok());
                 let expected = announced.unwrap_or(largest).min(largest);
-                reserved =
-                    Some(reserve.capacity.memory.reserve(reserve.namespace, memory.bytes(expected)).await);
+                let mut bytes = memory.bytes(expected);
+                if let Some(before) = reserved.take_if(|reserved| reserved.bytes < bytes) {
+                    // A server that announces more each time is not asked time and again.
+                    bytes = memory.bytes(largest);
+                    drop(before);
+                }
+                if reserved.is_none() {
+                    let Some(memory) = budget.try_reserve(namespace, bytes) else {
+                        return Ok(Exchanged::NeedsMemory(bytes));
+                    };
+                    reserved = Some(Reserved { bytes, memory });
+                }
+                is_reserved = true;
             }
             body.extend_from_slice(&chunk);
         }
@@ -124,7 +152,9 @@ impl Transport {
         }
         let is_head = call.method == Method::HEAD;
         let (request, url) = (call.shown(), call.url.clone());
-        Ok(Answer { request, url, status, headers, body, is_head, is_foreign, reserved })
+        let reserved = reserved.filter(|_| is_reserved).map(|reserved| reserved.memory);
+        let answer = Answer { request, url, status, headers, body, is_head, is_foreign, reserved };
+        Ok(Exchanged::Answer(answer))
     }
 
     /// Sends a request and waits for the head of its answer.

@@ -49,7 +49,12 @@ impl MemoryBudget {
         MemoryReservation { _all: self.all.acquire(namespace, bytes).await, _for_servers: None }
     }
 
-    /// The same for work that waits for a server meanwhile, such as a fetch.
+    /// Reserves so many bytes if that needs no wait.
+    pub fn try_reserve(&self, namespace: &str, bytes: u64) -> Option<MemoryReservation> {
+        Some(MemoryReservation { _all: self.all.try_acquire(namespace, bytes)?, _for_servers: None })
+    }
+
+    /// The same as [`reserve`](Self::reserve) for work that waits for a server meanwhile, such as a fetch.
     pub async fn reserve_for_server(&self, namespace: &str, bytes: u64) -> MemoryReservation {
         let for_servers = self.for_servers.acquire(namespace, bytes).await;
         MemoryReservation { _all: self.all.acquire(namespace, bytes).await, _for_servers: Some(for_servers) }

@@ -96,7 +96,7 @@ async fn serve(options: Options) -> Result<(), Failure> {
         ..options.registries.clone()
     };
     let (tags, registries) = (options.state.join("tags"), Registries::new(registries));
-    let (default_account, pool) = (options.default_account.clone(), options.capacity.pool.clone());
+    let (default_account, capacity) = (options.default_account.clone(), options.capacity.clone());
     let gate = Gate::measured(&metrics);
     let (second, options) = controller_options(options, scope, &namespace, &gate)?;
     let (tell, told) = watch::channel(false);
@@ -129,7 +129,7 @@ async fn serve(options: Options) -> Result<(), Failure> {
         let accounts = (second.policies.identity == ObjectIdentity::On)
             .then(|| ServiceAccounts { accounts: Arc::new(objects.accounts()), default: default_account });
         let registry = KnownRegistries { objects, registries, logins: Logins::Named(accounts) };
-        let sources = Sources { registry, shelf: Shelf::new(TagStore::new(Some(tags)), pool) };
+        let sources = Sources { registry, shelf: Shelf::new(TagStore::new(Some(tags)), capacity) };
         let ended = reflector::run(client.clone(), second, sources, metrics.clone(), is_told(told.clone()));
         let ended = ended.await;
         tell.send_replace(true);

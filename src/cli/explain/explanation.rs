@@ -18,7 +18,7 @@ use crate::cli::inputs::warn_of_repository_settings;
 use crate::cli::registry_login::RegistryLogin;
 use crate::objects::{ObjectName, Objects};
 use crate::policy::regression::Cause;
-use crate::policy::{Ages, Policy, Selection, SelectionError};
+use crate::policy::{Ages, Birth, Policy, Selection, SelectionError};
 use crate::reconcile::conditions::{self, ConditionType};
 use crate::reconcile::course::Ending;
 use crate::reconcile::policy::access::{self, AccessError};
@@ -29,7 +29,6 @@ use crate::reconcile::policy::request::{Request, repository_of};
 use crate::reconcile::tags::{Place, Registry};
 use crate::reference::{RepositoryAddress, TagList};
 use crate::sentence::chain;
-use crate::tenancy::BlockingPool;
 
 /// How soon Flux looks again where no tags are stored yet: the default of its --requeue-dependency.
 const REQUEUE_DEPENDENCY: &str = "30s";
@@ -111,7 +110,7 @@ impl<O: Objects> Explainer<'_, O> {
                 let list = tags.read()?;
                 explanation.notes.extend(tags.note(&list));
                 // How old the tags of a file are is not known.
-                return explanation.judge(policy, &list, &Answers::default());
+                return explanation.judge(policy, &list, &|_| Birth::default());
             }
             (Neighbour::Found(repository), None) => repository,
             (Neighbour::NotGiven | Neighbour::NotNeeded, None) => {
@@ -153,18 +152,16 @@ impl<O: Objects> Explainer<'_, O> {
         let contenders = policy.contenders(&tags, &|| Ok(()));
         let contenders = contenders.map_err(|error| Obstacle::Condition(chain(&error)))?;
         let inquiry = Inquiry {
-            namespace: name.namespace.clone(),
             policy: Arc::clone(policy),
-            contenders: contenders.into_iter().map(str::to_owned).collect(),
-            known: None,
             current: latest.map(|latest| latest.tag.clone()),
             is_wanted: false,
             now: Timestamp::now(),
         };
-        let answers = inquiry.answers(&registry, &place, &BlockingPool::for_this_machine()).await;
-        let answers = answers.map_err(|error| Obstacle::Condition(chain(&error)))?;
+        let shortlist = inquiry.shortlist(&contenders, None, &|| Ok(()));
+        let shortlist = shortlist.map_err(|error| Obstacle::Condition(chain(&error)))?;
+        let answers = inquiry.clone().answers(shortlist, &registry, &place).await;
         explanation.note_gap(policy, &answers);
-        explanation.judge(policy, &tags, &answers)?;
+        explanation.judge(policy, &tags, &|tag| inquiry.birth(tag, None, &answers))?;
         self.announce(&request, &registry, &place, explanation).await
     }
 
@@ -217,9 +214,13 @@ impl<O: Objects> Explainer<'_, O> {
 
 impl Explanation {
     /// Judges all tags.
-    fn judge(&mut self, policy: &Policy, tags: &TagList, answers: &Answers) -> Result<(), Obstacle> {
-        let birth = |tag: &str| answers.birth(tag);
-        let ages = Ages { now: Timestamp::now(), birth: &birth };
+    fn judge(
+        &mut self,
+        policy: &Policy,
+        tags: &TagList,
+        birth: &dyn Fn(&str) -> Birth,
+    ) -> Result<(), Obstacle> {
+        let ages = Ages { now: Timestamp::now(), birth };
         let selection = policy.select(tags, ages).map_err(|error| Obstacle::Condition(chain(&error)))?;
         self.latest = selection.latest().map(str::to_owned);
         self.has_values = selection.has_values();

@@ -9,12 +9,11 @@ use crate::cli::terminal::say;
 use crate::objects::{ObjectName, Objects};
 use crate::reconcile::policy::digest::{LookFailure, LookFailureKind};
 use crate::reconcile::registries::Look;
-use crate::reconcile::repository::access::access;
+use crate::reconcile::repository::access::{Threads, access};
 use crate::reconcile::repository::exclusion::Exclusion;
 use crate::reconcile::repository::logins::Logins;
 use crate::reconcile::tags::{Found, ListFailure, Place, Registry};
 use crate::reference::TagList;
-use crate::registry::store::StoredTags;
 use crate::registry::{Access, ImageFacts, Registries, RegistryOptions};
 use crate::sentence::chain;
 
@@ -59,7 +58,9 @@ impl LiveRegistry {
         logins: &Logins,
     ) -> Result<Self, Unreadable> {
         let name = ObjectName::of(repository);
-        let found = access(objects, repository, logins).await.map_err(|error| {
+        let registries = Registries::new(RegistryOptions::of_this_process());
+        let threads = Threads { pool: registries.pool(), namespace: &name.namespace };
+        let found = access(objects, repository, logins, threads).await.map_err(|error| {
             let words = chain(&error);
             Unreadable {
                 condition: format!("failed to configure authentication options: {words}"),
@@ -69,7 +70,6 @@ impl LiveRegistry {
         for note in found.notes {
             say(&format!("warning: ImageRepository {name}: {note}"));
         }
-        let registries = Registries::new(RegistryOptions::of_this_process());
         let advice = advice(repository, logins, &found.access.login);
         let exclusions = repository.spec.effective_exclusion_list();
         Ok(Self { registries, access: found.access, exclusions, advice })
@@ -93,12 +93,12 @@ impl LiveRegistry {
 
 /// The place is the one that was reached, whoever asks.
 impl Registry for LiveRegistry {
-    async fn tags(&self, _: &Place, _: Option<&StoredTags>) -> Result<Found, ListFailure> {
+    async fn tags(&self, _: &Place, _: Option<&str>) -> Result<Found, ListFailure> {
         let listing = self
             .list()
             .await
             .map_err(|unreadable| ListFailure::Scan(LookFailureKind::Unavailable, unreadable.condition))?;
-        Ok(Found::Tags(listing.tags, None))
+        Ok(Found::Tags(listing.tags.into()))
     }
 
     async fn digest(&self, _: &Place, tag: &str) -> Result<String, LookFailure> {

@@ -101,6 +101,8 @@ pub(super) struct Memory {
     seen: Mutex<HashSet<ObjectName>>,
     /// Why the registries of repositories cannot be asked.
     troubles: Mutex<HashMap<ObjectName, Staleness>>,
+    /// The number of names that are no tags in the lists of repositories, if there are any.
+    left_out: Mutex<HashMap<ObjectName, usize>>,
     /// When it was last recorded of an object that nothing has changed.
     unchanged: Mutex<HashMap<(Kind, ObjectName), Instant>>,
 }
@@ -146,12 +148,23 @@ impl Memory {
         let mut troubles = self.troubles.lock().unwrap_or_else(PoisonError::into_inner);
         let trouble = match conclusion {
             Conclusion::Stopped(stop) => stop.staleness(&repository.spec.image),
-            Conclusion::Scanned(_) | Conclusion::Rested(_) => None,
+            Conclusion::Scanned(..) | Conclusion::Rested(_) => None,
         };
         match trouble {
             Some(trouble) => troubles.insert(ObjectName::of(repository), trouble),
             None => troubles.remove(&ObjectName::of(repository)),
         };
+    }
+
+    /// The number of names that are no tags in the list of a repository, if there are any and that is news.
+    pub(super) fn newly_left_out(&self, repository: &ObjectName, conclusion: &Conclusion) -> Option<usize> {
+        let Conclusion::Scanned(_, Some(number)) = conclusion else { return None };
+        let mut left_out = self.left_out.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = match number {
+            0 => left_out.remove(repository),
+            number => left_out.insert(repository.clone(), *number),
+        };
+        Some(*number).filter(|number| *number > 0 && before != Some(*number))
     }
 
     /// Why the registry of a repository cannot be asked, if the last scan failed at that.
@@ -179,6 +192,7 @@ impl Memory {
         self.forget_records(Kind::Repository, name);
         self.seen.lock().unwrap_or_else(PoisonError::into_inner).remove(name);
         self.troubles.lock().unwrap_or_else(PoisonError::into_inner).remove(name);
+        self.left_out.lock().unwrap_or_else(PoisonError::into_inner).remove(name);
     }
 
     /// Forgets a policy.
@@ -199,7 +213,30 @@ impl Memory {
 
 #[cfg(test)]
 mod tests {
+    use tagboat_api::repository::ScanResult;
+
     use super::*;
+
+    #[test]
+    fn names_that_are_no_tags_are_told_of_once_until_their_number_changes() {
+        let (memory, name) =
+            (Memory::default(), ObjectName { namespace: "n".to_owned(), name: "r".to_owned() });
+        for (number, expected) in [
+            (Some(0), None),
+            (Some(3), Some(3)),
+            (Some(3), None),
+            (None, None),
+            (Some(3), None),
+            (Some(2), Some(2)),
+            (Some(0), None),
+            (Some(2), Some(2)),
+        ] {
+            let conclusion = Conclusion::Scanned(ScanResult::default(), number);
+            assert_eq!(memory.newly_left_out(&name, &conclusion), expected, "{number:?}");
+        }
+        memory.forget_repository(&name);
+        assert_eq!(memory.left_out.lock().unwrap().len(), 0);
+    }
 
     #[test]
     fn that_nothing_changes_is_recorded_now_and_then() {

@@ -17,6 +17,7 @@ use crate::controller::queue::Verdict;
 use crate::objects::cluster::ClusterError;
 use crate::objects::{ObjectName, ObjectsError};
 use crate::policy::regression::Cause;
+use crate::reconcile::conditions::is_ready;
 use crate::reconcile::course::{Next, reported_on};
 use crate::reconcile::policy::access::needs_labels;
 use crate::reconcile::policy::report::Conclusion;
@@ -106,6 +107,13 @@ async fn pass<R: Registry>(shared: &Arc<Shared<R>>, done: &mut Done) -> Result<b
         done.verdict = Verdict::After(LOOK_AGAIN);
         return Ok(true);
     }
+    if let (Conclusion::Stopped(stop), Some(name)) = (&ended.conclusion, run.repository())
+        && stop.needs_scan
+        && shared.repositories.get(name).is_some_and(|repository| is_scanned(&repository))
+    {
+        // Its tags were removed to make room for others, and its next interval may be far.
+        shared.wake(Kind::Repository, name.clone());
+    }
     let now = Timestamp::now();
     let report = run.report(&previous, &ended.conclusion, now);
     let announcing = async {
@@ -139,6 +147,11 @@ async fn pass<R: Registry>(shared: &Arc<Shared<R>>, done: &mut Done) -> Result<b
     shared.measure_next_poll(&done.name);
     done.verdict = verdict(report.next);
     Ok(report.next != Next::Retry)
+}
+
+/// Whether the last scan of a repository succeeded.
+fn is_scanned(repository: &ImageRepository) -> bool {
+    repository.status.as_ref().is_some_and(|status| is_ready(&status.conditions))
 }
 
 /// The labels of a policy's namespace, where they decide about its access.

@@ -10,11 +10,15 @@ use tracing::Instrument;
 
 use super::shared::{Done, Kind, Shared, StatusMaker, saying_so, span, verdict};
 use crate::controller::queue::Verdict;
-use crate::objects::ObjectName;
 use crate::objects::cluster::ClusterError;
+use crate::objects::{Event, EventType, ObjectName};
 use crate::reconcile::course::{Next, reported_on};
 use crate::reconcile::repository::run::Run;
 use crate::reconcile::tags::Registry;
+use crate::registry::left_out_in_words;
+
+/// The reason of the event about names in a list that are no tags.
+const NAMES_LEFT_OUT: &str = "NamesLeftOut";
 
 /// Carries out a repository that is due.
 pub(super) async fn carry_out<R: Registry>(shared: Arc<Shared<R>>, name: ObjectName) {
@@ -84,7 +88,16 @@ async fn pass<R: Registry>(shared: &Arc<Shared<R>>, done: &mut Done) -> Result<b
         let stored = current.status.clone().unwrap_or_default();
         run.report(&reported_on(&previous, &begun_with, &stored), &conclusion, now).status
     };
-    let announcing = shared.announce(done.kind, &begun, &report.event);
+    let left_out = shared.memory.newly_left_out(&done.name, &conclusion).map(|number| Event {
+        type_: EventType::Warning,
+        reason: NAMES_LEFT_OUT.to_owned(),
+        message: left_out_in_words(number),
+    });
+    let announcing = async {
+        for event in left_out.iter().chain([&report.event]) {
+            shared.announce(done.kind, &begun, event).await;
+        }
+    };
     let ((), written) = tokio::join!(announcing, shared.writer.update_status(&begun, &status));
     let written = written?;
     written.iter().for_each(|written| observe(shared, written));

@@ -16,7 +16,7 @@ use crate::policy::{Birth, Maturity, Policy};
 use crate::reconcile::tags::{Place, Registry};
 use crate::registry::ImageFacts;
 use crate::registry::store::{KnownImage, StoredTags};
-use crate::tenancy::{BlockingPool, Checkpoint, Interrupted};
+use crate::tenancy::Interrupted;
 
 /// How many images are looked at for one choice. Registries count each as a pull.
 pub const MOST: usize = 32;
@@ -27,17 +27,11 @@ const AT_ONCE: usize = 8;
 /// After how many looks that failed the registry is left alone.
 const FAILURES: usize = 3;
 
-/// Of which tags the ages are wanted, and what is known of them.
+/// For which choice ages are wanted.
 #[derive(Clone, Debug)]
 pub struct Inquiry {
-    /// The policy's namespace, for which the work counts.
-    pub namespace: String,
     /// The policy.
     pub policy: Arc<Policy>,
-    /// The tags whose age decides, the best first ([`Policy::contenders`]).
-    pub contenders: Vec<String>,
-    /// What earlier scans and looks found.
-    pub known: Option<Arc<StoredTags>>,
     /// The tag that counts now. It was old enough once, and only a person can want it to be older.
     pub current: Option<String>,
     /// Whether a person asked, so that what was not known before is looked up again.
@@ -46,10 +40,27 @@ pub struct Inquiry {
     pub now: Timestamp,
 }
 
+/// The tags on which a choice may depend beyond what is known of their ages: few, however many tags there are, for they
+/// are kept while the registry is asked.
+#[derive(Debug, Default)]
+pub struct Shortlist(Vec<Candidate>);
+
+/// A tag of a shortlist, and what is known of its age.
+#[derive(Debug)]
+struct Candidate {
+    tag: String,
+    birth: Birth,
+    /// What is to be asked of it.
+    ask: Option<Ask>,
+}
+
 /// What was found out about ages.
 #[derive(Debug, Default)]
 pub struct Answers {
+    /// By tags of the shortlist.
     births: HashMap<String, Birth>,
+    /// Whether a tag is old enough, so that the age of those below it does not matter.
+    has_mature: bool,
     /// The images that were looked at, by their tags.
     pub learned: Vec<(String, ImageFacts)>,
     /// What is still missing.
@@ -80,39 +91,60 @@ impl Gap {
     }
 }
 
-impl Answers {
-    /// What is known of a tag.
-    pub fn birth(&self, tag: &str) -> Birth {
-        self.births.get(tag).copied().unwrap_or_default()
-    }
-}
-
 impl Inquiry {
-    /// Finds out what is to be known for a choice, with `place.timeout` for the work between two lookups.
+    /// The tags to ask about, of those whose age decides, the best first ([`Policy::contenders`]).
     ///
     /// # Errors
     ///
-    /// When the time for that is up.
-    pub async fn answers(
-        self,
-        registry: &impl Registry,
-        place: &Place,
-        pool: &BlockingPool,
-    ) -> Result<Answers, Interrupted> {
-        if self.contenders.is_empty() {
-            return Ok(Answers::default());
+    /// When `check`, which is called between two tags, fails.
+    pub fn shortlist(
+        &self,
+        contenders: &[&str],
+        known: Option<&StoredTags>,
+        check: &dyn Fn() -> Result<(), Interrupted>,
+    ) -> Result<Shortlist, Interrupted> {
+        let (mut listed, mut asks) = (Vec::new(), 0);
+        let mut best: Option<&str> = None;
+        for tag in contenders {
+            check()?;
+            // What takes part and is better settles it. Of equal ones each may count.
+            let is_settled = best.is_some_and(|best| self.policy.compare(tag, best) != Some(Ordering::Equal));
+            if is_settled || asks > MOST {
+                break;
+            }
+            let birth = self.known(tag, known);
+            let ask = self.ask(birth, known.and_then(|known| known.image(tag)));
+            if ask.is_none() && self.takes_part(birth) {
+                if best.is_some() {
+                    continue;
+                }
+                best = Some(tag);
+            } else if matches!(self.maturity(birth), Maturity::Young { .. }) && ask.is_none() {
+                continue;
+            }
+            asks += usize::from(ask.is_some());
+            listed.push(Candidate { tag: (*tag).to_owned(), birth, ask });
         }
-        let namespace = self.namespace.clone();
-        let mut walk =
-            Walk { inquiry: self, next: 0, best: None, asked: 0, failures: 0, answers: Answers::default() };
+        Ok(Shortlist(listed))
+    }
+
+    /// Asks the registry about the tags of a shortlist.
+    pub async fn answers(self, shortlist: Shortlist, registry: &impl Registry, place: &Place) -> Answers {
+        let mut walk = Walk {
+            inquiry: self,
+            candidates: shortlist.0,
+            next: 0,
+            best: None,
+            asked: 0,
+            failures: 0,
+            answers: Answers::default(),
+        };
         let mut width = 1;
         loop {
-            let job = move |checkpoint: &Checkpoint| walk.step(width, checkpoint);
-            let batch;
-            (walk, batch) = match pool.run_within(&namespace, place.timeout, job).await? {
-                Step::Ask(walk, batch) => (*walk, batch),
-                Step::Done(answers) => return Ok(answers),
-            };
+            let batch = walk.batch(width);
+            if batch.is_empty() {
+                return walk.answers;
+            }
             // A closure that made these would have to hold for every lifetime.
             let mut looks = Vec::with_capacity(batch.len());
             for question in &batch {
@@ -126,13 +158,20 @@ impl Inquiry {
         }
     }
 
-    /// What is known of a tag before anybody is asked.
-    fn known(&self, tag: &str) -> Birth {
+    /// What is known of a tag after the registry was asked. `known` may be newer than what the questions went by: what was
+    /// found since is young.
+    pub fn birth(&self, tag: &str, known: Option<&StoredTags>, answers: &Answers) -> Birth {
+        let found = answers.births.get(tag).copied();
+        found.unwrap_or_else(|| Birth { is_outdone: answers.has_mature, ..self.known(tag, known) })
+    }
+
+    /// What is known of a tag before the registry is asked.
+    fn known(&self, tag: &str, known: Option<&StoredTags>) -> Birth {
         // A tag that a lagging mirror left out for once would be new when it is back, and the one below it win.
         if self.current.as_deref() == Some(tag) && !self.is_wanted {
             return Birth::LONG_AGO;
         }
-        let Some(known) = &self.known else { return Birth::default() };
+        let Some(known) = known else { return Birth::default() };
         Birth {
             first_seen: known.first_seen(tag),
             listed_since: known.listed_since(tag),
@@ -142,13 +181,12 @@ impl Inquiry {
     }
 
     /// What is to be asked of a tag. One that was too young when it was looked at is no older for being another image now.
-    fn ask(&self, tag: &str, birth: Birth) -> Option<Ask> {
+    fn ask(&self, birth: Birth, image: Option<&KnownImage>) -> Option<Ask> {
         let is_mature = |birth: Birth| self.maturity(birth) == Maturity::Mature;
         if birth.first_seen.is_some() || is_mature(Birth { created: None, ..birth }) {
             return None;
         }
-        let known = self.known.as_ref().and_then(|known| known.image(tag));
-        let Some(image) = known else { return Some(Ask::Age) };
+        let Some(image) = image else { return Some(Ask::Age) };
         match self.maturity(birth) {
             Maturity::Young { .. } => None,
             Maturity::Unknown { .. } => self.is_wanted.then_some(Ask::Age),
@@ -204,6 +242,7 @@ impl Question {
 /// The way from the best tag down to the first that is old enough.
 struct Walk {
     inquiry: Inquiry,
+    candidates: Vec<Candidate>,
     next: usize,
     /// The place of the best one so far that takes part.
     best: Option<usize>,
@@ -212,30 +251,14 @@ struct Walk {
     answers: Answers,
 }
 
-/// What follows from the answers so far.
-enum Step {
-    /// Questions to the registry.
-    Ask(Box<Walk>, Vec<Question>),
-    /// Nothing is left to ask.
-    Done(Answers),
-}
-
 impl Walk {
-    /// Goes on to the next questions, as many as `width` at most, or to the end of the way.
-    fn step(mut self, width: usize, checkpoint: &Checkpoint) -> Result<Step, Interrupted> {
-        let batch = self.batch(width, checkpoint)?;
-        Ok(if batch.is_empty() { Step::Done(self.end()) } else { Step::Ask(Box::new(self), batch) })
-    }
-
-    fn batch(&mut self, width: usize, checkpoint: &Checkpoint) -> Result<Vec<Question>, Interrupted> {
+    /// The next questions, as many as `width` at most; none at the end of the way.
+    fn batch(&mut self, width: usize) -> Vec<Question> {
         let mut batch = Vec::new();
-        while let Some(tag) = self.inquiry.contenders.get(self.next).cloned()
-            && batch.len() < width
-            && !self.is_settled(&tag)
-        {
-            checkpoint.check()?;
-            let (place, birth) = (self.next, self.inquiry.known(&tag));
-            match self.inquiry.ask(&tag, birth) {
+        while batch.len() < width && !self.is_settled() {
+            let Some(Candidate { tag, birth, ask }) = self.candidates.get(self.next) else { break };
+            let (place, tag, birth) = (self.next, tag.clone(), *birth);
+            match ask {
                 Some(_) if self.failures >= FAILURES => break,
                 Some(_) if self.asked == MOST => {
                     self.answers.gap.get_or_insert(Gap::TooMany);
@@ -243,25 +266,26 @@ impl Walk {
                 }
                 Some(ask) => {
                     self.asked += 1;
-                    batch.push(Question { place, tag: tag.clone(), ask });
+                    batch.push(Question { place, tag: tag.clone(), ask: ask.clone() });
                     self.answers.births.insert(tag, birth);
                 }
                 None => self.note(place, &tag, birth),
             }
             self.next += 1;
         }
-        Ok(batch)
+        batch
     }
 
-    /// Whether nothing depends on the age of a tag: a better one takes part. Of equal ones each may count.
-    fn is_settled(&self, tag: &str) -> bool {
-        let Inquiry { policy, contenders, .. } = &self.inquiry;
-        self.best.is_some_and(|best| policy.compare(tag, &contenders[best]) != Some(Ordering::Equal))
+    /// Whether nothing depends on the age of the next tag: a better one takes part. Of equal ones each may count.
+    fn is_settled(&self) -> bool {
+        let (Some(best), Some(next)) = (self.best, self.candidates.get(self.next)) else { return false };
+        let best = &self.candidates[best].tag;
+        self.inquiry.policy.compare(&next.tag, best) != Some(Ordering::Equal)
     }
 
     fn take(&mut self, question: &Question, answer: Result<Option<ImageFacts>, LookFailure>) {
         let Question { place, tag, .. } = question;
-        let mut birth = self.answers.birth(tag);
+        let mut birth = self.candidates[*place].birth;
         match answer {
             Ok(None) => {}
             Ok(Some(facts)) => {
@@ -282,15 +306,7 @@ impl Walk {
         self.answers.births.insert(tag.to_owned(), birth);
         if self.inquiry.takes_part(birth) {
             self.best = Some(self.best.map_or(place, |best| best.min(place)));
+            self.answers.has_mature = true;
         }
-    }
-
-    fn end(mut self) -> Answers {
-        let is_outdone = self.best.is_some();
-        for tag in &self.inquiry.contenders[self.next..] {
-            let birth = Birth { is_outdone, ..self.inquiry.known(tag) };
-            self.answers.births.insert(tag.clone(), birth);
-        }
-        self.answers
     }
 }

@@ -44,6 +44,8 @@ pub struct Stop {
     pub staleness: Option<Staleness>,
     /// When to try again, if not by the growing waits.
     pub retry_after: Option<Duration>,
+    /// Whether nothing is stored of the repository, not even an empty list, so that it must be scanned.
+    pub needs_scan: bool,
 }
 
 /// What is to be said of a run.
@@ -60,7 +62,7 @@ pub struct Report {
 impl Stop {
     /// A stop with nothing to say beyond its end.
     pub fn at(ending: Ending) -> Self {
-        Self { ending, staleness: None, retry_after: None }
+        Self { ending, staleness: None, retry_after: None, needs_scan: false }
     }
 
     /// The stop at a repository that cannot be used.
@@ -77,12 +79,12 @@ impl Stop {
     }
 
     /// The stop at a repository of which no tags are stored, which is looked at again after a time. `staleness` says why
-    /// its registry cannot be asked, where that is known and concerns the policy.
-    pub fn without_tags(requeue: Duration, staleness: Option<Staleness>) -> Self {
+    /// its registry cannot be asked, where that is known and concerns the policy; `is_stored` that an empty list is stored.
+    pub fn without_tags(requeue: Duration, staleness: Option<Staleness>, is_stored: bool) -> Self {
         let seconds = Duration::from_secs(requeue.as_secs() + u64::from(requeue.subsec_millis() >= 500));
         let words = format!("retrying in {} error: no tags in database", GoDuration::from(seconds));
         let ending = Ending::Failure(Reason::DependencyNotReady, words);
-        Self { retry_after: Some(requeue), staleness, ..Self::at(ending) }
+        Self { retry_after: Some(requeue), staleness, needs_scan: !is_stored, ..Self::at(ending) }
     }
 }
 
@@ -306,7 +308,7 @@ mod tests {
         let good = "Ready=True Succeeded Latest image tag for i resolved to 1".to_owned();
         let failure = |reason: Reason, words: &str| Stop::at(Ending::Failure(reason, words.to_owned()));
         let stall = |reason: Reason| Stop::at(Ending::Stall(reason, "bad".to_owned()));
-        let no_tags = Stop::without_tags(Duration::from_secs(30), None);
+        let no_tags = Stop::without_tags(Duration::from_secs(30), None, false);
         for conditions in [
             vec![],
             list(&[(Ready, True, Reason::Succeeded, "old")]),
@@ -363,7 +365,7 @@ mod tests {
                 assert_eq!(report.events[0].type_ == EventType::Warning, !is_good);
             }
         }
-        let words = Stop::without_tags(Duration::from_millis(1_500), None).ending;
+        let words = Stop::without_tags(Duration::from_millis(1_500), None, false).ending;
         let expected = "retrying in 2s error: no tags in database".to_owned();
         assert_eq!(words, Ending::Failure(Reason::DependencyNotReady, expected));
     }

@@ -26,17 +26,13 @@ use crate::reconcile::conditions;
 use crate::reconcile::course::{Beginning, Course, Ending};
 use crate::reconcile::repository::request::{ObjectIdentity, wants_identity};
 use crate::reconcile::repository::run::ScanOptions;
-use crate::reconcile::tags::{Place, Registry, Shelf};
+use crate::reconcile::tags::{OpenTags, Place, Registry, Shelf};
 use crate::reconcile::times::{self, TimeBounds};
 use crate::reference::RepositoryAddress;
-use crate::registry::store::StoredTags;
 use crate::tenancy::{Capacity, Checkpoint};
 
 /// The bytes of memory that judging one tag takes, until the winner is known.
 const BYTES_OF_VERDICT: usize = 512;
-
-/// From how many bytes on memory is reserved.
-const UNRESERVED: usize = 1 << 20;
 
 /// What is as good as at once.
 const SOONEST: Duration = Duration::from_secs(1);
@@ -168,22 +164,21 @@ impl Run {
         registry: &impl Registry,
     ) -> Ended {
         let mut is_provisional = false;
-        let chosen = match self.inputs(options, &scene, shelf).await {
-            Ok(Inputs::EmptyList(resolved)) => return Ended::of_empty_list(resolved),
-            Ok(Inputs::Tags(inputs)) => match self.ages(options, &inputs, &scene, registry).await {
-                Ok(mut ages) => {
-                    is_provisional = is_wanting(&ages, &inputs.policy);
-                    let learned = std::mem::take(&mut ages.learned);
-                    let canonical = inputs.place.address.canonical();
-                    shelf.learn(&inputs.namespace, &inputs.request.repository, &canonical, learned).await;
-                    self.choose(options, &scene, inputs, ages).await
-                }
-                Err(stop) => Err(stop),
-            },
-            Err(stop) => Err(stop),
+        let chosen = async {
+            let inputs = self.inputs(options, &scene).await?;
+            let (inquiry, mut ages) = match self.ages(options, &inputs, &scene, shelf, registry).await? {
+                Known::Ages(inquiry, ages) => (inquiry, ages),
+                Known::EmptyList(resolved) => return Ok(Err(resolved)),
+            };
+            is_provisional = is_wanting(&ages, &inputs.policy);
+            let learned = std::mem::take(&mut ages.learned);
+            let canonical = inputs.place.address.canonical();
+            shelf.learn(&inputs.namespace, &inputs.request.repository, &canonical, learned).await;
+            self.choose(options, &scene, &inputs, shelf, (inquiry, ages)).await
         };
-        let chosen = match chosen {
-            Ok(chosen) => chosen,
+        let chosen = match Box::pin(chosen).await {
+            Ok(Ok(chosen)) => chosen,
+            Ok(Err(resolved)) => return Ended::of_empty_list(resolved),
             Err(stop) => {
                 let conclusion = Conclusion::Stopped(stop);
                 return Ended { conclusion, followed: None, is_fresh: false, is_provisional };
@@ -228,22 +223,21 @@ impl Run {
                 matures_in: choice.matures_in,
             }),
             Err(unresolved) => Conclusion::Stopped(Stop {
-                ending: unresolved.ending,
                 staleness: Some(unresolved.staleness),
                 // A group is complete when its poller says so.
                 retry_after: (following == Following::InGroup).then_some(options.requeue_dependency),
+                ..Stop::at(unresolved.ending)
             }),
         };
         Ended { conclusion, followed, is_fresh, is_provisional }
     }
 
-    /// The policy and the tags to choose from, both read on the pool.
+    /// The policy, and where the tags are to choose from.
     async fn inputs<'r>(
         &'r self,
         options: &PolicyOptions,
         scene: &Scene<'_>,
-        shelf: &Shelf,
-    ) -> Result<Inputs<'r>, Stop> {
+    ) -> Result<ChoiceInputs<'r>, Stop> {
         let request = self.request.as_ref().map_err(|error| Stop::at(Ending::of(error)))?;
         let repository =
             self.repository_of(request, options, scene).map_err(|error| Stop::at_repository(&error))?;
@@ -257,23 +251,45 @@ impl Run {
         let source = request.policy.clone();
         let policy = options.capacity.pool.run(&namespace, move || source.compile()).await;
         let policy = policy.map_err(|error| Stop::at(Ending::of(&RequestError::Policy(error))))?;
-        let stored = shelf.read(&namespace, &request.repository, &address.canonical()).await;
-        if stored.as_ref().is_some_and(|stored| stored.tags.is_empty())
-            && let Some(resolved) = self.kept_by_empty_list(options, &address)
-        {
-            return Ok(Inputs::EmptyList(resolved));
-        }
-        let stored = stored.filter(|stored| !stored.tags.is_empty()).ok_or_else(|| {
-            let is_followed = request.digests == DigestReflectionPolicy::Always;
-            let trouble = scene.scan_trouble.clone().filter(|_| is_followed);
-            Stop::without_tags(options.requeue_dependency, trouble)
-        })?;
         // A bad timeout stalls the repository; until then it is as if there were none.
         let timeout = options.times.timeout(spec.effective_timeout().unwrap_or(Duration::from_secs(60)));
         let own = self.policy.namespace();
         let referred_from = own.filter(|own| *own != request.repository.namespace);
         let place = Place { repository, address, timeout, referred_from };
-        Ok(Inputs::Tags(ChoiceInputs { namespace, request, policy: Arc::new(policy), stored, place }))
+        Ok(ChoiceInputs { namespace, request, policy: Arc::new(policy), place })
+    }
+
+    /// The tags to choose from, with memory for their verdicts.
+    async fn open(
+        &self,
+        options: &PolicyOptions,
+        scene: &Scene<'_>,
+        inputs: &ChoiceInputs<'_>,
+        shelf: &Shelf,
+    ) -> Result<Tags, Stop> {
+        let ChoiceInputs { namespace, request, policy, place } = inputs;
+        let verdicts = |tags: u64| {
+            let tags = usize::try_from(tags).unwrap_or(usize::MAX);
+            let bytes = tags.saturating_mul(BYTES_OF_VERDICT).saturating_add(policy.most_value_bytes(tags));
+            u64::try_from(bytes).unwrap_or(u64::MAX)
+        };
+        let canonical = place.address.canonical();
+        let open = shelf.open(namespace, &request.repository, &canonical, verdicts).await;
+        let is_stored = open.is_some();
+        let open = match open {
+            Some(open) if open.stored.tags.is_empty() => {
+                if let Some(resolved) = self.kept_by_empty_list(options, &place.address) {
+                    return Ok(Tags::EmptyList(resolved));
+                }
+                None
+            }
+            open => open,
+        };
+        open.map(Tags::Open).ok_or_else(|| {
+            let is_followed = request.digests == DigestReflectionPolicy::Always;
+            let trouble = scene.scan_trouble.clone().filter(|_| is_followed);
+            Stop::without_tags(options.requeue_dependency, trouble, is_stored)
+        })
     }
 
     /// What is reported where the image of the status is that of a list which has become empty.
@@ -285,37 +301,39 @@ impl Run {
         Some(Resolved { resolution, held: Some(held), matures_in: None })
     }
 
-    /// How old the tags are that could win, where that matters.
+    /// How old the tags are that could win, where that matters. No tags are held while the registry is asked.
     async fn ages(
         &self,
         options: &PolicyOptions,
         inputs: &ChoiceInputs<'_>,
         scene: &Scene<'_>,
+        shelf: &Shelf,
         registry: &impl Registry,
-    ) -> Result<Answers, Stop> {
-        if inputs.policy.minimum_age().is_zero() {
-            return Ok(Answers::default());
-        }
-        let (policy, stored) = (inputs.policy.clone(), inputs.stored.clone());
-        let contenders = inputs
-            .run(&options.capacity, move |checkpoint| {
-                let contenders = policy.contenders(&stored.tags, &|| checkpoint.check());
-                contenders.map(|tags| tags.into_iter().map(str::to_owned).collect())
-            })
-            .await;
+    ) -> Result<Known, Stop> {
         let latest = self.previous.latest_ref.as_ref();
         let image = inputs.place.address.to_string();
         let inquiry = Inquiry {
-            namespace: inputs.namespace.clone(),
             policy: inputs.policy.clone(),
-            contenders: contenders.map_err(|error| inputs.stop(&error.into()))?,
-            known: Some(inputs.stored.clone()),
             current: latest.filter(|latest| latest.name == image).map(|latest| latest.tag.clone()),
             is_wanted: scene.cause == Cause::Person,
             now: self.course.started,
         };
-        let answers = inquiry.answers(registry, &inputs.place, &options.capacity.pool).await;
-        answers.map_err(|interrupted| inputs.stop(&PolicyError::from(interrupted).into()))
+        if inputs.policy.minimum_age().is_zero() {
+            return Ok(Known::Ages(inquiry, Answers::default()));
+        }
+        let open = match self.open(options, scene, inputs, shelf).await? {
+            Tags::Open(open) => open,
+            Tags::EmptyList(resolved) => return Ok(Known::EmptyList(resolved)),
+        };
+        let (asked, count) = (inquiry.clone(), open.stored.tags.len());
+        let shortlist = inputs.run(&options.capacity, move |checkpoint| {
+            let stored = &open.stored;
+            let contenders = asked.policy.contenders(&stored.tags, &|| checkpoint.check())?;
+            Ok(asked.shortlist(&contenders, Some(stored), &|| checkpoint.check())?)
+        });
+        let shortlist = shortlist.await.map_err(|error: PolicyError| inputs.stop(&error.into(), count))?;
+        let answers = inquiry.clone().answers(shortlist, registry, &inputs.place).await;
+        Ok(Known::Ages(inquiry, answers))
     }
 
     /// The tag that counts.
@@ -323,22 +341,28 @@ impl Run {
         &self,
         options: &PolicyOptions,
         scene: &Scene<'_>,
-        inputs: ChoiceInputs<'_>,
-        ages: Answers,
-    ) -> Result<Chosen, Stop> {
-        let ChoiceInputs { request, policy, place, .. } = &inputs;
+        inputs: &ChoiceInputs<'_>,
+        shelf: &Shelf,
+        (inquiry, ages): (Inquiry, Answers),
+    ) -> Result<Result<Chosen, Resolved>, Stop> {
+        let ChoiceInputs { request, policy, place, .. } = inputs;
         let last = place.repository.status.as_ref().and_then(|status| status.last_scan_result.as_ref());
         let image = place.address.to_string();
         let gap = ages.gap.clone().filter(|_| is_wanting(&ages, policy));
         let scanned = last.and_then(|last| last.scan_time.as_ref()).map(|time| time.0);
         let (now, cause, regression) = (self.course.started, scene.cause, options.regression);
-        let (policy, stored, previous) = (policy.clone(), inputs.stored.clone(), self.previous.clone());
+        let open = match self.open(options, scene, inputs, shelf).await? {
+            Tags::Open(open) => open,
+            Tags::EmptyList(resolved) => return Ok(Err(resolved)),
+        };
+        let (policy, previous, count) = (policy.clone(), self.previous.clone(), open.stored.tags.len());
         let (offered, is_provisional) = (image.clone(), gap.is_some());
         let choosing = inputs.run(&options.capacity, move |checkpoint| {
+            let stored = &open.stored;
             let offer = Offer {
                 image: &offered,
                 tags: &stored.tags,
-                ages: Ages { now, birth: &|tag| ages.birth(tag) },
+                ages: Ages { now, birth: &|tag| inquiry.birth(tag, Some(stored), &ages) },
                 scanned,
                 cause,
                 regression,
@@ -356,7 +380,7 @@ impl Run {
             // Time helps before anything else; nobody is to be told of it every few minutes.
             retry_after: error.matures_in().filter(|_| gap.is_none()).map(|wait| wait.max(SOONEST)),
             staleness: gap.as_ref().and_then(|gap| gap.staleness(&image)),
-            ..inputs.stop(&error)
+            ..inputs.stop(&error, count)
         })?;
         if gap == Some(Gap::TooMany) {
             choice.matures_in = Some(choice.matures_in.map_or(LOOK_ON, |wait| wait.min(LOOK_ON)));
@@ -369,7 +393,7 @@ impl Run {
             group: request.group.clone(),
         });
         let (place, digests) = (place.clone(), request.digests.clone());
-        Ok(Chosen { place, choice, followed, digests, gap })
+        Ok(Ok(Chosen { place, choice, followed, digests, gap }))
     }
 
     fn repository_of(
@@ -398,49 +422,49 @@ impl Run {
 }
 
 /// What a policy finds to choose from.
-enum Inputs<'r> {
+enum Tags {
     /// Tags.
-    Tags(ChoiceInputs<'r>),
+    Open(OpenTags),
     /// An empty list, so that the image before it stays.
     EmptyList(Resolved),
 }
 
-/// A policy, and the tags to choose from.
+/// What is known before a choice.
+enum Known {
+    /// The ages that matter, and for which choice they are.
+    Ages(Inquiry, Answers),
+    /// That the list is empty, so that the image before it stays.
+    EmptyList(Resolved),
+}
+
+/// A policy, and where the tags are to choose from.
 struct ChoiceInputs<'r> {
     /// The policy's namespace, for which the work counts.
     namespace: String,
     request: &'r Request,
     policy: Arc<Policy>,
-    stored: Arc<StoredTags>,
     place: Place,
 }
 
 impl ChoiceInputs<'_> {
-    /// Runs a job over all tags on the pool, within the repository's timeout and with memory for its verdicts.
+    /// Runs a job over all tags on the pool, within the repository's timeout.
     async fn run<T: Send + 'static>(
         &self,
         capacity: &Capacity,
         job: impl FnOnce(&Checkpoint) -> T + Send + 'static,
     ) -> T {
-        let tags = self.stored.tags.len();
-        let bytes = tags * BYTES_OF_VERDICT + self.policy.most_value_bytes(tags);
-        let _memory = match bytes {
-            ..UNRESERVED => None,
-            _ => Some(capacity.memory.reserve(&self.namespace, bytes as u64).await),
-        };
         capacity.pool.run_within(&self.namespace, self.place.timeout, job).await
     }
 
     /// The end of a run without a choice.
-    fn stop(&self, error: &ChoiceError) -> Stop {
+    fn stop(&self, error: &ChoiceError, tags: usize) -> Stop {
         if !matches!(error, ChoiceError::Policy(PolicyError::Interrupted(_))) {
             return Stop::at(Ending::of(error));
         }
         let Place { repository, address, timeout, .. } = &self.place;
         let words = format!(
-            "the {} tags of {address} were not all judged within {}: use a simpler rule or filter, or a longer spec.timeout \
+            "the {tags} tags of {address} were not all judged within {}: use a simpler rule or filter, or a longer spec.timeout \
              of ImageRepository '{}'",
-            self.stored.tags.len(),
             GoDuration::from(*timeout),
             ObjectName::of(repository.as_ref()),
         );

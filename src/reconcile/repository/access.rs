@@ -2,6 +2,8 @@
 //!
 //! The order is Flux's: proxy, cloud, certificates, logins. Everything is read from the object's own namespace.
 
+use std::collections::BTreeMap;
+
 use kube::ResourceExt;
 use tagboat_api::duration::DurationError;
 use tagboat_api::reference::LocalObjectReference;
@@ -17,6 +19,29 @@ use crate::reference::{AddressError, RepositoryAddress};
 use crate::registry::{
     Access, AccountError, CloudProvider, Credential, DockerConfigError, ProxyChoice, Tls, TlsError, Way, tls,
 };
+use crate::secret::Secret;
+use crate::tenancy::BlockingPool;
+
+/// The threads on which large secrets are read, and the namespace that this counts for.
+#[derive(Clone, Copy, Debug)]
+pub struct Threads<'p> {
+    /// The threads.
+    pub pool: &'p BlockingPool,
+    /// The namespace of the object that needs the access.
+    pub namespace: &'p str,
+}
+
+impl Threads<'_> {
+    /// Reads a secret, inline if it is small.
+    pub(super) async fn read<T: Send + 'static>(
+        self,
+        data: BTreeMap<String, Secret>,
+        read: impl FnOnce(&BTreeMap<String, Secret>) -> T + Send + 'static,
+    ) -> T {
+        let bytes = data.values().map(|value| value.expose().len()).sum();
+        Box::pin(self.pool.run_sized(self.namespace, bytes, move || read(&data))).await
+    }
+}
 
 /// What was found out of an ImageRepository.
 #[derive(Debug, Clone)]
@@ -134,6 +159,7 @@ pub async fn access(
     objects: &impl Objects,
     repository: &ImageRepository,
     logins: &Logins,
+    threads: Threads<'_>,
 ) -> Result<FoundAccess, AccessError> {
     let spec = &repository.spec;
     let namespace = repository.namespace().unwrap_or_default();
@@ -169,7 +195,8 @@ pub async fn access(
                     full(reference)
                 ));
             }
-            Tls::from_secret(&full(reference), &data)?
+            let name = full(reference);
+            threads.read(data, move |data| Tls::from_secret(&name, data)).await?
         }
     };
     // What a secret says counts for no cloud.
@@ -182,7 +209,7 @@ pub async fn access(
             logins::at_cloud(accounts.as_ref(), repository, provider).await?
         }
         (Logins::Named(_), None) => {
-            let logins = pull_secrets::logins(objects, repository, &mut notes).await?;
+            let logins = pull_secrets::logins(objects, repository, &mut notes, threads).await?;
             let login = logins.login(&address);
             if let (Credential::Anonymous, Some(reference), false) =
                 (&login, &spec.secret_ref, logins.is_empty())

@@ -57,7 +57,7 @@ impl Exclusion {
         Ok(Self(RegexpSet::compile_within(&expressions, MOST_BYTES)?))
     }
 
-    /// The tags that are left.
+    /// The tags that are left; without a copy if these are all.
     ///
     /// # Errors
     ///
@@ -74,7 +74,7 @@ impl Exclusion {
                 kept.push(tag);
             }
         }
-        Ok(kept.into_iter().collect())
+        Ok(if kept.len() == tags.len() { tags.clone() } else { kept.into_iter().collect() })
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use kube::ResourceExt;
 use tagboat_api::ImageRepository;
 
-use super::access::AccessError;
+use super::access::{AccessError, Threads};
 use crate::objects::{Objects, ObjectsError};
 use crate::registry::DockerConfig;
 use crate::secret::Secret;
@@ -20,6 +20,7 @@ pub(super) async fn logins(
     objects: &impl Objects,
     repository: &ImageRepository,
     notes: &mut Vec<String>,
+    threads: Threads<'_>,
 ) -> Result<DockerConfig, AccessError> {
     let spec = &repository.spec;
     let namespace = repository.namespace().unwrap_or_default();
@@ -33,7 +34,7 @@ pub(super) async fn logins(
             }
             error => AccessError::Objects(error),
         })?;
-        logins.add(read(&format!("{namespace}/{name}"), &data, notes)?);
+        logins.add(read(&format!("{namespace}/{name}"), data, notes, threads).await?);
     }
     if let Some(account) = spec.service_account_name.as_deref().filter(|name| !name.is_empty()) {
         for name in objects.pull_secrets(&namespace, account).await? {
@@ -41,19 +42,22 @@ pub(super) async fn logins(
                 account: format!("{namespace}/{account}"),
                 cause: Box::new(cause.with_advice(objects.advice_for_registry())),
             })?;
-            logins.add(read(&format!("{namespace}/{name}"), &data, notes)?);
+            logins.add(read(&format!("{namespace}/{name}"), data, notes, threads).await?);
         }
     }
     Ok(logins)
 }
 
 /// The logins of one secret; a word is said where it has none.
-fn read(
+async fn read(
     secret: &str,
-    data: &BTreeMap<String, Secret>,
+    data: BTreeMap<String, Secret>,
     notes: &mut Vec<String>,
+    threads: Threads<'_>,
 ) -> Result<DockerConfig, AccessError> {
-    let logins = DockerConfig::from_secret(data)
+    let logins = threads
+        .read(data, DockerConfig::from_secret)
+        .await
         .map_err(|cause| AccessError::Login { secret: secret.to_owned(), cause })?;
     if logins.is_none() {
         notes.push(format!(

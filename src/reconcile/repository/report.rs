@@ -16,8 +16,8 @@ use crate::sentence::chain;
 pub enum Conclusion {
     /// It was not time to scan.
     Rested(std::time::Duration),
-    /// The scan succeeded.
-    Scanned(ScanResult),
+    /// The scan succeeded; with the number of names in the list that are no tags, unless the list is the one before.
+    Scanned(ScanResult, Option<usize>),
     /// Something stopped the run.
     Stopped(Stop),
 }
@@ -114,14 +114,14 @@ pub fn report(
             }
             ending
         }
-        Conclusion::Rested(_) | Conclusion::Scanned(_) => {
+        Conclusion::Rested(_) | Conclusion::Scanned(..) => {
             let request = planned.request.expect("only what was understood is scanned");
             let (what, rest) = match conclusion {
                 Conclusion::Rested(rest) => ("no change in repository configuration since last scan", *rest),
                 _ => ("tags did not change", request.interval),
             };
             let mut what = what;
-            if let Conclusion::Scanned(result) = conclusion {
+            if let Conclusion::Scanned(result, _) = conclusion {
                 let before = previous.last_scan_result.as_ref().map_or("", |last| last.revision.as_str());
                 if before != result.revision {
                     what = "successful scan";
@@ -221,7 +221,7 @@ mod tests {
             vec![format!("Reconciling=True ProgressingWithRetry {work}"), format!("Ready=False {ready}")]
         };
         for previous in [&steady(), &fresh, &failing] {
-            let report = ended(previous, scan, &Conclusion::Scanned(found("7")));
+            let report = ended(previous, scan, &Conclusion::Scanned(found("7"), None));
             assert_eq!(short(&report.status.conditions), good);
             assert_eq!(report.next, Next::After(Duration::from_secs(60)));
             assert_eq!(report.status.observed_generation, Some(1));
@@ -289,14 +289,14 @@ mod tests {
             (
                 steady(),
                 scan,
-                Conclusion::Scanned(found("7")),
+                Conclusion::Scanned(found("7"), None),
                 Trace,
                 "tags did not change, next scan in 1m0s",
             ),
             (
                 steady(),
                 scan,
-                Conclusion::Scanned(found("8")),
+                Conclusion::Scanned(found("8"), None),
                 Normal,
                 "successful scan: found 2 tags with checksum 8",
             ),
@@ -310,7 +310,7 @@ mod tests {
             (
                 ImageRepositoryStatus::default(),
                 scan,
-                Conclusion::Scanned(found("7")),
+                Conclusion::Scanned(found("7"), None),
                 Normal,
                 "successful scan: found 2 tags with checksum 7",
             ),
@@ -328,7 +328,7 @@ mod tests {
         let later: Timestamp = "2026-01-01T00:01:05Z".parse().unwrap();
         let again = ScanResult { scan_time: Some(whole_seconds(later)), ..found("7") };
         let report =
-            ended(&steady(), Decision::Scan(ScanReason::Interval), &Conclusion::Scanned(again.clone()));
+            ended(&steady(), Decision::Scan(ScanReason::Interval), &Conclusion::Scanned(again.clone(), None));
         assert_eq!(report.status, ImageRepositoryStatus { last_scan_result: Some(again), ..steady() });
     }
 
@@ -342,7 +342,7 @@ mod tests {
         let request = request.unwrap();
         let decision = Some(Decision::Scan(ScanReason::First));
         let planned = Planned { request: Some(&request), decision };
-        let report = report(&course(1), planned, &steady(), &Conclusion::Scanned(found("7")), now());
+        let report = report(&course(1), planned, &steady(), &Conclusion::Scanned(found("7"), None), now());
         assert_eq!(report.next, Next::Wait);
     }
 

@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use kube::ResourceExt;
-use tagboat_api::repository::ImageRepositoryStatus;
+use tagboat_api::repository::{ImageRepositoryStatus, ScanResult};
 use tagboat_api::{GoDuration, ImageRepository, Reason};
 
 use super::decision::Decision;
@@ -16,10 +15,10 @@ use crate::objects::ObjectName;
 use crate::reconcile::course::{Beginning, Course};
 use crate::reconcile::tags::{Found, ListFailure, Place, Registry, Shelf};
 use crate::reconcile::times::TimeBounds;
-use crate::reference::TagList;
-use crate::registry::store::Scan;
+use crate::registry::Listing;
+use crate::registry::store::{Scan, StoredHead, StoredTags};
 use crate::sentence::chain;
-use crate::tenancy::{Capacity, Checkpoint};
+use crate::tenancy::{Capacity, Checkpoint, Interrupted};
 
 /// Settings of the process for all scans.
 #[derive(Clone, Debug)]
@@ -39,6 +38,8 @@ pub struct Run {
     course: Course,
     request: Result<Request, RequestError>,
     decision: Option<Decision>,
+    /// Which list is stored of the same repository.
+    stored: Option<StoredHead>,
     capacity: Capacity,
 }
 
@@ -53,13 +54,13 @@ impl Run {
         let course = Course::of(repository.as_ref(), now);
         let request = Request::of(&repository, options.identity, options.times);
         let previous = repository.status.clone().unwrap_or_default();
-        let mut decision = None;
+        let (mut decision, mut stored) = (None, None);
         if let Ok(request) = &request {
             let name = ObjectName::of(repository.as_ref());
-            let stored = shelf.read(&name.namespace, &name, &request.address.canonical()).await;
+            stored = shelf.head(&name.namespace, &name, &request.address.canonical()).await;
             decision = Some(Decision::of(request, &course, &previous, stored.is_some()));
         }
-        Self { repository, course, request, decision, capacity: options.capacity.clone() }
+        Self { repository, course, request, decision, stored, capacity: options.capacity.clone() }
     }
 
     /// The status with which the run begins.
@@ -96,51 +97,83 @@ impl Run {
             timeout: request.timeout,
             referred_from: None,
         };
-        let canonical = request.address.canonical();
-        // What is stored went through the exclusion. It stands for the list only where that is the same.
-        let known = shelf.read(namespace, &object, &canonical).await;
+        // What is stored went through the exclusion. It stands for the list only if that is the same.
+        let known = self.stored.as_ref().and_then(|stored| stored.etag.as_deref());
         let known = known.filter(|_| self.has_same_exclusions(request));
-        let (tags, etag) = match (registry.tags(&place, known.as_deref()).await, known) {
-            (Ok(Found::Tags(tags, etag)), _) => match self.exclude(request, exclusion, tags).await {
-                Ok(tags) => (tags, etag),
+        let mut listed = Box::pin(registry.tags(&place, known)).await;
+        if let Ok(Found::Unchanged) = listed {
+            match self.renew(request, &object, shelf).await {
+                Ok(Some(result)) => return Conclusion::Scanned(result, None),
+                // It was removed meanwhile, to make room for others.
+                Ok(None) => listed = Box::pin(registry.tags(&place, None)).await,
                 Err(stop) => return Conclusion::Stopped(stop),
-            },
-            (Ok(Found::Unchanged), Some(known)) => (known.tags.clone(), known.etag.clone()),
-            (Ok(Found::Unchanged), None) => {
+            }
+        }
+        match listed {
+            Ok(Found::Tags(listing)) => {
+                let left_out = listing.left_out;
+                match Box::pin(self.keep(request, exclusion, listing, shelf)).await {
+                    Ok(result) => Conclusion::Scanned(result, Some(left_out)),
+                    Err(stop) => Conclusion::Stopped(stop),
+                }
+            }
+            Ok(Found::Unchanged) => {
                 let words = "the registry calls the list of tags unchanged, and nothing is known of it";
-                return Conclusion::Stopped(Stop::Scan(words.to_owned()));
+                Conclusion::Stopped(Stop::Scan(words.to_owned()))
             }
-            (Err(ListFailure::Login(words)), _) => return Conclusion::Stopped(Stop::Login(words)),
-            (Err(ListFailure::Forbidden(words)), _) => {
-                return Conclusion::Stopped(Stop::Stall(Reason::AccessDenied, words));
+            Err(ListFailure::Login(words)) => Conclusion::Stopped(Stop::Login(words)),
+            Err(ListFailure::Forbidden(words)) => {
+                Conclusion::Stopped(Stop::Stall(Reason::AccessDenied, words))
             }
-            (Err(ListFailure::Scan(kind, words)), _) => {
-                return Conclusion::Stopped(Stop::Listing(kind, words));
-            }
-        };
-        let (scanned, kept_bytes) = (Timestamp::now(), tags.size());
-        match shelf.keep(&object, Scan { canonical: canonical.clone(), scanned, etag, tags }).await {
-            Ok(kept) => {
-                let result = move || scan::result(&kept.tags, kept.tags.revision(), scanned);
-                Conclusion::Scanned(pool.run_sized(namespace, kept_bytes, result).await)
-            }
-            Err(words) => {
-                Conclusion::Stopped(Stop::Scan(format!("failed to set tags for {canonical:?}: {words}")))
-            }
+            Err(ListFailure::Scan(kind, words)) => Conclusion::Stopped(Stop::Listing(kind, words)),
         }
     }
 
-    /// The tags that the repository does not leave out, found on the pool.
-    async fn exclude(&self, request: &Request, exclusion: Exclusion, tags: TagList) -> Result<TagList, Stop> {
-        let (count, timeout) = (tags.len(), request.timeout);
-        let namespace = self.repository.namespace().unwrap_or_default();
-        let job = move |checkpoint: &Checkpoint| exclusion.apply(&tags, || checkpoint.check());
-        self.capacity.pool.run_within(&namespace, timeout, job).await.map_err(|_| {
-            Stop::Scan(format!(
+    /// Keeps the list that is stored as that of a scan now; nothing if it is not stored any more.
+    async fn renew(
+        &self,
+        request: &Request,
+        object: &ObjectName,
+        shelf: &Shelf,
+    ) -> Result<Option<ScanResult>, Stop> {
+        let (canonical, scanned) = (request.address.canonical(), Timestamp::now());
+        let result = move |stored: &StoredTags| scan::result(&stored.tags, stored.tags.revision(), scanned);
+        let renewed = Box::pin(shelf.renew(object, &canonical, scanned, result)).await;
+        renewed.map_err(|words| unkept(&canonical, &words))
+    }
+
+    /// Keeps the tags of a list that the repository does not leave out. All of that is one job on the pool, with the memory
+    /// that was reserved for the list: nothing large waits for a thread beyond that.
+    async fn keep(
+        &self,
+        request: &Request,
+        exclusion: Exclusion,
+        listing: Listing,
+        shelf: &Shelf,
+    ) -> Result<ScanResult, Stop> {
+        let object = ObjectName::of(self.repository.as_ref());
+        let turn = listing.turn().await;
+        let memory = if listing.is_reserved() { None } else { shelf.reserve_for_scan(&object).await };
+        let (count, timeout, canonical) = (listing.tags.len(), request.timeout, request.address.canonical());
+        let (namespace, shelf) = (object.namespace.clone(), shelf.clone());
+        let job = move |checkpoint: &Checkpoint| {
+            let _held = (turn, memory);
+            let tags = exclusion.apply(&listing.tags, || checkpoint.check())?;
+            let (etag, _list) = listing.leave_tags();
+            let scanned = Timestamp::now();
+            let scan = Scan { canonical: canonical.clone(), scanned, etag, tags };
+            let kept = shelf.keep(&object, scan);
+            Ok(kept
+                .map(|kept| scan::result(&kept.tags, kept.tags.revision(), scanned))
+                .map_err(|words| unkept(&canonical, &words)))
+        };
+        let kept: Result<_, Interrupted> = self.capacity.pool.run_within(&namespace, timeout, job).await;
+        kept.unwrap_or_else(|_| {
+            Err(Stop::Scan(format!(
                 "spec.exclusionList could not be applied to all {count} tags within {}: use fewer or simpler expressions, or a \
                  longer spec.timeout",
                 GoDuration::from(timeout)
-            ))
+            )))
         })
     }
 
@@ -159,4 +192,9 @@ impl Run {
         let planned = Planned { request: self.request.as_ref().ok(), decision: self.decision };
         report(&self.course, planned, previous, conclusion, now)
     }
+}
+
+/// The stop at tags that cannot be stored.
+fn unkept(canonical: &str, words: &str) -> Stop {
+    Stop::Scan(format!("failed to set tags for {canonical:?}: {words}"))
 }

@@ -1,18 +1,19 @@
 //! The tags of one repository as a file: a checksum on the first line, JSON on the second.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::fmt;
 use std::fs::DirBuilder;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 
 use jiff::Timestamp;
+use serde::de::{DeserializeOwned, DeserializeSeed, Deserializer, Error, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 use sha2::{Digest, Sha256};
 
-use super::{KnownImage, StoredTags};
-use crate::reference::{Tag, TagList};
+use super::{KnownImage, StoredHead, StoredTags};
+use crate::reference::{SortedTags, Tag, TagList};
 
 /// How the form is called, so that another one is not taken for it.
 const FORM: &str = "tagboat tags 1";
@@ -41,12 +42,11 @@ impl Serialize for Tags<'_> {
 
 /// A file as it is read.
 #[derive(Deserialize)]
-struct Document<'d> {
+struct Document {
     canonical: String,
     scanned: Timestamp,
     etag: Option<String>,
-    #[serde(borrow)]
-    tags: Vec<Text<'d>>,
+    tags: ReadTags,
     first_seen: Vec<u32>,
     /// When the first scan was; a file that does not say is as old as its scan.
     #[serde(default)]
@@ -55,9 +55,71 @@ struct Document<'d> {
     images: BTreeMap<String, KnownImage>,
 }
 
-/// A string of the document, copied only if it has escapes in it.
+/// The part of a file that says which list it is.
 #[derive(Deserialize)]
-struct Text<'d>(#[serde(borrow)] Cow<'d, str>);
+struct Head {
+    canonical: String,
+    etag: Option<String>,
+}
+
+/// The tags of a file, none of them copied twice.
+struct ReadTags {
+    tags: SortedTags,
+    /// The number of entries, with those that are no tags.
+    entries: u32,
+    /// The places of entries that are no tags: before names were looked at, some were kept.
+    left_out: Vec<u32>,
+}
+
+impl<'de> Deserialize<'de> for ReadTags {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct List;
+        impl<'de> Visitor<'de> for List {
+            type Value = ReadTags;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("a list of tags")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<ReadTags, A::Error> {
+                let (tags, left_out) = (SortedTags::with_capacity(0), Vec::new());
+                let mut read = ReadTags { tags, entries: 0, left_out };
+                while list.next_element_seed(Entry(&mut read))?.is_some() {}
+                Ok(read)
+            }
+        }
+        deserializer.deserialize_seq(List)
+    }
+}
+
+/// Reads one tag.
+struct Entry<'r>(&'r mut ReadTags);
+
+impl<'de> DeserializeSeed<'de> for Entry<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_str(self)
+    }
+}
+
+impl Visitor<'_> for Entry<'_> {
+    type Value = ();
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a tag")
+    }
+
+    fn visit_str<E: Error>(self, tag: &str) -> Result<(), E> {
+        if Tag::is_well_formed(tag) {
+            self.0.tags.push(tag);
+        } else {
+            self.0.left_out.push(self.0.entries);
+        }
+        self.0.entries += 1;
+        Ok(())
+    }
+}
 
 /// How the names of files begin that are yet to be written.
 const UNFINISHED: &str = ".new-";
@@ -112,27 +174,74 @@ impl Write for Sum {
 }
 
 /// Reads a file; nothing of one that is not as it was written.
-pub(super) fn decode(bytes: &[u8]) -> Option<StoredTags> {
-    let text = std::str::from_utf8(bytes).ok()?;
-    let (first, rest) = text.split_once('\n')?;
-    let json = rest.strip_suffix('\n')?;
-    let sum = first.strip_prefix(FORM)?.strip_prefix(' ')?;
-    if sum != checksum(json.as_bytes()) {
-        return None;
+///
+/// # Errors
+///
+/// When it cannot be read.
+pub(super) fn read(file: impl Read) -> io::Result<Option<StoredTags>> {
+    let Some(document) = checked::<Document>(file)? else { return Ok(None) };
+    let Document { canonical, scanned, etag, tags, mut first_seen, begun, images } = document;
+    if !tags.tags.is_in_order() || first_seen.len() != tags.entries as usize {
+        return Ok(None);
     }
-    let document: Document<'_> = serde_json::from_str(json).ok()?;
-    let Document { canonical, scanned, etag, tags, first_seen, begun, images } = document;
-    let is_in_order = tags.is_sorted_by(|left, right| left.0 > right.0) && first_seen.len() == tags.len();
-    // Before names were looked at, some were kept that are no tags.
-    let entries = tags.iter().zip(&first_seen).filter(|(tag, _)| Tag::is_well_formed(&tag.0));
-    let (tags, first_seen): (Vec<&str>, Vec<u32>) = entries.map(|(tag, seen)| (&*tag.0, *seen)).unzip();
-    let tags: TagList = tags.into_iter().collect();
-    let (first_seen, begun) = (first_seen.into(), begun.unwrap_or(scanned));
-    is_in_order.then_some(StoredTags { canonical, scanned, etag, tags, first_seen, begun, images })
+    if !tags.left_out.is_empty() {
+        let mut place = 0;
+        first_seen.retain(|_| {
+            place += 1;
+            tags.left_out.binary_search(&(place - 1)).is_err()
+        });
+    }
+    let (tags, begun) = (tags.tags.finish(), begun.unwrap_or(scanned));
+    Ok(Some(StoredTags { canonical, scanned, etag, tags, first_seen: first_seen.into(), begun, images }))
 }
 
-fn checksum(bytes: &[u8]) -> String {
-    hexadecimal(Sha256::new_with_prefix(bytes))
+/// Reads which list a file has, without keeping its tags; nothing of one that is not as it was written.
+///
+/// # Errors
+///
+/// When it cannot be read.
+pub(super) fn read_head(file: impl Read) -> io::Result<Option<StoredHead>> {
+    let head = checked::<Head>(file)?;
+    Ok(head.map(|Head { canonical, etag }| StoredHead { canonical, etag }))
+}
+
+/// Reads the document of a file piece by piece; nothing if its checksum is another.
+fn checked<T: DeserializeOwned>(file: impl Read) -> io::Result<Option<T>> {
+    let mut input = BufReader::with_capacity(64 * 1024, file);
+    let mut first = Vec::new();
+    input.by_ref().take(FORM.len() as u64 + 66).read_until(b'\n', &mut first)?;
+    let mut summed = Summed { input, sum: Sha256::new(), last: None };
+    let document = {
+        let mut reader = serde_json::Deserializer::from_reader(BufReader::new(&mut summed));
+        let document = T::deserialize(&mut reader);
+        document.and_then(|document| reader.end().map(|()| document))
+    };
+    let document = match document {
+        Ok(document) => document,
+        Err(error) if error.is_io() => return Err(error.into()),
+        Err(_) => return Ok(None),
+    };
+    let expected = format!("{FORM} {}\n", hexadecimal(summed.sum));
+    Ok((first == expected.as_bytes() && summed.last == Some(b'\n')).then_some(document))
+}
+
+/// Sums up all bytes but the last, which ends the line.
+struct Summed<R> {
+    input: R,
+    sum: Sha256,
+    last: Option<u8>,
+}
+
+impl<R: Read> Read for Summed<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let length = self.input.read(buffer)?;
+        if let Some((last, others)) = buffer[..length].split_last() {
+            self.sum.update(self.last.as_slice());
+            self.sum.update(others);
+            self.last = Some(*last);
+        }
+        Ok(length)
+    }
 }
 
 fn hexadecimal(sum: Sha256) -> String {

@@ -4,7 +4,7 @@ mod file;
 mod sized;
 
 use std::collections::{BTreeMap, HashMap};
-use std::fs;
+use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
@@ -30,6 +30,10 @@ const IMAGES: usize = 1024;
 
 /// After how long a file is old that nobody has written anew.
 const OLD: Duration = Duration::from_secs(7 * 24 * 3600);
+
+/// The bytes that a tag takes in a file at least: quotes, a comma and three letters, and a digit and a comma for when it
+/// was first seen. There are few shorter ones.
+const LEAST_BYTES_OF_TAG: u64 = 8;
 
 /// The ending of files.
 const ENDING: &str = "tags";
@@ -75,6 +79,24 @@ pub struct StoredTags {
     begun: Timestamp,
     /// The images that were looked at for their age, by their tags.
     images: BTreeMap<String, KnownImage>,
+}
+
+/// Which list is stored, without its tags.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoredHead {
+    /// The repository's full name.
+    pub canonical: String,
+    /// How the registry calls that state of its list.
+    pub etag: Option<String>,
+}
+
+/// The size of a stored list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StoredSize {
+    /// Its bytes, in memory or on disk.
+    pub bytes: u64,
+    /// The number of its tags at most.
+    pub tags: u64,
 }
 
 /// An image that was looked at.
@@ -168,6 +190,12 @@ impl StoredTags {
         Self { canonical, scanned, etag, tags, first_seen, begun, images }
     }
 
+    /// Which list this is.
+    pub fn head(&self) -> StoredHead {
+        StoredHead { canonical: self.canonical.clone(), etag: self.etag.clone() }
+    }
+
+    /// The bytes of memory that this takes.
     fn size(&self) -> u64 {
         let image = |(tag, image): (&String, &KnownImage)| {
             tag.len() + image.digest.len() + size_of::<(String, KnownImage)>()
@@ -240,6 +268,36 @@ impl TagStore {
         Ok(found.filter(|found| found.canonical == canonical))
     }
 
+    /// Which list is stored for an object and this repository, if one is. Its tags are not held in memory for that.
+    ///
+    /// # Errors
+    ///
+    /// When a file that is there cannot be read.
+    pub fn head(&self, key: &StoreKey, canonical: &str) -> Result<Option<StoredHead>, StoreError> {
+        let known = self.in_memory(key).map(|known| known.head());
+        let found = match known {
+            Some(known) => Some(known),
+            None => self.file(key, file::read_head)?,
+        };
+        Ok(found.filter(|found| found.canonical == canonical))
+    }
+
+    /// The size of what is stored for an object; nothing if that is not known.
+    pub fn size(&self, key: &StoreKey) -> Option<StoredSize> {
+        if let Some(size) = self.size_in_memory(key) {
+            return Some(size);
+        }
+        let bytes = fs::metadata(self.path(key).ok()??).ok()?.len();
+        Some(StoredSize { bytes, tags: bytes / LEAST_BYTES_OF_TAG })
+    }
+
+    /// The size of what is stored for an object, if that is in memory.
+    pub fn size_in_memory(&self, key: &StoreKey) -> Option<StoredSize> {
+        let known = self.in_memory(key)?;
+        let tags = u64::try_from(known.tags.len()).unwrap_or(u64::MAX);
+        Some(StoredSize { bytes: known.size(), tags })
+    }
+
     /// The tags that the last scan of an object found, if they are in memory.
     pub fn in_memory(&self, key: &StoreKey) -> Option<Arc<StoredTags>> {
         self.memory().get(key).cloned()
@@ -257,11 +315,35 @@ impl TagStore {
         let lock = self.lock_of(key);
         let _alone = alone(&lock);
         let before = self.read(key, &scan.canonical).unwrap_or_default();
-        let tags = Arc::new(StoredTags::after(before.as_deref(), scan));
+        Ok(self.put(key, path, StoredTags::after(before.as_deref(), scan)))
+    }
+
+    /// Puts a list in memory and in its file, whose object is locked.
+    fn put(&self, key: &StoreKey, path: Option<PathBuf>, tags: StoredTags) -> Kept {
+        let tags = Arc::new(tags);
         self.memory().put(key, tags.size(), Arc::clone(&tags));
-        let Some(path) = path else { return Ok(Kept { tags, trouble: None }) };
-        let trouble = self.write(key, &path, &tags).err();
-        Ok(Kept { tags, trouble })
+        let trouble = path.and_then(|path| self.write(key, &path, &tags).err());
+        Kept { tags, trouble }
+    }
+
+    /// Keeps a stored list as that of a scan at another time, which found it unchanged; nothing if it is not stored any
+    /// more.
+    ///
+    /// # Errors
+    ///
+    /// When a file that is there cannot be read, or an object of that name can have no tags.
+    pub fn renew(
+        &self,
+        key: &StoreKey,
+        canonical: &str,
+        scanned: Timestamp,
+    ) -> Result<Option<Kept>, StoreError> {
+        let path = self.path(key)?;
+        let _no_sweep = self.no_sweep();
+        let lock = self.lock_of(key);
+        let _alone = alone(&lock);
+        let Some(known) = self.read(key, canonical)? else { return Ok(None) };
+        Ok(Some(self.put(key, path, StoredTags { scanned, ..StoredTags::clone(&known) })))
     }
 
     /// Keeps what was learned of images, as far as their tags are still there.
@@ -293,12 +375,24 @@ impl TagStore {
         let bytes = file::write(path, tags).map_err(|cause| refused("write", path, cause))?;
         let evicted = self.with_disk(|disk| disk.put(key, bytes, ()));
         for evicted in evicted.unwrap_or_default() {
-            if let Ok(Some(path)) = self.path(&evicted) {
-                // One that cannot be removed is counted again by the next process.
-                let _ = fs::remove_file(path);
-            }
+            self.evict(&evicted);
         }
         Ok(())
+    }
+
+    /// Removes the file of an object that is not in the table any more, unless a scan has just put it there again.
+    fn evict(&self, key: &StoreKey) {
+        // The object that was written is locked too, so nothing is waited for here: one that is locked is being written,
+        // or read to be written, and counts again after that.
+        let lock = self.lock_of(key);
+        let Ok(_alone) = lock.try_lock() else { return };
+        let is_back = self.with_disk(|disk| disk.get(key).is_some()).unwrap_or_default();
+        if let Ok(Some(path)) = self.path(key)
+            && !is_back
+        {
+            // One that cannot be removed is counted again by the next process.
+            let _ = fs::remove_file(path);
+        }
     }
 
     /// Does something with the table of files, which is made when it is first needed.
@@ -365,13 +459,7 @@ impl TagStore {
     }
 
     fn load(&self, key: &StoreKey) -> Result<Option<Arc<StoredTags>>, StoreError> {
-        let Some(path) = self.path(key)? else { return Ok(None) };
-        let bytes = match fs::read(&path) {
-            Ok(bytes) => bytes,
-            Err(cause) if cause.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(cause) => return Err(refused("read", &path, cause)),
-        };
-        let Some(tags) = file::decode(&bytes) else { return Ok(None) };
+        let Some(tags) = self.file(key, file::read)? else { return Ok(None) };
         let mut memory = self.memory();
         // A scan that has ended since the file was read knows better.
         let tags = memory.get(key).cloned().unwrap_or_else(|| Arc::new(tags));
@@ -381,6 +469,19 @@ impl TagStore {
             disk.get(key);
         });
         Ok(Some(tags))
+    }
+
+    /// Reads the file of an object, if there is one.
+    fn file<T>(
+        &self,
+        key: &StoreKey,
+        read: impl FnOnce(File) -> io::Result<Option<T>>,
+    ) -> Result<Option<T>, StoreError> {
+        let Some(path) = self.path(key)? else { return Ok(None) };
+        match File::open(&path).and_then(read) {
+            Err(cause) if cause.kind() == io::ErrorKind::NotFound => Ok(None),
+            found => found.map_err(|cause| refused("read", &path, cause)),
+        }
     }
 
     /// Where the file of an object is.

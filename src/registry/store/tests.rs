@@ -101,6 +101,7 @@ fn a_damaged_file_is_as_good_as_none() {
         damaged[at] ^= 1;
         fs::write(&path, &damaged).unwrap();
         assert!(TagStore::new(root()).read(&key("web"), "r.io/app").unwrap().is_none(), "{at}");
+        assert!(TagStore::new(root()).head(&key("web"), "r.io/app").unwrap().is_none(), "{at}");
         fs::write(&path, &whole[..at]).unwrap();
         assert!(TagStore::new(root()).read(&key("web"), "r.io/app").unwrap().is_none(), "{at}");
     }
@@ -144,6 +145,47 @@ fn a_tenant_with_many_tags_on_disk_displaces_its_own() {
     assert!(found.read(&key("web19"), "r.io/app").unwrap().is_some());
     // What was evicted is not known, so it is scanned before anything follows from it.
     assert!(found.read(&key("web00"), "r.io/app").unwrap().is_none());
+}
+
+/// A scan may write a file again between its eviction from the table and that from the disk.
+#[test]
+fn a_file_that_was_written_again_is_not_evicted() {
+    let directory = TempDir::new().unwrap();
+    let store = TagStore::new(Some(directory.path().to_owned()));
+    for name in ["web", "api"] {
+        store.keep(&key(name), scan(&["1.0"], FIRST)).unwrap();
+    }
+    let path = |name: &str| store.path(&key(name)).unwrap().unwrap();
+    store.evict(&key("web"));
+    assert!(path("web").exists(), "it counts in the table, so it is there again");
+    store.with_disk(|disk| disk.take(&key("web")));
+    {
+        let lock = store.lock_of(&key("web"));
+        let _writing = alone(&lock);
+        store.evict(&key("web"));
+        assert!(path("web").exists(), "it is being written");
+    }
+    store.evict(&key("web"));
+    assert!(!path("web").exists() && path("api").exists());
+}
+
+#[test]
+fn a_list_that_is_unchanged_keeps_all_but_the_time_of_its_scan() {
+    let directory = TempDir::new().unwrap();
+    let root = || Some(directory.path().to_owned());
+    TagStore::new(root()).keep(&key("web"), scan(&["1.0"], FIRST)).unwrap();
+    let store = TagStore::new(root());
+    let before = store.keep(&key("web"), scan(&["1.0", "1.1"], SECOND)).unwrap().tags;
+    let head = StoredHead { canonical: "r.io/app".to_owned(), etag: Some("\"x\"".to_owned()) };
+    for store in [store, TagStore::new(root())] {
+        assert_eq!(store.head(&key("web"), "r.io/app").unwrap().as_ref(), Some(&head));
+        assert_eq!(store.head(&key("web"), "r.io/other").unwrap(), None);
+        let third = at("2026-11-21T12:00:00Z");
+        let renewed = store.renew(&key("web"), "r.io/app", third).unwrap().unwrap();
+        assert_eq!(*renewed.tags, StoredTags { scanned: third, ..StoredTags::clone(&before) });
+        assert!(store.renew(&key("web"), "r.io/other", third).unwrap().is_none());
+    }
+    assert_eq!(TagStore::new(root()).head(&key("none"), "r.io/app").unwrap(), None);
 }
 
 #[test]

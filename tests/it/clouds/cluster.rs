@@ -14,10 +14,11 @@ use serde_json::{Value, json};
 use tagboat::failing::Failing;
 use tagboat::objects::cluster::ClusterObjects;
 use tagboat::permissions;
-use tagboat::reconcile::repository::access::{AccessError, access};
+use tagboat::reconcile::repository::access::{AccessError, Threads, access};
 use tagboat::reconcile::repository::logins::{Logins, ServiceAccounts};
 use tagboat::registry::{CloudIdentity, LoginChoice};
 use tagboat::sentence::chain;
+use tagboat::tenancy::BlockingPool;
 use tagboat_api::{ImageRepository, Reason};
 
 use super::{ECR, after, clouds, log_in_as};
@@ -77,7 +78,9 @@ async fn identity(
 ) -> Result<CloudIdentity, AccessError> {
     let accounts =
         ServiceAccounts { accounts: Arc::new(objects.accounts()), default: default.map(str::to_owned) };
-    let found = access(objects, repository, &Logins::Named(Some(accounts))).await?;
+    let pool = BlockingPool::for_this_machine();
+    let threads = Threads { pool: &pool, namespace: "apps" };
+    let found = access(objects, repository, &Logins::Named(Some(accounts)), threads).await?;
     match found.access.login {
         LoginChoice::Cloud(_, identity) => Ok(identity),
         LoginChoice::Given(_) => panic!("a cloud is asked"),
@@ -181,6 +184,9 @@ async fn the_account_is_that_of_the_object_or_else_the_one_of_all() {
         assert_eq!(chain(&error), expected);
         assert_eq!((error.reason(), error.is_retryable()), (Reason::ReadOperationFailed, true));
     }
-    let error = access(&objects, &repository(here, Some("puller")), &Logins::default()).await.unwrap_err();
+    let pool = BlockingPool::for_this_machine();
+    let threads = Threads { pool: &pool, namespace: "apps" };
+    let named = repository(here, Some("puller"));
+    let error = access(&objects, &named, &Logins::default(), threads).await.unwrap_err();
     assert!(matches!(error, AccessError::Identity), "{error}");
 }

@@ -108,8 +108,8 @@ impl Beginning {
             registries: Registries::new(RegistryOptions::default()),
             logins: Logins::default(),
         };
-        let pool = options.policies.capacity.pool.clone();
-        let sources = Sources { registry, shelf: Shelf::new(TagStore::new(Some(tags)), pool) };
+        let capacity = options.policies.capacity.clone();
+        let sources = Sources { registry, shelf: Shelf::new(TagStore::new(Some(tags)), capacity) };
         let (end, told) = oneshot::channel();
         let end_of_test = async move {
             // A test that drops its reflector ends it, too.

@@ -53,7 +53,7 @@ impl Cooldown {
     fn new(registry: &Registry, plan: fn(&str) -> Reply) -> Self {
         let front = Front::before(registry.port(), move |request| plan(&request.path));
         let root = tempfile::tempdir().unwrap();
-        let shelf = Shelf::new(TagStore::new(Some(root.path().to_owned())), Capacity::default().pool);
+        let shelf = Shelf::new(TagStore::new(Some(root.path().to_owned())), Capacity::default());
         let store =
             ManifestStore { manifests: Manifests::default().into(), secrets: Vec::new(), state: None };
         let registries = Registries::new(RegistryOptions::default());
@@ -71,7 +71,7 @@ impl Cooldown {
 
     /// What a restart leaves.
     fn restart(&mut self) {
-        self.shelf = Shelf::new(TagStore::new(Some(self.root.path().to_owned())), Capacity::default().pool);
+        self.shelf = Shelf::new(TagStore::new(Some(self.root.path().to_owned())), Capacity::default());
     }
 
     /// A scan of that hour found these tags.
@@ -79,7 +79,7 @@ impl Cooldown {
         let object = ObjectName { namespace: "n".to_owned(), name: "r".to_owned() };
         let scan =
             Scan { canonical: self.image(), scanned: at(hour), etag: None, tags: tags.into_iter().collect() };
-        self.shelf.keep(&object, scan).await.unwrap();
+        self.shelf.keep(&object, scan).unwrap();
     }
 
     async fn scan_words(&self, hour: i64, tags: &str) {
@@ -187,6 +187,29 @@ async fn images_tell_their_age_until_our_own_clock_knows_it() {
     );
     let (last, _) = cooldown.run(82, Cause::Tags, &third).await;
     assert_eq!((tag(&last), cooldown.asked()), ("2.0.0", vec!["HEAD 2.0.0".to_owned()]));
+}
+
+/// Policies that waited for a slow registry each held a list of up to 32 MiB, and all its tags once more.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_tags_are_held_while_the_registry_is_asked() {
+    let registry = Registry::start();
+    push(&registry, &[("1.0.0", 1000)]);
+    let cooldown = Cooldown::new(&registry, |path| match path.contains("/manifests/") {
+        true => Reply::Late(Duration::from_secs(2)),
+        false => Reply::Forward,
+    });
+    cooldown.scan_words(0, "1.0.0").await;
+    let watched = async {
+        while cooldown.asked().is_empty() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        let object = ObjectName { namespace: "n".to_owned(), name: "r".to_owned() };
+        let open = cooldown.shelf.open("n", &object, &cooldown.image(), |_| 0).await.unwrap();
+        Arc::strong_count(&open.stored)
+    };
+    let previous = ImagePolicyStatus::default();
+    let ((status, _), holders) = tokio::join!(cooldown.run(0, Cause::Tags, &previous), watched);
+    assert_eq!((tag(&status), holders), ("1.0.0", 2), "the store and the test");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

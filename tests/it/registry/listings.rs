@@ -195,7 +195,8 @@ async fn a_list_that_is_as_it_was_is_not_sent_again() {
     let listed = registries.list(access.clone(), None).await.unwrap();
     let Listed::Tags(listing) = listed else { panic!("nothing was known before") };
     assert_eq!(listing.etag.as_deref(), Some("\"one\""));
-    assert_eq!(registries.list(access, listing.etag.as_deref()).await.unwrap(), Listed::Unchanged);
+    let listed = registries.list(access, listing.etag.as_deref()).await.unwrap();
+    assert!(matches!(listed, Listed::Unchanged), "{listed:?}");
 }
 
 #[tokio::test]

@@ -4,6 +4,7 @@ mod ages;
 mod bounds;
 mod fairness;
 mod faults;
+mod list_memory;
 mod listings;
 mod local_addresses;
 mod logins;

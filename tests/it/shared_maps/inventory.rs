@@ -33,6 +33,12 @@ pub(super) const INVENTORY: &[Row] = &[
     ),
     row(
         "src/controller/reflector/memory.rs",
+        "Memory.left_out",
+        "namespace and name of a repository",
+        GOES_WITH_OBJECT,
+    ),
+    row(
+        "src/controller/reflector/memory.rs",
         "Memory.policies",
         "namespace and name of a policy",
         GOES_WITH_OBJECT,

@@ -37,5 +37,6 @@ mod scene;
 mod server_pool;
 mod signing_keys;
 mod slots;
+mod tag_lists;
 mod tenant;
 mod victim;

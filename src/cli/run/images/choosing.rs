@@ -168,8 +168,8 @@ impl Sources {
     async fn has_tags(&self, name: &ObjectName, scanned: &Scanned) -> bool {
         let spec = &scanned.object.spec;
         let Ok(address) = RepositoryAddress::parse(&spec.image, spec.insecure) else { return false };
-        let stored = self.shelf.read(&name.namespace, name, &address.canonical()).await;
-        stored.is_some_and(|stored| !stored.tags.is_empty())
+        let open = self.shelf.open(&name.namespace, name, &address.canonical(), |_| 0).await;
+        open.is_some_and(|open| !open.stored.tags.is_empty())
     }
 
     fn chooser<'s>(

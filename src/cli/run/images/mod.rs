@@ -152,7 +152,7 @@ pub(super) async fn choose(
             registries: Registries::new(RegistryOptions::of_this_process()),
             logins,
         },
-        shelf: Shelf::new(tags, options.capacity.pool.clone()),
+        shelf: Shelf::new(tags, options.capacity.clone()),
         memory: Memory::new(store.state.clone(), options.is_rehearsal),
         policies: PolicyOptions {
             cross_namespace: CrossNamespace::Allowed,

@@ -18,7 +18,7 @@ use crate::objects::ObjectName;
 use crate::objects::manifests::StateError;
 use crate::reconcile::conditions::{ConditionType, find};
 use crate::reconcile::policy::digest::LookFailureKind;
-use crate::reconcile::repository::access::access;
+use crate::reconcile::repository::access::{Threads, access};
 use crate::reconcile::repository::report::{Conclusion, Stop};
 use crate::reconcile::repository::run::Run;
 use crate::sentence::chain;
@@ -73,8 +73,10 @@ impl Sources {
         let status = object.status.as_ref();
         let ready = status.and_then(|status| find(&status.conditions, ConditionType::Ready));
         let mut words = ready.map(|ready| ready.message.clone()).unwrap_or_default();
+        let namespace = object.namespace().unwrap_or_default();
+        let threads = Threads { pool: self.registry.registries.pool(), namespace: &namespace };
         if matches!(stop, Stop::Listing(LookFailureKind::Denied, _))
-            && let Ok(found) = access(&self.registry.objects, object, &self.registry.logins).await
+            && let Ok(found) = access(&self.registry.objects, object, &self.registry.logins, threads).await
             && let Some(advice) = advice(object, &self.registry.logins, &found.access.login)
         {
             words = format!("{words}; {advice}");
