@@ -13,8 +13,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::access::{Access, LoginOwner};
-use super::blocking::block_on;
 use super::cancellation::Cancellation;
+use super::capacity::{NotGranted, ServerDeadline, wait_for};
 use super::context::WriterContext;
 use super::process::{self, Ended, Running};
 use super::process_memory;
@@ -107,6 +107,12 @@ pub enum GitError {
         /// The subcommand.
         verb: &'static str,
     },
+    /// No memory was free for it.
+    #[error("no memory was free for git {verb}, because other runs hold it; the next run tries again")]
+    NoMemory {
+        /// The subcommand.
+        verb: &'static str,
+    },
     /// It printed more than anything that is asked of it.
     #[error("git {verb} printed more than {} MiB and was ended", process::OUTPUT >> 20)]
     Flooded {
@@ -161,7 +167,7 @@ pub struct Call<'a> {
     url_settings: Vec<(String, String)>,
     arguments: Vec<OsString>,
     access: Option<&'a Access>,
-    deadline: Option<Instant>,
+    deadline: Option<&'a ServerDeadline>,
     watch: Option<&'a mut dyn FnMut() -> bool>,
     memory: Option<u64>,
     slot: Option<&'a Slot>,
@@ -223,9 +229,9 @@ impl<'a> Call<'a> {
         self
     }
 
-    /// Ends the call, and all processes that it started, at `deadline`.
+    /// Ends the call, and all processes that it started, at `deadline`, which is postponed by a wait for memory.
     #[must_use]
-    pub fn deadline(mut self, deadline: Instant) -> Self {
+    pub(super) fn deadline(mut self, deadline: &'a ServerDeadline) -> Self {
         self.deadline = Some(deadline);
         self
     }
@@ -279,23 +285,25 @@ impl<'a> Call<'a> {
     ///
     /// When git is missing or too slow.
     pub fn run_whatever(mut self) -> Result<Printed, GitError> {
-        let begin = Instant::now();
         let verb = self.verb;
-        let deadline = self.deadline.unwrap_or(begin + LOCAL_WORK);
         let not_started = |cause| GitError::NotStarted { verb, cause };
         let program = find_in_path("git").ok_or(GitError::Missing)?;
         let command = self.command(&program).map_err(not_started)?;
         let (WriterContext { stop, metrics, capacity }, mut watch) = (&self.git.context, self.watch.take());
         let cancellations = self.cancellations;
         let is_to_end = || stop.is_given() || cancellations.iter().any(Cancellation::is_cancelled);
-        let deadline = stop.deadline(deadline);
-        let reserved = self.memory.zip(self.slot).map(|(bytes, slot)| {
-            let is_over = || is_to_end() || Instant::now() >= deadline;
-            block_on(capacity.memory.reserve_for_server(slot.namespace(), bytes), is_over)
+        let local = ServerDeadline::after(LOCAL_WORK);
+        let deadline = self.deadline.unwrap_or(&local);
+        let reserved = deadline.pause(|| {
+            let (bytes, slot) = self.memory.zip(self.slot)?;
+            let memory = capacity.memory.reserve_for_server(slot.namespace(), bytes);
+            Some(wait_for(&self.git.context, cancellations, memory))
         });
-        if matches!(reserved, Some(None)) && !is_to_end() {
-            return Err(GitError::TimedOut { verb, after: begin.elapsed() });
-        }
+        let _memory = reserved.transpose().map_err(|reason| match reason {
+            NotGranted::Cancelled => GitError::Interrupted { verb },
+            NotGranted::TooLong => GitError::NoMemory { verb },
+        })?;
+        let (begin, deadline) = (Instant::now(), stop.deadline(deadline.get()));
         // Held until the process has ended, so that a cancelled proposal is waited for as long as it may still push.
         let guards: Option<Vec<_>> = cancellations.iter().map(Cancellation::start_process).collect();
         let Some(_guards) = guards.filter(|_| !stop.is_given()) else {

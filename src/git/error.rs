@@ -120,11 +120,8 @@ pub enum SyncError {
     /// All work was told to end.
     #[error("the run was ended because tagboat was told to stop")]
     Interrupted,
-    /// Neither a thread nor memory was free in time.
-    #[error(
-        "no thread or memory was free for planning within the timeout, because other runs of this namespace hold them; \
-         the next run tries again"
-    )]
+    /// Neither a thread nor memory was free for too long.
+    #[error("no thread or memory was free for planning, because other runs hold them; the next run tries again")]
     NoCapacity,
     /// Others pushed between each listing and the push after it.
     #[error(

@@ -15,8 +15,8 @@ use std::time::{Duration, Instant, SystemTime};
 use git2::{Oid, Repository, RepositoryInitOptions};
 use serde::{Deserialize, Serialize};
 
-use super::blocking::block_on;
 use super::cancellation::Cancellation;
+use super::capacity::{NotGranted, ServerDeadline, wait_for};
 use super::command::{Git, GitError};
 use super::commit::stated_parents;
 use super::context::WriterContext;
@@ -277,25 +277,21 @@ impl Mirror {
         }
     }
 
-    /// Waits for memory and for a thread of the pool, to plan and commit until `deadline`.
+    /// Waits for memory and for a thread of the pool, to plan and commit.
     ///
     /// # Errors
     ///
-    /// When a proposal is cancelled meanwhile, all work is to end, or nothing is free until `deadline`.
-    pub(super) fn enter_pool(&self, deadline: Instant) -> Result<PlanningPermit, SyncError> {
+    /// When a proposal is cancelled meanwhile, all work is to end, or nothing is free for too long.
+    pub(super) fn enter_pool(&self) -> Result<PlanningPermit, SyncError> {
         let (Capacity { pool, memory }, namespace) = (&self.context.capacity, self.slot.namespace());
-        let is_over = || self.check_cancelled().is_err() || Instant::now() >= deadline;
-        let permit = block_on(
-            async {
-                let memory = memory.reserve(namespace, PLANNING_MEMORY).await;
-                PlanningPermit { _memory: memory, _thread: pool.enter(namespace).await }
-            },
-            is_over,
-        );
-        match permit {
-            Some(permit) => Ok(permit),
-            None => Err(self.check_cancelled().err().unwrap_or(SyncError::NoCapacity)),
-        }
+        let permit = wait_for(&self.context, &self.cancellations, async {
+            let memory = memory.reserve(namespace, PLANNING_MEMORY).await;
+            PlanningPermit { _memory: memory, _thread: pool.enter(namespace).await }
+        });
+        permit.map_err(|reason| match reason {
+            NotGranted::Cancelled => self.check_cancelled().err().unwrap_or(SyncError::Interrupted),
+            NotGranted::TooLong => SyncError::NoCapacity,
+        })
     }
 
     /// Counts what is done on it.
@@ -352,7 +348,7 @@ impl Mirror {
     /// # Errors
     ///
     /// When the file system refuses.
-    pub(super) fn tidy(&mut self, deadline: Instant) -> Result<(), MirrorError> {
+    pub(super) fn tidy(&mut self, deadline: &ServerDeadline) -> Result<(), MirrorError> {
         let place = self.folder.join(REPOSITORY);
         let shallow = fs::read(place.join(SHALLOW)).unwrap_or_default();
         let lines = shallow.iter().filter(|&&byte| byte == b'\n').count();
@@ -382,7 +378,7 @@ impl Mirror {
         Ok(kept)
     }
 
-    fn pack(&self, kept: &[CommitId], deadline: Instant) -> Result<(), PackError> {
+    fn pack(&self, kept: &[CommitId], deadline: &ServerDeadline) -> Result<(), PackError> {
         // Of commits made here the parents are here too, and would be for good: cut them off as a fetch does.
         let mut shallow = tempfile::Builder::new().prefix("tmp_").tempfile_in(&self.folder)?;
         let objects = self.repository.odb()?;

@@ -12,6 +12,7 @@ pub mod author;
 mod blocking;
 mod boot_time;
 mod cancellation;
+mod capacity;
 pub mod checkout;
 mod command;
 mod commit;

@@ -1,7 +1,6 @@
 //! Where a server sends those who ask for a repository at its address.
 
-use std::time::Instant;
-
+use super::capacity::ServerDeadline;
 use super::diagnosis::Trouble;
 use super::mirror::Mirror;
 use super::remote::{Doing, Remote, RemoteError};
@@ -31,13 +30,13 @@ impl Remote {
         mirror: &Mirror,
         doing: Doing,
         url: &RemoteUrl,
-        deadline: Instant,
+        deadline: &ServerDeadline,
     ) -> Option<String> {
         header(&self.trace(mirror, doing, url, deadline)?, "location")
     }
 
     /// Whether the server answers as git servers do, and not with a page for people.
-    pub(super) fn speaks_git(&self, mirror: &Mirror, deadline: Instant) -> bool {
+    pub(super) fn speaks_git(&self, mirror: &Mirror, deadline: &ServerDeadline) -> bool {
         if !matches!(self.url.transport(), Transport::Http | Transport::Https) {
             return true;
         }
@@ -47,7 +46,7 @@ impl Remote {
     }
 
     /// What is said, headers included, when somebody asks at `url`.
-    fn trace(&self, mirror: &Mirror, doing: Doing, url: &RemoteUrl, deadline: Instant) -> Option<Words> {
+    fn trace(&self, mirror: &Mirror, doing: Doing, url: &RemoteUrl, deadline: &ServerDeadline) -> Option<Words> {
         // Neither changes anything; the push gets as far as the question what there is.
         let (verb, option, reference) = match doing {
             Doing::List | Doing::Fetch => ("ls-remote", "--quiet", "refs/heads/none"),
@@ -67,7 +66,7 @@ impl Remote {
     /// When the answer is any other than the one remembered. What it is instead will show when the address is used.
     pub(super) fn confirm(&self, mirror: &Mirror) -> Result<(), RemoteError> {
         let Some(Redirect { url, is_remembered: true }) = &self.redirect else { return Ok(()) };
-        let location = self.find_redirect(mirror, Doing::Push, &self.url, Instant::now() + self.timeout);
+        let location = self.find_redirect(mirror, Doing::Push, &self.url, &ServerDeadline::after(self.timeout));
         let found = location.and_then(|location| self.url.redirected(&location).ok());
         if found.is_some_and(|found| found.to_argument() == url.to_argument()) {
             return Ok(());

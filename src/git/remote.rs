@@ -1,9 +1,10 @@
 //! The remote side of a mirror: what it lists, what is fetched from it, what is pushed to it.
 
 use std::fmt;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::access::{Access, AccessError, AccessPlan, LoginOwner};
+use super::capacity::ServerDeadline;
 use super::command::{Call, GitError, Printed};
 use super::diagnosis::{Trouble, diagnose, telling};
 use super::listing::{Listing, ListingError};
@@ -204,7 +205,7 @@ impl Remote {
         &self,
         mirror: &Mirror,
         wanted: &[Wanted],
-        deadline: Instant,
+        deadline: &ServerDeadline,
     ) -> Result<Listing, RemoteError> {
         let mut call = self.call(mirror, "ls-remote", deadline).argument("--quiet").memory(LISTING_MEMORY);
         // A server of protocol 2 can be asked for names that begin in some way. Git does so for these two options only, so
@@ -235,7 +236,7 @@ impl Remote {
         &self,
         mirror: &Mirror,
         objects: &[CommitId],
-        deadline: Instant,
+        deadline: &ServerDeadline,
     ) -> Result<(), RemoteError> {
         let refspecs = objects.iter().map(|object| format!("+{object}:{}", Mirror::kept_name(*object)));
         self.fetch_to(mirror, refspecs.collect(), 1, deadline)
@@ -247,7 +248,7 @@ impl Remote {
         &self,
         mirror: &Mirror,
         branch: &RefName,
-        deadline: Instant,
+        deadline: &ServerDeadline,
     ) -> Option<Listing> {
         let refspec = format!("+{branch}:{}", Mirror::ARRIVED);
         self.fetch_to(mirror, vec![refspec], 1, deadline).ok()?;
@@ -264,7 +265,7 @@ impl Remote {
         mirror: &Mirror,
         commit: CommitId,
         depth: u32,
-        deadline: Instant,
+        deadline: &ServerDeadline,
     ) -> Result<(), RemoteError> {
         let refspec = format!("+{commit}:{}", Mirror::kept_name(commit));
         self.fetch_to(mirror, vec![refspec], depth, deadline)
@@ -275,7 +276,7 @@ impl Remote {
         mirror: &Mirror,
         refspecs: Vec<String>,
         depth: u32,
-        deadline: Instant,
+        deadline: &ServerDeadline,
     ) -> Result<(), RemoteError> {
         let is_within_limit = || {
             let size = mirror.size();
@@ -318,7 +319,7 @@ impl Remote {
         &self,
         mirror: &Mirror,
         request: &PushRequest,
-        deadline: Instant,
+        deadline: &ServerDeadline,
     ) -> Result<PushReply, RemoteError> {
         let explain = |cause| self.explain(Doing::Push, cause);
         let make = |with_options: bool| {
@@ -349,7 +350,12 @@ impl Remote {
         Ok(reply)
     }
 
-    fn call<'a>(&'a self, mirror: &'a Mirror, verb: &'static str, deadline: Instant) -> Call<'a> {
+    fn call<'a>(
+        &'a self,
+        mirror: &'a Mirror,
+        verb: &'static str,
+        deadline: &'a ServerDeadline,
+    ) -> Call<'a> {
         self.call_at(self.address(), mirror, verb, deadline)
     }
 
@@ -359,7 +365,7 @@ impl Remote {
         url: &RemoteUrl,
         mirror: &'a Mirror,
         verb: &'static str,
-        deadline: Instant,
+        deadline: &'a ServerDeadline,
     ) -> Call<'a> {
         let own = [url.transport()];
         let transports = match (self.access.owner(), url.transport()) {
@@ -369,7 +375,7 @@ impl Remote {
         };
         // Should we be killed, nobody is left to end the process at its deadline: then git gives up by itself on a
         // server that is silent.
-        let patience = deadline.saturating_duration_since(Instant::now()).as_secs() + 1;
+        let patience = deadline.remaining().as_secs() + 1;
         let mut call = mirror.git().call(verb);
         for transport in transports {
             call = call.setting(&format!("protocol.{}.allow", transport.scheme()), "always");

@@ -1,7 +1,6 @@
 //! From a checkout reference and a listing to the commit that a run starts from.
 
-use std::time::Instant;
-
+use super::capacity::ServerDeadline;
 use super::checkout::{CheckoutReference, Revision};
 use super::diagnosis::Trouble;
 use super::error::SyncError;
@@ -44,7 +43,7 @@ pub(super) fn choose(
     listing: &Listing,
     mirror: &Mirror,
     remote: &Remote,
-    deadline: Instant,
+    deadline: &ServerDeadline,
 ) -> Result<Source, SyncError> {
     let of = |name: &RefName, listed: Listed| Source {
         revision: Revision { reference: Some(name.clone()), commit: listed.commit() },
@@ -80,7 +79,7 @@ pub(super) fn choose(
 }
 
 /// Makes sure that the remote has a commit, which no listing tells.
-fn find(commit: CommitId, mirror: &Mirror, remote: &Remote, deadline: Instant) -> Result<(), SyncError> {
+fn find(commit: CommitId, mirror: &Mirror, remote: &Remote, deadline: &ServerDeadline) -> Result<(), SyncError> {
     if mirror.has(commit) {
         return Ok(());
     }
@@ -106,7 +105,7 @@ fn newest<'l>(
     tags: &[(&'l RefName, Listed)],
     mirror: &Mirror,
     remote: &Remote,
-    deadline: Instant,
+    deadline: &ServerDeadline,
 ) -> Result<(&'l RefName, Listed), SyncError> {
     let unknown = tags.iter().filter(|(_, listed)| !mirror.has(listed.commit()));
     let objects: Vec<CommitId> = unknown.map(|(_, listed)| listed.object).collect();
@@ -124,7 +123,7 @@ fn newest<'l>(
 }
 
 /// Says what there is instead of a reference that there is not.
-fn missing(name: RefName, mirror: &Mirror, remote: &Remote, deadline: Instant) -> SyncError {
+fn missing(name: RefName, mirror: &Mirror, remote: &Remote, deadline: &ServerDeadline) -> SyncError {
     let url = remote.url.to_string();
     match remote.list(mirror, &[], deadline) {
         Ok(all) if all.is_empty && !remote.speaks_git(mirror, deadline) => SyncError::NotGit { url },

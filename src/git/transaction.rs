@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use super::attempt::{Attempt, Ended};
 use super::cancellation::Cancellation;
+use super::capacity::ServerDeadline;
 use super::commit::CommitDraft;
 use super::diagnosis::Trouble;
 use super::error::SyncError;
@@ -243,8 +244,8 @@ impl Repairs {
         remote: &mut Remote,
         ledger: &mut Ledger,
     ) -> Ended {
-        let (doing, deadline) = (error.doing(), Instant::now() + remote.timeout);
-        let Some(target) = remote.find_redirect(mirror, doing, remote.address(), deadline) else {
+        let (doing, deadline) = (error.doing(), ServerDeadline::after(remote.timeout));
+        let Some(target) = remote.find_redirect(mirror, doing, remote.address(), &deadline) else {
             return Ended::Failed(error.into());
         };
         match remote.address().redirected(&target) {

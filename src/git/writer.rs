@@ -13,6 +13,7 @@ use tokio::sync::oneshot;
 use tokio::task::{JoinSet, spawn_blocking};
 
 use super::cancellation::Cancellation;
+use super::capacity::ServerDeadline;
 use super::context::WriterContext;
 use super::error::SyncError;
 use super::ledger::Ledger;
@@ -210,7 +211,7 @@ impl<P: Proposer> Shared<P> {
             let _ = reply.send(answer);
         }
         // The work is done, and a mirror that cannot be opened again is begun anew.
-        let _ = mirror.tidy(Instant::now() + timeout);
+        let _ = mirror.tidy(&ServerDeadline::after(timeout));
     }
 
     /// Drops what a mirror notes of deleted objects.

@@ -1,10 +1,10 @@
 //! What an attempt stands on: both sides, and how the remote was found.
 
 use std::collections::HashSet;
-use std::time::Instant;
 
 use git2::Odb;
 
+use crate::git::capacity::ServerDeadline;
 use crate::git::commit::stated_parents;
 use crate::git::error::SyncError;
 use crate::git::listing::Listing;
@@ -25,7 +25,7 @@ pub(super) struct Ground<'a> {
     /// The tip of the push branch in that listing.
     pub(super) old: Option<CommitId>,
     /// When everything before the push has to be done.
-    pub(super) deadline: Instant,
+    pub(super) deadline: &'a ServerDeadline,
 }
 
 /// What a walk through history came to.

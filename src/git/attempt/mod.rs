@@ -10,10 +10,10 @@ use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Write};
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Instant;
 
 use git2::Oid;
 
+use super::capacity::ServerDeadline;
 use super::error::SyncError;
 use super::ledger::Ledger;
 use super::listing::Listing;
@@ -111,7 +111,7 @@ impl<P: Proposer> Attempt<P> {
         // Also those who have their answer: it is given when the last of them has one.
         let awaited = self.candidates.iter().filter(|candidate| candidate.may_be_cancelled());
         mirror.work_for(awaited.map(|candidate| candidate.proposal.cancellation.clone()).collect());
-        let deadline = Instant::now() + remote.timeout;
+        let deadline = &ServerDeadline::after(remote.timeout);
         let listing = self.look(mirror, remote, deadline).map_err(SyncError::from)?;
         self.is_another = true;
         let old = listing.commit(&branch);
@@ -150,7 +150,7 @@ impl<P: Proposer> Attempt<P> {
             if mirror.is_cancelled() {
                 return Err(Ended::Mended);
             }
-            let reply = remote.push(mirror, &order.request, Instant::now() + remote.timeout);
+            let reply = remote.push(mirror, &order.request, &ServerDeadline::after(remote.timeout));
             self.judge(&mut order, reply, &ground, ledger)?;
         }
         let tip = if made.is_empty() { old } else { Some(tip) };
@@ -191,7 +191,7 @@ impl<P: Proposer> Attempt<P> {
     ///
     /// Whoever was overtaken has seen the remote a moment ago, so that what is new there is fetched at once: the
     /// shorter the time between the look and the push, the fewer get in between.
-    fn look(&self, mirror: &Mirror, remote: &Remote, deadline: Instant) -> Result<Listing, RemoteError> {
+    fn look(&self, mirror: &Mirror, remote: &Remote, deadline: &ServerDeadline) -> Result<Listing, RemoteError> {
         let wanted = self.wanted();
         if let ([Wanted::Reference(reference)], true) = (wanted.as_slice(), self.is_another)
             && let Some(listing) = remote.fetch_branch(mirror, reference, deadline)
@@ -233,7 +233,7 @@ impl<P: Proposer> Attempt<P> {
         base: CommitId,
         ledger: &Ledger,
     ) -> Result<CommitId, SyncError> {
-        let _permit = ground.mirror.enter_pool(Instant::now() + ground.remote.timeout)?;
+        let _permit = ground.mirror.enter_pool()?;
         let place = ground.mirror.index();
         let mut index =
             File::open(&place).map(|file| MarkerIndex::read_from(BufReader::new(file))).unwrap_or_default();
@@ -278,8 +278,8 @@ impl<P: Proposer> Attempt<P> {
             self.forget_push(ground, ledger)?;
             return Err(Ended::Overtaken);
         }
-        let deadline = Instant::now() + ground.remote.timeout;
-        let after = ground.remote.list(ground.mirror, &self.wanted(), deadline).ok();
+        let deadline = ServerDeadline::after(ground.remote.timeout);
+        let after = ground.remote.list(ground.mirror, &self.wanted(), &deadline).ok();
         // A connection that breaks off makes git send it once more, and the refusal of that says nothing of the first time.
         if let (Some(branch), Ok(reply), Some(after)) = (&branch, &reply, &after)
             && reply.is_refused(branch)

@@ -1,0 +1,135 @@
+//! Waits of a transaction for memory and threads, which use up none of the time that it may take.
+
+use std::cell::Cell;
+use std::time::{Duration, Instant};
+
+use super::blocking::block_on;
+use super::cancellation::Cancellation;
+use super::context::WriterContext;
+
+/// The longest wait for memory or a thread.
+const LONGEST_WAIT: Duration = Duration::from_secs(600);
+
+/// The time at which a server must have answered. It is postponed by waits that are no fault of the server.
+#[derive(Debug)]
+pub(super) struct ServerDeadline(Cell<Instant>);
+
+/// Why a wait for memory or a thread ended without it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum NotGranted {
+    /// A proposal was cancelled, or all work must end.
+    Cancelled,
+    /// Nothing was free for too long.
+    TooLong,
+}
+
+impl ServerDeadline {
+    /// The deadline that is `timeout` from now.
+    pub(super) fn after(timeout: Duration) -> Self {
+        Self(Cell::new(Instant::now() + timeout))
+    }
+
+    /// The deadline, as far as it is known now.
+    pub(super) fn get(&self) -> Instant {
+        self.0.get()
+    }
+
+    /// The time that is left.
+    pub(super) fn remaining(&self) -> Duration {
+        self.get().saturating_duration_since(Instant::now())
+    }
+
+    /// Runs `wait`, whose time does not count.
+    pub(super) fn pause<T>(&self, wait: impl FnOnce() -> T) -> T {
+        let begin = Instant::now();
+        let result = wait();
+        self.0.set(self.get() + begin.elapsed());
+        result
+    }
+}
+
+/// Waits for memory or a thread on a blocking thread, for as long as the work is wanted.
+///
+/// # Errors
+///
+/// When one of the proposals is cancelled, all work must end, or the wait is too long.
+pub(super) fn wait_for<T>(
+    context: &WriterContext,
+    cancellations: &[Cancellation],
+    capacity: impl Future<Output = T>,
+) -> Result<T, NotGranted> {
+    wait_at_most(LONGEST_WAIT, context, cancellations, capacity)
+}
+
+fn wait_at_most<T>(
+    longest: Duration,
+    context: &WriterContext,
+    cancellations: &[Cancellation],
+    capacity: impl Future<Output = T>,
+) -> Result<T, NotGranted> {
+    let begin = Instant::now();
+    let is_cancelled =
+        || context.stop.is_given() || cancellations.iter().any(Cancellation::is_cancelled);
+    let granted = block_on(capacity, || is_cancelled() || begin.elapsed() >= longest);
+    granted.ok_or_else(|| if is_cancelled() { NotGranted::Cancelled } else { NotGranted::TooLong })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::sync::Arc;
+
+    use tokio::runtime::Handle;
+    use tokio::task::spawn_blocking;
+
+    use super::*;
+    use crate::git::command::Git;
+    use crate::git::slots::{RouteKey, TransactionSlots};
+    use crate::tenancy::{Capacity, MemoryBudget};
+
+    /// A plan of the same namespace that took a minute made git time out before it began.
+    #[tokio::test]
+    async fn git_has_its_whole_time_after_a_wait_for_memory() {
+        const TIMEOUT: Duration = Duration::from_secs(3);
+        let capacity = Capacity { memory: MemoryBudget::new(100), ..Capacity::default() };
+        let held = capacity.memory.reserve("n", 100).await;
+        let context = WriterContext { capacity, ..WriterContext::default() };
+        let place = tempfile::tempdir().unwrap();
+        let lock = Arc::new(File::create(place.path().join("lock")).unwrap());
+        let git = Git::on_repository(place.path(), lock, context);
+        let call = spawn_blocking(move || {
+            let slots = TransactionSlots::unlimited();
+            let slot = Handle::current().block_on(slots.acquire("n", &RouteKey::default()));
+            let deadline = ServerDeadline::after(TIMEOUT);
+            git.call("version").memory(10).slot(&slot).deadline(&deadline).run()
+        });
+        tokio::time::sleep(TIMEOUT + Duration::from_millis(200)).await;
+        assert!(!call.is_finished());
+        drop(held);
+        call.await.unwrap().unwrap();
+    }
+
+    #[test]
+    fn a_wait_for_memory_uses_up_none_of_a_servers_time() {
+        let deadline = ServerDeadline::after(Duration::from_secs(60));
+        let before = deadline.get();
+        deadline.pause(|| std::thread::sleep(Duration::from_millis(20)));
+        assert!(deadline.get() >= before + Duration::from_millis(20));
+        assert!(deadline.remaining() > Duration::from_secs(50));
+    }
+
+    #[tokio::test]
+    async fn a_wait_ends_when_it_is_cancelled_or_takes_too_long() {
+        let wait = |longest, cancellation: Cancellation| {
+            spawn_blocking(move || {
+                let never = std::future::pending::<()>();
+                wait_at_most(longest, &WriterContext::default(), &[cancellation], never)
+            })
+        };
+        let cancellation = Cancellation::default();
+        let waiting = wait(Duration::from_secs(600), cancellation.clone());
+        cancellation.cancel();
+        assert_eq!(waiting.await.unwrap(), Err(NotGranted::Cancelled));
+        assert_eq!(wait(Duration::ZERO, Cancellation::default()).await.unwrap(), Err(NotGranted::TooLong));
+    }
+}
