@@ -394,7 +394,7 @@ fn changes(result: &ResultV2) -> BTreeMap<String, FileChanges> {
             })
             .collect(),
     };
-    result.file_changes.iter().map(|(file, objects)| (file.clone(), file_changes(objects))).collect()
+    result.file_changes.iter().map(|(file, objects)| (file.to_string(), file_changes(objects))).collect()
 }
 
 fn change(change: &crate::update::Change) -> Change {

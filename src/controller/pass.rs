@@ -262,7 +262,7 @@ impl Pass {
             tracing::info!("{words}");
         }
         let labels = labels(&self.done.name);
-        let findings = proposal.as_ref().and_then(UpdateProposal::findings);
+        let findings = proposal.as_ref().and_then(|proposal| proposal.findings.clone());
         let (plan, shadowing) = proposal.map_or((None, None), |found| (found.plan, found.shadowing));
         if let (Some(plan), Some(findings)) = (plan, &findings) {
             self.shared.metrics.looked(&labels, plan.files as u64, findings.count() as u64);
@@ -396,6 +396,9 @@ fn log_markers(news: &News, findings: &Findings) {
     tracing::info!("{}", news.event.message);
     for line in findings.lines() {
         tracing::debug!("{line}");
+    }
+    if let Some(more) = findings.count().checked_sub(findings.lines().len()).filter(|more| *more > 0) {
+        tracing::debug!("and {more} more");
     }
 }
 

@@ -112,7 +112,7 @@ pub fn write_all<'p>(directory: &Directory, edits: &'p [FileEdit]) -> Vec<WriteF
         let Err(error) = write_edit(directory, edit) else { continue };
         let sentence = chain(&error);
         if error.is_disk_full() {
-            let files: Vec<&str> = edits[index..].iter().map(|edit| edit.key.as_str()).collect();
+            let files: Vec<&str> = edits[index..].iter().map(|edit| &*edit.key).collect();
             let sentence = format!("{sentence}; {} more files were left as they are", files.len() - 1);
             failures.push(WriteFailure { files, sentence });
             break;

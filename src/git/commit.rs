@@ -1,12 +1,13 @@
 //! From edits to a commit, without a work tree.
 
-use git2::{ObjectType, Oid, Repository, Signature};
+use git2::{ObjectType, Oid, Signature};
 use serde::{Deserialize, Serialize};
 
 use super::author::Author;
 use super::edited_tree::TreeWriter;
 use super::name::CommitId;
 use super::object::{self, MAX_COMMIT, ObjectError, ObjectTooLarge};
+use super::pack::NewObjects;
 use super::signature::{SigningError, SigningKey};
 use super::tree_entries::MalformedTree;
 use crate::update::{Checkpoint, FileEdit, Interrupt};
@@ -109,33 +110,24 @@ impl From<ObjectError> for CommitError {
     }
 }
 
-/// A commit that was made, and all objects that were made for it.
-#[derive(Debug)]
-pub(super) struct WrittenCommit {
-    pub(super) id: CommitId,
-    pub(super) objects: Vec<Oid>,
-}
-
 /// Makes a commit on top of `parent`, or none if the edits leave the tree as it is.
 ///
-/// It stays in memory until [`super::pack::write`] is called. `checkpoint` is called between edits.
+/// `checkpoint` is called between edits.
 ///
 /// # Errors
 ///
 /// When an object is missing, or cannot be written, or when `checkpoint` says so.
 pub(super) fn write_commit(
-    repository: &Repository,
+    objects: &mut NewObjects<'_>,
     parent: CommitId,
     draft: &CommitDraft,
     checkpoint: &mut Checkpoint<'_>,
-) -> Result<Option<WrittenCommit>, CommitError> {
+) -> Result<Option<CommitId>, CommitError> {
     if draft.message.contains(&0) {
         return Err(CommitError::Message);
     }
-    let objects = repository.odb()?;
-    let base = object::find_commit(repository, parent)?.tree_id();
-    let mut writer = TreeWriter::new(&objects, checkpoint);
-    let tree = writer.apply(base, &draft.edits)?;
+    let base = object::find_commit(objects.repository(), parent)?.tree_id();
+    let tree = TreeWriter::new(objects, checkpoint).apply(base, &draft.edits)?;
     if tree == base {
         return Ok(None);
     }
@@ -148,10 +140,7 @@ pub(super) fn write_commit(
     if content.len() > MAX_COMMIT {
         return Err(CommitError::TooLong { size: content.len(), limit: MAX_COMMIT });
     }
-    let commit = objects.write(ObjectType::Commit, &content)?;
-    let mut written = writer.written;
-    written.push(commit);
-    Ok(Some(WrittenCommit { id: commit.into(), objects: written }))
+    Ok(Some(objects.write(ObjectType::Commit, &content)?.into()))
 }
 
 /// The parents that a commit states, given as git stores it. Libgit2 leaves out those that the mirror does not have.

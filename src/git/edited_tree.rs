@@ -6,25 +6,24 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use git2::{ObjectType, Odb, Oid};
+use git2::{ObjectType, Oid};
 
 use super::commit::CommitError;
 use super::object;
+use super::pack::NewObjects;
 use super::tree::oid;
 use super::tree_entries::{TreeEntries, TreeEntryKind, encode_entry};
 use crate::update::{Checkpoint, FileEdit, Progress};
 
-/// The bytes of all files with their edits in one commit, which are held in memory until they are packed.
-const MAX_BYTES: usize = 128 * 1024 * 1024;
+/// The bytes of all files with their edits in one commit.
+const MAX_BYTES: usize = 512 * 1024 * 1024;
 
 /// Writes the objects of an edited tree.
-pub(super) struct TreeWriter<'w, 'c> {
-    objects: &'w Odb<'w>,
+pub(super) struct TreeWriter<'w, 'o, 'c> {
+    objects: &'w mut NewObjects<'o>,
     checkpoint: &'w mut Checkpoint<'c>,
     /// New contents by the old ones, which may stand under many names.
     contents: HashMap<Oid, (&'w FileEdit, Oid)>,
-    /// All objects that were written.
-    pub(super) written: Vec<Oid>,
     /// The bytes of the files that were written.
     bytes: usize,
     /// The tree objects that were read.
@@ -37,10 +36,10 @@ struct Group<'g, 'e> {
     is_done: bool,
 }
 
-impl<'w, 'c> TreeWriter<'w, 'c> {
+impl<'w, 'o, 'c> TreeWriter<'w, 'o, 'c> {
     /// A writer that calls `checkpoint` between edits.
-    pub(super) fn new(objects: &'w Odb<'w>, checkpoint: &'w mut Checkpoint<'c>) -> Self {
-        Self { objects, checkpoint, contents: HashMap::new(), written: Vec::new(), bytes: 0, trees_read: 0 }
+    pub(super) fn new(objects: &'w mut NewObjects<'o>, checkpoint: &'w mut Checkpoint<'c>) -> Self {
+        Self { objects, checkpoint, contents: HashMap::new(), bytes: 0, trees_read: 0 }
     }
 
     /// Applies edits to the tree `root`, and gives the new tree.
@@ -62,7 +61,7 @@ impl<'w, 'c> TreeWriter<'w, 'c> {
         edits: &[&'w FileEdit],
     ) -> Result<Oid, CommitError> {
         self.trees_read += 1;
-        let tree = object::read_tree(self.objects, directory)?;
+        let tree = object::read_tree(self.objects.database(), directory)?;
         let mut groups: BTreeMap<&[u8], Group<'_, '_>> = BTreeMap::new();
         for edits in edits.chunk_by(|left, right| name_at(left, depth) == name_at(right, depth)) {
             // Only a malformed tree has a file and a directory of one name.
@@ -107,7 +106,7 @@ impl<'w, 'c> TreeWriter<'w, 'c> {
             return Ok(directory);
         }
         drop(tree);
-        self.write(ObjectType::Tree, &bytes)
+        Ok(self.objects.write(ObjectType::Tree, &bytes)?)
     }
 
     /// Applies an edit to a file, and gives its new content.
@@ -116,25 +115,19 @@ impl<'w, 'c> TreeWriter<'w, 'c> {
         if let Some((_, after)) = self.contents.get(&file).filter(|(other, _)| other.has_same_effect(edit)) {
             return Ok(*after);
         }
-        if self.objects.read_header(file)? != (edit.content_length(), ObjectType::Blob) {
+        if self.objects.database().read_header(file)? != (edit.content_length(), ObjectType::Blob) {
             return Err(does_not_fit(edit));
         }
-        let before = self.objects.read(file)?;
+        let before = self.objects.database().read(file)?;
         let after = edit.apply(before.data()).ok_or_else(|| does_not_fit(edit))?;
         drop(before);
         self.bytes += after.len();
         if self.bytes > MAX_BYTES {
             return Err(CommitError::TooMuch { limit: MAX_BYTES });
         }
-        let after = self.write(ObjectType::Blob, &after)?;
+        let after = self.objects.write(ObjectType::Blob, &after)?;
         self.contents.insert(file, (edit, after));
         Ok(after)
-    }
-
-    fn write(&mut self, kind: ObjectType, bytes: &[u8]) -> Result<Oid, CommitError> {
-        let id = self.objects.write(kind, bytes)?;
-        self.written.push(id);
-        Ok(id)
     }
 }
 
@@ -204,14 +197,15 @@ mod tests {
             let root = tree(&repository, &entries);
             let edits = edits(&repository, root);
             assert_eq!(edits.len(), 2 * count + 1);
-            let objects = repository.odb().unwrap();
+            let database = repository.odb().unwrap();
+            let mut objects = NewObjects::new(&repository, &database).unwrap();
             let mut proceed = |_| Ok(());
-            let mut writer = TreeWriter::new(&objects, &mut proceed);
+            let mut writer = TreeWriter::new(&mut objects, &mut proceed);
             let edited = writer.apply(root, &edits).unwrap();
             // The root, apps, apps/flat and more.
             assert_eq!(writer.trees_read, 4);
-            // One content for all names, `apps/flat` and `more` are the same, and so two trees are above them.
-            assert_eq!(writer.written.iter().collect::<std::collections::HashSet<_>>().len(), 4);
+            // One content for all names, the same tree twice, and two trees above.
+            assert_eq!(objects.count, 5);
             let edited = repository.find_tree(edited).unwrap();
             for path in ["apps/flat/f0000.yaml", "apps/g.yaml", "more/f0009.yaml"] {
                 let entry = edited.get_path(std::path::Path::new(path)).unwrap();
@@ -251,11 +245,12 @@ mod tests {
         let before = root(old, old, old);
         let edits = edits(&repository, before);
         assert_eq!(edits.len(), 3);
-        let objects = repository.odb().unwrap();
+        let database = repository.odb().unwrap();
+        let mut objects = NewObjects::new(&repository, &database).unwrap();
         let mut proceed = |_| Ok(());
-        let edited = TreeWriter::new(&objects, &mut proceed).apply(before, &edits).unwrap();
+        let edited = TreeWriter::new(&mut objects, &mut proceed).apply(before, &edits).unwrap();
         assert_eq!(edited, root(new, new, new));
-        assert_eq!(TreeWriter::new(&objects, &mut proceed).apply(before, &[]).unwrap(), before);
+        assert_eq!(TreeWriter::new(&mut objects, &mut proceed).apply(before, &[]).unwrap(), before);
     }
 
     #[test]
@@ -265,7 +260,8 @@ mod tests {
         let below = tree(&repository, &[("100644", "b.yaml", old)]);
         let edits =
             edits(&repository, tree(&repository, &[("40000", "a", below), ("100644", "c.yaml", old)]));
-        let objects = repository.odb().unwrap();
+        let database = repository.odb().unwrap();
+        let mut objects = NewObjects::new(&repository, &database).unwrap();
         let mut proceed = |_| Ok(());
         for other in [
             tree(&repository, &[("40000", "a", below)]),
@@ -275,7 +271,7 @@ mod tests {
             tree(&repository, &[("40000", "a", below), ("100644", "c.yaml", old), ("100644", "c.yaml", old)]),
             tree(&repository, &[]),
         ] {
-            let error = TreeWriter::new(&objects, &mut proceed).apply(other, &edits).unwrap_err();
+            let error = TreeWriter::new(&mut objects, &mut proceed).apply(other, &edits).unwrap_err();
             assert!(matches!(error, CommitError::DoesNotFit { .. }), "{error}");
         }
     }
@@ -290,15 +286,16 @@ mod tests {
         });
         let root = tree(&repository, &files);
         let edits = edits(&repository, root);
-        let objects = repository.odb().unwrap();
+        let database = repository.odb().unwrap();
+        let mut objects = NewObjects::new(&repository, &database).unwrap();
         let mut calls = 0;
         let mut checkpoint = |_| {
             calls += 1;
             if calls > 2 { Err(Interrupt::Cancelled) } else { Ok(()) }
         };
-        let mut writer = TreeWriter::new(&objects, &mut checkpoint);
+        let mut writer = TreeWriter::new(&mut objects, &mut checkpoint);
         let error = writer.apply(root, &edits).unwrap_err();
         assert!(matches!(error, CommitError::Interrupted(Interrupt::Cancelled)), "{error}");
-        assert_eq!(writer.written.len(), 2);
+        assert_eq!(objects.count, 2);
     }
 }

@@ -121,7 +121,9 @@ pub enum SyncError {
     #[error("the run was ended because tagboat was told to stop")]
     Interrupted,
     /// Neither a thread nor memory was free for too long.
-    #[error("no thread or memory was free for planning, because other runs hold them; the next run tries again")]
+    #[error(
+        "no thread or memory was free for planning, because other runs hold them; the next run tries again"
+    )]
     NoCapacity,
     /// Others pushed between each listing and the push after it.
     #[error(

@@ -24,7 +24,6 @@ use super::error::SyncError;
 use super::mirror_store::MirrorUse;
 use super::name::CommitId;
 use super::object::{self, ObjectError};
-use super::pack;
 use super::remote::TRANSFER_MEMORY;
 use super::slots::Slot;
 use super::writer::WriterOptions;
@@ -39,9 +38,6 @@ const SHALLOW_LINES: usize = 64;
 
 /// More packs than this make looking for an object slow.
 const PACKS: usize = 64;
-
-/// The memory that is reserved for planning and committing, in bytes.
-const PLANNING_MEMORY: u64 = 96 * 1024 * 1024;
 
 /// How often a lock that another process holds is tried again.
 const PACE: Duration = Duration::from_millis(50);
@@ -175,11 +171,10 @@ impl Mirror {
         claim(&folder, key).map_err(refused)?;
         remove_left_overs(&folder, &folder.join(REPOSITORY)).map_err(refused)?;
         restore_configuration(&folder.join(REPOSITORY)).map_err(refused)?;
-        let (repository, is_new) =
-            match Repository::open_bare(folder.join(REPOSITORY)).and_then(keep_in_memory) {
-                Ok(repository) => (repository, false),
-                Err(_) => (create(&folder)?, true),
-            };
+        let (repository, is_new) = match Repository::open_bare(folder.join(REPOSITORY)) {
+            Ok(repository) => (repository, false),
+            Err(_) => (create(&folder)?, true),
+        };
         let usage = options.mirrors.start_use(&folder, key);
         Ok(Self {
             folder,
@@ -207,16 +202,15 @@ impl Mirror {
         Ok(())
     }
 
-    /// Lets go of the memory in which libgit2 holds what was read, packs above all.
+    /// Releases the memory in which libgit2 holds new objects, and packs that were read.
     ///
     /// # Errors
     ///
     /// When the repository cannot be opened any more.
-    pub(super) fn rest(&mut self) -> Result<(), MirrorError> {
+    pub(super) fn release_objects(&mut self) -> Result<(), MirrorError> {
         let unusable = |cause| MirrorError::Unusable { folder: self.folder.clone(), cause };
         self.repository = Repository::open_bare(self.folder.join(REPOSITORY)).map_err(unusable)?;
-        // Only now that the one before is gone: packs that both know would be held on to.
-        pack::keep_in_memory(&self.repository).map_err(unusable)
+        Ok(())
     }
 
     /// Whether this process has begun the repository, so that nothing in it is old.
@@ -277,15 +271,15 @@ impl Mirror {
         }
     }
 
-    /// Waits for memory and for a thread of the pool, to plan and commit.
+    /// Waits for so many bytes of memory and for a thread of the pool, to plan and commit.
     ///
     /// # Errors
     ///
     /// When a proposal is cancelled meanwhile, all work is to end, or nothing is free for too long.
-    pub(super) fn enter_pool(&self) -> Result<PlanningPermit, SyncError> {
+    pub(super) fn enter_pool(&self, bytes: u64) -> Result<PlanningPermit, SyncError> {
         let (Capacity { pool, memory }, namespace) = (&self.context.capacity, self.slot.namespace());
         let permit = wait_for(&self.context, &self.cancellations, async {
-            let memory = memory.reserve(namespace, PLANNING_MEMORY).await;
+            let memory = memory.reserve(namespace, bytes).await;
             PlanningPermit { _memory: memory, _thread: pool.enter(namespace).await }
         });
         permit.map_err(|reason| match reason {
@@ -475,9 +469,7 @@ fn create(folder: &Path) -> Result<Repository, MirrorError> {
     options.bare(true).external_template(false).initial_head("none");
     let repository = Repository::init_opts(&place, &options);
     restore_configuration(&place).map_err(refused)?;
-    repository
-        .and_then(keep_in_memory)
-        .map_err(|cause| MirrorError::Unusable { folder: folder.to_owned(), cause })
+    repository.map_err(|cause| MirrorError::Unusable { folder: folder.to_owned(), cause })
 }
 
 /// Sees to it that a repository has the configuration that it began with: git obeys it in much, addresses included.
@@ -488,11 +480,6 @@ fn restore_configuration(repository: &Path) -> io::Result<()> {
         fs::write(place, CONFIGURATION)?;
     }
     Ok(())
-}
-
-fn keep_in_memory(repository: Repository) -> Result<Repository, git2::Error> {
-    pack::keep_in_memory(&repository)?;
-    Ok(repository)
 }
 
 /// Removes whatever stands at `place`, if anything does.

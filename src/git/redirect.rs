@@ -46,7 +46,13 @@ impl Remote {
     }
 
     /// What is said, headers included, when somebody asks at `url`.
-    fn trace(&self, mirror: &Mirror, doing: Doing, url: &RemoteUrl, deadline: &ServerDeadline) -> Option<Words> {
+    fn trace(
+        &self,
+        mirror: &Mirror,
+        doing: Doing,
+        url: &RemoteUrl,
+        deadline: &ServerDeadline,
+    ) -> Option<Words> {
         // Neither changes anything; the push gets as far as the question what there is.
         let (verb, option, reference) = match doing {
             Doing::List | Doing::Fetch => ("ls-remote", "--quiet", "refs/heads/none"),
@@ -66,7 +72,8 @@ impl Remote {
     /// When the answer is any other than the one remembered. What it is instead will show when the address is used.
     pub(super) fn confirm(&self, mirror: &Mirror) -> Result<(), RemoteError> {
         let Some(Redirect { url, is_remembered: true }) = &self.redirect else { return Ok(()) };
-        let location = self.find_redirect(mirror, Doing::Push, &self.url, &ServerDeadline::after(self.timeout));
+        let location =
+            self.find_redirect(mirror, Doing::Push, &self.url, &ServerDeadline::after(self.timeout));
         let found = location.and_then(|location| self.url.redirected(&location).ok());
         if found.is_some_and(|found| found.to_argument() == url.to_argument()) {
             return Ok(());

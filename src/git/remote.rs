@@ -350,12 +350,7 @@ impl Remote {
         Ok(reply)
     }
 
-    fn call<'a>(
-        &'a self,
-        mirror: &'a Mirror,
-        verb: &'static str,
-        deadline: &'a ServerDeadline,
-    ) -> Call<'a> {
+    fn call<'a>(&'a self, mirror: &'a Mirror, verb: &'static str, deadline: &'a ServerDeadline) -> Call<'a> {
         self.call_at(self.address(), mirror, verb, deadline)
     }
 

@@ -79,7 +79,12 @@ pub(super) fn choose(
 }
 
 /// Makes sure that the remote has a commit, which no listing tells.
-fn find(commit: CommitId, mirror: &Mirror, remote: &Remote, deadline: &ServerDeadline) -> Result<(), SyncError> {
+fn find(
+    commit: CommitId,
+    mirror: &Mirror,
+    remote: &Remote,
+    deadline: &ServerDeadline,
+) -> Result<(), SyncError> {
     if mirror.has(commit) {
         return Ok(());
     }

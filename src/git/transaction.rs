@@ -52,6 +52,9 @@ pub trait Proposer: Send + 'static {
         Ok(Freshness::Unchanged)
     }
 
+    /// The memory in bytes that is reserved while a proposal is made and committed.
+    fn memory(&self) -> u64;
+
     /// Proposes a commit on top of a tree, or none where the tree is as it should be.
     ///
     /// It does no I/O but by `tree`, and is called again when another tree takes the place of this one. `index` saves

@@ -78,6 +78,22 @@ impl MessageData {
         Self { automation, values, files }
     }
 
+    /// The data of an update without its files and objects: different changes, and the images that they are due to.
+    ///
+    /// [`changes`](Self::changes) and [`images`](Self::images) are the same as those of all data.
+    pub(super) fn summary(
+        automation: &AutomationName,
+        values: BTreeMap<String, String>,
+        result: &ResultV2,
+        images: &PolicyImages<'_>,
+    ) -> Self {
+        let (mut all, mut seen) = (ObjectUpdate::default(), HashSet::new());
+        result.changes().into_iter().for_each(|change| all.add(change, images, &mut seen));
+        let objects = BTreeMap::from([(ObjectIdentifier::default(), all)]);
+        let data = Self::new(automation, values, &ResultV2::default(), images);
+        Self { files: BTreeMap::from([(String::new(), objects)]), ..data }
+    }
+
     /// Made-up data of every kind, for looking at templates.
     pub fn sample() -> Self {
         recorded::sample()
@@ -157,6 +173,11 @@ impl MessageData {
         });
         values.sum::<usize>() + files.sum::<usize>()
     }
+}
+
+/// About how many bytes the data of an update take at least as values of a template, with all its files.
+pub(super) fn least_size(result: &ResultV2) -> usize {
+    result.file_changes.len() * (SIZE_OF_FILE + SIZE_OF_OBJECT) + result.edits() * SIZE_OF_CHANGE
 }
 
 /// What a text of `messageTemplateValues` takes beside its bytes.

@@ -3,7 +3,6 @@
 use tagboat_api::settings::TemplateLanguage;
 use tagboat_go_template::Limits;
 
-use super::data::MessageData;
 use super::error::MessageFault;
 
 /// The bounds of a rendering.
@@ -14,7 +13,10 @@ pub(super) const LIMITS: Limits =
 pub(super) const HANDLEBARS_STEPS: usize = 2_000_000;
 
 /// How many bytes the data may take as values of a template.
-const MOST_DATA: usize = 128 << 20;
+pub(super) const MOST_DATA: usize = 128 << 20;
+
+/// The least that the values which a template makes may take, however much the data take.
+const LEAST_MEMORY: usize = 4 << 20;
 
 /// How many bytes a template may have: what is made of it when it is read takes about a hundred times as many.
 pub(super) fn template_size(language: TemplateLanguage) -> usize {
@@ -28,14 +30,25 @@ pub(super) fn template_size(language: TemplateLanguage) -> usize {
 /// How often the data stand in a template of handlebars, for each time in one of Go: there nothing is shared.
 const COPIES_IN_HANDLEBARS: usize = 2;
 
-/// Refuses data that would take too much memory as values, before the values are made.
-pub(super) fn check_data(data: &MessageData, language: TemplateLanguage) -> Result<(), MessageFault> {
+/// The bounds of a rendering of data that take `size` bytes as values in Go's language, where `room` bytes are left for
+/// these and for what the template makes.
+///
+/// # Errors
+///
+/// When the data take too much, before the values are made.
+pub(super) fn within(
+    room: usize,
+    (changes, size): (usize, usize),
+    language: TemplateLanguage,
+) -> Result<Limits, MessageFault> {
     let bytes = match language {
-        TemplateLanguage::Go => data.size(),
-        TemplateLanguage::Handlebars => COPIES_IN_HANDLEBARS * data.size(),
+        TemplateLanguage::Go => size,
+        TemplateLanguage::Handlebars => COPIES_IN_HANDLEBARS * size,
     };
-    if bytes > MOST_DATA {
-        return Err(MessageFault::TooMuchData { changes: data.count(), bytes, most: MOST_DATA });
+    let most = room.min(MOST_DATA);
+    if bytes > most.max(LEAST_MEMORY) {
+        return Err(MessageFault::TooMuchData { changes, bytes, most });
     }
-    Ok(())
+    let memory = LIMITS.memory.min(room.saturating_sub(bytes)).max(LEAST_MEMORY);
+    Ok(Limits { memory, ..LIMITS })
 }

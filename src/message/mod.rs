@@ -23,4 +23,4 @@ pub use error::{MessageError, MessageFault, RemovedField, TemplateError, Templat
 pub use image::PolicyImage;
 pub use length::shortened;
 pub use preset::{Preset, presets};
-pub use template::{DEFAULT_MESSAGE, Template};
+pub use template::{DEFAULT_MESSAGE, Template, UpdateData};

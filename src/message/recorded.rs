@@ -4,6 +4,7 @@
 //! `automation` and its `changes` must be there; what is not known is passed over.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -192,7 +193,7 @@ impl Recorded {
                 });
                 changed.extend(changes.map(|change| (identifier.clone(), change)));
             }
-            result.file_changes.insert(file.clone(), changed.into_iter().collect());
+            result.file_changes.insert(file.as_str().into(), Arc::new(changed.into_iter().collect()));
         }
         result
     }

@@ -1,12 +1,15 @@
 //! Templates of messages.
 
+use std::collections::BTreeMap;
+
 use tagboat_api::settings::TemplateLanguage;
 
-use super::data::MessageData;
-use super::error::{MessageError, RemovedField, TemplateError, TemplateFault};
+use super::data::{self, AutomationName, MessageData, PolicyImages};
+use super::error::{MessageError, MessageFault, RemovedField, TemplateError, TemplateFault};
 use super::go::GoTemplate;
 use super::handlebars::HandlebarsTemplate;
 use super::{limits, preset};
+use crate::update::ResultV2;
 
 /// The message where there is no template, or where one renders to nothing.
 pub const DEFAULT_MESSAGE: &str = "Update from image update automation";
@@ -15,6 +18,19 @@ pub const DEFAULT_MESSAGE: &str = "Update from image update automation";
 #[derive(Debug)]
 pub struct Template {
     engine: Engine,
+}
+
+/// An update of which a message speaks.
+#[derive(Clone, Copy, Debug)]
+pub struct UpdateData<'u> {
+    /// The automation.
+    pub automation: &'u AutomationName,
+    /// `messageTemplateValues`.
+    pub values: &'u BTreeMap<String, String>,
+    /// What changed.
+    pub result: &'u ResultV2,
+    /// The images of the policies that were to be written.
+    pub images: &'u PolicyImages<'u>,
 }
 
 #[derive(Debug)]
@@ -54,26 +70,60 @@ impl Template {
     ///
     /// When the template asks the data for what they do not have, or goes beyond a limit.
     pub fn render(&self, data: &MessageData) -> Result<Vec<u8>, MessageError> {
-        self.render_until(data, &|| false)
+        self.render_within(limits::MOST_DATA, data, &|| false).map_err(|cause| MessageError { cause })
     }
 
-    /// The same for as long as it is not interrupted, which is asked every thousand steps.
+    /// Renders the message of an update in `room` bytes of memory, for as long as it is not interrupted, which is asked
+    /// every thousand steps. Of the update only that is made into data which the template mentions.
     ///
     /// # Errors
     ///
     /// As [`Template::render`], and [`MessageFault::Interrupted`] when it was interrupted.
-    pub fn render_until(
+    pub fn render_update(
         &self,
-        data: &MessageData,
+        update: &UpdateData<'_>,
+        room: usize,
         is_interrupted: &dyn Fn() -> bool,
     ) -> Result<Vec<u8>, MessageError> {
-        let rendered = match &self.engine {
-            Engine::Go(template) => limits::check_data(data, TemplateLanguage::Go)
-                .and_then(|()| template.render(data, is_interrupted)),
-            Engine::Handlebars(template) => limits::check_data(data, TemplateLanguage::Handlebars)
-                .and_then(|()| template.render(data, is_interrupted)),
+        let UpdateData { automation, values, result, images } = *update;
+        let data = if self.mentions_files() {
+            // The data itself takes a fraction of its values.
+            let size = (result.edits(), data::least_size(result));
+            limits::within(room, size, self.language())
+                .map(|_| MessageData::new(automation, values.clone(), result, images))
+        } else {
+            Ok(MessageData::summary(automation, values.clone(), result, images))
         };
-        let message = rendered.map_err(|cause| MessageError { cause })?;
+        data.and_then(|data| self.render_within(room, &data, is_interrupted))
+            .map_err(|cause| MessageError { cause })
+    }
+
+    /// Whether the template asks for more than the different changes and images.
+    fn mentions_files(&self) -> bool {
+        match &self.engine {
+            Engine::Go(template) => template.mentions_files(),
+            Engine::Handlebars(template) => template.mentions_files(),
+        }
+    }
+
+    fn language(&self) -> TemplateLanguage {
+        match &self.engine {
+            Engine::Go(_) => TemplateLanguage::Go,
+            Engine::Handlebars(_) => TemplateLanguage::Handlebars,
+        }
+    }
+
+    pub(super) fn render_within(
+        &self,
+        room: usize,
+        data: &MessageData,
+        is_interrupted: &dyn Fn() -> bool,
+    ) -> Result<Vec<u8>, MessageFault> {
+        let limits = limits::within(room, (data.count(), data.size()), self.language())?;
+        let message = match &self.engine {
+            Engine::Go(template) => template.render(data, limits, is_interrupted),
+            Engine::Handlebars(template) => template.render(data, is_interrupted),
+        }?;
         if message.iter().all(u8::is_ascii_whitespace) {
             return Ok(DEFAULT_MESSAGE.into());
         }

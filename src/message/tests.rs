@@ -1,12 +1,19 @@
 //! The table of `hack/oracle/message`: what Go makes of templates on the same data.
 
 use std::fmt::Write;
+use std::sync::Arc;
 
 use serde::Deserialize;
 use tagboat_api::settings::TemplateLanguage;
 
+use super::limits::MOST_DATA;
 use super::recorded;
-use super::{DEFAULT_MESSAGE, MessageData, MessageFault, RemovedField, Template, presets};
+use super::{
+    AutomationName, DEFAULT_MESSAGE, MessageData, MessageError, MessageFault, RemovedField, Template,
+    UpdateData, presets,
+};
+use crate::reference::ImageReference;
+use crate::update::{Change, ObjectIdentifier, PolicyName, ResultV2};
 
 #[derive(Deserialize)]
 struct Table {
@@ -330,11 +337,11 @@ fn a_rendering_is_interrupted_whatever_the_language() {
         let template = Template::compile(text, language).unwrap();
         let polls = std::cell::Cell::new(0);
         let is_interrupted = || polls.replace(polls.get() + 1) == 3;
-        let error = template.render_until(&data, &is_interrupted).unwrap_err();
-        assert!(matches!(error.cause, MessageFault::Interrupted), "{error:?}");
+        let error = template.render_within(MOST_DATA, &data, &is_interrupted).unwrap_err();
+        assert!(matches!(error, MessageFault::Interrupted), "{error:?}");
         assert_eq!(polls.get(), 4, "{text}");
-        let error = template.render_until(&data, &|| true).unwrap_err();
-        assert_eq!(error.fault(), "the rendering of the template was interrupted");
+        let error = template.render_within(MOST_DATA, &data, &|| true).unwrap_err();
+        assert_eq!(error.to_string(), "the rendering of the template was interrupted");
     }
 }
 
@@ -364,6 +371,90 @@ fn data_of_too_many_changes_are_refused_before_they_are_values() {
             error.contains("bytes of memory in a template, and at most 134217728 are allowed"),
             "{error}"
         );
+    }
+}
+
+/// An update of so many files, of which each tenth has a value of its own.
+fn update_of_files(count: usize) -> ResultV2 {
+    let object = |number| ObjectIdentifier { name: format!("app-{number}"), ..ObjectIdentifier::default() };
+    let change = |number| Change {
+        old_value: if number % 10 == 0 { format!("0.{number}\n") } else { "1".to_owned() },
+        new_value: "2".to_owned(),
+        setter: format!("n:p{}:tag", number % 2),
+        line: 1,
+    };
+    let changes = |number| [(object(number), change(number)), (object(number / 2), change(number / 3))];
+    let file = |number| (format!("f{number}.yaml").into(), Arc::new(changes(number).into_iter().collect()));
+    ResultV2 { file_changes: (0..count).map(file).collect() }
+}
+
+/// Renders with the data that a template mentions, or with all.
+fn render_update(
+    count: usize,
+    (text, language): (&str, TemplateLanguage),
+    with_all: bool,
+) -> Result<String, String> {
+    let image = ImageReference::parse("ghcr.io/org/app:2").unwrap();
+    let policies = [0, 1].map(|p| PolicyName { namespace: "n".to_owned(), name: format!("p{p}") });
+    let images = policies.iter().map(|policy| (policy, &image)).collect();
+    let automation = AutomationName { namespace: "n".to_owned(), name: "fleet".to_owned() };
+    let values = [("k".to_owned(), "v".to_owned())].into();
+    let result = update_of_files(count);
+    let update = UpdateData { automation: &automation, values: &values, result: &result, images: &images };
+    let template = Template::compile(text, language).unwrap();
+    let text = |rendered: Result<Vec<u8>, MessageError>| match rendered {
+        Ok(message) => Ok(String::from_utf8(message).unwrap()),
+        Err(error) => Err(error.fault()),
+    };
+    text(match with_all {
+        true => template.render(&MessageData::new(&automation, values.clone(), &result, &images)),
+        false => template.render_update(&update, 64 << 20, &|| false),
+    })
+}
+
+/// Each did not render from 16,000 files on, although it says next to nothing of them.
+const OF_NO_FILE: [(&str, TemplateLanguage); 6] = [
+    ("{{ .AutomationObject }} {{ .Values.k }}", TemplateLanguage::Go),
+    (
+        "{{ range .Updated.Images }}{{ println . .Policy.Name }}{{ end }}{{ len .Changed.ImageResult.Images }}",
+        TemplateLanguage::Go,
+    ),
+    ("{{ with .Changed }}{{ range .Changes }}{{ .OldValue }} {{ end }}{{ end }}", TemplateLanguage::Go),
+    ("{{ define \"x\" }}{{ len .Changed.Changes }}{{ end }}{{ template \"x\" . }}", TemplateLanguage::Go),
+    ("{{AutomationObject.Name}} {{len Changed.Changes}} Updated", TemplateLanguage::Handlebars),
+    ("{{#each Updated.Images}}{{this.String}} {{Policy.Name}}{{/each}}", TemplateLanguage::Handlebars),
+];
+
+/// The others use the data of files and objects.
+const OF_FILES: [(&str, TemplateLanguage); 8] = [
+    ("{{ range $file, $_ := .Changed.FileChanges }}{{ $file }}{{ end }}", TemplateLanguage::Go),
+    ("{{ len .Changed.Objects }}", TemplateLanguage::Go),
+    ("{{ len .Updated.Files }}", TemplateLanguage::Go),
+    ("{{ toJson .Changed | len }}", TemplateLanguage::Go),
+    ("{{ $x := . }}{{ printf \"%v\" $x | len }}", TemplateLanguage::Go),
+    ("{{len Changed.FileChanges}}", TemplateLanguage::Handlebars),
+    ("{{#each Changed}}{{@key}}{{/each}}", TemplateLanguage::Handlebars),
+    ("{{#with Updated}}{{len Files}}{{/with}}", TemplateLanguage::Handlebars),
+];
+
+#[test]
+fn a_message_is_the_same_whether_its_data_have_files_or_not() {
+    for template in OF_NO_FILE.into_iter().chain(OF_FILES) {
+        let (of_update, of_all) = (render_update(200, template, false), render_update(200, template, true));
+        assert_eq!(of_update, of_all, "{template:?}");
+        assert!(of_all.is_ok_and(|text| !text.is_empty()), "{template:?}");
+    }
+}
+
+#[test]
+fn a_template_that_does_not_mention_files_renders_for_any_number_of_them() {
+    for template in OF_NO_FILE {
+        let rendered = render_update(20_000, template, false);
+        assert!(rendered.is_ok(), "{template:?}: {rendered:?}");
+    }
+    for template in OF_FILES {
+        let error = render_update(20_000, template, false).unwrap_err();
+        assert!(error.starts_with("40000 changes take "), "{template:?}: {error}");
     }
 }
 

@@ -5,11 +5,22 @@ use super::plan::{PlanError, ReportedMarkers};
 /// The changes that one plan may make.
 pub const MAX_CHANGES: usize = 100_000;
 
-/// The memory in bytes that one plan may take with its edits, its changes, and the markers that a person should hear of.
-pub const MAX_PLAN_BYTES: usize = 96 * 1024 * 1024;
+/// The memory in bytes that one plan may take with its edits, its changes, the markers that a person should hear of, and
+/// the message that is made of it.
+const MAX_PLAN_BYTES: usize = 104 * 1024 * 1024;
 
 /// The same of a plan that reports every marker.
-pub const MAX_FULL_PLAN_BYTES: usize = 160 * 1024 * 1024;
+const MAX_FULL_PLAN_BYTES: usize = 192 * 1024 * 1024;
+
+impl ReportedMarkers {
+    /// The memory in bytes that a plan may take which reports these markers.
+    pub fn max_bytes(self) -> usize {
+        match self {
+            Self::All => MAX_FULL_PLAN_BYTES,
+            Self::Warnings => MAX_PLAN_BYTES,
+        }
+    }
+}
 
 /// Counts what a plan holds.
 #[derive(Debug)]
@@ -22,11 +33,7 @@ pub(super) struct PlanBudget {
 impl PlanBudget {
     /// The budget of a plan that reports these markers.
     pub(super) fn new(reported: ReportedMarkers) -> Self {
-        let max_bytes = match reported {
-            ReportedMarkers::All => MAX_FULL_PLAN_BYTES,
-            ReportedMarkers::Warnings => MAX_PLAN_BYTES,
-        };
-        Self { changes: 0, bytes: 0, max_bytes }
+        Self { changes: 0, bytes: 0, max_bytes: reported.max_bytes() }
     }
 
     /// Counts changes.
@@ -55,6 +62,11 @@ impl PlanBudget {
         Ok(())
     }
 
+    /// The bytes that are left.
+    pub(super) fn rest(&self) -> usize {
+        self.max_bytes.saturating_sub(self.bytes)
+    }
+
     /// The changes so far.
     pub(super) fn changes(&self) -> usize {
         self.changes
@@ -75,10 +87,12 @@ mod tests {
             "there are more than 100000 values to change, the limit of one plan; let update.path lead to a smaller \
              directory"
         );
-        budget.add_bytes(MAX_PLAN_BYTES).unwrap();
+        budget.add_bytes(MAX_PLAN_BYTES - 7).unwrap();
+        assert_eq!(budget.rest(), 7);
+        budget.add_bytes(7).unwrap();
         assert_eq!(
             budget.add_bytes(1).unwrap_err().to_string(),
-            "the changes and markers take more than 96 MiB of memory, the limit of one plan; let update.path lead to a \
+            "the changes and markers take more than 104 MiB of memory, the limit of one plan; let update.path lead to a \
              smaller directory"
         );
         assert!(budget.add_bytes(usize::MAX).is_err());

@@ -280,7 +280,7 @@ mod tests {
             .map(|number| {
                 let path = TreePath::from_bytes(format!("{number}.yaml"));
                 let entry = Entry { path, kind: EntryKind::File, content: None };
-                FileEdit::new(entry, number.to_string(), ContentMark::of(&content), splices.clone())
+                FileEdit::new(entry, number.to_string().into(), ContentMark::of(&content), splices.clone())
             })
             .collect();
         let tree = Uniform(content);

@@ -17,7 +17,7 @@ pub struct FileEdit {
     /// The file, never a link.
     pub entry: Entry,
     /// Its name in results, relative to `update.path`.
-    pub key: String,
+    pub key: Arc<str>,
     splices: Arc<[Splice]>,
     content: ContentMark,
 }
@@ -39,8 +39,13 @@ impl ContentMark {
 
 impl FileEdit {
     /// The edit of a file with this content; the splices are in rising order. Files of the same content share them.
-    pub(super) fn new(entry: Entry, key: String, content: ContentMark, splices: Arc<[Splice]>) -> Self {
+    pub(super) fn new(entry: Entry, key: Arc<str>, content: ContentMark, splices: Arc<[Splice]>) -> Self {
         Self { entry, key, splices, content }
+    }
+
+    /// The same edit of another file with the same content.
+    pub(super) fn of_file(&self, entry: Entry, key: Arc<str>) -> Self {
+        Self { entry, key, splices: Arc::clone(&self.splices), content: self.content }
     }
 
     /// Whether both make the same new content of the same old one.
@@ -77,7 +82,7 @@ mod tests {
     fn an_edit_fits_only_the_content_it_was_made_for() {
         let entry = Entry { path: TreePath::from_bytes("a.yaml"), kind: EntryKind::File, content: None };
         let splices = vec![Splice { range: 3..4, text: "22".to_owned() }];
-        let edit = FileEdit::new(entry, "a.yaml".to_owned(), ContentMark::of(b"a: 1\n"), splices.into());
+        let edit = FileEdit::new(entry, "a.yaml".into(), ContentMark::of(b"a: 1\n"), splices.into());
         assert_eq!(edit.apply(b"a: 1\n"), Some(b"a: 22\n".to_vec()));
         assert_eq!(edit.apply(b"a: 2\n"), None);
     }

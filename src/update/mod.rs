@@ -25,7 +25,7 @@ pub mod setter;
 pub mod tree;
 
 pub use account::{MarkerOutcome, MarkerReport, NearMiss, ReadFailure, Severity, Unparsable};
-pub use budget::{MAX_CHANGES, MAX_FULL_PLAN_BYTES, MAX_PLAN_BYTES};
+pub use budget::MAX_CHANGES;
 pub use edit::FileEdit;
 pub use index::MarkerIndex;
 pub use interrupt::{Checkpoint, Interrupt};

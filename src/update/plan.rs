@@ -1,8 +1,7 @@
 //! The plan of an update: the new bytes of files, and an account of all that was met.
 
 use std::collections::HashMap;
-use std::ops::ControlFlow;
-use std::rc::Rc;
+use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
 use memchr::memmem;
@@ -16,7 +15,7 @@ use super::index::{MarkerIndex, Recalled, VALUE_LENGTH};
 use super::interrupt::{Checkpoint, Interrupt};
 use super::marker::{self, NoMarker, QUOTED_TOKEN};
 use super::markerless::OpenDirectories;
-use super::result::{ObjectChanges, ObjectIdentifier, ResultV2};
+use super::result::{Change, ObjectChanges, ObjectIdentifier, ResultV2};
 use super::scope::{ScopeError, ScopeVisitor, ScopedFile, Skipped, walk_scope};
 use super::setter::Setters;
 use super::tree::{ContentId, Descent, Entry, FileTree, TreeError, TreePath};
@@ -24,12 +23,15 @@ use crate::failing::Failing;
 use crate::yaml::{Cause, Limits, Splice};
 
 /// The memory in bytes of one marker in a plan, beside its texts.
-const MARKER_BYTES: usize = 384;
+const MARKER_BYTES: usize = 480;
 
-/// The memory of one file that is to change, beside its texts and changes.
-const EDIT_BYTES: usize = 384;
+/// The memory of one file that is to change, beside its texts, objects and changes.
+const EDIT_BYTES: usize = 440;
 
-/// The memory of one change.
+/// The memory of one object in which something changes, beside its texts and changes.
+const OBJECT_BYTES: usize = 200;
+
+/// The memory of one change, beside its texts.
 const CHANGE_BYTES: usize = 192;
 
 /// The memory of anything else that is reported, and of a link until it is followed.
@@ -76,9 +78,16 @@ pub struct UpdatePlan {
     pub skipped: Vec<Skipped>,
     /// How many files were looked into.
     pub files: usize,
+    /// The bytes that are left of the memory of one plan, for a message that is made of it.
+    pub rest: usize,
 }
 
 impl UpdatePlan {
+    /// Drops everything but the number of files.
+    pub fn drop_details(&mut self) {
+        *self = Self { files: self.files, ..Self::default() };
+    }
+
     /// The markers that a person should hear of.
     pub fn unresolved(&self) -> impl Iterator<Item = &MarkerReport> {
         self.markers.iter().filter(|marker| marker.outcome.severity() == Severity::WorthSaying)
@@ -177,6 +186,8 @@ pub fn plan(
         Some(error) => Err(error),
         None => {
             let mut plan = planner.plan;
+            plan.rest = planner.budget.rest();
+            plan.edits.shrink_to_fit();
             // Files that only a link leads to were visited last.
             plan.edits.sort_by(|left, right| left.entry.path.cmp(&right.entry.path));
             Ok(plan)
@@ -192,19 +203,27 @@ struct Planner<'p, 'c> {
     checkpoint: &'p mut Checkpoint<'c>,
     token: memmem::Finder<'static>,
     content: Vec<u8>,
-    /// What is to be done to contents, which may stand under many names.
-    changing: HashMap<ContentId, Rc<Outcome>>,
+    /// Contents that change, which may stand under many names.
+    changing: HashMap<ContentId, FirstFile>,
     directories: OpenDirectories,
     budget: PlanBudget,
     plan: UpdatePlan,
     error: Option<PlanError>,
 }
 
+/// The places in a plan of what it says of the first file with a content that changes.
+#[derive(Debug, Clone)]
+struct FirstFile {
+    markers: Range<usize>,
+    near_misses: Range<usize>,
+    edit: usize,
+}
+
 /// What a plan says of one content, whatever the names of its files.
 #[derive(Debug, Default)]
 struct Outcome {
     known: Recalled,
-    changes: ObjectChanges,
+    changes: Arc<ObjectChanges>,
     edit: Option<(ContentMark, Arc<[Splice]>)>,
 }
 
@@ -232,19 +251,22 @@ impl Planner<'_, '_> {
             self.directories.add_files(1);
         }
         let id = file.entry.content;
-        if let Some(outcome) = id.and_then(|id| self.changing.get(&id).cloned()) {
-            return self.take(file, &outcome);
+        if let Some(first) = id.and_then(|id| self.changing.get(&id).cloned()) {
+            return self.repeat(file, &first);
         }
         if let Some(known) = id.and_then(|id| self.index.recall(&id, &self.request.setters)) {
             return self.take(file, &Outcome { known, ..Outcome::default() });
         }
         let outcome = self.read(&file.entry);
+        let UpdatePlan { markers, near_misses, edits, .. } = &self.plan;
+        let (markers, near_misses, edit) = (markers.len(), near_misses.len(), edits.len());
+        self.take(file, &outcome)?;
         if let Some(id) = id.filter(|_| outcome.edit.is_some()) {
-            let outcome = Rc::new(outcome.without_unreported(self.request.reported));
-            self.changing.insert(id, outcome.clone());
-            return self.take(file, &outcome);
+            let markers = markers..self.plan.markers.len();
+            let near_misses = near_misses..self.plan.near_misses.len();
+            self.changing.insert(id, FirstFile { markers, near_misses, edit });
         }
-        self.take(file, &outcome)
+        Ok(())
     }
 
     /// Reads a file, and lets the index remember what does not depend on policies.
@@ -300,26 +322,56 @@ impl Planner<'_, '_> {
             return Ok(());
         }
         self.directories.add_finding();
-        let key = file.key();
+        let key: Arc<str> = file.key().into();
         for marker in known.markers.iter().filter(|marker| self.request.reported.includes(marker)) {
-            self.budget.add_bytes(MARKER_BYTES + key.len() + text_of_marker(marker))?;
-            self.plan.markers.push(report(&key, marker));
+            self.add_marker(report(&key, marker))?;
         }
         for (line, cause) in &known.near_misses {
-            self.budget.add_bytes(REPORT_BYTES + key.len())?;
-            self.plan.near_misses.push(NearMiss { file: key.clone(), line: *line, cause: *cause });
+            self.add_near_miss(&key, *line, *cause)?;
         }
         if let Some(error) = &known.failure {
             self.budget.add_bytes(REPORT_BYTES + key.len() + error.message.len())?;
-            self.plan.unparsable.push(Unparsable { file: key.clone(), error: error.clone() });
+            self.plan.unparsable.push(Unparsable { file: key.to_string(), error: error.clone() });
         }
         let Some((mark, splices)) = edit else { return Ok(()) };
-        let count = changes.values().map(Vec::len).sum();
-        self.budget.add_changes(count)?;
-        let texts = 3 * key.len() + text_of_changes(changes);
-        self.budget.add_bytes(EDIT_BYTES + count * CHANGE_BYTES + texts)?;
-        self.plan.result.file_changes.insert(key.clone(), changes.clone());
-        self.plan.edits.push(FileEdit::new(file.entry.clone(), key, *mark, splices.clone()));
+        self.budget.add_bytes(memory_of_changes(changes))?;
+        self.add_edit(FileEdit::new(file.entry.clone(), key, *mark, splices.clone()), Arc::clone(changes))
+    }
+
+    /// Takes a file into the plan whose content is that of another one.
+    fn repeat(&mut self, file: &ScopedFile<'_>, first: &FirstFile) -> Result<(), PlanError> {
+        self.directories.add_finding();
+        let key: Arc<str> = file.key().into();
+        for place in first.markers.clone() {
+            self.add_marker(MarkerReport { file: key.to_string(), ..self.plan.markers[place].clone() })?;
+        }
+        for place in first.near_misses.clone() {
+            let NearMiss { line, cause, .. } = self.plan.near_misses[place];
+            self.add_near_miss(&key, line, cause)?;
+        }
+        let edit = &self.plan.edits[first.edit];
+        let changes = Arc::clone(&self.plan.result.file_changes[&edit.key]);
+        self.add_edit(edit.of_file(file.entry.clone(), key), changes)
+    }
+
+    fn add_marker(&mut self, marker: MarkerReport) -> Result<(), PlanError> {
+        self.budget.add_bytes(MARKER_BYTES + text_of_marker(&marker))?;
+        self.plan.markers.push(marker);
+        Ok(())
+    }
+
+    fn add_near_miss(&mut self, file: &str, line: usize, cause: NoMarker) -> Result<(), PlanError> {
+        self.budget.add_bytes(REPORT_BYTES + file.len())?;
+        self.plan.near_misses.push(NearMiss { file: file.to_owned(), line, cause });
+        Ok(())
+    }
+
+    /// Adds an edit; files of the same content share their changes.
+    fn add_edit(&mut self, edit: FileEdit, changes: Arc<ObjectChanges>) -> Result<(), PlanError> {
+        self.budget.add_changes(changes.values().map(Vec::len).sum())?;
+        self.budget.add_bytes(EDIT_BYTES + edit.key.len() + edit.entry.path.as_bytes().len())?;
+        self.plan.result.file_changes.insert(Arc::clone(&edit.key), changes);
+        self.plan.edits.push(edit);
         Ok(())
     }
 }
@@ -366,17 +418,10 @@ impl Outcome {
         Self { known: Recalled { failure: Some(failure), ..Recalled::default() }, ..Self::default() }
     }
 
-    /// The same without markers that are not reported, so that it takes no more memory than the plan.
-    fn without_unreported(mut self, reported: ReportedMarkers) -> Self {
-        self.known.markers.retain(|marker| reported.includes(marker));
-        self.known.markers.shrink_to_fit();
-        self
-    }
-
     fn of(outcome: FileOutcome, content: &[u8]) -> Self {
         let FileOutcome { splices, changes, markers, near_misses, .. } = outcome;
         let edit = (!splices.is_empty()).then(|| (ContentMark::of(content), splices.into()));
-        Self { known: Recalled { markers, near_misses, failure: None }, changes, edit }
+        Self { known: Recalled { markers, near_misses, failure: None }, changes: changes.into(), edit }
     }
 }
 
@@ -403,23 +448,20 @@ fn report(file: &str, found: &FileMarker) -> MarkerReport {
 }
 
 /// The bytes of text in the report of a marker.
-fn text_of_marker(marker: &FileMarker) -> usize {
-    let value = match &marker.standing {
-        Standing::Value(value) => value.len().min(VALUE_LENGTH),
-        Standing::Absent | Standing::Nowhere => 0,
-    };
-    text_of_object(&marker.object) + 2 * marker.marker.setter.len() + value
+fn text_of_marker(marker: &MarkerReport) -> usize {
+    let value = marker.value.as_ref().map_or(0, String::len);
+    marker.file.len() + text_of_object(&marker.object) + 2 * marker.setter.len() + value
 }
 
-/// The bytes of text in the changes of one file, and in the splices that make them.
-fn text_of_changes(changes: &ObjectChanges) -> usize {
-    let texts = changes.iter().map(|(object, changes)| {
-        let changes = changes.iter();
-        let changes =
-            changes.map(|change| change.old_value.len() + 2 * change.new_value.len() + change.setter.len());
-        text_of_object(object) + changes.sum::<usize>()
+/// The memory of the changes of one content, and of the splices that make them.
+fn memory_of_changes(changes: &ObjectChanges) -> usize {
+    let objects = changes.iter().map(|(object, changes)| {
+        let of_change = |change: &Change| {
+            CHANGE_BYTES + change.old_value.len() + 2 * change.new_value.len() + change.setter.len()
+        };
+        OBJECT_BYTES + text_of_object(object) + changes.iter().map(of_change).sum::<usize>()
     });
-    texts.sum()
+    objects.sum()
 }
 
 fn text_of_object(object: &ObjectIdentifier) -> usize {

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;
+use std::sync::Arc;
 
 /// A Kubernetes object's identity as its document states it; missing parts are empty.
 ///
@@ -83,7 +84,7 @@ impl FromIterator<(ObjectIdentifier, Change)> for ObjectChanges {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ResultV2 {
     /// By file, relative to `update.path`.
-    pub file_changes: BTreeMap<String, ObjectChanges>,
+    pub file_changes: BTreeMap<Arc<str>, Arc<ObjectChanges>>,
 }
 
 impl ResultV2 {
@@ -93,7 +94,7 @@ impl ResultV2 {
         let mut seen = HashSet::new();
         self.file_changes
             .values()
-            .flat_map(ObjectChanges::values)
+            .flat_map(|objects| objects.values())
             .flatten()
             .filter(|change| seen.insert((&change.old_value, &change.new_value, &change.setter)))
             .collect()
@@ -102,7 +103,7 @@ impl ResultV2 {
     /// The changes by object, those of one object in several files joined in the order of the files.
     pub fn objects(&self) -> BTreeMap<&ObjectIdentifier, Vec<&Change>> {
         let mut objects: BTreeMap<&ObjectIdentifier, Vec<&Change>> = BTreeMap::new();
-        for (object, changes) in self.file_changes.values().flat_map(ObjectChanges::iter) {
+        for (object, changes) in self.file_changes.values().flat_map(|objects| objects.iter()) {
             objects.entry(object).or_default().extend(changes);
         }
         objects
@@ -110,7 +111,7 @@ impl ResultV2 {
 
     /// How many values were replaced.
     pub fn edits(&self) -> usize {
-        self.file_changes.values().flat_map(ObjectChanges::values).map(Vec::len).sum()
+        self.file_changes.values().flat_map(|objects| objects.values()).map(Vec::len).sum()
     }
 }
 
@@ -132,8 +133,8 @@ mod tests {
         let b = [(object("x"), change("1", "3", 1)), (object("w"), change("0", "2", 1))];
         let result = ResultV2 {
             file_changes: BTreeMap::from([
-                ("a.yaml".to_owned(), a.into_iter().collect()),
-                ("b.yaml".to_owned(), b.into_iter().collect()),
+                ("a.yaml".into(), Arc::new(a.into_iter().collect())),
+                ("b.yaml".into(), Arc::new(b.into_iter().collect())),
             ]),
         };
         let changes: Vec<_> =

@@ -33,15 +33,31 @@ impl Template {
     /// The fields that the template, and those that it calls, ask of the data, in no particular order.
     #[must_use]
     pub fn asked_fields(&self) -> Vec<AskedField> {
-        let mut asking = Asking { template: self, asked: Vec::new(), called: HashSet::new() };
+        self.asking().asked
+    }
+
+    /// The values of the data that the template, and those that it calls, use as a whole: show, go through, compare or
+    /// hand to a function. Each is the fields on the way to it; a value of which only fields are asked is not listed.
+    ///
+    /// All other values of the data that a rendering uses are in one of these.
+    #[must_use]
+    pub fn used_values(&self) -> Vec<Vec<Arc<str>>> {
+        self.asking().used
+    }
+
+    fn asking(&self) -> Asking<'_> {
+        let mut asking =
+            Asking { template: self, asked: Vec::new(), used: Vec::new(), called: HashSet::new() };
         asking.call(&self.name().into(), Way::new());
-        asking.asked
+        asking
     }
 }
 
 struct Asking<'t> {
     template: &'t Template,
     asked: Vec<AskedField>,
+    /// Values that are used as a whole.
+    used: Vec<Way>,
     /// Templates that were looked at, with their data.
     called: HashSet<(Name, Way)>,
 }
@@ -67,7 +83,10 @@ impl Asking<'_> {
         for node in nodes {
             match node {
                 Node::Action { pipe, .. } => {
-                    self.pipe(pipe, known);
+                    let value = self.pipe(pipe, known);
+                    if pipe.variables.is_empty() {
+                        self.used.extend(value);
+                    }
                 }
                 Node::Branch(branch) => self.branch(branch, known),
                 Node::Template { name, pipe: Some(pipe), .. } => {
@@ -86,9 +105,10 @@ impl Asking<'_> {
         let inner = known.variables.len();
         let dot = known.dot.clone();
         match branch.kind {
-            BranchKind::If => {}
+            BranchKind::If => self.used.extend(value),
             BranchKind::With => known.dot = value,
             BranchKind::Range => {
+                self.used.extend(value);
                 known.dot = None;
                 known.variables[variables..].iter_mut().for_each(|(_, way)| *way = None);
             }
@@ -108,10 +128,16 @@ impl Asking<'_> {
         for (index, command) in pipe.commands.iter().enumerate() {
             let result = self.command(command, known);
             // A value that is piped on goes into a function.
-            value = if index == 0 && pipe.commands.len() == 1 { result } else { None };
+            if index == 0 && pipe.commands.len() == 1 {
+                value = result;
+            } else {
+                self.used.extend(result);
+            }
         }
         for variable in &pipe.variables {
             if pipe.is_assignment {
+                // It may not be followed from here on.
+                self.used.extend(value.clone());
                 known.assign(&variable.name, value.as_ref());
             } else {
                 known.variables.push((Arc::clone(&variable.name), value.clone()));
@@ -126,6 +152,8 @@ impl Asking<'_> {
             let way = self.term(term, known);
             if index == 0 && command.terms.len() == 1 {
                 first = way;
+            } else {
+                self.used.extend(way);
             }
         }
         first
@@ -234,6 +262,28 @@ mod tests {
             ("no template", &[]),
         ] {
             assert_eq!(asked(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn values_that_are_used_as_a_whole_are_listed() {
+        for (text, expected) in [
+            ("{{ . }}", &[""][..]),
+            ("{{ .A.B }}", &["A.B"]),
+            ("{{ $.A | toJson }}", &["A"]),
+            ("{{ printf \"%v\" $ .A }}", &["", "A"]),
+            ("{{ if .A }}{{ end }}{{ range .B }}{{ . }}{{ .C }}{{ end }}", &["A", "B"]),
+            ("{{ with .A }}{{ .B }}{{ else }}{{ .C }}{{ end }}", &["A.B", "C"]),
+            ("{{ $x := .A }}{{ $x.B }}", &["A.B"]),
+            ("{{ $x := .A }}{{ if true }}{{ $x = .B }}{{ end }}{{ $x.C }}", &["B"]),
+            ("{{ (.A).B }}{{ (index .C 0).D }}", &["A.B", "C"]),
+            ("{{ define \"x\" }}{{ . }}{{ end }}{{ template \"x\" .A }}", &["A"]),
+            ("{{ define \"x\" }}{{ .B }}{{ end }}{{ template \"x\" . }}", &["B"]),
+            ("{{ .A.B \"x\" .C }}", &["A.B", "C"]),
+        ] {
+            let used = Template::parse("t", text).unwrap().used_values();
+            let used: Vec<String> = used.iter().map(|way| way.join(".")).collect();
+            assert_eq!(used, expected, "{text}");
         }
     }
 

@@ -68,7 +68,7 @@ impl Job for Work<'_> {
     }
 
     async fn conclude(&mut self, conclusion: Conclusion, proposal: Option<UpdateProposal>) {
-        let findings = proposal.as_ref().and_then(UpdateProposal::findings);
+        let findings = proposal.as_ref().and_then(|proposal| proposal.findings.clone());
         if let Some(proposal) = proposal {
             if let Some(plan) = proposal.plan {
                 self.outcome.set_plan(&plan);

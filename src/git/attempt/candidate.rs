@@ -1,16 +1,15 @@
 //! One proposal on its way through an attempt.
 
-use git2::Oid;
-
 use super::deadline::PlanDeadline;
 use super::ground::Ground;
 use super::order::Order;
 use crate::git::checkout::Revision;
-use crate::git::commit::{CommitTime, WrittenCommit, write_commit};
+use crate::git::commit::{CommitTime, write_commit};
 use crate::git::error::SyncError;
 use crate::git::ledger::{Ledger, PendingPush, Seen};
 use crate::git::name::CommitId;
 use crate::git::outcome::{Outcome, Push};
+use crate::git::pack::NewObjects;
 use crate::git::source::{self, Source};
 use crate::git::transaction::{Answer, Failure, Freshness, Proposal, Proposer};
 use crate::git::tree::GitTree;
@@ -28,11 +27,17 @@ pub(super) struct Candidate<P: Proposer> {
     pub(super) result: Option<Result<Outcome, Failure<P::Error>>>,
 }
 
+/// What the proposals of an attempt share while they are made.
+pub(super) struct Made<'i, 'o> {
+    /// The marker index of the mirror.
+    pub(super) index: &'i mut MarkerIndex,
+    /// The objects that are made.
+    pub(super) objects: NewObjects<'o>,
+}
+
 /// A commit that was made for a proposal.
 pub(super) struct OwnCommit {
     pub(super) id: CommitId,
-    /// All objects that were made for it.
-    pub(super) objects: Vec<Oid>,
     pub(super) message: String,
     pub(super) time: CommitTime,
 }
@@ -172,15 +177,15 @@ impl<P: Proposer> Candidate<P> {
         ground: &Ground<'_>,
         tip: CommitId,
         ledger: &Ledger,
-        index: &mut MarkerIndex,
+        made: &mut Made<'_, '_>,
     ) -> Result<CommitId, SyncError> {
         self.commit = None;
         if !self.is_open() {
             return Ok(tip);
         }
-        let repository = ground.mirror.repository();
+        let Made { index, objects } = made;
         let mut deadline = PlanDeadline::new(ground.mirror, ground.remote.timeout);
-        let tree = GitTree::of(repository, tip)?;
+        let tree = GitTree::of(objects.repository(), tip)?;
         let proposed = self.proposal.proposer.propose(&tree, index, &mut |_| deadline.check());
         if tree.is_damaged() {
             return Err(SyncError::Damaged);
@@ -205,10 +210,10 @@ impl<P: Proposer> Candidate<P> {
         {
             draft.time = pending.time;
         }
-        match write_commit(repository, tip, &draft, &mut |_| deadline.check()) {
-            Ok(Some(WrittenCommit { id, objects })) => {
+        match write_commit(objects, tip, &draft, &mut |_| deadline.check()) {
+            Ok(Some(id)) => {
                 let message = String::from_utf8_lossy(&draft.message).into_owned();
-                self.commit = Some(OwnCommit { id, objects, message, time: draft.time });
+                self.commit = Some(OwnCommit { id, message, time: draft.time });
                 let replaced = draft.edits.iter().filter_map(|edit| edit.entry.content);
                 replaced.for_each(|content| index.forget(&content));
                 Ok(id)

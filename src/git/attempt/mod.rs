@@ -11,21 +11,19 @@ use std::io::{self, BufReader, BufWriter, Write};
 use std::path::Path;
 use std::sync::Arc;
 
-use git2::Oid;
-
 use super::capacity::ServerDeadline;
 use super::error::SyncError;
 use super::ledger::Ledger;
 use super::listing::Listing;
 use super::mirror::Mirror;
 use super::name::{BranchName, CommitId};
-use super::pack;
+use super::pack::NewObjects;
 use super::push::PushReply;
 use super::remote::{Remote, RemoteError, Wanted};
 use super::source;
 use super::transaction::{Answer, Failure, Proposal, Proposer};
 use crate::update::MarkerIndex;
-use candidate::Candidate;
+use candidate::{Candidate, Made};
 use ground::Ground;
 use order::Order;
 
@@ -127,20 +125,17 @@ impl<P: Proposer> Attempt<P> {
         for candidate in self.open() {
             candidate.recall(&ground, ledger)?;
         }
-        let tip = self.propose(&ground, base, ledger)?;
+        let proposed = self.propose(&ground, base, ledger);
+        let Ground { listing, .. } = ground;
+        // The objects are on the disk now, where git reads them too; both need not hold them.
+        mirror.release_objects().map_err(SyncError::from)?;
+        let ground = Ground { mirror, remote, listing, old, deadline };
+        let tip = proposed?;
         if self.is_rehearsal {
             self.open().for_each(Candidate::settle_rehearsal);
             return Ok(());
         }
         let mut order = order::order(&self.candidates, base, tip, ledger, &ground)?;
-        let Ground { listing, .. } = ground;
-        let made = self.objects();
-        if !made.is_empty() {
-            pack::write(mirror.repository(), &made).map_err(SyncError::from)?;
-        }
-        // Git reads the same packs now; both need not hold them.
-        mirror.rest().map_err(SyncError::from)?;
-        let ground = Ground { mirror, remote, listing, old, deadline };
         if !order.request.updates.is_empty() {
             remote.confirm(mirror).map_err(SyncError::from)?;
             for candidate in self.open() {
@@ -153,7 +148,7 @@ impl<P: Proposer> Attempt<P> {
             let reply = remote.push(mirror, &order.request, &ServerDeadline::after(remote.timeout));
             self.judge(&mut order, reply, &ground, ledger)?;
         }
-        let tip = if made.is_empty() { old } else { Some(tip) };
+        let tip = if self.has_commits() { Some(tip) } else { old };
         for candidate in self.open() {
             candidate.settle(&order, tip, &ground, ledger);
         }
@@ -178,20 +173,21 @@ impl<P: Proposer> Attempt<P> {
         self.candidates.iter_mut().filter(|candidate| candidate.is_open())
     }
 
-    /// The objects that were made for commits.
-    fn objects(&self) -> Vec<Oid> {
-        let open = self.candidates.iter().filter(|candidate| candidate.is_open());
-        open.filter_map(|candidate| candidate.commit.as_ref())
-            .flat_map(|commit| &commit.objects)
-            .copied()
-            .collect()
+    /// Whether commits were made.
+    fn has_commits(&self) -> bool {
+        self.candidates.iter().any(|candidate| candidate.is_open() && candidate.commit.is_some())
     }
 
     /// Finds out what the remote has.
     ///
     /// Whoever was overtaken has seen the remote a moment ago, so that what is new there is fetched at once: the
     /// shorter the time between the look and the push, the fewer get in between.
-    fn look(&self, mirror: &Mirror, remote: &Remote, deadline: &ServerDeadline) -> Result<Listing, RemoteError> {
+    fn look(
+        &self,
+        mirror: &Mirror,
+        remote: &Remote,
+        deadline: &ServerDeadline,
+    ) -> Result<Listing, RemoteError> {
         let wanted = self.wanted();
         if let ([Wanted::Reference(reference)], true) = (wanted.as_slice(), self.is_another)
             && let Some(listing) = remote.fetch_branch(mirror, reference, deadline)
@@ -233,14 +229,23 @@ impl<P: Proposer> Attempt<P> {
         base: CommitId,
         ledger: &Ledger,
     ) -> Result<CommitId, SyncError> {
-        let _permit = ground.mirror.enter_pool()?;
+        let memory =
+            self.open().map(|candidate| candidate.proposal.proposer.memory()).max().unwrap_or_default();
+        let _permit = ground.mirror.enter_pool(memory)?;
+        let repository = ground.mirror.repository();
+        let database = repository.odb()?;
+        let objects = NewObjects::new(repository, &database)?;
         let place = ground.mirror.index();
         let mut index =
             File::open(&place).map(|file| MarkerIndex::read_from(BufReader::new(file))).unwrap_or_default();
+        let mut made = Made { index: &mut index, objects };
         let mut tip = Ok(base);
         for candidate in self.open() {
             candidate.refresh();
-            tip = tip.and_then(|tip| candidate.propose(ground, tip, ledger, &mut index));
+            tip = tip.and_then(|tip| candidate.propose(ground, tip, ledger, &mut made));
+        }
+        if tip.is_ok() && !self.is_rehearsal {
+            made.objects.pack()?;
         }
         // What was read of damaged objects may be wrong.
         if index.has_news() && !tip.as_ref().is_err_and(SyncError::is_damage) {

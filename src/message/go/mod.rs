@@ -8,6 +8,8 @@ mod methods;
 mod types;
 mod value;
 
+use std::sync::Arc;
+
 use tagboat_go_template as engine;
 
 use super::data::MessageData;
@@ -21,6 +23,15 @@ const NAME: &str = "commit message";
 const NO_UPDATED: &str = "can't evaluate field Updated in type source.TemplateData";
 const NO_IMAGE_RESULT: &str = "can't evaluate field ImageResult in type update.Result";
 
+/// The parts of the data that are the same without files and objects.
+const WITHOUT_FILES: [&[&str]; 5] = [
+    &["AutomationObject"],
+    &["Values"],
+    &["Changed", "Changes"],
+    &["Changed", "ImageResult", "Images"],
+    &["Updated", "Images"],
+];
+
 /// A template in Go's language.
 #[derive(Debug)]
 pub(super) struct GoTemplate {
@@ -33,13 +44,25 @@ impl GoTemplate {
         Ok(Self { template })
     }
 
+    /// Whether the template uses more of the data than stands in [`WITHOUT_FILES`].
+    pub(super) fn mentions_files(&self) -> bool {
+        let is_within = |way: &Vec<Arc<str>>| {
+            let is_part = |part: &&[&str]| {
+                part.len() <= way.len() && part.iter().zip(way).all(|(name, field)| **name == **field)
+            };
+            WITHOUT_FILES.iter().any(|part| is_part(part))
+        };
+        !self.template.used_values().iter().all(is_within)
+    }
+
     pub(super) fn render(
         &self,
         data: &MessageData,
+        limits: engine::Limits,
         is_interrupted: &dyn Fn() -> bool,
     ) -> Result<Vec<u8>, MessageFault> {
         let value = value::template_data(data);
-        self.template.render_until(&value, LIMITS, is_interrupted).map_err(|error| match error {
+        self.template.render_until(&value, limits, is_interrupted).map_err(|error| match error {
             engine::TemplateError::Interrupted => MessageFault::Interrupted,
             other => MessageFault::Go(other),
         })

@@ -36,6 +36,7 @@ use super::limits::{HANDLEBARS_STEPS, LIMITS};
 /// A template in handlebars.
 pub(super) struct HandlebarsTemplate {
     template: Template,
+    mentions_files: bool,
 }
 
 impl fmt::Debug for HandlebarsTemplate {
@@ -62,7 +63,12 @@ impl HandlebarsTemplate {
             return Err(fault(Some(place), words));
         }
         show_names(&mut template, &|name| HELPERS.contains(&name));
-        Ok(Self { template })
+        Ok(Self { template, mentions_files: mentions_files(text) })
+    }
+
+    /// Whether the text has a name by which the data of files and objects can be asked for.
+    pub(super) fn mentions_files(&self) -> bool {
+        self.mentions_files
     }
 
     pub(super) fn render(
@@ -83,6 +89,19 @@ impl HandlebarsTemplate {
             }),
         }
     }
+}
+
+/// Whether the text has a name by which a template gets at the data of files and objects, or at all data at once.
+fn mentions_files(text: &str) -> bool {
+    const NAMES: [&str; 7] = ["Files", "FileChanges", "Objects", "@root", "lookup", "each this", "each ."];
+    let is_whole = |tag: &str, name: &str| {
+        tag.match_indices(name).any(|(at, _)| !tag[at + name.len()..].starts_with('.'))
+    };
+    let mut tags = text.split("{{").skip(1).filter_map(|tag| tag.split("}}").next());
+    tags.any(|tag| {
+        NAMES.iter().any(|name| tag.contains(name))
+            || ["Changed", "Updated", "ImageResult"].iter().any(|name| is_whole(tag, name))
+    })
 }
 
 /// The helpers that templates can call.

@@ -3,6 +3,8 @@
 //! The condition's message ends in a short name of the set of problems, so that whoever reads it later, in another
 //! process perhaps, knows whether the set has changed since. A line that only moved is the same problem.
 
+use std::borrow::Cow;
+
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 use tagboat_api::{Condition, Reason};
@@ -22,6 +24,9 @@ const NAMED: usize = 3;
 /// The longest words about one problem, in bytes: an event takes a kilobyte.
 const LONGEST: usize = 280;
 
+/// How many problems are kept to be logged: the tenth of a megabyte, whatever the size of a plan.
+const LOGGED: usize = 500;
+
 /// What is said where there is no problem.
 const ALL_GOOD: &str = "every marker that concerns the automation is resolved";
 
@@ -31,15 +36,20 @@ const SET: &str = " (set ";
 /// The problems of a look at the files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Findings {
-    problems: Vec<Problem>,
+    /// How many problems there are.
+    count: usize,
+    /// The first of them, a line each.
+    lines: Vec<String>,
+    /// The name of the set, where there is a problem.
+    set: Option<String>,
 }
 
 /// A marker that has no effect, a marked file that cannot be read, or an image that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Problem {
-    file: String,
+struct Problem<'p> {
+    file: &'p str,
     line: usize,
-    words: String,
+    words: Cow<'p, str>,
 }
 
 /// That the set of problems has changed.
@@ -55,35 +65,36 @@ impl Findings {
     /// The problems that a plan met, and the images that could not be used in it.
     pub fn of(plan: &UpdatePlan, unusable: &[UnusableImage]) -> Self {
         let images =
-            unusable.iter().map(|image| Problem { file: String::new(), line: 0, words: image.to_string() });
+            unusable.iter().map(|image| Problem { file: "", line: 0, words: image.to_string().into() });
         let markers = plan.unresolved().filter_map(|marker| {
             let words = format!("{}: {}", marker.setter, marker.outcome.complaint()?);
-            Some(Problem { file: marker.file.clone(), line: marker.line, words })
+            Some(Problem { file: &marker.file, line: marker.line, words: words.into() })
         });
         let files = plan.unparsable.iter().map(|unparsable| Problem {
-            file: unparsable.file.clone(),
+            file: &unparsable.file,
             line: unparsable.place().0,
-            words: unparsable.complaint(),
+            words: unparsable.error.message.as_str().into(),
         });
-        let mut problems: Vec<Problem> = images.chain(markers).chain(files).collect();
+        let mut problems: Vec<Problem<'_>> = images.chain(markers).chain(files).collect();
         problems.sort();
-        Self { problems }
+        let lines = problems.iter().take(LOGGED).map(Problem::line).collect();
+        Self { count: problems.len(), lines, set: name_of_set(&problems) }
     }
 
     /// How many problems there are.
     pub fn count(&self) -> usize {
-        self.problems.len()
+        self.count
     }
 
-    /// All problems, a line each.
-    pub fn lines(&self) -> impl Iterator<Item = String> {
-        self.problems.iter().map(Problem::line)
+    /// The first problems, a line each.
+    pub fn lines(&self) -> &[String] {
+        &self.lines
     }
 
     /// How many there are, the first of them, and the name of the set.
     fn message(&self) -> String {
-        let Some(set) = self.set() else { return ALL_GOOD.to_owned() };
-        let named: Vec<String> = self.lines().take(NAMED).collect();
+        let Some(set) = &self.set else { return ALL_GOOD.to_owned() };
+        let named = &self.lines[..self.lines.len().min(NAMED)];
         let rest = match self.count().saturating_sub(NAMED) {
             0 => String::new(),
             more => format!("; and {more} more"),
@@ -91,28 +102,28 @@ impl Findings {
         let problems = if self.count() == 1 { "problem" } else { "problems" };
         format!("{} {problems}: {}{rest}{SET}{set})", self.count(), named.join("; "))
     }
-
-    /// The name of the set, where there is a problem. In which lines they stand makes no difference.
-    fn set(&self) -> Option<String> {
-        if self.problems.is_empty() {
-            return None;
-        }
-        let mut parts: Vec<(&str, &str)> =
-            self.problems.iter().map(|problem| (problem.file.as_str(), problem.words.as_str())).collect();
-        parts.sort_unstable();
-        let mut hash = Sha256::new();
-        for part in parts.iter().flat_map(|(file, words)| [file, words]) {
-            hash.update(part.len().to_le_bytes());
-            hash.update(part);
-        }
-        Some(hash.finalize()[..4].iter().map(|byte| format!("{byte:02x}")).collect())
-    }
 }
 
-impl Problem {
+/// The name of a set of problems, if there are any. In which lines they stand makes no difference.
+fn name_of_set(problems: &[Problem<'_>]) -> Option<String> {
+    if problems.is_empty() {
+        return None;
+    }
+    let mut parts: Vec<(&str, &str)> =
+        problems.iter().map(|problem| (problem.file, &*problem.words)).collect();
+    parts.sort_unstable();
+    let mut hash = Sha256::new();
+    for part in parts.iter().flat_map(|(file, words)| [file, words]) {
+        hash.update(part.len().to_le_bytes());
+        hash.update(part);
+    }
+    Some(hash.finalize()[..4].iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+impl Problem<'_> {
     fn line(&self) -> String {
-        let text = match self.file.as_str() {
-            "" => self.words.clone(),
+        let text = match self.file {
+            "" => self.words.to_string(),
             file => format!("{file}:{}: {}", self.line, self.words),
         };
         let escape = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.to_string() };
@@ -146,8 +157,8 @@ impl Report {
             _ => (False, Reason::MarkersUnresolved),
         };
         let message = findings.message();
-        let (set, set_before) = (findings.set(), before.and_then(set_of));
-        if set.as_deref() != set_before {
+        let (set, set_before) = (findings.set.as_deref(), before.and_then(set_of));
+        if set != set_before {
             let since = before.map(|before| before.last_transition_time.0.to_string()).unwrap_or_default();
             let key = format!("markers {since} {}", set.unwrap_or_default());
             let (reason, message) = (reason.to_string(), message.clone());
@@ -227,7 +238,7 @@ mod tests {
 
     #[test]
     fn the_set_is_what_is_wrong_where_and_not_in_which_line() {
-        let base = findings(&["a:1 unknown", "b:1 unknown", "c:1 stray", "d:1 stray"]).set();
+        let base = findings(&["a:1 unknown", "b:1 unknown", "c:1 stray", "d:1 stray"]).set;
         for (markers, is_same) in [
             (&["d:4 stray", "a:9 unknown", "b:8 unknown", "c:7 stray"][..], true),
             (&["a:1 unknown", "b:1 unknown", "c:1 stray", "e:1 stray"], false),
@@ -236,7 +247,7 @@ mod tests {
             (&["a:1 unknown", "b:1 unknown", "c:1 stray"], false),
             (&[], false),
         ] {
-            assert_eq!(findings(markers).set() == base, is_same, "{markers:?}");
+            assert_eq!(findings(markers).set == base, is_same, "{markers:?}");
         }
     }
 

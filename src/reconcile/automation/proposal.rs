@@ -15,7 +15,7 @@ use super::transaction::{observed, stage_of};
 use crate::failing::Failing;
 use crate::git::{Author, CommitDraft, CommitTime, Freshness, Proposer, SigningKey};
 use crate::message::{
-    AutomationName, DEFAULT_MESSAGE, MessageData, MessageError, Template, TemplateError, shortened,
+    AutomationName, DEFAULT_MESSAGE, MessageError, Template, TemplateError, UpdateData, shortened,
 };
 use crate::update::diff::{self, DiffError};
 use crate::update::{
@@ -58,16 +58,19 @@ pub struct UpdateProposal {
     pub detail: Detail,
     /// What is compared where nothing is to be committed, because another controller does so.
     pub shadowing: Option<Shadowing>,
-    /// What the last look at a tree found.
+    /// What the last look at a tree found; of a brief one only the number of files.
     pub plan: Option<UpdatePlan>,
+    /// What it found that is worth saying.
+    pub findings: Option<Findings>,
     /// The changes of the last look as a unified diff.
     pub diff: Option<String>,
 }
 
 impl UpdateProposal {
-    /// What the last look at a tree found that is worth saying, if there was one.
-    pub fn findings(&self) -> Option<Findings> {
-        self.plan.as_ref().map(|plan| Findings::of(plan, &self.unusable))
+    /// Which markers a plan reports. Another controller's values are compared with those of all markers.
+    fn reported(&self) -> ReportedMarkers {
+        let is_brief = self.detail == Detail::WorthSaying && self.shadowing.is_none();
+        if is_brief { ReportedMarkers::Warnings } else { ReportedMarkers::All }
     }
 }
 
@@ -94,7 +97,8 @@ impl MessageSource {
     ) -> Result<Vec<u8>, ProposalError> {
         let Some(template) = &self.template else { return Ok(DEFAULT_MESSAGE.into()) };
         let images = update.setters.images().collect();
-        let data = MessageData::new(&self.automation, self.values.clone(), &plan.result, &images);
+        let (automation, values, result) = (&self.automation, &self.values, &plan.result);
+        let update = UpdateData { automation, values, result, images: &images };
         let template = Template::compile(template, self.language)?;
         let progress = Progress { files: plan.files, edits: plan.result.edits() };
         let (checkpoint, interrupt) = (RefCell::new(checkpoint), Cell::new(None));
@@ -102,7 +106,7 @@ impl MessageSource {
             interrupt.set((checkpoint.borrow_mut())(progress).err());
             interrupt.get().is_some()
         };
-        let rendered = template.render_until(&data, &is_interrupted);
+        let rendered = template.render_update(&update, plan.rest, &is_interrupted);
         match interrupt.get() {
             Some(interrupt) => Err(PlanError::Interrupted(interrupt).into()),
             None => Ok(shortened(rendered?)),
@@ -193,33 +197,43 @@ impl Proposer for UpdateProposal {
         Ok(if is_unchanged { Freshness::Unchanged } else { Freshness::Changed })
     }
 
+    fn memory(&self) -> u64 {
+        u64::try_from(self.reported().max_bytes()).unwrap_or(u64::MAX)
+    }
+
     fn propose(
         &mut self,
         tree: &dyn FileTree,
         index: &mut MarkerIndex,
         checkpoint: &mut Checkpoint<'_>,
     ) -> Result<Option<CommitDraft>, ProposalError> {
-        // Another controller's values are compared with those of all markers.
-        let is_brief = self.detail == Detail::WorthSaying && self.shadowing.is_none();
-        self.update.reported = if is_brief { ReportedMarkers::Warnings } else { ReportedMarkers::All };
+        self.update.reported = self.reported();
         let mut plan = plan(tree, &self.update, index, checkpoint)?;
         if self.detail == Detail::Diff {
             self.diff = Some(diff::unified(tree, &plan.edits, checkpoint).map_err(ProposalError::Diff)?);
         }
         let edits = std::mem::take(&mut plan.edits);
+        self.findings = Some(Findings::of(&plan, &self.unusable));
         // The plan is kept also where the message fails: it says what would have changed.
         let plan = self.plan.insert(plan);
-        let message = if edits.is_empty() {
-            None
-        } else {
-            Some(self.message.render(&self.update, plan, checkpoint)?)
+        let message = match edits.as_slice() {
+            [] => Ok(None),
+            _ => self.message.render(&self.update, plan, checkpoint).map(Some),
         };
-        if let Some(shadowing) = &mut self.shadowing {
-            let view = View { tree, update: &self.update, plan, edits: &edits, message: message.as_deref() };
-            shadowing.look(&view).map_err(|error| ProposalError::Diff(error.into()))?;
-            return Ok(None);
+        let compared = match (&mut self.shadowing, &message) {
+            (Some(shadowing), Ok(message)) => {
+                let message = message.as_deref();
+                let view = View { tree, update: &self.update, plan, edits: &edits, message };
+                shadowing.look(&view, checkpoint).map_err(ProposalError::Diff)
+            }
+            _ => Ok(()),
+        };
+        if self.detail == Detail::WorthSaying {
+            // No memory is reserved any more when the commit is pushed.
+            plan.drop_details();
         }
-        let Some(message) = message else { return Ok(None) };
+        compared?;
+        let Some(message) = message?.filter(|_| self.shadowing.is_none()) else { return Ok(None) };
         let (author, time, signer) = (self.author.clone(), self.time, self.signer.clone());
         Ok(Some(CommitDraft { edits, message, author, time, signer }))
     }

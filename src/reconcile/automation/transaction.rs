@@ -129,6 +129,7 @@ pub async fn prepare(
         detail: options.detail,
         shadowing: None,
         plan: None,
+        findings: None,
         diff: None,
     };
     let repository = source.repository;

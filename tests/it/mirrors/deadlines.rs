@@ -23,6 +23,10 @@ struct Endless {
 impl Proposer for Endless {
     type Error = ProposalError;
 
+    fn memory(&self) -> u64 {
+        self.update.memory()
+    }
+
     fn propose(
         &mut self,
         tree: &dyn FileTree,

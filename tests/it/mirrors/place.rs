@@ -181,6 +181,7 @@ pub(super) fn proposer(tag: &str) -> UpdateProposal {
         detail: Detail::Everything,
         shadowing: None,
         plan: None,
+        findings: None,
         diff: None,
     }
 }

@@ -15,13 +15,16 @@ use super::scene::Scene;
 use crate::controller::scene::Kind;
 use crate::support::bare_repository::BareRepository;
 use crate::support::content::file;
-use crate::support::fleet::tag_line;
+use crate::support::fleet::{IMAGE, tag_line};
 use crate::support::git_host::Settings;
 use crate::support::program::Run;
 use crate::support::remote_fleet::{RemoteFleet, only_outcome};
 
 /// The most anonymous memory of the program and its children, in bytes.
 const MEMORY: u64 = 512 << 20;
+
+/// The files of a large update: more than the data of a template had room for.
+const LARGE_UPDATE: usize = 20_000;
 
 /// A tree of files, or of directories, with these names and objects.
 fn tree<'n>(objects: &Repository, mode: &str, entries: impl Iterator<Item = (&'n str, Oid)>) -> Oid {
@@ -46,6 +49,18 @@ fn many_names(objects: &Repository, content: &str, count: usize) -> Oid {
     let content = objects.blob(content.as_bytes()).unwrap();
     let names: Vec<String> = (0..count).map(|number| format!("f{number:05}.yaml")).collect();
     tree(objects, "100644", names.iter().map(|name| (name.as_str(), content)))
+}
+
+/// Files in one directory that all differ and all have to change.
+fn many_edits(objects: &Repository, count: usize) -> Oid {
+    let name = |number: usize| format!("f{number:05}.yaml");
+    let files: Vec<(String, Oid)> = (0..count)
+        .map(|number| {
+            let content = format!("# {number}\n{}", tag_line("4.0.6"));
+            (name(number), objects.blob(content.as_bytes()).unwrap())
+        })
+        .collect();
+    tree(objects, "100644", files.iter().map(|(name, id)| (name.as_str(), *id)))
 }
 
 /// Files without a marker in directories that all differ.
@@ -93,6 +108,28 @@ fn a_million_changes_end_with_one_sentence() {
          lead to a smaller directory"
     );
     assert_eq!((run.status, fleet.tip()), (Some(1), tip));
+    assert!(peak < MEMORY, "{}", peak >> 20);
+}
+
+/// From 16,000 changes on, no template could be rendered, whatever it said.
+#[test]
+fn a_large_update_is_committed_with_any_message_that_is_short() {
+    let fleet = fleet();
+    commit_by_hand(&fleet.repository, "By hand", |objects| many_edits(objects, LARGE_UPDATE));
+    let (run, peak) = run_measured(&fleet);
+    assert_eq!(run.status, Some(0), "{}", only_outcome(&run)["message"]);
+    let before = fleet.own_commits();
+    assert_eq!((before.len(), before[0].message.trim()), (1, "Update from image update automation"));
+    let template = "{{ range .Updated.Images }}{{ . }} {{ end }}{{ len .Changed.Changes }}";
+    let message = format!("messageTemplate: {template:?}, author");
+    let manifests = fs::read_to_string(fleet.root().join("manifests/manifests.yaml")).unwrap();
+    fleet.write_manifests(&manifests.replace("author", &message));
+    let run = fleet.run_with_tag("9.9.9");
+    assert_eq!(run.status, Some(0), "{}", only_outcome(&run)["message"]);
+    let image = format!("{IMAGE}:9.9.9 1");
+    assert_eq!(fleet.own_commits()[0].message.trim(), image);
+    let text = fleet.repository.file("main", "f19999.yaml");
+    assert_eq!(String::from_utf8(text).unwrap(), format!("# 19999\n{}", tag_line("9.9.9")));
     assert!(peak < MEMORY, "{}", peak >> 20);
 }
 

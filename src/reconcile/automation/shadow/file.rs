@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use sha2::{Digest, Sha256};
 
 use crate::git::difference;
+use crate::update::diff::{self, DiffError};
 use crate::update::own::own_part;
-use crate::update::{Entry, EntryKind, FileEdit, FileTree, TreeError, TreePath, UpdateRequest, diff};
+use crate::update::{Checkpoint, Entry, EntryKind, FileEdit, FileTree, Progress, TreePath, UpdateRequest};
 
 /// So many bytes of the files of one would-be commit are kept, to be shown later.
 const KEPT: usize = 128 * 1024;
@@ -29,9 +30,11 @@ impl Proposed {
         tree: &dyn FileTree,
         edits: &[FileEdit],
         update: &UpdateRequest,
-    ) -> Result<BTreeMap<TreePath, Self>, TreeError> {
+        checkpoint: &mut Checkpoint<'_>,
+    ) -> Result<BTreeMap<TreePath, Self>, DiffError> {
         let (mut files, mut content, mut room) = (BTreeMap::new(), Vec::new(), KEPT);
         for edit in edits {
+            checkpoint(Progress::default())?;
             tree.read(&edit.entry, usize::MAX, &mut content)?;
             let after = edit.apply(&content).expect("a tree of git does not change");
             let digest = digest(&after, update);
@@ -67,9 +70,14 @@ impl Proposed {
 }
 
 /// What edits change in the files of a tree, to be shown.
-pub(super) fn would_be(tree: &dyn FileTree, edits: &[FileEdit]) -> Result<String, TreeError> {
+pub(super) fn would_be(
+    tree: &dyn FileTree,
+    edits: &[FileEdit],
+    checkpoint: &mut Checkpoint<'_>,
+) -> Result<String, DiffError> {
     let (mut text, mut content) = (String::new(), Vec::new());
     for edit in edits {
+        checkpoint(Progress::default())?;
         tree.read(&edit.entry, usize::MAX, &mut content)?;
         if may_have_secrets(&content) {
             text.push_str(&hidden(&edit.entry.path));

@@ -7,11 +7,12 @@
 mod file;
 mod place;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::metrics::ShadowOutcome;
-use crate::update::{FileEdit, FileTree, TreeError, TreePath, UpdatePlan, UpdateRequest};
+use crate::update::diff::DiffError;
+use crate::update::{Checkpoint, FileEdit, FileTree, Progress, TreePath, UpdatePlan, UpdateRequest};
 use file::{Proposed, bounded, would_be};
 use place::{Place, Values, places};
 
@@ -99,40 +100,42 @@ enum Fate {
 }
 
 impl Shadowing {
-    /// Looks at a tree; a second look takes the place of the first.
+    /// Looks at a tree; a second look takes the place of the first. `checkpoint` is called between files.
     ///
     /// # Errors
     ///
-    /// When a file cannot be read.
-    pub fn look(&mut self, view: &View<'_>) -> Result<(), TreeError> {
-        self.sight = Some(self.before.look(view)?);
+    /// When a file cannot be read, or when `checkpoint` says so.
+    pub fn look(&mut self, view: &View<'_>, checkpoint: &mut Checkpoint<'_>) -> Result<(), DiffError> {
+        self.sight = Some(self.before.look(view, checkpoint)?);
         Ok(())
     }
 }
 
 impl Shadow {
     /// Compares a tree with what is known.
-    fn look(&self, view: &View<'_>) -> Result<Sight, TreeError> {
+    fn look(&self, view: &View<'_>, checkpoint: &mut Checkpoint<'_>) -> Result<Sight, DiffError> {
         let places = places(view.plan);
         let fate = self.wish.as_ref().map(|wish| (wish, wish.fate(&places)));
         let pending = fate.as_ref().filter(|(_, fate)| matches!(fate, Fate::Pending)).map(|(wish, _)| *wish);
         let unforeseen = self.unforeseen(&places);
         let comparison = match fate {
             Some((_, Fate::Supplanted(by))) => {
-                Some(view.other_values(ShadowOutcome::differed, &[by, unforeseen].concat(), &places)?)
+                let others = [by, unforeseen].concat();
+                Some(view.other_values(ShadowOutcome::differed, &others, &places, checkpoint)?)
             }
-            Some((wish, Fate::Arrived)) if unforeseen.is_empty() => Some(wish.compare(view)),
+            Some((wish, Fate::Arrived)) if unforeseen.is_empty() => Some(wish.compare(view, checkpoint)?),
             Some((_, Fate::Arrived)) => {
-                Some(view.other_values(ShadowOutcome::differed, &unforeseen, &places)?)
+                Some(view.other_values(ShadowOutcome::differed, &unforeseen, &places, checkpoint)?)
             }
             _ if unforeseen.is_empty() => None,
-            _ => Some(view.other_values(ShadowOutcome::missed, &unforeseen, &places)?),
+            _ => Some(view.other_values(ShadowOutcome::missed, &unforeseen, &places, checkpoint)?),
         };
-        let wish = view.wish(&places)?;
+        let wish = view.wish(&places, checkpoint)?;
         let is_known = |wish: &Wish| pending.is_some_and(|pending| pending.is_alike(wish));
         let would_be = match &wish {
             Some(wish) if !is_known(wish) => {
-                Some(WouldBe { message: wish.message.clone(), diff: would_be(view.tree, view.edits)? })
+                let diff = would_be(view.tree, view.edits, checkpoint)?;
+                Some(WouldBe { message: wish.message.clone(), diff })
             }
             _ => None,
         };
@@ -176,10 +179,11 @@ impl Wish {
     }
 
     /// Compares the files, now that the values are the same.
-    fn compare(&self, view: &View<'_>) -> Comparison {
+    fn compare(&self, view: &View<'_>, checkpoint: &mut Checkpoint<'_>) -> Result<Comparison, DiffError> {
         let mut diffs = Vec::new();
         let mut others = Vec::new();
         for (path, proposed) in &self.files {
+            checkpoint(Progress::default())?;
             if let Some(diff) = proposed.difference(path, view.tree, view.update) {
                 others.push(path.to_string());
                 diffs.push(diff);
@@ -187,11 +191,11 @@ impl Wish {
         }
         if others.is_empty() {
             let sentence = "another controller pushed the same".to_owned();
-            return Comparison { outcome: ShadowOutcome::agreed, sentence, diff: String::new() };
+            return Ok(Comparison { outcome: ShadowOutcome::agreed, sentence, diff: String::new() });
         }
         let sentence =
             format!("another controller pushed the same values in other bytes: {}", listed(&others));
-        Comparison { outcome: ShadowOutcome::differed, sentence, diff: bounded(diffs.concat()) }
+        Ok(Comparison { outcome: ShadowOutcome::differed, sentence, diff: bounded(diffs.concat()) })
     }
 }
 
@@ -202,7 +206,8 @@ impl View<'_> {
         outcome: ShadowOutcome,
         others: &[Place],
         places: &BTreeMap<Place, Values>,
-    ) -> Result<Comparison, TreeError> {
+        checkpoint: &mut Checkpoint<'_>,
+    ) -> Result<Comparison, DiffError> {
         let each: Vec<String> =
             others.iter().filter_map(|place| Some(format!("{place}: {}", places.get(place)?))).collect();
         let what = match outcome {
@@ -210,19 +215,24 @@ impl View<'_> {
             _ => "other values",
         };
         let sentence = format!("another controller pushed {what}: {}", listed(&each));
-        let is_meant = |edit: &&FileEdit| others.iter().any(|place| place.file == edit.key);
+        let others: BTreeSet<&str> = others.iter().map(|place| place.file.as_str()).collect();
+        let is_meant = |edit: &&FileEdit| others.contains(&*edit.key);
         let edits: Vec<FileEdit> = self.edits.iter().filter(is_meant).cloned().collect();
-        Ok(Comparison { outcome, sentence, diff: would_be(self.tree, &edits)? })
+        Ok(Comparison { outcome, sentence, diff: would_be(self.tree, &edits, checkpoint)? })
     }
 
     /// The would-be commit, if there is one.
-    fn wish(&self, places: &BTreeMap<Place, Values>) -> Result<Option<Wish>, TreeError> {
+    fn wish(
+        &self,
+        places: &BTreeMap<Place, Values>,
+        checkpoint: &mut Checkpoint<'_>,
+    ) -> Result<Option<Wish>, DiffError> {
         let Some(message) = self.message else { return Ok(None) };
         let changes = places.iter().filter(|(_, values)| !values.is_settled());
         Ok(Some(Wish {
             changes: changes.map(|(place, values)| (place.clone(), values.clone())).collect(),
             message: String::from_utf8_lossy(message).into_owned(),
-            files: Proposed::all(self.tree, self.edits, self.update)?,
+            files: Proposed::all(self.tree, self.edits, self.update, checkpoint)?,
         }))
     }
 }

@@ -6,7 +6,7 @@ use super::*;
 use crate::directory::Directory;
 use crate::metrics::ShadowOutcome::{agreed, differed, missed};
 use crate::reference::ImageReference;
-use crate::update::{MarkerIndex, Policy, PolicyName, Setters, plan};
+use crate::update::{Interrupt, MarkerIndex, Policy, PolicyName, Setters, plan};
 
 /// A branch, and an automation that looks at it.
 struct Scene {
@@ -41,7 +41,7 @@ impl Scene {
         let message = (!plan.edits.is_empty()).then_some(b"Update".as_slice());
         let view = View { tree: &tree, update: &update, plan: &plan, edits: &plan.edits, message };
         let mut shadowing = Shadowing { before: self.before.clone(), sight: None };
-        shadowing.look(&view).unwrap();
+        shadowing.look(&view, &mut |_| Ok(())).unwrap();
         let sight = shadowing.sight.unwrap();
         self.before = Arc::new(sight.shadow.clone());
         sight
@@ -161,4 +161,26 @@ fn what_is_too_large_is_compared_and_not_kept() {
     let sight = scene.push("f.yaml", &format!("a: '3' A\n\n{rest}")).look(["3", "1"]);
     assert_eq!(sight.comparison.unwrap().diff, "f.yaml is too large to be shown\n");
     assert_eq!(bounded("line\n".repeat(10_000)).lines().last(), Some("… the rest is not shown"));
+}
+
+/// Each place where files are read again could go on for minutes, beyond the deadline of a plan.
+#[test]
+fn a_comparison_ends_between_two_files_when_its_time_is_up() {
+    let mut scene = Scene::new();
+    scene.push("a.yaml", "a: '1' A\n").push("b.yaml", "a: '1' A\n").look(["2", "1"]);
+    scene.push("a.yaml", "a: '2' A\n").push("b.yaml", "a: '2' A\n");
+    let update = UpdateRequest::default();
+    let tree = Directory::open(Path::new(scene.branch.path())).unwrap();
+    let plan = plan(&tree, &update, &mut MarkerIndex::default(), &mut |_| Ok(())).unwrap();
+    let view = View { tree: &tree, update: &update, plan: &plan, edits: &plan.edits, message: None };
+    let wish = scene.before.wish.as_ref().unwrap();
+    assert_eq!(wish.files.len(), 2);
+    let mut files = 0;
+    let mut checkpoint = |_| {
+        files += 1;
+        if files > 1 { Err(Interrupt::Cancelled) } else { Ok(()) }
+    };
+    let interrupted = wish.compare(&view, &mut checkpoint);
+    assert!(matches!(interrupted, Err(DiffError::Interrupted(Interrupt::Cancelled))), "{interrupted:?}");
+    assert_eq!(files, 2);
 }
