@@ -1,6 +1,16 @@
 //! Who we are becomes user and password, once for all who may have them.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use tagboat::reference::RepositoryAddress;
+use tagboat::registry::{
+    CloudEndpoints, CloudEnvironment, CloudIdentity, CloudOptions, CloudProvider, Clouds, KeepOptions, Login,
+    ProxyChoice, RegistryOptions,
+};
+
 use super::{ACR, ECR, GAR, KEYS, after, clouds, log_in};
+use crate::support::http_front::{Front, Reply};
 use crate::support::recording::Recording;
 
 const ROLE: (&str, &str) = ("AWS_ROLE_ARN", "arn:aws:iam::012345678901:role/tagboat");
@@ -150,4 +160,36 @@ async fn who_goes_by_another_proxy_gets_another_token() {
     tagboat::registry::Login::credential(&login, &address, after(0)).await.unwrap();
     assert_eq!(proxy.requests().len(), 1);
     recording.finish();
+}
+
+/// Objects choose the region of a login, and all logins of this process once counted for one namespace.
+#[tokio::test]
+async fn the_regions_of_one_namespace_displace_no_login_of_another() {
+    let front = Front::alone(|_| {
+        let token = r#"{"authorizationToken": "QVdTOmh1bnRlcjI=", "expiresAt": 4102444800}"#;
+        Reply::body(200, format!("{{\"authorizationData\": [{token}]}}"))
+    });
+    let variables: BTreeMap<&str, String> =
+        KEYS.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
+    let options = CloudOptions {
+        environment: CloudEnvironment::of(|name| variables.get(name).cloned()),
+        endpoints: CloudEndpoints { aws: Some(front.url("/").parse().unwrap()), ..CloudEndpoints::default() },
+        kept: KeepOptions { most: 4, ..KeepOptions::default() },
+    };
+    let clouds = Arc::new(Clouds::new(&RegistryOptions { clouds: options, ..RegistryOptions::default() }));
+    let log_in = async |namespace: &str, region: &str| {
+        let image = format!("012345678901.dkr.ecr.{region}.amazonaws.com/web");
+        let address = RepositoryAddress::parse(&image, false).unwrap();
+        let (provider, identity) = (CloudProvider::Aws, CloudIdentity::Process);
+        let login = clouds.login(provider, identity, ProxyChoice::Direct, namespace.to_owned());
+        login.credential(&address, after(0)).await.unwrap();
+    };
+    log_in("victim", "us-east-1").await;
+    for number in 1..=8 {
+        log_in("attacker", &format!("eu-west-{number}")).await;
+    }
+    let asked = front.requests().len();
+    assert_eq!(asked, 9);
+    log_in("victim", "us-east-1").await;
+    assert_eq!(front.requests().len(), asked, "the victim's login is still known");
 }

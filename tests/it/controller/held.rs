@@ -217,3 +217,25 @@ async fn a_ready_policy_is_left_alone_while_its_repository_stalls() {
     assert_eq!(shelf.status().await, before);
     reflector.end().await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn names_that_are_no_tags_are_told_of_in_an_event_once() {
+    let shelf = Shelf::new().await;
+    shelf.way.answer(|request| {
+        let list = r#"{"name":"web","tags":["1.0.0","1.1.0",".a","-b"]}"#;
+        if request.path.ends_with("/tags/list") { Reply::body(200, list) } else { Reply::Forward }
+    });
+    let reflector = Reflector::of(&shelf.scene).start();
+    shelf.at("1.1.0").await;
+    for token in ["1", "2"] {
+        shelf.scan(token).await;
+    }
+    let words = "Warning NamesLeftOut: 2 names that are no tags were left out";
+    let told = async || {
+        let events = shelf.scene.events("app").await;
+        events.iter().filter(|event| event.starts_with(words)).count()
+    };
+    eventually("an event tells of it", async || told().await == 1).await;
+    reflector.end().await;
+    assert_eq!(told().await, 1);
+}
