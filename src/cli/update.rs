@@ -170,7 +170,7 @@ fn update(arguments: &UpdateArguments, outcome: &mut Outcome) -> Result<String, 
             for file in failure.files {
                 outcome.changes.remove(file);
                 outcome.not_written.push(file.to_owned());
-                result.file_changes.remove(&*file);
+                result.file_changes.remove(file);
             }
         }
     }

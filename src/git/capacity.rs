@@ -84,6 +84,7 @@ mod tests {
     use super::*;
     use crate::git::command::Git;
     use crate::git::slots::{RouteKey, TransactionSlots};
+    use crate::metrics::Metrics;
     use crate::tenancy::{Capacity, MemoryBudget};
 
     /// A plan of the same namespace that took a minute made git time out before it began.
@@ -97,7 +98,7 @@ mod tests {
         let lock = Arc::new(File::create(place.path().join("lock")).unwrap());
         let git = Git::on_repository(place.path(), lock, context);
         let call = spawn_blocking(move || {
-            let slots = TransactionSlots::unlimited();
+            let slots = TransactionSlots::limited(1, &Metrics::default());
             let slot = Handle::current().block_on(slots.acquire("n", &RouteKey::default()));
             let deadline = ServerDeadline::after(TIMEOUT);
             git.call("version").memory(10).slot(&slot).deadline(&deadline).run()

@@ -274,6 +274,10 @@ mod tests {
     impl Proposer for Nothing {
         type Error = Infallible;
 
+        fn memory(&self) -> u64 {
+            0
+        }
+
         fn propose(
             &mut self,
             _tree: &dyn FileTree,

@@ -156,7 +156,7 @@ impl Client {
             let exchanged = self.transport().await?.exchange(call, is_foreign, reserve).await;
             drop(slot);
             let bytes = match exchanged? {
-                Exchanged::Answer(answer) => return Ok(answer),
+                Exchanged::Answer(answer) => return Ok(*answer),
                 Exchanged::NeedsMemory(bytes) => bytes,
             };
             reserved = Some(Reserved { bytes, memory: self.reserve(bytes).await });

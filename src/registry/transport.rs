@@ -76,7 +76,7 @@ pub(super) struct Reserved {
 /// The end of one exchange.
 pub(super) enum Exchanged {
     /// The answer.
-    Answer(Answer),
+    Answer(Box<Answer>),
     /// So much memory must be reserved before the answer is read, and not all of that is free. The request is sent again
     /// then: no slot of the server is held while memory is waited for.
     NeedsMemory(u64),
@@ -154,7 +154,7 @@ impl Transport {
         let (request, url) = (call.shown(), call.url.clone());
         let reserved = reserved.filter(|_| is_reserved).map(|reserved| reserved.memory);
         let answer = Answer { request, url, status, headers, body, is_head, is_foreign, reserved };
-        Ok(Exchanged::Answer(answer))
+        Ok(Exchanged::Answer(Box::new(answer)))
     }
 
     /// Sends a request and waits for the head of its answer.

@@ -50,7 +50,7 @@ impl GoTemplate {
             let is_part = |part: &&[&str]| {
                 part.len() <= way.len() && part.iter().zip(way).all(|(name, field)| **name == **field)
             };
-            WITHOUT_FILES.iter().any(|part| is_part(part))
+            WITHOUT_FILES.iter().any(is_part)
         };
         !self.template.used_values().iter().all(is_within)
     }
