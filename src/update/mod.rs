@@ -13,6 +13,7 @@ pub mod edit;
 pub mod file;
 pub mod index;
 pub mod interrupt;
+mod links;
 pub mod marker;
 mod markerless;
 pub mod object;
