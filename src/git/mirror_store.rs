@@ -12,8 +12,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use super::ledger::Ledger;
-use super::mirror::{LOCK, MirrorKey, size_on_disk};
 use super::mirror_eviction::{StoredMirror, choose_evictions, is_largest};
+use super::mirror_files::{LOCK, size_on_disk};
+use super::mirror_key::MirrorKey;
 
 /// A mirror that nothing has used for this long is removed. If it is wanted again, it is fetched again.
 const UNUSED: Duration = Duration::from_secs(7 * 24 * 3600);

@@ -1,0 +1,186 @@
+//! The files of a mirror: made, restored to what they were, measured, and cleared of what killed processes left.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use git2::{Repository, RepositoryInitOptions};
+
+use super::mirror::MirrorError;
+use super::mirror_key::MirrorKey;
+
+/// The configuration of every mirror.
+///
+/// The second section bounds the memory for finding similar objects when a pack is made.
+const CONFIGURATION: &[u8] = b"[core]\n\trepositoryformatversion = 0\n\tbare = true\n\
+    [pack]\n\twindowMemory = 16m\n\tdeltaCacheSize = 1m\n";
+
+/// The file within a mirror's folder that whoever works on it has locked.
+pub(super) const LOCK: &str = "lock";
+
+/// Whether a file is the one at `place`.
+pub(super) fn is_at(file: &File, place: &Path) -> bool {
+    let (Ok(own), Ok(there)) = (file.metadata(), fs::metadata(place)) else { return false };
+    (own.dev(), own.ino()) == (there.dev(), there.ino())
+}
+
+/// The repository within a mirror's folder.
+pub(super) const REPOSITORY: &str = "repository.git";
+
+/// Git's list of commits whose parents are not here, within the repository.
+pub(super) const SHALLOW: &str = "shallow";
+
+/// Makes a folder that of a key: what another one left there is removed, be it by a chance of the folder's name.
+pub(super) fn claim(folder: &Path, key: &MirrorKey) -> io::Result<()> {
+    match MirrorKey::load(folder) {
+        Some(found) if found == *key => return Ok(()),
+        Some(_) => {
+            for item in fs::read_dir(folder)? {
+                let item = item?;
+                if item.file_name() != LOCK {
+                    remove(&item.path())?;
+                }
+            }
+        }
+        // An earlier version wrote none.
+        None => {}
+    }
+    key.store(folder)
+}
+
+/// Makes an empty repository in a mirror's folder, in place of what stands there.
+pub(super) fn create(folder: &Path) -> Result<Repository, MirrorError> {
+    let place = folder.join(REPOSITORY);
+    let refused = |cause| MirrorError::Refused { folder: folder.to_owned(), cause };
+    remove(&place).map_err(refused)?;
+    let mut options = RepositoryInitOptions::new();
+    options.bare(true).external_template(false).initial_head("none");
+    let repository = Repository::init_opts(&place, &options);
+    restore_configuration(&place).map_err(refused)?;
+    repository.map_err(|cause| MirrorError::Unusable { folder: folder.to_owned(), cause })
+}
+
+/// Sees to it that a repository has the configuration that it began with: git obeys it in much, addresses included.
+pub(super) fn restore_configuration(repository: &Path) -> io::Result<()> {
+    let place = repository.join("config");
+    if repository.is_dir() && fs::read(&place).ok().as_deref() != Some(CONFIGURATION) {
+        remove(&place)?;
+        fs::write(place, CONFIGURATION)?;
+    }
+    Ok(())
+}
+
+/// Removes whatever stands at `place`, if anything does.
+pub(super) fn remove(place: &Path) -> io::Result<()> {
+    let removed = match fs::symlink_metadata(place) {
+        Ok(metadata) if metadata.is_dir() => fs::remove_dir_all(place),
+        Ok(_) => fs::remove_file(place),
+        Err(error) => Err(error),
+    };
+    match removed {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        removed => removed,
+    }
+}
+
+/// Removes locks and unfinished files of processes that were killed, and loose objects, which are not ours.
+pub(super) fn remove_left_overs(folder: &Path, repository: &Path) -> io::Result<()> {
+    remove_from(folder, &is_unfinished)?;
+    remove_from(repository, &is_unfinished)?;
+    remove_from(&repository.join("objects"), &|name| {
+        is_unfinished(name) || (name.len() == 2 && name.iter().all(u8::is_ascii_hexdigit))
+    })?;
+    remove_from(&repository.join("objects/pack"), &|name| {
+        // With the last, git marks a pack that it has not yet referred to; nothing would ever remove it, nor what
+        // libgit2 writes a pack to.
+        let is_of_libgit2 = name.starts_with(b"pack_git2_");
+        is_unfinished(name) || is_of_libgit2 || name.starts_with(b".tmp-") || name.ends_with(b".keep")
+    })?;
+    let mut directories = vec![repository.join("refs")];
+    while let Some(directory) = directories.pop() {
+        remove_from(&directory, &is_unfinished)?;
+        let Ok(listing) = fs::read_dir(&directory) else { continue };
+        let is_directory = |item: &fs::DirEntry| item.file_type().is_ok_and(|kind| kind.is_dir());
+        directories.extend(listing.flatten().filter(is_directory).map(|item| item.path()));
+    }
+    Ok(())
+}
+
+/// Whether a file is one of those that git, libgit2 or we rename when they are written.
+fn is_unfinished(name: &[u8]) -> bool {
+    name.ends_with(b".lock") || name.starts_with(b"tmp_") || name.starts_with(b"shallow_")
+}
+
+fn remove_from(directory: &Path, is_left_over: &dyn Fn(&[u8]) -> bool) -> io::Result<()> {
+    let listing = match fs::read_dir(directory) {
+        // What is no directory, but should be, is found out when it is opened.
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            return Ok(());
+        }
+        listing => listing?,
+    };
+    for item in listing {
+        let item = item?;
+        if is_left_over(item.file_name().as_bytes()) {
+            remove(&item.path())?;
+        }
+    }
+    Ok(())
+}
+
+/// How many packs there are.
+pub(super) fn packs(repository: &Path) -> usize {
+    let Ok(listing) = fs::read_dir(repository.join("objects/pack")) else { return 0 };
+    listing.flatten().filter(|item| item.path().extension().is_some_and(|is| is == "pack")).count()
+}
+
+/// How many bytes the files below a directory have.
+pub(super) fn size_of(directory: &Path) -> u64 {
+    sum_of(directory, &|metadata| metadata.len())
+}
+
+/// How many bytes of the disk a directory takes, in whole blocks: a mirror of nothing takes some, too.
+pub(super) fn size_on_disk(directory: &Path) -> u64 {
+    sum_of(directory, &|metadata| metadata.len().next_multiple_of(BLOCK)) + BLOCK
+}
+
+/// The block of most file systems, in bytes.
+const BLOCK: u64 = 4096;
+
+/// The sum over all files below a directory.
+fn sum_of(directory: &Path, size: &dyn Fn(&fs::Metadata) -> u64) -> u64 {
+    let Ok(listing) = fs::read_dir(directory) else { return 0 };
+    let sizes = listing.flatten().map(|item| match item.metadata() {
+        Ok(metadata) if metadata.is_dir() => sum_of(&item.path(), size),
+        Ok(metadata) => size(&metadata),
+        Err(_) => 0,
+    });
+    sizes.sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_of_another_key_is_emptied() {
+        let directory = tempfile::tempdir().unwrap();
+        let folder = directory.path();
+        let key = |name: &str| MirrorKey { namespace: "n".into(), name: name.to_owned(), url: "u".into() };
+        fs::write(folder.join(LOCK), "").unwrap();
+        fs::create_dir(folder.join(REPOSITORY)).unwrap();
+        for (name, wanted) in [("a", true), ("a", true), ("b", false), ("b", false)] {
+            claim(folder, &key(name)).unwrap();
+            assert_eq!(MirrorKey::load(folder), Some(key(name)));
+            assert_eq!(folder.join(REPOSITORY).exists(), wanted, "{name}");
+            assert!(folder.join(LOCK).exists());
+        }
+        // One that cannot be read is that of an earlier version.
+        fs::write(folder.join(MirrorKey::FILE), "{").unwrap();
+        fs::create_dir(folder.join(REPOSITORY)).unwrap();
+        claim(folder, &key("c")).unwrap();
+        assert!(folder.join(REPOSITORY).exists() && MirrorKey::load(folder) == Some(key("c")));
+    }
+}
