@@ -137,8 +137,7 @@ impl FairSemaphore {
     pub fn try_acquire(&self, namespace: &str, weight: u64) -> Option<Permit> {
         let weight = self.clamp(weight);
         let mut state = self.state();
-        let has_waiters = state.waiters.heads().next().is_some();
-        if has_waiters || !state.fits(&self.0.limits, namespace, weight) {
+        if state.is_overtaking(&self.0.limits, namespace) || !state.fits(&self.0.limits, namespace, weight) {
             return None;
         }
         state.take(namespace, weight);
@@ -194,6 +193,16 @@ impl State {
         self.total + weight <= limits.total && self.held_by(namespace) + weight <= limits.per_namespace
     }
 
+    /// Whether a grant for a namespace would overtake a waiter: one of its own, or one that may hold more.
+    fn is_overtaking(&self, limits: &SlotLimits, namespace: &str) -> bool {
+        self.waiters.heads().any(|(other, waiter)| other == namespace || self.has_room(limits, other, waiter))
+    }
+
+    /// Whether a waiter gets its units as soon as they are free. Otherwise its namespace must return some first.
+    fn has_room(&self, limits: &SlotLimits, namespace: &str, waiter: &Waiter) -> bool {
+        self.held_by(namespace) + waiter.weight <= limits.per_namespace
+    }
+
     fn take(&mut self, namespace: &str, weight: u64) {
         self.total += weight;
         *self.by_namespace.entry(namespace.to_owned()).or_default() += weight;
@@ -222,11 +231,9 @@ impl State {
 
     /// The namespace whose first waiter gets its units now.
     fn next(&self, limits: &SlotLimits, now: Instant) -> Option<String> {
-        let has_room = |namespace: &str, waiter: &Waiter| {
-            self.held_by(namespace) + waiter.weight <= limits.per_namespace
-        };
         // The first that may hold more keeps its turn until its units are free.
-        let in_turn = self.waiters.heads().find(|(namespace, waiter)| has_room(namespace, waiter));
+        let in_turn =
+            self.waiters.heads().find(|(namespace, waiter)| self.has_room(limits, namespace, waiter));
         if let Some((namespace, waiter)) = in_turn
             && self.fits(limits, namespace, waiter.weight)
         {
@@ -327,6 +334,17 @@ mod tests {
         let _held = semaphore.acquire("a", 2).await;
         let _waits = waiting(&semaphore, "a", 1);
         assert!(semaphore.acquire("b", 2).now_or_never().is_some());
+    }
+
+    /// One waiter of a namespace at its maximum made every large answer for others be requested twice.
+    #[tokio::test]
+    async fn a_waiter_without_room_keeps_no_other_namespace_from_units_that_are_free() {
+        let semaphore = slots(4, 2);
+        let held = semaphore.acquire("a", 1).await;
+        let _waits = waiting(&semaphore, "a", 2);
+        assert!(semaphore.try_acquire("b", 2).is_some());
+        assert!(semaphore.try_acquire("a", 1).is_none(), "it overtook a waiter of its own namespace");
+        drop(held);
     }
 
     #[tokio::test]
