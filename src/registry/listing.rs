@@ -11,9 +11,10 @@ use super::call::{Call, WorkingMemory};
 use super::client::Client;
 use super::deadline::Deadline;
 use super::error::RegistryError;
+use super::gathered_tags::{GatheredTags, PageEnd};
 use super::link::{NextPage, next_page};
 use super::login::Fingerprint;
-use super::page::{self, PageError, TagLimits, TagPage, TagSet};
+use super::page::{PageError, TagLimits, TagSet};
 use super::refusal::{Refusal, cut};
 use super::repository::Repository;
 use super::server::Server;
@@ -146,11 +147,7 @@ impl Default for ListOptions<'_> {
 /// The tags that were read so far, and the memory that they may take.
 struct Gathered<'o> {
     options: ListOptions<'o>,
-    limits: TagLimits,
-    tags: TagSet,
-    left_out: usize,
-    /// The last entry of the last page.
-    last: Option<String>,
+    found: GatheredTags,
     /// Held from the second page on, unless memory for any list is reserved.
     slot: Option<Permit>,
     memory: Option<MemoryReservation>,
@@ -206,7 +203,7 @@ impl Repository {
             let next = next_page(answer.links(), &page);
             let request = answer.request.clone();
             let PageEnd { entries, last, is_news } = self.take_in(&mut gathered, answer).await?;
-            (options.progress)(gathered.tags.tags.len());
+            (options.progress)(gathered.found.tags.tags.len());
             barren = if is_news { 0 } else { barren + 1 };
             let is_full = is_news && entries > 0 && entries == self.session.page(&server);
             let is_guess = matches!(next, NextPage::None);
@@ -233,7 +230,7 @@ impl Repository {
                 NextPage::None => break,
             };
             etag = None;
-            if gathered.left_out > options.most {
+            if gathered.found.left_out > options.most {
                 return Err(self.too_many(options));
             }
             if !gathered.go_on(&self.client).await {
@@ -250,8 +247,9 @@ impl Repository {
             }
             answer = success(asked)?;
         }
-        let Gathered { tags, left_out, memory, slot, .. } = gathered;
-        let TagSet { tags, bytes } = tags;
+        let Gathered {
+            found: GatheredTags { tags: TagSet { tags, bytes }, left_out, .. }, memory, slot, ..
+        } = gathered;
         let put_in_order = move || tags.iter().map(|tag| &**tag).collect::<TagList>();
         let tags = self.client.process(bytes, put_in_order).await;
         let is_held = memory.is_some() || slot.is_some();
@@ -262,10 +260,15 @@ impl Repository {
     /// Reads a page and adds its tags.
     async fn take_in(&self, gathered: &mut Gathered<'_>, answer: Answer) -> Result<PageEnd, RegistryError> {
         let Answer { request, status, body, reserved, .. } = answer;
-        let limits = gathered.limits;
-        let bytes = body.len();
-        let read = self.client.process(bytes, move || page::parse(&body, limits)).await;
-        let page = read.map_err(|error| match error {
+        let limits = TagLimits { tags: gathered.options.most, bytes: LARGEST };
+        let (bytes, mut found) = (body.len(), std::mem::take(&mut gathered.found));
+        let read = move || {
+            let end = found.add_page(&body, limits);
+            (found, end)
+        };
+        let (found, end) = self.client.process(bytes, read).await;
+        gathered.found = found;
+        let end = end.map_err(|error| match error {
             PageError::TooManyTags => self.too_many(gathered.options),
             // A list that says what went wrong is none, whatever its status.
             PageError::Errors(mut errors) => {
@@ -281,7 +284,6 @@ impl Repository {
                 RegistryError::Malformed { request, flaw: format!("it is no list of tags ({flaw})") }
             }
         })?;
-        let end = gathered.add(page).ok_or_else(|| self.too_many(gathered.options))?;
         // That of the first page; further pages have none.
         if reserved.is_some() {
             gathered.memory = reserved;
@@ -335,34 +337,10 @@ impl Repository {
     }
 }
 
-/// What a page tells of the next one.
-struct PageEnd {
-    /// The number of its entries.
-    entries: usize,
-    /// The last of them, if it can be part of an address.
-    last: Option<String>,
-    /// Whether there was anything that the page before did not have.
-    is_news: bool,
-}
-
 impl<'o> Gathered<'o> {
     fn new(options: ListOptions<'o>, memory: Option<MemoryReservation>) -> Self {
-        let limits = TagLimits { tags: options.most, bytes: LARGEST };
-        let (tags, is_whole) = (TagSet::default(), memory.is_some());
-        Self { options, limits, tags, left_out: 0, last: None, slot: None, memory, is_whole }
-    }
-
-    /// Adds a page; `None` if there are too many tags.
-    fn add(&mut self, page: TagPage) -> Option<PageEnd> {
-        let TagPage { found, entries, left_out, last } = page;
-        let has_new_tags = self.tags.merge(found, self.limits)?;
-        // Names that are left out are not remembered; the same last one twice is the same page again.
-        let is_news = has_new_tags || (left_out > 0 && (last.is_none() || last != self.last));
-        if is_news {
-            self.left_out += left_out;
-        }
-        self.last.clone_from(&last);
-        Some(PageEnd { entries, last, is_news })
+        let (found, is_whole) = (GatheredTags::default(), memory.is_some());
+        Self { options, found, slot: None, memory, is_whole }
     }
 
     /// How much is read of a further page.
@@ -386,7 +364,8 @@ impl<'o> Gathered<'o> {
             }
             self.slot = Some(client.page_slot().await);
         }
-        if self.memory.is_none() && self.tags.bytes + TAG_OVERHEAD * self.tags.tags.len() > UNRESERVED {
+        let TagSet { tags, bytes } = &self.found.tags;
+        if self.memory.is_none() && bytes + TAG_OVERHEAD * tags.len() > UNRESERVED {
             self.memory = Some(client.reserve(LIST_MEMORY).await);
         }
         true

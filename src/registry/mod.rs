@@ -13,6 +13,7 @@ pub mod docker_config;
 mod echo;
 mod error;
 pub mod error_document;
+mod gathered_tags;
 mod glob;
 mod json;
 pub mod link;

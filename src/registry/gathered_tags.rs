@@ -1,0 +1,68 @@
+//! The tags of the pages of a list that were read so far.
+
+use super::page::{self, PageError, TagLimits, TagPage, TagSet};
+
+/// The different tags of several pages, and the number of names that are no tags.
+#[derive(Debug, Default)]
+pub(super) struct GatheredTags {
+    pub(super) tags: TagSet,
+    pub(super) left_out: usize,
+    /// The last entry of the last page.
+    last: Option<String>,
+}
+
+/// The end of a page, by which the next one is requested.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct PageEnd {
+    /// The number of the page's entries.
+    pub(super) entries: usize,
+    /// The last of them, if it can be part of an address.
+    pub(super) last: Option<String>,
+    /// Tells that the page has an entry that the pages before did not have.
+    pub(super) is_news: bool,
+}
+
+impl GatheredTags {
+    /// Reads a page and adds its tags. That takes time for each entry, be it known or new, so it belongs on a blocking
+    /// thread if the page is large.
+    ///
+    /// # Errors
+    ///
+    /// When the page is no list of tags, or the tags of all pages exceed the limits.
+    pub(super) fn add_page(&mut self, body: &[u8], limits: TagLimits) -> Result<PageEnd, PageError> {
+        let TagPage { found, entries, left_out, last } = page::parse(body, limits)?;
+        let has_new_tags = self.tags.merge(found, limits).ok_or(PageError::TooManyTags)?;
+        // Names that are left out are not remembered; the same last one twice is the same page again.
+        let is_news = has_new_tags || (left_out > 0 && (last.is_none() || last != self.last));
+        if is_news {
+            self.left_out += left_out;
+        }
+        self.last.clone_from(&last);
+        Ok(PageEnd { entries, last, is_news })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIMITS: TagLimits = TagLimits { tags: 3, bytes: 40 };
+
+    /// Pages were read on a blocking thread and merged on an async worker, which a page of 250,000 known tags held up.
+    #[test]
+    fn one_job_reads_a_page_and_adds_it_to_those_before() {
+        let mut gathered = GatheredTags::default();
+        for (page, is_news, tags, left_out) in [
+            (r#"["a", "b"]"#, true, 2, 0),
+            (r#"["a", "b"]"#, false, 2, 0),
+            (r#"["b", "-"]"#, true, 2, 1),
+            (r#"["a", "-"]"#, false, 2, 1),
+            (r#"["a", "c"]"#, true, 3, 1),
+        ] {
+            let end = gathered.add_page(format!(r#"{{"tags": {page}}}"#).as_bytes(), LIMITS).unwrap();
+            assert_eq!((end.entries, end.is_news), (2, is_news), "{page}");
+            assert_eq!((gathered.tags.tags.len(), gathered.left_out), (tags, left_out), "{page}");
+        }
+        assert_eq!(gathered.add_page(br#"{"tags": ["d"]}"#, LIMITS), Err(PageError::TooManyTags));
+    }
+}
