@@ -1,13 +1,13 @@
 //! Looking up a server before git does, so that no name leads to where no address may.
 
 use std::io;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::time::Duration;
 
-use tokio::net::lookup_host;
 use tokio::time::timeout;
 
 use crate::address::{self, Host};
+use crate::tenancy::BlockingPool;
 
 /// Where something listens.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,21 +71,27 @@ impl LookupError {
 }
 
 impl Server {
-    /// Looks a server up, which may take so long; nothing is to be pinned where the host is an address.
+    /// Looks a server up for a namespace on a thread of `lookups`, which may take so long, the wait for the thread
+    /// included; nothing is to be pinned where the host is an address.
     ///
     /// # Errors
     ///
     /// When one of its addresses is local, or there is none.
-    pub async fn look_up(&self, patience: Duration) -> Result<Option<Pin>, LookupError> {
+    pub async fn look_up(
+        &self,
+        lookups: &BlockingPool,
+        namespace: &str,
+        patience: Duration,
+    ) -> Result<Option<Pin>, LookupError> {
         let host = Host::read(&self.host);
         if host.is_local() {
             return Err(LookupError::Local { host: self.host.clone() });
         }
         let Host::Name(name) = host else { return Ok(None) };
         let unknown = |cause| LookupError::Unknown { host: self.host.clone(), cause };
-        let found = timeout(patience, lookup_host((name.as_str(), self.port))).await;
+        let found = timeout(patience, addresses(lookups, namespace, name, self.port)).await;
         let found = found.map_err(|_| unknown(io::ErrorKind::TimedOut.into()))?.map_err(unknown)?;
-        self.pin(found.map(|place| place.ip())).map(Some)
+        self.pin(found.iter().map(SocketAddr::ip)).map(Some)
     }
 
     /// Pins it to what its name leads to.
@@ -105,6 +111,20 @@ impl Server {
         }
         Ok(Pin { server: self.clone(), addresses })
     }
+}
+
+/// Looks a name up for a namespace on a thread of `lookups`, which is free again when the system's resolver has ended.
+///
+/// # Errors
+///
+/// Those of the resolver.
+pub async fn addresses(
+    lookups: &BlockingPool,
+    namespace: &str,
+    name: String,
+    port: u16,
+) -> io::Result<Vec<SocketAddr>> {
+    lookups.run(namespace, move || Ok((name.as_str(), port).to_socket_addrs()?.collect())).await
 }
 
 impl Pin {
@@ -136,16 +156,18 @@ mod tests {
 
     #[tokio::test]
     async fn a_local_server_is_refused_and_an_address_needs_no_pin() {
-        let patience = Duration::from_secs(5);
+        let look_up = async |host| {
+            server(host).look_up(&BlockingPool::for_lookups(), "n", Duration::from_secs(5)).await
+        };
         for host in ["localhost", "127.1", "[::1]", "169.254.169.254"] {
-            let error = server(host).look_up(patience).await.unwrap_err();
+            let error = look_up(host).await.unwrap_err();
             assert!(matches!(error, LookupError::Local { .. }) && error.is_refusal(), "{error}");
             assert!(
                 error.to_string().contains(host) && error.to_string().contains("--allow-local-addresses")
             );
         }
-        assert_eq!(server("192.0.2.1").look_up(patience).await.unwrap(), None);
-        let error = server("nowhere.invalid").look_up(patience).await.unwrap_err();
+        assert_eq!(look_up("192.0.2.1").await.unwrap(), None);
+        let error = look_up("nowhere.invalid").await.unwrap_err();
         assert!(matches!(error, LookupError::Unknown { .. }) && !error.is_refusal(), "{error}");
     }
 

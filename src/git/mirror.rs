@@ -224,7 +224,7 @@ impl Mirror {
     ///
     /// When a proposal is cancelled meanwhile, all work is to end, or nothing is free for too long.
     pub(super) fn enter_pool(&self, bytes: u64) -> Result<PlanningPermit, SyncError> {
-        let (Capacity { pool, memory }, namespace) = (&self.context.capacity, self.slot.namespace());
+        let (Capacity { pool, memory, .. }, namespace) = (&self.context.capacity, self.slot.namespace());
         let permit = wait_for(&self.context, &self.cancellations, async {
             let memory = memory.reserve(namespace, bytes).await;
             PlanningPermit { _memory: memory, _thread: pool.enter(namespace).await }

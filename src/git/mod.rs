@@ -78,7 +78,7 @@ pub use diagnosis::Trouble;
 pub use difference::difference;
 pub use error::SyncError;
 pub use listing::ListingError;
-pub use lookup::{LookupError, Pin, Server};
+pub use lookup::{LookupError, Pin, Server, addresses};
 pub use mirror::MirrorError;
 pub use mirror_key::MirrorKey;
 pub use mirror_store::MirrorStore;

@@ -10,6 +10,7 @@ use super::guard::Guard;
 use super::trust::{self, ClientCertificate};
 use crate::address::{Host, LocalAddresses};
 use crate::git::{LookupError, Proxy};
+use crate::tenancy::BlockingPool;
 
 /// What we call ourselves.
 const USER_AGENT: &str = concat!("tagboat/", env!("CARGO_PKG_VERSION"));
@@ -51,6 +52,8 @@ pub struct Connections {
     pub local_addresses: LocalAddresses,
     /// Whether redirects are followed by the client, and not by whoever sends the request.
     pub follows_redirects: bool,
+    /// The threads on which names are looked up.
+    pub lookups: BlockingPool,
     /// Certificates that are trusted beside those of the system.
     pub authorities: Vec<CertificateDer<'static>>,
     /// Who we are.
@@ -84,6 +87,7 @@ impl Connections {
             proxy: ProxyChoice::Environment,
             local_addresses: LocalAddresses::Allowed,
             follows_redirects: false,
+            lookups: BlockingPool::for_lookups(),
             authorities: Vec::new(),
             identity: None,
         }
@@ -91,7 +95,7 @@ impl Connections {
 
     /// Says where these connections may lead.
     pub fn guard(&self) -> Guard {
-        Guard::new(self.local_addresses, &self.proxy)
+        Guard::new(self.local_addresses, &self.proxy, self.lookups.clone())
     }
 
     /// A client that makes such connections.
@@ -117,10 +121,8 @@ impl Connections {
             .pool_max_idle_per_host(8)
             .pool_idle_timeout(Duration::from_secs(60))
             .http2_initial_stream_window_size(STREAM_WINDOW)
-            .http2_initial_connection_window_size(CONNECTION_WINDOW);
-        if let Some(resolver) = self.guard().resolver() {
-            builder = builder.dns_resolver(resolver);
-        }
+            .http2_initial_connection_window_size(CONNECTION_WINDOW)
+            .dns_resolver(self.guard().resolver());
         if let Some(whole) = self.whole {
             builder = builder.timeout(whole);
         }

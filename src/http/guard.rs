@@ -7,19 +7,19 @@
 use std::collections::BTreeSet;
 use std::env;
 use std::error::Error;
+use std::future::Future;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
-use tokio::net::lookup_host;
 use tokio::time::Instant;
 use url::Url;
 
 use super::connections::ProxyChoice;
 use crate::address::{Host, LocalAddresses};
-use crate::git::{LookupError, Server};
-use crate::tenancy::FairCache;
+use crate::git::{self, LookupError, Server};
+use crate::tenancy::{BlockingPool, FairCache};
 
 /// How long a name may be looked up for.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -37,6 +37,16 @@ const MAX_REMEMBERED: usize = 1024;
 pub(super) const VARIABLES: [&str; 6] =
     ["HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"];
 
+tokio::task_local! {
+    /// The namespace for which connections are made: they are shared, and so a client has none of its own.
+    static NAMESPACE: String;
+}
+
+/// Does work whose connections count for a namespace.
+pub async fn on_behalf_of<T>(namespace: &str, work: impl Future<Output = T>) -> T {
+    NAMESPACE.scope(namespace.to_owned(), work).await
+}
+
 /// Says where a connection may lead.
 #[derive(Debug, Clone)]
 pub struct Guard {
@@ -47,18 +57,19 @@ pub struct Guard {
     proxies: Arc<BTreeSet<String>>,
     /// The names that were let through to a proxy, and when.
     admitted: Arc<Mutex<FairCache<String, Instant>>>,
+    lookups: BlockingPool,
 }
 
 impl Guard {
-    /// The guard of connections that go by a proxy.
-    pub fn new(local_addresses: LocalAddresses, proxy: &ProxyChoice) -> Self {
+    /// The guard of connections that go by a proxy; names are looked up on threads of `lookups`.
+    pub fn new(local_addresses: LocalAddresses, proxy: &ProxyChoice, lookups: BlockingPool) -> Self {
         let proxies = match proxy {
             ProxyChoice::Environment => VARIABLES.into_iter().filter_map(proxy_host).collect(),
             ProxyChoice::Given(_) | ProxyChoice::Direct => BTreeSet::new(),
         };
         let is_behind_proxy = matches!(proxy, ProxyChoice::Given(_)) || !proxies.is_empty();
         let admitted = Arc::new(Mutex::new(FairCache::new(MAX_REMEMBERED)));
-        Self { local_addresses, is_behind_proxy, proxies: Arc::new(proxies), admitted }
+        Self { local_addresses, is_behind_proxy, proxies: Arc::new(proxies), admitted, lookups }
     }
 
     /// Lets a request of a namespace through, or says why not.
@@ -81,7 +92,7 @@ impl Guard {
         if self.admitted().get(&server.host).is_some_and(|at| at.elapsed() < REMEMBERED) {
             return Ok(());
         }
-        match server.look_up(BEHIND_PROXY).await {
+        match server.look_up(&self.lookups, namespace, BEHIND_PROXY).await {
             Err(error) if error.is_refusal() => Err(error),
             _ => {
                 self.admitted().insert(namespace, server.host, Instant::now());
@@ -94,10 +105,13 @@ impl Guard {
         self.admitted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What looks names up for connections; none where they may lead anywhere.
-    pub(super) fn resolver(&self) -> Option<Arc<Resolver>> {
-        let is_needed = self.local_addresses == LocalAddresses::Refused;
-        is_needed.then(|| Arc::new(Resolver { exempt: Arc::clone(&self.proxies) }))
+    /// The resolver of connections.
+    pub(super) fn resolver(&self) -> Arc<Resolver> {
+        Arc::new(Resolver {
+            local_addresses: self.local_addresses,
+            exempt: Arc::clone(&self.proxies),
+            lookups: self.lookups.clone(),
+        })
     }
 }
 
@@ -113,21 +127,26 @@ pub fn refusal<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e LookupError> 
     None
 }
 
-/// Looks up names, and gives no local address away.
+/// Looks up names, and gives no local address away where connections may not lead there.
 pub(super) struct Resolver {
+    local_addresses: LocalAddresses,
     exempt: Arc<BTreeSet<String>>,
+    lookups: BlockingPool,
 }
 
 impl Resolve for Resolver {
     fn resolve(&self, name: Name) -> Resolving {
-        let is_exempt = self.exempt.contains(&name.as_str().to_ascii_lowercase());
+        let is_exempt = self.local_addresses == LocalAddresses::Allowed
+            || self.exempt.contains(&name.as_str().to_ascii_lowercase());
+        let lookups = self.lookups.clone();
+        let namespace = NAMESPACE.try_with(Clone::clone).unwrap_or_default();
         Box::pin(async move {
             let server = Server { host: name.as_str().to_owned(), port: 0 };
             if is_exempt {
-                let found: Vec<SocketAddr> = lookup_host((server.host.as_str(), 0)).await?.collect();
+                let found = git::addresses(&lookups, &namespace, server.host, 0).await?;
                 return Ok(Box::new(found.into_iter()) as Addrs);
             }
-            let pin = server.look_up(PATIENCE).await?;
+            let pin = server.look_up(&lookups, &namespace, PATIENCE).await?;
             let addresses = pin.map(|pin| pin.addresses).unwrap_or_default();
             Ok(Box::new(addresses.into_iter().map(|address| SocketAddr::new(address, 0))) as Addrs)
         })
@@ -157,10 +176,14 @@ fn server(url: &Url) -> Server {
 mod tests {
     use super::*;
 
+    fn guard(local_addresses: LocalAddresses) -> Guard {
+        Guard::new(local_addresses, &ProxyChoice::Direct, BlockingPool::for_lookups())
+    }
+
     #[tokio::test]
     async fn what_is_local_is_let_through_only_where_it_may() {
-        let refused = Guard::new(LocalAddresses::Refused, &ProxyChoice::Direct);
-        let allowed = Guard::new(LocalAddresses::Allowed, &ProxyChoice::Direct);
+        let refused = guard(LocalAddresses::Refused);
+        let allowed = guard(LocalAddresses::Allowed);
         for local in [
             "http://127.0.0.1:5000/v2/",
             "https://2130706433/",
@@ -181,8 +204,7 @@ mod tests {
 
     #[tokio::test]
     async fn names_beyond_the_maximum_displace_those_of_their_own_namespace() {
-        let direct = Guard::new(LocalAddresses::Refused, &ProxyChoice::Direct);
-        let guard = Guard { is_behind_proxy: true, ..direct };
+        let guard = Guard { is_behind_proxy: true, ..guard(LocalAddresses::Refused) };
         for (namespace, count) in [("victim", 1), ("flood", MAX_REMEMBERED)] {
             for number in 0..count {
                 guard.admitted().insert(namespace, format!("{namespace}{number}.example"), Instant::now());
@@ -197,10 +219,13 @@ mod tests {
 
     #[tokio::test]
     async fn a_name_that_leads_to_this_machine_is_not_looked_up() {
-        let resolver = Resolver { exempt: Arc::new(BTreeSet::from(["localhost".to_owned()])) };
-        let mut found = resolver.resolve("localhost".parse().unwrap()).await.unwrap();
-        assert!(found.all(|address| address.ip().is_loopback()));
-        let resolver = Resolver { exempt: Arc::default() };
+        let exempt = Arc::new(BTreeSet::from(["localhost".to_owned()]));
+        let exempting = Guard { proxies: exempt, ..guard(LocalAddresses::Refused) };
+        for resolver in [exempting.resolver(), guard(LocalAddresses::Allowed).resolver()] {
+            let mut found = resolver.resolve("localhost".parse().unwrap()).await.unwrap();
+            assert!(found.all(|address| address.ip().is_loopback()));
+        }
+        let resolver = guard(LocalAddresses::Refused).resolver();
         let error = resolver.resolve("localhost".parse().unwrap()).await.err().unwrap();
         assert!(error.downcast_ref::<LookupError>().unwrap().is_refusal());
     }

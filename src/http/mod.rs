@@ -11,5 +11,5 @@ mod trust;
 
 pub use cause::innermost;
 pub use connections::{ConnectionError, Connections, ProxyChoice};
-pub use guard::{Guard, refusal};
+pub use guard::{Guard, on_behalf_of, refusal};
 pub use trust::ClientCertificate;

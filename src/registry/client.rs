@@ -55,7 +55,7 @@ impl Client {
         let owner = if way.is_own() { requester.namespace.as_str() } else { "" };
         let is_open = [u8::from(options.local_addresses == LocalAddresses::Allowed)];
         let key = Fingerprint::of([owner.as_bytes(), way.fingerprint().as_bytes(), &is_open]);
-        let guard = Guard::new(options.local_addresses, &way.proxy);
+        let guard = Guard::new(options.local_addresses, &way.proxy, options.capacity.lookups.clone());
         Self { route: way.route(), way: Arc::new(way), key, guard, options, traffic, requester }
     }
 

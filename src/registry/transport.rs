@@ -89,6 +89,7 @@ impl Transport {
             tls.apply(Connections {
                 proxy: way.proxy.clone(),
                 local_addresses: options.local_addresses,
+                lookups: options.capacity.lookups.clone(),
                 ..Connections::within(limits.connect, limits.between_bytes)
             })
         };
@@ -107,7 +108,7 @@ impl Transport {
         is_foreign: bool,
         reserve: Reserve<'_>,
     ) -> Result<Exchanged, RegistryError> {
-        let mut response = self.begin(call, is_foreign).await?;
+        let mut response = http::on_behalf_of(reserve.namespace, self.begin(call, is_foreign)).await?;
         let status = response.status();
         let packing = response.headers().get(CONTENT_ENCODING).filter(|packing| *packing != "identity");
         if packing.is_some_and(|packing| status.is_success() && !packing.is_empty()) {

@@ -9,6 +9,8 @@ use crate::metrics::Metrics;
 pub struct Capacity {
     /// Threads for work whose cost a tenant controls.
     pub pool: BlockingPool,
+    /// Threads for lookups of names that a tenant gives.
+    pub lookups: BlockingPool,
     /// Memory for large inputs.
     pub memory: MemoryBudget,
 }
@@ -16,13 +18,21 @@ pub struct Capacity {
 impl Capacity {
     /// The capacity that suits this machine, with its use measured by namespace.
     pub fn measured(metrics: &Metrics) -> Self {
-        Self { pool: BlockingPool::measured(metrics), memory: MemoryBudget::measured(metrics) }
+        Self {
+            pool: BlockingPool::measured(metrics),
+            lookups: BlockingPool::for_lookups(),
+            memory: MemoryBudget::measured(metrics),
+        }
     }
 }
 
 impl Default for Capacity {
     /// The capacity that suits this machine.
     fn default() -> Self {
-        Self { pool: BlockingPool::for_this_machine(), memory: MemoryBudget::default() }
+        Self {
+            pool: BlockingPool::for_this_machine(),
+            lookups: BlockingPool::for_lookups(),
+            memory: MemoryBudget::default(),
+        }
     }
 }

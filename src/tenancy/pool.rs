@@ -6,6 +6,11 @@ use std::time::Instant;
 use super::semaphore::{FairSemaphore, Permit, SlotLimits};
 use crate::metrics::{Metrics, SlotResource};
 
+/// Threads for lookups of names. The system's resolver takes its time for a zone whose servers never answer, and cannot be
+/// interrupted.
+const LOOKUPS: SlotLimits =
+    SlotLimits { total: 32, per_namespace: 16, overflow_after: Some(SlotLimits::OVERFLOW_AFTER) };
+
 /// Work on an input smaller than this, in bytes, may run inline on an async worker.
 pub const INLINE_BYTES: usize = 16 * 1024;
 
@@ -32,6 +37,12 @@ impl BlockingPool {
     /// A pool of so many threads, at least two.
     pub fn new(threads: usize) -> Self {
         Self { threads: FairSemaphore::new(limits(threads)), metrics: None }
+    }
+
+    /// A pool for lookups of names: apart, for its threads wait for servers and do no work. A job has its thread until the
+    /// resolver gives up, however early its future is dropped.
+    pub fn for_lookups() -> Self {
+        Self { threads: FairSemaphore::new(LOOKUPS), metrics: None }
     }
 
     /// A pool with twice as many threads as this process has CPUs, and at least four.
@@ -141,6 +152,33 @@ mod tests {
         (0..8).for_each(|_| release.send(()).unwrap());
         join_all(jobs).await;
         assert_eq!(running.load(Ordering::SeqCst), 8);
+    }
+
+    #[tokio::test]
+    async fn lookups_that_were_given_up_keep_their_threads_and_leave_others_to_other_namespaces() {
+        let pool = BlockingPool::for_lookups();
+        let (release, released) = mpsc::channel::<()>();
+        let released = Arc::new(std::sync::Mutex::new(released));
+        let running = Arc::new(AtomicUsize::new(0));
+        for _ in 0..100 {
+            let (released, running) = (Arc::clone(&released), Arc::clone(&running));
+            let job = move || {
+                running.fetch_add(1, Ordering::SeqCst);
+                let _ = released.lock().unwrap().recv();
+            };
+            // Polled once, and then given up as by a timeout.
+            assert!(pool.run("attacker", job).now_or_never().is_none());
+        }
+        while running.load(Ordering::SeqCst) < 16 {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(pool.threads.held(), 16);
+        assert_eq!(pool.run("victim", || 7).await, 7);
+        drop(release);
+        while pool.threads.held() > 0 {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(running.load(Ordering::SeqCst), 16);
     }
 
     #[tokio::test]

@@ -186,6 +186,7 @@ fn controller_options(
         ssh_algorithms: options.ssh_algorithms,
         mirror_size: options.mirror_size,
         files: PrivateFiles::default(),
+        lookups: options.capacity.lookups.clone(),
     };
     let options = ControllerOptions {
         scope,

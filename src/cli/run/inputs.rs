@@ -138,6 +138,7 @@ impl Inputs {
                 ssh_algorithms: SshAlgorithms::default(),
                 mirror_size: arguments.mirror_max_size.0,
                 files: PrivateFiles::default(),
+                lookups: capacity.lookups.clone(),
             },
             keyring: Keyring::new(capacity.clone()),
             time: CommitTime::now(),

@@ -16,6 +16,7 @@ use crate::git::{
 };
 use crate::objects::{Objects, ObjectsError};
 use crate::secret::Secret;
+use crate::tenancy::BlockingPool;
 
 /// What of a login does not stand in objects.
 #[derive(Clone, Debug)]
@@ -35,6 +36,8 @@ pub struct LoginOptions {
     pub mirror_size: u64,
     /// The private files that are in use.
     pub files: PrivateFiles,
+    /// The threads on which names are looked up.
+    pub lookups: BlockingPool,
 }
 
 /// Why there is no way into a remote.
@@ -159,13 +162,14 @@ impl LoginError {
     }
 }
 
-/// Finds the way into the remote of a source.
+/// Finds the way into the remote of a source, on behalf of a namespace.
 ///
 /// # Errors
 ///
 /// When a secret is missing or malformed, or the address is none that may be used.
 pub async fn log_in(
     objects: &impl Objects,
+    namespace: &str,
     source: &SourceConfiguration,
     options: &LoginOptions,
 ) -> Result<RemotePlan, LoginError> {
@@ -191,7 +195,7 @@ pub async fn log_in(
         access.proxy = Some(Proxy::from_secret(SecretData { name: &name.to_string(), data: &data })?);
     }
     if options.local_addresses == LocalAddresses::Refused {
-        access.pins = look_up(source, &url, &access).await?;
+        access.pins = look_up(source, &url, &access, namespace, &options.lookups).await?;
     }
     let (login, route) = if options.is_of_the_user {
         (Login::OfTheUser, RouteKey::new(&url, access.proxy.as_ref(), None))
@@ -209,16 +213,18 @@ async fn look_up(
     source: &SourceConfiguration,
     url: &RemoteUrl,
     access: &AccessOptions,
+    namespace: &str,
+    lookups: &BlockingPool,
 ) -> Result<Vec<Pin>, LoginError> {
     let mut pins = Vec::new();
     if let (Some(name), Some(proxy)) = (&source.proxy_secret, &access.proxy) {
-        let found = proxy.server().look_up(source.timeout).await;
+        let found = proxy.server().look_up(lookups, namespace, source.timeout).await;
         pins.extend(found.map_err(|cause| LoginError::ProxyServer { name: name.clone(), cause })?);
     }
     let is_behind_proxy =
         url.transport() != Transport::Ssh && (access.proxy.is_some() || access.surroundings.names_a_proxy());
     if let Some(server) = url.server() {
-        match server.look_up(source.timeout).await {
+        match server.look_up(lookups, namespace, source.timeout).await {
             Ok(pin) => pins.extend(pin),
             // The proxy knows names that nobody here does.
             Err(cause) if is_behind_proxy && !cause.is_refusal() => {}

@@ -90,7 +90,8 @@ pub async fn prepare(
 ) -> Result<Prepared, Conclusion> {
     let source = configure(objects, automation, options.cross_namespace).await?;
     let source = SourceConfiguration { timeout: options.times.timeout(source.timeout), ..source };
-    let remote = log_in(objects, &source, &options.login)
+    let namespace = automation.namespace().unwrap_or_default();
+    let remote = log_in(objects, &namespace, &source, &options.login)
         .await
         .map_err(|error| Conclusion::stopped(error.stage(), &error))?;
     let signer = signing_key(objects, &source, &options.keyring, options.time)
@@ -116,7 +117,6 @@ pub async fn prepare(
         language: settings.template_language,
     };
     let name = proposal_name(automation);
-    let namespace = automation.namespace().unwrap_or_default();
     let proposer = UpdateProposal {
         update: request.update,
         author: source.author,

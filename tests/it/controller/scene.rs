@@ -326,6 +326,7 @@ pub(super) struct Controller {
 impl Beginning {
     fn new(scene: &Scene) -> Self {
         let namespace = scene.cluster.namespace().to_owned();
+        let capacity = Capacity::default();
         let login = LoginOptions {
             local_paths: None,
             local_addresses: LocalAddresses::Allowed,
@@ -334,8 +335,8 @@ impl Beginning {
             ssh_algorithms: SshAlgorithms::default(),
             mirror_size: 1 << 30,
             files: PrivateFiles::default(),
+            lookups: capacity.lookups.clone(),
         };
-        let capacity = Capacity::default();
         let options = ControllerOptions {
             scope: Scope { namespace: Some(namespace), labels: None },
             concurrent: 4,
