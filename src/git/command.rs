@@ -152,6 +152,7 @@ impl Git {
             deadline: None,
             watch: None,
             memory: None,
+            limit: process_memory::PROCESS_MIB,
             slot: None,
             cancellations: &[],
             environment: Vec::new(),
@@ -170,6 +171,7 @@ pub struct Call<'a> {
     deadline: Option<&'a ServerDeadline>,
     watch: Option<&'a mut dyn FnMut() -> bool>,
     memory: Option<u64>,
+    limit: u64,
     slot: Option<&'a Slot>,
     cancellations: &'a [Cancellation],
     environment: Vec<(&'static str, &'static str)>,
@@ -247,6 +249,13 @@ impl<'a> Call<'a> {
     #[must_use]
     pub(super) fn memory(mut self, bytes: u64) -> Self {
         self.memory = Some(bytes);
+        self
+    }
+
+    /// Limits the memory of the process, and of each that it starts, in MiB, instead of [`process_memory::PROCESS_MIB`].
+    #[must_use]
+    pub(super) fn limit(mut self, mib: u64) -> Self {
+        self.limit = mib;
         self
     }
 
@@ -339,7 +348,7 @@ impl<'a> Call<'a> {
         // What a user's own set-up starts, such as a credential helper, may need more memory, and is trusted.
         let mut command = match self.access.map(Access::owner) {
             Some(LoginOwner::User) => Command::new(program),
-            Some(LoginOwner::Objects) | None => process_memory::limited(program),
+            Some(LoginOwner::Objects) | None => process_memory::limited(program, self.limit),
         };
         let input = match &self.git.lock {
             Some(lock) => lock.try_clone()?.into(),

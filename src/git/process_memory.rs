@@ -38,12 +38,12 @@ const SHELL: &str = "/bin/sh";
 /// Sets the limit, in KiB, and becomes the program. A lower limit that holds already stays: that one is no failure.
 const SCRIPT: &str = r#"ulimit -d "$0" 2>/dev/null; exec "$@""#;
 
-/// A command of a program that may have [`PROCESS_MIB`] of memory.
+/// A command of a program that may have so many MiB of memory.
 ///
 /// A shell sets the limit, for a process can have it set before it starts by nothing else that is safe in Rust.
-pub(super) fn limited(program: &Path) -> Command {
+pub(super) fn limited(program: &Path, mib: u64) -> Command {
     let mut command = Command::new(SHELL);
-    command.args(["-c", SCRIPT]).arg((PROCESS_MIB * 1024).to_string()).arg(program);
+    command.args(["-c", SCRIPT]).arg((mib * 1024).to_string()).arg(program);
     command
 }
 
@@ -58,9 +58,9 @@ mod tests {
             assert!(output.stderr.is_empty(), "{output:?}");
             String::from_utf8(output.stdout).unwrap().trim().parse::<u64>().unwrap()
         };
-        assert_eq!(data_limit(limited(Path::new("sh"))), PROCESS_MIB * 1024);
+        assert_eq!(data_limit(limited(Path::new("sh"), 40)), 40 * 1024);
         let mut lower = Command::new("sh");
-        let within = limited(Path::new("sh"));
+        let within = limited(Path::new("sh"), 100);
         lower
             .args(["-c", r#"ulimit -d 50000; exec "$0" "$@""#])
             .arg(within.get_program())

@@ -11,13 +11,28 @@ use super::listing::{Listing, ListingError};
 use super::mirror::Mirror;
 use super::name::{CommitId, RefName};
 use super::process;
+use super::process_memory;
 use super::push::{PushReply, PushRequest};
 use super::redirect::Redirect;
 use super::slots::RouteKey;
 use super::url::{RemoteUrl, Transport};
 
-/// The memory that is reserved for a listing, in bytes. It is small because silent servers are waited for in it.
-const LISTING_MEMORY: u64 = 1024 * 1024;
+/// The memory of a listing.
+#[derive(Clone, Copy)]
+struct ListingMemory {
+    /// The bytes that are reserved for it.
+    reserved: u64,
+    /// The MiB that each process may have.
+    limit: u64,
+}
+
+/// The memory of most listings, which is small because silent servers are waited for in it. Some 10 MiB go into TLS and
+/// its certificates, and 50,000 references take 20 MiB by the protocol that takes most.
+const USUAL_LISTING: ListingMemory = ListingMemory { reserved: 8 * 1024 * 1024, limit: 32 };
+
+/// The memory of a listing that is larger.
+const LARGE_LISTING: ListingMemory =
+    ListingMemory { reserved: 64 * 1024 * 1024, limit: process_memory::PROCESS_MIB };
 
 /// The memory that is reserved for a fetch, a push or a repack, in bytes.
 pub(super) const TRANSFER_MEMORY: u64 = 32 * 1024 * 1024;
@@ -207,7 +222,30 @@ impl Remote {
         wanted: &[Wanted],
         deadline: &ServerDeadline,
     ) -> Result<Listing, RemoteError> {
-        let mut call = self.call(mirror, "ls-remote", deadline).argument("--quiet").memory(LISTING_MEMORY);
+        let list = |memory| self.list_within(mirror, wanted, deadline, memory);
+        let output = match list(USUAL_LISTING) {
+            Err(GitError::Refused { words, .. }) if diagnose(words.full()) == Some(Trouble::OutOfMemory) => {
+                list(LARGE_LISTING)
+            }
+            ended => ended,
+        };
+        let url = || self.address().to_string();
+        let output = output.map_err(|cause| match cause {
+            GitError::Flooded { .. } => RemoteError::Overlong { url: url() },
+            cause => self.explain(Doing::List, cause),
+        })?;
+        Listing::parse(&output).map_err(|cause| RemoteError::Listing { url: url(), cause })
+    }
+
+    fn list_within(
+        &self,
+        mirror: &Mirror,
+        wanted: &[Wanted],
+        deadline: &ServerDeadline,
+        memory: ListingMemory,
+    ) -> Result<Vec<u8>, GitError> {
+        let call = self.call(mirror, "ls-remote", deadline).argument("--quiet");
+        let mut call = call.memory(memory.reserved).limit(memory.limit);
         // A server of protocol 2 can be asked for names that begin in some way. Git does so for these two options only, so
         // all branches come, or all tags, and everything where both are wanted; git itself picks what is named.
         let is_all = |test: fn(&Wanted) -> bool| !wanted.is_empty() && wanted.iter().all(test);
@@ -217,14 +255,7 @@ impl Remote {
             call = call.argument("--tags");
         }
         let call = call.argument("--").argument(self.address().to_argument());
-        let call = call.arguments(wanted.iter().flat_map(Wanted::patterns));
-        let url = || self.address().to_string();
-        let output = match call.run() {
-            Ok(output) => output,
-            Err(GitError::Flooded { .. }) => return Err(RemoteError::Overlong { url: url() }),
-            Err(cause) => return Err(self.explain(Doing::List, cause)),
-        };
-        Listing::parse(&output).map_err(|cause| RemoteError::Listing { url: url(), cause })
+        call.arguments(wanted.iter().flat_map(Wanted::patterns)).run()
     }
 
     /// Fetches commits, or tag objects, without their history.

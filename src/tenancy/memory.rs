@@ -11,7 +11,8 @@ const TOTAL: u64 = 320 * 1024 * 1024;
 /// Reserves memory for large responses, tree listings, plans, templates and git processes before they are begun.
 ///
 /// No namespace ever holds more than half, and of that at most two fifths for work that waits for servers: servers that
-/// never answer leave the rest to the plans of their namespace. Work never reserves twice at a time, so that two
+/// never answer leave the rest to the plans of their namespace, and those of two namespaces hold up a third one for two
+/// seconds at most. Work never reserves twice at a time, so that two
 /// pieces of work cannot wait for each other. Clones are one and the same budget.
 #[derive(Clone, Debug)]
 pub struct MemoryBudget {
@@ -39,7 +40,9 @@ impl MemoryBudget {
     }
 
     fn of(bytes: u64, all: FairSemaphore) -> Self {
-        let for_servers = FairSemaphore::new(SlotLimits::halved(bytes / 5 * 2));
+        let limits = SlotLimits::halved(bytes / 5 * 2);
+        let overflow_after = Some(SlotLimits::OVERFLOW_AFTER);
+        let for_servers = FairSemaphore::new(SlotLimits { overflow_after, ..limits });
         Self { all, for_servers }
     }
 
@@ -87,5 +90,13 @@ mod tests {
         let _silent = [budget.reserve_for_server("a", 10).await, budget.reserve_for_server("a", 10).await];
         assert!(budget.reserve_for_server("a", 10).now_or_never().is_none());
         assert!(budget.reserve("a", 30).now_or_never().is_some());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn servers_that_never_answer_hold_up_no_third_namespace() {
+        let budget = MemoryBudget::new(100);
+        let _silent = [budget.reserve_for_server("a", 20).await, budget.reserve_for_server("b", 20).await];
+        let victim = budget.reserve_for_server("c", 20);
+        assert!(tokio::time::timeout(SlotLimits::OVERFLOW_AFTER * 2, victim).await.is_ok());
     }
 }

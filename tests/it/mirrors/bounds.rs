@@ -56,6 +56,18 @@ fn a_repository_beyond_the_limit_is_refused_while_it_is_fetched() {
     assert!(matches!(place.within(2 << 30).update("2.0.0").unwrap(), Outcome::Pushed(_)));
 }
 
+/// A listing is given little memory at first, for silent servers are waited for in it.
+#[test]
+fn a_listing_that_needs_more_memory_is_made_again_with_more() {
+    let place = Place::new(&[file("app.yaml", tag_line("1.0.0"))]);
+    let tip = place.remote.id("main").unwrap();
+    let branches: String =
+        (0..300_000).map(|number| format!("{tip} refs/heads/branch-{number:06}\n")).collect();
+    let packed = format!("# pack-refs with: peeled fully-peeled sorted \n{branches}");
+    fs::write(place.remote.path().join("packed-refs"), packed).unwrap();
+    assert!(matches!(place.update("2.0.0").unwrap(), Outcome::Pushed(_)));
+}
+
 /// Each mirror alone is within its limit; without a bound on all of them they would fill the node's disk.
 #[test]
 fn mirrors_that_are_too_large_together_displace_the_least_recently_used() {
