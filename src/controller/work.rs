@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use futures::future::join_all;
 use kube::ResourceExt;
 use tagboat_api::ImageUpdateAutomation;
 use tokio::sync::mpsc::UnboundedSender;
@@ -20,8 +19,10 @@ use crate::git::{StopSignal, Writer};
 use crate::metrics::Metrics;
 use crate::objects::ObjectName;
 use crate::objects::cluster::{Announcer, ClusterObjects};
-use crate::reconcile::automation::batch;
+use crate::reconcile::automation::batch::{self, Job};
+use crate::reconcile::automation::conclusion::Conclusion;
 use crate::reconcile::automation::proposal::UpdateProposal;
+use crate::reconcile::automation::transaction::Prepared;
 
 /// What all passes share.
 pub(super) struct Shared {
@@ -129,12 +130,39 @@ fn signing_secret(automation: &ImageUpdateAutomation) -> Option<ObjectName> {
     Some(ObjectName { namespace, name: key.secret_ref.name.clone() })
 }
 
+/// An automation that is due. Its run begins as the first step of its job, so that none waits for the beginning of another.
+struct Due {
+    shared: Arc<Shared>,
+    objects: ClusterObjects,
+    name: ObjectName,
+    /// The run; none if it has not begun, or there is to be none.
+    pass: Option<pass::Pass>,
+}
+
+impl Job for Due {
+    async fn prepare(&mut self, is_first: bool) -> Result<Prepared, Conclusion> {
+        if is_first {
+            self.pass = pass::begin(&self.shared, &self.objects, self.name.clone()).await;
+        }
+        match &mut self.pass {
+            Some(pass) => pass.prepare(is_first).await,
+            None => Err(Conclusion::cancelled()),
+        }
+    }
+
+    async fn conclude(&mut self, conclusion: Conclusion, proposal: Option<UpdateProposal>) {
+        if let Some(pass) = &mut self.pass {
+            pass.conclude(conclusion, proposal).await;
+        }
+    }
+}
+
 /// Carries out automations that go to one repository.
 pub(super) async fn carry_out(shared: Arc<Shared>, names: Vec<ObjectName>) {
     let objects = shared.objects.for_a_batch();
-    let passes = join_all(names.into_iter().map(|name| pass::begin(&shared, &objects, name))).await;
-    let mut passes: Vec<pass::Pass> = passes.into_iter().flatten().collect();
-    batch::carry_out(passes.iter_mut().collect(), &shared.writer, &shared.stop).await;
+    let due = |name| Due { shared: Arc::clone(&shared), objects: objects.clone(), name, pass: None };
+    let mut jobs: Vec<Due> = names.into_iter().map(due).collect();
+    batch::carry_out(jobs.iter_mut().collect(), &shared.writer, &shared.stop).await;
 }
 
 #[cfg(test)]

@@ -51,6 +51,24 @@ async fn an_automation_goes_at_once_though_a_mate_of_its_batch_still_waits_for_i
     controller.end().await;
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_automation_goes_at_once_though_the_run_of_a_mate_of_its_batch_does_not_begin() {
+    let scene = Scene::new(&["app", "other"]).await;
+    let faults = Faults::default();
+    let begins =
+        |call: &Call| call.is("patch", "imageupdateautomations") && call.name.as_deref() == Some("other");
+    faults.next(usize::MAX, ApiFault::Held, begins);
+    let controller = scene.controller().through(scene.cluster.faulty_client(&faults)).start();
+    eventually("the run of the other is to begin", async || faults.calls().iter().any(begins)).await;
+    scene.until("app", "given a finalizer", |object| object.metadata.finalizers.is_some()).await;
+    scene.delete(Kind::Automation, "app").await;
+    // The request of the other is given up after twice that time.
+    eventually_within(Duration::from_secs(15), "app is gone", async || scene.get("app").await.is_none())
+        .await;
+    faults.heal();
+    controller.end().await;
+}
+
 /// Lets `app` follow all policies, with a message that cannot be made: so it always goes with whoever has something to
 /// commit, and has its answer before anything is pushed.
 async fn let_app_fail_with_others(scene: &Scene) {
