@@ -38,8 +38,12 @@ pub(super) fn concerns_policy(
     old: Option<&ImagePolicy>,
     new: Option<&ImagePolicy>,
 ) -> bool {
+    // What most changes leave as it was needs no selector.
+    if old.map(visible) == new.map(visible) {
+        return false;
+    }
     // A selector that makes no sense selects nothing, whatever becomes of policies.
-    let Ok(selector) = automation.spec.policy_selector.clone().map(selector::parse).transpose() else {
+    let Ok(selector) = automation.spec.policy_selector.as_ref().map(selector::parse).transpose() else {
         return false;
     };
     let namespace = automation.namespace();
@@ -50,6 +54,11 @@ pub(super) fn concerns_policy(
     let gets =
         |policy: Option<&ImagePolicy>| policy.filter(is_selected).map(image).map(Option::<&ImageRef>::cloned);
     gets(old) != gets(new)
+}
+
+/// What a selection sees of a policy of its namespace.
+fn visible(policy: &ImagePolicy) -> (Option<&ImageRef>, &BTreeMap<String, String>) {
+    (image(policy), policy.labels())
 }
 
 fn image(policy: &ImagePolicy) -> Option<&ImageRef> {

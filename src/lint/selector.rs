@@ -47,7 +47,7 @@ fn check_part(selector: LabelSelector, texts: &[&str], place: Place, findings: &
     if texts.iter().any(|text| is_filled_in_later(text)) {
         return;
     }
-    if let Err(error) = selector::parse(selector) {
+    if let Err(error) = selector::parse(&selector) {
         findings.add(place, Rule::InvalidValue, format!("`spec.policySelector`: {error}"));
     }
 }

@@ -14,6 +14,9 @@ use crate::reference::{ImageReference, ReferenceError};
 use crate::update::{Policy, PolicyName, Setters, UpdateRequest};
 use crate::yaml::Limits;
 
+/// The size of all keys and values of `messageTemplateValues`, in bytes: each run that waits keeps them.
+const LARGEST_VALUES: usize = 64 * 1024;
+
 /// What to update on behalf of an automation, or of policies alone.
 #[derive(Debug, Default)]
 pub struct Request {
@@ -63,6 +66,12 @@ pub enum RequestError {
         #[from]
         cause: SelectorError,
     },
+    /// More values for the message than it can have use for.
+    #[error(
+        "the keys and values of spec.git.commit.messageTemplateValues take more than {} KiB: take out what the message does \
+         not need", LARGEST_VALUES >> 10
+    )]
+    LargeValues,
 }
 
 /// Reasons are Flux's (spec §1.5). Only a changed spec helps.
@@ -71,6 +80,7 @@ impl Failing for RequestError {
         match self {
             Self::UnsupportedUpdateStrategy { .. } => Reason::InvalidUpdateStrategy,
             Self::InvalidPolicySelector { .. } => Reason::InvalidPolicySelector,
+            Self::LargeValues => Reason::InvalidSourceConfiguration,
         }
     }
 
@@ -99,7 +109,7 @@ pub fn of_automation<'a>(
         return Err(RequestError::UnsupportedUpdateStrategy { strategy });
     }
     let namespace = automation.namespace().unwrap_or_default();
-    let selector = automation.spec.policy_selector.clone().map(selector::parse).transpose()?;
+    let selector = automation.spec.policy_selector.as_ref().map(selector::parse).transpose()?;
     let own = policies.filter(|policy| policy.namespace().as_ref() == Some(&namespace));
     let mut request = of_policies(own, given, |policy| {
         selector.as_ref().is_none_or(|selector| selector.matches(policy.labels()))
@@ -108,7 +118,11 @@ pub fn of_automation<'a>(
     request.update.setters = setters.only_for(namespace);
     request.update.path = update.path.clone();
     if let Some(git) = &automation.spec.git {
-        request.values = git.commit.message_template_values.clone();
+        let values = &git.commit.message_template_values;
+        if values.iter().map(|(key, value)| key.len() + value.len()).sum::<usize>() > LARGEST_VALUES {
+            return Err(RequestError::LargeValues);
+        }
+        request.values.clone_from(values);
     }
     Ok(request)
 }
@@ -264,6 +278,20 @@ mod tests {
                 json!({"policySelector": {"matchLabels": {"/a": "b"}}}),
                 Reason::InvalidPolicySelector,
                 "failed to parse policy selector: key: Invalid value: \"/a\": prefix part must be non-empty",
+            ),
+            (
+                json!({"policySelector": {"matchLabels": {"a": "b".repeat(20_000)}}}),
+                Reason::InvalidPolicySelector,
+                "failed to parse policy selector: its keys and values take more than 16 KiB: select by fewer of them, or \
+                 give the policies one label of their own",
+            ),
+            (
+                json!({"git": {"commit": {
+                    "author": {"email": "bot@example.com"}, "messageTemplateValues": {"a": "b".repeat(65_536)},
+                }}}),
+                Reason::InvalidSourceConfiguration,
+                "the keys and values of spec.git.commit.messageTemplateValues take more than 64 KiB: take out what the \
+                 message does not need",
             ),
         ] {
             let error = of_automation(&automation(&spec), [].iter(), &GivenImages::new()).unwrap_err();

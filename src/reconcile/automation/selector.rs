@@ -8,6 +8,13 @@ use kube::core::{Expression, Selector};
 
 use super::label::{LabelFault, faults_of_key, faults_of_value};
 
+/// The largest selector, in bytes of keys and values with [`OVERHEAD`] for each. One is parsed with every run, and with every
+/// change of a policy of its namespace.
+const LARGEST: usize = 16 * 1024;
+
+/// The bytes that a key or a value counts beside its own.
+const OVERHEAD: usize = 4;
+
 /// Why a selector cannot be understood.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SelectorError {
@@ -17,6 +24,12 @@ pub enum SelectorError {
         /// The operator as written.
         operator: String,
     },
+    /// More keys and values than any selection needs.
+    #[error(
+        "its keys and values take more than {} KiB: select by fewer of them, or give the policies one label of their own",
+        LARGEST >> 10
+    )]
+    TooLarge,
     /// A requirement that makes no sense, with everything that is wrong with it.
     #[error("{}", in_a_row(.0))]
     Requirement(Vec<RequirementFault>),
@@ -73,14 +86,29 @@ fn in_a_row(faults: &[RequirementFault]) -> String {
 ///
 /// # Errors
 ///
-/// What is wrong with the first requirement that makes no sense, labels before expressions.
-pub fn parse(selector: LabelSelector) -> Result<Selector, SelectorError> {
+/// When it is too large; what is wrong with the first requirement that makes no sense, labels before expressions.
+pub fn parse(selector: &LabelSelector) -> Result<Selector, SelectorError> {
+    if size(selector) > LARGEST {
+        return Err(SelectorError::TooLarge);
+    }
+    let selector = selector.clone();
     let labels = selector.match_labels.into_iter().flatten().map(|(key, value)| {
         check(&key, std::slice::from_ref(&value), Vec::new())?;
         Ok(Expression::Equal(key, value))
     });
     let expressions = selector.match_expressions.into_iter().flatten().map(expression);
     labels.chain(expressions).collect()
+}
+
+/// The size of a selector as [`LARGEST`] counts it.
+fn size(selector: &LabelSelector) -> usize {
+    let labels = selector.match_labels.iter().flatten().flat_map(|(key, value)| [key, value]);
+    let expressions = selector.match_expressions.iter().flatten();
+    let expressions = expressions.flat_map(|requirement| {
+        let values = requirement.values.iter().flatten();
+        [&requirement.key, &requirement.operator].into_iter().chain(values)
+    });
+    labels.chain(expressions).map(|text| text.len() + OVERHEAD).sum()
 }
 
 /// Checks one requirement of a selector.
@@ -133,12 +161,14 @@ fn check(key: &str, values: &[String], faults: Vec<RequirementFault>) -> Result<
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use serde_json::json;
 
     use super::*;
 
     fn words(selector: serde_json::Value) -> String {
-        parse(serde_json::from_value(selector).unwrap()).unwrap_err().to_string()
+        parse(&serde_json::from_value(selector).unwrap()).unwrap_err().to_string()
     }
 
     #[test]
@@ -152,11 +182,30 @@ mod tests {
                 {"key": "b", "operator": "DoesNotExist", "values": []},
             ],
         });
-        let selector = parse(serde_json::from_value(selector).unwrap()).unwrap();
+        let selector = parse(&serde_json::from_value(selector).unwrap()).unwrap();
         assert_eq!(
             selector.to_string(),
             "team=x,tier=,example.com/stage notin (dev,test),stage in (live),a,!b"
         );
+    }
+
+    /// One of 250,000 values was parsed for each change of a policy.
+    #[test]
+    fn a_selector_beyond_the_bound_is_refused() {
+        let of = |count: usize, value: &str| {
+            let values = vec![value; count];
+            json!({"matchExpressions": [{"key": "team", "operator": "In", "values": values}]})
+        };
+        assert!(parse(&serde_json::from_value(of(1_000, "some-team-00")).unwrap()).is_ok());
+        let labels: BTreeMap<String, String> =
+            (0..2_000).map(|number| (format!("a{number}"), String::new())).collect();
+        for selector in [of(250_000, ""), of(1, &"x".repeat(20_000)), json!({"matchLabels": labels})] {
+            assert_eq!(
+                words(selector),
+                "its keys and values take more than 16 KiB: select by fewer of them, or give the policies one label of \
+                 their own"
+            );
+        }
     }
 
     #[test]
