@@ -6,9 +6,7 @@ use std::time::{Duration, Instant};
 use super::blocking::block_on;
 use super::cancellation::Cancellation;
 use super::context::WriterContext;
-
-/// The longest wait for memory or a thread.
-const LONGEST_WAIT: Duration = Duration::from_secs(600);
+use crate::tenancy::Capacity;
 
 /// The time at which a server must have answered. It is postponed by waits that are no fault of the server.
 #[derive(Debug)]
@@ -58,7 +56,7 @@ pub(super) fn wait_for<T>(
     cancellations: &[Cancellation],
     capacity: impl Future<Output = T>,
 ) -> Result<T, NotGranted> {
-    wait_at_most(LONGEST_WAIT, context, cancellations, capacity)
+    wait_at_most(Capacity::LONGEST_WAIT, context, cancellations, capacity)
 }
 
 fn wait_at_most<T>(
@@ -78,14 +76,17 @@ mod tests {
     use std::fs::File;
     use std::sync::Arc;
 
+    use futures::FutureExt;
     use tokio::runtime::Handle;
     use tokio::task::spawn_blocking;
 
     use super::*;
     use crate::git::command::Git;
+    use crate::git::remote::TRANSFER_MEMORY;
     use crate::git::slots::{RouteKey, TransactionSlots};
     use crate::metrics::Metrics;
-    use crate::tenancy::{Capacity, MemoryBudget};
+    use crate::tenancy::MemoryBudget;
+    use crate::update::ReportedMarkers;
 
     /// A plan of the same namespace that took a minute made git time out before it began.
     #[tokio::test]
@@ -107,6 +108,19 @@ mod tests {
         assert!(!call.is_finished());
         drop(held);
         call.await.unwrap().unwrap();
+    }
+
+    /// Together they were more than a namespace may hold, so that a plan waited for servers that never answer.
+    #[tokio::test]
+    async fn a_plan_fits_beside_all_that_its_namespace_may_hold_for_servers() {
+        let memory = MemoryBudget::default();
+        let mut transfers = Vec::new();
+        while let Some(transfer) = memory.reserve_for_server("n", TRANSFER_MEMORY).now_or_never() {
+            transfers.push(transfer);
+        }
+        assert!(!transfers.is_empty());
+        let plan = u64::try_from(ReportedMarkers::Warnings.max_bytes()).unwrap();
+        assert!(memory.reserve("n", plan).now_or_never().is_some());
     }
 
     #[test]

@@ -150,16 +150,20 @@ impl Client {
         let target = self.target(&call.url);
         let mut reserved = None;
         loop {
-            let slot = self.enter(&target, deadline).await?;
-            let memory = &traffic.capacity.memory;
-            let reserve = Reserve { memory, namespace: &requester.namespace, reserved: reserved.take() };
-            let exchanged = self.transport().await?.exchange(call, is_foreign, reserve).await;
-            drop(slot);
-            let bytes = match exchanged? {
+            let holding = reserved.as_ref().map(|reserved: &Reserved| reserved.deadline.clone());
+            let until = holding.as_ref().unwrap_or(deadline);
+            let (memory, namespace) = (&traffic.capacity.memory, &requester.namespace);
+            let reserve = Reserve { memory, namespace, deadline, reserved: reserved.take() };
+            let attempt = async {
+                let _slot = self.enter(&target, until).await?;
+                self.transport().await?.exchange(call, is_foreign, reserve).await
+            };
+            let bytes = match until.hold(|| call.shown(), attempt).await? {
                 Exchanged::Answer(answer) => return Ok(*answer),
                 Exchanged::NeedsMemory(bytes) => bytes,
             };
-            reserved = Some(Reserved { bytes, memory: self.reserve(bytes).await });
+            let memory = self.reserve(bytes, deadline).await?;
+            reserved = Some(Reserved { bytes, memory, deadline: self.holding_memory(deadline) });
         }
     }
 
@@ -210,14 +214,31 @@ impl Client {
         self.traffic.capacity.pool.run_sized(&self.requester.namespace, bytes, job).await
     }
 
-    /// Reserves memory beyond that of one answer.
-    pub(super) async fn reserve(&self, bytes: u64) -> MemoryReservation {
-        self.traffic.capacity.memory.reserve(&self.requester.namespace, bytes).await
+    /// Reserves memory, with the deadline postponed meanwhile. It is held until [`Self::holding_memory`] at most.
+    ///
+    /// # Errors
+    ///
+    /// When none is free for too long.
+    pub(super) async fn reserve(
+        &self,
+        bytes: u64,
+        deadline: &Deadline,
+    ) -> Result<MemoryReservation, RegistryError> {
+        deadline.wait_for(self.traffic.capacity.memory.reserve(&self.requester.namespace, bytes)).await
     }
 
-    /// Waits for a turn to read further pages of a list.
-    pub(super) async fn page_slot(&self) -> Permit {
-        self.traffic.paging.acquire(&self.requester.namespace, 1).await
+    /// The deadline of work that holds memory from now on.
+    pub(super) fn holding_memory(&self, deadline: &Deadline) -> Deadline {
+        deadline.holding_memory(self.options.limits.with_memory)
+    }
+
+    /// Waits for a slot to read further pages of a list, with the deadline postponed meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// When none is free for too long.
+    pub(super) async fn page_slot(&self, deadline: &Deadline) -> Result<Permit, RegistryError> {
+        deadline.wait_for(self.traffic.paging.acquire(&self.requester.namespace, 1)).await
     }
 }
 

@@ -1,41 +1,228 @@
-//! When a piece of work has to be done.
+//! Deadlines of requests. Waits for capacity of this process postpone them.
 
+use std::pin::pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep_until, timeout};
 
 use super::error::RegistryError;
+use crate::tenancy::Capacity;
 
-/// When a piece of work has to be done.
+/// The shortest time after which a deadline that was postponed is checked again.
+const RECHECK: Duration = Duration::from_millis(100);
+
+/// Measures the time in which requests wait for memory or a slot. Clones are the same clock.
+#[derive(Debug, Clone, Default)]
+pub(super) struct WaitClock(Arc<Mutex<Waits>>);
+
+#[derive(Debug, Default)]
+struct Waits {
+    /// The time of waits that have ended. Time in which several waited counts once.
+    ended: Duration,
+    running: usize,
+    /// The time since which at least one waits.
+    since: Option<Instant>,
+}
+
+/// A wait, which ends when this is dropped.
+struct Wait<'c>(&'c WaitClock);
+
+/// The time at which a piece of work must be done. Waits for capacity, by the same clock, postpone it.
 #[derive(Debug, Clone)]
 pub(super) struct Deadline {
-    at: Instant,
+    clock: WaitClock,
+    /// The time that the clock showed at `begin`.
+    waited: Duration,
+    begin: Instant,
     allowed: Duration,
+    reason: Reason,
+}
+
+/// The reason for a deadline.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reason {
+    /// The timeout of the object.
+    Timeout,
+    /// Memory is held that others may wait for.
+    Memory,
+}
+
+impl WaitClock {
+    fn waited(&self) -> Duration {
+        let waits = self.waits();
+        waits.ended + waits.since.map_or(Duration::ZERO, |since| since.elapsed())
+    }
+
+    fn begin_wait(&self) -> Wait<'_> {
+        let mut waits = self.waits();
+        waits.running += 1;
+        waits.since.get_or_insert_with(Instant::now);
+        drop(waits);
+        Wait(self)
+    }
+
+    /// A panic leaves the times valid: no change of them panics.
+    fn waits(&self) -> MutexGuard<'_, Waits> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Wait<'_> {
+    fn drop(&mut self) {
+        let mut waits = self.0.waits();
+        waits.running -= 1;
+        if waits.running == 0
+            && let Some(since) = waits.since.take()
+        {
+            waits.ended += since.elapsed();
+        }
+    }
 }
 
 impl Deadline {
-    /// So long from now.
+    /// The deadline of work that begins now, with a clock of its own.
     pub(super) fn within(allowed: Duration) -> Self {
-        Self::of(Instant::now(), allowed)
+        Self::by(&WaitClock::default(), allowed)
     }
 
-    /// So long after a beginning.
-    pub(super) fn of(begin: Instant, allowed: Duration) -> Self {
-        Self { at: begin + allowed, allowed }
+    /// The deadline of work that begins now.
+    pub(super) fn by(clock: &WaitClock, allowed: Duration) -> Self {
+        let clock = clock.clone();
+        Self { waited: clock.waited(), clock, begin: Instant::now(), allowed, reason: Reason::Timeout }
     }
 
-    /// What a future gives, unless the time is over first.
+    /// The deadline of the same work for a caller that allows it another time.
+    pub(super) fn allowing(&self, allowed: Duration) -> Self {
+        Self { allowed, ..self.clone() }
+    }
+
+    /// The deadline of work that holds memory from now on, if that is earlier than this one.
+    pub(super) fn holding_memory(&self, allowed: Duration) -> Self {
+        if self.leaves(allowed) {
+            Self { reason: Reason::Memory, ..Self::by(&self.clock, allowed) }
+        } else {
+            self.clone()
+        }
+    }
+
+    /// Waits for the deadline or the end of the work, whichever comes first.
+    ///
+    /// # Errors
+    ///
+    /// When the work fails, or the deadline comes first; `what` was asked for then.
     pub(super) async fn hold<T>(
         &self,
         what: impl FnOnce() -> String,
         work: impl Future<Output = Result<T, RegistryError>>,
     ) -> Result<T, RegistryError> {
-        let ended = tokio::time::timeout_at(self.at, work).await;
-        ended.unwrap_or_else(|_| Err(RegistryError::TooSlow { what: what(), allowed: self.allowed }))
+        let mut work = pin!(work);
+        let mut until = self.at();
+        loop {
+            tokio::select! {
+                biased;
+                ended = &mut work => return ended,
+                () = sleep_until(until) => {}
+            }
+            let (at, now) = (self.at(), Instant::now());
+            if at <= now {
+                return Err(self.over(what()));
+            }
+            until = at.max(now + RECHECK);
+        }
+    }
+
+    /// Waits for memory or a slot. That postpones all deadlines of the same clock.
+    ///
+    /// # Errors
+    ///
+    /// When nothing is free for too long.
+    pub(super) async fn wait_for<T>(&self, capacity: impl Future<Output = T>) -> Result<T, RegistryError> {
+        let _wait = self.clock.begin_wait();
+        let granted = timeout(Capacity::LONGEST_WAIT, capacity).await;
+        granted.map_err(|_| RegistryError::NoCapacity)
     }
 
     /// Whether there is time left after a pause.
     pub(super) fn leaves(&self, pause: Duration) -> bool {
-        Instant::now() + pause < self.at
+        Instant::now() + pause < self.at()
+    }
+
+    /// The deadline, as far as it is known now.
+    fn at(&self) -> Instant {
+        self.begin + self.allowed + self.clock.waited().saturating_sub(self.waited)
+    }
+
+    fn over(&self, what: String) -> RegistryError {
+        let allowed = self.allowed;
+        match self.reason {
+            Reason::Timeout => RegistryError::TooSlow { what, allowed },
+            Reason::Memory => RegistryError::TooSlowForMemory { what, allowed },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::pending;
+
+    use tokio::time::sleep;
+
+    use super::*;
+
+    const MINUTE: Duration = Duration::from_secs(60);
+
+    async fn error_of(deadline: &Deadline, work: impl Future<Output = Result<(), RegistryError>>) -> String {
+        deadline.hold(|| "the work".to_owned(), work).await.unwrap_err().to_string()
+    }
+
+    /// The registry was blamed for a wait for memory that other tenants held.
+    #[tokio::test(start_paused = true)]
+    async fn a_wait_for_memory_uses_up_no_time_of_the_registry() {
+        let (begin, deadline) = (Instant::now(), Deadline::within(MINUTE));
+        let work = async {
+            sleep(MINUTE / 2).await;
+            deadline.wait_for(sleep(MINUTE * 5)).await?;
+            // As the request within the listing.
+            deadline.hold(|| "the request".to_owned(), pending()).await
+        };
+        let error = error_of(&deadline, work).await;
+        assert!(error.starts_with("the request: there was no complete answer within 60s"), "{error}");
+        let took = begin.elapsed();
+        assert!((MINUTE * 6..MINUTE * 6 + MINUTE / 60).contains(&took), "{took:?}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn waits_at_the_same_time_count_once_and_for_all_deadlines_of_the_clock() {
+        let clock = WaitClock::default();
+        let deadline = Deadline::by(&clock, MINUTE);
+        let shared = deadline.allowing(MINUTE * 2);
+        let (first, second) =
+            tokio::join!(deadline.wait_for(sleep(MINUTE * 3)), shared.wait_for(sleep(MINUTE * 4)));
+        first.and(second).unwrap();
+        let later = Deadline::by(&clock, MINUTE);
+        for (deadline, left) in [(deadline, MINUTE), (shared, MINUTE * 2), (later, MINUTE)] {
+            assert!(deadline.leaves(left - Duration::from_secs(1)) && !deadline.leaves(left));
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_wait_that_takes_too_long_ends_with_a_sentence_about_memory() {
+        let (begin, deadline) = (Instant::now(), Deadline::within(MINUTE));
+        let error = error_of(&deadline, deadline.wait_for(pending())).await;
+        assert!(error.starts_with("no memory was free"), "{error}");
+        assert!(begin.elapsed() >= Capacity::LONGEST_WAIT);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn work_that_holds_memory_has_less_time() {
+        let (begin, deadline) = (Instant::now(), Deadline::within(MINUTE * 10));
+        let holding = deadline.holding_memory(MINUTE);
+        let error = error_of(&deadline, holding.hold(|| "the list".to_owned(), pending())).await;
+        assert!(error.starts_with("the list: a large answer must be complete within 60s"), "{error}");
+        assert!(begin.elapsed() < MINUTE * 2);
+        // The timeout stays where it is earlier.
+        let error = error_of(&deadline.allowing(MINUTE * 2).holding_memory(MINUTE * 5), pending()).await;
+        assert!(error.starts_with("the work: there was no complete answer within 120s"), "{error}");
     }
 }

@@ -137,6 +137,8 @@ impl RegistryError {
             }
             // In these nothing stands that a server has said.
             Self::TooSlow { .. }
+            | Self::TooSlowForMemory { .. }
+            | Self::NoCapacity
             | Self::Resting { .. }
             | Self::TooManyTags { .. }
             | Self::Tls(_)

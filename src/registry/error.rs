@@ -55,6 +55,22 @@ pub enum RegistryError {
         /// The time that was given.
         allowed: Duration,
     },
+    /// An answer that memory is held for did not arrive soon enough.
+    #[error(
+        "{what}: a large answer must be complete within {allowed:?} after memory was reserved for it, and was not; the \
+         next run tries again"
+    )]
+    TooSlowForMemory {
+        /// The request or the list.
+        what: String,
+        /// The time in which it must be complete.
+        allowed: Duration,
+    },
+    /// No memory or slot for a large answer was free for too long.
+    #[error(
+        "no memory was free for a large answer of the registry, because other runs hold it; the next run tries again"
+    )]
+    NoCapacity,
     /// The server said nothing for too long.
     #[error("{request}: the server did not begin to answer within {allowed:?}")]
     Silent {
@@ -210,6 +226,7 @@ impl RegistryError {
             | Self::Unreachable { .. }
             | Self::NeitherScheme { .. }
             | Self::TooSlow { .. }
+            | Self::TooSlowForMemory { .. }
             | Self::Silent { .. }
             | Self::Resting { .. } => true,
             _ => false,

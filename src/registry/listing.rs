@@ -41,8 +41,8 @@ const BARREN_PAGES: usize = 8;
 /// The longest address of a next page, in bytes.
 const LONGEST_ADDRESS: usize = 8 * 1024;
 
-/// How much is read of a further page: without memory that is reserved for the list, and with some. With memory for any
-/// list a further page may be as large as the first.
+/// The most bytes that are read of a further page: without memory that is reserved for the list, and with some. With
+/// memory for any list a further page may be as large as the first.
 const FURTHER_PAGE: usize = 256 * 1024;
 const RESERVED_FURTHER_PAGE: usize = 4 * 1024 * 1024;
 
@@ -69,11 +69,11 @@ pub struct Listing {
     pub etag: Option<String>,
     /// The number of names in the list that are no tags.
     pub left_out: usize,
-    /// What is held for a large list, until the last clone is dropped.
+    /// The memory and the slot of a large list, held until the last clone is dropped.
     held: Option<Arc<Held>>,
 }
 
-/// What a large list holds while it is processed.
+/// The memory and the slot that a large list holds while it is processed.
 #[derive(Debug)]
 struct Held {
     memory: Option<MemoryReservation>,
@@ -87,12 +87,12 @@ impl Listing {
         Some(Arc::clone(&self.held.as_ref()?.turn).lock_owned().await)
     }
 
-    /// Lets go of the tags, and keeps what is held for work on them: what the registry calls the list, and that.
+    /// Drops the tags. Returns the list's `ETag`, and the memory and the slot that are held for work on it.
     pub fn leave_tags(self) -> (Option<String>, impl Sized + Send) {
         (self.etag, self.held)
     }
 
-    /// Whether memory is reserved for the list and for work on it, so that none may be reserved for that once more.
+    /// Returns whether memory is reserved for the list and for work on it, so that no more may be reserved.
     pub fn is_reserved(&self) -> bool {
         self.held.as_ref().is_some_and(|held| held.memory.is_some())
     }
@@ -168,8 +168,9 @@ impl Repository {
                 return Ok(listed);
             }
             // No tags are held while memory is waited for.
-            let memory = self.client.reserve(WHOLE_MEMORY).await;
-            let listed = self.list_until(options, Some(memory), &deadline).await?;
+            let memory = self.client.reserve(WHOLE_MEMORY, &deadline).await?;
+            let deadline = self.client.holding_memory(&deadline);
+            let listed = deadline.hold(what, self.list_until(options, Some(memory), &deadline)).await?;
             Ok(listed.expect("any list has room in that memory"))
         });
         self.discreetly(deadline.hold(what, listing)).await
@@ -187,9 +188,10 @@ impl Repository {
         memory: Option<MemoryReservation>,
         deadline: &Deadline,
     ) -> Result<Option<Listed>, RegistryError> {
-        let server = self.server(deadline).await?;
+        let mut deadline = deadline.clone();
+        let server = self.server(&deadline).await?;
         let page_memory = memory.is_none().then_some(PAGE_MEMORY);
-        let (first, mut page) = self.first_page(&server, options.known, page_memory, deadline).await?;
+        let (first, mut page) = self.first_page(&server, options.known, page_memory, &deadline).await?;
         if first.status.as_u16() == 304 {
             return Ok(Some(Listed::Unchanged));
         }
@@ -233,11 +235,11 @@ impl Repository {
             if gathered.found.left_out > options.most {
                 return Err(self.too_many(options));
             }
-            if !gathered.go_on(&self.client).await {
+            if !gathered.go_on(&self.client, &mut deadline).await? {
                 return Ok(None);
             }
             let call = Call { memory: None, ..Call::get(page.clone(), gathered.largest_page()) };
-            let asked = match self.ask(&server, call, deadline).await {
+            let asked = match self.ask(&server, call, &deadline).await {
                 Err(RegistryError::TooLarge { .. }) if !gathered.is_whole => return Ok(None),
                 asked => asked?,
             };
@@ -343,7 +345,7 @@ impl<'o> Gathered<'o> {
         Self { options, found, slot: None, memory, is_whole }
     }
 
-    /// How much is read of a further page.
+    /// The most bytes that are read of a further page.
     fn largest_page(&self) -> usize {
         match (self.is_whole, &self.memory) {
             (true, _) => LARGEST_PAGE,
@@ -352,23 +354,25 @@ impl<'o> Gathered<'o> {
         }
     }
 
-    /// Prepares for a further page; `false` if memory for any list must be reserved first.
-    async fn go_on(&mut self, client: &Client) -> bool {
+    /// Prepares for a further page; `false` if memory for any list must be reserved first. If memory is reserved, the
+    /// deadline becomes that of work that holds some.
+    async fn go_on(&mut self, client: &Client, deadline: &mut Deadline) -> Result<bool, RegistryError> {
         if self.is_whole {
-            return true;
+            return Ok(true);
         }
         if self.slot.is_none() {
             if self.memory.is_some() {
                 // It was for the first page alone.
-                return false;
+                return Ok(false);
             }
-            self.slot = Some(client.page_slot().await);
+            self.slot = Some(client.page_slot(deadline).await?);
         }
         let TagSet { tags, bytes } = &self.found.tags;
         if self.memory.is_none() && bytes + TAG_OVERHEAD * tags.len() > UNRESERVED {
-            self.memory = Some(client.reserve(LIST_MEMORY).await);
+            self.memory = Some(client.reserve(LIST_MEMORY, deadline).await?);
+            *deadline = client.holding_memory(deadline);
         }
-        true
+        Ok(true)
     }
 }
 

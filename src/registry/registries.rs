@@ -155,9 +155,9 @@ impl Registries {
         let wish = Wish { allowed: access.timeout, known: known.map(str::to_owned) };
         let (entry, repository) = self.find(access);
         let (most, what) = (self.most_tags(), repository.tags_in_words());
-        let list = move |wish: Wish| async move {
+        let list = move |wish: Wish, deadline| async move {
             let options = ListOptions { most, known: wish.known.as_deref(), ..ListOptions::default() };
-            repository.within(wish.allowed).list(options).await
+            repository.within(deadline).list(options).await
         };
         entry.listings.join(wish, || what.clone(), list).await
     }
@@ -172,7 +172,7 @@ impl Registries {
         let (entry, repository) = self.find(access);
         let looks = Arc::clone(lock(&entry.looks).entry(tag.clone()).or_default());
         let (name, what) = (tag.clone(), repository.digest_in_words(tag));
-        let look = move |wish: Wish| async move { repository.within(wish.allowed).digest(&name).await };
+        let look = move |_, deadline| async move { repository.within(deadline).digest(&name).await };
         let looked = looks.join(wish, || what.clone(), look).await;
         drop(looks);
         // Who comes later begins anew; nobody waits for those that are in the map alone.
@@ -199,6 +199,7 @@ impl Registries {
             client,
             servers: Arc::clone(&self.0.servers),
             session: Arc::clone(&entry.session),
+            deadline: None,
             access,
         };
         (entry, repository)

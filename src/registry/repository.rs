@@ -86,13 +86,14 @@ pub struct Repository {
     pub(super) client: Client,
     pub(super) servers: Arc<Servers>,
     pub(super) session: Arc<Session>,
+    /// The deadline of work that several wait for.
+    pub(super) deadline: Option<Deadline>,
 }
 
 impl Repository {
-    /// The same for one who has this much time.
-    pub(super) fn within(mut self, timeout: Duration) -> Self {
-        self.access.timeout = timeout;
-        self
+    /// The same repository for work that has a deadline already.
+    pub(super) fn within(self, deadline: Deadline) -> Self {
+        Self { deadline: Some(deadline), ..self }
     }
 
     /// The repository's address.
@@ -100,9 +101,9 @@ impl Repository {
         &self.access.address
     }
 
-    /// The time that one piece of work has from now on.
+    /// The deadline of a piece of work that begins now.
     pub(super) fn deadline(&self) -> Deadline {
-        Deadline::within(self.access.timeout)
+        self.deadline.clone().unwrap_or_else(|| Deadline::within(self.access.timeout))
     }
 
     /// The registry, as it is known.

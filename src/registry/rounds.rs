@@ -11,9 +11,8 @@ use std::time::Duration;
 use futures::FutureExt;
 use futures::future::{BoxFuture, Shared, WeakShared};
 use tokio::task::yield_now;
-use tokio::time::Instant;
 
-use super::deadline::Deadline;
+use super::deadline::{Deadline, WaitClock};
 use super::error::RegistryError;
 
 /// The rounds of one piece of work.
@@ -23,6 +22,8 @@ pub(super) struct Rounds<T: Clone> {
     turn: Arc<tokio::sync::Mutex<()>>,
     /// The round that has not begun yet.
     next: Mutex<Option<Next<T>>>,
+    /// Waits of all rounds for capacity, which use up no time of those that wait for a round.
+    clock: WaitClock,
 }
 
 /// What one who waits brings along.
@@ -47,13 +48,13 @@ type Round<T> = Shared<BoxFuture<'static, Begun<T>>>;
 /// A round that is under way.
 #[derive(Clone)]
 struct Begun<T: Clone> {
-    at: Instant,
+    deadline: Deadline,
     work: Shared<BoxFuture<'static, Result<T, RegistryError>>>,
 }
 
 impl<T: Clone> Default for Rounds<T> {
     fn default() -> Self {
-        Self { turn: Arc::default(), next: Mutex::default() }
+        Self { turn: Arc::default(), next: Mutex::default(), clock: WaitClock::default() }
     }
 }
 
@@ -77,7 +78,7 @@ impl<T: Clone + Send + Sync + 'static> Rounds<T> {
         self: &Arc<Self>,
         wish: Wish,
         what: impl Fn() -> String,
-        work: impl FnOnce(Wish) -> F + Send + 'static,
+        work: impl FnOnce(Wish, Deadline) -> F + Send + 'static,
     ) -> Result<T, RegistryError>
     where
         F: Future<Output = Result<T, RegistryError>> + Send + 'static,
@@ -86,12 +87,16 @@ impl<T: Clone + Send + Sync + 'static> Rounds<T> {
         let round = self.enter(wish, work);
         // Those who are about to ask in the same moment come along.
         yield_now().await;
-        let begun = Deadline::within(allowed).hold(&what, round.map(Ok)).await?;
-        Deadline::of(begun.at, allowed).hold(what, begun.work).await
+        let begun = Deadline::by(&self.clock, allowed).hold(&what, round.map(Ok)).await?;
+        begun.deadline.allowing(allowed).hold(what, begun.work).await
     }
 
     /// The next round, with one more who waits for it.
-    fn enter<F>(self: &Arc<Self>, wish: Wish, work: impl FnOnce(Wish) -> F + Send + 'static) -> Round<T>
+    fn enter<F>(
+        self: &Arc<Self>,
+        wish: Wish,
+        work: impl FnOnce(Wish, Deadline) -> F + Send + 'static,
+    ) -> Round<T>
     where
         F: Future<Output = Result<T, RegistryError>> + Send + 'static,
     {
@@ -106,13 +111,14 @@ impl<T: Clone + Send + Sync + 'static> Rounds<T> {
         let round = async move {
             let turn = Arc::clone(&rounds.turn).lock_owned().await;
             let next = rounds.next().take().expect("a round waits until it begins");
-            let work = work(next.wish);
+            let deadline = Deadline::by(&rounds.clock, next.wish.allowed);
+            let work = work(next.wish, deadline.clone());
             let work = async move {
                 let ended = work.await;
                 drop(turn);
                 ended
             };
-            Begun { at: Instant::now(), work: work.boxed().shared() }
+            Begun { deadline, work: work.boxed().shared() }
         };
         let round = round.boxed().shared();
         let waiting = round.downgrade().expect("nobody has waited for it yet");
@@ -150,7 +156,7 @@ mod tests {
         fn ask(&self, wish: Wish) -> tokio::task::JoinHandle<Result<(usize, Wish), RegistryError>> {
             let (rounds, begun, leave) = (self.rounds.clone(), self.begun.clone(), self.leave.clone());
             tokio::spawn(async move {
-                let work = move |wish: Wish| async move {
+                let work = move |wish: Wish, _| async move {
                     let number = begun.fetch_add(1, Ordering::SeqCst) + 1;
                     if let Some(leave) = leave {
                         leave.acquire().await.expect("nobody closes it").forget();
@@ -243,6 +249,24 @@ mod tests {
         scene.end_one();
         scene.end_one();
         assert_eq!((hanging.await.unwrap().unwrap().0, next.await.unwrap().unwrap().0), (1, 2));
+    }
+
+    /// A listing that waited for memory ran out of the time of each that waited for it.
+    #[tokio::test(start_paused = true)]
+    async fn a_round_that_waits_for_memory_uses_up_no_time_of_those_that_wait_for_it() {
+        let rounds: Arc<Rounds<()>> = Arc::default();
+        let ask = || {
+            let work = |_, deadline: Deadline| async move {
+                deadline.wait_for(tokio::time::sleep(Duration::from_secs(300))).await
+            };
+            rounds.join(wish(60, ""), || "the work".to_owned(), work)
+        };
+        let later = async {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            ask().await
+        };
+        let (first, second, later) = tokio::join!(ask(), ask(), later);
+        first.and(second).and(later).unwrap();
     }
 
     #[tokio::test]

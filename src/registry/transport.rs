@@ -7,6 +7,7 @@ use tokio::time::timeout;
 use super::answer::Answer;
 use super::budget::Budgets;
 use super::call::Call;
+use super::deadline::Deadline;
 use super::error::RegistryError;
 use super::pauses::Pauses;
 use super::refusal::cut;
@@ -64,6 +65,8 @@ pub(super) struct Transport {
 pub(super) struct Reserve<'r> {
     pub(super) memory: &'r MemoryBudget,
     pub(super) namespace: &'r str,
+    /// The deadline of the request.
+    pub(super) deadline: &'r Deadline,
     pub(super) reserved: Option<Reserved>,
 }
 
@@ -71,6 +74,8 @@ pub(super) struct Reserve<'r> {
 pub(super) struct Reserved {
     pub(super) bytes: u64,
     pub(super) memory: MemoryReservation,
+    /// The time at which the answer must be complete.
+    pub(super) deadline: Deadline,
 }
 
 /// The end of one exchange.
@@ -117,9 +122,15 @@ impl Transport {
         }
         let largest = if status.is_success() { call.largest } else { INLINE_BYTES };
         let mut body = Vec::new();
-        let Reserve { memory: budget, namespace, mut reserved } = reserve;
+        let Reserve { memory: budget, namespace, deadline, mut reserved } = reserve;
         let mut is_reserved = false;
-        while let Some(chunk) = response.chunk().await.map_err(|error| self.unreachable(call, error))? {
+        loop {
+            let next = async { response.chunk().await.map_err(|error| self.unreachable(call, error)) };
+            let chunk = match &reserved {
+                Some(reserved) => reserved.deadline.hold(|| call.shown(), next).await?,
+                None => next.await?,
+            };
+            let Some(chunk) = chunk else { break };
             let length = body.len() + chunk.len();
             if length > largest {
                 if status.is_success() {
@@ -140,7 +151,8 @@ impl Transport {
                     let Some(memory) = budget.try_reserve(namespace, bytes) else {
                         return Ok(Exchanged::NeedsMemory(bytes));
                     };
-                    reserved = Some(Reserved { bytes, memory });
+                    let deadline = deadline.holding_memory(self.limits.with_memory);
+                    reserved = Some(Reserved { bytes, memory, deadline });
                 }
                 is_reserved = true;
             }

@@ -15,12 +15,19 @@ pub struct Limits {
     pub first_byte: Duration,
     /// Without anything new of the answer.
     pub between_bytes: Duration,
+    /// Until an answer is complete, with all further pages of a list, after memory was reserved for it.
+    pub with_memory: Duration,
 }
 
 impl Default for Limits {
     fn default() -> Self {
         let limit = Duration::from_secs(30);
-        Self { connect: Duration::from_secs(10), first_byte: limit, between_bytes: limit }
+        Self {
+            connect: Duration::from_secs(10),
+            first_byte: limit,
+            between_bytes: limit,
+            with_memory: Duration::from_secs(120),
+        }
     }
 }
 

@@ -1,5 +1,7 @@
 //! The shared capacity of one process.
 
+use std::time::Duration;
+
 use super::memory::MemoryBudget;
 use super::pool::BlockingPool;
 use crate::metrics::Metrics;
@@ -16,6 +18,9 @@ pub struct Capacity {
 }
 
 impl Capacity {
+    /// The longest wait for memory or a thread, of work that waits with a timeout of its own suspended.
+    pub const LONGEST_WAIT: Duration = Duration::from_secs(600);
+
     /// The capacity that suits this machine, with its use measured by namespace.
     pub fn measured(metrics: &Metrics) -> Self {
         Self {

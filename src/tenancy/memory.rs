@@ -10,14 +10,15 @@ const TOTAL: u64 = 320 * 1024 * 1024;
 
 /// Reserves memory for large responses, tree listings, plans, templates and git processes before they are begun.
 ///
-/// No namespace ever holds more than half, and of that at most two fifths for work that waits for servers: servers that
-/// never answer leave the rest to the plans of their namespace, and those of two namespaces hold up a third one for two
-/// seconds at most. Work never reserves twice at a time, so that two
-/// pieces of work cannot wait for each other. Clones are one and the same budget.
+/// No namespace ever holds more than half, and of that at most two fifths for git, which waits for servers: git servers
+/// that never answer leave the rest to the plans of their namespace, and those of two namespaces hold up a third one for
+/// two seconds at most. Memory for an answer of a registry is no part of these two fifths; it is held for a short time
+/// only, whatever the registry does. Work never reserves twice at a time, so that two pieces of work cannot wait for each
+/// other. Clones are one and the same budget.
 #[derive(Clone, Debug)]
 pub struct MemoryBudget {
     all: FairSemaphore,
-    /// The part that may be held while a server is waited for; taken first.
+    /// The part that may be held for as long as a server takes; taken first.
     for_servers: FairSemaphore,
 }
 
@@ -57,7 +58,8 @@ impl MemoryBudget {
         Some(MemoryReservation { _all: self.all.try_acquire(namespace, bytes)?, _for_servers: None })
     }
 
-    /// The same as [`reserve`](Self::reserve) for work that waits for a server meanwhile, such as a fetch.
+    /// The same as [`reserve`](Self::reserve) for work that takes as long as a server does,
+    /// such as a fetch.
     pub async fn reserve_for_server(&self, namespace: &str, bytes: u64) -> MemoryReservation {
         let for_servers = self.for_servers.acquire(namespace, bytes).await;
         MemoryReservation { _all: self.all.acquire(namespace, bytes).await, _for_servers: Some(for_servers) }

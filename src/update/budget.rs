@@ -6,8 +6,8 @@ use super::plan::{PlanError, ReportedMarkers};
 pub const MAX_CHANGES: usize = 100_000;
 
 /// The memory in bytes that one plan may take with its edits, its changes, the markers that a person should hear of, and
-/// the message that is made of it.
-const MAX_PLAN_BYTES: usize = 104 * 1024 * 1024;
+/// the message that is made of it. It fits beside what a namespace may hold for servers.
+const MAX_PLAN_BYTES: usize = 96 * 1024 * 1024;
 
 /// The same of a plan that reports every marker.
 const MAX_FULL_PLAN_BYTES: usize = 192 * 1024 * 1024;
@@ -92,7 +92,7 @@ mod tests {
         budget.add_bytes(7).unwrap();
         assert_eq!(
             budget.add_bytes(1).unwrap_err().to_string(),
-            "the changes and markers take more than 104 MiB of memory, the limit of one plan; let update.path lead to a \
+            "the changes and markers take more than 96 MiB of memory, the limit of one plan; let update.path lead to a \
              smaller directory"
         );
         assert!(budget.add_bytes(usize::MAX).is_err());

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use tagboat::registry::{BudgetOptions, Listed, Listing, Registries, RegistryOptions};
+use tagboat::registry::{BudgetOptions, Limits, Listed, Listing, Registries, RegistryOptions};
 use tagboat::tenancy::Capacity;
 
 use super::anonymous;
 use crate::support::http_front::{Front, Reply};
+use std::time::Duration;
 
 /// The memory that one namespace may reserve.
 const OF_A_NAMESPACE: u64 = 160 << 20;
@@ -96,4 +97,37 @@ async fn a_large_page_that_is_followed_by_others_is_read_within_memory_for_the_w
     assert!(capacity.memory.try_reserve("apps", OF_A_NAMESPACE - (128 << 20)).is_some());
     assert!(capacity.memory.try_reserve("apps", OF_A_NAMESPACE - (127 << 20)).is_none());
     assert_eq!(front.requests_for("/v2/app/tags/list").len(), 4);
+}
+
+/// Two registries that sent their tags slowly held most of all memory for as long as the longest timeout.
+#[tokio::test]
+async fn a_registry_that_sends_a_large_list_slowly_holds_memory_for_a_short_time() {
+    let tags: Vec<String> = (0..6000).map(|number| format!("{number:0>100}")).collect();
+    let first = serde_json::json!({ "tags": tags }).to_string().into_bytes();
+    let page = first.clone();
+    let front = Front::alone(move |request| match (request.path.as_str(), request.query.as_str()) {
+        ("/v2/", _) => Reply::status(200),
+        // Most of it arrives at once, and then a byte now and then.
+        ("/v2/slow/tags/list", _) => {
+            Reply::Paced { body: first.clone(), piece: 500_000, pause: Duration::from_secs(600) }
+        }
+        (_, "next") => Reply::Drip,
+        _ => Reply::body(200, page.clone()).with("Link", "</v2/paged/tags/list?next>; rel=next"),
+    });
+    let limits = Limits {
+        between_bytes: Duration::from_secs(600),
+        with_memory: Duration::from_secs(1),
+        ..Limits::default()
+    };
+    let capacity = Capacity::default();
+    let registries =
+        Registries::new(RegistryOptions { limits, capacity: capacity.clone(), ..RegistryOptions::default() });
+    for repository in ["slow", "paged"] {
+        let mut access = anonymous(&front.address(), repository);
+        access.timeout = Duration::from_secs(600);
+        let ended = tokio::time::timeout(Duration::from_secs(120), registries.list(access, None)).await;
+        let error = ended.expect("the timeout of the object is not waited for").unwrap_err().to_string();
+        assert!(error.contains("a large answer must be complete within 1s"), "{repository}: {error}");
+        assert!(capacity.memory.try_reserve("apps", OF_A_NAMESPACE).is_some(), "{repository}");
+    }
 }

@@ -51,7 +51,7 @@ fn impatient() -> Registries {
     let limit = Duration::from_millis(500);
     Registries::new(RegistryOptions {
         budget: BudgetOptions { concurrency: 2, per_second: 100, burst: 20 },
-        limits: Limits { connect: limit, first_byte: limit, between_bytes: limit },
+        limits: Limits { connect: limit, first_byte: limit, between_bytes: limit, ..Limits::default() },
         ..RegistryOptions::default()
     })
 }
