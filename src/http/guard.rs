@@ -27,7 +27,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// The same where a proxy looks it up anyway, and may know names that nobody here does.
 const BEHIND_PROXY: Duration = Duration::from_secs(2);
 
-/// How long a name that was let through to a proxy is not looked up again.
+/// The time for which a name that was let through to a proxy is not looked up again.
 const REMEMBERED: Duration = Duration::from_secs(60);
 
 /// The maximum number of names that are remembered.

@@ -109,8 +109,8 @@ impl Shelf {
         Self { store: Arc::new(store), capacity, told: Arc::default() }
     }
 
-    /// Which list is stored for an object and the repository of this full name, on behalf of a namespace. Tags that cannot
-    /// be read are listed anew.
+    /// The identity of the list that is stored for an object and the repository of this full name, on behalf of a
+    /// namespace. Tags that cannot be read are listed anew.
     pub async fn head(&self, namespace: &str, object: &ObjectName, canonical: &str) -> Option<StoredHead> {
         if let Some(known) = self.store.in_memory(&key(object)) {
             return Some(known.head()).filter(|known| known.canonical == canonical);

@@ -18,7 +18,7 @@ pub(super) struct PageEnd {
     pub(super) entries: usize,
     /// The last of them, if it can be part of an address.
     pub(super) last: Option<String>,
-    /// Tells that the page has an entry that the pages before did not have.
+    /// Set if the page has an entry that the pages before did not have.
     pub(super) is_news: bool,
 }
 

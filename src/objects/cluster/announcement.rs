@@ -32,7 +32,7 @@ const FIRST_WAIT: Duration = Duration::from_secs(2);
 /// events that are larger than 1.5 MiB.
 const MAX_MESSAGE: usize = 256 * 1024;
 
-/// How long the end waits for delayed events.
+/// The longest wait for delayed events at the end.
 const FAREWELL: Duration = Duration::from_secs(1);
 
 /// What tells an event from others that say the same.
@@ -117,7 +117,7 @@ impl Announcer {
         }
     }
 
-    /// Whether an event may be recorded.
+    /// Returns whether an event may be recorded.
     fn admits(&self, announcement: &Announcement) -> bool {
         if matches!(announcement.occurrence, Occurrence::Pushed(_)) {
             return true;

@@ -50,7 +50,7 @@ pub struct Shortlist(Vec<Candidate>);
 struct Candidate {
     tag: String,
     birth: Birth,
-    /// What is to be asked of it.
+    /// The question to the registry about it.
     ask: Option<Ask>,
 }
 
@@ -59,7 +59,7 @@ struct Candidate {
 pub struct Answers {
     /// By tags of the shortlist.
     births: HashMap<String, Birth>,
-    /// Whether a tag is old enough, so that the age of those below it does not matter.
+    /// Set if a tag is old enough, so that the age of those below it does not matter.
     has_mature: bool,
     /// The images that were looked at, by their tags.
     pub learned: Vec<(String, ImageFacts)>,
@@ -158,14 +158,14 @@ impl Inquiry {
         }
     }
 
-    /// What is known of a tag after the registry was asked. `known` may be newer than what the questions went by: what was
-    /// found since is young.
+    /// The age of a tag after the registry was asked. `known` may be newer than the tags that the questions were about:
+    /// tags that were found since are young.
     pub fn birth(&self, tag: &str, known: Option<&StoredTags>, answers: &Answers) -> Birth {
         let found = answers.births.get(tag).copied();
         found.unwrap_or_else(|| Birth { is_outdone: answers.has_mature, ..self.known(tag, known) })
     }
 
-    /// What is known of a tag before the registry is asked.
+    /// The age of a tag before the registry is asked.
     fn known(&self, tag: &str, known: Option<&StoredTags>) -> Birth {
         // A tag that a lagging mirror left out for once would be new when it is back, and the one below it win.
         if self.current.as_deref() == Some(tag) && !self.is_wanted {
@@ -276,7 +276,7 @@ impl Walk {
         batch
     }
 
-    /// Whether nothing depends on the age of the next tag: a better one takes part. Of equal ones each may count.
+    /// Returns whether nothing depends on the age of the next tag: a better one takes part. Of equal ones each may count.
     fn is_settled(&self) -> bool {
         let (Some(best), Some(next)) = (self.best, self.candidates.get(self.next)) else { return false };
         let best = &self.candidates[best].tag;

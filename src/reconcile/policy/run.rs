@@ -142,7 +142,7 @@ impl Run {
         self.course.begin(previous)
     }
 
-    /// Whether a Ready policy stays as it is because its repository, which it may use, has an address that is none.
+    /// Returns whether a Ready policy stays as it is because its repository, which it may use, has an invalid address.
     ///
     /// Only the repository is to blame for that, and says so itself.
     pub fn is_untouched(&self, options: &PolicyOptions, scene: &Scene<'_>) -> bool {
@@ -292,7 +292,7 @@ impl Run {
         })
     }
 
-    /// What is reported where the image of the status is that of a list which has become empty.
+    /// The image of the status, which is kept if the list that it came from has become empty.
     fn kept_by_empty_list(&self, options: &PolicyOptions, address: &RepositoryAddress) -> Option<Resolved> {
         let image = address.to_string();
         let latest = self.previous.latest_ref.clone().filter(|latest| latest.name == image)?;
@@ -301,7 +301,7 @@ impl Run {
         Some(Resolved { resolution, held: Some(held), matures_in: None })
     }
 
-    /// How old the tags are that could win, where that matters. No tags are held while the registry is asked.
+    /// The ages of the tags that could win, if they matter. No tags are held while the registry is asked.
     async fn ages(
         &self,
         options: &PolicyOptions,
@@ -421,7 +421,7 @@ impl Run {
     }
 }
 
-/// What a policy finds to choose from.
+/// The tags that a policy chooses from.
 enum Tags {
     /// Tags.
     Open(OpenTags),
@@ -429,7 +429,7 @@ enum Tags {
     EmptyList(Resolved),
 }
 
-/// What is known before a choice.
+/// The result of the lookup of ages before a choice.
 enum Known {
     /// The ages that matter, and for which choice they are.
     Ages(Inquiry, Answers),

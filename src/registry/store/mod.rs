@@ -19,11 +19,21 @@ use crate::failing::Failing;
 use crate::reference::TagList;
 use sized::SizedTable;
 
-/// How many bytes of tags stay in memory where the disk has them too.
-const MEMORY: u64 = 32 * 1024 * 1024;
+/// The bounds of a store, in bytes for all objects together. The list that was stored last is kept even if it alone is
+/// larger.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StoreLimits {
+    /// Tags that stay in memory beside the disk.
+    pub memory: u64,
+    /// Tags on disk.
+    pub disk: u64,
+}
 
-/// How many bytes of tags are kept on disk, of all objects together.
-const DISK: u64 = 2 * 1024 * 1024 * 1024;
+impl Default for StoreLimits {
+    fn default() -> Self {
+        Self { memory: 32 * 1024 * 1024, disk: 2 * 1024 * 1024 * 1024 }
+    }
+}
 
 /// How many images of a repository are remembered.
 const IMAGES: usize = 1024;
@@ -43,6 +53,7 @@ const ENDING: &str = "tags";
 pub struct TagStore {
     root: Option<PathBuf>,
     is_rehearsal: bool,
+    limits: StoreLimits,
     memory: Mutex<SizedTable<Arc<StoredTags>>>,
     /// The files, once the directory was listed.
     disk: Mutex<Option<SizedTable<()>>>,
@@ -81,12 +92,12 @@ pub struct StoredTags {
     images: BTreeMap<String, KnownImage>,
 }
 
-/// Which list is stored, without its tags.
+/// The identity of a stored list, without its tags.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredHead {
     /// The repository's full name.
     pub canonical: String,
-    /// How the registry calls that state of its list.
+    /// The `ETag` that the registry gave to this state of its list.
     pub etag: Option<String>,
 }
 
@@ -190,7 +201,7 @@ impl StoredTags {
         Self { canonical, scanned, etag, tags, first_seen, begun, images }
     }
 
-    /// Which list this is.
+    /// The identity of this list.
     pub fn head(&self) -> StoredHead {
         StoredHead { canonical: self.canonical.clone(), etag: self.etag.clone() }
     }
@@ -232,20 +243,28 @@ pub struct Kept {
 impl TagStore {
     /// A store in a directory, or in memory only.
     pub fn new(root: Option<PathBuf>) -> Self {
-        let max = if root.is_some() { MEMORY } else { u64::MAX };
-        Self::with(root, false, max)
+        match root {
+            Some(root) => Self::limited(root, StoreLimits::default()),
+            None => Self::with(None, false, StoreLimits { memory: u64::MAX, disk: 0 }),
+        }
+    }
+
+    /// A store in a directory, with these bounds.
+    pub fn limited(root: PathBuf, limits: StoreLimits) -> Self {
+        Self::with(Some(root), false, limits)
     }
 
     /// A store that knows what is in a directory, and writes nothing there: what is found since is in memory only.
     pub fn rehearsal(root: PathBuf) -> Self {
-        Self::with(Some(root), true, u64::MAX)
+        Self::with(Some(root), true, StoreLimits { memory: u64::MAX, disk: 0 })
     }
 
-    fn with(root: Option<PathBuf>, is_rehearsal: bool, memory: u64) -> Self {
+    fn with(root: Option<PathBuf>, is_rehearsal: bool, limits: StoreLimits) -> Self {
         Self {
             root,
             is_rehearsal,
-            memory: Mutex::new(SizedTable::new(memory)),
+            limits,
+            memory: Mutex::new(SizedTable::new(limits.memory)),
             disk: Mutex::default(),
             objects: Mutex::default(),
             sweeping: RwLock::default(),
@@ -268,7 +287,7 @@ impl TagStore {
         Ok(found.filter(|found| found.canonical == canonical))
     }
 
-    /// Which list is stored for an object and this repository, if one is. Its tags are not held in memory for that.
+    /// The identity of the list that is stored for an object and this repository, read without its tags.
     ///
     /// # Errors
     ///
@@ -399,7 +418,7 @@ impl TagStore {
     fn with_disk<T>(&self, work: impl FnOnce(&mut SizedTable<()>) -> T) -> Option<T> {
         let root = self.root.as_ref().filter(|_| !self.is_rehearsal)?;
         let mut disk = self.disk.lock().unwrap_or_else(PoisonError::into_inner);
-        Some(work(disk.get_or_insert_with(|| files(root))))
+        Some(work(disk.get_or_insert_with(|| files(root, self.limits.disk))))
     }
 
     /// Forgets what an object found.
@@ -513,13 +532,13 @@ impl TagStore {
     }
 }
 
-/// What a panic left behind is whole: a file takes another's place in one step.
+/// A panic leaves files valid: each is replaced in one step.
 fn alone(lock: &Mutex<()>) -> MutexGuard<'_, ()> {
     lock.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The files of a directory with their sizes; the one that was written last counts as used last.
-fn files(root: &Path) -> SizedTable<()> {
+fn files(root: &Path, max: u64) -> SizedTable<()> {
     let paths = entries(root).into_iter().flat_map(|directory| entries(&directory));
     let mut found: Vec<_> = paths
         .filter_map(|path| {
@@ -528,7 +547,7 @@ fn files(root: &Path) -> SizedTable<()> {
         })
         .collect();
     found.sort_by_key(|(written, ..)| *written);
-    let mut table = SizedTable::new(DISK);
+    let mut table = SizedTable::new(max);
     for (_, key, bytes) in found {
         // Beyond the limit only until a file is written next.
         table.put_beyond_limit(&key, bytes, ());

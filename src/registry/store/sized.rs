@@ -31,11 +31,6 @@ impl<V> SizedTable<V> {
         Self { entries: HashMap::new(), by_namespace: HashMap::new(), total: 0, max, clock: 0 }
     }
 
-    #[cfg(test)]
-    pub(super) fn set_max(&mut self, max: u64) {
-        self.max = max;
-    }
-
     /// The value of an object, which counts as used now.
     pub(super) fn get(&mut self, key: &StoreKey) -> Option<&V> {
         self.clock += 1;

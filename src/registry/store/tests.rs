@@ -130,10 +130,8 @@ fn a_tenant_with_many_tags_on_disk_displaces_its_own() {
     let victim = StoreKey { namespace: "victim".to_owned(), name: "web".to_owned() };
     store().keep(&victim, scan(&["1.0"], FIRST)).unwrap();
     // After a restart the files that are there count too.
-    let attacker = store();
-    let mut files = files(directory.path());
-    files.set_max(1500);
-    *attacker.disk.lock().unwrap() = Some(files);
+    let limits = StoreLimits { disk: 1500, ..StoreLimits::default() };
+    let attacker = TagStore::limited(directory.path().to_owned(), limits);
     for number in 0..20 {
         attacker.keep(&key(&format!("web{number:02}")), scan(&["1.0"], FIRST)).unwrap();
     }

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use kube::api::DynamicObject;
 use serde_json::json;
 use tagboat::polling::PollingInterval;
+use tagboat::registry::store::StoreLimits;
 
 use super::reflector::{CREATED, Reflector, chosen, ready, requested, until};
 use super::scene::{Kind, Scene, condition, eventually, kstatus};
@@ -60,6 +61,30 @@ async fn an_image_that_is_pushed_is_in_git_a_moment_after_a_request() {
     }
     reflector.end().await;
     controller.end().await;
+}
+
+/// A policy whose tags were removed to make room for others waited until the next interval of its repository.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_policy_whose_tags_were_evicted_has_its_repository_scanned() {
+    let scene = Scene::new(&["app"]).await;
+    let registry = Registry::start();
+    for repository in ["app", "other"] {
+        registry.push(repository, "1.0.0", CREATED);
+    }
+    let image = |repository: &str| format!("{}/{repository}", registry.address());
+    let create = async |name: &str| {
+        scene.create(Kind::Repository, name, &json!({"image": image(name), "interval": "10h"})).await;
+        until(&scene, Kind::Repository, name, |object| kstatus(object) == "Current").await;
+    };
+    // There is room for one list.
+    let reflector = Reflector::of(&scene).storing(StoreLimits { memory: 1, disk: 1 }).start();
+    create("app").await;
+    chosen(&scene, "app", &json!({"name": image("app"), "tag": "1.0.0"})).await;
+    create("other").await;
+    registry.push("app", "1.1.0", CREATED);
+    scene.patch(Kind::Policy, "app", &requested("now")).await;
+    chosen(&scene, "app", &json!({"name": image("app"), "tag": "1.1.0"})).await;
+    reflector.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

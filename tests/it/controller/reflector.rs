@@ -25,7 +25,7 @@ use tagboat::reconcile::repository::logins::Logins;
 use tagboat::reconcile::repository::request::ObjectIdentity;
 use tagboat::reconcile::tags::Shelf;
 use tagboat::reconcile::times::TimeBounds;
-use tagboat::registry::store::TagStore;
+use tagboat::registry::store::{StoreLimits, TagStore};
 use tagboat::registry::{Registries, RegistryOptions};
 use tagboat::tenancy::Capacity;
 use tokio::sync::oneshot;
@@ -44,6 +44,7 @@ pub(super) struct Beginning {
     pub(super) client: Client,
     pub(super) options: ReflectorOptions,
     tags: std::path::PathBuf,
+    limits: StoreLimits,
 }
 
 /// A reflector that runs.
@@ -80,6 +81,11 @@ impl Beginning {
         Self { client, ..self }
     }
 
+    /// With a store that keeps so much.
+    pub(super) fn storing(self, limits: StoreLimits) -> Self {
+        Self { limits, ..self }
+    }
+
     /// With nothing of what others found.
     pub(super) fn with_an_empty_store(mut self) -> Self {
         self.tags.set_extension("other");
@@ -102,14 +108,14 @@ impl Beginning {
 
     pub(super) fn start(self) -> Reflector {
         let _ = rustls::crypto::ring::default_provider().install_default();
-        let Self { client, options, tags } = self;
+        let Self { client, options, tags, limits } = self;
         let registry = KnownRegistries {
             objects: ClusterObjects::new(client.clone()),
             registries: Registries::new(RegistryOptions::default()),
             logins: Logins::default(),
         };
         let capacity = options.policies.capacity.clone();
-        let sources = Sources { registry, shelf: Shelf::new(TagStore::new(Some(tags)), capacity) };
+        let sources = Sources { registry, shelf: Shelf::new(TagStore::limited(tags, limits), capacity) };
         let (end, told) = oneshot::channel();
         let end_of_test = async move {
             // A test that drops its reflector ends it, too.
@@ -145,7 +151,12 @@ impl Reflector {
             instance: "tests".to_owned(),
             process_id: "0b5f60e2-93d5-4d7c-8a52-3f1de25a70cd".to_owned(),
         };
-        Beginning { client: scene.cluster.client(), options, tags: scene.root().join("tags") }
+        Beginning {
+            client: scene.cluster.client(),
+            options,
+            tags: scene.root().join("tags"),
+            limits: StoreLimits::default(),
+        }
     }
 
     /// How long it is until the digest of a policy is looked up next, if that is known.
