@@ -5,6 +5,7 @@ use std::sync::Arc;
 use memchr::memmem::find;
 use tagboat_api::Reason;
 
+use super::signature::takes_too_many_rounds;
 use super::{PrivateFiles, RemoteUrl, SecretData, Transport};
 use crate::failing::Failing;
 use crate::secret::Secret;
@@ -344,6 +345,15 @@ fn ssh_credentials(
     let Some(key) = private_key(identity.expose()) else {
         return Err(secret.malformed("identity", "holds no private key: give one in PEM or OpenSSH form"));
     };
+    if find(key, b"BEGIN ENCRYPTED").is_some() {
+        let flaw = "is in encrypted PKCS#8, which Flux does not read either: rewrite it in OpenSSH's form with \
+                    `ssh-keygen -p -f FILE`, of OpenSSH 9.6 or newer if it is an Ed25519 key";
+        return Err(secret.malformed("identity", flaw));
+    }
+    if takes_too_many_rounds(key) {
+        let flaw = "takes more than 256 rounds to unlock: rewrite it with `ssh-keygen -p -a 16 -f FILE`";
+        return Err(secret.malformed("identity", flaw));
+    }
     if passphrase.is_none() && is_encrypted(key) {
         return Err(secret.malformed("identity", "is encrypted: give its passphrase by the key 'password'"));
     }

@@ -245,8 +245,7 @@ impl Trouble {
                 "the SSH key in identity of the Secret cannot be opened; check the passphrase in its key password"
             }
             Self::KeyFormat => {
-                "ssh cannot read the SSH key in identity of the Secret; rewrite it in OpenSSH's form with \
-                 `ssh-keygen -p -f FILE`, of OpenSSH 9.6 or newer if it is an Ed25519 key in encrypted PKCS#8"
+                "ssh cannot read the SSH key in identity of the Secret; rewrite it in OpenSSH's form with `ssh-keygen -p -f FILE`"
             }
             Self::UnknownHost => "the name of the server cannot be resolved",
             Self::Unreachable => "the server cannot be reached",

@@ -6,7 +6,7 @@ use reqwest::Method;
 use reqwest::header::{ACCEPT, HeaderMap, HeaderName, HeaderValue, IF_NONE_MATCH};
 use url::Url;
 
-use super::refusal::shown;
+use super::refusal::{origin, shown};
 
 /// One request.
 #[derive(Clone)]
@@ -27,6 +27,8 @@ pub(super) struct Call {
     pub(super) is_repeated: bool,
     /// Whether a redirect is an answer like any other.
     pub(super) stays: bool,
+    /// Set if messages name only the server, because another server chose the rest of the address.
+    pub(super) is_redirected: bool,
 }
 
 /// The memory that an answer takes while it is processed.
@@ -69,6 +71,7 @@ impl Call {
             memory: Some(WorkingMemory::default()),
             is_repeated: true,
             stays: false,
+            is_redirected: false,
         }
     }
 
@@ -134,6 +137,7 @@ impl Call {
 
     /// The request for messages.
     pub(super) fn shown(&self) -> String {
-        format!("{} {}", self.method, shown(&self.url))
+        let address = if self.is_redirected { origin(&self.url) } else { shown(&self.url) };
+        format!("{} {address}", self.method)
     }
 }

@@ -130,6 +130,7 @@ impl Client {
             })?;
             if target.origin() != call.url.origin() {
                 call.authorization = None;
+                call.is_redirected = true;
             }
             call.url = target;
         }

@@ -121,7 +121,7 @@ impl RegistryError {
             Self::Unreachable { request, trouble: said, .. }
             | Self::Malformed { request, flaw: said }
             | Self::Redirect { request, to: said, .. }
-            | Self::Elsewhere { request, link: said }
+            | Self::Elsewhere { request, server: said }
             | Self::Damaged { request, found: said }
             | Self::Realm { registry: request, realm: said, .. } => {
                 clean(request);
@@ -189,7 +189,7 @@ mod tests {
         let error = RegistryError::NeitherScheme {
             secured: Box::new(RegistryError::Elsewhere {
                 request: "GET x".to_owned(),
-                link: "hunter2".to_owned(),
+                server: "hunter2".to_owned(),
             }),
             plain: Box::new(RegistryError::Barred(Box::new(malformed))),
         };

@@ -130,12 +130,12 @@ pub enum RegistryError {
         request: String,
     },
     /// The next page of a listing is on another server.
-    #[error("{request}: the next page of tags is not at this registry, but at {link:?}")]
+    #[error("{request}: the next page of tags is not at this registry, but at {server:?}")]
     Elsewhere {
         /// The request for the last page.
         request: String,
-        /// What the registry says of it.
-        link: String,
+        /// Scheme, host and port of that server.
+        server: String,
     },
     /// There are more tags than are kept.
     #[error(

@@ -2,6 +2,8 @@
 
 use url::Url;
 
+use super::refusal::origin;
+
 /// What a registry says of the next page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NextPage {
@@ -9,8 +11,10 @@ pub enum NextPage {
     None,
     /// Its address; always at the registry itself.
     At(Url),
-    /// There is one, but we will not go there.
+    /// There is one on another server, of which scheme, host and port are given.
     Elsewhere(String),
+    /// There is one, and its address cannot be read.
+    Unreadable,
 }
 
 /// Reads the headers of an answer that was got from `page`.
@@ -22,8 +26,8 @@ pub enum NextPage {
 pub fn next_page<'h>(headers: impl IntoIterator<Item = &'h str>, page: &Url) -> NextPage {
     let links = headers.into_iter().filter(|header| !header.trim().is_empty()).flat_map(links);
     let Some(link) = links.into_iter().find(Link::is_next) else { return NextPage::None };
-    let elsewhere = || NextPage::Elsewhere(link.text.to_owned());
-    let Some(next) = link.target.and_then(|target| page.join(target).ok()) else { return elsewhere() };
+    let next = link.target.and_then(|target| page.join(target).ok()).filter(Url::has_host);
+    let Some(next) = next else { return NextPage::Unreadable };
     let mut address = page.clone();
     address.set_query(next.query());
     address.set_fragment(None);
@@ -35,14 +39,12 @@ pub fn next_page<'h>(headers: impl IntoIterator<Item = &'h str>, page: &Url) -> 
         address.set_path(next.path());
         NextPage::At(address)
     } else {
-        elsewhere()
+        NextPage::Elsewhere(origin(&next))
     }
 }
 
 /// One link of a header.
 struct Link<'h> {
-    /// All of it, and what follows in the header.
-    text: &'h str,
     /// What stands between `<` and `>`; nothing where that is not to be read.
     target: Option<&'h str>,
     parameters: &'h str,
@@ -57,12 +59,12 @@ fn links(header: &str) -> Vec<Link<'_>> {
         let Some((target, behind)) = target else {
             // What is no link at all, or only half of one, may have been the next page's.
             if links.is_empty() {
-                links.push(Link { text: header, target: None, parameters: "" });
+                links.push(Link { target: None, parameters: "" });
             }
             return links;
         };
         let end = outside_quotes(behind, ',').unwrap_or(behind.len());
-        links.push(Link { text: rest, target: Some(target), parameters: &behind[..end] });
+        links.push(Link { target: Some(target), parameters: &behind[..end] });
         rest = &behind[end..];
     }
 }
@@ -134,10 +136,15 @@ mod tests {
         ] {
             assert_eq!(next_page([header], &page()), wanted, "{header}");
         }
-        for header in
-            ["x", "<x", "x>", "<https://evil.example/v2/other/tags/list?last=a>", "<http://[>", "<data:,x>"]
-        {
-            assert_eq!(next_page([header], &page()), NextPage::Elsewhere(header.to_owned()), "{header}");
+        for header in ["x", "<x", "x>", "<http://[>", "<data:,x>"] {
+            assert_eq!(next_page([header], &page()), NextPage::Unreadable, "{header}");
+        }
+        for header in [
+            "<https://evil.example/v2/other?secret=s>",
+            "<https://u:p@evil.example/s>; rel=\"next\"; title=s",
+        ] {
+            let server = "https://evil.example".to_owned();
+            assert_eq!(next_page([header], &page()), NextPage::Elsewhere(server), "{header}");
         }
         assert_eq!(next_page([], &page()), NextPage::None);
         let several = ["<?n=3>; rel=\"first\"", "", "<?last=a>; rel=\"next\""];

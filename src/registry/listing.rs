@@ -15,7 +15,7 @@ use super::gathered_tags::{GatheredTags, PageEnd};
 use super::link::{NextPage, next_page};
 use super::login::Fingerprint;
 use super::page::{PageError, TagLimits, TagSet};
-use super::refusal::{Refusal, cut};
+use super::refusal::Refusal;
 use super::repository::Repository;
 use super::server::Server;
 use super::session::FULL_PAGE;
@@ -218,8 +218,10 @@ impl Repository {
                     return Err(RegistryError::Circle { request });
                 }
                 NextPage::At(next) => next,
-                NextPage::Elsewhere(link) => {
-                    return Err(RegistryError::Elsewhere { request, link: cut(&link) });
+                NextPage::Elsewhere(server) => return Err(RegistryError::Elsewhere { request, server }),
+                NextPage::Unreadable => {
+                    let flaw = "the address of the next page of tags (Link) cannot be read".to_owned();
+                    return Err(RegistryError::Malformed { request, flaw });
                 }
                 // A full page may have been the first of several for a registry that does not say so.
                 NextPage::None if is_full => match &last {

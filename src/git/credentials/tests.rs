@@ -163,7 +163,8 @@ fn a_bad_secret_is_refused_in_one_sentence() {
         (
             "ssh://h/x",
             &[("identity", "-----BEGIN ENCRYPTED PRIVATE KEY-----\n"), hosts],
-            "secret 'apps/login': key 'identity' is encrypted: give its passphrase by the key 'password'",
+            "secret 'apps/login': key 'identity' is in encrypted PKCS#8, which Flux does not read either: rewrite it in \
+             OpenSSH's form with `ssh-keygen -p -f FILE`, of OpenSSH 9.6 or newer if it is an Ed25519 key",
         ),
         (
             "ssh://h/x",

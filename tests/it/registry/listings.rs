@@ -86,9 +86,13 @@ async fn absolute_links_that_name_another_server_are_read_as_ours() {
 
 #[tokio::test]
 async fn a_link_to_another_server_is_an_error() {
-    let front = registry(|_| page(named(0..3)).with("Link", "<https://evil.example/more>; rel=\"next\""));
+    let front = registry(|_| {
+        page(named(0..3))
+            .with("Link", "<https://u:hunter2@evil.example/hunter2>; rel=\"next\"; title=hunter2")
+    });
     let error = tags(anonymous(&front.address(), "app/web")).await.unwrap_err();
-    assert!(error.to_string().contains("the next page of tags is not at this registry"), "{error}");
+    let wanted = ": the next page of tags is not at this registry, but at \"https://evil.example\"";
+    assert!(error.to_string().ends_with(wanted), "{error}");
 }
 
 #[tokio::test]

@@ -118,6 +118,22 @@ pub(in crate::git) fn ed25519_to_openssh(identity: &Secret) -> Option<Secret> {
     Some(Secret::new(text.as_bytes()))
 }
 
+/// Returns true if an OpenSSH key takes more rounds of bcrypt to unlock than are allowed.
+pub(in crate::git) fn takes_too_many_rounds(identity: &[u8]) -> bool {
+    let blocks = armor::blocks(identity);
+    let block = blocks.iter().find(|block| block.label == "OPENSSH PRIVATE KEY");
+    let key = block.and_then(|block| PrivateKey::from_bytes(block.data.as_ref()?).ok());
+    key.is_some_and(|key| excessive_rounds(&key).is_some())
+}
+
+/// The rounds of bcrypt that unlock a key, if there are more than are allowed.
+fn excessive_rounds(key: &PrivateKey) -> Option<u32> {
+    match key.kdf() {
+        Kdf::Bcrypt { rounds, .. } => Some(*rounds).filter(|rounds| *rounds > MOST_ROUNDS),
+        _ => None,
+    }
+}
+
 /// What a text is that has no private key.
 fn flaw_without_key(text: &[u8], blocks: &[Block<'_>]) -> SshFlaw {
     let has = |words: &str| blocks.iter().any(|block| block.label.contains(words));
@@ -140,10 +156,8 @@ fn openssh(data: &[u8], passphrase: &Passphrase<'_>) -> Result<PrivateKey, Obsta
     if !key.is_encrypted() {
         return Ok(key);
     }
-    if let Kdf::Bcrypt { rounds, .. } = key.kdf()
-        && *rounds > MOST_ROUNDS
-    {
-        return Err(SshFlaw::Rounds { rounds: (*rounds).into(), most: MOST_ROUNDS.into() }.into());
+    if let Some(rounds) = excessive_rounds(&key) {
+        return Err(SshFlaw::Rounds { rounds: rounds.into(), most: MOST_ROUNDS.into() }.into());
     }
     if key.cipher() == Cipher::TdesCbc {
         return Err(SshFlaw::Lock { scheme: key.cipher().to_string() }.into());
