@@ -4,6 +4,7 @@ use std::io::{self, Read};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
@@ -11,22 +12,22 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, wa
 /// More output than this is no listing that we asked for.
 pub(super) const OUTPUT: usize = 16 * 1024 * 1024;
 
-/// What is kept of standard error.
+/// The maximum of standard error that is kept, in bytes.
 const WORDS: usize = 64 * 1024;
 
-/// How much of a pipe is read at a time.
+/// The number of bytes that are read of a pipe at a time.
 const PIECE: usize = 64 * 1024;
 
-/// How often a watch is asked.
+/// The time between two questions to a watch.
 const PACE: Duration = Duration::from_millis(25);
 
-/// How often is looked whether a process that has closed its output is gone.
+/// The time between two looks at a process that has closed its output.
 const SHORT_PACE: Duration = Duration::from_millis(2);
 
-/// How long a process may take to tidy up when it is told to end.
+/// The time that a process has to tidy up when it is told to end.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// How long others may be silent that hold the output of a process that has ended.
+/// The time for which others may be silent that hold the output of a process that has ended.
 const SILENCE: Duration = Duration::from_secs(1);
 
 /// Makes the process the head of a group of its own, so that one signal reaches it and all that it starts.
@@ -40,6 +41,9 @@ pub(super) struct Running {
     pieces: Receiver<Piece>,
 }
 
+/// The work of reading a pipe.
+type Reading = Box<dyn FnOnce() + Send>;
+
 /// A part of what a process prints.
 enum Piece {
     Output(Vec<u8>),
@@ -48,7 +52,7 @@ enum Piece {
     End,
 }
 
-/// How a process ended.
+/// The end of a process.
 pub(super) enum Ended {
     /// By itself.
     Itself {
@@ -69,11 +73,20 @@ pub(super) enum Ended {
 
 impl Running {
     /// Starts a process that leads a group.
-    pub(super) fn start(mut command: Command) -> io::Result<Self> {
+    pub(super) fn start(command: Command) -> io::Result<Self> {
+        Self::start_with(command, &|reading| thread::Builder::new().spawn(reading).map(drop))
+    }
+
+    /// Starts a process whose output is read on threads that `spawn` starts.
+    fn start_with(mut command: Command, spawn: &dyn Fn(Reading) -> io::Result<()>) -> io::Result<Self> {
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
         let (sender, pieces) = mpsc::sync_channel(16);
-        collect(child.stdout.take(), sender.clone(), Piece::Output);
-        collect(child.stderr.take(), sender, Piece::Words);
+        let output = collect(child.stdout.take(), sender.clone(), Piece::Output);
+        let words = collect(child.stderr.take(), sender, Piece::Words);
+        if let Err(error) = spawn(output).and_then(|()| spawn(words)) {
+            end(&mut child);
+            return Err(error);
+        }
         Ok(Self { child, pieces })
     }
 
@@ -112,7 +125,7 @@ impl Running {
                 Ok(Piece::Output(piece)) => output.extend(piece),
                 Ok(Piece::Words(piece)) => words.extend(piece.into_iter().take(WORDS - words.len())),
                 Ok(Piece::End) => pipes -= 1,
-                Err(RecvTimeoutError::Disconnected) => std::thread::sleep(SHORT_PACE),
+                Err(RecvTimeoutError::Disconnected) => thread::sleep(SHORT_PACE),
                 Err(RecvTimeoutError::Timeout) => {
                     if silent_since.is_none() && has_ended(&self.child) {
                         silent_since = Some(now);
@@ -129,7 +142,7 @@ impl Running {
     }
 }
 
-/// Whether a process has ended; it is left unburied, so that its number and its group's mean no other.
+/// Returns true if a process has ended; it is left unburied, so that its number and its group's mean no other.
 fn has_ended(child: &Child) -> bool {
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
     !matches!(waitid(WaitId::Pid(Pid::from_child(child)), options), Ok(None))
@@ -141,15 +154,19 @@ fn end(child: &mut Child) {
     let _ = kill_process_group(group, Signal::TERM);
     let patience = Instant::now() + GRACE;
     while Instant::now() < patience && !has_ended(child) {
-        std::thread::sleep(Duration::from_millis(10));
+        thread::sleep(Duration::from_millis(10));
     }
     let _ = kill_process_group(group, Signal::KILL);
     let _ = child.wait();
 }
 
 /// Reads a pipe to its end, so that the process is never kept from writing on.
-fn collect(pipe: Option<impl Read + Send + 'static>, sender: SyncSender<Piece>, piece: fn(Vec<u8>) -> Piece) {
-    std::thread::spawn(move || {
+fn collect(
+    pipe: Option<impl Read + Send + 'static>,
+    sender: SyncSender<Piece>,
+    piece: fn(Vec<u8>) -> Piece,
+) -> Reading {
+    Box::new(move || {
         let mut room = vec![0; PIECE];
         if let Some(mut pipe) = pipe {
             loop {
@@ -164,7 +181,7 @@ fn collect(pipe: Option<impl Read + Send + 'static>, sender: SyncSender<Piece>, 
             }
         }
         let _ = sender.send(Piece::End);
-    });
+    })
 }
 
 #[cfg(test)]
@@ -192,7 +209,7 @@ mod tests {
         let patience = in_seconds(5);
         while processes.split_whitespace().any(runs) {
             assert!(Instant::now() < patience, "{processes} still run");
-            std::thread::sleep(Duration::from_millis(10));
+            thread::sleep(Duration::from_millis(10));
         }
     }
 
@@ -225,6 +242,26 @@ mod tests {
         assert!(matches!(ended, Ended::TimedOut));
         assert!(begin.elapsed() < Duration::from_secs(30), "{:?}", begin.elapsed());
         assert_gone(&std::fs::read_to_string(notes).unwrap());
+    }
+
+    /// At the limit of processes a thread cannot be started either; that was a panic, and the process ran on.
+    #[test]
+    fn a_process_whose_output_cannot_be_read_is_ended() {
+        let directory = tempfile::tempdir().unwrap();
+        let notes = directory.path().join("process");
+        let process = || std::fs::read_to_string(&notes).unwrap_or_default();
+        let mut command = Command::new("sh");
+        let script = format!("echo $$ > '{}'; sleep 600", notes.display());
+        lead_a_group(command.args(["-c", &script]).stdin(Stdio::null()));
+        let refuse = |_| {
+            while !process().ends_with('\n') {
+                thread::sleep(Duration::from_millis(10));
+            }
+            Err(io::ErrorKind::WouldBlock.into())
+        };
+        let error = Running::start_with(command, &refuse).err().expect("there is no thread");
+        assert_eq!(error.kind(), io::ErrorKind::WouldBlock);
+        assert_gone(&process());
     }
 
     #[test]
