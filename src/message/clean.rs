@@ -11,6 +11,11 @@ fn is_escaped(c: char) -> bool {
     c.is_control() || matches!(c, '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
+/// An upper bound of the length in bytes that a text has when it is clean.
+pub(super) fn cleaned_length(text: &str) -> usize {
+    text.len() + 4 * text.chars().filter(|c| is_escaped(*c)).count()
+}
+
 /// The text with such characters as escapes, in the form that `%q` of Go has for them; other text stays as it is.
 pub(super) fn clean(text: &str) -> String {
     if !text.contains(is_escaped) {
@@ -60,6 +65,7 @@ mod tests {
             ("a\u{202e}b\u{2066}c", r"a\u202eb\u2066c"),
         ] {
             assert_eq!(clean(text), expected);
+            assert!((expected.len()..=text.len() + 4 * 9).contains(&cleaned_length(text)));
         }
     }
 }

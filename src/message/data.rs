@@ -1,9 +1,9 @@
-//! What a message can speak of.
+//! The data of a message.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 
-use super::clean::clean;
+use super::clean::{clean, cleaned_length};
 use super::image::PolicyImage;
 use super::recorded;
 use crate::reference::ImageReference;
@@ -34,7 +34,7 @@ pub struct MessageData {
     files: BTreeMap<String, BTreeMap<ObjectIdentifier, ObjectUpdate>>,
 }
 
-/// What changed in one object of a file.
+/// The changes in one object of a file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ObjectUpdate {
     /// The changes in the order of the document, repetitions included.
@@ -43,7 +43,7 @@ pub struct ObjectUpdate {
     pub images: Vec<PolicyImage>,
 }
 
-/// What changed in one object, over all files.
+/// The changes in one object, over all files.
 #[derive(Debug, Clone, Default)]
 pub struct JoinedUpdate<'d> {
     /// The changes, those of one file behind those of another.
@@ -78,17 +78,17 @@ impl MessageData {
         Self { automation, values, files }
     }
 
-    /// The data of an update without its files and objects: different changes, and the images that they are due to.
+    /// The data of an update without its files and objects: its different `changes`, and the images that they are due to.
     ///
     /// [`changes`](Self::changes) and [`images`](Self::images) are the same as those of all data.
     pub(super) fn summary(
         automation: &AutomationName,
         values: BTreeMap<String, String>,
-        result: &ResultV2,
+        changes: &[&Change],
         images: &PolicyImages<'_>,
     ) -> Self {
         let (mut all, mut seen) = (ObjectUpdate::default(), HashSet::new());
-        result.changes().into_iter().for_each(|change| all.add(change, images, &mut seen));
+        changes.iter().for_each(|change| all.add(change, images, &mut seen));
         let objects = BTreeMap::from([(ObjectIdentifier::default(), all)]);
         let data = Self::new(automation, values, &ResultV2::default(), images);
         Self { files: BTreeMap::from([(String::new(), objects)]), ..data }
@@ -128,7 +128,7 @@ impl MessageData {
         &self.values
     }
 
-    /// What changed, by file and object.
+    /// The changes, by file and object.
     pub fn files(&self) -> &BTreeMap<String, BTreeMap<ObjectIdentifier, ObjectUpdate>> {
         &self.files
     }
@@ -147,7 +147,7 @@ impl MessageData {
         images.filter(|image| seen.insert(*image)).collect()
     }
 
-    /// What changed by object, joined over all files in their order.
+    /// The changes by object, joined over all files in their order.
     pub fn objects(&self) -> BTreeMap<&ObjectIdentifier, JoinedUpdate<'_>> {
         let mut objects: BTreeMap<&ObjectIdentifier, JoinedUpdate<'_>> = BTreeMap::new();
         for (object, update) in self.files.values().flatten() {
@@ -158,12 +158,12 @@ impl MessageData {
         objects
     }
 
-    /// How many changes there are.
+    /// The number of changes.
     pub(super) fn count(&self) -> usize {
         self.files.values().flat_map(BTreeMap::values).map(|update| update.changes.len()).sum()
     }
 
-    /// About how many bytes it takes as values of a template.
+    /// The bytes that it takes together with its values of a template, estimated.
     pub(super) fn size(&self) -> usize {
         let values = self.values.iter().map(|(key, value)| SIZE_OF_VALUE + key.len() + value.len());
         let files = self.files.iter().map(|(file, objects)| {
@@ -175,35 +175,46 @@ impl MessageData {
     }
 }
 
-/// About how many bytes the data of an update take at least as values of a template, with all its files.
+/// The bytes that the data of an update with all its files take together with their values of a template, estimated
+/// without images and names.
 pub(super) fn least_size(result: &ResultV2) -> usize {
-    result.file_changes.len() * (SIZE_OF_FILE + SIZE_OF_OBJECT) + result.edits() * SIZE_OF_CHANGE
+    let changes = result.file_changes.values().flat_map(|objects| objects.values()).flatten();
+    result.file_changes.len() * (SIZE_OF_FILE + SIZE_OF_OBJECT) + size_of_changes(changes)
 }
 
-/// What a text of `messageTemplateValues` takes beside its bytes.
+/// The bytes that changes take in the data and as values of a template, estimated before they are copied.
+pub(super) fn size_of_changes<'c>(changes: impl IntoIterator<Item = &'c Change>) -> usize {
+    let size = |change: &Change| {
+        let texts = [&change.old_value, &change.new_value, &change.setter];
+        SIZE_OF_CHANGE + COPIES_OF_TEXT * texts.map(|text| cleaned_length(text)).iter().sum::<usize>()
+    };
+    changes.into_iter().map(size).sum()
+}
+
+/// The text of a change stands in the data, and in their values.
+const COPIES_OF_TEXT: usize = 2;
+
+/// The bytes that a text of `messageTemplateValues` takes beside its own.
 const SIZE_OF_VALUE: usize = 256;
 
-/// What a file takes beside its objects: entries of two maps, and two maps.
+/// The bytes that a file takes beside its objects: entries of two maps, and two maps.
 const SIZE_OF_FILE: usize = 3_500;
 
-/// What an object takes beside its texts and changes.
+/// The bytes that an object takes beside its texts and changes.
 const SIZE_OF_OBJECT: usize = 1_500;
 
-/// What a change takes beside its texts.
+/// The bytes that a change takes beside its texts.
 const SIZE_OF_CHANGE: usize = 700;
 
-/// What the image of a policy takes beside its text.
+/// The bytes that the image of a policy takes beside its text.
 const SIZE_OF_IMAGE: usize = 1_800;
 
 fn size_of(object: &ObjectIdentifier, update: &ObjectUpdate) -> usize {
-    let change = |change: &Change| {
-        SIZE_OF_CHANGE + change.old_value.len() + change.new_value.len() + change.setter.len()
-    };
     let image = |image: &PolicyImage| SIZE_OF_IMAGE + 4 * image.image.name.as_str().len();
     let texts = [&object.api_version, &object.kind, &object.namespace, &object.name];
     SIZE_OF_OBJECT
         + texts.map(String::len).iter().sum::<usize>()
-        + update.changes.iter().map(change).sum::<usize>()
+        + size_of_changes(&update.changes)
         + update.images.iter().map(image).sum::<usize>()
 }
 

@@ -86,19 +86,22 @@ impl Template {
         is_interrupted: &dyn Fn() -> bool,
     ) -> Result<Vec<u8>, MessageError> {
         let UpdateData { automation, values, result, images } = *update;
+        // Texts may be long, so they are not copied before it is known that there is room for them.
         let data = if self.mentions_files() {
-            // The data itself takes a fraction of its values.
             let size = (result.edits(), data::least_size(result));
             limits::within(room, size, self.language())
                 .map(|_| MessageData::new(automation, values.clone(), result, images))
         } else {
-            Ok(MessageData::summary(automation, values.clone(), result, images))
+            let changes = result.changes();
+            let size = (changes.len(), data::size_of_changes(changes.iter().copied()));
+            limits::within(room, size, self.language())
+                .map(|_| MessageData::summary(automation, values.clone(), &changes, images))
         };
         data.and_then(|data| self.render_within(room, &data, is_interrupted))
             .map_err(|cause| MessageError { cause })
     }
 
-    /// Whether the template asks for more than the different changes and images.
+    /// Returns true if the template asks for more than the different changes and images.
     fn mentions_files(&self) -> bool {
         match &self.engine {
             Engine::Go(template) => template.mentions_files(),

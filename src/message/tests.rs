@@ -1,11 +1,13 @@
 //! The table of `hack/oracle/message`: what Go makes of templates on the same data.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::sync::Arc;
 
 use serde::Deserialize;
 use tagboat_api::settings::TemplateLanguage;
 
+use super::data::{least_size, size_of_changes};
 use super::limits::MOST_DATA;
 use super::recorded;
 use super::{
@@ -426,7 +428,7 @@ const OF_NO_FILE: [(&str, TemplateLanguage); 6] = [
 ];
 
 /// The others use the data of files and objects.
-const OF_FILES: [(&str, TemplateLanguage); 8] = [
+const OF_FILES: [(&str, TemplateLanguage); 10] = [
     ("{{ range $file, $_ := .Changed.FileChanges }}{{ $file }}{{ end }}", TemplateLanguage::Go),
     ("{{ len .Changed.Objects }}", TemplateLanguage::Go),
     ("{{ len .Updated.Files }}", TemplateLanguage::Go),
@@ -435,6 +437,8 @@ const OF_FILES: [(&str, TemplateLanguage); 8] = [
     ("{{len Changed.FileChanges}}", TemplateLanguage::Handlebars),
     ("{{#each Changed}}{{@key}}{{/each}}", TemplateLanguage::Handlebars),
     ("{{#with Updated}}{{len Files}}{{/with}}", TemplateLanguage::Handlebars),
+    ("{{#each \n this}}{{@key}}{{/each}}", TemplateLanguage::Handlebars),
+    ("{{#with Updated.[Files]}}{{/with}}{{#if (or \"}}\" Objects)}}x{{/if}}", TemplateLanguage::Handlebars),
 ];
 
 #[test]
@@ -455,6 +459,32 @@ fn a_template_that_does_not_mention_files_renders_for_any_number_of_them() {
     for template in OF_FILES {
         let error = render_update(20_000, template, false).unwrap_err();
         assert!(error.starts_with("40000 changes take "), "{template:?}: {error}");
+    }
+}
+
+/// The old value of a marker may be as long as a file; all were copied before the bound was looked at.
+#[test]
+fn long_values_count_before_they_are_copied() {
+    for text in ["x".repeat(3 << 20), "\u{1}".repeat(1 << 20)] {
+        let change = |line| Change {
+            old_value: format!("{line}{text}"),
+            new_value: "2".to_owned(),
+            setter: "n:p0".to_owned(),
+            line,
+        };
+        let file = |line| {
+            let changes = [(ObjectIdentifier::default(), change(line))];
+            (format!("f{line}.yaml").into(), Arc::new(changes.into_iter().collect()))
+        };
+        let result = ResultV2 { file_changes: (0..2).map(file).collect() };
+        let automation = AutomationName { namespace: "n".to_owned(), name: "fleet".to_owned() };
+        let images = BTreeMap::new();
+        let data = MessageData::new(&automation, BTreeMap::new(), &result, &images);
+        let copied: usize = data.changes().iter().map(|change| change.old_value.len()).sum();
+        let changes = size_of_changes(result.changes());
+        for size in [least_size(&result), changes, data.size()] {
+            assert!((2 * copied..3 * copied).contains(&size), "{size} of {copied}");
+        }
     }
 }
 

@@ -66,7 +66,7 @@ impl HandlebarsTemplate {
         Ok(Self { template, mentions_files: mentions_files(text) })
     }
 
-    /// Whether the text has a name by which the data of files and objects can be asked for.
+    /// Returns true if the text has a name by which the data of files and objects can be asked for.
     pub(super) fn mentions_files(&self) -> bool {
         self.mentions_files
     }
@@ -91,16 +91,20 @@ impl HandlebarsTemplate {
     }
 }
 
-/// Whether the text has a name by which a template gets at the data of files and objects, or at all data at once.
+/// Returns true if the text has a name by which a template gets at the data of files and objects, or at all data at once.
 fn mentions_files(text: &str) -> bool {
     const NAMES: [&str; 7] = ["Files", "FileChanges", "Objects", "@root", "lookup", "each this", "each ."];
     let is_whole = |tag: &str, name: &str| {
         tag.match_indices(name).any(|(at, _)| !tag[at + name.len()..].starts_with('.'))
     };
-    let mut tags = text.split("{{").skip(1).filter_map(|tag| tag.split("}}").next());
-    tags.any(|tag| {
+    // Where there is a quotation mark, the end may stand within a text.
+    let tag = |text: &'_ str| {
+        let end = text.find("}}").filter(|end| !text[..*end].contains(['"', '\'']));
+        one_line(&text[..end.unwrap_or(text.len())])
+    };
+    text.split("{{").skip(1).map(tag).any(|tag| {
         NAMES.iter().any(|name| tag.contains(name))
-            || ["Changed", "Updated", "ImageResult"].iter().any(|name| is_whole(tag, name))
+            || ["Changed", "Updated", "ImageResult"].iter().any(|name| is_whole(&tag, name))
     })
 }
 
