@@ -80,7 +80,7 @@ pub(super) struct Commit {
     id: String,
     /// The branch that has it.
     branch: String,
-    /// The commit's message.
+    /// The commit's message; one beyond 255 KiB is cut, and says so at its end.
     message: String,
 }
 

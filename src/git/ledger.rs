@@ -1,8 +1,8 @@
 //! What is known of a remote beyond its objects, kept beside a mirror.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
-use std::io;
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -39,7 +39,7 @@ pub(super) struct PendingPush {
     pub(super) new: CommitId,
     /// The proposer's own commit, which is the tip or below it.
     pub(super) commit: CommitId,
-    /// The message of the proposer's commit.
+    /// The message of the proposer's commit, or its beginning.
     pub(super) message: String,
     /// The time that the proposer's commit states.
     pub(super) time: CommitTime,
@@ -50,6 +50,9 @@ pub(super) struct PendingPush {
 }
 
 impl PendingPush {
+    /// The maximum length of the message, in bytes: it is needed only where the answer to a push was lost.
+    pub(super) const MAX_MESSAGE: usize = 4 * 1024;
+
     /// Whether the branch is done, and the refspec is not.
     pub(super) fn owes_refspec(&self) -> bool {
         self.has_arrived && self.refspec.is_some()
@@ -82,6 +85,9 @@ impl Seen {
 impl Ledger {
     const FILE: &'static str = "ledger.json";
 
+    /// The maximum size of the file, in bytes. That is thousands of pushes which are not reported yet.
+    const MAX_BYTES: u64 = 16 * 1024 * 1024;
+
     /// The commits that runs started from and left behind.
     pub(super) fn commits(&self) -> impl Iterator<Item = CommitId> {
         self.seen.values().flat_map(|seen| [Some(seen.checkout), seen.push].into_iter().flatten())
@@ -110,10 +116,17 @@ impl Ledger {
         folder.join(Self::FILE)
     }
 
-    /// Reads the notes; what cannot be read counts as none.
+    /// Reads the notes; what cannot be read, or is too large, counts as none.
     pub(super) fn load(folder: &Path) -> Self {
-        let content = fs::read(Self::place(folder)).unwrap_or_default();
-        serde_json::from_slice(&content).unwrap_or_default()
+        let mut content = Vec::new();
+        let read = File::open(Self::place(folder))
+            .and_then(|file| file.take(Self::MAX_BYTES + 1).read_to_end(&mut content));
+        match read {
+            Ok(length) if length as u64 <= Self::MAX_BYTES => {
+                serde_json::from_slice(&content).unwrap_or_default()
+            }
+            _ => Self::default(),
+        }
     }
 
     /// Writes the notes so that they are there whole, whatever happens.
@@ -124,5 +137,21 @@ impl Ledger {
         new.as_file().sync_data()?;
         new.persist(Self::place(folder)).map_err(|error| error.error)?;
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_ledger_that_is_too_large_is_not_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut ledger = Ledger { redirect: Some("elsewhere".to_owned()), ..Ledger::default() };
+        ledger.store(folder.path()).unwrap();
+        assert_eq!(Ledger::load(folder.path()).redirect, ledger.redirect);
+        ledger.redirect = Some("x".repeat(Ledger::MAX_BYTES as usize));
+        ledger.store(folder.path()).unwrap();
+        assert_eq!(Ledger::load(folder.path()).redirect, None);
     }
 }

@@ -57,11 +57,23 @@ pub struct Push {
     pub commit: CommitId,
     /// The refspec that was pushed too.
     pub refspec: Option<String>,
-    /// The commit's message.
+    /// The commit's message; a very long one is cut, and says so at its end.
     pub message: String,
     /// What is checked out now, where all of it was there already: an earlier run made the push and could not tell, or
     /// one at the same time did, and may have told meanwhile.
     pub found: Option<Revision>,
+}
+
+/// The maximum length of the message that an outcome keeps, in bytes: what an event may show.
+pub(super) const MAX_MESSAGE: usize = 255 * 1024;
+
+/// The beginning of a commit's message in at most `limit` bytes.
+pub(super) fn excerpt(message: &str, limit: usize) -> String {
+    const NOTE: &str = "… (cut: the commit has the whole message)";
+    if message.len() <= limit {
+        return message.to_owned();
+    }
+    format!("{}{NOTE}", &message[..message.floor_char_boundary(limit - NOTE.len())])
 }
 
 /// Prints as Flux sums up a push: `pushed commit 'ff3f5bd' to branch 'main'` (spec §2.12).
@@ -71,6 +83,25 @@ impl fmt::Display for Push {
         match &self.refspec {
             Some(refspec) => write!(formatter, " and refspecs '{refspec}'"),
             None => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A batch held each message of up to 900 KiB several times over.
+    #[test]
+    fn a_long_message_is_cut_at_a_character() {
+        assert_eq!(excerpt("ä\nb", 64), "ä\nb");
+        assert_eq!(excerpt(&"b".repeat(64), 64), "b".repeat(64));
+        for prefix in ["", "b"] {
+            let cut = excerpt(&format!("{prefix}{}", "ä".repeat(1000)), 64);
+            assert!(cut.ends_with("ä… (cut: the commit has the whole message)"), "{cut}");
+            assert!((62..=64).contains(&cut.len()), "{}", cut.len());
+            // What is cut twice says so once.
+            assert_eq!(excerpt(&cut, 63).matches("cut").count(), 1);
         }
     }
 }

@@ -29,7 +29,10 @@ use crate::tenancy::FairCache;
 /// that stay beyond that go with their mirror.
 const MAX_DELETED: usize = 1_000;
 
-/// Where and how a writer works.
+/// The maximum number of proposals in a transaction, which all hold what is told of them until it ends.
+const MAX_BATCH: usize = 64;
+
+/// Options of a writer.
 #[derive(Clone, Debug)]
 pub struct WriterOptions {
     /// The mirrors.
@@ -237,7 +240,7 @@ impl<P: Proposer> Drop for QueueGuard<'_, P> {
 }
 
 /// Divides requests into those that can share a transaction: they are of one namespace, start from the same, and go to
-/// the same branch with the same options.
+/// the same branch with the same options. The rest of a batch that is full is the next one.
 fn by_target<P: Proposer>(requests: Vec<QueuedRequest<P>>) -> Vec<Vec<QueuedRequest<P>>> {
     let mut batches: Vec<Vec<QueuedRequest<P>>> = Vec::new();
     for queued in requests {
@@ -248,7 +251,7 @@ fn by_target<P: Proposer>(requests: Vec<QueuedRequest<P>>) -> Vec<Vec<QueuedRequ
                 first.namespace == proposal.namespace && first.target.shares_transaction(&proposal.target)
             })
         };
-        match batches.iter_mut().find(is_alike) {
+        match batches.iter_mut().filter(|batch| batch.len() < MAX_BATCH).find(is_alike) {
             Some(batch) => batch.push(queued),
             None => batches.push(vec![queued]),
         }
@@ -264,9 +267,14 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 #[cfg(test)]
 mod tests {
     use std::convert::Infallible;
+    use std::time::Duration;
 
     use super::*;
-    use crate::git::CommitDraft;
+    use crate::git::checkout::CheckoutReference;
+    use crate::git::outcome::Target;
+    use crate::git::{
+        AccessOptions, AccessPlan, BranchName, CommitDraft, Known, LocalPaths, Login, RemoteUrl, RouteKey,
+    };
     use crate::metrics::Metrics;
     use crate::update::{Checkpoint, FileTree, MarkerIndex};
 
@@ -287,6 +295,47 @@ mod tests {
         ) -> Result<Option<CommitDraft>, Infallible> {
             Ok(None)
         }
+    }
+
+    fn queued(number: usize) -> QueuedRequest<Nothing> {
+        let url = RemoteUrl::parse("https://git.example/fleet.git", LocalPaths::Refused).unwrap();
+        let login = Login::OfTheUser;
+        let branch = |name: &str| name.parse::<BranchName>().unwrap();
+        let remote = RemotePlan {
+            access: AccessPlan::new(&url, login, AccessOptions::default()).unwrap(),
+            url,
+            timeout: Duration::from_secs(60),
+            route: RouteKey::default(),
+            size_limit: 0,
+        };
+        let push = branch(if number.is_multiple_of(10) { "other" } else { "main" });
+        let checkout = CheckoutReference::Branch(branch("main"));
+        let proposal = Proposal {
+            name: number.to_string(),
+            namespace: "n".to_owned(),
+            target: Target { checkout, push, refspec: None, options: Vec::new() },
+            known: Known::default(),
+            cancellation: Cancellation::default(),
+            proposer: Nothing,
+        };
+        let mirror = MirrorKey { namespace: "n".into(), name: "fleet".into(), url: remote.url.to_string() };
+        QueuedRequest { request: Request { mirror, remote, proposal }, reply: oneshot::channel().0 }
+    }
+
+    /// A batch of any size held all that is told of each proposal.
+    #[test]
+    fn a_transaction_has_a_bounded_number_of_proposals() {
+        let batches = by_target((0..200).map(queued).collect());
+        let (mut mains, mut others) = (Vec::new(), Vec::new());
+        for queued in batches.iter().flatten() {
+            let proposal = &queued.request.proposal;
+            let name: usize = proposal.name.parse().unwrap();
+            if name.is_multiple_of(10) { &mut others } else { &mut mains }.push(name);
+        }
+        assert!(mains.len() == 180 && mains.is_sorted() && others.len() == 20 && others.is_sorted());
+        let mut sizes: Vec<usize> = batches.iter().map(Vec::len).collect();
+        sizes.sort_unstable();
+        assert_eq!(sizes, [20, 180 - 2 * MAX_BATCH, MAX_BATCH, MAX_BATCH]);
     }
 
     #[test]

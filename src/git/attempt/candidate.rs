@@ -8,7 +8,7 @@ use crate::git::commit::{CommitTime, write_commit};
 use crate::git::error::SyncError;
 use crate::git::ledger::{Ledger, PendingPush, Seen};
 use crate::git::name::CommitId;
-use crate::git::outcome::{Outcome, Push};
+use crate::git::outcome::{self, Outcome, Push, excerpt};
 use crate::git::pack::NewObjects;
 use crate::git::source::{self, Source};
 use crate::git::transaction::{Answer, Failure, Freshness, Proposal, Proposer};
@@ -18,7 +18,7 @@ use crate::update::MarkerIndex;
 /// One proposal and how far it has come.
 pub(super) struct Candidate<P: Proposer> {
     pub(super) proposal: Proposal<P>,
-    /// What is checked out for it.
+    /// The commit that is checked out for it.
     pub(super) source: Option<Source>,
     /// A push of an earlier run, or attempt, that has turned out to have arrived.
     earlier: Option<Push>,
@@ -27,7 +27,7 @@ pub(super) struct Candidate<P: Proposer> {
     pub(super) result: Option<Result<Outcome, Failure<P::Error>>>,
 }
 
-/// What the proposals of an attempt share while they are made.
+/// The marker index and the new objects, which the proposals of an attempt share.
 pub(super) struct Made<'i, 'o> {
     /// The marker index of the mirror.
     pub(super) index: &'i mut MarkerIndex,
@@ -38,8 +38,9 @@ pub(super) struct Made<'i, 'o> {
 /// A commit that was made for a proposal.
 pub(super) struct OwnCommit {
     pub(super) id: CommitId,
-    pub(super) message: String,
-    pub(super) time: CommitTime,
+    /// The message as far as an outcome keeps it.
+    message: String,
+    time: CommitTime,
 }
 
 impl<P: Proposer> Candidate<P> {
@@ -47,17 +48,17 @@ impl<P: Proposer> Candidate<P> {
         Self { proposal, source: None, earlier: None, commit: None, result: None }
     }
 
-    /// Whether it has no answer yet.
+    /// Returns true while it has no answer.
     pub(super) fn is_open(&self) -> bool {
         self.result.is_none()
     }
 
-    /// Whether it was cancelled.
+    /// Returns true if it was cancelled.
     pub(super) fn is_cancelled(&self) -> bool {
         self.proposal.cancellation.is_cancelled()
     }
 
-    /// Whether it may still be cancelled. A push that was made for it is reported in any case.
+    /// Returns true if it may still be cancelled. A push that was made for it is reported in any case.
     pub(super) fn may_be_cancelled(&self) -> bool {
         match &self.result {
             Some(Ok(outcome)) => !matches!(outcome, Outcome::Pushed(_)),
@@ -212,7 +213,7 @@ impl<P: Proposer> Candidate<P> {
         }
         match write_commit(objects, tip, &draft, &mut |_| deadline.check()) {
             Ok(Some(id)) => {
-                let message = String::from_utf8_lossy(&draft.message).into_owned();
+                let message = excerpt(&String::from_utf8_lossy(&draft.message), outcome::MAX_MESSAGE);
                 self.commit = Some(OwnCommit { id, message, time: draft.time });
                 let replaced = draft.edits.iter().filter_map(|edit| edit.entry.content);
                 replaced.for_each(|content| index.forget(&content));
@@ -240,7 +241,7 @@ impl<P: Proposer> Candidate<P> {
             old,
             new: tip,
             commit: commit.id,
-            message: commit.message.clone(),
+            message: excerpt(&commit.message, PendingPush::MAX_MESSAGE),
             time: commit.time,
             refspec: target.refspec.as_ref().map(ToString::to_string),
             has_arrived: false,
