@@ -7,7 +7,6 @@ use clap::Args;
 use super::Failure;
 use super::terminal::print;
 use crate::permissions::{self, RoleFile};
-use crate::reconcile::automation::selector_text;
 
 /// Print the roles that the controller needs, each rule with its reason
 ///
@@ -25,11 +24,6 @@ pub(super) struct RbacArguments {
 
 pub(super) fn run(arguments: &RbacArguments) -> Result<(), Failure> {
     let selector = arguments.watch_label_selector.as_deref().filter(|text| !text.is_empty());
-    if let Some(text) = selector {
-        selector_text::check(text).map_err(|error| {
-            Failure::Usage(format!("--watch-label-selector {text:?} cannot be used: {error}"))
-        })?;
-    }
     let files = permissions::files(selector);
     let Some(directory) = &arguments.write else {
         let plain = files.iter().filter(|file| file.path.starts_with("rbac/"));

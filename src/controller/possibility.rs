@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use futures::future::join_all;
+use futures::future::{join_all, try_join_all};
 use k8s_openapi::api::authorization::v1::{
     ResourceAttributes, SelfSubjectAccessReview, SelfSubjectAccessReviewSpec,
 };
@@ -11,7 +11,7 @@ use kube::core::{ApiResource, DynamicObject};
 use kube::{Client, Resource};
 use tagboat_api::{GitRepository, ImagePolicy, ImageRepository, ImageUpdateAutomation};
 
-use crate::objects::cluster::ClusterError;
+use crate::objects::cluster::{ClusterError, Scope};
 
 /// How long it takes until it is seen that something is there by now.
 const LOOK_AGAIN: Duration = Duration::from_secs(30);
@@ -58,23 +58,38 @@ impl Half {
     }
 }
 
+/// The API server refuses the label selector of the objects to reconcile.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("--watch-label-selector {selector:?} cannot be used: {refusal}")]
+pub struct SelectorRefused {
+    /// The selector, as it was given.
+    selector: String,
+    /// The message of the API server.
+    refusal: String,
+}
+
 /// Waits until a half can work, and says once why it cannot.
 ///
 /// So one process may serve a cluster that has the kinds of one half only.
-pub async fn is_possible(half: Half, client: &Client, namespace: Option<&str>) {
+///
+/// # Errors
+///
+/// When the API server refuses the label selector of `scope`.
+pub async fn is_possible(half: Half, client: &Client, scope: &Scope) -> Result<(), SelectorRefused> {
     let mut is_said = false;
-    while let Some(words) = obstacle(half, client, namespace).await {
+    while let Some(words) = obstacle(half, client, scope).await? {
         if !is_said {
             tracing::info!("{} are left alone: {words}", half.objects());
             is_said = true;
         }
         tokio::time::sleep(LOOK_AGAIN).await;
     }
+    Ok(())
 }
 
 /// Why a half cannot work.
-async fn obstacle(half: Half, client: &Client, namespace: Option<&str>) -> Option<String> {
-    let needs = half.needs();
+async fn obstacle(half: Half, client: &Client, scope: &Scope) -> Result<Option<String>, SelectorRefused> {
+    let (needs, namespace) = (half.needs(), scope.namespace.as_deref());
     let looks = needs.iter().map(|(resource, use_)| async move {
         let verbs: &[(&str, Option<&str>)] = match use_ {
             Use::Reading => &[("list", None), ("watch", None)],
@@ -83,11 +98,11 @@ async fn obstacle(half: Half, client: &Client, namespace: Option<&str>) -> Optio
         let refusals = verbs.iter().map(|(verb, part)| refusal(client, namespace, resource, verb, *part));
         let refusal = join_all(refusals).await.into_iter().flatten().next();
         match refusal {
-            Some(words) => Some(words),
-            None => absence(client, namespace, resource).await,
+            Some(words) => Ok(Some(words)),
+            None => first_list(client, scope, resource).await,
         }
     });
-    join_all(looks).await.into_iter().flatten().next()
+    Ok(try_join_all(looks).await?.into_iter().flatten().next())
 }
 
 /// What the role does not allow.
@@ -122,13 +137,29 @@ async fn refusal(
         .then(|| format!("the role of the controller does not allow it to {verb} {name}"))
 }
 
-/// Which definition is missing.
-async fn absence(client: &Client, namespace: Option<&str>, resource: &ApiResource) -> Option<String> {
-    let api: Api<DynamicObject> = match namespace {
+/// Lists one object of a kind, and returns the reason why that must be tried again before the kind can be watched.
+///
+/// The selector is validated by the API server alone, so an outage leaves it undecided.
+async fn first_list(
+    client: &Client,
+    scope: &Scope,
+    resource: &ApiResource,
+) -> Result<Option<String>, SelectorRefused> {
+    let api: Api<DynamicObject> = match &scope.namespace {
         Some(namespace) => Api::namespaced_with(client.clone(), namespace, resource),
         None => Api::all_with(client.clone(), resource),
     };
-    let error = ClusterError::from(api.list(&ListParams::default().limit(1)).await.err()?);
-    let kind = &resource.kind;
-    error.is_not_found().then(|| format!("the CustomResourceDefinition of {kind} is not installed"))
+    let mut parameters = ListParams::default().limit(1);
+    parameters.label_selector.clone_from(&scope.labels);
+    let Err(error) = api.list(&parameters).await.map_err(ClusterError::from) else { return Ok(None) };
+    match &scope.labels {
+        _ if error.is_not_found() => {
+            Ok(Some(format!("the CustomResourceDefinition of {} is not installed", resource.kind)))
+        }
+        Some(selector) if error.is_bad_request() => {
+            Err(SelectorRefused { selector: selector.clone(), refusal: error.to_string() })
+        }
+        Some(_) if error.is_passing() => Ok(Some(error.to_string())),
+        _ => Ok(None),
+    }
 }

@@ -20,7 +20,7 @@ use tower::util::MapResultLayer;
 use super::Failure;
 use crate::controller::possibility::{Half, is_possible};
 use crate::controller::reflector::{self, ReflectorOptions, Sources};
-use crate::controller::{self, ControllerOptions, Election, RunOptions, lease_name};
+use crate::controller::{self, ControllerError, ControllerOptions, Election, RunOptions, lease_name};
 use crate::git::{Keyring, MirrorStore, PrivateDirectory, PrivateFiles, Surroundings};
 use crate::metrics::Metrics;
 use crate::objects::cluster::{ClusterObjects, FIELD_MANAGER, Gate, Notifier, REFLECTOR, Scope};
@@ -106,23 +106,30 @@ async fn serve(options: Options) -> Result<(), Failure> {
     };
     let first = if options.is_shadow { Half::Shadow } else { Half::Automation };
     // Whether a half is wanted, and the cluster has what it needs before we are told to end.
-    let is_on = async |half, namespace: Option<String>, is_wanted: bool| {
+    let is_on = async |half, scope: &Scope, is_wanted: bool| {
         tokio::select! {
-            () = is_told(told.clone()) => false,
-            () = is_possible(half, &client, namespace.as_deref()), if is_wanted => true,
+            () = is_told(told.clone()) => Ok(false),
+            possible = is_possible(half, &client, scope), if is_wanted => match possible {
+                Ok(()) => Ok(true),
+                Err(error) => {
+                    tell.send_replace(true);
+                    Err(Failure::new(error.to_string()))
+                }
+            },
         }
     };
+    let failed = |error: ControllerError| Failure::new(chain(&error));
     let automations = async {
-        if !is_on(first, options.scope.namespace.clone(), automation).await {
+        if !is_on(first, &options.scope, automation).await? {
             return Ok(());
         }
         let ended = controller::run(client.clone(), options, metrics.clone(), is_told(told.clone())).await;
         // Where one half ends the other has to, for it is one process that others look after.
         tell.send_replace(true);
-        ended
+        ended.map_err(failed)
     };
     let reflections = async {
-        if !is_on(Half::Reflector, second.scope.namespace.clone(), reflector).await {
+        if !is_on(Half::Reflector, &second.scope, reflector).await? {
             return Ok(());
         }
         let objects = ClusterObjects::behind(client.clone(), gate);
@@ -133,7 +140,7 @@ async fn serve(options: Options) -> Result<(), Failure> {
         let ended = reflector::run(client.clone(), second, sources, metrics.clone(), is_told(told.clone()));
         let ended = ended.await;
         tell.send_replace(true);
-        ended
+        ended.map_err(failed)
     };
     let ending = async {
         end.await;
@@ -143,7 +150,7 @@ async fn serve(options: Options) -> Result<(), Failure> {
         ended = async { tokio::join!(automations, reflections) } => ended,
         never = async { ending.await; std::future::pending().await } => never,
     };
-    automations.and(reflections).map_err(|error| Failure::new(chain(&error)))
+    automations.and(reflections)
 }
 
 /// What the controller is told, from the flags and from where we are.

@@ -57,6 +57,11 @@ impl ClusterError {
         matches!(self, Self::Refused(status) if status.is_already_exists())
     }
 
+    /// Whether the request itself is invalid, such as one with a label selector that cannot be parsed.
+    pub fn is_bad_request(&self) -> bool {
+        matches!(self, Self::Refused(status) if status.code == 400)
+    }
+
     /// Whether we may not do this.
     pub fn is_forbidden(&self) -> bool {
         matches!(self, Self::Refused(status) if status.is_forbidden() || status.code == 403)

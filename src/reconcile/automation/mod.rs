@@ -18,7 +18,6 @@ pub mod request;
 pub mod reselection;
 pub mod run;
 pub mod selector;
-pub mod selector_text;
 pub mod shadow;
 pub mod signing;
 pub mod source;

@@ -111,15 +111,6 @@ fn size(selector: &LabelSelector) -> usize {
     labels.chain(expressions).map(|text| text.len() + OVERHEAD).sum()
 }
 
-/// Checks one requirement of a selector.
-///
-/// # Errors
-///
-/// What is wrong with it.
-pub(super) fn check_requirement(requirement: LabelSelectorRequirement) -> Result<(), SelectorError> {
-    expression(requirement).map(drop)
-}
-
 fn expression(requirement: LabelSelectorRequirement) -> Result<Expression, SelectorError> {
     let LabelSelectorRequirement { key, operator, values } = requirement;
     let values = values.unwrap_or_default();

@@ -114,6 +114,35 @@ async fn whoever_loses_the_lease_says_so_and_ends_with_a_failure() {
     assert_eq!(left_behind(&scene), ["mirrors"]);
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_label_selector_that_the_api_server_refuses_ends_the_process_with_its_sentence() {
+    let scene = Scene::new(&["app"]).await;
+    for more in [&[][..], &["--halves=reflector"], &["--dry-run"]] {
+        let arguments = ["--watch-all-namespaces=false", "--watch-label-selector=shard in shard1"];
+        let mut pod = Pod::start(&scene, &[&["controller"], &arguments[..], more].concat()).await;
+        let (status, pod) = tokio::task::spawn_blocking(move || (pod.wait(), pod)).await.unwrap();
+        assert_eq!(status, Some(1), "{more:?}: {:#?}", pod.lines());
+        let errors: Vec<Value> = pod.lines().into_iter().filter(|line| line["level"] == "error").collect();
+        assert_eq!(errors.len(), 1, "{more:?}: {errors:#?}");
+        let begin = "--watch-label-selector \"shard in shard1\" cannot be used: unable to parse requirement: found 'shard1'";
+        assert!(errors[0]["msg"].as_str().unwrap().starts_with(begin), "{more:?}: {errors:#?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_label_selector_in_the_syntax_of_kubectl_selects_automations() {
+    let scene = Scene::new(&["app", "other"]).await;
+    scene.patch(Kind::Automation, "app", &json!({"metadata": {"labels": {"shard": "a"}}})).await;
+    let selector = "--watch-label-selector=shard in (a, b), !paused";
+    let mut pod = Pod::start(&scene, &["controller", "--watch-all-namespaces=false", selector]).await;
+    scene.ready("app").await;
+    scene.choose("app", "2.0.0").await;
+    scene.lands("app", "2.0.0").await;
+    let other = scene.api(Kind::Automation).get("other").await.unwrap();
+    assert_eq!(other.metadata.finalizers, None);
+    assert_eq!(pod.terminate().0, Some(0));
+}
+
 #[test]
 fn a_pod_without_a_cluster_says_so_in_its_log() {
     let mut command = tagboat();

@@ -158,15 +158,6 @@ async fn only_the_own_leases_may_be_read_and_updated() {
 }
 
 #[test]
-fn a_selector_that_is_none_is_refused() {
-    let refused = run(tagboat().args(["rbac", "--watch-label-selector", "shard in shard1"])).with_status(2);
-    assert!(
-        refused.errors.contains("--watch-label-selector \"shard in shard1\" cannot be used: "),
-        "{refused:?}"
-    );
-}
-
-#[test]
 fn every_rule_has_a_reason() {
     for permission in EVERYWHERE.iter().chain(OWN_NAMESPACE).chain(ACCOUNT_TOKENS) {
         assert!(permission.reason.ends_with('.'), "{permission:?}");
