@@ -15,30 +15,22 @@ aws_access_key_id = AKIDEXAMPLE
 aws_secret_access_key = wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY
 ";
 
-/// A role over keys.
-pub(super) const ROLE: &str = "\
-[default]
-aws_access_key_id = AKIDEXAMPLE
-aws_secret_access_key = wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY
-[reader]
-role_arn = arn:aws:iam::012345678901:role/reader
-source_profile = default
-external_id = 7
-";
-
 const CONFIG: &str = "\
 [profile token]
 role_arn = arn:aws:iam::012345678901:role/tagboat
 web_identity_token_file = TOKEN
 [profile instance]
 role_arn = arn:aws:iam::012345678901:role/reader
-credential_source = Moon
+credential_source = Ec2InstanceMetadata
+[profile reader]
+role_arn = arn:aws:iam::012345678901:role/reader
+source_profile = default
 [profile browser]
 sso_session = corporation
 ";
 
 /// A home directory with files in it.
-pub(super) fn home(files: &[(&str, &str)]) -> TempDir {
+fn home(files: &[(&str, &str)]) -> TempDir {
     let directory = tempfile::tempdir().unwrap();
     for (path, content) in files {
         let path = directory.path().join(path);
@@ -51,7 +43,7 @@ pub(super) fn home(files: &[(&str, &str)]) -> TempDir {
 #[tokio::test]
 async fn profiles_of_aws_lead_to_a_password() {
     let directory =
-        home(&[(".aws/credentials", ROLE), ("plain", CREDENTIALS), ("token", "jwt of the pod\n")]);
+        home(&[(".aws/credentials", CREDENTIALS), ("plain", CREDENTIALS), ("token", "jwt of the pod\n")]);
     let config = CONFIG.replace("TOKEN", &directory.path().join("token").display().to_string());
     fs::write(directory.path().join("config"), config).unwrap();
     let (home, plain, config) = (
@@ -63,7 +55,6 @@ async fn profiles_of_aws_lead_to_a_password() {
     for (names, variables) in [
         (&["aws-token"][..], &[own][..]),
         (&["aws-token"], &[("AWS_SHARED_CREDENTIALS_FILE", plain.as_str())]),
-        (&["aws-profile-role", "aws-token-with-session"], &[own, ("AWS_PROFILE", "reader")]),
         (
             &["aws-role", "aws-token-with-session"],
             &[("AWS_CONFIG_FILE", config.as_str()), ("AWS_PROFILE", "token")],
@@ -90,13 +81,18 @@ async fn a_profile_that_leads_nowhere_is_named() {
         ("token", "the file TOKEN cannot be read: No such file or directory (os error 2)"),
         (
             "instance",
-            "the profile 'instance' of AWS's shared files has the credential_source 'Moon': write Environment, EcsContainer \
-             or Ec2InstanceMetadata",
+            "the profile 'instance' of AWS's shared files wants the keys of the machine (credential_source): export the keys \
+             into the environment, as `aws configure export-credentials --profile instance --format env` does",
+        ),
+        (
+            "reader",
+            "the profile 'reader' of AWS's shared files wants the keys of another profile (source_profile): export the keys \
+             into the environment, as `aws configure export-credentials --profile reader --format env` does",
         ),
         (
             "browser",
             "the profile 'browser' of AWS's shared files wants a login in a browser (sso_session): export the keys into the \
-             environment, as `aws configure export-credentials --format env` does",
+             environment, as `aws configure export-credentials --profile browser --format env` does",
         ),
     ] {
         let recording = Recording::replay(&[]);

@@ -43,20 +43,6 @@ fn signature(request: &Request, secret: &str) -> String {
 }
 
 #[tokio::test]
-async fn the_request_for_a_role_is_signed_with_the_keys_of_the_profile() {
-    let directory = super::files::home(&[(".aws/credentials", super::files::ROLE)]);
-    let home = directory.path().display().to_string();
-    let recording = Recording::replay(&["aws-profile-role", "aws-token-with-session"]);
-    let variables = [("HOME", home.as_str()), ("AWS_PROFILE", "reader")];
-    log_in(&clouds(&recording, &variables), ECR, after(0)).await.unwrap();
-    let requests = recording.finish();
-    for (request, secret) in requests.iter().zip([KEYS[1].1, "hunter3"]) {
-        let found = request.authorization().unwrap().split_once("Signature=").unwrap().1;
-        assert_eq!(found, signature(request, secret));
-    }
-}
-
-#[tokio::test]
 async fn a_server_comes_to_the_same_signature() {
     for (names, variables, secret) in [
         (&["aws-token"][..], &KEYS[..], KEYS[1].1),

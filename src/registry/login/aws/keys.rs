@@ -2,12 +2,9 @@
 //!
 //! The order is that of AWS's own libraries.
 
-use futures::FutureExt;
-use futures::future::BoxFuture;
-
 use super::profile::{self, Source};
 use super::registry::EcrRegistry;
-use super::roles::{self, Proof, Role};
+use super::roles::{self, Role};
 use super::{CLOUD, metadata};
 use crate::registry::login::account::CloudIdentity;
 use crate::registry::login::cloud::Visit;
@@ -41,12 +38,16 @@ pub(super) async fn find(registry: &EcrRegistry, visit: Visit<'_>) -> Result<Las
     if let Some(arn) = environment.text("AWS_ROLE_ARN")
         && let Some(token) = environment.file(CLOUD, "AWS_WEB_IDENTITY_TOKEN_FILE").await?
     {
-        let role = Role { arn, session: environment.text("AWS_ROLE_SESSION_NAME"), external_id: None };
+        let role = Role { arn, session: environment.text("AWS_ROLE_SESSION_NAME") };
         let token = environment::whole_text(&token);
-        return roles::assume(registry, &role, Proof::Token(roles::OF_THE_ENVIRONMENT, &token), visit).await;
+        return roles::assume(registry, &role, (roles::OF_THE_ENVIRONMENT, &token), visit).await;
     }
     match profile::source(environment).await? {
-        Some(source) => of_a_source(registry, &source, visit).await,
+        Some(Source::Keys(keys)) => Ok(Lasting { value: keys, ends: None }),
+        Some(Source::Token(role, file)) => {
+            let token = environment::whole_text(&token_file(CLOUD, file).await?);
+            roles::assume(registry, &role, (roles::OF_A_PROFILE, &token), visit).await
+        }
         None => metadata::of_the_machine(visit).await,
     }
 }
@@ -58,43 +59,4 @@ fn given(environment: &CloudEnvironment) -> Option<Keys> {
         secret: environment.secret("AWS_SECRET_ACCESS_KEY")?.clone(),
         session: environment.secret("AWS_SESSION_TOKEN").cloned(),
     })
-}
-
-/// The keys that a profile leads to, perhaps by roles over roles.
-fn of_a_source<'s>(
-    registry: &'s EcrRegistry,
-    source: &'s Source,
-    visit: Visit<'s>,
-) -> BoxFuture<'s, Result<Lasting<Keys>, LoginError>> {
-    let missing = |what: &str, flaw: &str| LoginError::Setting {
-        cloud: CLOUD,
-        what: format!("credential_source = {what} of the profile"),
-        flaw: flaw.to_owned(),
-    };
-    async move {
-        match source {
-            Source::Keys(keys) => Ok(Lasting { value: keys.clone(), ends: None }),
-            Source::Token(role, file) => {
-                let token = environment::whole_text(&token_file(CLOUD, file.clone()).await?);
-                roles::assume(registry, role, Proof::Token(roles::OF_A_PROFILE, &token), visit).await
-            }
-            Source::Role(role, by) => {
-                let keys = of_a_source(registry, by, visit).await?.value;
-                roles::assume(registry, role, Proof::Keys(&keys), visit).await
-            }
-            Source::Environment => {
-                let keys = given(&visit.clouds.options.environment);
-                let keys = keys.ok_or_else(|| missing("Environment", "finds no keys in the environment"))?;
-                Ok(Lasting { value: keys, ends: None })
-            }
-            Source::Container => {
-                let url = metadata::container_url(visit)?;
-                let url =
-                    url.ok_or_else(|| missing("EcsContainer", "finds no container: no variable names it"))?;
-                metadata::of_the_container(url, visit).await
-            }
-            Source::Instance => metadata::of_the_instance(visit).await,
-        }
-    }
-    .boxed()
 }

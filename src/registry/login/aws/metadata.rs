@@ -44,7 +44,7 @@ pub(super) async fn of_the_machine(visit: Visit<'_>) -> Result<Lasting<Keys>, Lo
 }
 
 /// Where a container asks who it is, if it is one.
-pub(super) fn container_url(visit: Visit<'_>) -> Result<Option<Url>, LoginError> {
+fn container_url(visit: Visit<'_>) -> Result<Option<Url>, LoginError> {
     let options = &visit.clouds.options;
     if let Some(path) = options.environment.text("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI") {
         let mut url = options.endpoints.aws_containers.clone();
@@ -63,7 +63,7 @@ pub(super) fn container_url(visit: Visit<'_>) -> Result<Option<Url>, LoginError>
     if is_near || url.scheme() == "https" { Ok(Some(url)) } else { Err(flawed()) }
 }
 
-pub(super) async fn of_the_container(url: Url, visit: Visit<'_>) -> Result<Lasting<Keys>, LoginError> {
+async fn of_the_container(url: Url, visit: Visit<'_>) -> Result<Lasting<Keys>, LoginError> {
     let environment = &visit.clouds.options.environment;
     let token = match environment.file(CLOUD, "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE").await? {
         Some(token) => Some(token),
@@ -75,7 +75,7 @@ pub(super) async fn of_the_container(url: Url, visit: Visit<'_>) -> Result<Lasti
 }
 
 /// Asks the instance, which wants to see a token of its own first, so that nobody can be made to ask by accident.
-pub(super) async fn of_the_instance(visit: Visit<'_>) -> Result<Lasting<Keys>, LoginError> {
+async fn of_the_instance(visit: Visit<'_>) -> Result<Lasting<Keys>, LoginError> {
     let options = &visit.clouds.options;
     if options.environment.is_true("AWS_EC2_METADATA_DISABLED") {
         return Err(LoginError::Variable {

@@ -1,7 +1,7 @@
 //! AWS: keys sign a request for a token of the registries of a region.
 //!
 //! [`registry`] reads a registry's name; [`keys`] finds keys, with [`profile`] in files, [`metadata`] by the machine, and
-//! [`roles`] by taking on a role; [`signature`] signs with them.
+//! [`roles`] by a web identity; [`signature`] signs with them.
 
 mod keys;
 mod metadata;
@@ -94,8 +94,7 @@ async fn credential(
     let signable = Signable {
         service: registry.service(),
         region: &registry.region,
-        kind: JSON,
-        target: Some(registry.target()),
+        target: registry.target(),
         url: &url,
         body: b"{}",
     };

@@ -17,6 +17,11 @@ const DEFAULT: &str = "default";
 /// The settings that are keys.
 const KEYS: [&str; 3] = ["aws_access_key_id", "aws_secret_access_key", "aws_session_token"];
 
+/// Settings for roles that are assumed with keys of another source, and that source. A process in a cluster has a role by a
+/// web identity.
+const ROLE_SOURCES: [(&str, &str); 2] =
+    [("source_profile", "the keys of another profile"), ("credential_source", "the keys of the machine")];
+
 /// Settings that lead to keys by ways that are not gone here, and why not.
 const ELSEWHERE: [(&str, &str); 5] = [
     ("credential_process", "a program, and none is started for a login"),
@@ -33,14 +38,6 @@ pub(super) enum Source {
     Keys(Keys),
     /// A token in a file is exchanged for those of a role.
     Token(Role, PathBuf),
-    /// A role is taken on by other keys.
-    Role(Role, Box<Source>),
-    /// They stand in the environment.
-    Environment,
-    /// The container has them.
-    Container,
-    /// The instance has them.
-    Instance,
 }
 
 /// The profiles of both files, by their names.
@@ -50,12 +47,9 @@ struct Profiles(BTreeMap<String, Profile>);
 /// The settings of a profile.
 type Profile = BTreeMap<String, Secret>;
 
-/// What is wrong with a profile.
+/// What is wrong with a profile, as the rest of a sentence about it.
 #[derive(Debug, PartialEq, Eq)]
-struct Flaw {
-    profile: String,
-    words: String,
-}
+struct Flaw(String);
 
 /// Where the keys of the profile come from that the environment names; nowhere, if there is none, or it does not say.
 pub(super) async fn source(environment: &CloudEnvironment) -> Result<Option<Source>, LoginError> {
@@ -75,14 +69,14 @@ pub(super) async fn source(environment: &CloudEnvironment) -> Result<Option<Sour
         }
     }
     let named = environment.text("AWS_PROFILE");
-    let found = match &named {
-        None if !profiles.0.contains_key(DEFAULT) => return Ok(None),
-        name => profiles.source(name.as_deref().unwrap_or(DEFAULT), &mut Vec::new()),
-    };
-    found.map_err(|Flaw { profile, words }| LoginError::Setting {
+    if named.is_none() && !profiles.0.contains_key(DEFAULT) {
+        return Ok(None);
+    }
+    let name = named.as_deref().unwrap_or(DEFAULT);
+    profiles.source(name).map_err(|Flaw(flaw)| LoginError::Setting {
         cloud: CLOUD,
-        what: format!("the profile '{profile}' of AWS's shared files"),
-        flaw: words,
+        what: format!("the profile '{name}' of AWS's shared files"),
+        flaw,
     })
 }
 
@@ -99,61 +93,33 @@ impl Profiles {
         }
     }
 
-    /// Where the keys of a profile come from, if it says so; `above` are those that lead to it.
-    fn source(&self, name: &str, above: &mut Vec<String>) -> Result<Option<Source>, Flaw> {
-        let flawed = |words: String| Flaw { profile: name.to_owned(), words };
-        let profile = self.0.get(name).ok_or_else(|| flawed("is not there".to_owned()))?;
-        if above.iter().any(|other| other == name) {
-            return Err(flawed("leads to itself by source_profile".to_owned()));
-        }
-        above.push(name.to_owned());
+    /// The source of a profile's keys, if it names one.
+    fn source(&self, name: &str) -> Result<Option<Source>, Flaw> {
+        let profile = self.0.get(name).ok_or_else(|| Flaw("is not there".to_owned()))?;
         let text =
             |key: &str| profile.get(key).map(|value| String::from_utf8_lossy(value.expose()).into_owned());
         let Some(arn) = text("role_arn") else {
-            return match keys(profile).map_err(flawed)? {
+            return match keys(profile)? {
                 Some(keys) => Ok(Some(Source::Keys(keys))),
-                None => elsewhere(profile).map_or(Ok(None), |words| Err(flawed(words))),
+                None => refuse(name, profile, &ELSEWHERE).map(|()| None),
             };
         };
+        refuse(name, profile, &ROLE_SOURCES)?;
         if profile.contains_key("mfa_serial") {
-            return Err(flawed(
+            return Err(Flaw(
                 "asks for the code of a device (mfa_serial), which nobody enters here".to_owned(),
             ));
         }
-        let role = Role { arn, session: text("role_session_name"), external_id: text("external_id") };
-        if let Some(parent) = text("source_profile") {
-            let by = match parent == name {
-                true => keys(profile).map_err(flawed)?.map(Source::Keys),
-                false => self.source(&parent, above)?,
-            };
-            let by =
-                by.ok_or_else(|| flawed(format!("has the source_profile '{parent}', which has no keys")))?;
-            return Ok(Some(Source::Role(role, Box::new(by))));
-        }
-        if let Some(machine) = text("credential_source") {
-            let by = match machine.as_str() {
-                "Environment" => Source::Environment,
-                "EcsContainer" => Source::Container,
-                "Ec2InstanceMetadata" => Source::Instance,
-                other => {
-                    return Err(flawed(format!(
-                        "has the credential_source '{other}': write Environment, EcsContainer or Ec2InstanceMetadata"
-                    )));
-                }
-            };
-            return Ok(Some(Source::Role(role, Box::new(by))));
-        }
         if let Some(file) = text("web_identity_token_file") {
-            return Ok(Some(Source::Token(role, file.into())));
+            return Ok(Some(Source::Token(Role { arn, session: text("role_session_name") }, file.into())));
         }
-        Err(flawed(elsewhere(profile).unwrap_or_else(|| {
-            "has a role_arn without source_profile, credential_source or web_identity_token_file".to_owned()
-        })))
+        refuse(name, profile, &ELSEWHERE)?;
+        Err(Flaw("has a role_arn without web_identity_token_file".to_owned()))
     }
 }
 
 /// The keys that stand in a profile.
-fn keys(profile: &Profile) -> Result<Option<Keys>, String> {
+fn keys(profile: &Profile) -> Result<Option<Keys>, Flaw> {
     let [id, secret, session] = KEYS.map(|key| profile.get(key));
     match (id, secret) {
         (Some(id), Some(secret)) => Ok(Some(Keys {
@@ -162,18 +128,20 @@ fn keys(profile: &Profile) -> Result<Option<Keys>, String> {
             session: session.cloned(),
         })),
         (None, None) => Ok(None),
-        (Some(_), None) => Err(format!("has {} without {}", KEYS[0], KEYS[1])),
-        (None, Some(_)) => Err(format!("has {} without {}", KEYS[1], KEYS[0])),
+        (Some(_), None) => Err(Flaw(format!("has {} without {}", KEYS[0], KEYS[1]))),
+        (None, Some(_)) => Err(Flaw(format!("has {} without {}", KEYS[1], KEYS[0]))),
     }
 }
 
-/// Why the keys that a profile leads to are not had here.
-fn elsewhere(profile: &Profile) -> Option<String> {
-    let (setting, what) = ELSEWHERE.iter().find(|(setting, _)| profile.contains_key(*setting))?;
-    Some(format!(
-        "wants {what} ({setting}): export the keys into the environment, as `aws configure export-credentials --format env` \
-         does"
-    ))
+/// Refuses a profile with one of these settings, and names the command that gets its keys.
+fn refuse(name: &str, profile: &Profile, settings: &[(&str, &str)]) -> Result<(), Flaw> {
+    let found = settings.iter().find(|(setting, _)| profile.contains_key(*setting));
+    found.map_or(Ok(()), |(setting, what)| {
+        Err(Flaw(format!(
+            "wants {what} ({setting}): export the keys into the environment, as \
+             `aws configure export-credentials --profile {name} --format env` does"
+        )))
+    })
 }
 
 /// The profiles of one file.
@@ -232,39 +200,22 @@ s3 =
 role_arn = arn:aws:iam::1:role/x
 source_profile = keys
 external_id = 7
-role_session_name = me
-[profile over]
-role_arn = arn:aws:iam::2:role/y
-source_profile = role
 [profile own]
 role_arn = arn:aws:iam::1:role/x
 source_profile = own
-[profile token]
-role_arn = arn:aws:iam::1:role/x
 web_identity_token_file = /token
 [profile container]
 role_arn = arn:aws:iam::1:role/x
 credential_source = EcsContainer
-[profile odd]
+[profile token]
 role_arn = arn:aws:iam::1:role/x
-credential_source = Moon
-[profile circle]
-role_arn = arn:aws:iam::1:role/x
-source_profile = circles
-[profile circles]
-role_arn = arn:aws:iam::1:role/x
-source_profile = circle
+role_session_name = me
+web_identity_token_file = /token
 [profile poor]
 role_arn = arn:aws:iam::1:role/x
-[profile orphan]
-role_arn = arn:aws:iam::1:role/x
-source_profile = nobody
-[profile empty]
-role_arn = arn:aws:iam::1:role/x
-source_profile = default
 [profile device]
 role_arn = arn:aws:iam::1:role/x
-source_profile = keys
+web_identity_token_file = /token
 mfa_serial = arn:aws:iam::1:mfa/me
 [profile browser]
 sso_session = corporation
@@ -291,27 +242,14 @@ aws_access_key_id = IGNORED
     #[test]
     fn a_profile_leads_to_keys() {
         let profiles = profiles();
-        let source = |name: &str| profiles.source(name, &mut Vec::new()).unwrap();
+        let source = |name: &str| profiles.source(name).unwrap();
         assert!(source("default").is_none());
         let Some(Source::Keys(keys)) = source("keys") else { panic!("no keys") };
         assert_eq!((keys.id.as_str(), keys.secret.expose()), ("AKIA", &b"hunter2"[..]));
         assert!(keys.session.is_none(), "a part of other keys");
-        let role = |number: u8, name: &str, session: Option<&str>, id: Option<&str>| Role {
-            arn: format!("arn:aws:iam::{number}:role/{name}"),
-            session: session.map(str::to_owned),
-            external_id: id.map(str::to_owned),
-        };
-        let Some(Source::Role(last, by)) = source("over") else { panic!("no role") };
-        let Source::Role(first, by) = *by else { panic!("no role below") };
-        assert_eq!((last, first), (role(2, "y", None, None), role(1, "x", Some("me"), Some("7"))));
-        assert!(matches!(*by, Source::Keys(_)));
-        let Some(Source::Role(_, by)) = source("own") else { panic!("no role") };
-        assert!(matches!(*by, Source::Keys(keys) if keys.id == "AKIAOWN"));
-        let Some(Source::Role(_, by)) = source("container") else { panic!("no role") };
-        assert!(matches!(*by, Source::Container));
-        assert!(
-            matches!(source("token"), Some(Source::Token(_, file)) if file == std::path::Path::new("/token"))
-        );
+        let Some(Source::Token(role, file)) = source("token") else { panic!("no role") };
+        let expected = Role { arn: "arn:aws:iam::1:role/x".to_owned(), session: Some("me".to_owned()) };
+        assert_eq!((role, file), (expected, PathBuf::from("/token")));
         let Profiles(mut alone) = Profiles::default();
         alone.extend(parse(CONFIG, true));
         assert_eq!(alone["keys"]["aws_secret_access_key"].expose(), b"a#b;c=");
@@ -321,38 +259,27 @@ aws_access_key_id = IGNORED
 
     #[test]
     fn a_profile_that_leads_nowhere_says_why() {
-        for (name, profile, words) in [
-            ("none", "none", "is not there"),
-            (
-                "odd",
-                "odd",
-                "has the credential_source 'Moon': write Environment, EcsContainer or Ec2InstanceMetadata",
-            ),
-            ("circle", "circle", "leads to itself by source_profile"),
-            (
-                "poor",
-                "poor",
-                "has a role_arn without source_profile, credential_source or web_identity_token_file",
-            ),
-            ("orphan", "nobody", "is not there"),
-            ("empty", "empty", "has the source_profile 'default', which has no keys"),
-            ("device", "device", "asks for the code of a device (mfa_serial), which nobody enters here"),
-            (
-                "browser",
-                "browser",
-                "wants a login in a browser (sso_session): export the keys into the environment, as \
-                 `aws configure export-credentials --format env` does",
-            ),
+        let exported = |what: &str, name: &str| {
+            format!(
+                "wants {what}: export the keys into the environment, as `aws configure export-credentials --profile {name} \
+                 --format env` does"
+            )
+        };
+        for (name, words) in [
+            ("none", "is not there".to_owned()),
+            ("role", exported("the keys of another profile (source_profile)", "role")),
+            ("own", exported("the keys of another profile (source_profile)", "own")),
+            ("container", exported("the keys of the machine (credential_source)", "container")),
+            ("poor", "has a role_arn without web_identity_token_file".to_owned()),
+            ("device", "asks for the code of a device (mfa_serial), which nobody enters here".to_owned()),
+            ("browser", exported("a login in a browser (sso_session)", "browser")),
             (
                 "program",
-                "program",
-                "wants a program, and none is started for a login (credential_process): export the keys into the \
-                 environment, as `aws configure export-credentials --format env` does",
+                exported("a program, and none is started for a login (credential_process)", "program"),
             ),
-            ("half", "half", "has aws_access_key_id without aws_secret_access_key"),
+            ("half", "has aws_access_key_id without aws_secret_access_key".to_owned()),
         ] {
-            let flaw = profiles().source(name, &mut Vec::new()).unwrap_err();
-            assert_eq!(flaw, Flaw { profile: profile.to_owned(), words: words.to_owned() }, "{name}");
+            assert_eq!(profiles().source(name).unwrap_err(), Flaw(words), "{name}");
         }
     }
 }

@@ -1,18 +1,15 @@
-//! Roles that somebody takes on: by a token, or by the keys of somebody else.
-
-use reqwest::header::{AUTHORIZATION, HeaderName};
+//! Roles that are assumed with a web identity token.
 
 use super::keys::Keys;
 use super::registry::EcrRegistry;
-use super::signature::Signable;
 use super::{CLOUD, endpoint};
 use crate::registry::answer::Answer;
-use crate::registry::call::{Call, FORM};
+use crate::registry::call::Call;
 use crate::registry::login::LoginError;
 use crate::registry::login::account::CloudAccount;
 use crate::registry::login::cloud::Visit;
 use crate::registry::login::kept::Lasting;
-use crate::registry::login::network::{LARGEST, Matter, element, form, secret_header};
+use crate::registry::login::network::{LARGEST, Matter, element, form};
 use crate::registry::login::pattern::is_like;
 use crate::secret::Secret;
 
@@ -20,7 +17,6 @@ pub(super) const OF_THE_ENVIRONMENT: Matter =
     Matter { cloud: CLOUD, what: "the role of AWS_ROLE_ARN (AssumeRoleWithWebIdentity)" };
 pub(super) const OF_A_PROFILE: Matter =
     Matter { cloud: CLOUD, what: "the role of the profile (AssumeRoleWithWebIdentity)" };
-const BY_KEYS: Matter = Matter { cloud: CLOUD, what: "the role of the profile (AssumeRole)" };
 const OF_AN_ACCOUNT: Matter =
     Matter { cloud: CLOUD, what: "the role of the service account (AssumeRoleWithWebIdentity)" };
 
@@ -43,17 +39,6 @@ pub(super) struct Role {
     pub(super) arn: String,
     /// The name of the session.
     pub(super) session: Option<String>,
-    /// What the owner of the role wants to be told.
-    pub(super) external_id: Option<String>,
-}
-
-/// What allows to take on a role.
-#[derive(Clone, Copy)]
-pub(super) enum Proof<'p> {
-    /// A token that somebody vouches by, and what is said to be asked for.
-    Token(Matter, &'p str),
-    /// Keys that may take it on.
-    Keys(&'p Keys),
 }
 
 /// The keys of the role of a service account.
@@ -68,8 +53,8 @@ pub(super) async fn of_an_account(
     }
     let token = account.token(CLOUD, AUDIENCE).await?;
     let session = session_of(account, &registry.region);
-    let role = Role { arn: arn.to_owned(), session: Some(session), external_id: None };
-    assume(registry, &role, Proof::Token(OF_AN_ACCOUNT, &token), visit).await
+    let role = Role { arn: arn.to_owned(), session: Some(session) };
+    assume(registry, &role, (OF_AN_ACCOUNT, &token), visit).await
 }
 
 /// The name of a session as Flux makes it, cut off where AWS would refuse it.
@@ -78,49 +63,23 @@ fn session_of(account: &CloudAccount, region: &str) -> String {
     whole.chars().take(LONGEST).collect()
 }
 
-/// Takes on a role.
+/// Assumes a role with a web identity token, which messages call by its matter.
 pub(super) async fn assume(
     registry: &EcrRegistry,
     role: &Role,
-    proof: Proof<'_>,
+    (matter, token): (Matter, &str),
     visit: Visit<'_>,
 ) -> Result<Lasting<Keys>, LoginError> {
     let is_fips = visit.clouds.options.environment.is_true("AWS_USE_FIPS_ENDPOINT");
     let url = endpoint(registry.roles(is_fips), visit)?;
-    let mut pairs = vec![
+    let pairs = [
         ("Version", "2011-06-15"),
         ("RoleArn", role.arn.as_str()),
         ("RoleSessionName", role.session.as_deref().unwrap_or(SESSION)),
+        ("Action", "AssumeRoleWithWebIdentity"),
+        ("WebIdentityToken", token),
     ];
-    let (matter, call) = match proof {
-        Proof::Token(matter, token) => {
-            pairs.extend([("Action", "AssumeRoleWithWebIdentity"), ("WebIdentityToken", token)]);
-            (matter, Call::post(url, form(pairs), LARGEST))
-        }
-        Proof::Keys(keys) => {
-            pairs.push(("Action", "AssumeRole"));
-            pairs.extend(role.external_id.as_deref().map(|id| ("ExternalId", id)));
-            let body = form(pairs);
-            let signable = Signable {
-                service: "sts",
-                region: &registry.region,
-                kind: FORM,
-                target: None,
-                url: &url,
-                body: &body,
-            };
-            let signed = signable.sign(keys, visit.now);
-            let call = Call::post(url.clone(), body.clone(), LARGEST)
-                .with(HeaderName::from_static("x-amz-date"), &signed.date)
-                .with(AUTHORIZATION, &signed.authorization)
-                .with_secret(
-                    HeaderName::from_static("x-amz-security-token"),
-                    keys.session.as_ref().and_then(secret_header),
-                );
-            (BY_KEYS, call)
-        }
-    };
-    let answer = visit.service(matter, call).await?;
+    let answer = visit.service(matter, Call::post(url, form(pairs), LARGEST)).await?;
     read(matter, &answer)
 }
 

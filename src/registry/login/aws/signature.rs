@@ -9,19 +9,18 @@ use sha2::{Digest, Sha256};
 use url::Url;
 use zeroize::Zeroizing;
 
+use super::JSON;
 use super::keys::Keys;
 
 const ALGORITHM: &str = "AWS4-HMAC-SHA256";
 
-/// A POST of a service.
+/// A POST of JSON to a service.
 #[derive(Clone, Copy)]
 pub(super) struct Signable<'s> {
     pub(super) service: &'s str,
     pub(super) region: &'s str,
-    /// The media type of the body.
-    pub(super) kind: &'s str,
-    /// What to do, where the body does not say it.
-    pub(super) target: Option<&'static str>,
+    /// The operation.
+    pub(super) target: &'static str,
     pub(super) url: &'s Url,
     pub(super) body: &'s [u8],
 }
@@ -52,9 +51,9 @@ impl Signable<'_> {
         let session = keys.session.as_ref().map(|session| String::from_utf8_lossy(session.expose()));
         let session = session.map(|session| Zeroizing::new(session.into_owned()));
         let mut headers =
-            vec![("content-type", self.kind), ("host", host.as_str()), ("x-amz-date", date.as_str())];
+            vec![("content-type", JSON), ("host", host.as_str()), ("x-amz-date", date.as_str())];
         headers.extend(session.as_ref().map(|session| ("x-amz-security-token", session.as_str())));
-        headers.extend(self.target.map(|target| ("x-amz-target", target)));
+        headers.push(("x-amz-target", self.target));
         let canonical = Canonical { method: "POST", url: self.url, headers: &headers, body: self.body };
         let authorization = canonical.authorization(keys, &date, [self.region, self.service]);
         Signed { date, authorization }
@@ -190,8 +189,7 @@ mod tests {
         let signable = Signable {
             service: "ecr",
             region: "eu-west-1",
-            kind: "application/x-amz-json-1.1",
-            target: Some("X.GetAuthorizationToken"),
+            target: "X.GetAuthorizationToken",
             url: &url,
             body: b"{}",
         };
