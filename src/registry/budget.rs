@@ -14,6 +14,13 @@ const MAX_SERVERS: usize = 2048;
 /// The number of requests in flight to all servers together, each of which takes memory for its connection.
 const IN_FLIGHT: usize = 256;
 
+/// The requests a second to one server by one route, over time: the 3,000 reads a minute of Azure's Standard registries.
+const REQUESTS_PER_SECOND: u32 = 50;
+
+/// The requests to one server by one route that may be sent at once after a quiet time: enough to scan 1,000 repositories
+/// right after a start.
+const BURST: u32 = 1000;
+
 /// The bounds of the requests to one server by one route, of all objects together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BudgetOptions {
@@ -27,7 +34,7 @@ pub struct BudgetOptions {
 
 impl Default for BudgetOptions {
     fn default() -> Self {
-        Self { concurrency: 16, per_second: 50, burst: 1000 }
+        Self { concurrency: 16, per_second: REQUESTS_PER_SECOND, burst: BURST }
     }
 }
 

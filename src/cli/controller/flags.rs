@@ -254,20 +254,6 @@ pub(super) const FLAGS: &[Flag] = &[
         "How many requests one registry may be asked at the same time, by all objects together",
     ),
     does(
-        "registry-requests-per-second",
-        Text("COUNT"),
-        "50",
-        Tagboat,
-        "How many requests one registry may be asked in a second, over time",
-    ),
-    does(
-        "registry-burst",
-        Text("COUNT"),
-        "1000",
-        Tagboat,
-        "How many requests one registry may be asked at once after a quiet time",
-    ),
-    does(
         "registry-max-tags",
         Text("COUNT"),
         "250000",

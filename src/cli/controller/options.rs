@@ -1,7 +1,7 @@
 //! What the flags ask for, all together.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::num::{NonZeroU32, NonZeroUsize};
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -230,8 +230,7 @@ impl ControllerArguments {
             registries: RegistryOptions {
                 budget: BudgetOptions {
                     concurrency: self.number::<NonZeroUsize>("registry-concurrency")?.get(),
-                    per_second: self.number::<NonZeroU32>("registry-requests-per-second")?.get(),
-                    burst: self.number::<NonZeroU32>("registry-burst")?.get(),
+                    ..BudgetOptions::default()
                 },
                 local_addresses,
                 most_tags: self.number("registry-max-tags")?,
@@ -418,8 +417,8 @@ mod tests {
                 "--registry-concurrency \"0\" cannot be used: write a whole number of 1 or more",
             ),
             (
-                &["--registry-burst=4294967296"],
-                "--registry-burst \"4294967296\" cannot be used: write a smaller number",
+                &["--registry-concurrency=18446744073709551616"],
+                "--registry-concurrency \"18446744073709551616\" cannot be used: write a smaller number",
             ),
             (
                 &["--registry-max-tags=many"],
