@@ -1,27 +1,22 @@
 //! The command line: one file a subcommand, and what they share in showing results.
 
 mod choice;
-mod completions;
 mod controller;
-mod count;
-mod crds;
 mod demo;
-mod diff;
 mod explain;
 mod failure;
+mod generate;
 mod given;
 mod inputs;
 mod lint;
 mod outcome;
 mod progress;
-mod rbac;
 mod refused_login;
 mod registry_login;
 mod render;
 mod report;
 mod run;
 mod scan;
-mod schema;
 mod size;
 mod terminal;
 mod update;
@@ -57,10 +52,10 @@ enum Command {
     Controller(controller::ControllerArguments),
     Explain(explain::ExplainArguments),
     Demo(demo::DemoArguments),
-    Crds(crds::CrdsArguments),
-    Rbac(rbac::RbacArguments),
-    Schema(schema::SchemaArguments),
-    Completions(completions::CompletionsArguments),
+    Crds(generate::CrdsArguments),
+    Rbac(generate::RbacArguments),
+    Schema(generate::SchemaArguments),
+    Completions(generate::CompletionsArguments),
 }
 
 /// Runs the program with these arguments, the first being its own name.
@@ -84,10 +79,10 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Controller(arguments) => controller::run(&arguments),
         Command::Explain(arguments) => explain::run(&arguments),
         Command::Demo(arguments) => demo::run(&arguments),
-        Command::Crds(arguments) => crds::run(&arguments),
-        Command::Rbac(arguments) => rbac::run(&arguments),
-        Command::Schema(arguments) => schema::run(&arguments),
-        Command::Completions(arguments) => completions::run(&arguments),
+        Command::Crds(arguments) => generate::crds(&arguments),
+        Command::Rbac(arguments) => generate::rbac(&arguments),
+        Command::Schema(arguments) => generate::schema(&arguments),
+        Command::Completions(arguments) => generate::completions(&arguments),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

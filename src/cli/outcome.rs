@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::count::count;
+use super::terminal::count;
 use crate::git::outcome as git;
 use crate::reconcile::automation::conclusion::Conclusion;
 use crate::reconcile::automation::request::Request;

@@ -2,8 +2,7 @@
 
 use std::fmt::Write;
 
-use super::count::count;
-use super::terminal::{Palette, printable};
+use super::terminal::{Palette, count, printable};
 use crate::update::{MarkerOutcome, ResultV2, Setters, UpdatePlan};
 
 /// What a report is about.

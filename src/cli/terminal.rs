@@ -69,3 +69,29 @@ pub(super) fn column_width<'c>(cells: impl Iterator<Item = &'c str>) -> usize {
     let widths = cells.map(|cell| cell.chars().count());
     widths.filter(|width| *width <= WIDEST_COLUMN).max().unwrap_or_default()
 }
+
+/// A number and a noun, which stands in the plural unless there is one: `1 file`, `2 files`.
+pub(super) fn count(number: usize, noun: &str) -> String {
+    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
+}
+
+/// A diff for a person's eyes: with colours, if the palette has any.
+pub(super) fn coloured(diff: &str, palette: Palette) -> String {
+    if palette.reset.is_empty() {
+        return diff.to_owned();
+    }
+    let mut text = String::with_capacity(diff.len());
+    for line in diff.split_inclusive('\n') {
+        let content = line.trim_end_matches(['\n', '\r']);
+        let colour = match content.as_bytes() {
+            [b'+', b'+', b'+', ..] | [b'-', b'-', b'-', ..] => palette.heading,
+            [b'+', ..] => palette.added,
+            [b'-', ..] => palette.removed,
+            [b'@', ..] => palette.place,
+            _ => "",
+        };
+        let reset = if colour.is_empty() { "" } else { palette.reset };
+        text.extend([colour, &printable(content), reset, &line[content.len()..]]);
+    }
+    text
+}

@@ -7,16 +7,15 @@ use kube::ResourceExt;
 use tagboat_api::ImageUpdateAutomation;
 use tagboat_api::settings::AutomationSettings;
 
+use super::Failure;
 use super::choice::{choose_automation, full_name, name_of};
-use super::count::count;
 use super::given::given_images;
 use super::inputs::{read_manifests, warn_of_repository_settings, warn_of_settings};
 use super::outcome::{AutomationName, Outcome, OutcomeKind};
 use super::progress::ProgressLine;
 use super::report::{self, Deed, Report};
-use super::terminal::{Palette, print, say};
+use super::terminal::{Palette, coloured, count, print, say};
 use super::warnings::{warn_of_empty_selection, warn_of_idle_images};
-use super::{Failure, diff};
 use crate::directory::{self, Directory, Lock};
 use crate::objects::manifests::Manifests;
 use crate::reconcile::automation::request::{self, GivenImages, Request};
@@ -159,7 +158,7 @@ fn update(arguments: &UpdateArguments, outcome: &mut Outcome) -> Result<String, 
     if arguments.dry_run {
         let diff = update::diff::unified(&directory, &plan.edits, &mut |_| Ok(()))
             .map_err(|error| Failure::new(chain(&error)))?;
-        text.push_str(&diff::coloured(&diff, palette));
+        text.push_str(&coloured(&diff, palette));
         if !diff.is_empty() {
             text.push('\n');
         }

@@ -36,7 +36,6 @@ pub mod name;
 mod object;
 pub mod outcome;
 mod pack;
-mod pause;
 mod percent;
 mod private;
 mod private_file;

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::attempt::{Attempt, Ended};
+use super::blocking::pause;
 use super::cancellation::Cancellation;
 use super::capacity::ServerDeadline;
 use super::commit::CommitDraft;
@@ -18,7 +19,6 @@ use super::ledger::Ledger;
 use super::mirror::Mirror;
 use super::name::CommitId;
 use super::outcome::{Outcome, Target};
-use super::pause::pause;
 use super::redirect::Redirect;
 use super::remote::{Remote, RemoteError};
 use super::url;

@@ -1,4 +1,4 @@
-//! How often digests are looked up where nobody says otherwise.
+//! The interval between two lookups of a digest, and the waits that follow from it.
 
 use std::time::Duration;
 
@@ -46,6 +46,27 @@ impl PollingInterval {
     }
 }
 
+/// The wait after the first failure; it doubles with each.
+const FIRST: Duration = Duration::from_secs(30);
+
+/// The longest wait after a failure, so that a registry which comes back is noticed long before the interval ends.
+const LONGEST: Duration = Duration::from_secs(15 * 60);
+
+/// The shortest time between two looks, whatever anybody asks for.
+const SHORTEST: Duration = Duration::from_millis(100);
+
+/// The wait after a look that succeeded: the interval, a twentieth more or less. `jitter` is from 0 to 1.
+pub(super) fn after_success(interval: Duration, jitter: f64) -> Duration {
+    interval.max(SHORTEST).mul_f64(0.95 + jitter.clamp(0.0, 1.0) / 10.0)
+}
+
+/// The wait after this many failures in a row; never shorter than the registry wants.
+pub(super) fn after_failure(interval: Duration, failures: u32, retry_after: Option<Duration>) -> Duration {
+    let first = FIRST.min(interval / 2);
+    let grown = first.saturating_mul(2_u32.saturating_pow(failures.saturating_sub(1)));
+    grown.min(LONGEST).min(interval).max(SHORTEST).max(retry_after.unwrap_or_default())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -75,5 +96,28 @@ mod tests {
             "UPDATE_POLLING_INTERVAL cannot be used, and 12h0m0s counts: `abc` is not a duration: expected numbers, \
              each with a unit of ms, s, m or h, such as 1m30s"
         );
+    }
+
+    #[test]
+    fn a_success_is_followed_by_the_interval_more_or_less() {
+        let hour = Duration::from_secs(3600);
+        for (jitter, seconds) in [(0.0, 3420), (0.5, 3600), (1.0, 3780)] {
+            assert_eq!(after_success(hour, jitter).as_secs(), seconds);
+        }
+        assert!(after_success(Duration::ZERO, 0.5) >= Duration::from_millis(95));
+    }
+
+    #[test]
+    fn failures_are_tried_again_long_before_the_interval_ends() {
+        let (half_day, seconds) = (Duration::from_secs(12 * 3600), Duration::from_secs);
+        for (failures, wait) in [(1, 30), (2, 60), (3, 120), (5, 480), (6, 900), (7, 900), (1000, 900)] {
+            assert_eq!(after_failure(half_day, failures, None), seconds(wait), "{failures}");
+        }
+        for (interval, failures, wait) in [(10, 1, 5), (10, 2, 10), (10, 3, 10), (60, 1, 30)] {
+            assert_eq!(after_failure(seconds(interval), failures, None), seconds(wait));
+        }
+        assert_eq!(after_failure(half_day, 1, Some(seconds(60))), seconds(60));
+        assert_eq!(after_failure(half_day, 3, Some(seconds(60))), seconds(120));
+        assert_eq!(after_failure(seconds(10), 1, Some(seconds(60))), seconds(60));
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::waiting;
+use super::interval;
 
 /// From how many registries on those are forgotten that may be asked again.
 const MANY: usize = 1024;
@@ -98,7 +98,7 @@ impl Rest {
     fn grow(&mut self, interval: Duration, now: Timestamp) {
         if self.until <= now {
             self.failures = self.failures.saturating_add(1);
-            self.until = after(now, waiting::after_failure(interval, self.failures, None));
+            self.until = after(now, interval::after_failure(interval, self.failures, None));
         }
     }
 }

@@ -11,11 +11,10 @@ use std::time::Duration;
 use clap::Args;
 
 use super::Failure;
-use super::diff;
 use super::registry_login::RegistryLogin;
 use super::run::{self, Ended, GitLogin, RunArguments};
 use super::size::ByteSize;
-use super::terminal::{Palette, print};
+use super::terminal::{Palette, coloured, print};
 use super::update::OutputFormat;
 use crate::git::Git;
 use crate::sentence::chain;
@@ -103,7 +102,7 @@ fn run_once(directory: &Path, words: Option<&[&str]>) -> Result<(), Failure> {
 fn show(remote: &Git, arguments: &[&str]) -> Result<(), Failure> {
     print(&format!("\n$ git -C {} show {}\n", sample::REMOTE, arguments.join(" ")))?;
     let said = remote.call("show").arguments(arguments).run().map_err(|error| Failure::new(chain(&error)))?;
-    print(&diff::coloured(&String::from_utf8_lossy(&said), Palette::for_output()))?;
+    print(&coloured(&String::from_utf8_lossy(&said), Palette::for_output()))?;
     Ok(())
 }
 

@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use crate::cli::Failure;
-use crate::cli::count::count;
+use crate::cli::terminal::count;
 use crate::reference::TagList;
 
 /// Where tags are given.

@@ -6,8 +6,7 @@ use clap::Args;
 use serde::Serialize;
 
 use super::Failure;
-use super::count::count;
-use super::terminal::{Palette, print, printable, say};
+use super::terminal::{Palette, count, print, printable, say};
 use super::update::{OutputFormat, to_json};
 use crate::lint::{Finding, Report, lint};
 

@@ -9,10 +9,9 @@ use tagboat_api::ImageUpdateAutomation;
 use super::images::Images;
 use super::inputs::{Inputs, source_of};
 use crate::cli::choice::{full_name, name_of};
-use crate::cli::diff;
 use crate::cli::outcome::{Outcome, OutcomeKind};
 use crate::cli::report::{self, Deed, Report};
-use crate::cli::terminal::{Palette, printable, say};
+use crate::cli::terminal::{Palette, coloured, printable, say};
 use crate::cli::update::prefixed;
 use crate::cli::warnings::{warn_of_empty_selection, warn_of_nameless_author, warn_of_service_account};
 use crate::git::outcome as git;
@@ -197,7 +196,7 @@ impl<'i> Work<'i> {
             text.push('\n');
         }
         if let Some(diff) = diff {
-            text.push_str(&diff::coloured(diff, palette));
+            text.push_str(&coloured(diff, palette));
             text.push('\n');
         }
         // Where no file was looked into there is nothing to report but why.

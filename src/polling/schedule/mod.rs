@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
+use super::interval;
 use super::knowledge::{Concern, Failure, Known, Missing, Trouble};
 use super::rests::{Rests, after};
-use super::waiting;
 
 /// What is looked at somewhere.
 pub trait AtRegistry {
@@ -246,11 +246,11 @@ impl<S: Ord + Clone, T: AtRegistry + Ord + Clone, W: Clone + PartialEq> Schedule
             (_, Some(rest)) => rest,
             (Ok(_), None) => {
                 entry.failures = 0;
-                after(now, waiting::after_success(interval, jitter))
+                after(now, interval::after_success(interval, jitter))
             }
             (Err(failure), None) => {
                 entry.failures = entry.failures.saturating_add(1);
-                after(now, waiting::after_failure(interval, entry.failures, failure.retry_after))
+                after(now, interval::after_failure(interval, entry.failures, failure.retry_after))
             }
         };
         entry.last = Some(answer.map_err(|failure| failure.why));
@@ -305,7 +305,7 @@ impl<S: Ord + Clone, T: AtRegistry + Ord + Clone, W: Clone + PartialEq> Schedule
     /// Sees to it that a target is due no later than its followers want.
     fn hasten(&mut self, target: &T, now: Timestamp) {
         let Some(interval) = self.interval(target) else { return };
-        let latest = after(now, waiting::after_success(interval, 1.0));
+        let latest = after(now, interval::after_success(interval, 1.0));
         let is_too_late =
             |entry: &Target<S, W>| entry.due.is_some_and(|due| due > latest) && entry.failures == 0;
         if self.targets.get(target).is_some_and(is_too_late) {

@@ -1,0 +1,93 @@
+//! `tagboat crds`, `rbac`, `schema` and `completions`: what the program generates from its own tables and types.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use clap_complete::Shell;
+use tagboat_api::crds::CrdFile;
+
+use super::Failure;
+use super::outcome::Outcome;
+use super::terminal::print;
+use crate::permissions::{self, RoleFile};
+
+/// Print the CustomResourceDefinitions of the kinds that Tagboat serves
+///
+/// In clusters where Flux is installed they are Flux's to apply.
+#[derive(Debug, Args)]
+pub(super) struct CrdsArguments {
+    /// Write them as files below DIR instead
+    #[arg(long, value_name = "DIR")]
+    write: Option<PathBuf>,
+}
+
+pub(super) fn crds(arguments: &CrdsArguments) -> Result<(), Failure> {
+    let files = tagboat_api::crds::files();
+    let Some(directory) = &arguments.write else {
+        let texts: Vec<String> = files.into_iter().map(|file| file.text).collect();
+        return Ok(print(&texts.concat())?);
+    };
+    for CrdFile { path, text } in files {
+        let path = directory.join(path);
+        let written =
+            path.parent().map_or(Ok(()), std::fs::create_dir_all).and_then(|()| std::fs::write(&path, text));
+        written.map_err(|error| Failure::new(format!("cannot write {}: {error}", path.display())))?;
+    }
+    Ok(())
+}
+
+/// Print the roles that the controller needs, each rule with its reason
+///
+/// Where Tagboat takes the place of Flux's image controllers, theirs will do.
+#[derive(Debug, Args)]
+pub(super) struct RbacArguments {
+    /// Write them below DIR instead, also as templates of the chart
+    #[arg(long, value_name = "DIR")]
+    write: Option<PathBuf>,
+
+    /// The selector of `tagboat controller --watch-label-selector`, on which the names of the Leases depend
+    #[arg(long, value_name = "SELECTOR")]
+    watch_label_selector: Option<String>,
+}
+
+pub(super) fn rbac(arguments: &RbacArguments) -> Result<(), Failure> {
+    let selector = arguments.watch_label_selector.as_deref().filter(|text| !text.is_empty());
+    let files = permissions::files(selector);
+    let Some(directory) = &arguments.write else {
+        let plain = files.iter().filter(|file| file.path.starts_with("rbac/"));
+        let texts: Vec<&str> = plain.map(|file| file.text.as_str()).collect();
+        return Ok(print(&texts.join("---\n"))?);
+    };
+    for RoleFile { path, text } in files {
+        let path = directory.join(path);
+        let written =
+            path.parent().map_or(Ok(()), std::fs::create_dir_all).and_then(|()| std::fs::write(&path, text));
+        written.map_err(|error| Failure::new(format!("cannot write {}: {error}", path.display())))?;
+    }
+    Ok(())
+}
+
+/// Print the JSON schema of what `--output json` prints
+#[derive(Debug, Args)]
+pub(super) struct SchemaArguments {}
+
+pub(super) fn schema(SchemaArguments {}: &SchemaArguments) -> Result<(), Failure> {
+    let schema = schemars::schema_for!(Outcome);
+    let text = serde_json::to_string_pretty(&schema).expect("a schema is plain JSON");
+    Ok(print(&format!("{text}\n"))?)
+}
+
+/// Print completions for a shell
+///
+/// For example: `tagboat completions bash > /etc/bash_completion.d/tagboat`
+#[derive(Debug, Args)]
+pub(super) struct CompletionsArguments {
+    /// The shell
+    shell: Shell,
+}
+
+pub(super) fn completions(arguments: &CompletionsArguments) -> Result<(), Failure> {
+    let mut text = Vec::new();
+    clap_complete::generate(arguments.shell, &mut super::command(), "tagboat", &mut text);
+    Ok(print(&String::from_utf8_lossy(&text))?)
+}
