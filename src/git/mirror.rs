@@ -16,7 +16,6 @@ use git2::Repository;
 use super::cancellation::Cancellation;
 use super::capacity::{NotGranted, wait_for};
 use super::command::Git;
-use super::context::WriterContext;
 use super::error::SyncError;
 use super::mirror_files::{
     LOCK, REPOSITORY, claim, create, is_at, remove, remove_left_overs, restore_configuration, size_of,
@@ -25,8 +24,8 @@ use super::mirror_key::MirrorKey;
 use super::mirror_store::MirrorUse;
 use super::name::CommitId;
 use super::object::{self, ObjectError};
+use super::options::{WriterContext, WriterOptions};
 use super::slots::Slot;
-use super::writer::WriterOptions;
 use crate::metrics::Metrics;
 use crate::tenancy::{Capacity, MemoryReservation, PoolPermit};
 

@@ -17,7 +17,6 @@ pub mod checkout;
 mod command;
 mod commit;
 mod configuration;
-mod context;
 mod credentials;
 mod diagnosis;
 mod difference;
@@ -34,6 +33,7 @@ mod mirror_packing;
 mod mirror_store;
 pub mod name;
 mod object;
+mod options;
 pub mod outcome;
 mod pack;
 mod percent;
@@ -68,7 +68,6 @@ pub use cancellation::Cancellation;
 pub use command::{Call, Git, GitError, Printed};
 pub use commit::{CommitDraft, CommitError, CommitTime};
 pub use configuration::Configuration;
-pub use context::WriterContext;
 pub use credentials::{
     ClientCertificate, Credentials, CredentialsError, HttpCredentials, HttpLogin, SshCredentials,
     has_known_host, require_app_data,
@@ -83,6 +82,7 @@ pub use mirror_key::MirrorKey;
 pub use mirror_store::MirrorStore;
 pub use name::{BranchName, CommitId, RefName};
 pub use object::{ObjectError, ObjectTooLarge};
+pub use options::{WriterContext, WriterOptions};
 pub use private::{PrivateDirectory, PrivateError, Swept};
 pub use private_file::{PrivateFile, PrivateFiles};
 pub use proxy::Proxy;
@@ -103,4 +103,4 @@ pub use tree::GitTree;
 pub use tree_entries::{MalformedTree, TreeEntries, TreeEntry, TreeEntryKind, encode_entry};
 pub use url::{LocalPaths, RemoteUrl, RemoteUrlError, Transport, redact};
 pub use words::Words;
-pub use writer::{Request, Writer, WriterOptions};
+pub use writer::{Request, Writer};

@@ -18,11 +18,11 @@ use super::error::SyncError;
 use super::ledger::Ledger;
 use super::mirror::Mirror;
 use super::name::CommitId;
+use super::options::WriterOptions;
 use super::outcome::{Outcome, Target};
 use super::redirect::Redirect;
 use super::remote::{Remote, RemoteError};
 use super::url;
-use super::writer::WriterOptions;
 use crate::update::{Checkpoint, FileTree, MarkerIndex};
 
 /// How often a proposal is made anew because somebody else pushed meanwhile.

@@ -14,14 +14,13 @@ use tokio::task::{JoinSet, spawn_blocking};
 
 use super::cancellation::Cancellation;
 use super::capacity::ServerDeadline;
-use super::context::WriterContext;
 use super::error::SyncError;
 use super::ledger::Ledger;
 use super::mirror::Mirror;
 use super::mirror_key::MirrorKey;
-use super::mirror_store::MirrorStore;
+use super::options::WriterOptions;
 use super::remote::RemotePlan;
-use super::slots::{Slot, TransactionSlots};
+use super::slots::Slot;
 use super::transaction::{Answer, Failure, Proposal, Proposer, transact};
 use crate::tenancy::FairCache;
 
@@ -31,19 +30,6 @@ const MAX_DELETED: usize = 1_000;
 
 /// The maximum number of proposals in a transaction, which all hold what is told of them until it ends.
 const MAX_BATCH: usize = 64;
-
-/// Options of a writer.
-#[derive(Clone, Debug)]
-pub struct WriterOptions {
-    /// The mirrors.
-    pub mirrors: MirrorStore,
-    /// Whether everything is done but the push.
-    pub is_rehearsal: bool,
-    /// Stop token, metrics and capacity.
-    pub context: WriterContext,
-    /// Limits the transactions that run at once.
-    pub slots: TransactionSlots,
-}
 
 /// A proposal on its way to the writer.
 #[derive(Debug)]
@@ -273,7 +259,8 @@ mod tests {
     use crate::git::checkout::CheckoutReference;
     use crate::git::outcome::Target;
     use crate::git::{
-        AccessOptions, AccessPlan, BranchName, CommitDraft, Known, LocalPaths, Login, RemoteUrl, RouteKey,
+        AccessOptions, AccessPlan, BranchName, CommitDraft, Known, LocalPaths, Login, MirrorStore, RemoteUrl,
+        RouteKey, TransactionSlots, WriterContext,
     };
     use crate::metrics::Metrics;
     use crate::update::{Checkpoint, FileTree, MarkerIndex};
