@@ -21,7 +21,7 @@ pub(super) fn check(object: &Object<'_>, findings: &mut Findings<'_>) {
         let Some(value) = label.value.text() else { continue };
         let labels = BTreeMap::from([(label.name.to_owned(), value.to_owned())]);
         let selector = LabelSelector { match_labels: Some(labels), match_expressions: None };
-        check_part(selector, &[label.name, value], Place::of(label.key), findings);
+        check_part(&selector, &[label.name, value], Place::of(label.key), findings);
     }
     for expression in node.at(&["matchExpressions"]).map(Node::items).unwrap_or_default() {
         let text = |field: &str| expression.text_at(&[field]).unwrap_or_default().to_owned();
@@ -39,15 +39,15 @@ pub(super) fn check(object: &Object<'_>, findings: &mut Findings<'_>) {
             values: Some(values.clone()),
         };
         let selector = LabelSelector { match_labels: None, match_expressions: Some(vec![requirement]) };
-        check_part(selector, &texts, Place::of(expression), findings);
+        check_part(&selector, &texts, Place::of(expression), findings);
     }
 }
 
-fn check_part(selector: LabelSelector, texts: &[&str], place: Place, findings: &mut Findings<'_>) {
+fn check_part(selector: &LabelSelector, texts: &[&str], place: Place, findings: &mut Findings<'_>) {
     if texts.iter().any(|text| is_filled_in_later(text)) {
         return;
     }
-    if let Err(error) = selector::parse(&selector) {
+    if let Err(error) = selector::parse(selector) {
         findings.add(place, Rule::InvalidValue, format!("`spec.policySelector`: {error}"));
     }
 }
