@@ -83,6 +83,12 @@ pub enum CommitError {
         /// The limit in bytes.
         limit: usize,
     },
+    /// The mirror has no room for the new objects.
+    #[error(
+        "the mirror has no room for the changed files; raise --mirror-max-size or --mirrors-max-size, or let update.path \
+         lead to a smaller directory"
+    )]
+    NoRoom,
     /// The caller ended it.
     #[error(transparent)]
     Interrupted(#[from] Interrupt),
@@ -140,7 +146,7 @@ pub(super) fn write_commit(
     if content.len() > MAX_COMMIT {
         return Err(CommitError::TooLong { size: content.len(), limit: MAX_COMMIT });
     }
-    Ok(Some(objects.write(ObjectType::Commit, &content)?.into()))
+    Ok(Some(objects.write(ObjectType::Commit, content)?.into()))
 }
 
 /// The parents that a commit states, given as git stores it. Libgit2 leaves out those that the mirror does not have.

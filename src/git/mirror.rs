@@ -234,6 +234,11 @@ impl Mirror {
         })
     }
 
+    /// Reserves so many bytes of memory if that needs no wait.
+    pub(super) fn try_reserve(&self, bytes: u64) -> Option<MemoryReservation> {
+        self.context.capacity.memory.try_reserve(self.slot.namespace(), bytes)
+    }
+
     /// Counts what is done on it.
     pub(super) fn metrics(&self) -> &Metrics {
         &self.context.metrics

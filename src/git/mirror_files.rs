@@ -13,9 +13,10 @@ use super::mirror_key::MirrorKey;
 
 /// The configuration of every mirror.
 ///
-/// The second section bounds the memory for finding similar objects when a pack is made.
+/// The second section bounds the memory for finding similar objects when a pack is made. Libgit2 takes `deltaCacheSize`
+/// also for the size beyond which an object is not compared with others.
 const CONFIGURATION: &[u8] = b"[core]\n\trepositoryformatversion = 0\n\tbare = true\n\
-    [pack]\n\twindowMemory = 16m\n\tdeltaCacheSize = 1m\n";
+    [pack]\n\twindowMemory = 4m\n\tdeltaCacheSize = 1m\n";
 
 /// The file within a mirror's folder that whoever works on it has locked.
 pub(super) const LOCK: &str = "lock";

@@ -1,4 +1,4 @@
-//! What a mirror keeps of what was fetched, and packing it.
+//! Keeps the commits of a mirror that the next runs build on, and packs it.
 
 use std::fs;
 use std::io::{self, Write};
@@ -21,7 +21,7 @@ const SHALLOW_LINES: usize = 64;
 /// More packs than this make looking for an object slow.
 const PACKS: usize = 64;
 
-/// Why a mirror could not be packed.
+/// The reason for which a mirror could not be packed.
 #[derive(Debug, thiserror::Error)]
 enum PackError {
     #[error(transparent)]
@@ -60,7 +60,7 @@ impl Mirror {
     }
 
     /// Packs the mirror and prunes what is not kept, where it has become slow; one that cannot be packed is begun
-    /// anew.
+    /// anew. Without free memory, or when all work is to end, it is left to a later transaction.
     ///
     /// # Errors
     ///
@@ -78,8 +78,12 @@ impl Mirror {
         if lines <= SHALLOW_LINES + kept.len() && has_few_packs {
             return Ok(());
         }
+        // A wait would hold the slot and the mirror.
+        let Some(_memory) = self.try_reserve(TRANSFER_MEMORY) else { return Ok(()) };
         match self.pack(&kept, deadline) {
-            Ok(()) => Ok(()),
+            Ok(()) | Err(PackError::Git(GitError::Interrupted { .. } | GitError::NotStarted { .. })) => {
+                Ok(())
+            }
             Err(_) => self.begin_anew(),
         }
     }
@@ -106,13 +110,46 @@ impl Mirror {
         }
         shallow.persist(self.folder().join(REPOSITORY).join(SHALLOW)).map_err(|error| error.error)?;
         // What nothing that is kept leads to is left out.
-        self.git()
-            .call("repack")
-            .arguments(["-a", "-d", "-q"])
-            .slot(self.slot())
-            .memory(TRANSFER_MEMORY)
-            .deadline(deadline)
-            .run()?;
+        self.git().call("repack").arguments(["-a", "-d", "-q"]).slot(self.slot()).deadline(deadline).run()?;
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use super::*;
+    use crate::git::slots::{RouteKey, TransactionSlots};
+    use crate::git::{MirrorKey, MirrorStore, WriterContext, WriterOptions};
+    use crate::metrics::Metrics;
+
+    /// At a shutdown each mirror with many packs was fetched anew afterwards.
+    #[tokio::test]
+    async fn a_mirror_is_left_as_it_is_when_packing_is_interrupted_or_there_is_no_memory() {
+        let directory = tempfile::tempdir().unwrap();
+        let context = WriterContext::default();
+        let slots = TransactionSlots::limited(1, &Metrics::default());
+        let slot = slots.acquire("n", &RouteKey::default()).await;
+        let options = WriterOptions {
+            mirrors: MirrorStore::new(directory.path().to_owned(), u64::MAX),
+            is_rehearsal: false,
+            context: context.clone(),
+            slots,
+        };
+        let key = MirrorKey { namespace: "n".into(), name: "fleet".into(), url: "u".into() };
+        let mut mirror = Mirror::open(&options, &key, slot, Instant::now(), &|| false).unwrap();
+        let place = mirror.folder().join(REPOSITORY).join("objects/pack");
+        for number in 0..=PACKS {
+            fs::write(place.join(format!("pack-{number}.pack")), "").unwrap();
+        }
+        let deadline = ServerDeadline::after(Duration::from_secs(60));
+        let memory = context.capacity.memory.reserve("n", u64::MAX).await;
+        mirror.tidy(&deadline).unwrap();
+        assert_eq!(fs::read_dir(&place).unwrap().count(), PACKS + 1);
+        drop(memory);
+        context.stop.give();
+        mirror.tidy(&deadline).unwrap();
+        assert_eq!(fs::read_dir(&place).unwrap().count(), PACKS + 1);
     }
 }

@@ -3,26 +3,68 @@
 //! Mirrors have no loose objects: one file takes the place of hundreds, and libgit2 1.9 reads a truncated loose object
 //! for ever, where it refuses a truncated pack.
 
+use std::collections::HashSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
 use git2::{Error, Mempack, ObjectType, Odb, Oid, Repository};
+
+use super::commit::CommitError;
 
 /// Before any other place for objects.
 const FIRST: i32 = 1_000;
 
-/// The bytes of new objects that are held in memory before they are written as a pack.
-const PACK_AFTER: usize = 16 * 1024 * 1024;
+/// The bytes of new objects that are held in memory before they are written as a pack. A larger object is held alone.
+/// Writing a pack takes about half as much beside them.
+const PACK_AFTER: usize = 8 * 1024 * 1024;
 
 /// New objects of a repository, in memory until there are many: an update of any size takes no more memory than one
 /// of a few files.
+///
+/// Packs that are not [kept](NewPacks::keep) are removed, and so are those of a commit that was discarded.
 pub(super) struct NewObjects<'o> {
     repository: &'o Repository,
     objects: &'o Odb<'o>,
+    has_room: &'o dyn Fn() -> bool,
     memory: Mempack<'o>,
     /// The objects that are in memory only.
     unpacked: Vec<Oid>,
     unpacked_bytes: usize,
+    packs: NewPacks,
+    /// The packs of commits that were discarded. Until the end, objects of other commits may be read from them.
+    discarded: NewPacks,
+    /// The number of packs that may have objects of other commits than the present one.
+    shared: usize,
     /// The number of all objects that were made.
     #[cfg(test)]
     pub(super) count: usize,
+}
+
+/// Packs that were written, each by its file `.pack`. They are removed when this is dropped.
+#[derive(Default)]
+pub(super) struct NewPacks(Vec<PathBuf>);
+
+impl NewPacks {
+    /// Leaves the packs where they are.
+    pub(super) fn keep(mut self) {
+        self.0.clear();
+    }
+
+    /// Removes the packs; returns true if there were any.
+    pub(super) fn remove(self) -> bool {
+        !self.0.is_empty()
+    }
+}
+
+impl Drop for NewPacks {
+    fn drop(&mut self) {
+        for pack in &self.0 {
+            // Without an index a pack is not read. One that cannot be removed goes when the mirror is packed.
+            for ending in ["idx", "pack"] {
+                let _ = fs::remove_file(pack.with_extension(ending));
+            }
+        }
+    }
 }
 
 impl<'o> NewObjects<'o> {
@@ -33,12 +75,21 @@ impl<'o> NewObjects<'o> {
         Ok(Self {
             repository,
             objects,
+            has_room: &|| true,
             memory,
             unpacked: Vec::new(),
             unpacked_bytes: 0,
+            packs: NewPacks::default(),
+            discarded: NewPacks::default(),
+            shared: 0,
             #[cfg(test)]
             count: 0,
         })
+    }
+
+    /// Asks `has_room` after each pack whether the repository may have its size.
+    pub(super) fn limited_by(self, has_room: &'o dyn Fn() -> bool) -> Self {
+        Self { has_room, ..self }
     }
 
     /// The database with all objects, new and old.
@@ -51,23 +102,51 @@ impl<'o> NewObjects<'o> {
         self.repository
     }
 
+    /// Begins the objects of a commit.
+    pub(super) fn begin_commit(&mut self) {
+        self.shared = self.packs.0.len() + usize::from(!self.unpacked.is_empty());
+    }
+
+    /// Gives up the commit that was begun last.
+    pub(super) fn discard_commit(&mut self) {
+        let own = self.shared.min(self.packs.0.len());
+        self.discarded.0.extend(self.packs.0.drain(own..));
+    }
+
     /// Adds an object.
-    pub(super) fn write(&mut self, kind: ObjectType, content: &[u8]) -> Result<Oid, Error> {
-        let id = self.objects.write(kind, content)?;
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be written, or the repository has no room for it.
+    pub(super) fn write(&mut self, kind: ObjectType, content: Vec<u8>) -> Result<Oid, CommitError> {
+        if self.unpacked_bytes + content.len() > PACK_AFTER {
+            self.pack()?;
+        }
+        let id = self.objects.write(kind, &content)?;
         self.unpacked.push(id);
         self.unpacked_bytes += content.len();
         #[cfg(test)]
         {
             self.count += 1;
         }
+        drop(content);
         if self.unpacked_bytes > PACK_AFTER {
             self.pack()?;
         }
         Ok(id)
     }
 
-    /// Writes what is in memory to the disk.
-    pub(super) fn pack(&mut self) -> Result<(), Error> {
+    /// Writes all objects to the disk, and gives their packs. Those of commits that were discarded are removed.
+    ///
+    /// # Errors
+    ///
+    /// When they cannot be written, or the repository has no room for them.
+    pub(super) fn finish(mut self) -> Result<NewPacks, CommitError> {
+        self.pack()?;
+        Ok(std::mem::take(&mut self.packs))
+    }
+
+    fn pack(&mut self) -> Result<(), CommitError> {
         if self.unpacked.is_empty() {
             return Ok(());
         }
@@ -76,10 +155,27 @@ impl<'o> NewObjects<'o> {
             pack.insert_object(object, None)?;
         }
         let place = self.repository.path().join("objects/pack");
+        let before = names(&place);
         pack.write(&place, 0)?;
         self.unpacked_bytes = 0;
-        self.memory.reset()
+        self.memory.reset()?;
+        if let Some(name) = pack.name()? {
+            let written = place.join(format!("pack-{name}.pack"));
+            // The same objects may have been packed before, here or by an earlier run.
+            let others = self.discarded.0.len();
+            self.discarded.0.retain(|discarded| *discarded != written);
+            if self.discarded.0.len() < others || !before.contains(&written) {
+                self.packs.0.push(written);
+            }
+        }
+        if (self.has_room)() { Ok(()) } else { Err(CommitError::NoRoom) }
     }
+}
+
+/// The files in a directory.
+fn names(directory: &Path) -> HashSet<PathBuf> {
+    let listing = fs::read_dir(directory).into_iter().flatten().flatten();
+    listing.map(|item| item.path()).collect()
 }
 
 #[cfg(test)]
@@ -94,19 +190,85 @@ mod tests {
         let mut objects = NewObjects::new(&repository, &database).unwrap();
         let large = |byte: u8| vec![byte; PACK_AFTER / 2];
         let ids = [1, 2, 3, 4].map(|byte| {
-            let id = objects.write(ObjectType::Blob, &large(byte)).unwrap();
+            let id = objects.write(ObjectType::Blob, large(byte)).unwrap();
             assert!(objects.unpacked_bytes <= PACK_AFTER);
             id
         });
         let packs = || std::fs::read_dir(place.path().join("objects/pack")).unwrap().count() / 2;
-        assert_eq!((packs(), objects.unpacked.len()), (1, 1));
+        assert_eq!((packs(), objects.unpacked.len()), (1, 2));
         for (id, byte) in ids.iter().zip(1..) {
             assert_eq!(database.read(*id).unwrap().data(), large(byte));
         }
-        objects.pack().unwrap();
-        objects.pack().unwrap();
+        objects.finish().unwrap().keep();
         assert_eq!(packs(), 2);
         let anew = Repository::open_bare(place.path()).unwrap();
         assert!(ids.iter().all(|id| anew.find_blob(*id).is_ok()));
+    }
+
+    /// A file larger than the bound was held beside everything before it.
+    #[test]
+    fn an_object_above_the_bound_is_held_alone() {
+        let place = tempfile::tempdir().unwrap();
+        let repository = Repository::init_bare(place.path()).unwrap();
+        let database = repository.odb().unwrap();
+        let mut objects = NewObjects::new(&repository, &database).unwrap();
+        objects.write(ObjectType::Blob, vec![1; PACK_AFTER]).unwrap();
+        assert_eq!((objects.packs.0.len(), objects.unpacked_bytes), (0, PACK_AFTER));
+        objects.write(ObjectType::Blob, vec![2; PACK_AFTER + 1]).unwrap();
+        assert_eq!((objects.packs.0.len(), objects.unpacked_bytes), (2, 0));
+    }
+
+    /// Commits that failed, and dry runs, left up to 512 MiB in the mirror.
+    #[test]
+    fn packs_of_discarded_commits_are_removed_and_what_others_share_with_them_stays() {
+        let place = tempfile::tempdir().unwrap();
+        let repository = Repository::init_bare(place.path()).unwrap();
+        let large = |byte: u8| vec![byte; PACK_AFTER + 1];
+        let packs = || std::fs::read_dir(place.path().join("objects/pack")).unwrap().count() / 2;
+        let write = |objects: &mut NewObjects<'_>, bytes: &[u8]| {
+            objects.begin_commit();
+            bytes
+                .iter()
+                .map(|byte| objects.write(ObjectType::Blob, large(*byte)).unwrap())
+                .collect::<Vec<_>>()
+        };
+        let database = repository.odb().unwrap();
+        let mut objects = NewObjects::new(&repository, &database).unwrap();
+        let kept = write(&mut objects, &[1]);
+        let gone = write(&mut objects, &[2, 3]);
+        objects.discard_commit();
+        let shared = write(&mut objects, &[2, 4]);
+        assert_eq!(packs(), 4);
+        objects.finish().unwrap().keep();
+        assert_eq!(packs(), 3);
+        let anew = Repository::open_bare(place.path()).unwrap();
+        assert!(kept.iter().chain(&shared).all(|id| anew.find_blob(*id).is_ok()));
+        assert!(anew.find_blob(gone[1]).is_err());
+        // A dry run finishes nothing, and a refused push does not keep its packs. What was there before stays.
+        for is_dry_run in [true, false] {
+            let anew = Repository::open_bare(place.path()).unwrap();
+            let database = anew.odb().unwrap();
+            let mut objects = NewObjects::new(&anew, &database).unwrap();
+            write(&mut objects, &[1, 5]);
+            if !is_dry_run {
+                assert!(objects.finish().unwrap().remove());
+            }
+        }
+        assert_eq!(packs(), 3);
+        let again = Repository::open_bare(place.path()).unwrap();
+        assert!(kept.iter().chain(&shared).all(|id| again.find_blob(*id).is_ok()));
+    }
+
+    #[test]
+    fn a_repository_without_room_takes_no_further_pack() {
+        let place = tempfile::tempdir().unwrap();
+        let repository = Repository::init_bare(place.path()).unwrap();
+        let database = repository.odb().unwrap();
+        let calls = std::cell::Cell::new(0);
+        let has_room = || calls.replace(calls.get() + 1) < 1;
+        let mut objects = NewObjects::new(&repository, &database).unwrap().limited_by(&has_room);
+        objects.write(ObjectType::Blob, vec![1; PACK_AFTER + 1]).unwrap();
+        let error = objects.write(ObjectType::Blob, vec![2; PACK_AFTER + 1]).unwrap_err();
+        assert!(matches!(error, CommitError::NoRoom), "{error}");
     }
 }

@@ -302,6 +302,21 @@ impl Remote {
         self.fetch_to(mirror, vec![refspec], depth, deadline)
     }
 
+    /// Returns true if the mirror may have its present size.
+    pub(super) fn has_room(&self, mirror: &Mirror) -> bool {
+        let size = mirror.size();
+        size <= self.size_limit && mirror.may_have(size)
+    }
+
+    /// The error for a mirror without room.
+    pub(super) fn too_large(&self, mirror: &Mirror) -> RemoteError {
+        let url = self.address().to_string();
+        match mirror.size() > self.size_limit {
+            true => RemoteError::TooLarge { url, limit: self.size_limit },
+            false => RemoteError::NoRoom { url, limit: mirror.total_limit() },
+        }
+    }
+
     fn fetch_to(
         &self,
         mirror: &Mirror,
@@ -309,10 +324,7 @@ impl Remote {
         depth: u32,
         deadline: &ServerDeadline,
     ) -> Result<(), RemoteError> {
-        let is_within_limit = || {
-            let size = mirror.size();
-            size <= self.size_limit && mirror.may_have(size)
-        };
+        let is_within_limit = || self.has_room(mirror);
         let mut watch = is_within_limit;
         let call = self.call(mirror, "fetch", deadline).argument(format!("--depth={depth}"));
         // Small packs stay packs too: a mirror has no loose objects.
@@ -323,20 +335,13 @@ impl Remote {
             .arguments(refspecs)
             .memory(TRANSFER_MEMORY)
             .watch(&mut watch);
-        let too_large = || {
-            let url = self.address().to_string();
-            match mirror.size() > self.size_limit {
-                true => RemoteError::TooLarge { url, limit: self.size_limit },
-                false => RemoteError::NoRoom { url, limit: mirror.total_limit() },
-            }
-        };
         let before = mirror.size();
         let ended = call.run();
         mirror.metrics().fetched(mirror.size().saturating_sub(before));
         match ended {
-            Err(GitError::Stopped { .. }) => Err(too_large()),
+            Err(GitError::Stopped { .. }) => Err(self.too_large(mirror)),
             Err(cause) => Err(self.explain(Doing::Fetch, cause)),
-            Ok(_) if !is_within_limit() => Err(too_large()),
+            Ok(_) if !is_within_limit() => Err(self.too_large(mirror)),
             Ok(_) => Ok(()),
         }
     }

@@ -9,8 +9,8 @@ pub const MAX_CHANGES: usize = 100_000;
 /// the message that is made of it. It fits beside what a namespace may hold for servers.
 const MAX_PLAN_BYTES: usize = 96 * 1024 * 1024;
 
-/// The same of a plan that reports every marker.
-const MAX_FULL_PLAN_BYTES: usize = 192 * 1024 * 1024;
+/// The same of a plan that reports every marker. A namespace can reserve as much.
+const MAX_FULL_PLAN_BYTES: usize = 152 * 1024 * 1024;
 
 impl ReportedMarkers {
     /// The memory in bytes that a plan may take which reports these markers.
@@ -76,6 +76,25 @@ impl PlanBudget {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::update::{MarkerOutcome, MarkerReport, ObjectIdentifier, PolicyName, UpdatePlan};
+
+    /// A comparison with another controller copied all markers beyond the bound.
+    #[test]
+    fn copies_of_markers_count_as_memory_of_the_plan() {
+        let marker = MarkerReport {
+            file: "a.yaml".to_owned(),
+            line: 1,
+            object: ObjectIdentifier::default(),
+            setter: "n:p".to_owned(),
+            policy: PolicyName { namespace: "n".to_owned(), name: "p".to_owned() },
+            value: Some("x".repeat(1_000_000)),
+            outcome: MarkerOutcome::Current,
+        };
+        let plan = |rest| UpdatePlan { markers: vec![marker.clone()], rest, ..UpdatePlan::default() };
+        let error = plan(2_000_000).check_room_for_markers().unwrap_err();
+        assert!(error.to_string().contains("more than 152 MiB"), "{error}");
+        plan(2_010_000).check_room_for_markers().unwrap();
+    }
 
     #[test]
     fn a_plan_ends_beyond_its_limits_and_not_at_them() {

@@ -88,6 +88,19 @@ impl UpdatePlan {
         *self = Self { files: self.files, ..Self::default() };
     }
 
+    /// Makes sure that the memory which is left has room for two more copies of the markers.
+    ///
+    /// # Errors
+    ///
+    /// When it has not.
+    pub fn check_room_for_markers(&self) -> Result<(), PlanError> {
+        let size = |marker: &MarkerReport| MARKER_BYTES + text_of_marker(marker);
+        if 2 * self.markers.iter().map(size).sum::<usize>() > self.rest {
+            return Err(PlanError::TooLarge { limit: ReportedMarkers::All.max_bytes() });
+        }
+        Ok(())
+    }
+
     /// The markers that a person should hear of.
     pub fn unresolved(&self) -> impl Iterator<Item = &MarkerReport> {
         self.markers.iter().filter(|marker| marker.outcome.severity() == Severity::WorthSaying)

@@ -211,6 +211,7 @@ impl<P: Proposer> Candidate<P> {
         {
             draft.time = pending.time;
         }
+        objects.begin_commit();
         match write_commit(objects, tip, &draft, &mut |_| deadline.check()) {
             Ok(Some(id)) => {
                 let message = excerpt(&String::from_utf8_lossy(&draft.message), outcome::MAX_MESSAGE);
@@ -220,9 +221,10 @@ impl<P: Proposer> Candidate<P> {
                 Ok(id)
             }
             Ok(None) => Ok(tip),
-            Err(error) => match deadline.into_cancelled() {
-                Some(cancelled) => Err(cancelled),
+            Err(error) => match deadline.into_cancelled().or_else(|| ground.too_large(&error)) {
+                Some(shared) => Err(shared),
                 None if error.is_of_proposal() => {
+                    objects.discard_commit();
                     self.result = Some(Err(SyncError::from(error).into()));
                     Ok(tip)
                 }

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use git2::Odb;
 
 use crate::git::capacity::ServerDeadline;
-use crate::git::commit::stated_parents;
+use crate::git::commit::{CommitError, stated_parents};
 use crate::git::error::SyncError;
 use crate::git::listing::Listing;
 use crate::git::mirror::Mirror;
@@ -76,6 +76,12 @@ impl Ground<'_> {
             found = walk()?;
         }
         Ok(matches!(found, Walk::Found))
+    }
+
+    /// The error of a commit for which the mirror has no room, if one that is begun anew may have it.
+    pub(super) fn too_large(&self, error: &CommitError) -> Option<SyncError> {
+        let is_mendable = matches!(error, CommitError::NoRoom) && !self.mirror.is_new();
+        is_mendable.then(|| self.remote.too_large(self.mirror).into())
     }
 
     /// The error for a reference that the remote does not take.

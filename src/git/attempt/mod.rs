@@ -17,7 +17,7 @@ use super::ledger::Ledger;
 use super::listing::Listing;
 use super::mirror::Mirror;
 use super::name::{BranchName, CommitId};
-use super::pack::NewObjects;
+use super::pack::{NewObjects, NewPacks};
 use super::push::PushReply;
 use super::remote::{Remote, RemoteError, Wanted};
 use super::source;
@@ -27,7 +27,7 @@ use candidate::{Candidate, Made};
 use ground::Ground;
 use order::Order;
 
-/// How an attempt ended.
+/// The end of an attempt.
 pub(super) enum Ended {
     /// Every proposal has its answer.
     Done,
@@ -52,6 +52,8 @@ pub(super) struct Attempt<P: Proposer> {
     candidates: Vec<Candidate<P>>,
     branch: Option<BranchName>,
     is_rehearsal: bool,
+    /// The packs of the commits that were made.
+    packs: NewPacks,
     /// Whether this is not the first time that it is made.
     is_another: bool,
 }
@@ -61,10 +63,10 @@ impl<P: Proposer> Attempt<P> {
     pub(super) fn new(proposals: Vec<Proposal<P>>, is_rehearsal: bool) -> Self {
         let branch = proposals.first().map(|proposal| proposal.target.push.clone());
         let candidates = proposals.into_iter().map(Candidate::new).collect();
-        Self { candidates, branch, is_rehearsal, is_another: false }
+        Self { candidates, branch, is_rehearsal, packs: NewPacks::default(), is_another: false }
     }
 
-    /// Whether several proposals have no answer yet.
+    /// Returns true if several proposals have no answer yet.
     pub(super) fn has_several(&self) -> bool {
         self.candidates.iter().filter(|candidate| candidate.is_open()).count() > 1
     }
@@ -90,10 +92,16 @@ impl<P: Proposer> Attempt<P> {
 
     /// Makes the attempt.
     pub(super) fn make(&mut self, mirror: &mut Mirror, remote: &Remote, ledger: &mut Ledger) -> Ended {
-        match self.try_to_make(mirror, remote, ledger) {
-            Ok(()) => Ended::Done,
-            Err(ended) => ended,
+        let ended = self.try_to_make(mirror, remote, ledger).err().unwrap_or(Ended::Done);
+        let packs = std::mem::take(&mut self.packs);
+        // Those of commits that were not pushed, and never will be, would fill the mirror.
+        if self.candidates.iter().any(|candidate| ledger.pending.contains_key(&candidate.proposal.name)) {
+            packs.keep();
+        } else if packs.remove() {
+            // A mirror that cannot be opened now fails the next attempt.
+            let _ = mirror.release_objects();
         }
+        ended
     }
 
     fn try_to_make(
@@ -234,7 +242,8 @@ impl<P: Proposer> Attempt<P> {
         let _permit = ground.mirror.enter_pool(memory)?;
         let repository = ground.mirror.repository();
         let database = repository.odb()?;
-        let objects = NewObjects::new(repository, &database)?;
+        let has_room = || ground.remote.has_room(ground.mirror);
+        let objects = NewObjects::new(repository, &database)?.limited_by(&has_room);
         let place = ground.mirror.index();
         let mut index =
             File::open(&place).map(|file| MarkerIndex::read_from(BufReader::new(file))).unwrap_or_default();
@@ -244,8 +253,10 @@ impl<P: Proposer> Attempt<P> {
             candidate.refresh();
             tip = tip.and_then(|tip| candidate.propose(ground, tip, ledger, &mut made));
         }
+        // Otherwise they are not needed any more.
         if tip.is_ok() && !self.is_rehearsal {
-            made.objects.pack()?;
+            let packs = made.objects.finish();
+            self.packs = packs.map_err(|error| ground.too_large(&error).unwrap_or_else(|| error.into()))?;
         }
         // What was read of damaged objects may be wrong.
         if index.has_news() && !tip.as_ref().is_err_and(SyncError::is_damage) {

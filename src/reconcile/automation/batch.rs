@@ -12,7 +12,7 @@ use super::proposal::UpdateProposal;
 use super::transaction::{self, Prepared};
 use crate::git::{Answer, Failure, Request, StopSignal, SyncError, Writer};
 
-/// How often a job is prepared when others push faster than a transaction may try.
+/// The maximum number of times that a job is prepared when others push faster than a transaction may try.
 const ROUNDS: u32 = 16;
 
 /// An automation that is reconciled, and the caller's part of that.

@@ -1,4 +1,4 @@
-//! What a look at the files found that a person should hear of: a condition beside Flux's, and an event when it changes.
+//! The problems that a look at the files found: a condition beside Flux's, and an event when it changes.
 //!
 //! The condition's message ends in a short name of the set of problems, so that whoever reads it later, in another
 //! process perhaps, knows whether the set has changed since. A line that only moved is the same problem.
@@ -18,25 +18,25 @@ use crate::reconcile::conditions::ConditionType::MarkersResolved;
 use crate::reconcile::conditions::{self, Draft};
 use crate::update::UpdatePlan;
 
-/// How many problems a message names.
+/// The maximum number of problems that a message names.
 const NAMED: usize = 3;
 
 /// The longest words about one problem, in bytes: an event takes a kilobyte.
 const LONGEST: usize = 280;
 
-/// How many problems are kept to be logged: the tenth of a megabyte, whatever the size of a plan.
+/// The maximum number of problems that are kept to be logged: the tenth of a megabyte, whatever the size of a plan.
 const LOGGED: usize = 500;
 
-/// What is said where there is no problem.
+/// The message where there is no problem.
 const ALL_GOOD: &str = "every marker that concerns the automation is resolved";
 
-/// What stands before the name of a set.
+/// The text before the name of a set.
 const SET: &str = " (set ";
 
 /// The problems of a look at the files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Findings {
-    /// How many problems there are.
+    /// The number of problems.
     count: usize,
     /// The first of them, a line each.
     lines: Vec<String>,
@@ -52,12 +52,12 @@ struct Problem<'p> {
     words: Cow<'p, str>,
 }
 
-/// That the set of problems has changed.
+/// A change of the set of problems.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct News {
-    /// What is to be announced.
+    /// The event to announce.
     pub event: Event,
-    /// What tells this change from all others of the object.
+    /// The key that tells this change from all others of the object.
     pub key: String,
 }
 
@@ -81,7 +81,7 @@ impl Findings {
         Self { count: problems.len(), lines, set: name_of_set(&problems) }
     }
 
-    /// How many problems there are.
+    /// The number of problems.
     pub fn count(&self) -> usize {
         self.count
     }
@@ -91,7 +91,7 @@ impl Findings {
         &self.lines
     }
 
-    /// How many there are, the first of them, and the name of the set.
+    /// The number of problems, the first of them, and the name of the set.
     fn message(&self) -> String {
         let Some(set) = &self.set else { return ALL_GOOD.to_owned() };
         let named = &self.lines[..self.lines.len().min(NAMED)];
@@ -147,7 +147,7 @@ impl News {
 }
 
 impl Report {
-    /// Adds what a look at the files found. Where nobody looked, what an earlier look found stays as it is.
+    /// Adds the findings of a look at the files. Without any, those of an earlier look stay as they are.
     pub fn noting(mut self, findings: Option<&Findings>, run: &Run, now: Timestamp) -> Self {
         let Some(findings) = findings else { return self };
         let stored = &self.status.conditions;

@@ -23,7 +23,7 @@ use crate::update::{
     UpdateRequest, plan,
 };
 
-/// How much is to be told of what a look at a tree found.
+/// The detail in which is told what a look at a tree found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Detail {
     /// Of the markers only those that a person should hear of: many automations on one large repository would hold the
@@ -38,15 +38,15 @@ pub enum Detail {
 /// Updates a tree and proposes the result as a commit.
 #[derive(Debug)]
 pub struct UpdateProposal {
-    /// What to update.
+    /// The update.
     pub update: UpdateRequest,
-    /// Who commits.
+    /// The author and committer.
     pub author: Author,
-    /// What the message of the commit is made of.
+    /// The source of the commit's message.
     pub message: MessageSource,
-    /// When the commit is made.
+    /// The time of the commit.
     pub time: CommitTime,
-    /// What signs the commit.
+    /// The key that signs the commit.
     pub signer: Option<SigningKey>,
     /// Policies whose images cannot be used.
     pub unusable: Vec<UnusableImage>,
@@ -54,27 +54,27 @@ pub struct UpdateProposal {
     pub policies: BTreeMap<String, ImageRef>,
     /// Selects the images again after a wait; none where they cannot change meanwhile.
     pub reselection: Option<Reselection>,
-    /// How much is to be told of what was found.
+    /// The detail in which is told what was found.
     pub detail: Detail,
-    /// What is compared where nothing is to be committed, because another controller does so.
+    /// The comparison where nothing is to be committed, because another controller does so.
     pub shadowing: Option<Shadowing>,
-    /// What the last look at a tree found; of a brief one only the number of files.
+    /// The plan of the last look at a tree; of a brief one only the number of files.
     pub plan: Option<UpdatePlan>,
-    /// What it found that is worth saying.
+    /// The problems that it found.
     pub findings: Option<Findings>,
     /// The changes of the last look as a unified diff.
     pub diff: Option<String>,
 }
 
 impl UpdateProposal {
-    /// Which markers a plan reports. Another controller's values are compared with those of all markers.
+    /// The markers that a plan reports. Another controller's values are compared with those of all markers.
     fn reported(&self) -> ReportedMarkers {
         let is_brief = self.detail == Detail::WorthSaying && self.shadowing.is_none();
         if is_brief { ReportedMarkers::Warnings } else { ReportedMarkers::All }
     }
 }
 
-/// What the message of a commit is made of, besides what changes.
+/// The source of a commit's message, besides the changes.
 #[derive(Clone, Debug)]
 pub struct MessageSource {
     /// The automation.
@@ -224,7 +224,10 @@ impl Proposer for UpdateProposal {
             (Some(shadowing), Ok(message)) => {
                 let message = message.as_deref();
                 let view = View { tree, update: &self.update, plan, edits: &edits, message };
-                shadowing.look(&view, checkpoint).map_err(ProposalError::Diff)
+                // The places of the markers are copied, and what stands there is remembered.
+                plan.check_room_for_markers()
+                    .map_err(ProposalError::from)
+                    .and_then(|()| shadowing.look(&view, checkpoint).map_err(ProposalError::Diff))
             }
             _ => Ok(()),
         };
