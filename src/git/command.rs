@@ -14,12 +14,12 @@ use std::time::{Duration, Instant};
 
 use super::access::{Access, LoginOwner};
 use super::cancellation::Cancellation;
-use super::capacity::{NotGranted, ServerDeadline, wait_for};
 use super::options::WriterContext;
 use super::process::{self, Ended, Running};
 use super::process_memory;
 use super::slots::{ServerWait, Slot};
 use super::url::RemoteUrl;
+use super::waits::{NotGranted, ServerDeadline, wait_for};
 use super::words::Words;
 
 /// Variables that every git process inherits; what else it needs to reach a remote comes with the [`Access`].

@@ -14,7 +14,6 @@ use std::time::{Duration, Instant, SystemTime};
 use git2::Repository;
 
 use super::cancellation::Cancellation;
-use super::capacity::{NotGranted, wait_for};
 use super::command::Git;
 use super::error::SyncError;
 use super::mirror_files::{
@@ -26,6 +25,7 @@ use super::name::CommitId;
 use super::object::{self, ObjectError};
 use super::options::{WriterContext, WriterOptions};
 use super::slots::Slot;
+use super::waits::{NotGranted, wait_for};
 use crate::metrics::Metrics;
 use crate::tenancy::{Capacity, MemoryReservation, PoolPermit};
 

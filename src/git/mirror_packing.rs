@@ -3,7 +3,6 @@
 use std::fs;
 use std::io::{self, Write};
 
-use super::capacity::ServerDeadline;
 use super::command::GitError;
 use super::commit::stated_parents;
 use super::mirror::{Mirror, MirrorError};
@@ -11,6 +10,7 @@ use super::mirror_files::{REPOSITORY, SHALLOW, packs};
 use super::name::CommitId;
 use super::object::{self, ObjectError};
 use super::remote::TRANSFER_MEMORY;
+use super::waits::ServerDeadline;
 
 /// References that keep fetched commits from being pruned stand below this.
 const KEPT: &str = "refs/tagboat/";

@@ -12,7 +12,6 @@ pub mod author;
 mod blocking;
 mod boot_time;
 mod cancellation;
-mod capacity;
 pub mod checkout;
 mod command;
 mod commit;
@@ -58,6 +57,7 @@ mod transaction;
 mod tree;
 mod tree_entries;
 mod url;
+mod waits;
 mod words;
 mod writer;
 

@@ -1,10 +1,10 @@
 //! Where a server sends those who ask for a repository at its address.
 
-use super::capacity::ServerDeadline;
 use super::diagnosis::Trouble;
 use super::mirror::Mirror;
 use super::remote::{Doing, Remote, RemoteError};
 use super::url::{RemoteUrl, Transport};
+use super::waits::ServerDeadline;
 use super::words::Words;
 
 /// Another address of a repository on the same server, and how sure it is.

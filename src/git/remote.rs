@@ -4,7 +4,6 @@ use std::fmt;
 use std::time::Duration;
 
 use super::access::{Access, AccessError, AccessPlan, LoginOwner};
-use super::capacity::ServerDeadline;
 use super::command::{Call, GitError, Printed};
 use super::diagnosis::{Trouble, diagnose, telling};
 use super::listing::{Listing, ListingError};
@@ -16,6 +15,7 @@ use super::push::{PushReply, PushRequest};
 use super::redirect::Redirect;
 use super::slots::RouteKey;
 use super::url::{RemoteUrl, Transport};
+use super::waits::ServerDeadline;
 
 /// The memory of a listing.
 #[derive(Clone, Copy)]

@@ -1,6 +1,5 @@
 //! From a checkout reference and a listing to the commit that a run starts from.
 
-use super::capacity::ServerDeadline;
 use super::checkout::{CheckoutReference, Revision};
 use super::diagnosis::Trouble;
 use super::error::SyncError;
@@ -9,6 +8,7 @@ use super::mirror::Mirror;
 use super::name::{BranchName, CommitId, RefName};
 use super::object;
 use super::remote::{Remote, Wanted};
+use super::waits::ServerDeadline;
 use crate::policy::{Constraint, Version};
 
 /// How many references are named in place of a missing one.

@@ -11,7 +11,6 @@ use std::time::{Duration, Instant};
 use super::attempt::{Attempt, Ended};
 use super::blocking::pause;
 use super::cancellation::Cancellation;
-use super::capacity::ServerDeadline;
 use super::commit::CommitDraft;
 use super::diagnosis::Trouble;
 use super::error::SyncError;
@@ -23,6 +22,7 @@ use super::outcome::{Outcome, Target};
 use super::redirect::Redirect;
 use super::remote::{Remote, RemoteError};
 use super::url;
+use super::waits::ServerDeadline;
 use crate::update::{Checkpoint, FileTree, MarkerIndex};
 
 /// How often a proposal is made anew because somebody else pushed meanwhile.

@@ -13,7 +13,11 @@ use tokio::sync::oneshot;
 use tokio::task::{JoinSet, spawn_blocking};
 
 use super::cancellation::Cancellation;
+<<<<<<< HEAD
 use super::capacity::ServerDeadline;
+=======
+use super::context::WriterContext;
+>>>>>>> 9ac49ca (git: rename capacity to waits)
 use super::error::SyncError;
 use super::ledger::Ledger;
 use super::mirror::Mirror;
@@ -22,6 +26,7 @@ use super::options::WriterOptions;
 use super::remote::RemotePlan;
 use super::slots::Slot;
 use super::transaction::{Answer, Failure, Proposal, Proposer, transact};
+use super::waits::ServerDeadline;
 use crate::tenancy::FairCache;
 
 /// The maximum number of deleted objects whose names are remembered, so that mirrors can drop their notes of them. Notes

@@ -4,7 +4,6 @@ use std::collections::HashSet;
 
 use git2::Odb;
 
-use crate::git::capacity::ServerDeadline;
 use crate::git::commit::{CommitError, stated_parents};
 use crate::git::error::SyncError;
 use crate::git::listing::Listing;
@@ -12,6 +11,7 @@ use crate::git::mirror::Mirror;
 use crate::git::name::{CommitId, RefName};
 use crate::git::object::{self, ObjectError};
 use crate::git::remote::Remote;
+use crate::git::waits::ServerDeadline;
 
 /// How much history is fetched to find a commit in it. Beyond that, it counts as not being there.
 const DEPTHS: [u32; 2] = [64, 2_048];

@@ -11,7 +11,6 @@ use std::io::{self, BufReader, BufWriter, Write};
 use std::path::Path;
 use std::sync::Arc;
 
-use super::capacity::ServerDeadline;
 use super::error::SyncError;
 use super::ledger::Ledger;
 use super::listing::Listing;
@@ -22,6 +21,7 @@ use super::push::PushReply;
 use super::remote::{Remote, RemoteError, Wanted};
 use super::source;
 use super::transaction::{Answer, Failure, Proposal, Proposer};
+use super::waits::ServerDeadline;
 use crate::update::MarkerIndex;
 use candidate::{Candidate, Made};
 use ground::Ground;
