@@ -13,11 +13,6 @@ use tokio::sync::oneshot;
 use tokio::task::{JoinSet, spawn_blocking};
 
 use super::cancellation::Cancellation;
-<<<<<<< HEAD
-use super::capacity::ServerDeadline;
-=======
-use super::context::WriterContext;
->>>>>>> 9ac49ca (git: rename capacity to waits)
 use super::error::SyncError;
 use super::ledger::Ledger;
 use super::mirror::Mirror;
