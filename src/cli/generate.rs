@@ -1,6 +1,6 @@
 //! `tagboat crds`, `rbac`, `schema` and `completions`: what the program generates from its own tables and types.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use clap_complete::Shell;
@@ -27,13 +27,7 @@ pub(super) fn crds(arguments: &CrdsArguments) -> Result<(), Failure> {
         let texts: Vec<String> = files.into_iter().map(|file| file.text).collect();
         return Ok(print(&texts.concat())?);
     };
-    for CrdFile { path, text } in files {
-        let path = directory.join(path);
-        let written =
-            path.parent().map_or(Ok(()), std::fs::create_dir_all).and_then(|()| std::fs::write(&path, text));
-        written.map_err(|error| Failure::new(format!("cannot write {}: {error}", path.display())))?;
-    }
-    Ok(())
+    files.iter().try_for_each(|CrdFile { path, text }| write(&directory.join(path), text))
 }
 
 /// Print the roles that the controller needs, each rule with its reason
@@ -58,13 +52,14 @@ pub(super) fn rbac(arguments: &RbacArguments) -> Result<(), Failure> {
         let texts: Vec<&str> = plain.map(|file| file.text.as_str()).collect();
         return Ok(print(&texts.join("---\n"))?);
     };
-    for RoleFile { path, text } in files {
-        let path = directory.join(path);
-        let written =
-            path.parent().map_or(Ok(()), std::fs::create_dir_all).and_then(|()| std::fs::write(&path, text));
-        written.map_err(|error| Failure::new(format!("cannot write {}: {error}", path.display())))?;
-    }
-    Ok(())
+    files.iter().try_for_each(|RoleFile { path, text }| write(&directory.join(path), text))
+}
+
+/// Writes a file, and makes the directories above it.
+fn write(path: &Path, text: &str) -> Result<(), Failure> {
+    let written =
+        path.parent().map_or(Ok(()), std::fs::create_dir_all).and_then(|()| std::fs::write(path, text));
+    written.map_err(|error| Failure::new(format!("cannot write {}: {error}", path.display())))
 }
 
 /// Print the JSON schema of what `--output json` prints

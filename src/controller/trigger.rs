@@ -56,7 +56,7 @@ pub(super) fn concerns_policy(
     gets(old) != gets(new)
 }
 
-/// What a selection sees of a policy of its namespace.
+/// The parts of a policy on which a selection of its namespace depends.
 fn visible(policy: &ImagePolicy) -> (Option<&ImageRef>, &BTreeMap<String, String>) {
     (image(policy), policy.labels())
 }

@@ -18,10 +18,10 @@ use super::mirror_key::MirrorKey;
 const CONFIGURATION: &[u8] = b"[core]\n\trepositoryformatversion = 0\n\tbare = true\n\
     [pack]\n\twindowMemory = 4m\n\tdeltaCacheSize = 1m\n";
 
-/// The file within a mirror's folder that whoever works on it has locked.
+/// The lock file within a mirror's folder.
 pub(super) const LOCK: &str = "lock";
 
-/// Whether a file is the one at `place`.
+/// Returns true if a file is the one at `place`.
 pub(super) fn is_at(file: &File, place: &Path) -> bool {
     let (Ok(own), Ok(there)) = (file.metadata(), fs::metadata(place)) else { return false };
     (own.dev(), own.ino()) == (there.dev(), there.ino())
@@ -109,7 +109,7 @@ pub(super) fn remove_left_overs(folder: &Path, repository: &Path) -> io::Result<
     Ok(())
 }
 
-/// Whether a file is one of those that git, libgit2 or we rename when they are written.
+/// Returns true if a file is one of those that git, libgit2 or we rename when they are written.
 fn is_unfinished(name: &[u8]) -> bool {
     name.ends_with(b".lock") || name.starts_with(b"tmp_") || name.starts_with(b"shallow_")
 }
@@ -131,18 +131,18 @@ fn remove_from(directory: &Path, is_left_over: &dyn Fn(&[u8]) -> bool) -> io::Re
     Ok(())
 }
 
-/// How many packs there are.
+/// The number of packs.
 pub(super) fn packs(repository: &Path) -> usize {
     let Ok(listing) = fs::read_dir(repository.join("objects/pack")) else { return 0 };
     listing.flatten().filter(|item| item.path().extension().is_some_and(|is| is == "pack")).count()
 }
 
-/// How many bytes the files below a directory have.
+/// The size of the files below a directory, in bytes.
 pub(super) fn size_of(directory: &Path) -> u64 {
     sum_of(directory, &|metadata| metadata.len())
 }
 
-/// How many bytes of the disk a directory takes, in whole blocks: a mirror of nothing takes some, too.
+/// The size of a directory on the disk, in bytes of whole blocks: an empty mirror takes some, too.
 pub(super) fn size_on_disk(directory: &Path) -> u64 {
     sum_of(directory, &|metadata| metadata.len().next_multiple_of(BLOCK)) + BLOCK
 }

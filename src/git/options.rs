@@ -6,12 +6,12 @@ use super::stop::StopSignal;
 use crate::metrics::Metrics;
 use crate::tenancy::Capacity;
 
-/// Where and how a writer works.
+/// The options of a writer.
 #[derive(Clone, Debug)]
 pub struct WriterOptions {
     /// The mirrors.
     pub mirrors: MirrorStore,
-    /// Whether everything is done but the push.
+    /// Set in a dry run, in which everything is done but the push.
     pub is_rehearsal: bool,
     /// Stop token, metrics and capacity.
     pub context: WriterContext,

@@ -12,7 +12,7 @@ use crate::tenancy::Capacity;
 #[derive(Debug)]
 pub(super) struct ServerDeadline(Cell<Instant>);
 
-/// Why a wait for memory or a thread ended without it.
+/// The reason for which a wait for memory or a thread ended without it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NotGranted {
     /// A proposal was cancelled, or all work must end.

@@ -27,7 +27,7 @@ pub struct UpdateData<'u> {
     pub automation: &'u AutomationName,
     /// `messageTemplateValues`.
     pub values: &'u BTreeMap<String, String>,
-    /// What changed.
+    /// The changes.
     pub result: &'u ResultV2,
     /// The images of the policies that were to be written.
     pub images: &'u PolicyImages<'u>,

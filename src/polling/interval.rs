@@ -52,7 +52,7 @@ const FIRST: Duration = Duration::from_secs(30);
 /// The longest wait after a failure, so that a registry which comes back is noticed long before the interval ends.
 const LONGEST: Duration = Duration::from_secs(15 * 60);
 
-/// The shortest time between two looks, whatever anybody asks for.
+/// The shortest time between two lookups, whatever interval is requested.
 const SHORTEST: Duration = Duration::from_millis(100);
 
 /// The wait after a look that succeeded: the interval, a twentieth more or less. `jitter` is from 0 to 1.

@@ -126,7 +126,7 @@ impl SortedTags {
         self.ends.push(u32::try_from(self.text.len()).expect("no repository has 4 GiB of tags"));
     }
 
-    /// Whether each tag was less than the one before it.
+    /// Returns true if each tag was less than the one before it.
     pub fn is_in_order(&self) -> bool {
         self.is_in_order
     }

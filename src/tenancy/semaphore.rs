@@ -193,12 +193,12 @@ impl State {
         self.total + weight <= limits.total && self.held_by(namespace) + weight <= limits.per_namespace
     }
 
-    /// Whether a grant for a namespace would overtake a waiter: one of its own, or one that may hold more.
+    /// Returns true if a grant for a namespace would overtake a waiter: one of its own, or one that may hold more.
     fn is_overtaking(&self, limits: &SlotLimits, namespace: &str) -> bool {
         self.waiters.heads().any(|(other, waiter)| other == namespace || self.has_room(limits, other, waiter))
     }
 
-    /// Whether a waiter gets its units as soon as they are free. Otherwise its namespace must return some first.
+    /// Returns true if a waiter gets its units as soon as they are free. Otherwise its namespace must return some first.
     fn has_room(&self, limits: &SlotLimits, namespace: &str, waiter: &Waiter) -> bool {
         self.held_by(namespace) + waiter.weight <= limits.per_namespace
     }

@@ -2,13 +2,13 @@
 
 use super::tree::{Entry, EntryKind, FileTree, TreeError, TreePath};
 
-/// How many links may follow one another, as on Linux.
+/// The maximum number of links that follow one another, as on Linux.
 const LINKS_IN_A_ROW: usize = 40;
 
 /// A link's target is a path, and a path has at most this many bytes.
 const LINK_TARGET: usize = 4096;
 
-/// Why a link or directory was left alone.
+/// The reason for which a link or directory was left alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum SkipCause {
     /// Its target is outside the tree.
@@ -79,7 +79,7 @@ pub(super) fn follow(tree: &dyn FileTree, from: &TreePath, path: &[u8]) -> Resul
     Ok(at)
 }
 
-/// Why something is left alone that cannot be read.
+/// The reason for leaving alone what cannot be read.
 pub(super) fn cause_of(error: &TreeError) -> SkipCause {
     match error {
         TreeError::NotFound { .. } => SkipCause::Dangles,

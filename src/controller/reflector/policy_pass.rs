@@ -149,7 +149,7 @@ async fn pass<R: Registry>(shared: &Arc<Shared<R>>, done: &mut Done) -> Result<b
     Ok(report.next != Next::Retry)
 }
 
-/// Whether the last scan of a repository succeeded.
+/// Returns true if the last scan of a repository succeeded.
 fn is_scanned(repository: &ImageRepository) -> bool {
     repository.status.as_ref().is_some_and(|status| is_ready(&status.conditions))
 }

@@ -181,7 +181,7 @@ impl<P: Proposer> Attempt<P> {
         self.candidates.iter_mut().filter(|candidate| candidate.is_open())
     }
 
-    /// Whether commits were made.
+    /// Returns true if commits were made.
     fn has_commits(&self) -> bool {
         self.candidates.iter().any(|candidate| candidate.is_open() && candidate.commit.is_some())
     }

@@ -52,7 +52,7 @@ struct SlotKey {
 struct Slot {
     /// Locked while the key is read or unlocked.
     remembered: Arc<tokio::sync::Mutex<Option<Remembered>>>,
-    /// Whether the key was forgotten while the slot was in use.
+    /// Set if the key was forgotten while the slot was in use.
     is_forgotten: Arc<AtomicBool>,
 }
 
@@ -204,7 +204,7 @@ impl Slot {
         LockedSlot { remembered: self.remembered.lock_owned().await, is_forgotten: self.is_forgotten }
     }
 
-    /// Whether there is a clone, of which one has the lock or waits for it.
+    /// Returns true if there is a clone, of which one has the lock or waits for it.
     fn is_in_use(&self) -> bool {
         Arc::strong_count(&self.remembered) > 1
     }

@@ -44,7 +44,7 @@ impl GoTemplate {
         Ok(Self { template })
     }
 
-    /// Whether the template uses more of the data than stands in [`WITHOUT_FILES`].
+    /// Returns true if the template uses more of the data than stands in [`WITHOUT_FILES`].
     pub(super) fn mentions_files(&self) -> bool {
         let is_within = |way: &Vec<Arc<str>>| {
             let is_part = |part: &&[&str]| {

@@ -57,7 +57,7 @@ impl ClusterError {
         matches!(self, Self::Refused(status) if status.is_already_exists())
     }
 
-    /// Whether the request itself is invalid, such as one with a label selector that cannot be parsed.
+    /// Returns true if the request itself is invalid, such as one with a label selector that cannot be parsed.
     pub fn is_bad_request(&self) -> bool {
         matches!(self, Self::Refused(status) if status.code == 400)
     }

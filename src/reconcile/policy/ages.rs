@@ -27,7 +27,7 @@ const AT_ONCE: usize = 8;
 /// After how many looks that failed the registry is left alone.
 const FAILURES: usize = 3;
 
-/// For which choice ages are wanted.
+/// The choice for which ages are wanted.
 #[derive(Clone, Debug)]
 pub struct Inquiry {
     /// The policy.

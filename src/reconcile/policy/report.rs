@@ -44,7 +44,7 @@ pub struct Stop {
     pub staleness: Option<Staleness>,
     /// When to try again, if not by the growing waits.
     pub retry_after: Option<Duration>,
-    /// Whether nothing is stored of the repository, not even an empty list, so that it must be scanned.
+    /// Set if nothing is stored of the repository, not even an empty list, so that it must be scanned.
     pub needs_scan: bool,
 }
 

@@ -166,10 +166,7 @@ impl Run {
         let mut is_provisional = false;
         let chosen = async {
             let inputs = self.inputs(options, &scene).await?;
-            let (inquiry, mut ages) = match self.ages(options, &inputs, &scene, shelf, registry).await? {
-                Known::Ages(inquiry, ages) => (inquiry, ages),
-                Known::EmptyList(resolved) => return Ok(Err(resolved)),
-            };
+            let (inquiry, mut ages) = self.ages(options, &inputs, &scene, shelf, registry).await?;
             is_provisional = is_wanting(&ages, &inputs.policy);
             let learned = std::mem::take(&mut ages.learned);
             let canonical = inputs.place.address.canonical();
@@ -177,9 +174,9 @@ impl Run {
             self.choose(options, &scene, &inputs, shelf, (inquiry, ages)).await
         };
         let chosen = match Box::pin(chosen).await {
-            Ok(Ok(chosen)) => chosen,
-            Ok(Err(resolved)) => return Ended::of_empty_list(resolved),
-            Err(stop) => {
+            Ok(chosen) => chosen,
+            Err(NoChoice::EmptyList(resolved)) => return Ended::of_empty_list(resolved),
+            Err(NoChoice::Stopped(stop)) => {
                 let conclusion = Conclusion::Stopped(stop);
                 return Ended { conclusion, followed: None, is_fresh: false, is_provisional };
             }
@@ -266,7 +263,7 @@ impl Run {
         scene: &Scene<'_>,
         inputs: &ChoiceInputs<'_>,
         shelf: &Shelf,
-    ) -> Result<Tags, Stop> {
+    ) -> Result<OpenTags, NoChoice> {
         let ChoiceInputs { namespace, request, policy, place } = inputs;
         let verdicts = |tags: u64| {
             let tags = usize::try_from(tags).unwrap_or(usize::MAX);
@@ -279,16 +276,16 @@ impl Run {
         let open = match open {
             Some(open) if open.stored.tags.is_empty() => {
                 if let Some(resolved) = self.kept_by_empty_list(options, &place.address) {
-                    return Ok(Tags::EmptyList(resolved));
+                    return Err(NoChoice::EmptyList(resolved));
                 }
                 None
             }
             open => open,
         };
-        open.map(Tags::Open).ok_or_else(|| {
+        open.ok_or_else(|| {
             let is_followed = request.digests == DigestReflectionPolicy::Always;
             let trouble = scene.scan_trouble.clone().filter(|_| is_followed);
-            Stop::without_tags(options.requeue_dependency, trouble, is_stored)
+            Stop::without_tags(options.requeue_dependency, trouble, is_stored).into()
         })
     }
 
@@ -309,7 +306,7 @@ impl Run {
         scene: &Scene<'_>,
         shelf: &Shelf,
         registry: &impl Registry,
-    ) -> Result<Known, Stop> {
+    ) -> Result<(Inquiry, Answers), NoChoice> {
         let latest = self.previous.latest_ref.as_ref();
         let image = inputs.place.address.to_string();
         let inquiry = Inquiry {
@@ -319,12 +316,9 @@ impl Run {
             now: self.course.started,
         };
         if inputs.policy.minimum_age().is_zero() {
-            return Ok(Known::Ages(inquiry, Answers::default()));
+            return Ok((inquiry, Answers::default()));
         }
-        let open = match self.open(options, scene, inputs, shelf).await? {
-            Tags::Open(open) => open,
-            Tags::EmptyList(resolved) => return Ok(Known::EmptyList(resolved)),
-        };
+        let open = self.open(options, scene, inputs, shelf).await?;
         let (asked, count) = (inquiry.clone(), open.stored.tags.len());
         let shortlist = inputs.run(&options.capacity, move |checkpoint| {
             let stored = &open.stored;
@@ -333,7 +327,7 @@ impl Run {
         });
         let shortlist = shortlist.await.map_err(|error: PolicyError| inputs.stop(&error.into(), count))?;
         let answers = inquiry.clone().answers(shortlist, registry, &inputs.place).await;
-        Ok(Known::Ages(inquiry, answers))
+        Ok((inquiry, answers))
     }
 
     /// The tag that counts.
@@ -344,17 +338,14 @@ impl Run {
         inputs: &ChoiceInputs<'_>,
         shelf: &Shelf,
         (inquiry, ages): (Inquiry, Answers),
-    ) -> Result<Result<Chosen, Resolved>, Stop> {
+    ) -> Result<Chosen, NoChoice> {
         let ChoiceInputs { request, policy, place, .. } = inputs;
         let last = place.repository.status.as_ref().and_then(|status| status.last_scan_result.as_ref());
         let image = place.address.to_string();
         let gap = ages.gap.clone().filter(|_| is_wanting(&ages, policy));
         let scanned = last.and_then(|last| last.scan_time.as_ref()).map(|time| time.0);
         let (now, cause, regression) = (self.course.started, scene.cause, options.regression);
-        let open = match self.open(options, scene, inputs, shelf).await? {
-            Tags::Open(open) => open,
-            Tags::EmptyList(resolved) => return Ok(Err(resolved)),
-        };
+        let open = self.open(options, scene, inputs, shelf).await?;
         let (policy, previous, count) = (policy.clone(), self.previous.clone(), open.stored.tags.len());
         let (offered, is_provisional) = (image.clone(), gap.is_some());
         let choosing = inputs.run(&options.capacity, move |checkpoint| {
@@ -374,7 +365,7 @@ impl Run {
         let is_first = self.previous.latest_ref.as_ref().is_none_or(|latest| latest.name != image);
         // A better tag may be old enough, and an image that is taken back soon is worse than none.
         if gap == Some(Gap::TooMany) && is_first {
-            return Err(Stop::while_looking());
+            return Err(Stop::while_looking().into());
         }
         let mut choice = choice.map_err(|error| Stop {
             // Time helps before anything else; nobody is to be told of it every few minutes.
@@ -393,7 +384,7 @@ impl Run {
             group: request.group.clone(),
         });
         let (place, digests) = (place.clone(), request.digests.clone());
-        Ok(Ok(Chosen { place, choice, followed, digests, gap }))
+        Ok(Chosen { place, choice, followed, digests, gap })
     }
 
     fn repository_of(
@@ -421,20 +412,18 @@ impl Run {
     }
 }
 
-/// The tags that a policy chooses from.
-enum Tags {
-    /// Tags.
-    Open(OpenTags),
-    /// An empty list, so that the image before it stays.
+/// The end of a run before a tag is chosen.
+enum NoChoice {
+    /// There is nothing to choose from, or an error.
+    Stopped(Stop),
+    /// The list has become empty, so that the image before it stays.
     EmptyList(Resolved),
 }
 
-/// The result of the lookup of ages before a choice.
-enum Known {
-    /// The ages that matter, and for which choice they are.
-    Ages(Inquiry, Answers),
-    /// That the list is empty, so that the image before it stays.
-    EmptyList(Resolved),
+impl From<Stop> for NoChoice {
+    fn from(stop: Stop) -> Self {
+        Self::Stopped(stop)
+    }
 }
 
 /// A policy, and where the tags are to choose from.

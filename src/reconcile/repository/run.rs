@@ -38,7 +38,7 @@ pub struct Run {
     course: Course,
     request: Result<Request, RequestError>,
     decision: Option<Decision>,
-    /// Which list is stored of the same repository.
+    /// The head of the list that is stored of the same repository.
     stored: Option<StoredHead>,
     capacity: Capacity,
 }

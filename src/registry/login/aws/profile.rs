@@ -47,7 +47,7 @@ struct Profiles(BTreeMap<String, Profile>);
 /// The settings of a profile.
 type Profile = BTreeMap<String, Secret>;
 
-/// What is wrong with a profile, as the rest of a sentence about it.
+/// A defect of a profile, as the rest of a sentence about it.
 #[derive(Debug, PartialEq, Eq)]
 struct Flaw(String);
 
