@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use super::access::{Access, LoginOwner};
 use super::cancellation::Cancellation;
-use super::options::WriterContext;
+use super::context::WriterContext;
 use super::process::{self, Ended, Running};
 use super::process_memory;
 use super::slots::{ServerWait, Slot};

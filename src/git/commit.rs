@@ -1,16 +1,16 @@
 //! From edits to a commit, without a work tree.
 
-use git2::{ObjectType, Oid, Signature};
-use serde::{Deserialize, Serialize};
+use git2::{ObjectType, Oid};
 
 use super::author::Author;
+use super::commit_error::CommitError;
+use super::commit_time::CommitTime;
 use super::edited_tree::TreeWriter;
 use super::name::CommitId;
-use super::object::{self, MAX_COMMIT, ObjectError, ObjectTooLarge};
+use super::object::{self, MAX_COMMIT};
 use super::pack::NewObjects;
-use super::signature::{SigningError, SigningKey};
-use super::tree_entries::MalformedTree;
-use crate::update::{Checkpoint, FileEdit, Interrupt};
+use super::signature::SigningKey;
+use crate::update::{Checkpoint, FileEdit};
 
 /// A commit that somebody wants to make on top of a tree.
 #[derive(Debug)]
@@ -25,95 +25,6 @@ pub struct CommitDraft {
     pub time: CommitTime,
     /// What signs it.
     pub signer: Option<SigningKey>,
-}
-
-/// A point in time as a commit states it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CommitTime {
-    /// Seconds since 1970.
-    pub seconds: i64,
-    /// Minutes that the local time is ahead of UTC.
-    pub offset: i32,
-}
-
-impl CommitTime {
-    /// The present, as the clocks of this place show it.
-    pub fn now() -> Self {
-        // libgit2 asks the C library for the place's offset; other ways read the rules of all places first.
-        let signature = Signature::now("now", "now").expect("name and address can stand in a commit");
-        let now = signature.when();
-        Self { seconds: now.seconds(), offset: now.offset_minutes() }
-    }
-}
-
-/// Why a commit could not be made.
-#[derive(Debug, thiserror::Error)]
-pub enum CommitError {
-    /// An object could not be read or written.
-    #[error("cannot make the commit in the mirror")]
-    Objects(#[from] git2::Error),
-    /// The edit was made for another content.
-    #[error("the edit of {file} does not fit its content")]
-    DoesNotFit {
-        /// The file.
-        file: String,
-    },
-    /// A directory on the way to an edit is too large to be read.
-    #[error(transparent)]
-    TooLarge(#[from] ObjectTooLarge),
-    /// A directory on the way to an edit is no tree.
-    #[error("cannot make the commit")]
-    Malformed(#[from] MalformedTree),
-    /// The files with their edits are too large.
-    #[error(
-        "the changed files have more than {limit} bytes together, the limit of one commit; let update.path lead to a \
-         smaller directory"
-    )]
-    TooMuch {
-        /// The limit in bytes.
-        limit: usize,
-    },
-    /// The commit with its message and signature is too large to be read again.
-    #[error(
-        "the commit has {size} bytes with its message, more than the limit of {limit}; shorten the message template"
-    )]
-    TooLong {
-        /// The size in bytes.
-        size: usize,
-        /// The limit in bytes.
-        limit: usize,
-    },
-    /// The mirror has no room for the new objects.
-    #[error(
-        "the mirror has no room for the changed files; raise --mirror-max-size or --mirrors-max-size, or let update.path \
-         lead to a smaller directory"
-    )]
-    NoRoom,
-    /// The caller ended it.
-    #[error(transparent)]
-    Interrupted(#[from] Interrupt),
-    /// The message cannot stand in a commit.
-    #[error("the commit message has a NUL character, which git cannot store")]
-    Message,
-    /// The commit cannot be signed.
-    #[error("cannot sign the commit")]
-    Signature(#[from] SigningError),
-}
-
-impl CommitError {
-    /// Whether what was proposed is to blame, and nothing that other proposals need.
-    pub(super) fn is_of_proposal(&self) -> bool {
-        !matches!(self, Self::Objects(_))
-    }
-}
-
-impl From<ObjectError> for CommitError {
-    fn from(error: ObjectError) -> Self {
-        match error {
-            ObjectError::Git(error) => Self::Objects(error),
-            ObjectError::TooLarge(error) => Self::TooLarge(error),
-        }
-    }
 }
 
 /// Makes a commit on top of `parent`, or none if the edits leave the tree as it is.

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use git2::{ObjectType, Oid};
 
-use super::commit::CommitError;
+use super::commit_error::CommitError;
 use super::object;
 use super::pack::NewObjects;
 use super::tree::oid;

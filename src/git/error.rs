@@ -6,12 +6,12 @@ use tagboat_api::Reason;
 
 use super::access::AccessError;
 use super::command::GitError;
-use super::commit::CommitError;
+use super::commit_error::CommitError;
 use super::diagnosis::Trouble;
-use super::mirror::MirrorError;
+use super::mirror_error::MirrorError;
 use super::name::{CommitId, RefName};
 use super::object::{ObjectError, ObjectTooLarge};
-use super::remote::{Doing, RemoteError};
+use super::remote_error::{Doing, RemoteError};
 use super::tree;
 use crate::failing::Failing;
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::commit::CommitTime;
+use super::commit_time::CommitTime;
 use super::name::{CommitId, RefName};
 
 /// The notes on one remote.

@@ -5,7 +5,6 @@
 //! lock finds out what a process that was killed left behind, and removes it.
 
 use std::fs::{DirBuilder, File, TryLockError};
-use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,7 +14,9 @@ use git2::Repository;
 
 use super::cancellation::Cancellation;
 use super::command::Git;
+use super::context::WriterContext;
 use super::error::SyncError;
+use super::mirror_error::MirrorError;
 use super::mirror_files::{
     LOCK, REPOSITORY, claim, create, is_at, remove, remove_left_overs, restore_configuration, size_of,
 };
@@ -23,7 +24,7 @@ use super::mirror_key::MirrorKey;
 use super::mirror_store::MirrorUse;
 use super::name::CommitId;
 use super::object::{self, ObjectError};
-use super::options::{WriterContext, WriterOptions};
+use super::options::WriterOptions;
 use super::slots::Slot;
 use super::waits::{NotGranted, wait_for};
 use crate::metrics::Metrics;
@@ -50,35 +51,6 @@ pub(super) struct Mirror {
 pub(super) struct PlanningPermit {
     _memory: MemoryReservation,
     _thread: PoolPermit,
-}
-
-/// Why a mirror cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub enum MirrorError {
-    /// Another process has held it for too long.
-    #[error("another process is working in {}; run again when it is done", folder.display())]
-    Held {
-        /// The mirror's folder.
-        folder: PathBuf,
-    },
-    /// The file system refuses.
-    #[error("cannot keep a mirror in {}", folder.display())]
-    Refused {
-        /// The mirror's folder.
-        folder: PathBuf,
-        /// Why.
-        #[source]
-        cause: io::Error,
-    },
-    /// The repository cannot be opened or changed.
-    #[error("the mirror in {} cannot be used", folder.display())]
-    Unusable {
-        /// The mirror's folder.
-        folder: PathBuf,
-        /// Why.
-        #[source]
-        cause: git2::Error,
-    },
 }
 
 impl Mirror {

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use git2::{Repository, RepositoryInitOptions};
 
-use super::mirror::MirrorError;
+use super::mirror_error::MirrorError;
 use super::mirror_key::MirrorKey;
 
 /// The configuration of every mirror.

@@ -5,7 +5,8 @@ use std::io::{self, Write};
 
 use super::command::GitError;
 use super::commit::stated_parents;
-use super::mirror::{Mirror, MirrorError};
+use super::mirror::Mirror;
+use super::mirror_error::MirrorError;
 use super::mirror_files::{REPOSITORY, SHALLOW, packs};
 use super::name::CommitId;
 use super::object::{self, ObjectError};

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use git2::{Error, Mempack, ObjectType, Odb, Oid, Repository};
 
-use super::commit::CommitError;
+use super::commit_error::CommitError;
 
 /// Before any other place for objects.
 const FIRST: i32 = 1_000;

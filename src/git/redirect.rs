@@ -2,7 +2,8 @@
 
 use super::diagnosis::Trouble;
 use super::mirror::Mirror;
-use super::remote::{Doing, Remote, RemoteError};
+use super::remote::Remote;
+use super::remote_error::{Doing, RemoteError};
 use super::url::{RemoteUrl, Transport};
 use super::waits::ServerDeadline;
 use super::words::Words;

@@ -1,18 +1,17 @@
 //! The remote side of a mirror: what it lists, what is fetched from it, what is pushed to it.
 
-use std::fmt;
 use std::time::Duration;
 
 use super::access::{Access, AccessError, AccessPlan, LoginOwner};
 use super::command::{Call, GitError, Printed};
 use super::diagnosis::{Trouble, diagnose, telling};
-use super::listing::{Listing, ListingError};
+use super::listing::Listing;
 use super::mirror::Mirror;
 use super::name::{CommitId, RefName};
-use super::process;
 use super::process_memory;
 use super::push::{PushReply, PushRequest};
 use super::redirect::Redirect;
+use super::remote_error::{Doing, RemoteError};
 use super::slots::RouteKey;
 use super::url::{RemoteUrl, Transport};
 use super::waits::ServerDeadline;
@@ -77,137 +76,6 @@ pub struct Remote {
     pub size_limit: u64,
     /// Where the server sends those who ask at the address. Nobody else can know, so it begins as none.
     pub redirect: Option<Redirect>,
-}
-
-/// What is done with a remote.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Doing {
-    /// Its references are listed.
-    List,
-    /// Objects are fetched.
-    Fetch,
-    /// Commits are pushed.
-    Push,
-}
-
-/// Prints what stands before the remote's address in a sentence.
-impl fmt::Display for Doing {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(match self {
-            Self::List => "list",
-            Self::Fetch => "fetch",
-            Self::Push => "push to",
-        })
-    }
-}
-
-/// Why a remote did not do what it was asked.
-#[derive(Debug, thiserror::Error)]
-pub enum RemoteError {
-    /// Something between here and there that is known.
-    #[error("unable to {doing} '{url}': {}{}", trouble.advice(*owner), behind_colon(words))]
-    Troubled {
-        /// What was being done.
-        doing: Doing,
-        /// The remote.
-        url: String,
-        /// What is the matter.
-        trouble: Trouble,
-        /// Who can put a login right.
-        owner: LoginOwner,
-        /// Git's words.
-        words: String,
-    },
-    /// Something else.
-    #[error("unable to {doing} '{url}'")]
-    Failed {
-        /// What was being done.
-        doing: Doing,
-        /// The remote.
-        url: String,
-        /// Why.
-        #[source]
-        cause: GitError,
-    },
-    /// The remote sends us to another server, or another scheme.
-    #[error(
-        "unable to {doing} '{url}': the server redirects to '{target}'; credentials are never sent to another server, so \
-         if that is right, put it into spec.url of the GitRepository"
-    )]
-    Redirected {
-        /// What was being done.
-        doing: Doing,
-        /// The remote.
-        url: String,
-        /// Where it sends us, without user info.
-        target: String,
-    },
-    /// The remote lists more than anybody has.
-    #[error(
-        "unable to list '{url}': its references take more than {} MiB, and a listing is never used in part; delete the \
-         branches and tags there that nobody needs", process::OUTPUT >> 20
-    )]
-    Overlong {
-        /// The remote.
-        url: String,
-    },
-    /// The remote's answer is no listing of ours.
-    #[error("unable to list '{url}'")]
-    Listing {
-        /// The remote.
-        url: String,
-        /// Why.
-        #[source]
-        cause: ListingError,
-    },
-    /// What is fetched does not fit.
-    #[error(
-        "unable to fetch '{url}': the mirror would be larger than {limit} bytes; raise --mirror-max-size if the \
-         repository really is that large"
-    )]
-    TooLarge {
-        /// The remote.
-        url: String,
-        /// The limit in bytes.
-        limit: u64,
-    },
-    /// What is fetched does not fit beside the other mirrors.
-    #[error(
-        "unable to fetch '{url}': all mirrors together would be larger than {limit} bytes, and those of its namespace take \
-         most; use fewer or smaller repositories there, or raise --mirrors-max-size"
-    )]
-    NoRoom {
-        /// The remote.
-        url: String,
-        /// The limit in bytes.
-        limit: u64,
-    },
-}
-
-/// What is to stand behind a sentence, if there is anything.
-fn behind_colon(words: &str) -> String {
-    if words.is_empty() { String::new() } else { format!(": {words}") }
-}
-
-impl RemoteError {
-    /// What was being done, where it makes a difference.
-    pub(super) fn doing(&self) -> Doing {
-        match self {
-            Self::Troubled { doing, .. } | Self::Failed { doing, .. } | Self::Redirected { doing, .. } => {
-                *doing
-            }
-            Self::Listing { .. } | Self::Overlong { .. } => Doing::List,
-            Self::TooLarge { .. } | Self::NoRoom { .. } => Doing::Fetch,
-        }
-    }
-
-    /// What is the matter, where it is known.
-    pub fn trouble(&self) -> Option<Trouble> {
-        match self {
-            Self::Troubled { trouble, .. } => Some(*trouble),
-            _ => None,
-        }
-    }
 }
 
 impl Remote {

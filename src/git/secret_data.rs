@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::CredentialsError;
+use super::credentials::CredentialsError;
 use crate::secret::Secret;
 
 /// The longest login, passphrase or private key, in bytes: it is searched for, in several forms and line by line, in all

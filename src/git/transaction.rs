@@ -5,25 +5,21 @@
 //! listing decides what became of it; where somebody else was faster, their tip is fetched and everything is proposed
 //! again on it.
 
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::attempt::{Attempt, Ended};
 use super::blocking::pause;
-use super::cancellation::Cancellation;
-use super::commit::CommitDraft;
 use super::diagnosis::Trouble;
 use super::error::SyncError;
 use super::ledger::Ledger;
 use super::mirror::Mirror;
-use super::name::CommitId;
 use super::options::WriterOptions;
-use super::outcome::{Outcome, Target};
+use super::proposal::{Answer, Proposal, Proposer};
 use super::redirect::Redirect;
-use super::remote::{Remote, RemoteError};
+use super::remote::Remote;
+use super::remote_error::RemoteError;
 use super::url;
 use super::waits::ServerDeadline;
-use crate::update::{Checkpoint, FileTree, MarkerIndex};
 
 /// How often a proposal is made anew because somebody else pushed meanwhile.
 const TRIES: u32 = 5;
@@ -37,110 +33,6 @@ const FIRST_WAIT: Duration = Duration::from_millis(100);
 
 /// No wait is longer, however long the tries take: the mirror is held all the while.
 const LONGEST_WAIT: Duration = Duration::from_secs(5);
-
-/// Makes commits out of trees.
-pub trait Proposer: Send + 'static {
-    /// Why it cannot.
-    type Error: std::error::Error + Send + Sync + 'static;
-
-    /// Reads again what the proposal depends on, because time has passed: a commit is made by what holds then.
-    ///
-    /// # Errors
-    ///
-    /// When nothing can be proposed any more.
-    fn refresh(&mut self) -> Result<Freshness, Self::Error> {
-        Ok(Freshness::Unchanged)
-    }
-
-    /// The memory in bytes that is reserved while a proposal is made and committed.
-    fn memory(&self) -> u64;
-
-    /// Proposes a commit on top of a tree, or none where the tree is as it should be.
-    ///
-    /// It does no I/O but by `tree`, and is called again when another tree takes the place of this one. `index` saves
-    /// it the reading of contents that are known. It calls `checkpoint` between files, and ends with an error after an
-    /// interrupt.
-    ///
-    /// # Errors
-    ///
-    /// When no commit can be proposed; nothing is pushed for the proposer then.
-    fn propose(
-        &mut self,
-        tree: &dyn FileTree,
-        index: &mut MarkerIndex,
-        checkpoint: &mut Checkpoint<'_>,
-    ) -> Result<Option<CommitDraft>, Self::Error>;
-}
-
-/// The result of reading again what a proposal depends on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Freshness {
-    /// Everything is as it was.
-    Unchanged,
-    /// Something else is to be committed than before.
-    Changed,
-}
-
-/// A proposer, and what its commit is to be made from and for.
-#[derive(Debug)]
-pub struct Proposal<P> {
-    /// The name of the object on whose behalf it is made; what is remembered of earlier runs goes by it.
-    pub name: String,
-    /// The namespace of that object, to which the work for it counts.
-    pub namespace: String,
-    /// Where it starts from and goes to.
-    pub target: Target,
-    /// What makes a run needless.
-    pub known: Known,
-    /// Cancels it.
-    pub cancellation: Cancellation,
-    /// The proposer.
-    pub proposer: P,
-}
-
-/// What is known of earlier runs of the same object.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Known {
-    /// Whether nothing has changed on our side since, so that there is nothing to do if the remote is unchanged too.
-    pub is_unchanged: bool,
-    /// The revision that the object's status has from the last run.
-    pub revision: Option<String>,
-    /// The commit that the object's status has as the last one pushed.
-    pub pushed: Option<String>,
-}
-
-impl Known {
-    /// Whether the status has a commit as the last one pushed, so that nobody need be told of it.
-    pub(super) fn has_pushed(&self, commit: CommitId) -> bool {
-        self.pushed.as_ref() == Some(&commit.to_string())
-    }
-}
-
-/// What came of a proposal.
-#[derive(Debug)]
-pub struct Answer<P: Proposer> {
-    /// The name of the object.
-    pub name: String,
-    /// The proposer, as its last call left it.
-    pub proposer: P,
-    /// What came of it.
-    pub result: Result<Outcome, Failure<P::Error>>,
-}
-
-/// Why a proposal did not get where it should.
-#[derive(Debug)]
-pub enum Failure<E> {
-    /// The proposer could not make it.
-    Proposer(E),
-    /// Git or the remote stood in the way.
-    Sync(Arc<SyncError>),
-}
-
-impl<E> From<SyncError> for Failure<E> {
-    fn from(error: SyncError) -> Self {
-        Self::Sync(Arc::new(error))
-    }
-}
 
 /// Carries out proposals that start from the same, and go to the same branch with the same push options.
 pub(super) fn transact<P: Proposer>(

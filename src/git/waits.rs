@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::blocking::block_on;
 use super::cancellation::Cancellation;
-use super::options::WriterContext;
+use super::context::WriterContext;
 use crate::tenancy::Capacity;
 
 /// The time at which a server must have answered. It is postponed by waits that are no fault of the server.

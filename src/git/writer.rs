@@ -18,9 +18,10 @@ use super::ledger::Ledger;
 use super::mirror::Mirror;
 use super::mirror_key::MirrorKey;
 use super::options::WriterOptions;
+use super::proposal::{Answer, Failure, Proposal, Proposer};
 use super::remote::RemotePlan;
 use super::slots::Slot;
-use super::transaction::{Answer, Failure, Proposal, Proposer, transact};
+use super::transaction::transact;
 use super::waits::ServerDeadline;
 use crate::tenancy::FairCache;
 

@@ -4,14 +4,15 @@ use super::deadline::PlanDeadline;
 use super::ground::Ground;
 use super::order::Order;
 use crate::git::checkout::Revision;
-use crate::git::commit::{CommitTime, write_commit};
+use crate::git::commit::write_commit;
+use crate::git::commit_time::CommitTime;
 use crate::git::error::SyncError;
 use crate::git::ledger::{Ledger, PendingPush, Seen};
 use crate::git::name::CommitId;
 use crate::git::outcome::{self, Outcome, Push, excerpt};
 use crate::git::pack::NewObjects;
+use crate::git::proposal::{Answer, Failure, Freshness, Proposal, Proposer};
 use crate::git::source::{self, Source};
-use crate::git::transaction::{Answer, Failure, Freshness, Proposal, Proposer};
 use crate::git::tree::GitTree;
 use crate::update::MarkerIndex;
 

@@ -4,7 +4,8 @@ use std::collections::HashSet;
 
 use git2::Odb;
 
-use crate::git::commit::{CommitError, stated_parents};
+use crate::git::commit::stated_parents;
+use crate::git::commit_error::CommitError;
 use crate::git::error::SyncError;
 use crate::git::listing::Listing;
 use crate::git::mirror::Mirror;

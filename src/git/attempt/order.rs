@@ -6,10 +6,10 @@ use super::ground::Ground;
 use crate::git::error::SyncError;
 use crate::git::ledger::{Ledger, PendingPush};
 use crate::git::name::{BranchName, CommitId};
+use crate::git::proposal::{Proposal, Proposer};
 use crate::git::push::{PushRequest, PushUpdate};
 use crate::git::refspec::RefspecSource;
-use crate::git::remote::RemoteError;
-use crate::git::transaction::{Proposal, Proposer};
+use crate::git::remote_error::RemoteError;
 
 /// What to push, and what not to.
 #[derive(Default)]

@@ -1,14 +1,15 @@
 //! The login for a remote repository, by the rules and in the words of Flux's provider `generic`.
 
+mod error;
+
 use std::sync::Arc;
 
 use memchr::memmem::find;
-use tagboat_api::Reason;
 
 use super::signature::takes_too_many_rounds;
 use super::{PrivateFiles, RemoteUrl, SecretData, Transport};
-use crate::failing::Failing;
 use crate::secret::Secret;
+pub use error::CredentialsError;
 
 /// What a remote repository wants to see.
 #[derive(Debug, Clone)]
@@ -68,113 +69,6 @@ pub struct SshCredentials {
     pub known_hosts: Arc<Secret>,
     /// What the private key is encrypted with.
     pub passphrase: Option<Secret>,
-}
-
-/// Why a secret gives no login. No message holds a value of the secret.
-#[derive(Debug, thiserror::Error, PartialEq, Eq)]
-pub enum CredentialsError {
-    /// A password without a user, in Flux's words.
-    #[error("invalid '{scheme}' auth option: 'password' requires 'username' to be set")]
-    PasswordWithoutUser {
-        /// The URL's scheme.
-        scheme: &'static str,
-    },
-    /// SSH without one of its two keys, in Flux's words.
-    #[error("invalid 'ssh' auth option: '{key}' is required")]
-    SshKeyMissing {
-        /// The key.
-        key: &'static str,
-    },
-    /// A secret of which nothing is for HTTP.
-    #[error(
-        "secret '{secret}' has nothing for a login by {scheme}: it has {found}; wanted are username and password, or \
-         bearerToken, and for TLS ca.crt, or tls.crt and tls.key"
-    )]
-    NothingForHttp {
-        /// The secret.
-        secret: String,
-        /// Its keys, in words.
-        found: String,
-        /// The URL's scheme.
-        scheme: &'static str,
-    },
-    /// A token and a user, wherever each stands, in Flux's words.
-    #[error("basic auth and bearer token cannot be set at the same time")]
-    TwoLogins,
-    /// A GitHub App's secret for another provider, in Flux's words.
-    #[error(
-        "secretRef '{secret}' has github app data but provider is not set to github: \
-         invalid source configuration"
-    )]
-    UnexpectedAppData {
-        /// The secret.
-        secret: String,
-    },
-    /// No GitHub App's secret for the provider that needs one, in Flux's words.
-    #[error(
-        "secretRef with github app data must be specified when provider is set to github: \
-         invalid source configuration"
-    )]
-    AppDataMissing,
-    /// Half a client certificate, in Flux's words.
-    #[error("secret '{secret}' contains '{present}' but missing '{missing}'")]
-    HalfACertificate {
-        /// The secret.
-        secret: String,
-        /// The key that is there.
-        present: &'static str,
-        /// The key that is not.
-        missing: &'static str,
-    },
-    /// A key that must be there, in Flux's words.
-    #[error("secret '{secret}': key '{key}' not found")]
-    KeyMissing {
-        /// The secret.
-        secret: String,
-        /// The key.
-        key: &'static str,
-    },
-    /// A value that cannot be used.
-    #[error("secret '{secret}': key '{key}' {flaw}")]
-    Malformed {
-        /// The secret.
-        secret: String,
-        /// The key.
-        key: &'static str,
-        /// What is wrong with the value, and what to do.
-        flaw: &'static str,
-    },
-    /// A proxy's address that cannot be used.
-    #[error("secret '{secret}': {flaw}")]
-    ProxyAddress {
-        /// The secret.
-        secret: String,
-        /// What is wrong with the address.
-        flaw: String,
-    },
-}
-
-impl Failing for CredentialsError {
-    fn reason(&self) -> Reason {
-        match self {
-            Self::UnexpectedAppData { .. } | Self::AppDataMissing => Reason::InvalidSourceConfiguration,
-            // Flux finds this one only when it clones.
-            Self::TwoLogins => Reason::GitOperationFailed,
-            _ => Reason::SourceManagerFailed,
-        }
-    }
-
-    /// A secret may be corrected meanwhile; a wrong provider stalls.
-    fn is_retryable(&self) -> bool {
-        !matches!(self, Self::UnexpectedAppData { .. } | Self::AppDataMissing)
-    }
-}
-
-impl CredentialsError {
-    /// Whether Flux says `failed to configure authentication options: ` before this.
-    pub fn is_authentication_option(&self) -> bool {
-        matches!(self, Self::PasswordWithoutUser { .. } | Self::SshKeyMissing { .. })
-    }
 }
 
 impl HttpCredentials {

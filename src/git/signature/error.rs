@@ -1,9 +1,26 @@
-//! Why a secret gives no key to sign with, in Flux's words where Flux has any. No message holds a value of the secret.
+//! The errors of signing keys, in Flux's words where Flux has any. No message holds a value of the secret.
 
 use tagboat_api::Reason;
 
 use super::openpgp::Unusable;
 use crate::failing::Failing;
+
+/// The error of an unlocked key that fails to sign.
+#[derive(Debug, thiserror::Error)]
+pub enum SigningError {
+    /// OpenPGP counts seconds since 1970 in 32 bits.
+    #[error("a signature cannot be made at the time of the commit, {seconds} seconds after 1970")]
+    Time {
+        /// The time, in seconds after 1970.
+        seconds: i64,
+    },
+    /// The OpenPGP key fails.
+    #[error("the OpenPGP key cannot sign")]
+    OpenPgp(#[source] Box<pgp::errors::Error>),
+    /// The SSH key fails.
+    #[error("the SSH key cannot sign")]
+    Ssh(#[from] ssh_key::Error),
+}
 
 /// Why a secret gives no key to sign with.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

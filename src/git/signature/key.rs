@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::{openpgp, ssh};
+use super::{SigningError, openpgp, ssh};
 use crate::git::CommitTime;
 
 /// A key that is unlocked and signs; copies share the one in memory, which is wiped with the last of them.
@@ -15,23 +15,6 @@ pub struct SigningKey {
 enum Part {
     OpenPgp(openpgp::UnlockedPart),
     Ssh(ssh::UnlockedKey),
-}
-
-/// Why a key that is unlocked does not sign all the same.
-#[derive(Debug, thiserror::Error)]
-pub enum SigningError {
-    /// OpenPGP counts seconds since 1970 in 32 bits.
-    #[error("a signature cannot be made at the time of the commit, {seconds} seconds after 1970")]
-    Time {
-        /// The time.
-        seconds: i64,
-    },
-    /// The OpenPGP key fails.
-    #[error("the OpenPGP key cannot sign")]
-    OpenPgp(#[source] Box<pgp::errors::Error>),
-    /// The SSH key fails.
-    #[error("the SSH key cannot sign")]
-    Ssh(#[from] ssh_key::Error),
 }
 
 impl SigningKey {

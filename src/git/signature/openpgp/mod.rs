@@ -14,7 +14,7 @@ use std::collections::HashMap;
 use pgp::composed::SignedSecretKey;
 
 pub use choice::{Fault, FaultyPart, Unusable};
-pub(super) use part::UnlockedPart;
+pub(super) use part::{PASSPHRASE, UnlockedPart};
 
 use super::passphrase::Passphrase;
 use super::{SigningKey, SigningKeyError};
@@ -24,9 +24,6 @@ use facts::KeyFacts;
 
 /// The key of a secret that holds an OpenPGP key.
 const KEY: &str = "git.asc";
-
-/// The key of a secret that holds its passphrase.
-pub(super) const PASSPHRASE: &str = "passphrase";
 
 /// A key, and those of its parts that were needed so far: unlocked, or why they cannot be.
 pub(super) struct Keys {

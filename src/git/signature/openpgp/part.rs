@@ -6,8 +6,10 @@ use pgp::types::{KeyDetails, Password, S2kParams, SecretParams, SigningKey, Stri
 
 use super::super::passphrase::{Attempt, Passphrase};
 use super::super::{OpenPgpFlaw, SigningError, SigningKeyError};
-use super::PASSPHRASE;
 use super::choice::Choice;
+
+/// The key of the secret that holds the passphrase of an OpenPGP key.
+pub(in super::super) const PASSPHRASE: &str = "passphrase";
 
 /// The most memory that Argon2 may take: two to this power, in KiB. What programs choose by default.
 const MOST_MEMORY: u8 = 16;

@@ -1,0 +1,16 @@
+//! The context of a writer: stop token, metrics and shared capacity.
+
+use super::stop::StopSignal;
+use crate::metrics::Metrics;
+use crate::tenancy::Capacity;
+
+/// The stop token, the metrics and the shared capacity of all work on mirrors.
+#[derive(Clone, Debug, Default)]
+pub struct WriterContext {
+    /// Ends all work.
+    pub stop: StopSignal,
+    /// Counts what is done.
+    pub metrics: Metrics,
+    /// Threads and memory for what tenants control.
+    pub capacity: Capacity,
+}

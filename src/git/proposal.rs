@@ -1,0 +1,114 @@
+//! Proposals for a branch, and their answers.
+
+use std::sync::Arc;
+
+use super::cancellation::Cancellation;
+use super::commit::CommitDraft;
+use super::error::SyncError;
+use super::name::CommitId;
+use super::outcome::{Outcome, Target};
+use crate::update::{Checkpoint, FileTree, MarkerIndex};
+
+/// Proposes commits on trees.
+pub trait Proposer: Send + 'static {
+    /// The error of a proposer that cannot propose.
+    type Error: std::error::Error + Send + Sync + 'static;
+
+    /// Reads again what the proposal depends on, because time has passed: a commit follows the latest state.
+    ///
+    /// # Errors
+    ///
+    /// Nothing can be proposed any more.
+    fn refresh(&mut self) -> Result<Freshness, Self::Error> {
+        Ok(Freshness::Unchanged)
+    }
+
+    /// The memory in bytes that is reserved while a proposal is made and committed.
+    fn memory(&self) -> u64;
+
+    /// Proposes a commit on top of a tree, or none if the tree needs no change.
+    ///
+    /// Does no I/O except through `tree`, and is called again when another tree replaces this one. `index` saves it
+    /// from reading known contents again. It calls `checkpoint` between files, and returns an error after an
+    /// interrupt.
+    ///
+    /// # Errors
+    ///
+    /// No commit can be proposed; nothing is pushed for the proposer then.
+    fn propose(
+        &mut self,
+        tree: &dyn FileTree,
+        index: &mut MarkerIndex,
+        checkpoint: &mut Checkpoint<'_>,
+    ) -> Result<Option<CommitDraft>, Self::Error>;
+}
+
+/// The result of reading again what a proposal depends on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Freshness {
+    /// Nothing has changed.
+    Unchanged,
+    /// The commit differs from the one proposed before.
+    Changed,
+}
+
+/// A proposer with the source and the target of its commit.
+#[derive(Debug)]
+pub struct Proposal<P> {
+    /// The name of the object that it is made for; the record of earlier runs is kept by it.
+    pub name: String,
+    /// The namespace of that object, which is charged for the work.
+    pub namespace: String,
+    /// The checkout that it starts from, and the branch that it is pushed to.
+    pub target: Target,
+    /// Earlier results, which may make a run unnecessary.
+    pub known: Known,
+    /// Cancels it.
+    pub cancellation: Cancellation,
+    /// The proposer.
+    pub proposer: P,
+}
+
+/// The results of earlier runs of the same object.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Known {
+    /// True if nothing has changed on our side since; if the remote is unchanged too, there is nothing to do.
+    pub is_unchanged: bool,
+    /// The revision in the object's status, from the last run.
+    pub revision: Option<String>,
+    /// The last pushed commit in the object's status.
+    pub pushed: Option<String>,
+}
+
+impl Known {
+    /// Returns true if the status has this commit as the last one pushed, so that it is reported already.
+    pub(super) fn has_pushed(&self, commit: CommitId) -> bool {
+        self.pushed.as_ref() == Some(&commit.to_string())
+    }
+}
+
+/// The answer to a proposal.
+#[derive(Debug)]
+pub struct Answer<P: Proposer> {
+    /// The name of the object.
+    pub name: String,
+    /// The proposer, as its last call left it.
+    pub proposer: P,
+    /// The outcome, or the failure.
+    pub result: Result<Outcome, Failure<P::Error>>,
+}
+
+/// The failure of a proposal.
+#[derive(Debug)]
+pub enum Failure<E> {
+    /// The proposer failed.
+    Proposer(E),
+    /// Git or the remote failed.
+    Sync(Arc<SyncError>),
+}
+
+impl<E> From<SyncError> for Failure<E> {
+    fn from(error: SyncError) -> Self {
+        Self::Sync(Arc::new(error))
+    }
+}

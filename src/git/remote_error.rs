@@ -1,0 +1,140 @@
+//! The errors of operations on a remote.
+
+use std::fmt;
+
+use super::access::LoginOwner;
+use super::command::GitError;
+use super::diagnosis::Trouble;
+use super::listing::ListingError;
+use super::process;
+
+/// An operation on a remote.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Doing {
+    /// Lists its references.
+    List,
+    /// Fetches objects.
+    Fetch,
+    /// Pushes commits.
+    Push,
+}
+
+/// Prints the verb that precedes the remote's address in a sentence.
+impl fmt::Display for Doing {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::List => "list",
+            Self::Fetch => "fetch",
+            Self::Push => "push to",
+        })
+    }
+}
+
+/// The error of an operation on a remote.
+#[derive(Debug, thiserror::Error)]
+pub enum RemoteError {
+    /// A known problem of the login, the network or the server.
+    #[error("unable to {doing} '{url}': {}{}", trouble.advice(*owner), behind_colon(words))]
+    Troubled {
+        /// The operation.
+        doing: Doing,
+        /// The remote.
+        url: String,
+        /// The problem.
+        trouble: Trouble,
+        /// The owner of the login, who can correct it.
+        owner: LoginOwner,
+        /// The output of git.
+        words: String,
+    },
+    /// Any other failure.
+    #[error("unable to {doing} '{url}'")]
+    Failed {
+        /// The operation.
+        doing: Doing,
+        /// The remote.
+        url: String,
+        /// The error of the git process.
+        #[source]
+        cause: GitError,
+    },
+    /// The remote redirects to another server, or another scheme.
+    #[error(
+        "unable to {doing} '{url}': the server redirects to '{target}'; credentials are never sent to another server, so \
+         if that is right, put it into spec.url of the GitRepository"
+    )]
+    Redirected {
+        /// The operation.
+        doing: Doing,
+        /// The remote.
+        url: String,
+        /// The target of the redirect, without user info.
+        target: String,
+    },
+    /// The listing exceeds the bound of what is read.
+    #[error(
+        "unable to list '{url}': its references take more than {} MiB, and a listing is never used in part; delete the \
+         branches and tags there that nobody needs", process::OUTPUT >> 20
+    )]
+    Overlong {
+        /// The remote.
+        url: String,
+    },
+    /// The answer cannot be parsed as a listing.
+    #[error("unable to list '{url}'")]
+    Listing {
+        /// The remote.
+        url: String,
+        /// The parse error.
+        #[source]
+        cause: ListingError,
+    },
+    /// The mirror would exceed its own size limit.
+    #[error(
+        "unable to fetch '{url}': the mirror would be larger than {limit} bytes; raise --mirror-max-size if the \
+         repository really is that large"
+    )]
+    TooLarge {
+        /// The remote.
+        url: String,
+        /// The limit in bytes.
+        limit: u64,
+    },
+    /// All mirrors together would exceed their size limit.
+    #[error(
+        "unable to fetch '{url}': all mirrors together would be larger than {limit} bytes, and those of its namespace take \
+         most; use fewer or smaller repositories there, or raise --mirrors-max-size"
+    )]
+    NoRoom {
+        /// The remote.
+        url: String,
+        /// The limit in bytes.
+        limit: u64,
+    },
+}
+
+/// Returns the suffix of a sentence: a colon and the words, or nothing without words.
+fn behind_colon(words: &str) -> String {
+    if words.is_empty() { String::new() } else { format!(": {words}") }
+}
+
+impl RemoteError {
+    /// Returns the operation that failed.
+    pub(super) fn doing(&self) -> Doing {
+        match self {
+            Self::Troubled { doing, .. } | Self::Failed { doing, .. } | Self::Redirected { doing, .. } => {
+                *doing
+            }
+            Self::Listing { .. } | Self::Overlong { .. } => Doing::List,
+            Self::TooLarge { .. } | Self::NoRoom { .. } => Doing::Fetch,
+        }
+    }
+
+    /// Returns the problem if it is a known one.
+    pub fn trouble(&self) -> Option<Trouble> {
+        match self {
+            Self::Troubled { trouble, .. } => Some(*trouble),
+            _ => None,
+        }
+    }
+}
