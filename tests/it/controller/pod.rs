@@ -2,8 +2,10 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader};
+use std::net::Ipv4Addr;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -33,6 +35,17 @@ pub(crate) struct PodSpec<'a> {
     pub(crate) arguments: &'a [&'a str],
     /// The only CPU that the program and its children may run on.
     pub(crate) cpu: Option<usize>,
+}
+
+/// Two addresses that no other test uses: a port of loopback that was free a moment ago may be taken by the time that
+/// the program listens there, so each pod has a loopback address of its own.
+fn own_addresses() -> (String, String) {
+    static PODS: AtomicU8 = AtomicU8::new(0);
+    let [.., high, low] = std::process::id().to_be_bytes();
+    let pod = PODS.fetch_add(1, Ordering::Relaxed);
+    // 127.0.0.0/16 and 127.1.0.0/16 are for everything else.
+    let address = Ipv4Addr::new(127, high % 250 + 2, low, pod);
+    (format!("{address}:9440"), format!("{address}:8080"))
 }
 
 /// The program, on one CPU or on all.
@@ -101,9 +114,7 @@ impl Pod {
         ] {
             command.env_remove(name);
         }
-        // Free a moment ago; who takes a port of the kernel's choice is given another.
-        let free = || std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
-        let (health, metrics) = (free(), free());
+        let (health, metrics) = own_addresses();
         let temporary = directory.join("temporary");
         fs::create_dir_all(&temporary).unwrap();
         let says_itself = arguments.iter().any(|argument| argument.starts_with("--allow-local-addresses"));
