@@ -4,9 +4,9 @@
 
 use std::fmt::{self, Write as _};
 use std::io::Write;
-use std::sync::{Mutex, PoisonError};
 
 use jiff::Timestamp;
+use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 use tracing::field::{Field, Visit};
 use tracing::level_filters::LevelFilter;
@@ -126,7 +126,7 @@ where
         };
         text.push('\n');
         // Nobody can be told that the log cannot be written.
-        let _ = self.output.lock().unwrap_or_else(PoisonError::into_inner).write_all(text.as_bytes());
+        let _ = self.output.lock().write_all(text.as_bytes());
     }
 }
 
@@ -192,7 +192,7 @@ mod tests {
 
     impl Write for Kept {
         fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-            self.0.lock().unwrap().extend(bytes);
+            self.0.lock().extend(bytes);
             Ok(bytes.len())
         }
 
@@ -205,7 +205,7 @@ mod tests {
         let kept = Kept::default();
         let lines = Lines { encoding, output: Mutex::new(kept.clone()) };
         tracing::subscriber::with_default(tracing_subscriber::registry().with(lines), say);
-        String::from_utf8(kept.0.lock().unwrap().clone()).unwrap()
+        String::from_utf8(kept.0.lock().clone()).unwrap()
     }
 
     #[test]

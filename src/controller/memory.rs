@@ -1,9 +1,9 @@
 //! What is remembered of automations from one run to the next, beyond their status.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use kube::ResourceExt;
+use parking_lot::Mutex;
 use tagboat_api::{ImageUpdateAutomation, RECONCILE_REQUEST_ANNOTATION};
 
 use super::trigger::{settings, source_of};
@@ -51,37 +51,33 @@ struct Entry {
 impl Memory {
     /// Whether an automation is asked for something else than in its last run that succeeded.
     pub(super) fn has_changed(&self, name: &ObjectName, look: &Look) -> bool {
-        self.lock().get(name).is_none_or(|entry| entry.look.as_ref() != Some(look))
+        self.entries.lock().get(name).is_none_or(|entry| entry.look.as_ref() != Some(look))
     }
 
     /// Takes note of a run that succeeded.
     pub(super) fn looked(&self, name: &ObjectName, look: Look) {
-        self.lock().entry(name.clone()).or_default().look = Some(look);
+        self.entries.lock().entry(name.clone()).or_default().look = Some(look);
     }
 
     /// Whether an event was announced by a run whose status could not be written.
     pub(super) fn has_told(&self, name: &ObjectName, event: &Event) -> bool {
-        self.lock().get(name).is_some_and(|entry| entry.told == Some(event.digest()))
+        self.entries.lock().get(name).is_some_and(|entry| entry.told == Some(event.digest()))
     }
 
     /// Takes note of an event, until the status has what it says.
     pub(super) fn told(&self, name: &ObjectName, event: &Event) {
-        self.lock().entry(name.clone()).or_default().told = Some(event.digest());
+        self.entries.lock().entry(name.clone()).or_default().told = Some(event.digest());
     }
 
     /// Takes note that the status has what was announced.
     pub(super) fn forget_told(&self, name: &ObjectName) {
-        if let Some(entry) = self.lock().get_mut(name) {
+        if let Some(entry) = self.entries.lock().get_mut(name) {
             entry.told = None;
         }
     }
 
     /// Forgets an automation.
     pub(super) fn forget(&self, name: &ObjectName) {
-        self.lock().remove(name);
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<ObjectName, Entry>> {
-        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+        self.entries.lock().remove(name);
     }
 }

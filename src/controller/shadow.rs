@@ -4,8 +4,9 @@
 //! and not on what the other controller says of its own.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use tagboat_api::automation::ImageUpdateAutomationStatus;
 
 use crate::metrics::{Metrics, ShadowOutcome};
@@ -47,23 +48,23 @@ pub(super) struct Counts {
 impl Shadows {
     /// The status that an automation would have, were we the ones who write it.
     pub(super) fn status(&self, name: &ObjectName) -> ImageUpdateAutomationStatus {
-        self.lock().automations.get(name).map(|known| known.status.clone()).unwrap_or_default()
+        self.known.lock().automations.get(name).map(|known| known.status.clone()).unwrap_or_default()
     }
 
     /// Keeps that status.
     pub(super) fn set_status(&self, name: &ObjectName, status: ImageUpdateAutomationStatus) {
-        self.lock().automations.entry(name.clone()).or_default().status = status;
+        self.known.lock().automations.entry(name.clone()).or_default().status = status;
     }
 
     /// What is known from looks at an automation's files before.
     pub(super) fn before(&self, name: &ObjectName) -> Arc<Shadow> {
-        self.lock().automations.get(name).map(|known| known.shadow.clone()).unwrap_or_default()
+        self.known.lock().automations.get(name).map(|known| known.shadow.clone()).unwrap_or_default()
     }
 
     /// Says and counts what a look came to.
     pub(super) fn take(&self, name: &ObjectName, sight: Sight, metrics: &Metrics) {
         let Sight { shadow, comparison, would_be } = sight;
-        let mut known = self.lock();
+        let mut known = self.known.lock();
         known.automations.entry(name.clone()).or_default().shadow = Arc::new(shadow);
         if let Some(comparison) = comparison {
             metrics.compared(comparison.outcome);
@@ -79,17 +80,13 @@ impl Shadows {
 
     /// Forgets an automation that has gone.
     pub(super) fn forget(&self, name: &ObjectName) {
-        self.lock().automations.remove(name);
+        self.known.lock().automations.remove(name);
     }
 
     /// Sums up what was counted.
     pub(super) fn sum_up(&self) {
-        let Counts { commits, agreed, differed, missed } = self.lock().counts;
+        let Counts { commits, agreed, differed, missed } = self.known.lock().counts;
         tracing::info!(commits, agreed, differed, missed, "the comparison with the other controller ends");
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Known> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -1,9 +1,10 @@
 //! The runs that are under way, so that one can be given up that nobody wants any more.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use kube::ResourceExt;
+use parking_lot::Mutex;
 use tagboat_api::ImageUpdateAutomation;
 
 use crate::git::Cancellation;
@@ -26,28 +27,24 @@ impl UnderWay {
     /// Takes note of a run. Whatever becomes known of its automation from now on counts.
     pub(super) fn begin(&self, name: &ObjectName) -> Entry {
         let cancellation = Cancellation::default();
-        self.lock().insert(name.clone(), cancellation.clone());
+        self.0.lock().insert(name.clone(), cancellation.clone());
         Entry { runs: self.clone(), name: name.clone(), cancellation }
     }
 
     /// Has a run given up that nobody wants any more, now that its automation has changed.
     pub(super) fn observe(&self, change: &Change<ImageUpdateAutomation>) {
         if is_unwanted(change.old.as_deref(), change.new.as_deref())
-            && let Some(cancellation) = self.lock().get(&change.name)
+            && let Some(cancellation) = self.0.lock().get(&change.name)
         {
             cancellation.cancel();
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<ObjectName, Cancellation>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Entry {
     /// Takes note of the end of the run, before anybody may begin another one.
     pub(super) fn end(&self) {
-        self.runs.lock().remove(&self.name);
+        self.runs.0.lock().remove(&self.name);
     }
 }
 

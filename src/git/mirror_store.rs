@@ -8,8 +8,10 @@ use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
+
+use parking_lot::Mutex;
 
 use super::ledger::Ledger;
 use super::mirror_eviction::{StoredMirror, choose_evictions, is_largest};
@@ -71,7 +73,7 @@ impl MirrorStore {
             is_in_use: true,
             has_open_push: true,
         };
-        if let Some(mirrors) = self.mirrors().as_mut() {
+        if let Some(mirrors) = self.0.mirrors.lock().as_mut() {
             mirrors.insert(name.clone(), mirror);
         }
         MirrorUse { store: self.clone(), folder: name }
@@ -87,7 +89,7 @@ impl MirrorStore {
         for folder in folders(self.directory())? {
             result = result.and(remove_if_unused(&folder, now));
         }
-        let mut mirrors = self.mirrors();
+        let mut mirrors = self.0.mirrors.lock();
         let known = mirrors.take().unwrap_or_default();
         let mut found = scan(self.directory());
         // What a transaction of this process knows is newer.
@@ -100,7 +102,7 @@ impl MirrorStore {
     /// Evicts mirrors until all fit, or none is left that may go.
     fn evict(&self) -> io::Result<()> {
         let mut doomed = Vec::new();
-        let mut mirrors = self.mirrors();
+        let mut mirrors = self.0.mirrors.lock();
         let known = mirrors.get_or_insert_with(|| scan(self.directory()));
         let mut held = Vec::new();
         loop {
@@ -129,10 +131,6 @@ impl MirrorStore {
         drop(mirrors);
         doomed.iter().map(fs::remove_dir_all).fold(Ok(()), Result::and)
     }
-
-    fn mirrors(&self) -> MutexGuard<'_, Option<BTreeMap<OsString, StoredMirror>>> {
-        self.0.mirrors.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl MirrorUse {
@@ -151,7 +149,7 @@ impl MirrorUse {
         }
         // What cannot be removed is counted on.
         let _ = self.store.evict();
-        let mirrors = self.store.mirrors();
+        let mirrors = self.store.0.mirrors.lock();
         let Some(known) = mirrors.as_ref() else { return true };
         let (total, limit) = (known.values().map(|mirror| mirror.bytes).sum::<u64>(), self.store.limit());
         let Some(own) = known.get(&self.folder) else { return total <= limit };
@@ -160,7 +158,7 @@ impl MirrorUse {
 
     /// Takes note of the size, and tells whether all mirrors are within their limit.
     fn record(&self, bytes: u64) -> bool {
-        let mut mirrors = self.store.mirrors();
+        let mut mirrors = self.store.0.mirrors.lock();
         let known = mirrors.get_or_insert_with(|| scan(self.store.directory()));
         if let Some(own) = known.get_mut(&self.folder) {
             own.bytes = bytes;
@@ -174,7 +172,8 @@ impl Drop for MirrorUse {
     fn drop(&mut self) {
         let folder = self.store.directory().join(&self.folder);
         let (bytes, has_open_push) = (size_on_disk(&folder), has_open_push(&folder));
-        if let Some(own) = self.store.mirrors().as_mut().and_then(|known| known.get_mut(&self.folder)) {
+        if let Some(own) = self.store.0.mirrors.lock().as_mut().and_then(|known| known.get_mut(&self.folder))
+        {
             *own = StoredMirror {
                 namespace: std::mem::take(&mut own.namespace),
                 bytes,
@@ -183,7 +182,7 @@ impl Drop for MirrorUse {
                 has_open_push,
             };
         }
-        let is_known = self.store.mirrors().is_some();
+        let is_known = self.store.0.mirrors.lock().is_some();
         if is_known {
             // What cannot be evicted now is tried again by the next.
             let _ = self.store.evict();

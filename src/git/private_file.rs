@@ -6,8 +6,9 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
+use parking_lot::Mutex;
 use sha2::{Digest, Sha256};
 
 use super::private::{PrivateDirectory, PrivateError, bases};
@@ -53,7 +54,7 @@ impl PrivateFiles {
     /// Lets equal contents share their memory.
     pub(super) fn share(&self, content: &Arc<Secret>) -> Arc<Secret> {
         let digest = digest(content.expose());
-        let mut contents = self.contents.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut contents = self.contents.lock();
         if let Some(known) = contents.get(&digest).and_then(Weak::upgrade) {
             return known;
         }
@@ -80,7 +81,7 @@ impl PrivateFiles {
     ) -> Result<Arc<PrivateFile>, PrivateError> {
         let key = (name, digest(content));
         // Held while the file is written, so that it is written once.
-        let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut files = self.files.lock();
         if let Some(file) = files.get(&key).and_then(Weak::upgrade) {
             return Ok(file);
         }
@@ -126,7 +127,7 @@ mod tests {
         assert_eq!(fs::read_dir(base.path()).unwrap().count(), 0);
         // What is gone is written again, and leaves nothing in the map.
         assert!(write("ca.crt", "x").path().ends_with("ca.crt"));
-        assert_eq!(files.files.lock().unwrap().len(), 1);
+        assert_eq!(files.files.lock().len(), 1);
     }
 
     #[test]
@@ -136,6 +137,6 @@ mod tests {
         assert!(Arc::ptr_eq(&contents[0], &contents[1]) && !Arc::ptr_eq(&contents[0], &contents[2]));
         drop(contents);
         files.share(&Arc::new(Secret::new("z")));
-        assert_eq!(files.contents.lock().unwrap().len(), 1);
+        assert_eq!(files.contents.lock().len(), 1);
     }
 }

@@ -4,9 +4,10 @@
 //! releases its slot, and takes it back without waiting when the server has answered.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use sha2::{Digest, Sha256};
 
 use super::proxy::Proxy;
@@ -112,7 +113,7 @@ impl TransactionSlots {
 
 impl Limited {
     fn route(&self, key: &RouteKey) -> FairSemaphore {
-        let mut routes = lock(&self.routes);
+        let mut routes = self.routes.lock();
         if routes.len() >= MANY_ROUTES && !routes.contains_key(key) {
             routes.retain(|_, semaphore| !semaphore.is_idle());
         }
@@ -139,7 +140,7 @@ impl ServerWait<'_> {
         if self.waiting.is_none() && self.begin.elapsed() >= limited.release_after {
             self.waiting = limited.waiting.try_acquire(&self.slot.namespace, 1);
             if self.waiting.is_some() {
-                lock(&self.slot.running).take();
+                self.slot.running.lock().take();
             }
         }
     }
@@ -150,14 +151,9 @@ impl Drop for ServerWait<'_> {
         if self.waiting.is_some() {
             // Waiting for a slot would use up the time that is left for the push.
             let permit = self.slot.limited.running.acquire_beyond_limits(&self.slot.namespace, 1);
-            *lock(&self.slot.running) = Some(permit);
+            *self.slot.running.lock() = Some(permit);
         }
     }
-}
-
-/// A panic leaves these whole: each change is a single step.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

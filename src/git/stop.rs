@@ -1,8 +1,10 @@
 //! The word to stop, for everything that waits.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
+
+use parking_lot::Mutex;
 
 use super::boot_time::BootTime;
 
@@ -44,7 +46,7 @@ impl StopSignal {
     /// Lets work go on until `end` and no longer; a later call may put it off. So whoever has a permit that runs out
     /// need not be awake at that time. Time in which the machine is suspended counts.
     pub fn allow_until(&self, end: BootTime) {
-        *self.0.end.lock().unwrap_or_else(PoisonError::into_inner) = Some(end);
+        *self.0.end.lock() = Some(end);
     }
 
     /// The deadline of work that may take until `wanted`.
@@ -54,7 +56,7 @@ impl StopSignal {
     }
 
     fn end(&self) -> Option<BootTime> {
-        let own = *self.0.end.lock().unwrap_or_else(PoisonError::into_inner);
+        let own = *self.0.end.lock();
         let of_superior = self.0.superior.as_ref().and_then(Self::end);
         own.into_iter().chain(of_superior).min()
     }

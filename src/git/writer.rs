@@ -5,10 +5,11 @@
 //! one transaction for each branch on a blocking thread, and ends when the queue is empty.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Instant;
 
 use futures::future::join_all;
+use parking_lot::Mutex;
 use tokio::sync::oneshot;
 use tokio::task::{JoinSet, spawn_blocking};
 
@@ -84,7 +85,7 @@ impl<P: Proposer> Writer<P> {
     pub fn submit(&self, requests: Vec<Request<P>>) -> Vec<oneshot::Receiver<Answer<P>>> {
         let mut receivers = Vec::new();
         let mut idle = Vec::new();
-        let mut queues = lock(&self.shared.queues);
+        let mut queues = self.shared.queues.lock();
         for request in requests {
             let (reply, receiver) = oneshot::channel();
             receivers.push(receiver);
@@ -96,7 +97,7 @@ impl<P: Proposer> Writer<P> {
             queue.push(QueuedRequest { request, reply });
         }
         drop(queues);
-        let mut tasks = lock(&self.tasks);
+        let mut tasks = self.tasks.lock();
         while tasks.try_join_next().is_some() {}
         for key in idle {
             let shared = Arc::clone(&self.shared);
@@ -108,12 +109,12 @@ impl<P: Proposer> Writer<P> {
     /// Forgets what mirrors note of a deleted object of a namespace, by the name of its proposals: each when it is worked
     /// on next.
     pub fn forget(&self, namespace: &str, name: String) {
-        lock(&self.shared.deleted).insert(namespace, name, ());
+        self.shared.deleted.lock().insert(namespace, name, ());
     }
 
     /// Waits until nothing is left to do, including mirrors that are packed. Requests have their answers before.
     pub async fn finish(&self) {
-        let mut tasks = std::mem::take(&mut *lock(&self.tasks));
+        let mut tasks = std::mem::take(&mut *self.tasks.lock());
         while tasks.join_next().await.is_some() {}
     }
 }
@@ -135,7 +136,7 @@ impl<P: Proposer> Shared<P> {
 
     /// The requests of a mirror, of which there is at least one; without any, the mirror has no task any more.
     fn take_requests(&self, key: &MirrorKey) -> Option<Vec<QueuedRequest<P>>> {
-        let mut queues = lock(&self.queues);
+        let mut queues = self.queues.lock();
         let requests = queues.get_mut(key).map(std::mem::take).unwrap_or_default();
         if requests.is_empty() {
             queues.remove(key);
@@ -207,10 +208,10 @@ impl<P: Proposer> Shared<P> {
 
     /// Drops what a mirror notes of deleted objects.
     fn forget_deleted(&self, mirror: &Mirror) {
-        let names = lock(&self.deleted).iter().map(|(name, ())| name.clone()).collect();
+        let names = self.deleted.lock().iter().map(|(name, ())| name.clone()).collect();
         // Notes that cannot be dropped now are dropped by the next transaction.
         let found = Ledger::forget(mirror.folder(), &names).unwrap_or_default();
-        let mut deleted = lock(&self.deleted);
+        let mut deleted = self.deleted.lock();
         for name in &found {
             deleted.remove(name);
         }
@@ -221,7 +222,7 @@ impl<P: Proposer> Drop for QueueGuard<'_, P> {
     fn drop(&mut self) {
         // After an orderly end there is none, or that of another task.
         if std::thread::panicking() {
-            lock(&self.shared.queues).remove(self.key);
+            self.shared.queues.lock().remove(self.key);
         }
     }
 }
@@ -244,11 +245,6 @@ fn by_target<P: Proposer>(requests: Vec<QueuedRequest<P>>) -> Vec<Vec<QueuedRequ
         }
     }
     batches
-}
-
-/// A panic leaves these whole: each change is a single step.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
@@ -338,7 +334,7 @@ mod tests {
         for number in 0..2 * MAX_DELETED {
             writer.forget("attacker", format!("attacker/app {number}"));
         }
-        let mut deleted = lock(&writer.shared.deleted);
+        let mut deleted = writer.shared.deleted.lock();
         assert_eq!(deleted.len(), MAX_DELETED);
         assert!(deleted.get("victim/app 1").is_some());
         assert!(deleted.get("attacker/app 0").is_none());

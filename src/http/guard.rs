@@ -9,9 +9,10 @@ use std::env;
 use std::error::Error;
 use std::future::Future;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use tokio::time::Instant;
 use url::Url;
@@ -89,20 +90,16 @@ impl Guard {
             return Ok(());
         }
         // The proxy is asked to go there, and may stand where we do.
-        if self.admitted().get(&server.host).is_some_and(|at| at.elapsed() < REMEMBERED) {
+        if self.admitted.lock().get(&server.host).is_some_and(|at| at.elapsed() < REMEMBERED) {
             return Ok(());
         }
         match server.look_up(&self.lookups, namespace, BEHIND_PROXY).await {
             Err(error) if error.is_refusal() => Err(error),
             _ => {
-                self.admitted().insert(namespace, server.host, Instant::now());
+                self.admitted.lock().insert(namespace, server.host, Instant::now());
                 Ok(())
             }
         }
-    }
-
-    fn admitted(&self) -> MutexGuard<'_, FairCache<String, Instant>> {
-        self.admitted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The resolver of connections.
@@ -207,12 +204,16 @@ mod tests {
         let guard = Guard { is_behind_proxy: true, ..guard(LocalAddresses::Refused) };
         for (namespace, count) in [("victim", 1), ("flood", MAX_REMEMBERED)] {
             for number in 0..count {
-                guard.admitted().insert(namespace, format!("{namespace}{number}.example"), Instant::now());
+                guard.admitted.lock().insert(
+                    namespace,
+                    format!("{namespace}{number}.example"),
+                    Instant::now(),
+                );
             }
         }
         // An address needs no lookup, and is remembered as well.
         guard.admit("flood", &Url::parse("http://10.0.0.1/").unwrap()).await.unwrap();
-        let mut admitted = guard.admitted();
+        let mut admitted = guard.admitted.lock();
         assert_eq!(admitted.len(), MAX_REMEMBERED);
         assert!(admitted.get("victim0.example").is_some() && admitted.get("10.0.0.1").is_some());
     }

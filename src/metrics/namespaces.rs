@@ -1,9 +1,9 @@
 //! Per-namespace metrics: waits for shared slots, and time used on the blocking pool.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use prometheus_client::encoding::{EncodeLabelSet, EncodeLabelValue};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -89,19 +89,19 @@ impl NamespaceFamilies {
 
     /// Adds a wait for a slot.
     pub(super) fn slot_waited(&self, resource: SlotResource, namespace: &str, duration: Duration) {
-        let namespace = label(&mut self.known(), namespace);
+        let namespace = label(&mut self.known.lock(), namespace);
         self.waits.get_or_create(&SlotLabels { namespace, resource }).observe(duration.as_secs_f64());
     }
 
     /// Adds time used on the pool.
     pub(super) fn pool_used(&self, namespace: &str, duration: Duration) {
-        let namespace = label(&mut self.known(), namespace);
+        let namespace = label(&mut self.known.lock(), namespace);
         self.pool.get_or_create(&NamespaceLabels { namespace }).inc_by(duration.as_secs_f64());
     }
 
     /// Keeps the metrics of an object's namespace until the object is forgotten.
     pub(super) fn add_object(&self, object: &ObjectLabels) {
-        let mut known = self.known();
+        let mut known = self.known.lock();
         label(&mut known, &object.namespace);
         if let Some(objects) = known.get_mut(&object.namespace) {
             objects.insert((object.kind, object.name.clone()));
@@ -110,7 +110,7 @@ impl NamespaceFamilies {
 
     /// Forgets an object, and with the last object of a namespace the metrics of that.
     pub(super) fn forget(&self, object: &ObjectLabels) {
-        let mut known = self.known();
+        let mut known = self.known.lock();
         let namespace = &object.namespace;
         if let Some(objects) = known.get_mut(namespace) {
             objects.remove(&(object.kind, object.name.clone()));
@@ -123,10 +123,6 @@ impl NamespaceFamilies {
             self.waits.remove(&SlotLabels { namespace: namespace.clone(), resource });
         }
         self.pool.remove(&NamespaceLabels { namespace: namespace.clone() });
-    }
-
-    fn known(&self) -> MutexGuard<'_, Known> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Instant;
 
+use parking_lot::Mutex;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
 use prometheus_client::metrics::MetricType;
@@ -32,14 +33,14 @@ pub struct Look {
 
 impl Drop for Look {
     fn drop(&mut self) {
-        self.under_way.lock().looks.remove(&self.number);
+        self.under_way.begun.lock().looks.remove(&self.number);
     }
 }
 
 impl UnderWay {
     /// Begins a look by a controller.
     pub(super) fn begin(&self, controller: &'static str, now: Instant) -> Look {
-        let mut begun = self.lock();
+        let mut begun = self.begun.lock();
         begun.count += 1;
         let number = begun.count;
         begun.looks.insert(number, (controller, now));
@@ -48,13 +49,9 @@ impl UnderWay {
 
     /// The seconds of the longest look of a controller, as of `now`.
     fn longest(&self, controller: &str, now: Instant) -> f64 {
-        let begun = self.lock();
+        let begun = self.begun.lock();
         let own = begun.looks.values().filter(|(of, _)| *of == controller);
         own.map(|(_, since)| now.saturating_duration_since(*since).as_secs_f64()).fold(0.0, f64::max)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Begun> {
-        self.begun.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeSet;
 use std::future::Future;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use jiff::Timestamp;
+use parking_lot::Mutex;
 use tagboat_api::ImageRepository;
 
 use super::policy::digest::{LookFailure, LookFailureKind};
@@ -222,7 +223,7 @@ impl Shelf {
     fn told_of_trouble(&self, object: &ObjectName, kept: Kept) -> Arc<StoredTags> {
         match &kept.trouble {
             None => {
-                self.told().remove(object);
+                self.told.lock().remove(object);
             }
             Some(error) => self.tell(object, || {
                 tracing::warn!(
@@ -237,13 +238,9 @@ impl Shelf {
 
     /// Says something of an object's file, if nothing was said of it yet.
     fn tell(&self, object: &ObjectName, words: impl FnOnce()) {
-        if self.told().insert(object.clone()) {
+        if self.told.lock().insert(object.clone()) {
             words();
         }
-    }
-
-    fn told(&self) -> MutexGuard<'_, BTreeSet<ObjectName>> {
-        self.told.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Keeps facts about images of an object's repository, for an object of a namespace. They are looked up again if that
@@ -278,7 +275,7 @@ impl Shelf {
     pub async fn delete(&self, object: &ObjectName) -> Result<(), String> {
         let (store, key) = (self.store.clone(), key(object));
         let deleted = self.capacity.pool.run(&object.namespace, move || store.delete(&key)).await;
-        self.told().remove(object);
+        self.told.lock().remove(object);
         deleted.map_err(|error| chain(&error))
     }
 

@@ -1,8 +1,9 @@
 //! Bounds of the requests to one server: so many at a time, and so many a second, divided fairly between namespaces.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::time::{Instant, sleep_until};
 
 use super::login::Fingerprint;
@@ -108,7 +109,7 @@ impl Budgets {
     }
 
     fn of(&self, target: &Target, namespace: &str) -> Arc<Budget> {
-        let mut servers = self.servers.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut servers = self.servers.lock();
         if let Some(budget) = servers.get(target) {
             return Arc::clone(budget);
         }
@@ -132,7 +133,7 @@ impl Budget {
 
     /// Whether a new budget would be as good.
     fn is_idle(&self, now: Instant) -> bool {
-        self.slots.is_idle() && self.limiter.gcra().is_idle(now)
+        self.slots.is_idle() && self.limiter.gcra.lock().is_idle(now)
     }
 }
 
@@ -145,13 +146,9 @@ impl RateLimiter {
     /// Waits until a request of a namespace may be sent, and counts it. A wait that is cancelled counts nothing.
     async fn admit(&self, namespace: &str) {
         let _turn = self.turn.acquire(namespace, 1).await;
-        let at = self.gcra().ready_at(Instant::now());
+        let at = self.gcra.lock().ready_at(Instant::now());
         sleep_until(at).await;
-        self.gcra().count(Instant::now());
-    }
-
-    fn gcra(&self) -> MutexGuard<'_, Gcra> {
-        self.gcra.lock().unwrap_or_else(PoisonError::into_inner)
+        self.gcra.lock().count(Instant::now());
     }
 }
 
@@ -263,7 +260,7 @@ mod tests {
         for number in 0..2 * MAX_SERVERS {
             budgets.of(&target(&number.to_string()), "attacker");
         }
-        assert!(budgets.servers.lock().unwrap().len() <= MAX_SERVERS);
+        assert!(budgets.servers.lock().len() <= MAX_SERVERS);
         assert!(Arc::ptr_eq(&before, &budgets.of(&busy, "victim")));
         drop(slot);
     }

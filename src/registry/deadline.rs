@@ -1,9 +1,10 @@
 //! Deadlines of requests. Waits for capacity of this process postpone them.
 
 use std::pin::pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::error::RegistryError;
@@ -50,27 +51,22 @@ enum Reason {
 
 impl WaitClock {
     fn waited(&self) -> Duration {
-        let waits = self.waits();
+        let waits = self.0.lock();
         waits.ended + waits.since.map_or(Duration::ZERO, |since| since.elapsed())
     }
 
     fn begin_wait(&self) -> Wait<'_> {
-        let mut waits = self.waits();
+        let mut waits = self.0.lock();
         waits.running += 1;
         waits.since.get_or_insert_with(Instant::now);
         drop(waits);
         Wait(self)
     }
-
-    /// A panic leaves the times valid: no change of them panics.
-    fn waits(&self) -> MutexGuard<'_, Waits> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Drop for Wait<'_> {
     fn drop(&mut self) {
-        let mut waits = self.0.waits();
+        let mut waits = self.0.0.lock();
         waits.running -= 1;
         if waits.running == 0
             && let Some(since) = waits.since.take()

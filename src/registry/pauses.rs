@@ -1,8 +1,8 @@
 //! Pauses that servers ask for with `Retry-After`, each for the requester that was told so.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::time::{Instant, sleep_until};
 
 use super::budget::Target;
@@ -38,7 +38,7 @@ impl Pauses {
     /// Sends a server no request of a requester until then.
     pub(super) fn pause(&self, target: &Target, requester: &Requester, until: Instant) {
         let key = (target.clone(), requester.clone());
-        let mut pauses = self.lock();
+        let mut pauses = self.0.lock();
         let until = pauses.get(&key).map_or(until, |other| until.max(*other));
         if pauses.len() >= MAX_PAUSES {
             let now = Instant::now();
@@ -50,7 +50,7 @@ impl Pauses {
     /// How long a server wants no request of a requester, if it does.
     pub(super) fn remaining(&self, target: &Target, requester: &Requester) -> Option<Duration> {
         let key = (target.clone(), requester.clone());
-        let mut pauses = self.lock();
+        let mut pauses = self.0.lock();
         let remaining = pauses.get(&key)?.saturating_duration_since(Instant::now());
         if remaining.is_zero() {
             pauses.remove(&key);
@@ -64,10 +64,6 @@ impl Pauses {
         while let Some(remaining) = self.remaining(target, requester) {
             sleep_until(Instant::now() + remaining).await;
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, FairCache<(Target, Requester), Instant>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -96,7 +92,7 @@ mod tests {
         }
         assert_eq!(pauses.remaining(&target("other:443"), &told), None);
         pauses.wait(&server, &told).await;
-        assert_eq!((pauses.remaining(&server, &told), pauses.lock().len()), (None, 0));
+        assert_eq!((pauses.remaining(&server, &told), pauses.0.lock().len()), (None, 0));
     }
 
     #[tokio::test]
@@ -108,7 +104,7 @@ mod tests {
         for number in 0..2 * MAX_PAUSES {
             pauses.pause(&target(&number.to_string()), &attacker, until);
         }
-        assert_eq!(pauses.lock().len(), MAX_PAUSES);
+        assert_eq!(pauses.0.lock().len(), MAX_PAUSES);
         assert!(pauses.remaining(&target("r.example:443"), &victim).is_some());
     }
 }

@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hasher, RandomState};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use super::budget::BudgetOptions;
@@ -170,13 +171,13 @@ impl Registries {
     pub async fn digest(&self, access: Access, tag: &Tag) -> Result<Digest, RegistryError> {
         let wish = Wish { allowed: access.timeout, known: None };
         let (entry, repository) = self.find(access);
-        let looks = Arc::clone(lock(&entry.looks).entry(tag.clone()).or_default());
+        let looks = Arc::clone(entry.looks.lock().entry(tag.clone()).or_default());
         let (name, what) = (tag.clone(), repository.digest_in_words(tag));
         let look = move |_, deadline| async move { repository.within(deadline).digest(&name).await };
         let looked = looks.join(wish, || what.clone(), look).await;
         drop(looks);
         // Who comes later begins anew; nobody waits for those that are in the map alone.
-        lock(&entry.looks).retain(|_, looks| Arc::strong_count(looks) > 1);
+        entry.looks.lock().retain(|_, looks| Arc::strong_count(looks) > 1);
         looked
     }
 
@@ -207,7 +208,7 @@ impl Registries {
 
     fn entry(&self, access: &Access) -> Arc<Entry> {
         let (key, now) = (access.fingerprint(), Instant::now());
-        let mut entries = lock(&self.0.entries);
+        let mut entries = self.0.entries.lock();
         entries.sweep(now);
         if let Some((entry, used_at)) = entries.kept.get(&key) {
             *used_at = now;
@@ -251,11 +252,6 @@ fn is_of_this_machine(registry: &str) -> bool {
         Host::Address(address) => address.is_loopback(),
         Host::Name(name) => name == "localhost",
     }
-}
-
-/// What a panic left behind is whole here: each change is a single step.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -5,11 +5,12 @@
 //! over. It begins with the round, and nobody waits longer for that than for the round. With the last one who waits the
 //! round ends.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::{BoxFuture, Shared, WeakShared};
+use parking_lot::Mutex;
 use tokio::task::yield_now;
 
 use super::deadline::{Deadline, WaitClock};
@@ -100,7 +101,7 @@ impl<T: Clone + Send + Sync + 'static> Rounds<T> {
     where
         F: Future<Output = Result<T, RegistryError>> + Send + 'static,
     {
-        let mut next = self.next();
+        let mut next = self.next.lock();
         if let Some(next) = next.as_mut()
             && let Some(round) = next.round.upgrade()
         {
@@ -110,7 +111,7 @@ impl<T: Clone + Send + Sync + 'static> Rounds<T> {
         let rounds = Arc::clone(self);
         let round = async move {
             let turn = Arc::clone(&rounds.turn).lock_owned().await;
-            let next = rounds.next().take().expect("a round waits until it begins");
+            let next = rounds.next.lock().take().expect("a round waits until it begins");
             let deadline = Deadline::by(&rounds.clock, next.wish.allowed);
             let work = work(next.wish, deadline.clone());
             let work = async move {
@@ -124,11 +125,6 @@ impl<T: Clone + Send + Sync + 'static> Rounds<T> {
         let waiting = round.downgrade().expect("nobody has waited for it yet");
         *next = Some(Next { round: waiting, wish });
         round
-    }
-
-    /// What a panic left behind is whole here: each change is a single step.
-    fn next(&self) -> MutexGuard<'_, Option<Next<T>>> {
-        self.next.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

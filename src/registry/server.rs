@@ -2,10 +2,11 @@
 
 use std::collections::HashMap;
 use std::pin::pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::{Either, select};
+use parking_lot::Mutex;
 use reqwest::StatusCode;
 use tokio::time::{Instant, timeout};
 use url::Url;
@@ -84,7 +85,7 @@ impl Servers {
             return Ok(server);
         }
         let flight = {
-            let mut probes = lock(&self.probes);
+            let mut probes = self.probes.lock();
             probes.retain(|_, flight| Arc::strong_count(flight) > 1);
             Arc::clone(probes.entry((key.clone(), namespace.to_owned())).or_default())
         };
@@ -93,7 +94,7 @@ impl Servers {
             return Ok(server);
         }
         let server = Arc::new(greet(address, client, deadline).await?);
-        let mut known = lock(&self.known);
+        let mut known = self.known.lock();
         if known.len() >= MAX_SERVERS {
             known.retain(|_, server| server.is_fresh());
         }
@@ -103,11 +104,11 @@ impl Servers {
 
     /// Probes a registry anew the next time: it could not be reached as it was before.
     pub(super) fn forget(&self, address: &RepositoryAddress, way: Fingerprint) {
-        lock(&self.known).remove(&ServerKey::new(address, way));
+        self.known.lock().remove(&ServerKey::new(address, way));
     }
 
     fn known(&self, key: &ServerKey) -> Option<Arc<Server>> {
-        lock(&self.known).get(key).filter(|server| server.is_fresh()).map(|server| Arc::clone(server))
+        self.known.lock().get(key).filter(|server| server.is_fresh()).map(|server| Arc::clone(server))
     }
 }
 
@@ -115,11 +116,6 @@ impl Server {
     fn is_fresh(&self) -> bool {
         self.probed_at.elapsed() < FRESH
     }
-}
-
-/// A panic leaves the tables valid: each change is a single step.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl ServerKey {

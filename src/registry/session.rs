@@ -1,7 +1,6 @@
 //! State of one requester at one repository: its token, and what the registry said of its path.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
+use parking_lot::{Mutex, MutexGuard};
 use tokio::time::Instant;
 
 use super::challenge::Challenge;
@@ -57,11 +56,11 @@ impl Session {
 
     /// The credentials that were sent.
     pub(super) fn shown(&self) -> MutexGuard<'_, Shown> {
-        self.shown.lock().unwrap_or_else(PoisonError::into_inner)
+        self.shown.lock()
     }
 
     fn learned(&self, server: &Server) -> MutexGuard<'_, Learned> {
-        let mut learned = self.learned.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut learned = self.learned.lock();
         if learned.probed_at != Some(server.probed_at) {
             *learned = Learned { probed_at: Some(server.probed_at), ..Learned::default() };
         }

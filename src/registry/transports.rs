@@ -1,8 +1,9 @@
 //! Transports that are kept from one request to the next.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use super::error::RegistryError;
@@ -48,7 +49,7 @@ impl Transports {
     /// The transport of a key, if it is kept.
     pub(super) fn get(&self, key: &Fingerprint) -> Option<Arc<Transport>> {
         let now = Instant::now();
-        let mut table = self.lock();
+        let mut table = self.0.lock();
         table.sweep(now);
         let kept = table.kept.get(key)?;
         kept.used_at = now;
@@ -68,14 +69,10 @@ impl Transports {
     ) -> Result<Arc<Transport>, RegistryError> {
         let transport = Arc::new(make()?);
         let now = Instant::now();
-        let mut table = self.lock();
+        let mut table = self.0.lock();
         table.sweep(now);
         table.kept.insert(namespace, key, Kept { transport: Arc::clone(&transport), used_at: now });
         Ok(transport)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Table> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -111,6 +108,6 @@ mod tests {
             assert!(Arc::ptr_eq(&transports.get(&key("used")).unwrap(), &transport));
         }
         assert!(transports.get(&key("unused")).is_none());
-        assert_eq!(transports.lock().kept.len(), 1);
+        assert_eq!(transports.0.lock().kept.len(), 1);
     }
 }

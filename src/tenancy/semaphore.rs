@@ -1,9 +1,10 @@
 //! A weighted semaphore that grants its units round robin by namespace.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep_until};
 
@@ -113,7 +114,7 @@ impl FairSemaphore {
         let (sender, granted) = oneshot::channel();
         let since = Instant::now();
         let id = {
-            let mut state = self.state();
+            let mut state = self.0.state.lock();
             let id = state.next_id;
             state.next_id += 1;
             state.waiters.push(namespace, Waiter { id, weight, since, granted: sender });
@@ -125,7 +126,7 @@ impl FairSemaphore {
             tokio::select! {
                 biased;
                 _ = &mut pending.granted => return pending.into_permit(),
-                () = sleep_until(since + patience) => self.state().grant(&self.0.limits, Instant::now()),
+                () = sleep_until(since + patience) => self.0.state.lock().grant(&self.0.limits, Instant::now()),
             }
         }
         // The sender stays in the queue until it grants.
@@ -136,7 +137,7 @@ impl FairSemaphore {
     /// Takes units if they are free and no waiter would be overtaken.
     pub fn try_acquire(&self, namespace: &str, weight: u64) -> Option<Permit> {
         let weight = self.clamp(weight);
-        let mut state = self.state();
+        let mut state = self.0.state.lock();
         if state.is_overtaking(&self.0.limits, namespace) || !state.fits(&self.0.limits, namespace, weight) {
             return None;
         }
@@ -147,7 +148,7 @@ impl FairSemaphore {
 
     /// Takes units at once, beyond all limits if need be.
     pub fn acquire_beyond_limits(&self, namespace: &str, weight: u64) -> Permit {
-        let mut state = self.state();
+        let mut state = self.0.state.lock();
         state.take(namespace, weight);
         state.beyond += weight;
         drop(state);
@@ -156,13 +157,13 @@ impl FairSemaphore {
 
     /// Whether no units are held and none are waited for, so that a new semaphore is as good.
     pub fn is_idle(&self) -> bool {
-        let state = self.state();
+        let state = self.0.state.lock();
         state.total == 0 && state.waiters.heads().next().is_none()
     }
 
     /// Units that are held now.
     pub fn held(&self) -> u64 {
-        self.state().total
+        self.0.state.lock().total
     }
 
     fn clamp(&self, weight: u64) -> u64 {
@@ -171,16 +172,12 @@ impl FairSemaphore {
     }
 
     fn release(&self, permit: &Permit) {
-        let mut state = self.state();
+        let mut state = self.0.state.lock();
         state.give_back(&permit.namespace, permit.weight);
         if permit.is_beyond {
             state.beyond -= permit.weight;
         }
         state.grant(&self.0.limits, Instant::now());
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -270,7 +267,7 @@ impl Drop for Pending<'_> {
         if self.is_over {
             return;
         }
-        let mut state = self.semaphore.state();
+        let mut state = self.semaphore.0.state.lock();
         // Under the lock, so that no grant comes in between.
         if self.granted.try_recv().is_ok() {
             state.give_back(self.namespace, self.weight);

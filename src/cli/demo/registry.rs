@@ -3,7 +3,7 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::thread;
 
 use axum::Router;
@@ -11,6 +11,7 @@ use axum::body::Bytes;
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
+use parking_lot::Mutex;
 use sha2::{Digest, Sha256};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
@@ -64,7 +65,7 @@ async fn answer(
     headers: HeaderMap,
     body: Bytes,
 ) -> Response {
-    let mut shelf = shelf.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut shelf = shelf.lock();
     let Some(path) = uri.path().strip_prefix("/v2/") else { return StatusCode::NOT_FOUND.into_response() };
     if path.is_empty() {
         return [VERSION].into_response();

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
-use std::sync::Mutex;
 
+use parking_lot::Mutex;
 use tracing::field::{Field, Visit};
 use tracing::subscriber::{self, DefaultGuard};
 use tracing::{Event, Level, Subscriber};
@@ -29,7 +29,7 @@ impl<S: Subscriber> Layer<S> for Warnings {
         event.record(&mut words);
         let Words { message, error } = words;
         let line = if error.is_empty() { message } else { format!("{message}: {error}") };
-        if self.0.lock().is_ok_and(|mut said| said.insert(line.clone())) {
+        if self.0.lock().insert(line.clone()) {
             say(&format!("warning: {line}"));
         }
     }

@@ -4,11 +4,11 @@ mod report;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::Mutex;
 
 use clap::{Args, ValueEnum};
 use futures::StreamExt;
 use jiff::Timestamp;
+use parking_lot::Mutex;
 use tagboat_api::GoDuration;
 
 use super::Failure;
@@ -240,11 +240,7 @@ pub(super) async fn list(
     access: Access,
 ) -> Result<Listing, crate::registry::RegistryError> {
     let line = Mutex::new(ProgressLine::new());
-    let progress = |count: usize| {
-        if let Ok(mut line) = line.lock() {
-            line.say(|| format!("{count} tags listed"));
-        }
-    };
+    let progress = |count: usize| line.lock().say(|| format!("{count} tags listed"));
     let options = ListOptions { progress: &progress, ..ListOptions::default() };
     let repository = registries.repository(access);
     let listed = repository.list(options).await?;

@@ -1,10 +1,10 @@
 //! What is remembered of policies from one run to the next, beyond their status.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use kube::ResourceExt;
+use parking_lot::Mutex;
 use tagboat_api::settings::PREFIX;
 use tagboat_api::{ImagePolicy, ImageRepository, RECONCILE_REQUEST_ANNOTATION};
 
@@ -111,41 +111,41 @@ impl Memory {
     /// Who is behind a run: a person, if other wishes were met last. Where nothing is known of that, the status decides,
     /// which knows no more than that the object has changed.
     pub(super) fn cause(&self, name: &ObjectName, wishes: &Wishes, run: &Run) -> Cause {
-        let entries = self.lock();
+        let entries = self.policies.lock();
         let is_wanted = match entries.get(name) {
             Some(before) => run.is_requested() || wishes.differ_from(before),
-            None => run.is_wanted() || self.unmet().contains(name),
+            None => run.is_wanted() || self.unmet.lock().contains(name),
         };
         if is_wanted { Cause::Person } else { Cause::Tags }
     }
 
     /// Takes note that what a person wants cannot be announced yet, though the status has answered to it.
     pub(super) fn put_off(&self, name: &ObjectName) {
-        self.unmet().insert(name.clone());
+        self.unmet.lock().insert(name.clone());
     }
 
     /// Takes note that an image was chosen.
     pub(super) fn met(&self, name: &ObjectName, wishes: Wishes) {
-        self.unmet().remove(name);
-        let mut entries = self.lock();
+        self.unmet.lock().remove(name);
+        let mut entries = self.policies.lock();
         let before = entries.remove(name);
         entries.insert(name.clone(), wishes.after(before));
     }
 
     /// Takes note that a repository has been carried out, and says whether that is new.
     pub(super) fn see(&self, repository: &ObjectName) -> bool {
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner).insert(repository.clone())
+        self.seen.lock().insert(repository.clone())
     }
 
     /// Whether this process has carried out a repository. Before that, there is nothing to say about its tags: they may
     /// have been lost with the process before.
     pub(super) fn has_seen(&self, repository: &ObjectName) -> bool {
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner).contains(repository)
+        self.seen.lock().contains(repository)
     }
 
     /// Takes note of how a scan ended.
     pub(super) fn scanned(&self, repository: &ImageRepository, conclusion: &Conclusion) {
-        let mut troubles = self.troubles.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut troubles = self.troubles.lock();
         let trouble = match conclusion {
             Conclusion::Stopped(stop) => stop.staleness(&repository.spec.image),
             Conclusion::Scanned(..) | Conclusion::Rested(_) => None,
@@ -159,7 +159,7 @@ impl Memory {
     /// The number of names that are no tags in the list of a repository, if there are any and that is news.
     pub(super) fn newly_left_out(&self, repository: &ObjectName, conclusion: &Conclusion) -> Option<usize> {
         let Conclusion::Scanned(_, Some(number)) = conclusion else { return None };
-        let mut left_out = self.left_out.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut left_out = self.left_out.lock();
         let before = match number {
             0 => left_out.remove(repository),
             number => left_out.insert(repository.clone(), *number),
@@ -169,12 +169,12 @@ impl Memory {
 
     /// Why the registry of a repository cannot be asked, if the last scan failed at that.
     pub(super) fn scan_trouble(&self, repository: &ObjectName) -> Option<Staleness> {
-        self.troubles.lock().unwrap_or_else(PoisonError::into_inner).get(repository).cloned()
+        self.troubles.lock().get(repository).cloned()
     }
 
     /// Whether it is to be recorded that nothing has changed in an object; if so, it counts as done.
     pub(super) fn is_worth_recording(&self, kind: Kind, name: &ObjectName, now: Instant) -> bool {
-        let mut unchanged = self.unchanged.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut unchanged = self.unchanged.lock();
         let key = (kind, name.clone());
         if unchanged.get(&key).is_some_and(|last| now.duration_since(*last) < UNCHANGED) {
             return false;
@@ -184,30 +184,22 @@ impl Memory {
     }
 
     fn forget_records(&self, kind: Kind, name: &ObjectName) {
-        self.unchanged.lock().unwrap_or_else(PoisonError::into_inner).remove(&(kind, name.clone()));
+        self.unchanged.lock().remove(&(kind, name.clone()));
     }
 
     /// Forgets a repository.
     pub(super) fn forget_repository(&self, name: &ObjectName) {
         self.forget_records(Kind::Repository, name);
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner).remove(name);
-        self.troubles.lock().unwrap_or_else(PoisonError::into_inner).remove(name);
-        self.left_out.lock().unwrap_or_else(PoisonError::into_inner).remove(name);
+        self.seen.lock().remove(name);
+        self.troubles.lock().remove(name);
+        self.left_out.lock().remove(name);
     }
 
     /// Forgets a policy.
     pub(super) fn forget(&self, name: &ObjectName) {
         self.forget_records(Kind::Policy, name);
-        self.unmet().remove(name);
-        self.lock().remove(name);
-    }
-
-    fn unmet(&self) -> MutexGuard<'_, HashSet<ObjectName>> {
-        self.unmet.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<ObjectName, Wishes>> {
-        self.policies.lock().unwrap_or_else(PoisonError::into_inner)
+        self.unmet.lock().remove(name);
+        self.policies.lock().remove(name);
     }
 }
 
@@ -235,7 +227,7 @@ mod tests {
             assert_eq!(memory.newly_left_out(&name, &conclusion), expected, "{number:?}");
         }
         memory.forget_repository(&name);
-        assert_eq!(memory.left_out.lock().unwrap().len(), 0);
+        assert_eq!(memory.left_out.lock().len(), 0);
     }
 
     #[test]

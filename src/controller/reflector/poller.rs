@@ -1,11 +1,12 @@
 //! Looking at the digests of tags that float. Nothing is written here: what is known changes, and policies are woken.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
 use kube::ResourceExt;
+use parking_lot::Mutex;
 use tagboat_api::settings::PolicySettings;
 use tagboat_api::{GoDuration, ImagePolicy, ImageRef};
 use tokio::sync::Notify;
@@ -127,7 +128,7 @@ impl Poller {
 
     /// What is known of a tag that a policy follows.
     pub(super) fn known(&self, policy: &ObjectName, followed: &Followed) -> Option<Polled> {
-        let state = self.lock();
+        let state = self.state.lock();
         Some(followed.polled(state.schedule.known(policy, &Target::of(followed))?))
     }
 
@@ -149,7 +150,7 @@ impl Poller {
             is_fresh: ended.is_fresh,
             ..followed.subscription(policy, target.clone(), latest, members)
         };
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.places.insert(target, followed.place.clone());
         let woken = state.schedule.subscribe(policy, subscription, Timestamp::now());
         state.let_go();
@@ -160,19 +161,19 @@ impl Poller {
 
     /// Takes note that a policy follows nothing any more.
     pub(super) fn unsubscribe(&self, policy: &ObjectName) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.schedule.unsubscribe(policy);
         state.let_go();
     }
 
     /// When the digest of a policy is looked up next; nothing while that is done, or where it is not.
     pub(super) fn next_of(&self, policy: &ObjectName) -> Option<Timestamp> {
-        self.lock().schedule.next_of(policy)
+        self.state.lock().schedule.next_of(policy)
     }
 
     /// The slots for lookups at the registry of a target.
     fn line(&self, target: &Target) -> FairSemaphore {
-        let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut lines = self.lines.lock();
         if let Some(line) = lines.get(&target.route) {
             return line.clone();
         }
@@ -182,10 +183,6 @@ impl Poller {
         let line = FairSemaphore::new(SlotLimits::shared(AT_ONCE));
         lines.insert(&target.tenant, target.route.clone(), line.clone());
         line
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -215,7 +212,7 @@ pub(super) async fn poll<R: Registry>(shared: Arc<Shared<R>>) {
     let mut looks = JoinSet::new();
     loop {
         let due = {
-            let mut state = shared.poller.lock();
+            let mut state = shared.poller.state.lock();
             let due = state.schedule.take_due(Timestamp::now());
             due.into_iter()
                 .filter_map(|target| Some((state.places.get(&target)?.clone(), target)))
@@ -224,7 +221,7 @@ pub(super) async fn poll<R: Registry>(shared: Arc<Shared<R>>) {
         for (place, target) in due {
             looks.spawn(look(shared.clone(), place, target));
         }
-        let next = shared.poller.lock().schedule.next();
+        let next = shared.poller.state.lock().schedule.next();
         let wait = async {
             match next {
                 Some(next) => {
@@ -247,7 +244,7 @@ async fn look<R: Registry>(shared: Arc<Shared<R>>, place: Place, target: Target)
     let reference = format!("{}:{}", place.address, target.tag);
     let place = Place { timeout: place.timeout.min(PATIENCE), ..place };
     let turn = shared.poller.line(&target).acquire(&target.tenant, 1).await;
-    let overtaken = shared.poller.lock().schedule.overtaken(&target);
+    let overtaken = shared.poller.state.lock().schedule.overtaken(&target);
     let answer = match overtaken {
         None => shared.registry.digest(&place, &target.tag).await,
         // While this one stood in the line, others found out that nobody answers.
@@ -280,7 +277,7 @@ async fn look<R: Registry>(shared: Arc<Shared<R>>, place: Place, target: Target)
     // Any number that differs from one look to the next keeps those of many tags apart.
     let jitter = f64::from(now.subsec_nanosecond() / 1_000 % 1_000) / 1_000.0;
     let (woken, followers) = {
-        let mut state = shared.poller.lock();
+        let mut state = shared.poller.state.lock();
         let woken = state.schedule.done(&target, answer, now, jitter);
         (woken, state.schedule.followers(&target).cloned().collect::<Vec<_>>())
     };

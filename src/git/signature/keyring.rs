@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use parking_lot::Mutex;
 use sha2::{Digest, Sha256};
 use tokio::sync::OwnedMutexGuard;
 
@@ -133,7 +134,7 @@ impl Keyring {
     /// Forgets the keys of all secrets, named `NAMESPACE/NAME`, that are not used any more. A key that is being unlocked
     /// is forgotten when that ends, and is not unlocked a second time meanwhile.
     pub fn retain(&self, is_used: impl Fn(&str) -> bool) {
-        self.slots().retain(|key, slot| {
+        self.slots.lock().retain(|key, slot| {
             if is_used(&key.secret) {
                 return true;
             }
@@ -143,7 +144,7 @@ impl Keyring {
     }
 
     fn slot(&self, namespace: &str, key: SlotKey) -> Slot {
-        let mut slots = self.slots();
+        let mut slots = self.slots.lock();
         if let Some(slot) = slots.get(&key) {
             slot.is_forgotten.store(false, Ordering::SeqCst);
             return slot.clone();
@@ -153,18 +154,13 @@ impl Keyring {
         slots.insert(namespace, key, slot.clone());
         slot
     }
-
-    /// Entries are only replaced as a whole, so a thread that panicked has left no half of one.
-    fn slots(&self) -> MutexGuard<'_, FairCache<SlotKey, Slot>> {
-        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 /// Prints the keys that are not in use at the moment, without anything secret.
 impl fmt::Debug for Keyring {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut map = formatter.debug_map();
-        for (key, slot) in self.slots().iter() {
+        for (key, slot) in self.slots.lock().iter() {
             if let Ok(remembered) = slot.remembered.try_lock() {
                 map.entry(&key.secret, &remembered.as_ref().map(|remembered| &remembered.keys));
             }
@@ -400,6 +396,6 @@ mod tests {
         assert!(!shown(&keyring).contains("Err"), "{keyring:?}");
         // What is empty goes when there is something new.
         assert!(unlock(&keyring, "n/other").await.is_err());
-        assert!(keyring.slots().get(&key()).is_none());
+        assert!(keyring.slots.lock().get(&key()).is_none());
     }
 }

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::future::Future;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ObjectReference;
+use parking_lot::Mutex;
 use tokio::time::sleep;
 
 use super::deliveries::{Deliveries, Delivery};
@@ -122,7 +123,7 @@ impl Announcer {
         if matches!(announcement.occurrence, Occurrence::Pushed(_)) {
             return true;
         }
-        let mut limiter = self.limiter.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut limiter = self.limiter.lock();
         let admits = limiter.admits(&announcement.object, Instant::now());
         if !admits {
             let object = named(&announcement.object);

@@ -1,10 +1,11 @@
 //! What a watch has told of the objects of one kind.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
 use kube::ResourceExt;
 use kube::runtime::watcher::Event;
+use parking_lot::RwLock;
 use tokio::sync::watch;
 
 use crate::objects::ObjectName;
@@ -99,12 +100,12 @@ impl<K: ResourceExt + PartialEq> Cache<K> {
     pub fn observe(&self, event: Event<K>) -> Vec<Change<K>> {
         match event {
             Event::Init => {
-                self.write().listing = Some(Listing::default());
+                self.contents.write().listing = Some(Listing::default());
                 Vec::new()
             }
             Event::InitApply(object) => {
                 let name = ObjectName::of(&object);
-                let mut contents = self.write();
+                let mut contents = self.contents.write();
                 let listing = contents.listing.get_or_insert_default();
                 listing.named.insert(name.clone());
                 let is_replaced = !listing.written.contains(&name);
@@ -113,7 +114,7 @@ impl<K: ResourceExt + PartialEq> Cache<K> {
                 self.put_unless(object, is_stale).into_iter().collect()
             }
             Event::InitDone => {
-                let mut contents = self.write();
+                let mut contents = self.contents.write();
                 let Listing { named, .. } = contents.listing.take().unwrap_or_default();
                 let gone: Vec<ObjectName> =
                     contents.objects.keys().filter(|name| !named.contains(*name)).cloned().collect();
@@ -137,7 +138,7 @@ impl<K: ResourceExt + PartialEq> Cache<K> {
     /// Takes note of an object, unless it is stale compared with what is known of it.
     fn put_unless(&self, object: K, is_stale: impl Fn(&K, &K) -> bool) -> Option<Change<K>> {
         let name = ObjectName::of(&object);
-        let mut contents = self.write();
+        let mut contents = self.contents.write();
         let old = contents.objects.get(&name).cloned();
         if old.as_ref().is_some_and(|old| is_stale(&object, old)) {
             return None;
@@ -151,7 +152,7 @@ impl<K: ResourceExt + PartialEq> Cache<K> {
     pub fn refresh(&self, object: K) -> Option<Change<K>> {
         let name = ObjectName::of(&object);
         self.get(&name)?;
-        if let Some(listing) = &mut self.write().listing {
+        if let Some(listing) = &mut self.contents.write().listing {
             listing.written.insert(name);
         }
         self.put(object)
@@ -159,47 +160,39 @@ impl<K: ResourceExt + PartialEq> Cache<K> {
 
     /// Takes note that an object has gone, or cannot be understood any more.
     pub fn remove(&self, name: &ObjectName) -> Option<Change<K>> {
-        let old = self.write().remove(name)?;
+        let old = self.contents.write().remove(name)?;
         Some(Change { name: name.clone(), old: Some(old), new: None })
     }
 
     /// An object, if it is known.
     pub fn get(&self, name: &ObjectName) -> Option<Arc<K>> {
-        self.read().objects.get(name).cloned()
+        self.contents.read().objects.get(name).cloned()
     }
 
     /// The objects of a namespace, in the order of their names.
     pub fn in_namespace(&self, namespace: &str) -> Vec<Arc<K>> {
         let first = ObjectName { namespace: namespace.to_owned(), name: String::new() };
-        let contents = self.read();
+        let contents = self.contents.read();
         let rest = contents.objects.range(first..);
         rest.take_while(|(name, _)| name.namespace == namespace).map(|(_, object)| object.clone()).collect()
     }
 
     /// The objects that name another, in the order of their names.
     pub fn referring_to(&self, other: &ObjectName) -> Vec<Arc<K>> {
-        let contents = self.read();
+        let contents = self.contents.read();
         let names = contents.referring.get(other).into_iter().flatten();
         names.filter_map(|name| contents.objects.get(name).cloned()).collect()
     }
 
     /// All objects.
     pub fn all(&self) -> Vec<Arc<K>> {
-        self.read().objects.values().cloned().collect()
+        self.contents.read().objects.values().cloned().collect()
     }
 
     /// Waits until all objects that there are have been listed once.
     pub async fn complete(&self) {
         // We hold the sending end ourselves, so the wait ends with its condition.
         let _ = self.is_complete.subscribe().wait_for(|is_complete| *is_complete).await;
-    }
-
-    fn read(&self) -> std::sync::RwLockReadGuard<'_, Contents<K>> {
-        self.contents.read().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn write(&self) -> std::sync::RwLockWriteGuard<'_, Contents<K>> {
-        self.contents.write().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -278,7 +271,7 @@ mod tests {
         }
         let mut changes = cache.observe(Event::InitApply(listed));
         changes.extend(cache.observe(Event::InitDone));
-        assert!(cache.read().listing.is_none());
+        assert!(cache.contents.read().listing.is_none());
         // What is watched from there on counts.
         assert_eq!(cache.observe(Event::Apply(object("n", "a", "1", 30))).len(), 1);
         short(&changes)
@@ -336,6 +329,6 @@ mod tests {
         cache.observe(Event::InitApply(naming("a", 8, "x")));
         cache.observe(Event::InitDone);
         assert_eq!((referring("x"), referring("y")), (vec!["a".to_owned()], vec![]));
-        assert_eq!(cache.read().referring.len(), 1);
+        assert_eq!(cache.contents.read().referring.len(), 1);
     }
 }

@@ -1,9 +1,10 @@
 //! Tasks that deliver something, bounded and fair by namespace.
 
 use std::future::Future;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 use tokio::time::timeout;
@@ -60,7 +61,7 @@ impl Deliveries {
         F: Future<Output = ()> + Send + 'static,
     {
         let Delivery { namespace, label, bytes, work } = delivery;
-        let mut tasks = self.tasks();
+        let mut tasks = self.0.tasks.lock();
         let id = tasks.next_id();
         let in_flight = InFlight { deliveries: self.clone(), namespace: namespace.clone(), id };
         let task = tokio::spawn(async move {
@@ -79,7 +80,7 @@ impl Deliveries {
         let idle = async {
             loop {
                 let became_idle = self.0.became_idle.notified();
-                if self.tasks().is_empty() {
+                if self.0.tasks.lock().is_empty() {
                     return;
                 }
                 became_idle.await;
@@ -87,15 +88,11 @@ impl Deliveries {
         };
         let _ = timeout(patience, idle).await;
     }
-
-    fn tasks(&self) -> MutexGuard<'_, FairQueue<Task>> {
-        self.0.tasks.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Drop for InFlight {
     fn drop(&mut self) {
-        let mut tasks = self.deliveries.tasks();
+        let mut tasks = self.deliveries.0.tasks.lock();
         tasks.remove(&self.namespace, self.id);
         if tasks.is_empty() {
             self.deliveries.0.became_idle.notify_waiters();
@@ -153,6 +150,6 @@ mod tests {
         assert!(arrived.try_recv().is_ok());
         start(&deliveries, "n", "b", pending());
         deliveries.finish(Duration::from_millis(1)).await;
-        assert!(!deliveries.tasks().is_empty());
+        assert!(!deliveries.0.tasks.lock().is_empty());
     }
 }

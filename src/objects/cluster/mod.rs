@@ -19,10 +19,11 @@ mod watching;
 mod writing;
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::Secret as ClusterSecret;
 use kube::{Api, Client};
+use parking_lot::Mutex;
 use tagboat_api::{GitRepository, ImagePolicy, ImageUpdateAutomation};
 use tokio::sync::OnceCell;
 
@@ -171,7 +172,7 @@ impl Objects for ClusterObjects {
     async fn secret(&self, namespace: &str, name: &str) -> Result<BTreeMap<String, Secret>, ObjectsError> {
         let Some(memo) = &self.secrets else { return self.ask_for_secret(namespace, name).await };
         let key = ObjectName { namespace: namespace.to_owned(), name: name.to_owned() };
-        let cell = memo.lock().unwrap_or_else(PoisonError::into_inner).entry(key).or_default().clone();
+        let cell = memo.lock().entry(key).or_default().clone();
         cell.get_or_try_init(|| self.ask_for_secret(namespace, name)).await.cloned()
     }
 

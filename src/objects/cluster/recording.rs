@@ -1,6 +1,5 @@
 //! Events of Kubernetes: made, or counted where the same was said not long ago.
 
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
@@ -8,6 +7,7 @@ use k8s_openapi::api::core::v1::{Event as ClusterEvent, EventSource, ObjectRefer
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 use kube::api::{Patch, PatchParams, PostParams};
 use kube::{Api, Client};
+use parking_lot::Mutex;
 use serde_json::json;
 use sha2::{Digest, Sha256};
 
@@ -116,7 +116,7 @@ impl Recorder {
     }
 
     fn recent_one(&self, saying: Saying, now: Timestamp) -> Option<Recorded> {
-        let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut recent = self.recent.lock();
         let found = recent.get(&saying)?;
         let age = SignedDuration::try_from(REPEAT).expect("ten minutes are not too long");
         (now.duration_since(found.last) < age).then(|| found.clone())
@@ -124,7 +124,7 @@ impl Recorder {
 
     /// Remembers an event. One that is forgotten is made anew, and not counted on.
     fn remember(&self, namespace: &str, saying: Saying, recorded: Recorded) {
-        let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut recent = self.recent.lock();
         recent.insert(namespace, saying, recorded);
     }
 }

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::future::Future;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use futures::future::join_all;
+use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
 use super::conclusion::Conclusion;
@@ -104,7 +104,7 @@ impl<'w> Rounds<'w> {
     async fn submit(&self, index: usize, request: Request<UpdateProposal>) -> Option<Answer<UpdateProposal>> {
         let (sender, submitted) = oneshot::channel();
         {
-            let mut state = self.state();
+            let mut state = self.state.lock();
             state.missing -= 1;
             state.requests.insert(index, (request, sender));
             self.submit_if_complete(&mut state);
@@ -114,7 +114,7 @@ impl<'w> Rounds<'w> {
 
     /// Takes a job out of the batch, with its request if that was not submitted yet.
     fn leave(&self, index: usize) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         if state.requests.remove(&index).is_none() {
             state.missing -= 1;
         }
@@ -131,10 +131,5 @@ impl<'w> Rounds<'w> {
             // The receiver is there: a job that gives up its wait leaves in the same step.
             let _ = sender.send(answer);
         }
-    }
-
-    /// Each change is a single step, so a panic has left no half of one.
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,9 +1,10 @@
 //! What is kept of logins, until shortly before it ends.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
+use parking_lot::Mutex;
 
 use super::error::LoginError;
 use super::fingerprint::Fingerprint;
@@ -95,7 +96,7 @@ impl<T: Clone> Kept<T> {
     }
 
     fn place(&self, namespace: &str, key: Fingerprint, now: Timestamp) -> Arc<Place<T>> {
-        let mut places = self.lock();
+        let mut places = self.places.lock();
         if let Some(place) = places.get(&key) {
             return Arc::clone(place);
         }
@@ -108,11 +109,6 @@ impl<T: Clone> Kept<T> {
         let place = Arc::<Place<T>>::default();
         places.insert(namespace, key, Arc::clone(&place));
         place
-    }
-
-    /// What a panic left behind is whole: each change is a single step.
-    fn lock(&self) -> MutexGuard<'_, FairCache<Fingerprint, Arc<Place<T>>>> {
-        self.places.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -164,7 +160,7 @@ mod tests {
         assert_eq!((source.ask("a", 0, 3600).await, source.ask("b", 0, 3600).await), (1, 2));
         assert_eq!((source.ask("a", 1, 3600).await, source.ask("b", 1, 3600).await), (1, 2));
         assert_eq!(source.ask("c", 2, 3600).await, 3);
-        assert_eq!(source.0.lock().len(), 2);
+        assert_eq!(source.0.places.lock().len(), 2);
         let none = Source::new(0, 3600);
         assert_eq!((none.ask("a", 0, 3600).await, none.ask("a", 0, 3600).await), (1, 2));
     }

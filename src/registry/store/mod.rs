@@ -7,10 +7,11 @@ use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use jiff::Timestamp;
+use parking_lot::{Mutex, RwLock};
 use serde::{Deserialize, Serialize};
 use tagboat_api::Reason;
 
@@ -279,7 +280,7 @@ impl TagStore {
     /// When a file that is there cannot be read.
     pub fn read(&self, key: &StoreKey, canonical: &str) -> Result<Option<Arc<StoredTags>>, StoreError> {
         // Not in the match: the lock would be held until its end, and loading takes it too.
-        let known = self.memory().get(key).cloned();
+        let known = self.memory.lock().get(key).cloned();
         let found = match known {
             Some(known) => Some(known),
             None => self.load(key)?,
@@ -319,7 +320,7 @@ impl TagStore {
 
     /// The tags that the last scan of an object found, if they are in memory.
     pub fn in_memory(&self, key: &StoreKey) -> Option<Arc<StoredTags>> {
-        self.memory().get(key).cloned()
+        self.memory.lock().get(key).cloned()
     }
 
     /// Keeps what a scan found, with the times at which tags were first there. A file that cannot be read is as good as
@@ -330,9 +331,9 @@ impl TagStore {
     /// When an object of that name can have no tags.
     pub fn keep(&self, key: &StoreKey, scan: Scan) -> Result<Kept, StoreError> {
         let path = self.path(key)?;
-        let _no_sweep = self.no_sweep();
+        let _no_sweep = self.sweeping.read();
         let lock = self.lock_of(key);
-        let _alone = alone(&lock);
+        let _guard = lock.lock();
         let before = self.read(key, &scan.canonical).unwrap_or_default();
         Ok(self.put(key, path, StoredTags::after(before.as_deref(), scan)))
     }
@@ -340,7 +341,7 @@ impl TagStore {
     /// Puts a list in memory and in its file, whose object is locked.
     fn put(&self, key: &StoreKey, path: Option<PathBuf>, tags: StoredTags) -> Kept {
         let tags = Arc::new(tags);
-        self.memory().put(key, tags.size(), Arc::clone(&tags));
+        self.memory.lock().put(key, tags.size(), Arc::clone(&tags));
         let trouble = path.and_then(|path| self.write(key, &path, &tags).err());
         Kept { tags, trouble }
     }
@@ -358,9 +359,9 @@ impl TagStore {
         scanned: Timestamp,
     ) -> Result<Option<Kept>, StoreError> {
         let path = self.path(key)?;
-        let _no_sweep = self.no_sweep();
+        let _no_sweep = self.sweeping.read();
         let lock = self.lock_of(key);
-        let _alone = alone(&lock);
+        let _guard = lock.lock();
         let Some(known) = self.read(key, canonical)? else { return Ok(None) };
         Ok(Some(self.put(key, path, StoredTags { scanned, ..StoredTags::clone(&known) })))
     }
@@ -376,12 +377,12 @@ impl TagStore {
         canonical: &str,
         learned: Vec<(String, ImageFacts)>,
     ) -> Result<(), StoreError> {
-        let _no_sweep = self.no_sweep();
+        let _no_sweep = self.sweeping.read();
         let lock = self.lock_of(key);
-        let _alone = alone(&lock);
+        let _guard = lock.lock();
         let Some(known) = self.read(key, canonical)? else { return Ok(()) };
         let tags = Arc::new(known.with(learned));
-        self.memory().put(key, tags.size(), Arc::clone(&tags));
+        self.memory.lock().put(key, tags.size(), Arc::clone(&tags));
         self.path(key)?.map_or(Ok(()), |path| self.write(key, &path, &tags))
     }
 
@@ -404,7 +405,7 @@ impl TagStore {
         // The object that was written is locked too, so nothing is waited for here: one that is locked is being written,
         // or read to be written, and counts again after that.
         let lock = self.lock_of(key);
-        let Ok(_alone) = lock.try_lock() else { return };
+        let Some(_guard) = lock.try_lock() else { return };
         let is_back = self.with_disk(|disk| disk.get(key).is_some()).unwrap_or_default();
         if let Ok(Some(path)) = self.path(key)
             && !is_back
@@ -417,7 +418,7 @@ impl TagStore {
     /// Does something with the table of files, which is made when it is first needed.
     fn with_disk<T>(&self, work: impl FnOnce(&mut SizedTable<()>) -> T) -> Option<T> {
         let root = self.root.as_ref().filter(|_| !self.is_rehearsal)?;
-        let mut disk = self.disk.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut disk = self.disk.lock();
         Some(work(disk.get_or_insert_with(|| files(root, self.limits.disk))))
     }
 
@@ -427,10 +428,10 @@ impl TagStore {
     ///
     /// When the file cannot be removed.
     pub fn delete(&self, key: &StoreKey) -> Result<(), StoreError> {
-        let _no_sweep = self.no_sweep();
+        let _no_sweep = self.sweeping.read();
         let lock = self.lock_of(key);
-        let _alone = alone(&lock);
-        self.memory().take(key);
+        let _guard = lock.lock();
+        self.memory.lock().take(key);
         let Some(path) = self.path(key)?.filter(|_| !self.is_rehearsal) else { return Ok(()) };
         self.with_disk(|disk| disk.take(key));
         match fs::remove_file(&path) {
@@ -442,8 +443,8 @@ impl TagStore {
     /// Forgets all objects but these, and removes what a process left that was killed. What cannot be removed stays for
     /// the next time.
     pub fn sweep(&self, is_there: impl Fn(&StoreKey) -> bool) {
-        let _sweep = self.sweeping.write().unwrap_or_else(PoisonError::into_inner);
-        self.memory().retain(&is_there);
+        let _sweep = self.sweeping.write();
+        self.memory.lock().retain(&is_there);
         self.remove(|path| {
             let is_gone = key_of(path).is_some_and(|key| !is_there(&key));
             is_gone || file::is_left_over(path)
@@ -457,7 +458,7 @@ impl TagStore {
             let written = fs::symlink_metadata(path).and_then(|metadata| metadata.modified());
             written.is_ok_and(|written| now.duration_since(written).is_ok_and(|age| age >= OLD))
         };
-        let _sweep = self.sweeping.write().unwrap_or_else(PoisonError::into_inner);
+        let _sweep = self.sweeping.write();
         self.remove(|path| {
             let is_gone = key_of(path).is_some_and(|key| !is_there(&key));
             (is_gone || file::is_left_over(path)) && is_old(path)
@@ -474,12 +475,12 @@ impl TagStore {
             let _ = fs::remove_dir(&directory);
         }
         // Counted anew when it is next needed.
-        *self.disk.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        *self.disk.lock() = None;
     }
 
     fn load(&self, key: &StoreKey) -> Result<Option<Arc<StoredTags>>, StoreError> {
         let Some(tags) = self.file(key, file::read)? else { return Ok(None) };
-        let mut memory = self.memory();
+        let mut memory = self.memory.lock();
         // A scan that has ended since the file was read knows better.
         let tags = memory.get(key).cloned().unwrap_or_else(|| Arc::new(tags));
         memory.put(key, tags.size(), Arc::clone(&tags));
@@ -515,26 +516,12 @@ impl TagStore {
         Ok(self.root.as_ref().map(|root| root.join(&key.namespace).join(file)))
     }
 
-    fn memory(&self) -> MutexGuard<'_, SizedTable<Arc<StoredTags>>> {
-        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// The lock of one object.
     fn lock_of(&self, key: &StoreKey) -> Arc<Mutex<()>> {
-        let mut objects = self.objects.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut objects = self.objects.lock();
         objects.retain(|_, lock| Arc::strong_count(lock) > 1);
         Arc::clone(objects.entry(key.clone()).or_default())
     }
-
-    /// Keeps sweeps away.
-    fn no_sweep(&self) -> RwLockReadGuard<'_, ()> {
-        self.sweeping.read().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// A panic leaves files valid: each is replaced in one step.
-fn alone(lock: &Mutex<()>) -> MutexGuard<'_, ()> {
-    lock.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The files of a directory with their sizes; the one that was written last counts as used last.

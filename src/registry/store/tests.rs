@@ -115,11 +115,13 @@ fn a_damaged_file_is_as_good_as_none() {
 fn memory_is_bounded_and_the_disk_has_the_rest() {
     let directory = TempDir::new().unwrap();
     let store = TagStore::new(Some(directory.path().to_owned()));
-    *store.memory() = SizedTable::new(2000);
+    *store.memory.lock() = SizedTable::new(2000);
     for number in 0..20 {
         store.keep(&key(&format!("web{number}")), scan(&["1.0"], FIRST)).unwrap();
     }
-    assert!(store.memory().get(&key("web19")).is_some() && store.memory().get(&key("web0")).is_none());
+    assert!(
+        store.memory.lock().get(&key("web19")).is_some() && store.memory.lock().get(&key("web0")).is_none()
+    );
     assert!(store.read(&key("web0"), "r.io/app").unwrap().is_some());
 }
 
@@ -159,7 +161,7 @@ fn a_file_that_was_written_again_is_not_evicted() {
     store.with_disk(|disk| disk.take(&key("web")));
     {
         let lock = store.lock_of(&key("web"));
-        let _writing = alone(&lock);
+        let _writing = lock.lock();
         store.evict(&key("web"));
         assert!(path("web").exists(), "it is being written");
     }
@@ -202,7 +204,7 @@ fn names_that_are_no_tags_of_an_older_file_are_passed_over() {
 fn objects_are_kept_beside_each_other() {
     let store = TagStore::new(None);
     let lock = store.lock_of(&key("large"));
-    let _writing = alone(&lock);
+    let _writing = lock.lock();
     store.keep(&key("small"), scan(&["1.0"], FIRST)).unwrap();
     assert!(store.read(&key("small"), "r.io/app").unwrap().is_some());
 }
