@@ -1,6 +1,7 @@
 //! Tagboat tows image tags into git.
 
 pub mod address;
+pub mod backoff;
 pub mod cli;
 pub mod controller;
 pub mod directory;

@@ -31,6 +31,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
+use crate::backoff::Backoff;
 use crate::git::{Keyring, MirrorStore, StopSignal, TransactionSlots, Writer, WriterContext, WriterOptions};
 use crate::metrics::Metrics;
 use crate::objects::ObjectName;
@@ -48,7 +49,6 @@ use work::{RunIds, Shared};
 
 pub use crate::permissions::lease_name;
 pub use leadership::Election;
-pub use queue::RetryDelays;
 
 /// How long runs that are under way at the end may go on. This and what follows must fit into the ten seconds that the
 /// Deployments of Flux give a pod to end.
@@ -73,7 +73,7 @@ pub struct ControllerOptions {
     /// How many transactions may be under way at once.
     pub concurrent: usize,
     /// How the waits after failures grow.
-    pub retry_delays: RetryDelays,
+    pub backoff: Backoff,
     /// What runs depend on.
     pub run: RunOptions,
     /// The mirrors.
@@ -176,7 +176,7 @@ pub async fn run(
         let mut dispatcher = Dispatcher {
             shared: shared.clone(),
             inbox,
-            queue: Queue::new(options.retry_delays),
+            queue: Queue::new(options.backoff),
             runs: JoinSet::new(),
         };
         // The Lease is kept from the first moment: a cluster may take its time to list its objects.

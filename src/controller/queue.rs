@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::sleep_until;
 
+use crate::backoff::Backoff;
 use crate::objects::ObjectName;
 use crate::tenancy::{Rate, TokenBucket};
 
@@ -18,15 +19,6 @@ const RATE: Rate = Rate { burst: 10, refill: Duration::from_secs(1) };
 
 /// From how many objects on those are forgotten that were not reconciled lately.
 const FEW: usize = 64;
-
-/// How the waits after failures grow.
-#[derive(Clone, Copy, Debug)]
-pub struct RetryDelays {
-    /// The wait after the first failure; it doubles with each that follows.
-    pub shortest: Duration,
-    /// No wait is longer.
-    pub longest: Duration,
-}
 
 /// What is to become of an automation after a look at it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,7 +36,7 @@ pub(super) enum Verdict {
 /// An object is reconciled ten times in a row, and then once a second, also if it is deleted and created again.
 #[derive(Debug)]
 pub(super) struct Queue {
-    delays: RetryDelays,
+    backoff: Backoff,
     /// How often those were reconciled lately that were.
     recent: Recent,
     entries: HashMap<ObjectName, Entry>,
@@ -86,9 +78,9 @@ pub(super) struct DueNow {
 }
 
 impl Queue {
-    pub(super) fn new(delays: RetryDelays) -> Self {
+    pub(super) fn new(backoff: Backoff) -> Self {
         let (entries, waiting) = (HashMap::new(), BTreeSet::new());
-        Self { delays, recent: Recent::default(), entries, waiting }
+        Self { backoff, recent: Recent::default(), entries, waiting }
     }
 
     /// Makes an automation due at a time, if it is not due before. One that is being carried out is due once more.
@@ -159,7 +151,7 @@ impl Queue {
 
     /// Takes note that an automation has been carried out.
     pub(super) fn done(&mut self, name: &ObjectName, verdict: Verdict, now: Instant) {
-        let delays = self.delays;
+        let backoff = self.backoff;
         self.change(name, |entry| {
             if !std::mem::take(&mut entry.is_running) {
                 return;
@@ -168,8 +160,7 @@ impl Queue {
             let due = match verdict {
                 Verdict::After(interval) => Some(Due { at: now + interval, interval: Some(interval) }),
                 Verdict::Retry => {
-                    let wait = delays.shortest.saturating_mul(2_u32.saturating_pow(entry.failures));
-                    Some(Due { at: now + wait.min(delays.longest), interval: None })
+                    Some(Due { at: now + backoff.after(entry.failures.saturating_add(1)), interval: None })
                 }
                 Verdict::Wait => None,
             };
@@ -264,7 +255,7 @@ mod tests {
     }
 
     fn queue() -> Queue {
-        Queue::new(RetryDelays { shortest: seconds(1), longest: seconds(10) })
+        Queue::new(Backoff { first: seconds(1), longest: seconds(10) })
     }
 
     fn names(due: &[DueNow]) -> Vec<&str> {

@@ -21,6 +21,7 @@ use tokio::task::AbortHandle;
 use super::queue::{GATHERING, Verdict};
 use super::trigger::{concerns_itself, concerns_policy, concerns_source};
 use super::work::Shared;
+use crate::backoff::Backoff;
 use crate::objects::cluster::{
     Announcement, Announcer, Cache, Change, ClusterError, ObjectWriter, Observation, Occurrence, Scope,
     follow,
@@ -38,11 +39,11 @@ pub(super) enum Signal {
     Done(ObjectName, Verdict),
 }
 
-/// How often our finalizer is tried to be taken off an object that cannot be read.
+/// The maximum number of tries to remove our finalizer from an object that cannot be read.
 const TRIES: u32 = 8;
 
-/// The wait before the second of these tries; it doubles with each.
-const LETTING_GO: Duration = Duration::from_secs(1);
+/// The waits after these tries.
+const BACKOFF: Backoff = Backoff { first: Duration::from_secs(1), longest: Duration::from_secs(128) };
 
 /// How long the images of policies of a group are gathered.
 const GATHERING_A_GROUP: Duration = Duration::from_millis(400);
@@ -338,8 +339,7 @@ where
         return;
     };
     become_leader(shared.as_ref()).await;
-    let mut wait = LETTING_GO;
-    for _ in 0..TRIES {
+    for attempt in 1..=TRIES {
         match writer.release::<K>(&metadata, FINALIZER).await {
             // Whoever has changed it has made the watch tell of it again.
             Err(error) if !error.is_conflict() => {
@@ -349,8 +349,7 @@ where
                     error = %error,
                     "cannot let go of an object that is to be deleted, trying again"
                 );
-                tokio::time::sleep(wait).await;
-                wait *= 2;
+                tokio::time::sleep(BACKOFF.after(attempt)).await;
             }
             _ => return,
         }

@@ -1,6 +1,5 @@
-//! Waits of a transaction, which runs on a blocking thread: for a future, and of random length after a collision.
+//! Waiting for a future on the blocking thread of a transaction.
 
-use std::hash::{BuildHasher, Hasher, RandomState};
 use std::pin::pin;
 use std::time::Duration;
 
@@ -24,28 +23,4 @@ pub(super) fn block_on<T>(future: impl Future<Output = T>, is_over: impl Fn() ->
             }
         }
     })
-}
-
-/// Sleeps for a random part of `longest`, so that those who met once do not meet again.
-pub(super) fn pause(longest: Duration) {
-    std::thread::sleep(part(longest, RandomState::new().build_hasher().finish()));
-}
-
-/// A part of `whole` that is as large as `random` is among all numbers.
-fn part(whole: Duration, random: u64) -> Duration {
-    let thousandths = u32::try_from(random % 1_000).expect("it is less than a thousand");
-    whole * thousandths / 1_000
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_pause_is_a_part_of_the_longest() {
-        let whole = Duration::from_secs(2);
-        for (random, wanted) in [(0, 0), (500, 1_000), (1_999, 1_998), (u64::MAX, 1_230)] {
-            assert_eq!(part(whole, random), Duration::from_millis(wanted), "{random}");
-        }
-    }
 }

@@ -8,7 +8,6 @@
 use std::time::{Duration, Instant};
 
 use super::attempt::{Attempt, Ended};
-use super::blocking::pause;
 use super::diagnosis::Trouble;
 use super::error::SyncError;
 use super::ledger::Ledger;
@@ -20,6 +19,7 @@ use super::remote::Remote;
 use super::remote_error::RemoteError;
 use super::url;
 use super::waits::ServerDeadline;
+use crate::backoff::{Backoff, random_fraction};
 
 /// How often a proposal is made anew because somebody else pushed meanwhile.
 const TRIES: u32 = 5;
@@ -61,8 +61,8 @@ pub(super) fn transact<P: Proposer>(
             Ended::Overtaken if tries + 1 < TRIES && !options.context.stop.is_given() => {
                 options.context.metrics.push_retried();
                 if tries > 0 {
-                    let longest = begin.elapsed().max(FIRST_WAIT) * 2_u32.pow(tries - 1);
-                    pause(longest.min(LONGEST_WAIT));
+                    let backoff = Backoff { first: begin.elapsed().max(FIRST_WAIT), longest: LONGEST_WAIT };
+                    std::thread::sleep(backoff.after(tries).mul_f64(random_fraction()));
                 }
                 tries += 1;
             }

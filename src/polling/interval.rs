@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::backoff::Backoff;
 use tagboat_api::GoDuration;
 
 /// The variable that says so.
@@ -46,11 +47,8 @@ impl PollingInterval {
     }
 }
 
-/// The wait after the first failure; it doubles with each.
-const FIRST: Duration = Duration::from_secs(30);
-
-/// The longest wait after a failure, so that a registry which comes back is noticed long before the interval ends.
-const LONGEST: Duration = Duration::from_secs(15 * 60);
+/// The waits after failures: a registry which comes back is noticed long before the interval ends.
+const BACKOFF: Backoff = Backoff { first: Duration::from_secs(30), longest: Duration::from_secs(15 * 60) };
 
 /// The shortest time between two lookups, whatever interval is requested.
 const SHORTEST: Duration = Duration::from_millis(100);
@@ -62,9 +60,8 @@ pub(super) fn after_success(interval: Duration, jitter: f64) -> Duration {
 
 /// The wait after this many failures in a row; never shorter than the registry wants.
 pub(super) fn after_failure(interval: Duration, failures: u32, retry_after: Option<Duration>) -> Duration {
-    let first = FIRST.min(interval / 2);
-    let grown = first.saturating_mul(2_u32.saturating_pow(failures.saturating_sub(1)));
-    grown.min(LONGEST).min(interval).max(SHORTEST).max(retry_after.unwrap_or_default())
+    let backoff = Backoff { first: BACKOFF.first.min(interval / 2), ..BACKOFF };
+    backoff.after(failures).min(interval).max(SHORTEST).max(retry_after.unwrap_or_default())
 }
 
 #[cfg(test)]

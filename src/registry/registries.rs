@@ -1,7 +1,6 @@
 //! All registries: what objects share that ask for the same.
 
 use std::collections::HashMap;
-use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,6 +19,7 @@ use super::session::Session;
 use super::transport::Traffic;
 use super::way::Limits;
 use crate::address::{Host, LocalAddresses};
+use crate::backoff::random_fraction;
 use crate::http::ProxyChoice;
 use crate::metrics::Metrics;
 use crate::reference::{Digest, Tag};
@@ -72,17 +72,11 @@ impl Default for RegistryOptions {
             local_addresses: LocalAddresses::Allowed,
             most_tags: MOST_TAGS,
             clouds: CloudOptions::default(),
-            chance: by_hash,
+            chance: random_fraction,
             capacity: Capacity::default(),
             metrics: None,
         }
     }
-}
-
-/// A number from 0 to 1 by chance, as hashes are seeded with it.
-fn by_hash() -> f64 {
-    let random = RandomState::new().build_hasher().finish() >> 32;
-    f64::from(u32::try_from(random).unwrap_or_default()) / f64::from(u32::MAX)
 }
 
 /// The registries, behind connections, budgets and tokens that objects share. Clones are one and the same.

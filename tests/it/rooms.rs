@@ -7,8 +7,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The rooms from top to bottom; a room may use those above it.
-const ORDER: [&str; 24] = [
+const ORDER: [&str; 25] = [
     "secret",
+    "backoff",
     "metrics",
     "tenancy",
     "telemetry",
@@ -35,8 +36,9 @@ const ORDER: [&str; 24] = [
 ];
 
 /// Rooms that take values and give values.
-const PURE: [&str; 12] = [
+const PURE: [&str; 13] = [
     "secret",
+    "backoff",
     "sentence",
     "failing",
     "permissions",

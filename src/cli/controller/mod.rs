@@ -176,7 +176,7 @@ fn controller_options(
     };
     let second = ReflectorOptions {
         scope: scope.clone(),
-        retry_delays: options.retry_delays,
+        backoff: options.backoff,
         policies: options.policies,
         election: election(REFLECTOR),
         gate: gate.clone(),
@@ -198,7 +198,7 @@ fn controller_options(
     let options = ControllerOptions {
         scope,
         concurrent: options.concurrent,
-        retry_delays: options.retry_delays,
+        backoff: options.backoff,
         run: RunOptions {
             cross_namespace: options.cross_namespace,
             login,

@@ -10,9 +10,9 @@ use clap::{ArgMatches, Args, Command, FromArgMatches};
 
 use super::flags::{Effect, FLAGS, GATES, IDENTITY, find};
 use crate::address::LocalAddresses;
+use crate::backoff::Backoff;
 use crate::cli::Failure;
 use crate::cli::size::ByteSize;
-use crate::controller::RetryDelays;
 use crate::git::SshAlgorithms;
 use crate::metrics::Metrics;
 use crate::policy::Regression;
@@ -45,7 +45,7 @@ pub(super) struct Options {
     pub(super) cross_namespace: CrossNamespace,
     pub(super) local_addresses: LocalAddresses,
     pub(super) concurrent: usize,
-    pub(super) retry_delays: RetryDelays,
+    pub(super) backoff: Backoff,
     pub(super) election: Option<ElectionTimes>,
     pub(super) events: Option<String>,
     pub(super) metrics: Option<String>,
@@ -185,7 +185,7 @@ impl ControllerArguments {
             cross_namespace,
             local_addresses,
             concurrent: self.number("concurrent")?,
-            retry_delays: RetryDelays { shortest, longest: longest.max(shortest) },
+            backoff: Backoff { first: shortest, longest: longest.max(shortest) },
             election: self.switch("enable-leader-election").then_some(times),
             events: self.text("events-addr").map(str::to_owned),
             metrics: self.address("metrics-addr"),
@@ -343,8 +343,8 @@ mod tests {
         assert_eq!(options.registries.clouds.kept, defaults.clouds.kept);
         assert_eq!((options.policies.identity, options.default_account), (ObjectIdentity::Off, None));
         assert_eq!((options.concurrent, options.cross_namespace), (4, CrossNamespace::Allowed));
-        assert_eq!(options.retry_delays.shortest, Duration::from_millis(750));
-        assert_eq!(options.retry_delays.longest, Duration::from_secs(900));
+        assert_eq!(options.backoff.first, Duration::from_millis(750));
+        assert_eq!(options.backoff.longest, Duration::from_secs(900));
         assert_eq!((options.metrics.as_deref(), options.health.as_deref()), (Some(":8080"), Some(":9440")));
         assert_eq!((options.log_level, options.log_encoding), (LogLevel::Info, LogEncoding::Json));
         assert!(options.warnings.is_empty() && options.events.is_none());

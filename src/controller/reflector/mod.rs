@@ -25,9 +25,10 @@ use tokio::time::timeout;
 
 use super::ControllerError;
 use super::leadership::{Election, Leadership};
-use super::queue::{self, Queue, RetryDelays};
+use super::queue::{self, Queue};
 use super::watches;
 use super::work::RunIds;
+use crate::backoff::Backoff;
 use crate::git::StopSignal;
 use crate::metrics::Metrics;
 use crate::objects::ObjectName;
@@ -51,7 +52,7 @@ pub struct ReflectorOptions {
     /// Which objects are ours.
     pub scope: Scope,
     /// How the waits after failures grow.
-    pub retry_delays: RetryDelays,
+    pub backoff: Backoff,
     /// What policies go by.
     pub policies: PolicyOptions,
     /// How it is settled who of several controllers writes; `None`: this one does.
@@ -128,7 +129,7 @@ pub async fn run<R: Registry>(
     let mut lost = None;
     if is_leader {
         shared.is_leader.send_replace(true);
-        let mut dispatcher = Dispatcher::new(shared.clone(), inbox, options.retry_delays);
+        let mut dispatcher = Dispatcher::new(shared.clone(), inbox, options.backoff);
         // The Lease is kept from the first moment: a cluster may take its time to list its objects.
         let work = async {
             tokio::join!(shared.repositories.complete(), shared.policies.complete());
@@ -201,8 +202,8 @@ struct Dispatcher<R> {
 }
 
 impl<R: Registry> Dispatcher<R> {
-    fn new(shared: Arc<Shared<R>>, inbox: UnboundedReceiver<Signal>, delays: RetryDelays) -> Self {
-        let (repositories, policies) = (Queue::new(delays), Queue::new(delays));
+    fn new(shared: Arc<Shared<R>>, inbox: UnboundedReceiver<Signal>, backoff: Backoff) -> Self {
+        let (repositories, policies) = (Queue::new(backoff), Queue::new(backoff));
         Self { shared, inbox, repositories, policies, runs: JoinSet::new() }
     }
 

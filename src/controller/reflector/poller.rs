@@ -14,6 +14,7 @@ use tokio::task::JoinSet;
 use tokio::time::sleep;
 
 use super::shared::{Kind, Shared};
+use crate::backoff::random_fraction;
 use crate::objects::ObjectName;
 use crate::objects::cluster::Cache;
 use crate::polling::{AtRegistry, Concern, Failure, PollingInterval, Schedule, Subscription};
@@ -274,8 +275,7 @@ async fn look<R: Registry>(shared: Arc<Shared<R>>, place: Place, target: Target)
         retry_after: failure.retry_after,
     });
     let now = Timestamp::now();
-    // Any number that differs from one look to the next keeps those of many tags apart.
-    let jitter = f64::from(now.subsec_nanosecond() / 1_000 % 1_000) / 1_000.0;
+    let jitter = random_fraction();
     let (woken, followers) = {
         let mut state = shared.poller.state.lock();
         let woken = state.schedule.done(&target, answer, now, jitter);

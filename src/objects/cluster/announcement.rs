@@ -15,6 +15,7 @@ use super::event_limit::EventLimiter;
 use super::notification::{Notification, Notifier, named};
 use super::recording::Recorder;
 use super::{ClusterError, ClusterObjects};
+use crate::backoff::Backoff;
 use crate::objects::Event;
 
 /// The annotations of an object that its announcements carry.
@@ -23,11 +24,11 @@ const CARRIED: &str = "event.toolkit.fluxcd.io/";
 /// How long the API server may take; whoever announces something has more to do.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// How often an event is said again to an API server that is not up to it.
+/// The maximum number of tries to record an event while the API server is unavailable.
 const TRIES: u32 = 5;
 
-/// The wait before the second of these tries; it doubles with each.
-const FIRST_WAIT: Duration = Duration::from_secs(2);
+/// The waits between these tries.
+const BACKOFF: Backoff = Backoff { first: Duration::from_secs(2), longest: Duration::from_secs(60) };
 
 /// The maximum length of a message, in bytes. The message of a push has that of its commit, and the API server refuses
 /// events that are larger than 1.5 MiB.
@@ -154,10 +155,8 @@ impl Announcer {
         tracing::info!(error = %error, "cannot record an event, trying again");
         let recorder = self.recorder.clone();
         self.announce_later(announcement, |announcement| async move {
-            let mut wait = FIRST_WAIT;
             for attempt in 2..=TRIES {
-                sleep(wait).await;
-                wait *= 2;
+                sleep(BACKOFF.after(attempt - 1)).await;
                 match recorder.record(&announcement).await {
                     Ok(_) => return,
                     Err(error) if error.is_passing() && attempt < TRIES => {}

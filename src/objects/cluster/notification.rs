@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use tokio::time::sleep;
 
 use super::deliveries::{Deliveries, Delivery};
+use crate::backoff::Backoff;
 use crate::git::redact;
 use crate::http::{ConnectionError, Connections};
 use crate::objects::{Event, EventType};
@@ -19,11 +20,11 @@ use crate::tenancy::QueueLimits;
 /// How long a receiver may take to answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// How often a notification is sent to a receiver that is not up to it.
+/// The maximum number of tries to send a notification to a receiver that fails.
 const TRIES: u32 = 5;
 
-/// The wait before the second try; it doubles with each.
-const FIRST_WAIT: Duration = Duration::from_secs(1);
+/// The waits between these tries.
+const BACKOFF: Backoff = Backoff { first: Duration::from_secs(1), longest: Duration::from_secs(60) };
 
 /// Bounds of the notifications that are on their way. Beyond them, one of the namespace with most is given up.
 const ON_THEIR_WAY: QueueLimits = QueueLimits { items: 1000, bytes: 32 * 1024 * 1024 };
@@ -119,7 +120,6 @@ impl Notifier {
 
 /// Sends a body until it is taken, or it makes no sense to go on.
 async fn send(client: &Client, address: Url, body: &Value) -> Result<(), String> {
-    let mut wait = FIRST_WAIT;
     for attempt in 1..=TRIES {
         let words = match client.post(address.clone()).json(body).send().await {
             Ok(response) => match response.status() {
@@ -135,8 +135,7 @@ async fn send(client: &Client, address: Url, body: &Value) -> Result<(), String>
         if attempt == TRIES {
             return Err(words);
         }
-        sleep(wait).await;
-        wait *= 2;
+        sleep(BACKOFF.after(attempt)).await;
     }
     Ok(())
 }

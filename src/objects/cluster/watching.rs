@@ -13,6 +13,7 @@ use tokio::time::sleep;
 use super::cache::{Cache, Change};
 use super::error::ClusterError;
 use super::listing::PAGE_SIZE;
+use crate::backoff::Backoff;
 use crate::objects::ObjectName;
 
 /// Which objects of a kind are watched.
@@ -46,10 +47,10 @@ pub enum Observation<K> {
     Disturbed(ClusterError),
 }
 
-/// The waits after failures in a row.
+/// Counts failures in a row, with a short backoff.
 ///
-/// What comes after an outage of the API server are failures too (it knows no roles yet, and no versions of before), and
-/// whoever has waited long by then would wait longest.
+/// The first requests after an outage of the API server fail as well (it knows no roles yet, and no versions of before), so
+/// a watch that had backed off far by then would come back last.
 #[derive(Debug, Default)]
 struct Waits {
     failures: u32,
@@ -57,11 +58,7 @@ struct Waits {
 }
 
 impl Waits {
-    /// The first wait; it doubles with each failure.
-    const FIRST: Duration = Duration::from_millis(500);
-
-    /// The longest wait.
-    const LONGEST: Duration = Duration::from_secs(5);
+    const BACKOFF: Backoff = Backoff { first: Duration::from_millis(500), longest: Duration::from_secs(5) };
 
     /// Failures that are further apart are not in a row.
     const APART: Duration = Duration::from_secs(30);
@@ -70,9 +67,8 @@ impl Waits {
         if self.last.replace(now).is_none_or(|last| now.duration_since(last) > Self::APART) {
             self.failures = 0;
         }
-        let wait = Self::FIRST * 2_u32.saturating_pow(self.failures.min(10));
-        self.failures += 1;
-        wait.min(Self::LONGEST)
+        self.failures = self.failures.saturating_add(1);
+        Self::BACKOFF.after(self.failures)
     }
 }
 

@@ -15,12 +15,13 @@ use serde_json::{Value, json};
 use super::error::ClusterError;
 use super::gate::Gate;
 use super::merge_patch;
+use crate::backoff::Backoff;
 
-/// How often something is written that others change meanwhile, or that the API server is not up to.
+/// The maximum number of tries to write an object that others change meanwhile, or while the API server is unavailable.
 const TRIES: u32 = 5;
 
-/// The wait before the second try; it doubles with each.
-const FIRST_WAIT: Duration = Duration::from_millis(100);
+/// The waits between these tries.
+const BACKOFF: Backoff = Backoff { first: Duration::from_millis(100), longest: Duration::from_secs(60) };
 
 /// A kind of objects that is written to.
 pub trait Written:
@@ -186,7 +187,7 @@ impl ObjectWriter {
                 Ok(written) => return Ok(Some(written)),
                 Err(error) if error.is_not_found() => return Ok(None),
                 Err(error) if attempt < TRIES && (error.is_conflict() || error.is_passing()) => {
-                    tokio::time::sleep(FIRST_WAIT * 2_u32.pow(attempt - 1)).await;
+                    tokio::time::sleep(BACKOFF.after(attempt)).await;
                 }
                 Err(error) if error.is_conflict() => break,
                 Err(error) => return Err(error),

@@ -3,7 +3,7 @@
 use kube::api::PostParams;
 use serde_json::{Value, json};
 use tagboat::address::LocalAddresses;
-use tagboat::controller::RetryDelays;
+use tagboat::backoff::Backoff;
 
 use super::pod::Pod;
 use super::scene::{Kind, Scene, condition, eventually};
@@ -52,7 +52,7 @@ async fn objects_cannot_lead_to_this_machine_or_its_link() {
     scene.create_with_source("unknown", &json!({"url": "http://nowhere.invalid/fleet.git"})).await;
     let mut beginning = scene.controller();
     beginning.options.run.login.local_addresses = LocalAddresses::Refused;
-    beginning.options.retry_delays = RetryDelays { shortest: LONG, longest: LONG };
+    beginning.options.backoff = Backoff { first: LONG, longest: LONG };
     let controller = beginning.start();
     for (number, url) in local.iter().enumerate() {
         let status = scene.not_ready(&format!("local-{number}"), "AccessDenied").await;

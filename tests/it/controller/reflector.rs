@@ -11,8 +11,9 @@ use std::time::{Duration, Instant};
 use kube::Client;
 use kube::api::DynamicObject;
 use serde_json::{Value, json};
+use tagboat::backoff::Backoff;
 use tagboat::controller::reflector::{self, ReflectorOptions, Sources};
-use tagboat::controller::{ControllerError, Election, RetryDelays, lease_name};
+use tagboat::controller::{ControllerError, Election, lease_name};
 use tagboat::metrics::Metrics;
 use tagboat::objects::cluster::{ClusterObjects, Gate, REFLECTOR, Scope};
 use tagboat::policy::Regression;
@@ -131,10 +132,7 @@ impl Reflector {
     pub(super) fn of(scene: &Scene) -> Beginning {
         let options = ReflectorOptions {
             scope: Scope { namespace: Some(scene.cluster.namespace().to_owned()), labels: None },
-            retry_delays: RetryDelays {
-                shortest: Duration::from_millis(750),
-                longest: Duration::from_secs(900),
-            },
+            backoff: Backoff { first: Duration::from_millis(750), longest: Duration::from_secs(900) },
             policies: PolicyOptions {
                 cross_namespace: CrossNamespace::Allowed,
                 identity: ObjectIdentity::Off,

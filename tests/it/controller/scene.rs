@@ -19,7 +19,8 @@ use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
 use serde_json::{Value, json};
 use tagboat::address::LocalAddresses;
-use tagboat::controller::{self, ControllerError, ControllerOptions, Election, RetryDelays, RunOptions};
+use tagboat::backoff::Backoff;
+use tagboat::controller::{self, ControllerError, ControllerOptions, Election, RunOptions};
 use tagboat::git::{Keyring, MirrorStore, PrivateFiles, SshAlgorithms, Surroundings};
 use tagboat::metrics::Metrics;
 use tagboat::objects::cluster::{FIELD_MANAGER, Gate, Notifier, Scope};
@@ -340,10 +341,7 @@ impl Beginning {
         let options = ControllerOptions {
             scope: Scope { namespace: Some(namespace), labels: None },
             concurrent: 4,
-            retry_delays: RetryDelays {
-                shortest: Duration::from_millis(750),
-                longest: Duration::from_secs(900),
-            },
+            backoff: Backoff { first: Duration::from_millis(750), longest: Duration::from_secs(900) },
             run: RunOptions {
                 cross_namespace: CrossNamespace::Allowed,
                 login,
