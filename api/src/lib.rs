@@ -7,6 +7,7 @@
 //! | module | holds |
 //! |---|---|
 //! | [`automation`], [`policy`], [`repository`], [`git_repository`] | one kind each: spec, status, accessors |
+//! | [`mod@kind`] | the kinds by their names |
 //! | [`mod@reference`], [`duration`], [`condition`] | shapes that several kinds share |
 //! | [`v1beta2`] | what the older version of the kinds has that v1 has not |
 //! | [`crds`] | the CustomResourceDefinitions, and the files they are kept in |
@@ -27,6 +28,7 @@ pub mod crds;
 pub mod duration;
 mod fields;
 pub mod git_repository;
+pub mod kind;
 pub mod nearest;
 mod null;
 mod open_enum;
@@ -41,6 +43,7 @@ pub use automation::ImageUpdateAutomation;
 pub use condition::{Condition, Reason};
 pub use duration::GoDuration;
 pub use git_repository::GitRepository;
+pub use kind::Kind;
 pub use policy::ImagePolicy;
 pub use reference::ImageRef;
 pub use repository::ImageRepository;

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Serialize;
 
 use super::terminal::count;
@@ -12,7 +12,7 @@ use crate::git::outcome as git;
 use crate::reconcile::automation::conclusion::Conclusion;
 use crate::reconcile::automation::request::Request;
 use crate::sentence::chain;
-use crate::update::{ResultV2, Severity, UpdatePlan};
+use crate::update::{MarkerOutcome, ResultV2, Severity, UpdatePlan};
 
 /// The version of the shape below.
 pub(super) const SCHEMA: &str = "tagboat.dev/outcome/v1";
@@ -198,7 +198,7 @@ pub(super) struct Marker {
     setter: String,
     /// One of changed, current, other-namespace, policy-not-selected, unknown-policy, policy-without-image,
     /// unknown-field, not-on-scalar.
-    #[schemars(with = "MarkerOutcomeName")]
+    #[schemars(schema_with = "marker_outcomes")]
     outcome: &'static str,
     /// Whether a person should look at it.
     pub(super) worth_saying: bool,
@@ -206,19 +206,9 @@ pub(super) struct Marker {
     object: String,
 }
 
-/// The names of [`MarkerOutcome`](crate::update::MarkerOutcome), for the schema.
-#[derive(JsonSchema)]
-#[schemars(rename_all = "kebab-case", inline)]
-#[expect(dead_code, reason = "the schema is made from the type; the names come from the outcomes themselves")]
-enum MarkerOutcomeName {
-    Changed,
-    Current,
-    OtherNamespace,
-    PolicyNotSelected,
-    UnknownPolicy,
-    PolicyWithoutImage,
-    UnknownField,
-    NotOnScalar,
+/// The schema of the outcome of a marker: one of its names.
+fn marker_outcomes(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({"type": "string", "enum": MarkerOutcome::ALL.map(MarkerOutcome::name)})
 }
 
 /// A file that holds the token and cannot be read.

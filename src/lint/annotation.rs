@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use tagboat_api::Kind;
 use tagboat_api::nearest::nearest;
 use tagboat_api::settings::{
     AutomationSettings, KindSettings, PREFIX, PolicySettings, RepositorySettings, SettingError, SettingErrors,
 };
 
 use super::finding::{Findings, Place, Rule, hint};
-use super::object::{Kind, Object};
+use super::object::Object;
 use super::source::is_filled_in_later;
 use crate::yaml::tree::Field;
 

@@ -2,10 +2,11 @@
 //! take, and a path that leads out of the repository.
 
 use serde_json::{Value, json};
+use tagboat_api::Kind;
 use tagboat_api::{GitRepository, ImageUpdateAutomation};
 
 use super::finding::{Findings, Place, Rule};
-use super::object::{Kind, Object};
+use super::object::Object;
 use super::source::is_filled_in_later;
 use crate::git::refspec::RefspecError;
 use crate::reconcile::automation::source::{CrossNamespace, SourceError, SourceReference};

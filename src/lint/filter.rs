@@ -4,13 +4,14 @@
 use std::collections::BTreeMap;
 
 use serde_json::json;
+use tagboat_api::Kind;
 use tagboat_api::policy::ImagePolicySpec;
 use tagboat_api::settings::{PREFIX, PolicySettings};
 use tagboat_go_text::Regexp;
 
 use super::automation::{has_placeholder, texts};
 use super::finding::{Findings, Place, Rule};
-use super::object::{Kind, Object};
+use super::object::Object;
 use super::source::is_filled_in_later;
 use crate::policy::{FilterError, Policy, PolicyError, RuleError};
 use crate::sentence::chain;

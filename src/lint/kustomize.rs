@@ -3,7 +3,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::object::{Kind, flatten};
+use tagboat_api::Kind;
+
+use super::object::flatten;
 use super::source::{Document, is_filled_in_later, is_kustomization};
 use crate::yaml::Node;
 

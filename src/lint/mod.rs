@@ -23,13 +23,15 @@ mod template;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use tagboat_api::Kind;
+
 pub use finding::{Finding, Place, Rule};
 pub use source::{Role, Source};
 
 use finding::Findings;
 use kustomize::{Kustomizations, Renaming};
 use marker::Markers;
-use object::{Kind, Object, visit_nested};
+use object::{Object, visit_nested};
 use policy_names::{GivenName, PolicyNames};
 use schema::{Missing, Schemas};
 use source::{Charts, Document};

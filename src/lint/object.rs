@@ -3,43 +3,10 @@
 use std::rc::Rc;
 
 use tagboat_api::nearest::nearest;
-use tagboat_api::{DEPRECATED_VERSION, IMAGE_GROUP, SOURCE_GROUP, VERSION};
+use tagboat_api::{DEPRECATED_VERSION, IMAGE_GROUP, Kind, VERSION};
 
 use super::finding::{Findings, Place, Rule, hint};
 use crate::yaml::Node;
-
-/// A kind whose objects are held against a schema.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Kind {
-    Automation,
-    Policy,
-    Repository,
-    GitRepository,
-}
-
-impl Kind {
-    pub(super) const ALL: [Self; 4] = [Self::Automation, Self::Policy, Self::Repository, Self::GitRepository];
-
-    fn of(group: &str, name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.group() == group && kind.name() == name)
-    }
-
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::Automation => "ImageUpdateAutomation",
-            Self::Policy => "ImagePolicy",
-            Self::Repository => "ImageRepository",
-            Self::GitRepository => "GitRepository",
-        }
-    }
-
-    pub(super) fn group(self) -> &'static str {
-        match self {
-            Self::GitRepository => SOURCE_GROUP,
-            _ => IMAGE_GROUP,
-        }
-    }
-}
 
 /// An object of a kind that is looked at.
 #[derive(Debug, Clone, Copy)]

@@ -1,9 +1,10 @@
 //! Policies that cannot choose anything, and repositories that cannot be scanned.
 
+use tagboat_api::Kind;
 use tagboat_go_text::Regexp;
 
 use super::finding::{Findings, Place, Rule};
-use super::object::{Kind, Object};
+use super::object::Object;
 use super::source::is_filled_in_later;
 use crate::policy::Constraint;
 use crate::reference::RepositoryAddress;

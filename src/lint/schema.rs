@@ -5,11 +5,12 @@ use std::collections::{HashMap, HashSet};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     CustomResourceDefinition, JSONSchemaProps, JSONSchemaPropsOrArray, JSONSchemaPropsOrBool,
 };
+use tagboat_api::Kind;
 use tagboat_api::nearest::nearest;
 use tagboat_api::{GoDuration, crds, duration};
 
 use super::finding::{Findings, Place, Rule, hint};
-use super::object::{Kind, Object};
+use super::object::Object;
 use super::source::is_filled_in_later;
 use crate::yaml::tree::Content;
 use crate::yaml::{Node, Style, plain};

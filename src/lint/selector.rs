@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, LabelSelectorRequirement};
+use tagboat_api::Kind;
 
 use super::finding::{Findings, Place, Rule};
-use super::object::{Kind, Object};
+use super::object::Object;
 use super::source::is_filled_in_later;
 use crate::reconcile::automation::selector;
 use crate::yaml::Node;

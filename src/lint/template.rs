@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use tagboat_api::Kind;
 use tagboat_api::nearest::nearest;
 use tagboat_api::settings::{PREFIX, TemplateLanguage};
 use tagboat_go_template as go;
 
 use super::finding::{Findings, Place, Rule};
-use super::object::{Kind, Object};
+use super::object::Object;
 use crate::git::CommitError;
 use crate::message::{AutomationName, MessageData, RemovedField, Template, TemplateFault, presets};
 use crate::yaml::tree::Content;

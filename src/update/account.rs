@@ -30,6 +30,18 @@ pub enum MarkerOutcome {
 }
 
 impl MarkerOutcome {
+    /// All outcomes.
+    pub const ALL: [Self; 8] = [
+        Self::Changed,
+        Self::Current,
+        Self::OtherNamespace,
+        Self::PolicyNotSelected,
+        Self::UnknownPolicy,
+        Self::PolicyWithoutImage,
+        Self::UnknownField,
+        Self::NotOnScalar,
+    ];
+
     /// The outcome's name in reports, fixed for other programs.
     pub fn name(self) -> &'static str {
         match self {

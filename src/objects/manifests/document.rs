@@ -3,7 +3,7 @@
 use memchr::memmem;
 use serde_json::Value;
 
-use super::kind::Kind;
+use super::kind::ManifestKind;
 use super::source::Source;
 use super::{ManifestError, SyntaxError};
 
@@ -11,7 +11,8 @@ use super::{ManifestError, SyntaxError};
 pub(super) const GROUPS: [&str; 2] = [tagboat_api::IMAGE_GROUP, tagboat_api::SOURCE_GROUP];
 
 /// The kinds of Kubernetes itself that are read; a file holds one only where it names it.
-const ASIDE: [Kind; 3] = [Kind::Secret, Kind::ServiceAccount, Kind::Namespace];
+const ASIDE: [ManifestKind; 3] =
+    [ManifestKind::Secret, ManifestKind::ServiceAccount, ManifestKind::Namespace];
 
 /// One document, or one item of a list.
 pub(super) struct Document {

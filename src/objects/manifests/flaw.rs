@@ -2,8 +2,10 @@
 
 use serde_json::Value;
 
+use tagboat_api::Kind;
+
 use super::ManifestError;
-use super::kind::Kind;
+use super::kind::ManifestKind;
 use crate::objects::ObjectName;
 
 /// Where an object without a namespace belongs, as `kubectl` has it.
@@ -14,23 +16,23 @@ pub(super) const DEFAULT_NAMESPACE: &str = "default";
 pub struct Flaw {
     /// What is wrong.
     pub error: ManifestError,
-    object: Option<(Kind, ObjectName)>,
+    object: Option<(ManifestKind, ObjectName)>,
 }
 
 impl Flaw {
     /// A flaw of one object.
-    pub(super) fn of(object: Option<(Kind, ObjectName)>, error: ManifestError) -> Self {
+    pub(super) fn of(object: Option<(ManifestKind, ObjectName)>, error: ManifestError) -> Self {
         Self { error, object }
     }
 
     /// The ImagePolicy that cannot be read, if it is one.
     pub fn policy(&self) -> Option<&ObjectName> {
-        self.named(Kind::Policy)
+        self.named(ManifestKind::Flux(Kind::Policy))
     }
 
     /// The ImageRepository that cannot be read, if it is one.
     pub fn repository(&self) -> Option<&ObjectName> {
-        self.named(Kind::Repository)
+        self.named(ManifestKind::Flux(Kind::Repository))
     }
 
     /// Whether nothing tells which object it is, so that it may be any, and more than one.
@@ -38,7 +40,7 @@ impl Flaw {
         self.object.is_none()
     }
 
-    fn named(&self, wanted: Kind) -> Option<&ObjectName> {
+    fn named(&self, wanted: ManifestKind) -> Option<&ObjectName> {
         self.object.as_ref().filter(|(kind, _)| *kind == wanted).map(|(_, name)| name)
     }
 }

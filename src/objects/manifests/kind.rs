@@ -1,15 +1,13 @@
 //! The kinds that are read, and what each is known by.
 
 use serde_json::{Value, json};
-use tagboat_api::{DEPRECATED_VERSION, IMAGE_GROUP, SOURCE_GROUP, VERSION};
+use tagboat_api::{DEPRECATED_VERSION, Kind, VERSION};
 
-/// A kind that is read.
+/// A kind that is read from manifests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
-    Automation,
-    Policy,
-    Repository,
-    GitRepository,
+pub(super) enum ManifestKind {
+    /// One of Flux's.
+    Flux(Kind),
     Secret,
     ServiceAccount,
     Namespace,
@@ -18,40 +16,24 @@ pub(super) enum Kind {
 /// A field on which a cluster would insist and which is not needed here: its path, and what is put in its place.
 pub(super) type Placeholder = (&'static str, fn() -> Value);
 
-impl Kind {
-    const ALL: [Self; 7] = [
-        Self::Automation,
-        Self::Policy,
-        Self::Repository,
-        Self::GitRepository,
-        Self::Secret,
-        Self::ServiceAccount,
-        Self::Namespace,
-    ];
-
-    /// The kind of that name in that group.
+impl ManifestKind {
+    /// The kind of that name in that API group; that of Kubernetes itself has no name.
     pub(super) fn of(group: &str, name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.group() == group && kind.name() == name)
-    }
-
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::Automation => "ImageUpdateAutomation",
-            Self::Policy => "ImagePolicy",
-            Self::Repository => "ImageRepository",
-            Self::GitRepository => "GitRepository",
-            Self::Secret => "Secret",
-            Self::ServiceAccount => "ServiceAccount",
-            Self::Namespace => "Namespace",
+        match (group, name) {
+            ("", "Secret") => Some(Self::Secret),
+            ("", "ServiceAccount") => Some(Self::ServiceAccount),
+            ("", "Namespace") => Some(Self::Namespace),
+            _ => Kind::of(group, name).map(Self::Flux),
         }
     }
 
-    /// The API group; that of Kubernetes itself has no name.
-    pub(super) fn group(self) -> &'static str {
+    /// The name of the kind.
+    pub(super) fn name(self) -> &'static str {
         match self {
-            Self::Automation | Self::Policy | Self::Repository => IMAGE_GROUP,
-            Self::GitRepository => SOURCE_GROUP,
-            Self::Secret | Self::ServiceAccount | Self::Namespace => "",
+            Self::Flux(kind) => kind.name(),
+            Self::Secret => "Secret",
+            Self::ServiceAccount => "ServiceAccount",
+            Self::Namespace => "Namespace",
         }
     }
 
@@ -65,21 +47,17 @@ impl Kind {
     /// The fields that may be absent, outer ones first.
     pub(super) fn placeholders(self) -> &'static [Placeholder] {
         match self {
-            Self::Automation => &[
+            Self::Flux(Kind::Automation) => &[
                 ("spec", || json!({})),
                 ("spec.sourceRef", || json!({"kind": "GitRepository", "name": ""})),
                 ("spec.interval", || json!("0s")),
             ],
-            Self::Policy => &[
+            Self::Flux(Kind::Policy) => &[
                 ("spec", || json!({})),
                 ("spec.imageRepositoryRef", || json!({"name": ""})),
                 ("spec.policy", || json!({})),
             ],
-            Self::Repository
-            | Self::GitRepository
-            | Self::Secret
-            | Self::ServiceAccount
-            | Self::Namespace => &[],
+            _ => &[],
         }
     }
 }

@@ -20,11 +20,11 @@ mod store;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use tagboat_api::{GitRepository, ImagePolicy, ImageRepository, ImageUpdateAutomation, KnownFields};
+use tagboat_api::{GitRepository, ImagePolicy, ImageRepository, ImageUpdateAutomation, Kind, KnownFields};
 
 use crate::objects::ObjectName;
 use crate::secret::Secret;
-use kind::Kind;
+use kind::ManifestKind;
 use source::Origin;
 
 pub use error::{FieldError, ManifestError, Note, SyntaxError};
@@ -272,12 +272,18 @@ fn given_twice(object: &Object, first: &Path, second: &Path) -> ManifestError {
 
 impl Object {
     /// Its kind and name, where it has a type of its own.
-    fn identity(&self) -> Option<(Kind, ObjectName)> {
+    fn identity(&self) -> Option<(ManifestKind, ObjectName)> {
         match self {
-            Self::Automation(object) => Some((Kind::Automation, ObjectName::of(object.as_ref()))),
-            Self::Policy(object) => Some((Kind::Policy, ObjectName::of(object.as_ref()))),
-            Self::Repository(object) => Some((Kind::Repository, ObjectName::of(object.as_ref()))),
-            Self::GitRepository(object) => Some((Kind::GitRepository, ObjectName::of(object.as_ref()))),
+            Self::Automation(object) => {
+                Some((ManifestKind::Flux(Kind::Automation), ObjectName::of(object.as_ref())))
+            }
+            Self::Policy(object) => Some((ManifestKind::Flux(Kind::Policy), ObjectName::of(object.as_ref()))),
+            Self::Repository(object) => {
+                Some((ManifestKind::Flux(Kind::Repository), ObjectName::of(object.as_ref())))
+            }
+            Self::GitRepository(object) => {
+                Some((ManifestKind::Flux(Kind::GitRepository), ObjectName::of(object.as_ref())))
+            }
             Self::Secret(_) | Self::ServiceAccount(_) | Self::Namespace(_) => None,
         }
     }
@@ -292,13 +298,13 @@ impl std::fmt::Display for Object {
             Self::Repository(object) => (Kind::Repository, &object.metadata),
             Self::GitRepository(object) => (Kind::GitRepository, &object.metadata),
             Self::Secret(SecretManifest { namespace, name, .. }) => {
-                return write!(formatter, "{} {namespace}/{name}", Kind::Secret.name());
+                return write!(formatter, "{} {namespace}/{name}", ManifestKind::Secret.name());
             }
             Self::ServiceAccount(ServiceAccountManifest { namespace, name, .. }) => {
-                return write!(formatter, "{} {namespace}/{name}", Kind::ServiceAccount.name());
+                return write!(formatter, "{} {namespace}/{name}", ManifestKind::ServiceAccount.name());
             }
             Self::Namespace(NamespaceManifest { name, .. }) => {
-                return write!(formatter, "{} {name}", Kind::Namespace.name());
+                return write!(formatter, "{} {name}", ManifestKind::Namespace.name());
             }
         };
         let text = |field: &Option<String>| field.clone().unwrap_or_default();

@@ -5,12 +5,12 @@ use std::path::Path;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tagboat_api::unknown_fields::Misfit;
-use tagboat_api::{DEPRECATED_VERSION, IMAGE_GROUP, KnownFields, v1beta2};
+use tagboat_api::{DEPRECATED_VERSION, IMAGE_GROUP, Kind, KnownFields, v1beta2};
 
 use super::document::Document;
 use super::error::UnknownChoice;
 use super::flaw::{DEFAULT_NAMESPACE, Flaw, name_of};
-use super::kind::Kind;
+use super::kind::ManifestKind;
 use super::secret::{self, SecretManifest};
 use super::service_account::ServiceAccountManifest;
 use super::{FieldError, ManifestError, NamespaceManifest, Note, Object};
@@ -25,27 +25,27 @@ pub(super) struct Parsed {
 /// Understands one document; what is wrong comes with the name of the object, as far as that can be read.
 pub(super) fn parse(file: &Path, document: Document, known: &KnownFields) -> Result<Parsed, Box<Flaw>> {
     let group = document.text("apiVersion").split_once('/').map_or("", |(group, _)| group);
-    let object = Kind::of(group, document.text("kind")).zip(name_of(&document.value));
+    let object = ManifestKind::of(group, document.text("kind")).zip(name_of(&document.value));
     understand(file, document, known).map_err(|error| Box::new(Flaw::of(object, error)))
 }
 
 fn understand(file: &Path, document: Document, known: &KnownFields) -> Result<Parsed, ManifestError> {
     let (api_version, kind) = (document.text("apiVersion").to_owned(), document.text("kind").to_owned());
     let (group, version) = api_version.split_once('/').unwrap_or(("", &api_version));
-    let Some(kind) = Kind::of(group, &kind) else {
+    let Some(kind) = ManifestKind::of(group, &kind) else {
         return match group {
             IMAGE_GROUP => Err(ManifestError::UnknownKind { file: file.to_owned(), api_version, kind }),
             _ => Ok(foreign(file, &api_version, &kind)),
         };
     };
     if !kind.versions().contains(&version) {
-        if matches!(kind, Kind::Secret | Kind::ServiceAccount | Kind::Namespace) {
+        if matches!(kind, ManifestKind::Secret | ManifestKind::ServiceAccount | ManifestKind::Namespace) {
             return Ok(foreign(file, &api_version, kind.name()));
         }
         let (file, group, kind) = (file.to_owned(), group.to_owned(), kind.name().to_owned());
         return Err(ManifestError::UnknownVersion { file, api_version, group, kind });
     }
-    if kind == Kind::Namespace {
+    if kind == ManifestKind::Namespace {
         return Ok(namespace(file, &document.value));
     }
     let mut reading = Reading { file, version, kind, name: String::new(), notes: Vec::new() };
@@ -53,7 +53,7 @@ fn understand(file: &Path, document: Document, known: &KnownFields) -> Result<Pa
     if let Err(error) = reading.settle_name(&mut value) {
         // Nobody can ask for it without a name, so it is in nobody's way.
         return match kind {
-            Kind::Secret | Kind::ServiceAccount => {
+            ManifestKind::Secret | ManifestKind::ServiceAccount => {
                 Ok(passed_over(file, format!("a {} without a name", kind.name())))
             }
             _ => Err(error),
@@ -103,7 +103,7 @@ const REFUSED_LATER: [&str; 5] = [
 struct Reading<'a> {
     file: &'a Path,
     version: &'a str,
-    kind: Kind,
+    kind: ManifestKind,
     /// Kind, namespace and name, for messages.
     name: String,
     notes: Vec<Note>,
@@ -159,7 +159,8 @@ impl Reading<'_> {
 
     /// Whether an unknown value of a field is refused in Flux's words by those who use it, and always by them.
     fn is_refused_later(&self, path: &str) -> bool {
-        REFUSED_LATER.contains(&path) || (self.kind == Kind::GitRepository && path == "spec.provider")
+        REFUSED_LATER.contains(&path)
+            || (self.kind == ManifestKind::Flux(Kind::GitRepository) && path == "spec.provider")
     }
 
     /// Fills in what a cluster would insist on and an update does not need.
@@ -180,8 +181,8 @@ impl Reading<'_> {
 
     fn typed(&mut self, value: Value) -> Result<Object, ManifestError> {
         Ok(match self.kind {
-            Kind::Automation => Object::Automation(Box::new(self.deserialize(value)?)),
-            Kind::Policy if self.version == DEPRECATED_VERSION => {
+            ManifestKind::Flux(Kind::Automation) => Object::Automation(Box::new(self.deserialize(value)?)),
+            ManifestKind::Flux(Kind::Policy) if self.version == DEPRECATED_VERSION => {
                 let old: v1beta2::ImagePolicy = self.deserialize(value)?;
                 let without_status = v1beta2::ImagePolicy { status: None, ..old.clone() };
                 let policy = old.into_v1().or_else(|error| {
@@ -190,16 +191,18 @@ impl Reading<'_> {
                 });
                 Object::Policy(Box::new(policy.expect("without a status there is no image to split")))
             }
-            Kind::Policy => Object::Policy(Box::new(self.deserialize(value)?)),
-            Kind::Repository => Object::Repository(Box::new(self.deserialize(value)?)),
-            Kind::GitRepository => Object::GitRepository(Box::new(self.deserialize(value)?)),
-            Kind::Secret => {
+            ManifestKind::Flux(Kind::Policy) => Object::Policy(Box::new(self.deserialize(value)?)),
+            ManifestKind::Flux(Kind::Repository) => Object::Repository(Box::new(self.deserialize(value)?)),
+            ManifestKind::Flux(Kind::GitRepository) => {
+                Object::GitRepository(Box::new(self.deserialize(value)?))
+            }
+            ManifestKind::Secret => {
                 let text = |field: &str| value["metadata"][field].as_str().unwrap_or_default().to_owned();
                 let (namespace, name) = (text("namespace"), text("name"));
                 Object::Secret(SecretManifest { namespace, name, values: secret::values(value) })
             }
-            Kind::ServiceAccount => Object::ServiceAccount(ServiceAccountManifest::read(&value)),
-            Kind::Namespace => unreachable!("a Namespace is read by its labels alone"),
+            ManifestKind::ServiceAccount => Object::ServiceAccount(ServiceAccountManifest::read(&value)),
+            ManifestKind::Namespace => unreachable!("a Namespace is read by its labels alone"),
         })
     }
 
