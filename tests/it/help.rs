@@ -7,6 +7,17 @@ use std::path::Path;
 
 use crate::support::program::{run, tagboat};
 
+/// The beginning of the manual, before the help of each command.
+const MANUAL: &str = "\
+# Commands and options
+
+This page is made from `tagboat --help` and the `--help` of each command. The flags of `tagboat controller` stand in
+[controller-flags.md](controller-flags.md) with their defaults.
+
+Every command exits with 0 when it is done, with 1 when something failed, and with 2 when it was used wrongly; the help
+of a command says what counts as a failure.
+";
+
 /// Compares a text with a committed file.
 fn check(path: &str, found: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
@@ -32,11 +43,15 @@ fn every_help_text_is_the_committed_one() {
     let mut pages = vec![("tagboat".to_owned(), vec!["--help".to_owned()])];
     add_pages(&tagboat::cli::command(), &[], &mut pages);
     assert!(pages.iter().any(|(page, _)| page == "tagboat-update"));
+    let mut manual = MANUAL.to_owned();
     for (page, arguments) in pages {
+        let command = [&["tagboat".to_owned()], arguments.split_last().unwrap().1].concat().join(" ");
         let run = run(tagboat().args(arguments)).with_status(0);
         assert_eq!(run.errors, "");
         check(&format!("testdata/cli/{page}.txt"), &run.output);
+        manual.push_str(&format!("\n## `{command}`\n\n```text\n{}\n```\n", run.output.trim_end()));
     }
+    check("docs/cli.md", &manual);
 }
 
 #[test]
