@@ -20,7 +20,7 @@ use crate::tenancy::{FairSemaphore, Permit, SlotLimits};
 const RELEASE_AFTER: Duration = Duration::from_secs(5);
 
 /// Transactions that have released their slot in a long wait: all together, and of one namespace.
-const WAITING: SlotLimits = SlotLimits { total: 32, per_namespace: 16, overflow_after: None };
+const WAITING: SlotLimits = SlotLimits { total: 32, per_namespace: 16, overflow: None };
 
 /// From this many routes on, those without transactions are dropped.
 const MANY_ROUTES: usize = 64;

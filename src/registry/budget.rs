@@ -139,7 +139,7 @@ impl Budget {
 
 impl RateLimiter {
     fn new(options: BudgetOptions) -> Self {
-        let limits = SlotLimits { total: 1, per_namespace: 1, overflow_after: None };
+        let limits = SlotLimits { total: 1, per_namespace: 1, overflow: None };
         Self { turn: FairSemaphore::new(limits), gcra: Mutex::new(Gcra::new(options)) }
     }
 

@@ -21,5 +21,5 @@ pub use checkpoint::{Checkpoint, Interrupted};
 pub use memory::{MemoryBudget, MemoryReservation};
 pub use pool::{BlockingPool, INLINE_BYTES, PoolPermit};
 pub use queue::{FairQueue, QueueLimits};
-pub use semaphore::{FairSemaphore, Permit, SlotLimits};
+pub use semaphore::{FairSemaphore, Overflow, Permit, SlotLimits};
 pub use token_bucket::{Rate, TokenBucket};

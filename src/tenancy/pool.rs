@@ -8,8 +8,7 @@ use crate::metrics::{Metrics, SlotResource};
 
 /// Threads for lookups of names. The system's resolver takes its time for a zone whose servers never answer, and cannot be
 /// interrupted.
-const LOOKUPS: SlotLimits =
-    SlotLimits { total: 32, per_namespace: 16, overflow_after: Some(SlotLimits::OVERFLOW_AFTER) };
+const LOOKUPS: SlotLimits = SlotLimits { total: 32, per_namespace: 16, overflow: None }.with_overflow(32);
 
 /// Work on an input smaller than this, in bytes, may run inline on an async worker.
 pub const INLINE_BYTES: usize = 16 * 1024;

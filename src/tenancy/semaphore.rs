@@ -18,9 +18,17 @@ pub struct SlotLimits {
     pub total: u64,
     /// Units that one namespace holds at most.
     pub per_namespace: u64,
-    /// After so long, a waiter whose namespace holds nothing is granted its units beyond `total`, up to twice `total`
-    /// in all. `None`: never.
-    pub overflow_after: Option<Duration>,
+    /// Units beyond `total` for namespaces that hold nothing. `None`: they wait like all others.
+    pub overflow: Option<Overflow>,
+}
+
+/// Units that a waiter whose namespace holds nothing is granted beyond the limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Overflow {
+    /// The wait after which they are granted.
+    pub after: Duration,
+    /// Their maximum, of all such namespaces together.
+    pub units: u64,
 }
 
 impl SlotLimits {
@@ -31,12 +39,18 @@ impl SlotLimits {
     /// one within [`Self::OVERFLOW_AFTER`].
     pub fn shared(total: usize) -> Self {
         let total = u64::try_from(total).unwrap_or(u64::MAX).max(1);
-        Self { total, per_namespace: total, overflow_after: Some(Self::OVERFLOW_AFTER) }
+        Self { total, per_namespace: total, overflow: None }.with_overflow(total)
     }
 
     /// Units of which no namespace ever holds more than half.
     pub fn halved(total: u64) -> Self {
-        Self { total: total.max(1), per_namespace: (total / 2).max(1), overflow_after: None }
+        Self { total: total.max(1), per_namespace: (total / 2).max(1), overflow: None }
+    }
+
+    /// The same limits with so many units beyond them, of which a namespace that holds none is granted its share after
+    /// [`Self::OVERFLOW_AFTER`].
+    pub const fn with_overflow(self, units: u64) -> Self {
+        Self { overflow: Some(Overflow { after: Self::OVERFLOW_AFTER, units }), ..self }
     }
 }
 
@@ -122,11 +136,13 @@ impl FairSemaphore {
             id
         };
         let mut pending = Pending { semaphore: self, namespace, id, weight, since, granted, is_over: false };
-        if let Some(patience) = self.0.limits.overflow_after {
+        if let Some(overflow) = self.0.limits.overflow {
             tokio::select! {
                 biased;
                 _ = &mut pending.granted => return pending.into_permit(),
-                () = sleep_until(since + patience) => self.0.state.lock().grant(&self.0.limits, Instant::now()),
+                () = sleep_until(since + overflow.after) => {
+                    self.0.state.lock().grant(&self.0.limits, Instant::now());
+                }
             }
         }
         // The sender stays in the queue until it grants.
@@ -236,11 +252,11 @@ impl State {
         {
             return Some(namespace.to_owned());
         }
-        let patience = limits.overflow_after?;
+        let Overflow { after, units } = limits.overflow?;
         let is_starved = |namespace: &str, waiter: &Waiter| {
             self.held_by(namespace) == 0
-                && now.saturating_duration_since(waiter.since) >= patience
-                && self.total - self.beyond + waiter.weight <= limits.total.saturating_mul(2)
+                && now.saturating_duration_since(waiter.since) >= after
+                && self.total - self.beyond + waiter.weight <= limits.total.saturating_add(units)
         };
         let starved = self.waiters.heads().find(|(namespace, waiter)| is_starved(namespace, waiter));
         starved.map(|(namespace, _)| namespace.to_owned())
@@ -299,7 +315,7 @@ mod tests {
     use super::*;
 
     fn slots(total: u64, per_namespace: u64) -> FairSemaphore {
-        FairSemaphore::new(SlotLimits { total, per_namespace, overflow_after: None })
+        FairSemaphore::new(SlotLimits { total, per_namespace, overflow: None })
     }
 
     fn waiting<'s>(semaphore: &'s FairSemaphore, namespace: &'s str, weight: u64) -> BoxFuture<'s, Permit> {

@@ -44,8 +44,7 @@ use shared::{Kind, Shared, Signal};
 const FINISHING: Duration = Duration::from_secs(3);
 
 /// The passes in flight at once, in all and of one namespace, beside those that wait for a registry.
-const PASSES: SlotLimits =
-    SlotLimits { total: 64, per_namespace: 32, overflow_after: Some(SlotLimits::OVERFLOW_AFTER) };
+const PASSES: SlotLimits = SlotLimits { total: 64, per_namespace: 32, overflow: None }.with_overflow(64);
 
 /// What this half is to do, and how.
 pub struct ReflectorOptions {
