@@ -18,20 +18,26 @@ use super::waits::ServerDeadline;
 
 /// The memory of a listing.
 #[derive(Clone, Copy)]
-struct ListingMemory {
+pub(super) struct ListingMemory {
     /// The bytes that are reserved for it.
-    reserved: u64,
+    pub(super) reserved: u64,
     /// The MiB that each process may have.
-    limit: u64,
+    pub(super) limit: u64,
 }
 
-/// The memory of most listings, which is small because silent servers are waited for in it. Some 10 MiB go into TLS and
-/// its certificates, and 50,000 references take 20 MiB by the protocol that takes most.
-const USUAL_LISTING: ListingMemory = ListingMemory { reserved: 8 * 1024 * 1024, limit: 32 };
+impl ListingMemory {
+    const fn of(mib: u64, limit: u64) -> Self {
+        Self { reserved: mib * 1024 * 1024, limit }
+    }
+}
 
-/// The memory of a listing that is larger.
-const LARGE_LISTING: ListingMemory =
-    ListingMemory { reserved: 64 * 1024 * 1024, limit: process_memory::PROCESS_MIB };
+/// The memory of the tries to list. The first two have no more than is reserved, because slow servers are waited for in
+/// it. Some 9 MiB go into TLS and its certificates, and 50,000 references take 20 MiB by the protocol that takes most.
+pub(super) const LISTINGS: [ListingMemory; 3] = [
+    ListingMemory::of(16, 16),
+    ListingMemory::of(32, 32),
+    ListingMemory::of(64, process_memory::PROCESS_MIB),
+];
 
 /// The memory that is reserved for a fetch, a push or a repack, in bytes.
 pub(super) const TRANSFER_MEMORY: u64 = 32 * 1024 * 1024;
@@ -90,13 +96,14 @@ impl Remote {
         wanted: &[Wanted],
         deadline: &ServerDeadline,
     ) -> Result<Listing, RemoteError> {
-        let list = |memory| self.list_within(mirror, wanted, deadline, memory);
-        let output = match list(USUAL_LISTING) {
-            Err(GitError::Refused { words, .. }) if diagnose(words.full()) == Some(Trouble::OutOfMemory) => {
-                list(LARGE_LISTING)
+        let [first, larger @ ..] = LISTINGS;
+        let mut output = self.list_within(mirror, wanted, deadline, first);
+        for memory in larger {
+            if !output.as_ref().is_err_and(needs_more_memory) {
+                break;
             }
-            ended => ended,
-        };
+            output = self.list_within(mirror, wanted, deadline, memory);
+        }
         let url = || self.address().to_string();
         let output = output.map_err(|cause| match cause {
             GitError::Flooded { .. } => RemoteError::Overlong { url: url() },
@@ -304,6 +311,12 @@ impl Remote {
             cause => RemoteError::Failed { doing, url, cause },
         }
     }
+}
+
+/// Returns true if git failed for want of memory. Libraries for TLS crash without it.
+fn needs_more_memory(error: &GitError) -> bool {
+    let GitError::Refused { words, .. } = error else { return false };
+    diagnose(words.full()) == Some(Trouble::OutOfMemory) || words.full().contains("died of signal")
 }
 
 /// A reference, or all tags, to be listed.

@@ -82,7 +82,7 @@ mod tests {
 
     use super::*;
     use crate::git::command::Git;
-    use crate::git::remote::TRANSFER_MEMORY;
+    use crate::git::remote::{LISTINGS, TRANSFER_MEMORY};
     use crate::git::slots::{RouteKey, TransactionSlots};
     use crate::metrics::Metrics;
     use crate::tenancy::MemoryBudget;
@@ -121,6 +121,15 @@ mod tests {
         assert!(!transfers.is_empty());
         let plan = u64::try_from(ReportedMarkers::Warnings.max_bytes()).unwrap();
         assert!(memory.reserve("n", plan).now_or_never().is_some());
+    }
+
+    /// Eight servers that sent their lists slowly took 32 MiB each, where 8 MiB were reserved.
+    #[test]
+    fn a_list_that_comes_slowly_takes_no_more_memory_than_is_reserved() {
+        let [first, second, _all_that_a_namespace_may_hold_for_servers] = LISTINGS;
+        for memory in [first, second] {
+            assert!(memory.limit << 20 <= memory.reserved);
+        }
     }
 
     #[test]

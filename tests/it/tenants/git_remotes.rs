@@ -69,6 +69,29 @@ async fn an_oversized_commit_and_odd_addresses_end_with_a_sentence_of_their_own(
     scene.assert_memory_below(512 << 20);
 }
 
+/// Eight of them took 32 MiB each, where 8 MiB were reserved.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn servers_that_list_slowly_take_no_more_memory_than_is_reserved() {
+    let scene = Scene::start().await;
+    let attacker = &scene.attacker;
+    // Git keeps what has come of a list until the rest is there.
+    let slow = Front::alone(|_| Reply::Paced {
+        body: vec![b'x'; 20 * MEBIBYTE],
+        piece: 18 * MEBIBYTE,
+        pause: PATIENCE,
+    });
+    for number in 0..10 {
+        let name = format!("slow-{number}");
+        attacker.create_source(&name, &json!({"url": slow.url(&format!("/{name}.git"))})).await;
+        attacker.create_automation(&name, &json!({})).await;
+    }
+    scene.victim_is_reconciled().await;
+    // By then those that wait for their server have released their slots to the others.
+    tokio::time::sleep(Duration::from_secs(15)).await;
+    assert!(!slow.requests().is_empty());
+    scene.assert_memory_below(112 << 20);
+}
+
 /// The private directories that a process holds, each by its lock.
 fn private_directories(process: u32) -> Vec<PathBuf> {
     let open = fs::read_dir(format!("/proc/{process}/fd")).unwrap().flatten();
