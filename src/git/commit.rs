@@ -29,7 +29,7 @@ pub struct CommitDraft {
 
 /// Makes a commit on top of `parent`, or none if the edits leave the tree as it is.
 ///
-/// `checkpoint` is called between edits.
+/// `checkpoint` is called between edits, and between objects that are packed.
 ///
 /// # Errors
 ///
@@ -57,7 +57,7 @@ pub(super) fn write_commit(
     if content.len() > MAX_COMMIT {
         return Err(CommitError::TooLong { size: content.len(), limit: MAX_COMMIT });
     }
-    Ok(Some(objects.write(ObjectType::Commit, content)?.into()))
+    Ok(Some(objects.write(ObjectType::Commit, content, checkpoint)?.into()))
 }
 
 /// The parents that a commit states, given as git stores it. Libgit2 leaves out those that the mirror does not have.

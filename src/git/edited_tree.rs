@@ -106,7 +106,7 @@ impl<'w, 'o, 'c> TreeWriter<'w, 'o, 'c> {
             return Ok(directory);
         }
         drop(tree);
-        self.objects.write(ObjectType::Tree, bytes)
+        self.objects.write(ObjectType::Tree, bytes, self.checkpoint)
     }
 
     /// Applies an edit to a file, and gives its new content.
@@ -125,7 +125,7 @@ impl<'w, 'o, 'c> TreeWriter<'w, 'o, 'c> {
         if self.bytes > MAX_BYTES {
             return Err(CommitError::TooMuch { limit: MAX_BYTES });
         }
-        let after = self.objects.write(ObjectType::Blob, after)?;
+        let after = self.objects.write(ObjectType::Blob, after, self.checkpoint)?;
         self.contents.insert(file, (edit, after));
         Ok(after)
     }

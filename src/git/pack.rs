@@ -3,13 +3,16 @@
 //! Mirrors have no loose objects: one file takes the place of hundreds, and libgit2 1.9 reads a truncated loose object
 //! for ever, where it refuses a truncated pack.
 
+use std::cell::{Cell, RefCell};
 use std::collections::HashSet;
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use git2::{Error, Mempack, ObjectType, Odb, Oid, Repository};
+use git2::{Error, Indexer, Mempack, ObjectType, Odb, Oid, Repository};
 
 use super::commit_error::CommitError;
+use crate::update::{Checkpoint, Progress};
 
 /// Before any other place for objects.
 const FIRST: i32 = 1_000;
@@ -113,14 +116,19 @@ impl<'o> NewObjects<'o> {
         self.discarded.0.extend(self.packs.0.drain(own..));
     }
 
-    /// Adds an object.
+    /// Adds an object. `checkpoint` is called between the objects of a pack that is written for want of memory.
     ///
     /// # Errors
     ///
-    /// When it cannot be written, or the repository has no room for it.
-    pub(super) fn write(&mut self, kind: ObjectType, content: Vec<u8>) -> Result<Oid, CommitError> {
+    /// When it cannot be written, the repository has no room for it, or `checkpoint` says so.
+    pub(super) fn write(
+        &mut self,
+        kind: ObjectType,
+        content: Vec<u8>,
+        checkpoint: &mut Checkpoint<'_>,
+    ) -> Result<Oid, CommitError> {
         if self.unpacked_bytes + content.len() > PACK_AFTER {
-            self.pack()?;
+            self.pack(checkpoint)?;
         }
         let id = self.objects.write(kind, &content)?;
         self.unpacked.push(id);
@@ -131,44 +139,79 @@ impl<'o> NewObjects<'o> {
         }
         drop(content);
         if self.unpacked_bytes > PACK_AFTER {
-            self.pack()?;
+            self.pack(checkpoint)?;
         }
         Ok(id)
     }
 
     /// Writes all objects to the disk, and gives their packs. Those of commits that were discarded are removed.
+    /// `checkpoint` is called between objects.
     ///
     /// # Errors
     ///
-    /// When they cannot be written, or the repository has no room for them.
-    pub(super) fn finish(mut self) -> Result<NewPacks, CommitError> {
-        self.pack()?;
+    /// When they cannot be written, the repository has no room for them, or `checkpoint` says so.
+    pub(super) fn finish(mut self, checkpoint: &mut Checkpoint<'_>) -> Result<NewPacks, CommitError> {
+        self.pack(checkpoint)?;
         Ok(std::mem::take(&mut self.packs))
     }
 
-    fn pack(&mut self) -> Result<(), CommitError> {
+    /// Writes the objects in memory to the disk. They stay in memory if that is interrupted, for other commits need them.
+    fn pack(&mut self, checkpoint: &mut Checkpoint<'_>) -> Result<(), CommitError> {
         if self.unpacked.is_empty() {
             return Ok(());
         }
-        let mut pack = self.repository.packbuilder()?;
-        for object in self.unpacked.drain(..) {
-            pack.insert_object(object, None)?;
-        }
         let place = self.repository.path().join("objects/pack");
         let before = names(&place);
-        pack.write(&place, 0)?;
+        let written = place.join(format!("pack-{}.pack", self.write_pack(&place, checkpoint)?));
+        self.unpacked.clear();
         self.unpacked_bytes = 0;
         self.memory.reset()?;
-        if let Some(name) = pack.name()? {
-            let written = place.join(format!("pack-{name}.pack"));
-            // The same objects may have been packed before, here or by an earlier run.
-            let others = self.discarded.0.len();
-            self.discarded.0.retain(|discarded| *discarded != written);
-            if self.discarded.0.len() < others || !before.contains(&written) {
-                self.packs.0.push(written);
-            }
+        // The same objects may have been packed before, here or by an earlier run.
+        let others = self.discarded.0.len();
+        self.discarded.0.retain(|discarded| *discarded != written);
+        if self.discarded.0.len() < others || !before.contains(&written) {
+            self.packs.0.push(written);
         }
         if (self.has_room)() { Ok(()) } else { Err(CommitError::NoRoom) }
+    }
+
+    /// Writes the objects in memory as a pack, and gives its name.
+    fn write_pack(&self, place: &Path, checkpoint: &mut Checkpoint<'_>) -> Result<String, CommitError> {
+        let (checkpoint, interrupt) = (RefCell::new(checkpoint), Cell::new(None));
+        let may_go_on = || match (checkpoint.borrow_mut())(Progress::default()) {
+            Ok(()) => true,
+            Err(reason) => {
+                interrupt.set(Some(reason));
+                false
+            }
+        };
+        let write = || {
+            let repository: &Repository = self.repository;
+            let mut pack = repository.packbuilder()?;
+            // Called while objects are added and compared with each other.
+            pack.set_progress_callback(|_, _, _| may_go_on())?;
+            for object in &self.unpacked {
+                pack.insert_object(*object, None)?;
+            }
+            let mut indexer = Indexer::new(Some(self.objects), place, 0, false)?;
+            let mut failure = None;
+            let written = pack.foreach(|piece| match may_go_on().then(|| indexer.write_all(piece)) {
+                Some(Ok(())) => true,
+                Some(Err(error)) => {
+                    failure =
+                        Some(error.downcast().unwrap_or_else(|other| Error::from_str(&other.to_string())));
+                    false
+                }
+                None => false,
+            });
+            failure.map_or(written, Err)?;
+            indexer.commit()
+        };
+        let written = write();
+        match interrupt.take() {
+            Some(reason) => Err(reason.into()),
+            None => Ok(written?),
+        }
     }
 }
 
@@ -181,6 +224,11 @@ fn names(directory: &Path) -> HashSet<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::update::Interrupt;
+
+    fn proceed(_: Progress) -> Result<(), Interrupt> {
+        Ok(())
+    }
 
     #[test]
     fn large_objects_go_to_the_disk_and_are_still_there() {
@@ -190,7 +238,7 @@ mod tests {
         let mut objects = NewObjects::new(&repository, &database).unwrap();
         let large = |byte: u8| vec![byte; PACK_AFTER / 2];
         let ids = [1, 2, 3, 4].map(|byte| {
-            let id = objects.write(ObjectType::Blob, large(byte)).unwrap();
+            let id = objects.write(ObjectType::Blob, large(byte), &mut proceed).unwrap();
             assert!(objects.unpacked_bytes <= PACK_AFTER);
             id
         });
@@ -199,7 +247,7 @@ mod tests {
         for (id, byte) in ids.iter().zip(1..) {
             assert_eq!(database.read(*id).unwrap().data(), large(byte));
         }
-        objects.finish().unwrap().keep();
+        objects.finish(&mut proceed).unwrap().keep();
         assert_eq!(packs(), 2);
         let anew = Repository::open_bare(place.path()).unwrap();
         assert!(ids.iter().all(|id| anew.find_blob(*id).is_ok()));
@@ -212,9 +260,9 @@ mod tests {
         let repository = Repository::init_bare(place.path()).unwrap();
         let database = repository.odb().unwrap();
         let mut objects = NewObjects::new(&repository, &database).unwrap();
-        objects.write(ObjectType::Blob, vec![1; PACK_AFTER]).unwrap();
+        objects.write(ObjectType::Blob, vec![1; PACK_AFTER], &mut proceed).unwrap();
         assert_eq!((objects.packs.0.len(), objects.unpacked_bytes), (0, PACK_AFTER));
-        objects.write(ObjectType::Blob, vec![2; PACK_AFTER + 1]).unwrap();
+        objects.write(ObjectType::Blob, vec![2; PACK_AFTER + 1], &mut proceed).unwrap();
         assert_eq!((objects.packs.0.len(), objects.unpacked_bytes), (2, 0));
     }
 
@@ -229,7 +277,7 @@ mod tests {
             objects.begin_commit();
             bytes
                 .iter()
-                .map(|byte| objects.write(ObjectType::Blob, large(*byte)).unwrap())
+                .map(|byte| objects.write(ObjectType::Blob, large(*byte), &mut proceed).unwrap())
                 .collect::<Vec<_>>()
         };
         let database = repository.odb().unwrap();
@@ -239,7 +287,7 @@ mod tests {
         objects.discard_commit();
         let shared = write(&mut objects, &[2, 4]);
         assert_eq!(packs(), 4);
-        objects.finish().unwrap().keep();
+        objects.finish(&mut proceed).unwrap().keep();
         assert_eq!(packs(), 3);
         let anew = Repository::open_bare(place.path()).unwrap();
         assert!(kept.iter().chain(&shared).all(|id| anew.find_blob(*id).is_ok()));
@@ -251,7 +299,7 @@ mod tests {
             let mut objects = NewObjects::new(&anew, &database).unwrap();
             write(&mut objects, &[1, 5]);
             if !is_dry_run {
-                assert!(objects.finish().unwrap().remove());
+                assert!(objects.finish(&mut proceed).unwrap().remove());
             }
         }
         assert_eq!(packs(), 3);
@@ -267,8 +315,41 @@ mod tests {
         let calls = std::cell::Cell::new(0);
         let has_room = || calls.replace(calls.get() + 1) < 1;
         let mut objects = NewObjects::new(&repository, &database).unwrap().limited_by(&has_room);
-        objects.write(ObjectType::Blob, vec![1; PACK_AFTER + 1]).unwrap();
-        let error = objects.write(ObjectType::Blob, vec![2; PACK_AFTER + 1]).unwrap_err();
+        objects.write(ObjectType::Blob, vec![1; PACK_AFTER + 1], &mut proceed).unwrap();
+        let error = objects.write(ObjectType::Blob, vec![2; PACK_AFTER + 1], &mut proceed).unwrap_err();
         assert!(matches!(error, CommitError::NoRoom), "{error}");
+    }
+
+    /// The deadline of a plan and its cancellation were not looked at while thousands of files were packed.
+    #[test]
+    fn packing_ends_between_two_objects_and_keeps_them_for_other_commits() {
+        const OBJECTS: u8 = 50;
+        let place = tempfile::tempdir().unwrap();
+        let repository = Repository::init_bare(place.path()).unwrap();
+        let database = repository.odb().unwrap();
+        let mut objects = NewObjects::new(&repository, &database).unwrap();
+        let content = |number: u8| [vec![number; 1000], b"the same in all".repeat(10)].concat();
+        let ids: Vec<_> = (0..OBJECTS)
+            .map(|number| objects.write(ObjectType::Blob, content(number), &mut proceed).unwrap())
+            .collect();
+        let files = || std::fs::read_dir(place.path().join("objects/pack")).unwrap().count();
+        let mut may_be_called = 0;
+        loop {
+            let mut calls = 0;
+            let ended = objects.pack(&mut |_| {
+                calls += 1;
+                if calls > may_be_called { Err(Interrupt::Cancelled) } else { Ok(()) }
+            });
+            let Err(error) = ended else { break };
+            assert!(matches!(error, CommitError::Interrupted(Interrupt::Cancelled)), "{error}");
+            assert_eq!((files(), calls), (0, may_be_called + 1));
+            may_be_called += 1;
+        }
+        assert!(may_be_called > usize::from(OBJECTS), "{may_be_called}");
+        objects.finish(&mut proceed).unwrap().keep();
+        let anew = Repository::open_bare(place.path()).unwrap();
+        for (id, number) in ids.iter().zip(0..) {
+            assert_eq!(anew.find_blob(*id).unwrap().content(), content(number));
+        }
     }
 }

@@ -25,6 +25,7 @@ use super::source;
 use super::waits::ServerDeadline;
 use crate::update::MarkerIndex;
 use candidate::{Candidate, Made};
+use deadline::PlanDeadline;
 use ground::Ground;
 use order::Order;
 
@@ -256,8 +257,12 @@ impl<P: Proposer> Attempt<P> {
         }
         // Otherwise they are not needed any more.
         if tip.is_ok() && !self.is_rehearsal {
-            let packs = made.objects.finish();
-            self.packs = packs.map_err(|error| ground.too_large(&error).unwrap_or_else(|| error.into()))?;
+            let mut deadline = PlanDeadline::new(ground.mirror, ground.remote.timeout);
+            let packs = made.objects.finish(&mut |_| deadline.check());
+            self.packs = packs.map_err(|error| {
+                let shared = deadline.into_cancelled().or_else(|| ground.too_large(&error));
+                shared.unwrap_or_else(|| error.into())
+            })?;
         }
         // What was read of damaged objects may be wrong.
         if index.has_news() && !tip.as_ref().is_err_and(SyncError::is_damage) {
