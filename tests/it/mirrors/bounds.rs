@@ -1,6 +1,7 @@
 //! The size that a mirror may have.
 
 use std::fs;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
@@ -108,5 +109,35 @@ fn a_mirror_that_age_has_made_too_large_is_begun_anew() {
         place.remote.commit("main", "Change", &[file(number)]);
     }
     assert!(matches!(place.update("2.0.0").unwrap(), Outcome::Pushed(_)));
+    place.remote.assert_sound();
+}
+
+/// The packs of a mirror.
+fn packs(place: &Place) -> Vec<PathBuf> {
+    let items = fs::read_dir(place.mirror().join("objects/pack")).unwrap().map(|item| item.unwrap().path());
+    let mut packs: Vec<PathBuf> =
+        items.filter(|path| path.extension().is_some_and(|it| it == "pack")).collect();
+    packs.sort();
+    packs
+}
+
+/// Each refused push, and each dry run with large files, left its objects for good.
+#[test]
+fn objects_of_commits_that_are_not_pushed_do_not_stay_in_the_mirror() {
+    let place = Place::new(&[file("app.yaml", tag_line("1.0.0"))]);
+    place.update("1.0.1").unwrap();
+    let before = packs(&place);
+    let rehearsed = place.rehearse("1.0.2").result;
+    assert!(matches!(rehearsed, Ok(Outcome::Rehearsed { .. })), "{rehearsed:?}");
+    assert_eq!(packs(&place), before);
+    place.remote.hook("pre-receive", "echo 'Not on Fridays.' >&2; exit 1");
+    for tag in ["1.0.2", "1.0.3"] {
+        let error = chain(place.update(tag).unwrap_err().as_ref());
+        assert!(error.contains("Not on Fridays."), "{error}");
+        assert_eq!(packs(&place), before, "{tag}");
+    }
+    place.remote.hook("pre-receive", "exit 0");
+    assert!(matches!(place.update("1.0.3").unwrap(), Outcome::Pushed(_)));
+    assert_eq!(packs(&place).len(), before.len() + 1);
     place.remote.assert_sound();
 }
