@@ -1,6 +1,7 @@
 //! Looking at the digests of tags that float. Nothing is written here: what is known changes, and policies are woken.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,7 +23,7 @@ use crate::reconcile::policy::digest::{LookFailure, LookFailureKind, Polled, Sta
 use crate::reconcile::policy::following::belongs_to;
 use crate::reconcile::policy::run::{Ended, Followed};
 use crate::reconcile::tags::{Place, Registry};
-use crate::tenancy::{FairCache, FairSemaphore, SlotLimits};
+use crate::tenancy::{FairCache, FairSemaphore, Permit, SlotLimits};
 
 /// How long a registry may take to say a digest.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -240,6 +241,17 @@ pub(super) async fn poll<R: Registry>(shared: Arc<Shared<R>>) {
     }
 }
 
+/// Does some work, and returns a slot when it is done or after `time`.
+async fn release_after<T>(time: Duration, slot: Permit, work: impl Future<Output = T>) -> T {
+    let mut work = pin!(work);
+    tokio::select! {
+        biased;
+        ended = &mut work => return ended,
+        () = sleep(time) => drop(slot),
+    }
+    work.await
+}
+
 /// Asks for one digest, and tells those who follow the tag.
 async fn look<R: Registry>(shared: Arc<Shared<R>>, place: Place, target: Target) {
     let reference = format!("{}:{}", place.address, target.tag);
@@ -247,7 +259,8 @@ async fn look<R: Registry>(shared: Arc<Shared<R>>, place: Place, target: Target)
     let turn = shared.poller.line(&target).acquire(&target.tenant, 1).await;
     let overtaken = shared.poller.state.lock().schedule.overtaken(&target);
     let answer = match overtaken {
-        None => shared.registry.digest(&place, &target.tag).await,
+        // Its timeout leaves waits for memory out, so that a lookup which takes longer waits for memory.
+        None => release_after(place.timeout, turn, shared.registry.digest(&place, &target.tag)).await,
         // While this one stood in the line, others found out that nobody answers.
         Some(until) => Err(LookFailure {
             kind: LookFailureKind::Unavailable,
@@ -258,7 +271,6 @@ async fn look<R: Registry>(shared: Arc<Shared<R>>, place: Place, target: Target)
             retry_after: None,
         }),
     };
-    drop(turn);
     if let Err(failure) = &answer {
         tracing::warn!(image = reference, error = failure.words, "cannot look up the digest, trying again");
     }
@@ -286,5 +298,32 @@ async fn look<R: Registry>(shared: Arc<Shared<R>>, place: Place, target: Target)
     }
     for policy in followers {
         shared.measure_next_poll(&policy);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::pending;
+
+    use futures::FutureExt;
+    use tokio::time::timeout;
+
+    use super::*;
+
+    /// A manifest that waited for memory kept a slot for up to ten minutes, and eight of them kept all of a registry.
+    #[tokio::test(start_paused = true)]
+    async fn a_lookup_that_waits_for_memory_releases_its_slot() {
+        let line = FairSemaphore::new(SlotLimits { total: 1, per_namespace: 1, overflow: None });
+        let slot = line.acquire("attacker", 1).await;
+        let waiting = release_after(PATIENCE, slot, pending::<()>());
+        let next = async { line.acquire("victim", 1).await };
+        tokio::select! {
+            () = waiting => unreachable!("it waits for ever"),
+            slot = timeout(PATIENCE * 2, next) => drop(slot.expect("the slot is released")),
+        }
+        // Work that ends in time returns it at once.
+        let slot = line.acquire("attacker", 1).await;
+        assert_eq!(release_after(PATIENCE, slot, async { 7 }).now_or_never(), Some(7));
+        assert!(line.is_idle());
     }
 }
