@@ -2,8 +2,8 @@
 //!
 //! A namespace stands for a tenant. Whatever tenants share is taken through one of these: [`semaphore`] counts slots or
 //! bytes and grants them round robin, [`pool`] bounds CPU-heavy and blocking work, [`memory`] bounds the memory of large
-//! inputs, [`cache`] bounds shared tables and [`queue`] what waits to be sent, and [`token_bucket`] says how often something
-//! may happen. [`capacity`] bundles what a whole process has.
+//! inputs, [`cache`] and [`sized_cache`] bound shared tables and [`queue`] what waits to be sent, and [`token_bucket`] says
+//! how often something may happen. [`capacity`] bundles what a whole process has.
 
 mod cache;
 mod capacity;
@@ -12,6 +12,7 @@ mod memory;
 mod pool;
 mod queue;
 mod semaphore;
+mod sized_cache;
 mod token_bucket;
 mod waiters;
 
@@ -22,4 +23,5 @@ pub use memory::{MemoryBudget, MemoryReservation};
 pub use pool::{BlockingPool, INLINE_BYTES, PoolPermit};
 pub use queue::{FairQueue, QueueLimits};
 pub use semaphore::{FairSemaphore, Overflow, Permit, SlotLimits};
+pub use sized_cache::SizedCache;
 pub use token_bucket::{Rate, TokenBucket};

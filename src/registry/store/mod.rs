@@ -1,7 +1,6 @@
 //! The tags that were found: in memory, and on disk for the time after a restart.
 
 mod file;
-mod sized;
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, File};
@@ -18,7 +17,7 @@ use tagboat_api::Reason;
 use super::manifest::ImageFacts;
 use crate::failing::Failing;
 use crate::reference::TagList;
-use sized::SizedTable;
+use crate::tenancy::SizedCache;
 
 /// The bounds of a store, in bytes for all objects together. The list that was stored last is kept even if it alone is
 /// larger.
@@ -55,9 +54,9 @@ pub struct TagStore {
     root: Option<PathBuf>,
     is_rehearsal: bool,
     limits: StoreLimits,
-    memory: Mutex<SizedTable<Arc<StoredTags>>>,
+    memory: Mutex<SizedCache<StoreKey, Arc<StoredTags>>>,
     /// The files, once the directory was listed.
-    disk: Mutex<Option<SizedTable<()>>>,
+    disk: Mutex<Option<SizedCache<StoreKey, ()>>>,
     /// Locked from reading what is kept of an object to keeping what follows from it, so that no scan is lost. Those of
     /// others go on meanwhile.
     objects: Mutex<HashMap<StoreKey, Arc<Mutex<()>>>>,
@@ -265,7 +264,7 @@ impl TagStore {
             root,
             is_rehearsal,
             limits,
-            memory: Mutex::new(SizedTable::new(limits.memory)),
+            memory: Mutex::new(SizedCache::new(limits.memory)),
             disk: Mutex::default(),
             objects: Mutex::default(),
             sweeping: RwLock::default(),
@@ -341,7 +340,7 @@ impl TagStore {
     /// Puts a list in memory and in its file, whose object is locked.
     fn put(&self, key: &StoreKey, path: Option<PathBuf>, tags: StoredTags) -> Kept {
         let tags = Arc::new(tags);
-        self.memory.lock().put(key, tags.size(), Arc::clone(&tags));
+        self.memory.lock().insert(&key.namespace, key.clone(), tags.size(), Arc::clone(&tags));
         let trouble = path.and_then(|path| self.write(key, &path, &tags).err());
         Kept { tags, trouble }
     }
@@ -382,7 +381,7 @@ impl TagStore {
         let _guard = lock.lock();
         let Some(known) = self.read(key, canonical)? else { return Ok(()) };
         let tags = Arc::new(known.with(learned));
-        self.memory.lock().put(key, tags.size(), Arc::clone(&tags));
+        self.memory.lock().insert(&key.namespace, key.clone(), tags.size(), Arc::clone(&tags));
         self.path(key)?.map_or(Ok(()), |path| self.write(key, &path, &tags))
     }
 
@@ -393,7 +392,7 @@ impl TagStore {
             return Ok(());
         }
         let bytes = file::write(path, tags).map_err(|cause| refused("write", path, cause))?;
-        let evicted = self.with_disk(|disk| disk.put(key, bytes, ()));
+        let evicted = self.with_disk(|disk| disk.insert(&key.namespace, key.clone(), bytes, ()));
         for evicted in evicted.unwrap_or_default() {
             self.evict(&evicted);
         }
@@ -416,7 +415,7 @@ impl TagStore {
     }
 
     /// Does something with the table of files, which is made when it is first needed.
-    fn with_disk<T>(&self, work: impl FnOnce(&mut SizedTable<()>) -> T) -> Option<T> {
+    fn with_disk<T>(&self, work: impl FnOnce(&mut SizedCache<StoreKey, ()>) -> T) -> Option<T> {
         let root = self.root.as_ref().filter(|_| !self.is_rehearsal)?;
         let mut disk = self.disk.lock();
         Some(work(disk.get_or_insert_with(|| files(root, self.limits.disk))))
@@ -431,9 +430,9 @@ impl TagStore {
         let _no_sweep = self.sweeping.read();
         let lock = self.lock_of(key);
         let _guard = lock.lock();
-        self.memory.lock().take(key);
+        self.memory.lock().remove(key);
         let Some(path) = self.path(key)?.filter(|_| !self.is_rehearsal) else { return Ok(()) };
-        self.with_disk(|disk| disk.take(key));
+        self.with_disk(|disk| disk.remove(key));
         match fs::remove_file(&path) {
             Err(cause) if cause.kind() != io::ErrorKind::NotFound => Err(refused("remove", &path, cause)),
             _ => Ok(()),
@@ -483,7 +482,7 @@ impl TagStore {
         let mut memory = self.memory.lock();
         // A scan that has ended since the file was read knows better.
         let tags = memory.get(key).cloned().unwrap_or_else(|| Arc::new(tags));
-        memory.put(key, tags.size(), Arc::clone(&tags));
+        memory.insert(&key.namespace, key.clone(), tags.size(), Arc::clone(&tags));
         drop(memory);
         self.with_disk(|disk| {
             disk.get(key);
@@ -525,7 +524,7 @@ impl TagStore {
 }
 
 /// The files of a directory with their sizes; the one that was written last counts as used last.
-fn files(root: &Path, max: u64) -> SizedTable<()> {
+fn files(root: &Path, max: u64) -> SizedCache<StoreKey, ()> {
     let paths = entries(root).into_iter().flat_map(|directory| entries(&directory));
     let mut found: Vec<_> = paths
         .filter_map(|path| {
@@ -534,10 +533,10 @@ fn files(root: &Path, max: u64) -> SizedTable<()> {
         })
         .collect();
     found.sort_by_key(|(written, ..)| *written);
-    let mut table = SizedTable::new(max);
+    let mut table = SizedCache::new(max);
     for (_, key, bytes) in found {
         // Beyond the limit only until a file is written next.
-        table.put_beyond_limit(&key, bytes, ());
+        table.insert_beyond_limit(&key.namespace.clone(), key, bytes, ());
     }
     table
 }

@@ -115,7 +115,7 @@ fn a_damaged_file_is_as_good_as_none() {
 fn memory_is_bounded_and_the_disk_has_the_rest() {
     let directory = TempDir::new().unwrap();
     let store = TagStore::new(Some(directory.path().to_owned()));
-    *store.memory.lock() = SizedTable::new(2000);
+    *store.memory.lock() = SizedCache::new(2000);
     for number in 0..20 {
         store.keep(&key(&format!("web{number}")), scan(&["1.0"], FIRST)).unwrap();
     }
@@ -158,7 +158,7 @@ fn a_file_that_was_written_again_is_not_evicted() {
     let path = |name: &str| store.path(&key(name)).unwrap().unwrap();
     store.evict(&key("web"));
     assert!(path("web").exists(), "it counts in the table, so it is there again");
-    store.with_disk(|disk| disk.take(&key("web")));
+    store.with_disk(|disk| disk.remove(&key("web")));
     {
         let lock = store.lock_of(&key("web"));
         let _writing = lock.lock();

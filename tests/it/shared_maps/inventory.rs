@@ -79,7 +79,12 @@ pub(super) const INVENTORY: &[Row] = &[
         "namespace and name of a policy; repository, tag, route and login of a lookup",
         "one entry for a policy that follows a tag; lookups go with the last policy that follows them",
     ),
-    row("src/controller/shadow.rs", "Shadows.known", "namespace and name of an automation", GOES_WITH_OBJECT),
+    row(
+        "src/controller/shadow.rs",
+        "Shadows.known",
+        "namespace and name of an automation",
+        "one status for an object of the cluster, removed with it; 64 MiB of markers, evicts from the namespace with most",
+    ),
     row(
         "src/controller/under_way.rs",
         "UnderWay.0",

@@ -46,6 +46,11 @@ impl Proposed {
         Ok(files)
     }
 
+    /// The memory that it takes, in bytes.
+    pub(super) fn bytes(&self) -> usize {
+        size_of::<Self>() + self.content.as_ref().map_or(0, Vec::len)
+    }
+
     /// How the file in a tree differs, if it does.
     pub(super) fn difference(
         &self,

@@ -112,6 +112,14 @@ impl Shadowing {
 }
 
 impl Shadow {
+    /// The memory that it takes, in bytes.
+    pub fn bytes(&self) -> u64 {
+        let found = |found: &Option<String>| size_of_val(found) + found.as_ref().map_or(0, String::len);
+        let seen: usize = self.seen.iter().map(|(place, value)| place.bytes() + found(value)).sum();
+        let wish = self.wish.as_ref().map_or(0, Wish::bytes);
+        u64::try_from(seen + wish).unwrap_or(u64::MAX)
+    }
+
     /// Compares a tree with what is known.
     fn look(&self, view: &View<'_>, checkpoint: &mut Checkpoint<'_>) -> Result<Sight, DiffError> {
         let places = places(view.plan);
@@ -158,6 +166,13 @@ impl Wish {
     /// Whether both are the same commit, but for what others changed around it.
     fn is_alike(&self, other: &Self) -> bool {
         (&self.changes, &self.message) == (&other.changes, &other.message)
+    }
+
+    fn bytes(&self) -> usize {
+        let Self { changes, message, files } = self;
+        let changes: usize = changes.iter().map(|(place, values)| place.bytes() + values.bytes()).sum();
+        let files: usize = files.iter().map(|(path, file)| path.as_bytes().len() + file.bytes()).sum();
+        changes + message.len() + files
     }
 
     fn fate(&self, places: &BTreeMap<Place, Values>) -> Fate {

@@ -16,6 +16,16 @@ pub(super) struct Place {
     count: usize,
 }
 
+impl Place {
+    /// The memory that it takes, in bytes.
+    pub(super) fn bytes(&self) -> usize {
+        let Self { file, object, setter, .. } = self;
+        let object = [&object.api_version, &object.kind, &object.name, &object.namespace];
+        let texts = object.into_iter().chain([file, setter]);
+        size_of::<Self>() + texts.map(String::len).sum::<usize>()
+    }
+}
+
 impl fmt::Display for Place {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{} ({})", self.file, self.setter)
@@ -34,6 +44,11 @@ impl Values {
     /// Whether there is nothing to change.
     pub(super) fn is_settled(&self) -> bool {
         self.found.as_ref() == Some(&self.wanted)
+    }
+
+    /// The memory that they take, in bytes.
+    pub(super) fn bytes(&self) -> usize {
+        size_of::<Self>() + self.found.as_ref().map_or(0, String::len) + self.wanted.len()
     }
 }
 

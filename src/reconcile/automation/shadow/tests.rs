@@ -184,3 +184,15 @@ fn a_comparison_ends_between_two_files_when_its_time_is_up() {
     assert!(matches!(interrupted, Err(DiffError::Interrupted(Interrupt::Cancelled))), "{interrupted:?}");
     assert_eq!(files, 2);
 }
+
+/// Each marker of each automation was remembered without a bound.
+#[test]
+fn the_memory_of_a_look_is_that_of_its_texts() {
+    let mut scene = Scene::new();
+    let long = "x".repeat(10_000);
+    scene.push("f.yaml", &format!("kind: {long}\na: '1' A\n")).look(["1", "1"]);
+    let settled = scene.before.bytes();
+    scene.look(["2", "1"]);
+    assert!(scene.before.bytes() > settled + 5_000, "{settled} {}", scene.before.bytes());
+    assert!(Shadow::default().bytes() == 0 && settled < 10_000);
+}
