@@ -7,6 +7,7 @@ mod damage;
 mod deadlines;
 mod hostile;
 mod indexes;
+mod memory;
 mod outline;
 mod place;
 mod processes;

@@ -17,6 +17,7 @@ use tagboat::message::AutomationName;
 use tagboat::metrics::Metrics;
 use tagboat::reconcile::automation::proposal::{Detail, MessageSource, UpdateProposal};
 use tagboat::reference::ImageReference;
+use tagboat::tenancy::Capacity;
 use tagboat::update::{Policy, PolicyName, Setters, UpdateRequest};
 use tagboat_api::settings::TemplateLanguage;
 use tempfile::TempDir;
@@ -127,12 +128,22 @@ impl Place {
 
     /// A writer of the mirrors.
     pub(super) fn writer<P: Proposer>(&self, is_rehearsal: bool) -> Writer<P> {
-        Writer::new(WriterOptions {
+        Writer::new(self.writer_options(is_rehearsal))
+    }
+
+    /// The same with threads and memory that other work shares.
+    pub(super) fn writer_within<P: Proposer>(&self, capacity: Capacity) -> Writer<P> {
+        let context = WriterContext { capacity, ..WriterContext::default() };
+        Writer::new(WriterOptions { context, ..self.writer_options(false) })
+    }
+
+    fn writer_options(&self, is_rehearsal: bool) -> WriterOptions {
+        WriterOptions {
             mirrors: MirrorStore::new(self.mirrors(), self.total_limit),
             is_rehearsal,
             context: WriterContext::default(),
             slots: TransactionSlots::limited(4, &Metrics::default()),
-        })
+        }
     }
 
     /// Answers requests together.
