@@ -15,6 +15,7 @@ pub mod objects;
 pub mod permissions;
 pub mod policy;
 pub mod polling;
+pub mod printable;
 pub mod reconcile;
 pub mod reference;
 pub mod registry;

@@ -17,6 +17,8 @@ use tracing_subscriber::layer::{Context, Layer, SubscriberExt as _};
 use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
+use crate::printable::{printable, printable_json};
+
 /// The span that a reconcile is in.
 const RECONCILE: &str = "reconcile";
 
@@ -121,7 +123,7 @@ where
         }
         let line = line(*event.metadata().level(), fields.0, &reconcile, Timestamp::now());
         let mut text = match self.encoding {
-            LogEncoding::Json => Value::Object(line).to_string(),
+            LogEncoding::Json => printable_json(Value::Object(line).to_string()),
             LogEncoding::Console => for_people(line),
         };
         text.push('\n');
@@ -173,10 +175,9 @@ fn for_people(mut line: Map<String, Value>) -> String {
         Some(Value::String(text)) => text,
         _ => String::new(),
     };
-    let mut text =
-        format!("{}\t{}\t{}", take("ts"), take("level").to_uppercase(), take("msg").replace('\n', "\\n"));
+    let mut text = format!("{}\t{}\t{}", take("ts"), take("level").to_uppercase(), printable(&take("msg")));
     if !line.is_empty() {
-        let _ = write!(text, "\t{}", Value::Object(line));
+        let _ = write!(text, "\t{}", printable_json(Value::Object(line).to_string()));
     }
     text
 }
@@ -250,5 +251,21 @@ mod tests {
         let (time, rest) = text.split_once('\t').unwrap();
         assert!(time.parse::<Timestamp>().is_ok(), "{text}");
         assert_eq!(rest, "INFO\ttwo\\nlines\t{\"count\":3}\n");
+    }
+
+    /// What servers and repositories say stands in the log, and a terminal shows it.
+    #[test]
+    fn a_line_commands_no_terminal_and_turns_no_text() {
+        let words = "a\u{1b}[2J\u{9b}\u{202e}b";
+        for encoding in [LogEncoding::Json, LogEncoding::Console] {
+            let text = logged(encoding, || tracing::info!(error = words, "{words}"));
+            let line = text.strip_suffix('\n').unwrap();
+            assert!(!line.replace('\t', "").contains(crate::printable::is_unprintable), "{line:?}");
+            let json: Value = serde_json::from_str(&line[line.find('{').unwrap()..]).unwrap_or_default();
+            assert!(
+                encoding == LogEncoding::Console || json["msg"] == words && json["error"] == words,
+                "{line}"
+            );
+        }
     }
 }

@@ -3,7 +3,7 @@
 use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant};
 
-use super::terminal::printable;
+use crate::printable::printable;
 use crate::update;
 
 /// Work shorter than this shows nothing.

@@ -2,7 +2,8 @@
 
 use std::fmt::Write;
 
-use super::terminal::{Palette, count, printable};
+use super::terminal::{Palette, count};
+use crate::printable::{is_unprintable, printable};
 use crate::update::{MarkerOutcome, ResultV2, Setters, UpdatePlan};
 
 /// What a report is about.
@@ -81,9 +82,9 @@ fn write_changes(result: &ResultV2, palette: Palette, text: &mut String) -> std:
     Ok(())
 }
 
-/// A value on one line; one that is empty or has line breaks in quotes.
+/// A value on one line; one that is empty or has unprintable characters in quotes.
 fn value(text: &str) -> String {
-    if text.is_empty() || text.chars().any(char::is_control) { format!("{text:?}") } else { text.to_owned() }
+    if text.is_empty() || text.contains(is_unprintable) { format!("{text:?}") } else { text.to_owned() }
 }
 
 fn write_worth_saying(plan: &UpdatePlan, palette: Palette, text: &mut String) -> std::fmt::Result {

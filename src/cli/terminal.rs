@@ -2,6 +2,8 @@
 
 use std::io::{self, IsTerminal, Write};
 
+use crate::printable::printable;
+
 /// Colours for one stream; all empty where colour is not wanted.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Palette {
@@ -10,9 +12,12 @@ pub(super) struct Palette {
     pub(super) place: &'static str,
     pub(super) heading: &'static str,
     pub(super) reset: &'static str,
+    /// Set if a person may look at the stream, with or without colours.
+    is_terminal: bool,
 }
 
-const PLAIN: Palette = Palette { added: "", removed: "", place: "", heading: "", reset: "" };
+const PLAIN: Palette =
+    Palette { added: "", removed: "", place: "", heading: "", reset: "", is_terminal: false };
 
 const COLOURS: Palette = Palette {
     added: "\u{1b}[32m",
@@ -20,6 +25,7 @@ const COLOURS: Palette = Palette {
     place: "\u{1b}[36m",
     heading: "\u{1b}[1m",
     reset: "\u{1b}[0m",
+    is_terminal: true,
 };
 
 impl Palette {
@@ -27,7 +33,8 @@ impl Palette {
     pub(super) fn for_output() -> Self {
         let unwanted = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
         let is_dumb = std::env::var_os("TERM").is_some_and(|terminal| terminal == "dumb");
-        if io::stdout().is_terminal() && !unwanted && !is_dumb { COLOURS } else { PLAIN }
+        let is_terminal = io::stdout().is_terminal();
+        if is_terminal && !unwanted && !is_dumb { COLOURS } else { Palette { is_terminal, ..PLAIN } }
     }
 }
 
@@ -49,18 +56,6 @@ pub(super) fn say(line: &str) {
     let _ = writeln!(io::stderr().lock(), "{}", printable(line));
 }
 
-/// Text with its control characters escaped, so that a file's content cannot command a terminal.
-pub(super) fn printable(text: &str) -> String {
-    text.chars().fold(String::with_capacity(text.len()), |mut result, c| {
-        if c.is_control() && c != '\t' {
-            result.extend(c.escape_default());
-        } else {
-            result.push(c);
-        }
-        result
-    })
-}
-
 /// The most that a column is widened to.
 const WIDEST_COLUMN: usize = 128;
 
@@ -75,9 +70,10 @@ pub(super) fn count(number: usize, noun: &str) -> String {
     format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
 }
 
-/// A diff for a person's eyes: with colours, if the palette has any.
+/// A diff for a person's eyes: on a terminal, with colours if they are wanted and unprintable characters as escapes. In a
+/// pipe it is a patch, byte for byte.
 pub(super) fn coloured(diff: &str, palette: Palette) -> String {
-    if palette.reset.is_empty() {
+    if !palette.is_terminal {
         return diff.to_owned();
     }
     let mut text = String::with_capacity(diff.len());

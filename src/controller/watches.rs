@@ -27,6 +27,7 @@ use crate::objects::cluster::{
     follow,
 };
 use crate::objects::{Event, EventType, ObjectName};
+use crate::printable::printable;
 
 /// What the queue is to know.
 #[derive(Debug)]
@@ -306,7 +307,10 @@ where
     // Both halves watch policies, and several processes everything: each fault is told once.
     let occurrence = Occurrence::Once(format!("{:?} {words}", metadata.generation));
     let annotations = metadata.annotations.unwrap_or_default();
-    let message = format!("the object cannot be understood and is left alone until it is corrected: {words}");
+    let message = format!(
+        "the object cannot be understood and is left alone until it is corrected: {}",
+        printable(words)
+    );
     let event = Event { type_: EventType::Warning, reason: UNREADABLE.to_owned(), message };
     tracing::error!(
         kind = object.kind,

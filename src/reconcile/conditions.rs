@@ -8,6 +8,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use tagboat_api::automation::ImageUpdateAutomationStatus;
 use tagboat_api::{Condition, Reason};
 
+use crate::printable::printable_lines;
+
 /// The longest message that an API server takes, in bytes.
 const LONGEST_MESSAGE: usize = 32_768;
 
@@ -136,12 +138,12 @@ impl Draft {
         is(&self.conditions, type_, status)
     }
 
-    /// Sets a condition.
+    /// Sets a condition. Its message quotes files and servers, so characters that a terminal must not get are escaped.
     pub fn set(&mut self, type_: ConditionType, status: ConditionStatus, reason: Reason, message: &str) {
         self.remove(type_);
         self.conditions.push(Condition {
             last_transition_time: Time(Timestamp::UNIX_EPOCH),
-            message: cut(message),
+            message: cut(&printable_lines(message)),
             observed_generation: Some(self.generation),
             reason: reason.to_string(),
             status: status.to_string(),
@@ -268,6 +270,18 @@ mod tests {
             assert_eq!(kept.len(), length);
             assert_eq!(kept.ends_with("..."), message.len() > 32_768);
         }
+    }
+
+    /// `kubectl get` shows messages as they are, and they quote servers and repositories.
+    #[test]
+    fn a_message_turns_no_text_on_a_terminal() {
+        let mut draft = Draft::new(&[], 1);
+        draft.set(Ready, False, Reason::Failed, "one\ntwo \u{202e}three\u{1b}[2J");
+        assert_eq!(
+            draft.conditions()[0].message,
+            r"one
+two \u{202e}three\u{1b}[2J"
+        );
     }
 
     #[test]

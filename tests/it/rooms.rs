@@ -7,11 +7,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The rooms from top to bottom; a room may use those above it.
-const ORDER: [&str; 25] = [
+const ORDER: [&str; 26] = [
     "secret",
     "backoff",
     "metrics",
     "tenancy",
+    "printable",
     "telemetry",
     "sentence",
     "failing",
@@ -36,9 +37,10 @@ const ORDER: [&str; 25] = [
 ];
 
 /// Rooms that take values and give values.
-const PURE: [&str; 13] = [
+const PURE: [&str; 14] = [
     "secret",
     "backoff",
+    "printable",
     "sentence",
     "failing",
     "permissions",

@@ -4,8 +4,9 @@ use std::fmt::Write;
 
 use serde::Serialize;
 
-use crate::cli::terminal::{Palette, column_width, printable};
+use crate::cli::terminal::{Palette, column_width};
 use crate::objects::ObjectName;
+use crate::printable::printable;
 
 /// What a policy makes of a list of tags.
 #[derive(Debug, Serialize)]
@@ -101,6 +102,6 @@ fn write(explanation: &Explanation, palette: Palette, text: &mut String) -> std:
 }
 
 fn cells(tag: &ExplainedTag) -> [String; 3] {
-    let shown = |text: &str| if text.is_empty() { "\"\"".to_owned() } else { printable(text) };
+    let shown = |text: &str| if text.is_empty() { "\"\"".to_owned() } else { printable(text).into_owned() };
     [shown(&tag.tag), tag.value.as_deref().map_or_else(|| "-".to_owned(), shown), tag.outcome.to_owned()]
 }

@@ -6,9 +6,10 @@ use clap::Args;
 use serde::Serialize;
 
 use super::Failure;
-use super::terminal::{Palette, count, print, printable, say};
+use super::terminal::{Palette, count, print, say};
 use super::update::{OutputFormat, to_json};
 use crate::lint::{Finding, Report, lint};
+use crate::printable::printable;
 
 mod sources;
 
@@ -73,7 +74,7 @@ fn text(findings: &[Finding], palette: Palette) -> String {
 
 /// A sentence on one line: what a file holds must not begin another.
 fn one_line(message: &str) -> String {
-    printable(&message.replace('\t', " "))
+    printable(&message.replace('\t', " ")).into_owned()
 }
 
 fn json(findings: &[Finding]) -> String {

@@ -13,6 +13,7 @@ use super::report::Report;
 use super::request::UnusableImage;
 use super::run::Run;
 use crate::objects::{Event, EventType};
+use crate::printable::printable;
 use crate::reconcile::conditions::ConditionStatus::{False, True};
 use crate::reconcile::conditions::ConditionType::MarkersResolved;
 use crate::reconcile::conditions::{self, Draft};
@@ -126,8 +127,7 @@ impl Problem<'_> {
             "" => self.words.to_string(),
             file => format!("{file}:{}: {}", self.line, self.words),
         };
-        let escape = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.to_string() };
-        let mut text: String = text.chars().map(escape).collect();
+        let mut text = printable(&text).into_owned();
         if text.len() > LONGEST {
             text.truncate(text.floor_char_boundary(LONGEST));
             text.push('…');

@@ -3,6 +3,8 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use tagboat::printable::is_unprintable;
+
 use crate::support::fleet::{Fleet, podinfo, tag_line};
 use crate::support::manifests::{automation, marker, policy_with_status};
 use crate::support::program::{Run, run, tagboat};
@@ -174,4 +176,25 @@ fn control_characters_of_files_are_escaped() {
     let is_tame = |c: char| c == '\n' || !c.is_control();
     assert!(run.output.chars().all(is_tame), "{:?}", run.output);
     assert!(run.output.contains("\"\\u{1b}[2J\\r4\" -> 5.0.3"), "{}", run.output);
+}
+
+/// U+202E of a file name or a value reversed the line that showed it, and without colour a terminal got the diff as it is.
+#[test]
+fn characters_that_turn_or_hide_text_are_escaped() {
+    let marker = marker("default:podinfo:tag");
+    let text = format!(
+        "kind: \"\\u202eKind\"\nmetadata: {{name: \"a\\u2066b\"}}\n# \u{202e}\ntag: \"4\\u200b\" {marker}\n"
+    );
+    let unknown = "a: 1 # {\"$imagepolicy\": \"default:\\u202ex\"}\n";
+    let fleet = Fleet::new([("a\u{202e}.yaml", &text), ("b.yaml", unknown)], &podinfo());
+    let is_tame = |c: char| c == '\n' || c == '\r' || !is_unprintable(c);
+    let shown = on_a_terminal(&fleet, Some("1")).output;
+    assert!(shown.contains("+++ b/a\\u{202e}.yaml") && shown.chars().all(is_tame), "{shown:?}");
+    let json = fleet.update(["--dry-run", "--output", "json"]).with_status(0).json();
+    assert!(json["diff"].as_str().unwrap().contains("+++ b/a\u{202e}.yaml"), "{json}");
+    let run = fleet.update([""; 0]).with_status(0);
+    assert!(run.output.chars().all(is_tame), "{:?}", run.output);
+    for part in ["- File: a\\u{202e}.yaml", "\\u{202e}Kind", "a\\u{2066}b", "\"4\\u{200b}\" -> 5.0.3"] {
+        assert!(run.output.contains(part), "{part}: {}", run.output);
+    }
 }
