@@ -1,6 +1,7 @@
 //! Why there is no message.
 
 use tagboat_api::Reason;
+use tagboat_go_template::without_middle;
 
 use crate::failing::Failing;
 use crate::sentence::chain;
@@ -29,7 +30,7 @@ pub enum TemplateFault {
         cause: String,
     },
     /// It names a preset that does not exist.
-    #[error("there is no preset {name:?}; there are {known}")]
+    #[error("there is no preset {}; there are {known}", without_middle(format!("{name:?}")))]
     UnknownPreset {
         /// The name.
         name: String,

@@ -497,3 +497,31 @@ fn an_error_shows_no_more_of_a_value_than_people_read() {
         assert!(error.len() < 4_096 && error.contains(" … "), "{} bytes", error.len());
     }
 }
+
+/// A template of one long name made an error of 60 KB, which stood in the log and on a terminal.
+#[test]
+fn an_error_shows_no_more_of_a_template_than_people_read() {
+    let data = large_update(1, false);
+    let long = "x".repeat(60_000);
+    for (language, text) in [
+        (TemplateLanguage::Go, format!("{{{{ {long} }}}}")),
+        (TemplateLanguage::Go, format!("{{{{ .{long} }}}}")),
+        (TemplateLanguage::Go, format!("{{{{ template \"{long}\" }}}}")),
+        (
+            TemplateLanguage::Go,
+            format!("{{{{ define \"{long}\" }}}}{{{{ .A }}}}{{{{ end }}}}{{{{ template \"{long}\" . }}}}"),
+        ),
+        (TemplateLanguage::Go, format!("{{{{ index . \"{long}\" }}}}")),
+        (TemplateLanguage::Go, format!("{{{{ fail \"{long}\" }}}}")),
+        (TemplateLanguage::Go, format!("preset:{long}")),
+        (TemplateLanguage::Go, format!("preset:{}", "\u{1}".repeat(60_000))),
+        (TemplateLanguage::Handlebars, format!("{{{{{long}}}}}")),
+        (TemplateLanguage::Handlebars, format!("{{{{#{long} x}}}}{{{{/{long}}}}}")),
+        (TemplateLanguage::Handlebars, format!("{{{{#if x}}}}{{{{/{long}}}}}")),
+        (TemplateLanguage::Handlebars, format!("{{{{> {long}}}}}")),
+        (TemplateLanguage::Handlebars, format!("{{{{ {long} ")),
+    ] {
+        let error = render(&data, &text, language).unwrap_err();
+        assert!(error.len() < 8_500, "{} bytes: {error:.200}", error.len());
+    }
+}

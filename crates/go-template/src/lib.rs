@@ -36,7 +36,7 @@ pub use budget::Limits;
 pub use error::TemplateError;
 pub use functions::names as function_names;
 pub use template::Template;
-pub use text::Text;
+pub use text::{Text, without_middle};
 pub use value::{
     ANY, Callable, DICT, DICT_MAP, Field, INT, IntKind, Json, LIST, Map, MapType, Method, NamedInt, Pointer,
     Run, Slice, Struct, StructType, TEXT_MAP, Type, UintKind, Value,

@@ -7,6 +7,7 @@ use crate::error::TemplateError;
 use crate::execute::execute;
 use crate::functions::find;
 use crate::syntax::{Name, Node, parse};
+use crate::text::without_middle;
 use crate::value::Value;
 
 /// A template with those that it defines.
@@ -24,7 +25,8 @@ impl Template {
     ///
     /// When the text is no template, in the words of Go.
     pub fn parse(name: &str, text: &str) -> Result<Self, TemplateError> {
-        let trees = parse(name, text, find).map_err(|message| TemplateError::Parse { message })?;
+        let trees = parse(name, text, find)
+            .map_err(|message| TemplateError::Parse { message: without_middle(message) })?;
         Ok(Self { name: name.to_owned(), text: text.to_owned(), trees })
     }
 
@@ -63,7 +65,7 @@ impl Template {
         if budget.was_interrupted() {
             return Err(TemplateError::Interrupted);
         }
-        rendered.map_err(|message| TemplateError::Execute { message })
+        rendered.map_err(|message| TemplateError::Execute { message: without_middle(message) })
     }
 
     /// The name.

@@ -151,8 +151,10 @@ const LONGEST_SHOWN: usize = 8192;
 /// How much of a longer one is shown from its beginning, and from its end.
 const SHOWN_ENDS: (usize, usize) = (1024, 512);
 
-/// A text of which the middle is left out where it is very long: an error may show a value, and that may be all data.
-pub(crate) fn without_middle(text: String) -> String {
+/// The words of an error, without their middle if they have more than 8 KiB: they may show a value, which may be all data, or
+/// a name, which may be most of the template.
+#[must_use]
+pub fn without_middle(text: String) -> String {
     if text.len() <= LONGEST_SHOWN {
         return text;
     }

@@ -22,6 +22,7 @@ use ::handlebars::{
     Context, Decorator, Handlebars, HelperResult, Output, RenderContext, RenderError, RenderErrorReason,
     Renderable, Template, TemplateErrorReason, no_escape,
 };
+use tagboat_go_template::without_middle;
 
 use self::budget::Budget;
 use self::each::Each;
@@ -47,7 +48,7 @@ impl fmt::Debug for HandlebarsTemplate {
 
 impl HandlebarsTemplate {
     pub(super) fn compile(text: &str) -> Result<Self, TemplateFault> {
-        let fault = |place, cause| TemplateFault::Handlebars { place, cause };
+        let fault = |place, cause| TemplateFault::Handlebars { place, cause: without_middle(cause) };
         nesting::check(text).map_err(|cause| fault(None, cause))?;
         let mut template = Template::compile(text).map_err(|error| {
             let cause = match error.reason() {
@@ -85,7 +86,7 @@ impl HandlebarsTemplate {
             Ok(()) => Ok(message.bytes),
             Err(error) => Err(MessageFault::Handlebars {
                 place: error.line_no.zip(error.column_no),
-                cause: describe(&error, LIMITS.output),
+                cause: without_middle(describe(&error, LIMITS.output)),
             }),
         }
     }

@@ -13,7 +13,7 @@ use crate::budget::{Budget, Failure};
 use crate::format::{print_value, quote_bytes};
 use crate::syntax::{Branch, BranchKind, Name, Node, Pipe, Place};
 use crate::template::Template;
-use crate::text::{shown, without_middle};
+use crate::text::shown;
 use crate::value::Value;
 
 use operand::Operand;
@@ -70,7 +70,6 @@ impl<'t> State<'t, '_, '_> {
     }
 
     fn error<T>(&self, message: impl std::fmt::Display) -> Result<T, String> {
-        let message = without_middle(message.to_string());
         let Some(place) = &self.place else {
             return Err(format!("template: {}: {message}", self.name));
         };
