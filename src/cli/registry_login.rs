@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::ValueEnum;
 
 use super::Failure;
+use crate::directory;
 use crate::reconcile::repository::logins::{GivenLogins, Logins};
 use crate::registry::DockerConfig;
 
@@ -35,7 +36,7 @@ impl RegistryLogin {
 pub(super) fn of_the_user() -> Result<GivenLogins, Failure> {
     let path = path()?;
     let failed = |flaw: &dyn std::fmt::Display| Failure::new(format!("{}: {flaw}", path.display()));
-    let bytes = std::fs::read(&path).map_err(|error| failed(&error))?;
+    let bytes = directory::read(&path).map_err(|error| failed(&error))?;
     let logins = DockerConfig::from_json(&bytes).map_err(|error| failed(&error))?;
     let mut programs = ["credsStore", "credHelpers"].into_iter();
     let names: serde_json::Map<String, serde_json::Value> =

@@ -1,6 +1,5 @@
 //! `tagboat render`: a commit message, before anything is committed.
 
-use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
@@ -10,6 +9,7 @@ use tagboat_api::settings::TemplateLanguage;
 use super::Failure;
 use super::given::split_name;
 use super::terminal::{print_bytes, say};
+use crate::directory;
 use crate::git::CommitError;
 use crate::message::recorded::{self, Recorded};
 use crate::message::{AutomationName, MessageData, Template};
@@ -131,7 +131,8 @@ fn read(what: &str, path: &Path) -> Result<Vec<u8>, Failure> {
         read.map_err(|error| Failure::new(format!("cannot read {what} from standard input: {error}")))?;
         return Ok(content);
     }
-    fs::read(path).map_err(|error| Failure::new(format!("cannot read {what} {}: {error}", path.display())))
+    directory::read(path)
+        .map_err(|error| Failure::new(format!("cannot read {what} {}: {error}", path.display())))
 }
 
 fn sample(wanted: Option<&Wanted<'_>>) -> MessageData {

@@ -1,9 +1,11 @@
-//! A plain directory as a tree of files, and the writing of edits into it.
+//! A plain directory as a tree of files, and the writing of edits into it; opening of files by their paths.
 
 mod lock;
+mod open;
 mod tree;
 mod write;
 
 pub use lock::{Lock, LockError};
+pub use open::{open, open_with, read};
 pub use tree::Directory;
 pub use write::{WriteError, WriteFailure, write_all};

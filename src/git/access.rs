@@ -4,7 +4,6 @@
 //! [`AccessPlan`], in memory; the files of an [`Access`] are there only while a transaction uses them.
 
 use std::ffi::OsString;
-use std::fs;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -18,6 +17,7 @@ use super::{
     ClientCertificate, Configuration, Credentials, HttpCredentials, HttpLogin, Pin, PrivateDirectory,
     PrivateError, PrivateFile, PrivateFiles, Proxy, RemoteUrl, SshAlgorithms, Surroundings, Transport, ssh,
 };
+use crate::directory;
 use crate::failing::Failing;
 use crate::secret::Secret;
 
@@ -378,7 +378,7 @@ impl Preparation {
 /// The given certificates below those that are trusted anyway: git knows one file.
 fn bundle(authority: &Secret, surroundings: &Surroundings) -> Result<Vec<u8>, AccessError> {
     let mut bundle = match surroundings.bundle() {
-        Some(path) => fs::read(&path).map_err(|cause| AccessError::Bundle { path, cause })?,
+        Some(path) => directory::read(&path).map_err(|cause| AccessError::Bundle { path, cause })?,
         None => Vec::new(),
     };
     bundle.push(b'\n');

@@ -1,11 +1,11 @@
 //! The tags of a file.
 
-use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use crate::cli::Failure;
 use crate::cli::terminal::count;
+use crate::directory;
 use crate::reference::TagList;
 
 /// Where tags are given.
@@ -36,7 +36,7 @@ impl<'a> TagFile<'a> {
     /// Reads the tags.
     pub(super) fn read(self) -> Result<TagList, Failure> {
         let (name, bytes) = match self {
-            Self::File(path) => (path.display().to_string(), fs::read(path)),
+            Self::File(path) => (path.display().to_string(), directory::read(path)),
             Self::StandardInput => ("standard input".to_owned(), read_input()),
         };
         let bytes =

@@ -1,7 +1,7 @@
 //! The files that are to be looked at.
 
 use std::collections::HashSet;
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ use tagboat_api::IMAGE_GROUP;
 use tagboat_api::settings::TemplateLanguage;
 
 use crate::cli::Failure;
-use crate::directory::Directory;
+use crate::directory::{self, Directory};
 use crate::lint::{Role, Source};
 use crate::sentence::chain;
 use crate::update::marker::QUOTED_TOKEN;
@@ -49,7 +49,8 @@ impl Sources {
     }
 
     fn add_file(&mut self, path: &Path, role: Role) {
-        let content = File::open(path).and_then(read).map_err(|error| format!("cannot be read: {error}"));
+        let content =
+            directory::open(path).and_then(read).map_err(|error| format!("cannot be read: {error}"));
         self.add(path, role, content);
     }
 

@@ -1,13 +1,13 @@
 //! From paths to the content of manifest files.
 
 use std::collections::HashSet;
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use super::document::{self, Promise};
 use super::{ManifestError, Note};
-use crate::directory::Directory;
+use crate::directory::{self, Directory};
 use crate::update::scope::manifest_scope;
 use crate::update::{FileTree, TreeError};
 
@@ -54,7 +54,7 @@ impl Sources {
         } else if path.is_dir() {
             self.collect_directory(path)?;
         } else {
-            let content = File::open(path).and_then(read_bounded).map_err(unreadable)?;
+            let content = directory::open(path).and_then(read_bounded).map_err(unreadable)?;
             self.add(Source { file: path.to_owned(), content, origin: Origin::Named });
         }
         Ok(())

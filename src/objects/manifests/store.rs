@@ -11,6 +11,7 @@ use tagboat_api::{GitRepository, ImagePolicy, ImageUpdateAutomation};
 
 use super::Manifests;
 use super::state::StateDirectory;
+use crate::directory;
 use crate::objects::{Objects, ObjectsError, StatusMaker};
 use crate::secret::Secret;
 
@@ -68,7 +69,7 @@ impl SecretDirectory {
             let item = item?;
             let Ok(key) = item.file_name().into_string() else { continue };
             if !key.starts_with("..") && fs::metadata(item.path())?.is_file() {
-                data.insert(key, Secret::new(fs::read(item.path())?));
+                data.insert(key, Secret::new(directory::read(&item.path())?));
             }
         }
         Ok(data)

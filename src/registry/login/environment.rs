@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use zeroize::Zeroizing;
 
 use super::error::LoginError;
+use crate::directory;
 use crate::secret::Secret;
 
 /// The variables that are read; no others are kept.
@@ -100,7 +101,7 @@ impl CloudEnvironment {
 
 /// What stands in a file.
 pub(super) async fn content(path: PathBuf) -> io::Result<Secret> {
-    let read = tokio::task::spawn_blocking(move || std::fs::read(path)).await;
+    let read = tokio::task::spawn_blocking(move || directory::read(&path)).await;
     read.map_err(io::Error::other)?.map(Secret::new)
 }
 

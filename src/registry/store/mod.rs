@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use tagboat_api::Reason;
 
 use super::manifest::ImageFacts;
+use crate::directory;
 use crate::failing::Failing;
 use crate::reference::TagList;
 use crate::tenancy::SizedCache;
@@ -497,7 +498,7 @@ impl TagStore {
         read: impl FnOnce(File) -> io::Result<Option<T>>,
     ) -> Result<Option<T>, StoreError> {
         let Some(path) = self.path(key)? else { return Ok(None) };
-        match File::open(&path).and_then(read) {
+        match directory::open(&path).and_then(read) {
             Err(cause) if cause.kind() == io::ErrorKind::NotFound => Ok(None),
             found => found.map_err(|cause| refused("read", &path, cause)),
         }

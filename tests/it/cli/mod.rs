@@ -10,5 +10,6 @@ mod interruptions;
 mod manifest_directories;
 mod outcome_members;
 mod rendering;
+mod special_files;
 mod speech;
 mod writing;

@@ -9,6 +9,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::{StateDirectory, StateError};
+use crate::directory;
 
 /// What a file has of an object.
 pub(super) enum Kept<T> {
@@ -23,7 +24,7 @@ pub(super) enum Kept<T> {
 impl StateDirectory {
     /// Reads an object.
     pub(super) fn read<T: DeserializeOwned>(&self, place: &Path) -> Result<Kept<T>, StateError> {
-        match fs::read(place) {
+        match directory::read(place) {
             Ok(content) => {
                 let value = serde_json::from_slice::<Value>(&content);
                 let object = value.ok().and_then(|value| serde_json::from_value(value).ok());
@@ -38,7 +39,7 @@ impl StateDirectory {
     /// is of no other process.
     pub(super) fn write(&self, place: &Path, content: &[u8]) -> Result<(), StateError> {
         // To wait for the disk takes much longer than to look.
-        if fs::read(place).is_ok_and(|kept| kept == content) {
+        if directory::read(place).is_ok_and(|kept| kept == content) {
             return Ok(());
         }
         let folder = place.parent().unwrap_or(place);
@@ -48,7 +49,8 @@ impl StateDirectory {
         let replace = || {
             private_folder(folder)?;
             let mut options = OpenOptions::new();
-            let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(&new)?;
+            options.write(true).create(true).truncate(true).mode(0o600);
+            let mut file = directory::open_with(&new, &mut options)?;
             file.write_all(content)?;
             // Some file systems would keep the new name before they keep the content. Should they lose the name, the file
             // that was here before is still here.

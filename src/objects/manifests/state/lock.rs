@@ -6,6 +6,7 @@ use std::os::unix::fs::OpenOptionsExt;
 
 use super::file::private_folder;
 use super::{StateDirectory, StateError};
+use crate::directory;
 
 /// Holds a state directory for one run. The lock is an advisory one (`flock`) on an open file, so the kernel releases it
 /// when the process ends, however it ends.
@@ -41,18 +42,21 @@ impl StateDirectory {
         let open = || {
             private_folder(&self.root)?;
             // Other users cannot open it, so they cannot hold it either.
-            OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(&place)
+            let mut options = OpenOptions::new();
+            directory::open_with(&place, options.write(true).create(true).truncate(false).mode(0o600))
         };
         let failed = |cause| self.failed("lock", &place, cause);
         let file = match open() {
             Ok(file) => file,
-            Err(error) if access == StateAccess::ReadOnly && is_refused(&error) => match File::open(&place) {
-                Ok(file) => file,
-                Err(error) if error.kind() == ErrorKind::NotFound => {
-                    return Ok(Some(StateLock { _file: None }));
+            Err(error) if access == StateAccess::ReadOnly && is_refused(&error) => {
+                match directory::open(&place) {
+                    Ok(file) => file,
+                    Err(error) if error.kind() == ErrorKind::NotFound => {
+                        return Ok(Some(StateLock { _file: None }));
+                    }
+                    Err(error) => return Err(failed(error)),
                 }
-                Err(error) => return Err(failed(error)),
-            },
+            }
             Err(error) => return Err(failed(error)),
         };
         match file.try_lock() {

@@ -6,7 +6,6 @@ mod file;
 mod fingerprint;
 mod lock;
 
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -19,6 +18,7 @@ use tagboat_api::policy::ImagePolicyStatus;
 use tagboat_api::repository::ImageRepositoryStatus;
 use tagboat_api::{GitRepository, ImagePolicy, ImageRepository, ImageUpdateAutomation};
 
+use crate::directory;
 use crate::policy::PolicyWishes;
 use file::Kept;
 use fingerprint::{fingerprint, settings, wishes};
@@ -136,7 +136,7 @@ impl StateDirectory {
     ) -> Result<bool, StateError> {
         let place = self.place(WISHES, policy);
         let failed = |cause| self.failed("read", &place, cause);
-        match fs::read(&place) {
+        match directory::read(&place) {
             Ok(known) => {
                 let wishes = wishes(repository).map_err(failed)?;
                 // A file that was cut off is no word of any person's.
@@ -206,7 +206,7 @@ impl StateDirectory {
     ) -> Result<bool, StateError> {
         let place = self.place(SUCCESSES, automation);
         let failed = |cause| self.failed("read", &place, cause);
-        match fs::read(&place) {
+        match directory::read(&place) {
             Ok(known) => Ok(known != fingerprint(automation, source).map_err(failed)?),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(true),
             Err(error) => Err(failed(error)),
@@ -265,6 +265,8 @@ fn file_name(name: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use serde_json::json;
 
     use super::*;
