@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use jiff::fmt::rfc2822::DateTimeParser;
+use jiff::civil::DateTime;
+use jiff::tz::TimeZone;
 use reqwest::StatusCode;
 use reqwest::header::{
     CONTENT_TYPE, ETAG, HeaderMap, HeaderName, LINK, LOCATION, RETRY_AFTER, WWW_AUTHENTICATE,
@@ -114,13 +115,26 @@ impl Answer {
     }
 }
 
-/// Reads `Retry-After`: seconds, or a date.
+/// Reads `Retry-After` (RFC 9110, section 10.2.3): seconds, of which there may be more than any number holds, or a date. A value
+/// of another form counts as none.
 fn retry_after(value: &str, now: Timestamp) -> Option<Duration> {
-    if let Ok(seconds) = value.trim().parse() {
-        return Some(Duration::from_secs(seconds));
+    let value = value.trim();
+    if !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Some(Duration::from_secs(value.parse().unwrap_or(u64::MAX)));
     }
-    let date = DateTimeParser::new().parse_timestamp(value.trim()).ok()?;
-    Some(Duration::try_from(date.duration_since(now)).unwrap_or_default())
+    let rest = http_date(value)?.duration_since(TimeZone::UTC.to_datetime(now));
+    Some(Duration::try_from(rest).unwrap_or_default())
+}
+
+/// Reads a date in any of the three forms of RFC 9110, section 5.6.7. The day of the week says nothing that the date does
+/// not.
+fn http_date(text: &str) -> Option<DateTime> {
+    let (form, date) = match text.split_once(", ") {
+        Some((_, date)) if date.contains('-') => ("%d-%b-%y %H:%M:%S GMT", date),
+        Some((_, date)) => ("%d %b %Y %H:%M:%S GMT", date),
+        None => ("%b %e %H:%M:%S %Y", text.split_once(' ')?.1),
+    };
+    DateTime::strptime(form, date).ok()
 }
 
 #[cfg(test)]
@@ -135,11 +149,42 @@ mod tests {
             (" 0 ", Some(0)),
             ("Sat, 21 Nov 2026 10:01:00 GMT", Some(60)),
             ("Sat, 21 Nov 2026 09:00:00 GMT", Some(0)),
+            ("Saturday, 21-Nov-26 10:01:00 GMT", Some(60)),
+            ("Sat Nov 21 10:01:00 2026", Some(60)),
+            ("Tue Dec  1 10:00:00 2026", Some(864_000)),
+            ("Mon, 21 Nov 2026 10:01:00 GMT", Some(60)),
+            ("18446744073709551615", Some(u64::MAX)),
+            ("18446744073709551616", Some(u64::MAX)),
+            (&"9".repeat(400), Some(u64::MAX)),
+            ("00000000000000000000000000000000000000030", Some(30)),
+            ("+30", None),
+            ("1.5", None),
+            ("30, 60", None),
+            ("Sat, 21 Nov 2026 10:01:00", None),
+            ("Sat, 31 Nov 2026 10:01:00 GMT", None),
             ("-1", None),
             ("soon", None),
             ("", None),
         ] {
             assert_eq!(retry_after(value, now), wanted.map(Duration::from_secs), "{value}");
+        }
+    }
+
+    /// A number or a date that was too large counted as no wish at all.
+    #[test]
+    fn no_rest_is_too_long_to_count() {
+        for value in ["99999999999999999999", "3601", "Fri, 31 Dec 9999 23:59:59 GMT"] {
+            let answer = Answer {
+                request: String::new(),
+                url: Url::parse("https://r.example/").unwrap(),
+                status: StatusCode::TOO_MANY_REQUESTS,
+                headers: [(RETRY_AFTER, value.parse().unwrap())].into_iter().collect(),
+                body: Vec::new(),
+                is_head: false,
+                is_foreign: false,
+                reserved: None,
+            };
+            assert_eq!(answer.retry_after(), Some(LONGEST_REST), "{value}");
         }
     }
 }

@@ -89,7 +89,9 @@ impl TagSet {
 
 /// Reads a page: `{"tags": [...]}`.
 ///
-/// Entries that are no tags are counted and dropped; so is `null`, which Go reads as an empty string.
+/// Entries that are no tags are counted and dropped; so is `null`, which Go reads as an empty string. As with Go's
+/// `encoding/json`, names of members count in any case, the last of several members counts, and what is no Unicode in a
+/// string is read as U+FFFD.
 ///
 /// # Errors
 ///
@@ -112,13 +114,35 @@ struct PageReader {
     is_full: bool,
 }
 
-#[derive(Deserialize)]
-#[serde(field_identifier, rename_all = "lowercase")]
 enum Field {
     Tags,
     Errors,
-    #[serde(other)]
     Other,
+}
+
+impl<'de> Deserialize<'de> for Field {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        // As bytes, for a string that is no Unicode has no other form.
+        deserializer.deserialize_bytes(FieldVisitor)
+    }
+}
+
+struct FieldVisitor;
+
+impl Visitor<'_> for FieldVisitor {
+    type Value = Field;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("the name of a member")
+    }
+
+    fn visit_bytes<E: Error>(self, name: &[u8]) -> Result<Field, E> {
+        Ok(match name {
+            name if name.eq_ignore_ascii_case(b"tags") => Field::Tags,
+            name if name.eq_ignore_ascii_case(b"errors") => Field::Errors,
+            _ => Field::Other,
+        })
+    }
 }
 
 impl<'de> DeserializeSeed<'de> for &mut PageReader {
@@ -137,12 +161,11 @@ impl<'de> Visitor<'de> for &mut PageReader {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<OciErrors, A::Error> {
-        let (mut errors, mut has_tags) = (OciErrors::default(), false);
+        let mut errors = OciErrors::default();
         while let Some(field) = map.next_key()? {
             match field {
-                Field::Tags if has_tags => return Err(Error::duplicate_field("tags")),
                 Field::Tags => {
-                    has_tags = true;
+                    self.page = TagPage::default();
                     map.next_value_seed(Tags(self))?;
                 }
                 Field::Errors => errors = map.next_value_seed(ErrorsSeed)?,
@@ -188,7 +211,7 @@ impl<'de> DeserializeSeed<'de> for Entry<'_> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_any(self)
+        deserializer.deserialize_option(self)
     }
 }
 
@@ -199,11 +222,21 @@ impl<'de> Visitor<'de> for Entry<'_> {
         formatter.write_str("a tag")
     }
 
-    fn visit_unit<E: Error>(self) -> Result<(), E> {
-        self.visit_str("")
+    fn visit_none<E: Error>(self) -> Result<(), E> {
+        self.add("")
     }
 
-    fn visit_str<E: Error>(self, text: &str) -> Result<(), E> {
+    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_bytes(self)
+    }
+
+    fn visit_bytes<E: Error>(self, text: &[u8]) -> Result<(), E> {
+        self.add(&String::from_utf8_lossy(text))
+    }
+}
+
+impl Entry<'_> {
+    fn add<E: Error>(self, text: &str) -> Result<(), E> {
         let PageReader { limits, page, is_full } = self.0;
         page.entries += 1;
         match &mut page.last {
@@ -271,7 +304,6 @@ mod tests {
             (r#"{"tags": ["a", 1]}"#, no_list("a member has an unexpected type, at line 1 column 16")),
             (r#"{"tags": ["a", [1]]}"#, no_list("a member has an unexpected type, at line 1 column 16")),
             (r#"{"tags": "a"}"#, no_list("a member has an unexpected type, at line 1 column 12")),
-            (r#"{"tags": [], "tags": []}"#, no_list("a member has an unexpected type, at line 1 column 19")),
             (r#"["a"]"#, no_list("a member has an unexpected type")),
             (r#"{"tags": ["a"#, no_list("the JSON ends too early, at line 1 column 12")),
             (r#"{"tags": ["a", "b", "c", "d", "e"]}"#, PageError::TooManyTags),
@@ -282,6 +314,36 @@ mod tests {
             assert_eq!(parse(body.as_bytes(), LIMITS), Err(expected), "{body}");
         }
         assert_eq!(parse(br#"{"tags": ["a"], "errors": [0]}"#, LIMITS).unwrap().entries, 1);
+    }
+
+    /// One tag that is no Unicode, or a member that comes twice, failed the whole list; Go reads both.
+    #[test]
+    fn a_list_is_read_as_go_reads_it() {
+        for (body, expected, entries, left_out, last) in [
+            (r#"{"tags": ["a", "b"], "tags": ["c"]}"#, vec!["c"], 1, 0, Some("c")),
+            (r#"{"tags": ["a", "-"], "tags": null}"#, vec![], 0, 0, None),
+            (r#"{"Tags": ["a"], "name": "x"}"#, vec!["a"], 1, 0, Some("a")),
+            (r#"{"tags": ["a"], "TAGS": ["b", "c"]}"#, vec!["b", "c"], 2, 0, Some("c")),
+            (r#"{"tags": ["a", "\ud800", "b"]}"#, vec!["a", "b"], 3, 1, Some("b")),
+            (r#"{"tags": ["a\ud800", "\udc00x", "\ud800\u0041", "b"]}"#, vec!["b"], 4, 3, Some("b")),
+            (r#"{"tags": ["\ud83d\ude00", "b"]}"#, vec!["b"], 2, 1, Some("b")),
+            (r#"{"\ud800": 1, "name": "\udfff", "tags": ["b"]}"#, vec!["b"], 1, 0, Some("b")),
+            (r#"{"tags": ["\u0061"]}"#, vec!["a"], 1, 0, Some("a")),
+        ] {
+            let page = parse(body.as_bytes(), LIMITS).unwrap();
+            let found = (tags(&page), page.entries, page.left_out, page.last.as_deref());
+            assert_eq!(found, (expected, entries, left_out, last), "{body}");
+        }
+        let bytes = parse(b"{\"tags\": [\"a\", \"\xff\", \"b\"]}", LIMITS).unwrap();
+        assert_eq!((tags(&bytes), bytes.left_out), (vec!["a", "b"], 1));
+        let many =
+            format!(r#"{{"tags": ["a","b","c"], "tags": ["d","e","f"]{}}}"#, r#", "tags": ["g"]"#.repeat(9));
+        assert_eq!(tags(&parse(many.as_bytes(), LIMITS).unwrap()), ["g"]);
+        assert_eq!(
+            parse(br#"{"tags": ["a","b","c","d","e"], "tags": []}"#, LIMITS),
+            Err(PageError::TooManyTags)
+        );
+        assert!(parse(br#"{"tags": ["a", "\x"]}"#, LIMITS).is_err());
     }
 
     #[test]

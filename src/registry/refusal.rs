@@ -1,7 +1,7 @@
 //! Answers that are no success, as messages show them.
 
 use reqwest::StatusCode;
-use url::Url;
+use url::{Origin, Url};
 
 use super::error_document::{self, OciError};
 
@@ -89,9 +89,17 @@ fn shortened(text: &str, characters: usize) -> String {
     }
 }
 
-/// Scheme, host and port of an address that a server names, for messages.
+/// Scheme, host and port of an address that a server names, for messages. An address that is none of a web server has no
+/// origin, which would be shown as `null`.
 pub(super) fn origin(url: &Url) -> String {
-    shortened(&url.origin().ascii_serialization(), SHOWN_ADDRESS)
+    let origin = match url.origin() {
+        origin @ Origin::Tuple(..) => origin.ascii_serialization(),
+        Origin::Opaque(_) => match url.cannot_be_a_base() {
+            true => format!("{}:", url.scheme()),
+            false => format!("{}://{}", url.scheme(), url.host_str().unwrap_or_default()),
+        },
+    };
+    shortened(&origin, SHOWN_ADDRESS)
 }
 
 /// An address for messages: without a login, and without the parts of its question that may be secret.
@@ -161,6 +169,22 @@ mod tests {
         assert!(read(403, r#"{"errors":[{"code":"TOO_MANY_TAGS_REQUESTED"}]}"#));
         assert!(!read(403, ""));
         assert!(!read(404, r#"{"errors":[{"code":"NAME_UNKNOWN"}]}"#));
+    }
+
+    /// A realm or a redirect of another scheme was said to lead to "null".
+    #[test]
+    fn an_address_without_an_origin_is_named_by_its_scheme() {
+        for (url, wanted) in [
+            ("https://u:p@r.example/x?y", "https://r.example"),
+            ("http://r.example:5000/x", "http://r.example:5000"),
+            ("file:///etc/passwd", "file://"),
+            ("file://host/etc/passwd", "file://host"),
+            ("gopher://u:p@r.example:70/x", "gopher://r.example"),
+            ("data:text/plain,secret", "data:"),
+            ("mailto:u@r.example", "mailto:"),
+        ] {
+            assert_eq!(origin(&Url::parse(url).unwrap()), wanted, "{url}");
+        }
     }
 
     #[test]
