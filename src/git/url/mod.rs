@@ -177,13 +177,13 @@ impl RemoteUrl {
             return Err(RemoteUrlError::Scheme { shown, scheme: format!("{helper}::") });
         }
         if let Some((place, path)) = text.split_once(':').filter(|_| first.contains(':')) {
+            let wanted = format!("ssh://{place}/{}", path.trim_start_matches('/'));
             // With an `@` further on it may as well be USER:PASSWORD@HOST.
-            let wanted = match path.contains('@') {
-                true => "ssh://USER@HOST/PATH".to_owned(),
-                false => format!("ssh://{place}/{}", path.trim_start_matches('/')),
-            };
-            let shown = if path.contains('@') { shown } else { text.to_owned() };
-            return Err(RemoteUrlError::ShortForm { shown, wanted });
+            let is_certain = !path.contains('@') && Self::parse(&wanted, LocalPaths::Refused).is_ok();
+            return Err(match is_certain {
+                true => RemoteUrlError::ShortForm { shown: text.to_owned(), wanted },
+                false => RemoteUrlError::ShortForm { shown, wanted: "ssh://USER@HOST/PATH".to_owned() },
+            });
         }
         match locals {
             LocalPaths::Refused => Err(RemoteUrlError::Local { shown }),

@@ -98,6 +98,7 @@ fn what_is_refused_is_refused_in_one_sentence() {
             "u:p@host/x",
             "the repository URL '••••@host/x' is the short form of SSH: write ssh://USER@HOST/PATH",
         ),
+        ("git@[h]@h:x", "the repository URL '••••@h:x' is the short form of SSH: write ssh://USER@HOST/PATH"),
         ("-x", "the repository URL '-x' begins with '-', which reads as an option"),
         ("--upload-pack=x", "the repository URL '--upload-pack=x' begins with '-', which reads as an option"),
         (
@@ -191,6 +192,27 @@ fn what_git_would_take_for_another_host_is_refused() {
     for text in ["git@[127.0.0.1]@203.0.113.7:x", "git@[203.0.113.7]:x", "[git@203.0.113.7:22]:x"] {
         let error = parse(text).unwrap_err();
         assert!(matches!(error, RemoteUrlError::ShortForm { .. }), "{text}: {error}");
+    }
+}
+
+/// The advice for `git@[h]@h:x` was a URL that is refused as well.
+#[test]
+fn a_url_that_is_advised_can_be_used() {
+    for text in [
+        "git@github.com:acme/fleet.git",
+        "host:~/x",
+        "host:x:y",
+        "git@[h]@h:x",
+        "git@h@h:x",
+        "git@[2001:db8::1]:x",
+        "[git@203.0.113.7:22]:x",
+        "a b@host:x",
+        "git@:x",
+        "git@ho st:x",
+        "git@häuser.example:x",
+    ] {
+        let RemoteUrlError::ShortForm { wanted, .. } = parse(text).unwrap_err() else { panic!("{text}") };
+        assert!(wanted == "ssh://USER@HOST/PATH" || parse(&wanted).is_ok(), "{text}: {wanted}");
     }
 }
 
