@@ -73,3 +73,56 @@ pub async fn signing_key(
     };
     Ok(Some(keyring.unlock(kind, &full_name, data, time).await?))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::git::{Fault, FaultyPart, OpenPgpFlaw, SshFlaw, Unusable};
+    use crate::sentence::chain;
+
+    /// The page showed sentences of OpenPGP keys for SSH keys, of which the program says others.
+    #[test]
+    fn each_sentence_of_the_page_about_signing_is_said() {
+        let secret = || "signing-key".to_owned();
+        let expired = FaultyPart {
+            is_subkey: false,
+            id: "0123456789ABCDEF".to_owned(),
+            fault: Fault::Expired(1_769_817_600),
+        };
+        let no_secret = ObjectsError::NoSecret { namespace: "n".to_owned(), name: secret(), advice: "" };
+        let missing = |key| SigningKeyError::KeyMissing { secret: secret(), key, advice: "" };
+        let locked = |key| SigningKeyError::PassphraseMissing { secret: secret(), key };
+        let errors: [SigningKeyMissing; 10] = [
+            SigningKeyMissing::Secret {
+                name: ObjectName { namespace: "n".to_owned(), name: secret() },
+                cause: no_secret,
+            },
+            missing("git.asc").into(),
+            missing("identity").into(),
+            SigningKeyError::OpenPgp { secret: secret(), flaw: OpenPgpFlaw::Public }.into(),
+            SigningKeyError::Ssh { secret: secret(), flaw: SshFlaw::WrongPassphrase }.into(),
+            locked("passphrase").into(),
+            locked("password").into(),
+            SigningKeyError::WrongPassphrase { secret: secret(), id: "0123456789ABCDEF".to_owned() }.into(),
+            SigningKeyError::Unusable { secret: secret(), cause: Unusable { parts: vec![expired] } }.into(),
+            SigningKeyError::Several { secret: secret() }.into(),
+        ];
+        let said = errors.each_ref().map(|error| chain(error));
+        let page = include_str!("../../../docs/signing.md");
+        let (_, table) =
+            page.split_once("behind `failed configuring source manager: ` |\n|---|---|\n").unwrap();
+        let rows = table.lines().take_while(|line| line.starts_with('|'));
+        let quoted = rows.flat_map(|row| row.split('`').skip(1).step_by(2));
+        let quoted: Vec<&str> = quoted.filter(|text| text.contains(' ')).collect();
+        let is_of = |quoted: &str, said: &str| match quoted.strip_suffix('…') {
+            Some(begin) => said.starts_with(begin),
+            None => said == quoted,
+        };
+        for quoted in &quoted {
+            assert!(said.iter().any(|said| is_of(quoted, said)), "nothing says {quoted:?}: {said:#?}");
+        }
+        for said in &said {
+            assert!(quoted.iter().any(|quoted| is_of(quoted, said)), "the page does not have {said:?}");
+        }
+    }
+}
