@@ -20,6 +20,7 @@ mod scan;
 mod size;
 mod terminal;
 mod update;
+mod values;
 mod warnings;
 
 use std::ffi::OsString;

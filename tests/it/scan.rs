@@ -142,6 +142,7 @@ fn wrong_usage_and_failures_say_what_is_wrong() {
         (&["ghcr.io/org/app:1.0"], 2, "should not include a tag; remove ':1.0'"),
         (&[&nobody], 1, "NAME_UNKNOWN: repository name not known to registry"),
         (&[&nobody, "--timeout", "soon"], 2, "--timeout"),
+        (&[&nobody, "--timeout", "-1s"], 2, "--timeout: a length of time cannot be negative: "),
         (&[&nobody, "--timeout", "0s"], 2, "--timeout must be longer than no time at all"),
         (&["ghcr.io/org/app@sha256:abc"], 2, "; give the image without a digest"),
         (&[&nobody, "--ca", "/nowhere"], 2, "--ca /nowhere"),

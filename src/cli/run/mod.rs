@@ -11,7 +11,6 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use tagboat_api::GoDuration;
 use tokio::sync::oneshot;
 use tracing::dispatcher;
 
@@ -21,6 +20,7 @@ use super::registry_login::RegistryLogin;
 use super::size::ByteSize;
 use super::terminal::{Palette, print};
 use super::update::{OutputFormat, to_json};
+use super::values::{duration, whole_number};
 use super::warnings::warn_of_idle_images;
 use crate::git::{
     MirrorStore, PrivateDirectory, StopSignal, TransactionSlots, Writer, WriterContext, WriterOptions,
@@ -74,7 +74,14 @@ pub(super) struct RunArguments {
     pub(super) state: Option<PathBuf>,
 
     /// How long to wait for another run that uses the same state; 0s does not wait
-    #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "1m", requires = "state")]
+    #[arg(
+        long,
+        value_name = "DURATION",
+        value_parser = duration,
+        default_value = "1m",
+        requires = "state",
+        allow_hyphen_values = true
+    )]
     pub(super) wait_for_state: Duration,
 
     /// A secret as a directory with one file a key; counts more than one among the manifests
@@ -90,19 +97,19 @@ pub(super) struct RunArguments {
     pub(super) registry_login: RegistryLogin,
 
     /// In how many scans in a row a lower image must be a policy's latest before it counts; takes --state [default: 3]
-    #[arg(long, value_name = "NUMBER")]
+    #[arg(long, value_name = "NUMBER", value_parser = whole_number::<u32>, allow_hyphen_values = true)]
     pub(super) regression_scans: Option<u32>,
 
     /// For how long that must be so since the first of them; takes --state [default: 15m]
-    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    #[arg(long, value_name = "DURATION", value_parser = duration, allow_hyphen_values = true)]
     pub(super) regression_time: Option<Duration>,
 
     /// The size that the mirror of one repository may have
-    #[arg(long, value_name = "SIZE", default_value = "2GiB")]
+    #[arg(long, value_name = "SIZE", default_value = "2GiB", allow_hyphen_values = true)]
     pub(super) mirror_max_size: ByteSize,
 
     /// The size that all mirrors may have together; the least recently used ones are removed first
-    #[arg(long, value_name = "SIZE", default_value = "10GiB")]
+    #[arg(long, value_name = "SIZE", default_value = "10GiB", allow_hyphen_values = true)]
     pub(super) mirrors_max_size: ByteSize,
 }
 
@@ -117,10 +124,6 @@ pub(super) enum GitLogin {
 
 /// The transactions that run at once; each takes a few threads and processes.
 const TRANSACTIONS: usize = 16;
-
-fn duration(text: &str) -> Result<Duration, String> {
-    GoDuration::new(text).to_duration().map_err(|error| error.to_string())
-}
 
 pub(super) fn run(arguments: &RunArguments) -> Result<(), Failure> {
     let Ended { text, done } = carry_out(arguments);

@@ -9,7 +9,6 @@ use clap::{Args, ValueEnum};
 use futures::StreamExt;
 use jiff::Timestamp;
 use parking_lot::Mutex;
-use tagboat_api::GoDuration;
 
 use super::Failure;
 use super::progress::ProgressLine;
@@ -17,6 +16,8 @@ use super::refused_login::advice_without_object;
 use super::registry_login::{self, RegistryLogin};
 use super::terminal::{Palette, print, say};
 use super::update::{OutputFormat, to_json};
+use super::values::{duration, whole_number};
+use crate::directory;
 use crate::objects::manifests::SecretDirectory;
 use crate::policy::natural_order;
 use crate::reference::{RepositoryAddress, Tag};
@@ -49,7 +50,13 @@ pub(super) struct ScanArguments {
     image: String,
 
     /// How many tags to look at and to show, the latest ones; 0 for all
-    #[arg(long, value_name = "NUMBER", default_value_t = 100)]
+    #[arg(
+        long,
+        value_name = "NUMBER",
+        value_parser = whole_number::<usize>,
+        default_value_t = 100,
+        allow_hyphen_values = true
+    )]
     limit: usize,
 
     /// A secret as a directory with one file a key: .dockerconfigjson or .dockercfg with logins, ca.crt, tls.crt and
@@ -74,7 +81,7 @@ pub(super) struct ScanArguments {
     insecure: bool,
 
     /// How long the listing, and each look at an image, may take
-    #[arg(long, value_name = "DURATION", default_value = "1m")]
+    #[arg(long, value_name = "DURATION", default_value = "1m", allow_hyphen_values = true)]
     timeout: String,
 
     /// How to print the result
@@ -114,14 +121,14 @@ impl ScanArguments {
             let hint = if self.image.contains('@') { "; give the image without a digest" } else { "" };
             Failure::Usage(format!("{error}{hint}"))
         })?;
-        let timeout = GoDuration::new(self.timeout.clone()).to_duration();
+        let timeout = duration(&self.timeout);
         let timeout = timeout.map_err(|error| Failure::Usage(format!("--timeout: {error}")))?;
         if timeout.is_zero() {
             return Err(Failure::Usage("--timeout must be longer than no time at all".to_owned()));
         }
         let mut data = self.secret_data()?;
         if let Some(file) = &self.ca {
-            let bytes = std::fs::read(file);
+            let bytes = directory::read(file);
             let bytes = bytes.map_err(|error| Failure::Usage(format!("--ca {}: {error}", file.display())))?;
             data.insert("ca.crt".to_owned(), Secret::new(bytes));
         }

@@ -38,6 +38,28 @@ fn a_directory_that_is_none_is_named_with_the_cause() {
     }
 }
 
+/// The advice was to write `-- -1`, which makes a path of it.
+#[test]
+fn negative_values_are_refused_by_what_they_mean() {
+    const LENGTH: &str = "a length of time cannot be negative: write one such as 1m30s, or 0s";
+    const NUMBER: &str = "write a whole number without a sign, such as 4";
+    const SIZE: &str = "it is not a size such as 2GiB, 500MB or 1048576";
+    for (command, option, value, words) in [
+        ("run", "--wait-for-state", "-1s", LENGTH),
+        ("run", "--regression-time", "-15m", LENGTH),
+        ("run", "--regression-scans", "-1", NUMBER),
+        ("run", "--mirror-max-size", "-1", SIZE),
+        ("run", "--mirrors-max-size", "-1GiB", SIZE),
+        ("scan", "--limit", "-1", NUMBER),
+        ("scan", "--timeout", "-1m", LENGTH),
+    ] {
+        let ended = run(tagboat().args([command, "nowhere", option, value])).with_status(2);
+        let first = ended.errors.lines().next().unwrap_or_default();
+        assert!(first.contains(option) && first.ends_with(words), "{ended:?}");
+        assert!(!ended.errors.contains("tip:"), "{ended:?}");
+    }
+}
+
 #[test]
 fn wrong_choices_are_wrong_usage_and_print_no_document() {
     let one = format!("{}{}", podinfo(), automation("default", "fleet", ""));
