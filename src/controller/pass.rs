@@ -23,6 +23,7 @@ use crate::metrics::{self, ObjectLabels, RunOutcome};
 use crate::objects::cluster::{Announcement, ClusterObjects, Occurrence};
 use crate::objects::{Event, EventType, ObjectName, Objects, ObjectsError};
 use crate::reconcile::automation::batch::Job;
+use crate::reconcile::automation::batch_logins::BatchLogins;
 use crate::reconcile::automation::conclusion::Conclusion;
 use crate::reconcile::automation::findings::{Findings, News};
 use crate::reconcile::automation::proposal::{Detail, UpdateProposal};
@@ -42,6 +43,8 @@ pub(super) struct Pass {
     shared: Arc<Shared>,
     /// The objects, as those who go together see them.
     objects: ClusterObjects,
+    /// The logins that they share.
+    logins: BatchLogins,
     automation: ImageUpdateAutomation,
     run: Run,
     /// The status before the run.
@@ -80,7 +83,12 @@ impl Drop for Done {
 }
 
 /// Looks at an automation as it stands, and gives its run if there is to be one.
-pub(super) async fn begin(shared: &Arc<Shared>, objects: &ClusterObjects, name: ObjectName) -> Option<Pass> {
+pub(super) async fn begin(
+    shared: &Arc<Shared>,
+    objects: &ClusterObjects,
+    logins: &BatchLogins,
+    name: ObjectName,
+) -> Option<Pass> {
     let span = tracing::info_span!(
         "reconcile",
         kind = KIND,
@@ -100,7 +108,19 @@ pub(super) async fn begin(shared: &Arc<Shared>, objects: &ClusterObjects, name: 
             let Opening { automation, run, previous, begun, look } = *opened;
             let (shared, objects, span) =
                 (shared.clone(), objects.on_behalf_of(&done.name.namespace), span.clone());
-            return Some(Pass { shared, objects, automation, run, previous, begun, look, done, span });
+            let logins = logins.clone();
+            return Some(Pass {
+                shared,
+                objects,
+                logins,
+                automation,
+                run,
+                previous,
+                begun,
+                look,
+                done,
+                span,
+            });
         }
         Ok(Opened::Rest) => {
             shared.metrics.reconciled(&labels(&done.name), begun.elapsed(), true);
@@ -226,6 +246,7 @@ impl Pass {
             given: GivenImages::new(),
             cross_namespace: self.shared.options.cross_namespace,
             login: self.shared.options.login.clone(),
+            logins: self.logins.clone(),
             keyring: self.shared.options.keyring.clone(),
             time: CommitTime::now(),
             detail: Detail::WorthSaying,

@@ -20,6 +20,7 @@ use crate::metrics::Metrics;
 use crate::objects::ObjectName;
 use crate::objects::cluster::{Announcer, ClusterObjects};
 use crate::reconcile::automation::batch::{self, Job};
+use crate::reconcile::automation::batch_logins::BatchLogins;
 use crate::reconcile::automation::conclusion::Conclusion;
 use crate::reconcile::automation::proposal::UpdateProposal;
 use crate::reconcile::automation::transaction::Prepared;
@@ -134,6 +135,7 @@ fn signing_secret(automation: &ImageUpdateAutomation) -> Option<ObjectName> {
 struct Due {
     shared: Arc<Shared>,
     objects: ClusterObjects,
+    logins: BatchLogins,
     name: ObjectName,
     /// The run; none if it has not begun, or there is to be none.
     pass: Option<pass::Pass>,
@@ -142,7 +144,7 @@ struct Due {
 impl Job for Due {
     async fn prepare(&mut self, is_first: bool) -> Result<Prepared, Conclusion> {
         if is_first {
-            self.pass = pass::begin(&self.shared, &self.objects, self.name.clone()).await;
+            self.pass = pass::begin(&self.shared, &self.objects, &self.logins, self.name.clone()).await;
         }
         match &mut self.pass {
             Some(pass) => pass.prepare(is_first).await,
@@ -160,7 +162,11 @@ impl Job for Due {
 /// Carries out automations that go to one repository.
 pub(super) async fn carry_out(shared: Arc<Shared>, names: Vec<ObjectName>) {
     let objects = shared.objects.for_a_batch();
-    let due = |name| Due { shared: Arc::clone(&shared), objects: objects.clone(), name, pass: None };
+    let logins = BatchLogins::default();
+    let due = |name| {
+        let (shared, objects, logins) = (Arc::clone(&shared), objects.clone(), logins.clone());
+        Due { shared, objects, logins, name, pass: None }
+    };
     let mut jobs: Vec<Due> = names.into_iter().map(due).collect();
     batch::carry_out(jobs.iter_mut().collect(), &shared.writer, &shared.stop).await;
 }

@@ -135,6 +135,13 @@ impl AccessPlan {
         Ok(Self { url: url.clone(), login, options })
     }
 
+    /// The same way, with servers looked for at these addresses alone, over HTTP.
+    #[must_use]
+    pub fn pinned(mut self, pins: Vec<Pin>) -> Self {
+        self.options.pins = pins;
+        self
+    }
+
     /// Writes the files that git needs.
     ///
     /// # Errors

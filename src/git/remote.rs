@@ -1,5 +1,6 @@
 //! The remote side of a mirror: what it lists, what is fetched from it, what is pushed to it.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::access::{Access, AccessError, AccessPlan, LoginOwner};
@@ -15,6 +16,7 @@ use super::remote_error::{Doing, RemoteError};
 use super::slots::RouteKey;
 use super::url::{RemoteUrl, Transport};
 use super::waits::ServerDeadline;
+use crate::tenancy::Permit;
 
 /// The memory of a listing.
 #[derive(Clone, Copy)]
@@ -55,6 +57,8 @@ pub struct RemotePlan {
     pub route: RouteKey,
     /// The size that the mirror may have, in bytes.
     pub size_limit: u64,
+    /// The slot of a login that takes much memory, held until no plan with it is left.
+    pub large: Option<Arc<Permit>>,
 }
 
 impl RemotePlan {
@@ -64,7 +68,7 @@ impl RemotePlan {
     ///
     /// When they cannot be written.
     pub(super) fn open(self) -> Result<Remote, AccessError> {
-        let Self { url, access, timeout, route: _, size_limit } = self;
+        let Self { url, access, timeout, route: _, size_limit, large: _ } = self;
         Ok(Remote { access: access.open()?, url, timeout, size_limit, redirect: None })
     }
 }

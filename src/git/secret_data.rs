@@ -21,6 +21,14 @@ pub struct SecretData<'a> {
     pub data: &'a BTreeMap<String, Secret>,
 }
 
+/// The memory that an entry of a secret takes besides its key and value, in bytes.
+const ENTRY: usize = 128;
+
+/// The memory that a secret's data takes, in bytes.
+pub fn data_size(data: &BTreeMap<String, Secret>) -> usize {
+    data.iter().map(|(key, value)| ENTRY + key.len() + value.expose().len()).sum()
+}
+
 impl<'a> SecretData<'a> {
     /// The name without the namespace.
     pub(super) fn bare_name(&self) -> &'a str {

@@ -291,6 +291,7 @@ mod tests {
             timeout: Duration::from_secs(60),
             route: RouteKey::default(),
             size_limit: 0,
+            large: None,
         };
         let push = branch(if number.is_multiple_of(10) { "other" } else { "main" });
         let checkout = CheckoutReference::Branch(branch("main"));

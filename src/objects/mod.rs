@@ -110,6 +110,20 @@ pub enum ObjectsError {
         /// Where to put it, where that is not plain.
         advice: &'static str,
     },
+    /// A secret has too many keys.
+    #[error(
+        "secret '{namespace}/{name}' has {keys} keys, and {most} are allowed: take out those that are not needed"
+    )]
+    TooManyKeys {
+        /// The namespace.
+        namespace: String,
+        /// The name.
+        name: String,
+        /// The number of its keys.
+        keys: usize,
+        /// The number of keys that it may have.
+        most: usize,
+    },
     /// There is no such service account.
     #[error("serviceaccount '{namespace}/{name}' not found")]
     NoServiceAccount {

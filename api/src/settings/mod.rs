@@ -158,6 +158,28 @@ mod tests {
         assert!(errors.to_string().contains("`Go`: allowed are go, handlebars; annotation tagboat.dev/x"));
     }
 
+    /// A hint was searched for each of 15,000 annotations, in a sentence of megabytes.
+    #[test]
+    fn a_sentence_has_a_bounded_number_of_errors_and_the_begin_of_a_long_value() {
+        let many: Vec<String> = (0..15_000).map(|number| format!("tagboat.dev/{number}")).collect();
+        let given: Vec<(&str, &str)> = many.iter().map(|name| (name.as_str(), "x")).collect();
+        let message = automation_error(&given);
+        assert!(message.ends_with("; and 14992 more") && message.len() < 2_000, "{message}");
+        assert_eq!(
+            AutomationSettings::from_annotations(&annotations(&given)).unwrap_err().errors().len(),
+            15_000
+        );
+        let long = "é".repeat(200_000);
+        let message = automation_error(&[("tagboat.dev/template-language", &long)]);
+        let value = format!("{}...", "é".repeat(100));
+        assert_eq!(
+            message,
+            format!(
+                "annotation tagboat.dev/template-language has the value `{value}`: allowed are go, handlebars"
+            )
+        );
+    }
+
     #[test]
     fn the_table_says_what_the_types_do() {
         for value in TEMPLATE_LANGUAGE.allowed.split(", ") {

@@ -8,11 +8,17 @@ use super::PREFIX;
 use super::table::{KindSettings, Setting, TABLE};
 use crate::nearest;
 
+/// The number of errors that a sentence has; annotations may have 256 KiB, each with a wrong name.
+const LISTED: usize = 8;
+
+/// The number of characters that a sentence has of a value.
+const SHOWN: usize = 100;
+
 /// What is wrong with one annotation of ours.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SettingError {
     /// The kind has no such setting.
-    #[error("annotation {annotation} (value `{value}`) is not a setting of {}: {}", .table.kind, hint(.annotation, .table))]
+    #[error("annotation {annotation} (value `{}`) is not a setting of {}: {}", shown(.value), .table.kind, hint(.annotation, .table))]
     Unknown {
         /// Full name of the annotation.
         annotation: String,
@@ -22,7 +28,7 @@ pub enum SettingError {
         table: KindSettings,
     },
     /// The setting does not take the value.
-    #[error("annotation {PREFIX}{} has the value `{value}`: allowed are {}", .setting.name, .setting.allowed)]
+    #[error("annotation {PREFIX}{} has the value `{}`: allowed are {}", .setting.name, shown(.value), .setting.allowed)]
     BadValue {
         /// Setting that the annotation stands for.
         setting: Setting,
@@ -45,11 +51,14 @@ impl SettingErrors {
 
 impl fmt::Display for SettingErrors {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (index, error) in self.0.iter().enumerate() {
+        for (index, error) in self.0.iter().take(LISTED).enumerate() {
             let separator = if index == 0 { "" } else { "; " };
             write!(formatter, "{separator}{error}")?;
         }
-        Ok(())
+        match self.0.len().saturating_sub(LISTED) {
+            0 => Ok(()),
+            more => write!(formatter, "; and {more} more"),
+        }
     }
 }
 
@@ -88,6 +97,14 @@ impl<'a> Reader<'a> {
             }
         }
         if self.errors.is_empty() { Ok(settings) } else { Err(SettingErrors(self.errors)) }
+    }
+}
+
+/// The begin of a value, if it is long.
+fn shown(value: &str) -> String {
+    match value.char_indices().nth(SHOWN) {
+        None => value.to_owned(),
+        Some((end, _)) => format!("{}...", &value[..end]),
     }
 }
 

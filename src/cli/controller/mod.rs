@@ -24,6 +24,7 @@ use crate::controller::{self, ControllerError, ControllerOptions, Election, RunO
 use crate::git::{Keyring, MirrorStore, PrivateDirectory, PrivateFiles, Surroundings};
 use crate::metrics::Metrics;
 use crate::objects::cluster::{ClusterObjects, FIELD_MANAGER, Gate, Notifier, REFLECTOR, Scope};
+use crate::reconcile::automation::batch_logins::LargeLogins;
 use crate::reconcile::automation::login::LoginOptions;
 use crate::reconcile::registries::KnownRegistries;
 use crate::reconcile::repository::logins::{Logins, ServiceAccounts};
@@ -193,7 +194,8 @@ fn controller_options(
         ssh_algorithms: options.ssh_algorithms,
         mirror_size: options.mirror_size,
         files: PrivateFiles::default(),
-        lookups: options.capacity.lookups.clone(),
+        capacity: options.capacity.clone(),
+        large: Some(LargeLogins::default()),
     };
     let options = ControllerOptions {
         scope,

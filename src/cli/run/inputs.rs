@@ -21,6 +21,7 @@ use crate::objects::manifests::{
     Destination, ManifestStore, Manifests, SecretDirectory, StateDirectory, StateError,
 };
 use crate::policy::Regression;
+use crate::reconcile::automation::batch_logins::BatchLogins;
 use crate::reconcile::automation::login::LoginOptions;
 use crate::reconcile::automation::proposal::Detail;
 use crate::reconcile::automation::source::{CrossNamespace, ObjectName};
@@ -138,8 +139,10 @@ impl Inputs {
                 ssh_algorithms: SshAlgorithms::default(),
                 mirror_size: arguments.mirror_max_size.0,
                 files: PrivateFiles::default(),
-                lookups: capacity.lookups.clone(),
+                capacity: capacity.clone(),
+                large: None,
             },
+            logins: BatchLogins::default(),
             keyring: Keyring::new(capacity.clone()),
             time: CommitTime::now(),
             detail: if arguments.dry_run { Detail::Diff } else { Detail::Everything },

@@ -11,9 +11,9 @@ use tokio::sync::OwnedMutexGuard;
 
 use super::passphrase::Passphrase;
 use super::{SigningKey, SigningKeyError, openpgp, ssh};
-use crate::git::{CommitTime, SecretData};
+use crate::git::{CommitTime, SecretData, data_size};
 use crate::secret::Secret;
-use crate::tenancy::{Capacity, FairCache};
+use crate::tenancy::{Capacity, FairCache, FairSemaphore, Permit, SlotLimits};
 
 /// The keys that are remembered at most.
 const MAX_KEYS: usize = 1024;
@@ -21,6 +21,9 @@ const MAX_KEYS: usize = 1024;
 /// The size of a secret's data, in bytes, up to which its unlocked key is remembered. A key of more is unlocked in each
 /// run; that it cannot be unlocked is remembered.
 const REMEMBERED_BYTES: usize = 64 * 1024;
+
+/// Large secrets that are read, and held until their key is unlocked, at the same time.
+const LARGE_SECRETS: SlotLimits = SlotLimits { total: 8, per_namespace: 4, overflow: None }.with_overflow(8);
 
 /// The sorts of keys that sign commits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -38,6 +41,7 @@ pub enum SigningKeyKind {
 #[derive(Clone)]
 pub struct Keyring {
     slots: Arc<Mutex<FairCache<SlotKey, Slot>>>,
+    large: FairSemaphore,
     capacity: Capacity,
 }
 
@@ -94,7 +98,15 @@ struct OwnedSecret {
 impl Keyring {
     /// A keyring without keys, which unlocks them with the capacity of its process.
     pub fn new(capacity: Capacity) -> Self {
-        Self { slots: Arc::new(Mutex::new(FairCache::new(MAX_KEYS))), capacity }
+        let slots = Arc::new(Mutex::new(FairCache::new(MAX_KEYS)));
+        Self { slots, large: FairSemaphore::new(LARGE_SECRETS), capacity }
+    }
+
+    /// Waits until a namespace may hold the data of another large secret while its key is unlocked.
+    ///
+    /// What holds a permit waits for memory and threads, and these never wait for a permit.
+    pub async fn enter_large(&self, namespace: &str) -> Permit {
+        self.large.acquire(namespace, 1).await
     }
 
     /// Gives the key of a secret that signs at `time`, unlocked; the secret's name is `NAMESPACE/NAME`.
@@ -291,9 +303,8 @@ impl OwnedSecret {
         SecretData { name: &self.name, data: &self.data }
     }
 
-    /// The bytes of all keys and values.
     fn size(&self) -> usize {
-        self.data.iter().map(|(key, value)| key.len() + value.expose().len()).sum()
+        data_size(&self.data)
     }
 }
 

@@ -28,7 +28,9 @@ use tagboat_api::{GitRepository, ImagePolicy, ImageUpdateAutomation};
 use tokio::sync::OnceCell;
 
 use super::{ObjectName, Objects, ObjectsError, StatusMaker};
+use crate::git::data_size;
 use crate::secret::Secret;
+use crate::tenancy::INLINE_BYTES;
 
 pub use accounts::ClusterAccounts;
 pub use announcement::{Announcement, Announcer, Occurrence};
@@ -46,6 +48,10 @@ pub const FIELD_MANAGER: &str = "image-automation-controller";
 /// The same of the controller that scans.
 pub const REFLECTOR: &str = "image-reflector-controller";
 
+/// The keys that a Secret may have. Kubernetes bounds the size of their values alone, and a hundred thousand empty ones
+/// would take 30 MiB here.
+const MAX_SECRET_KEYS: usize = 1_024;
+
 /// The objects of a cluster that automations have to do with. Clones are one and the same.
 #[derive(Clone)]
 pub struct ClusterObjects {
@@ -62,7 +68,7 @@ pub struct ClusterObjects {
     pub git_repositories: Cache<GitRepository>,
 }
 
-/// The secrets that were asked for so far, each as soon as it is there.
+/// The small secrets that were asked for so far, each as soon as it is there.
 type SecretMemo = Arc<Mutex<HashMap<ObjectName, Arc<OnceCell<BTreeMap<String, Secret>>>>>>;
 
 impl ClusterObjects {
@@ -105,7 +111,7 @@ impl ClusterObjects {
     }
 
     /// The same objects for those who go together: a secret that several of them need is asked for once, and forgotten
-    /// with this.
+    /// with this. A large one is shared by those who wait for it at the time, and kept for no other.
     #[must_use]
     pub fn for_a_batch(&self) -> Self {
         Self { secrets: Some(SecretMemo::default()), ..self.clone() }
@@ -142,6 +148,15 @@ impl ClusterObjects {
         let tenant = self.tenant.as_deref().unwrap_or(namespace);
         let found = self.gate.answer(tenant, api.get_opt(name)).await?.ok_or_else(missing)?;
         let data = found.data.unwrap_or_default();
+        if data.len() > MAX_SECRET_KEYS {
+            let (namespace, name) = (namespace.to_owned(), name.to_owned());
+            return Err(ObjectsError::TooManyKeys {
+                namespace,
+                name,
+                keys: data.len(),
+                most: MAX_SECRET_KEYS,
+            });
+        }
         Ok(data.into_iter().map(|(key, value)| (key, Secret::new(value.0))).collect())
     }
 }
@@ -172,8 +187,12 @@ impl Objects for ClusterObjects {
     async fn secret(&self, namespace: &str, name: &str) -> Result<BTreeMap<String, Secret>, ObjectsError> {
         let Some(memo) = &self.secrets else { return self.ask_for_secret(namespace, name).await };
         let key = ObjectName { namespace: namespace.to_owned(), name: name.to_owned() };
-        let cell = memo.lock().entry(key).or_default().clone();
-        cell.get_or_try_init(|| self.ask_for_secret(namespace, name)).await.cloned()
+        let cell = memo.lock().entry(key.clone()).or_default().clone();
+        let data = cell.get_or_try_init(|| self.ask_for_secret(namespace, name)).await?;
+        if data_size(data) >= INLINE_BYTES {
+            memo.lock().remove(&key);
+        }
+        Ok(data.clone())
     }
 
     async fn pull_secrets(&self, namespace: &str, account: &str) -> Result<Vec<String>, ObjectsError> {

@@ -2,21 +2,23 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use tagboat_api::Reason;
 
+use super::batch_logins::LargeLogins;
 use super::conclusion::Stage;
 use super::source::{ObjectName, SourceConfiguration};
 use crate::address::LocalAddresses;
 use crate::failing::Failing;
 use crate::git::{
     AccessError, AccessOptions, AccessPlan, Credentials, CredentialsError, LocalPaths, Login, LookupError,
-    Pin, PrivateFiles, Proxy, RemotePlan, RemoteUrl, RemoteUrlError, RouteKey, SecretData, SshAlgorithms,
-    Surroundings, Transport,
+    Pin, PrivateFiles, Proxy, RemotePlan, RemoteUrl, RemoteUrlError, RouteKey, SecretData, Server,
+    SshAlgorithms, Surroundings, Transport, data_size,
 };
 use crate::objects::{Objects, ObjectsError};
 use crate::secret::Secret;
-use crate::tenancy::BlockingPool;
+use crate::tenancy::{Capacity, INLINE_BYTES};
 
 /// What of a login does not stand in objects.
 #[derive(Clone, Debug)]
@@ -36,8 +38,10 @@ pub struct LoginOptions {
     pub mirror_size: u64,
     /// The private files that are in use.
     pub files: PrivateFiles,
-    /// The threads on which names are looked up.
-    pub lookups: BlockingPool,
+    /// The threads on which names are looked up and large secrets are read.
+    pub capacity: Capacity,
+    /// The slots of large logins; none where all logins belong to one tenant.
+    pub large: Option<LargeLogins>,
 }
 
 /// Why there is no way into a remote.
@@ -106,6 +110,14 @@ pub enum LoginError {
         #[source]
         cause: LookupError,
     },
+    /// The repository has another login than the automations of the same batch, and no slot is free for it.
+    #[error(
+        "GitRepository {repository} got another address or other secrets while the run began; the next run tries again"
+    )]
+    Replaced {
+        /// The repository.
+        repository: ObjectName,
+    },
     /// They cannot be handed to git.
     #[error(transparent)]
     Access(#[from] AccessError),
@@ -124,7 +136,8 @@ impl Failing for LoginError {
             Self::NoSecret { .. }
             | Self::Secret { .. }
             | Self::ProxySecret { .. }
-            | Self::ProxyServer { .. } => Reason::SourceManagerFailed,
+            | Self::ProxyServer { .. }
+            | Self::Replaced { .. } => Reason::SourceManagerFailed,
             Self::Server { .. } => Reason::AccessDenied,
             Self::Options(error) | Self::Credentials(error) | Self::WithoutSecret { missing: error, .. } => {
                 error.reason()
@@ -139,7 +152,8 @@ impl Failing for LoginError {
             Self::NoSecret { .. }
             | Self::Secret { .. }
             | Self::ProxySecret { .. }
-            | Self::ProxyServer { .. } => true,
+            | Self::ProxyServer { .. }
+            | Self::Replaced { .. } => true,
             // What a name leads to may change; what the URL itself says changes with the object.
             Self::Server { cause, .. } => !matches!(cause, LookupError::Local { .. }),
             Self::Options(error) | Self::Credentials(error) | Self::WithoutSecret { missing: error, .. } => {
@@ -164,65 +178,157 @@ impl LoginError {
 
 /// Finds the way into the remote of a source, on behalf of a namespace.
 ///
+/// Large Secrets need a slot, which the plan then holds. They are dropped before the wait for it and read again after it,
+/// so that logins that wait hold none. Without `may_wait` only a slot that is free is taken.
+///
 /// # Errors
 ///
 /// When a secret is missing or malformed, or the address is none that may be used.
-pub async fn log_in(
+pub(super) async fn log_in(
     objects: &impl Objects,
     namespace: &str,
     source: &SourceConfiguration,
     options: &LoginOptions,
+    may_wait: bool,
 ) -> Result<RemotePlan, LoginError> {
     let locals = options.local_paths.as_deref().map_or(LocalPaths::Refused, LocalPaths::Under);
     let url = RemoteUrl::parse(&source.url, locals)?;
-    let mut access = AccessOptions {
-        surroundings: options.surroundings.clone(),
-        ssh_algorithms: options.ssh_algorithms.clone(),
-        proxy: None,
-        pins: Vec::new(),
-        files: options.files.clone(),
+    let mut secrets = LoginSecrets::read(objects, source, options).await?;
+    let mut large = None;
+    if let Some(slots) = options.large.as_ref().filter(|_| secrets.size() >= INLINE_BYTES) {
+        drop(secrets);
+        let slot = slots.enter(namespace, may_wait).await;
+        let replaced = || LoginError::Replaced { repository: source.repository.clone() };
+        large = Some(Arc::new(slot.ok_or_else(replaced)?));
+        secrets = LoginSecrets::read(objects, source, options).await?;
+    }
+    let (size, advice) = (secrets.size(), objects.advice_for_ssh());
+    let read = {
+        let (url, options) = (url.clone(), options.clone());
+        move || secrets.plan(&url, &options, advice)
     };
-    if let Some(name) = &source.proxy_secret {
-        let data = objects.secret(&name.namespace, &name.name).await;
-        let data = data.map_err(|cause| match cause {
-            ObjectsError::NoSecret { .. } => LoginError::NoSecret {
-                kind: "proxy",
-                name: name.clone(),
-                advice: objects.advice_for_secret(),
+    let (proxy, planned) = options.capacity.pool.run_sized(namespace, size, read).await?;
+    let pins = match options.local_addresses {
+        LocalAddresses::Refused => look_up(source, &url, proxy.as_ref(), namespace, options).await?,
+        LocalAddresses::Allowed => Vec::new(),
+    };
+    let (access, route) = planned?;
+    let (access, size_limit) = (access.pinned(pins), options.mirror_size);
+    Ok(RemotePlan { url, access, timeout: source.timeout, route, size_limit, large })
+}
+
+/// The secrets that a login is made from.
+struct LoginSecrets {
+    proxy: Option<(ObjectName, BTreeMap<String, Secret>)>,
+    /// The secret with the credentials. That it cannot be read counts after a proxy that cannot be used.
+    own: Result<Option<(ObjectName, BTreeMap<String, Secret>)>, LoginError>,
+}
+
+/// How a remote is reached, and the route there.
+type PlannedAccess = (AccessPlan, RouteKey);
+
+impl LoginSecrets {
+    async fn read(
+        objects: &impl Objects,
+        source: &SourceConfiguration,
+        options: &LoginOptions,
+    ) -> Result<Self, LoginError> {
+        let mut proxy = None;
+        if let Some(name) = &source.proxy_secret {
+            let data = objects.secret(&name.namespace, &name.name).await;
+            let data = data.map_err(|cause| match cause {
+                ObjectsError::NoSecret { .. } => LoginError::NoSecret {
+                    kind: "proxy",
+                    name: name.clone(),
+                    advice: objects.advice_for_secret(),
+                },
+                cause => LoginError::ProxySecret { name: name.clone(), cause },
+            })?;
+            proxy = Some((name.clone(), data));
+        }
+        let own = match source.secret.as_ref().filter(|_| !options.is_of_the_user) {
+            None => Ok(None),
+            Some(name) => match objects.secret(&name.namespace, &name.name).await {
+                Ok(data) => Ok(Some((name.clone(), data))),
+                Err(ObjectsError::NoSecret { advice, .. }) => {
+                    Err(LoginError::NoSecret { kind: "auth", name: name.clone(), advice })
+                }
+                Err(cause) => Err(LoginError::Secret { name: name.clone(), cause }),
             },
-            cause => LoginError::ProxySecret { name: name.clone(), cause },
-        })?;
-        access.proxy = Some(Proxy::from_secret(SecretData { name: &name.to_string(), data: &data })?);
+        };
+        Ok(Self { proxy, own })
     }
-    if options.local_addresses == LocalAddresses::Refused {
-        access.pins = look_up(source, &url, &access, namespace, &options.lookups).await?;
+
+    /// The memory that they take, in bytes.
+    fn size(&self) -> usize {
+        let own = self.own.as_ref().ok().and_then(Option::as_ref);
+        self.proxy.iter().chain(own).map(|(_, data)| data_size(data)).sum()
     }
-    let (login, route) = if options.is_of_the_user {
-        (Login::OfTheUser, RouteKey::new(&url, access.proxy.as_ref(), None))
-    } else {
-        let credentials = credentials(objects, source, &url).await?;
-        let route = RouteKey::new(&url, access.proxy.as_ref(), credentials.authority());
-        (Login::Given(credentials), route)
-    };
-    let access = AccessPlan::new(&url, login, access)?;
-    Ok(RemotePlan { url, access, timeout: source.timeout, route, size_limit: options.mirror_size })
+
+    /// Reads the login, and plans how the remote is reached. The server of the proxy is known even if the rest fails.
+    fn plan(
+        self,
+        url: &RemoteUrl,
+        options: &LoginOptions,
+        advice_for_ssh: &'static str,
+    ) -> Result<(Option<Server>, Result<PlannedAccess, LoginError>), LoginError> {
+        let Self { proxy, own } = self;
+        let read = |(name, data): (ObjectName, BTreeMap<String, Secret>)| {
+            Proxy::from_secret(SecretData { name: &name.to_string(), data: &data })
+        };
+        let proxy = proxy.map(read).transpose()?;
+        let server = proxy.as_ref().map(|proxy| proxy.server().clone());
+        let plan = || -> Result<PlannedAccess, LoginError> {
+            let login = match own? {
+                _ if options.is_of_the_user => Login::OfTheUser,
+                Some((name, data)) => {
+                    let secret = SecretData { name: &name.to_string(), data: &data };
+                    Login::Given(Credentials::generic(url, Some(secret))?)
+                }
+                None => Login::Given(without_secret(url, advice_for_ssh)?),
+            };
+            let authority = match &login {
+                Login::Given(credentials) => credentials.authority(),
+                Login::OfTheUser => None,
+            };
+            let route = RouteKey::new(url, proxy.as_ref(), authority);
+            let access = AccessOptions {
+                surroundings: options.surroundings.clone(),
+                ssh_algorithms: options.ssh_algorithms.clone(),
+                proxy,
+                pins: Vec::new(),
+                files: options.files.clone(),
+            };
+            Ok((AccessPlan::new(url, login, access)?, route))
+        };
+        Ok((server, plan()))
+    }
+}
+
+/// The login without a secret; `advice` says what to do where SSH needs one.
+fn without_secret(url: &RemoteUrl, advice: &'static str) -> Result<Credentials, LoginError> {
+    Credentials::generic(url, None).map_err(|error| match error {
+        missing @ CredentialsError::SshKeyMissing { .. } => LoginError::WithoutSecret { missing, advice },
+        other => other.into(),
+    })
 }
 
 /// Looks up the servers that a run would go to, and refuses local ones.
 async fn look_up(
     source: &SourceConfiguration,
     url: &RemoteUrl,
-    access: &AccessOptions,
+    proxy: Option<&Server>,
     namespace: &str,
-    lookups: &BlockingPool,
+    options: &LoginOptions,
 ) -> Result<Vec<Pin>, LoginError> {
+    let lookups = &options.capacity.lookups;
     let mut pins = Vec::new();
-    if let (Some(name), Some(proxy)) = (&source.proxy_secret, &access.proxy) {
-        let found = proxy.server().look_up(lookups, namespace, source.timeout).await;
+    if let (Some(name), Some(proxy)) = (&source.proxy_secret, proxy) {
+        let found = proxy.look_up(lookups, namespace, source.timeout).await;
         pins.extend(found.map_err(|cause| LoginError::ProxyServer { name: name.clone(), cause })?);
     }
     let is_behind_proxy =
-        url.transport() != Transport::Ssh && (access.proxy.is_some() || access.surroundings.names_a_proxy());
+        url.transport() != Transport::Ssh && (proxy.is_some() || options.surroundings.names_a_proxy());
     if let Some(server) = url.server() {
         match server.look_up(lookups, namespace, source.timeout).await {
             Ok(pin) => pins.extend(pin),
@@ -232,27 +338,4 @@ async fn look_up(
         }
     }
     Ok(pins)
-}
-
-async fn credentials(
-    objects: &impl Objects,
-    source: &SourceConfiguration,
-    url: &RemoteUrl,
-) -> Result<Credentials, LoginError> {
-    let Some(name) = &source.secret else {
-        return Credentials::generic(url, None).map_err(|error| match error {
-            missing @ CredentialsError::SshKeyMissing { .. } => {
-                LoginError::WithoutSecret { missing, advice: objects.advice_for_ssh() }
-            }
-            other => other.into(),
-        });
-    };
-    let data: BTreeMap<String, Secret> =
-        objects.secret(&name.namespace, &name.name).await.map_err(|cause| match cause {
-            ObjectsError::NoSecret { advice, .. } => {
-                LoginError::NoSecret { kind: "auth", name: name.clone(), advice }
-            }
-            cause => LoginError::Secret { name: name.clone(), cause },
-        })?;
-    Ok(Credentials::generic(url, Some(SecretData { name: &name.to_string(), data: &data }))?)
 }

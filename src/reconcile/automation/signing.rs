@@ -5,8 +5,9 @@ use tagboat_api::automation::SigningKeyType;
 
 use super::source::{ObjectName, SigningSecret, SourceConfiguration};
 use crate::failing::Failing;
-use crate::git::{CommitTime, Keyring, SigningKey, SigningKeyError, SigningKeyKind};
+use crate::git::{CommitTime, Keyring, SigningKey, SigningKeyError, SigningKeyKind, data_size};
 use crate::objects::{Objects, ObjectsError};
+use crate::tenancy::INLINE_BYTES;
 
 /// Why there is no key to sign with, though one is asked for.
 #[derive(Debug, thiserror::Error)]
@@ -50,6 +51,8 @@ impl Failing for SigningKeyMissing {
 
 /// Gives the key that signs at `time`, unlocked; none where commits are not to be signed.
 ///
+/// A large secret is dropped before the wait for its turn and read again after it, so that none is held while it waits.
+///
 /// # Errors
 ///
 /// When the secret is not there, or has no key that may sign.
@@ -61,24 +64,58 @@ pub async fn signing_key(
 ) -> Result<Option<SigningKey>, SigningKeyMissing> {
     let Some(SigningSecret { name, kind }) = &source.signing_secret else { return Ok(None) };
     let full_name = name.to_string();
-    let data = objects.secret(&name.namespace, &name.name).await.map_err(|cause| {
-        keyring.forget(&full_name);
-        let cause = cause.with_advice(objects.advice_for_secret());
-        SigningKeyMissing::Secret { name: name.clone(), cause }
-    })?;
+    let read = async || {
+        objects.secret(&name.namespace, &name.name).await.map_err(|cause| {
+            keyring.forget(&full_name);
+            let cause = cause.with_advice(objects.advice_for_secret());
+            SigningKeyMissing::Secret { name: name.clone(), cause }
+        })
+    };
+    let data = read().await?;
     let kind = match kind {
         SigningKeyType::Gpg => SigningKeyKind::OpenPgp,
         SigningKeyType::Ssh => SigningKeyKind::Ssh,
         SigningKeyType::Other(kind) => return Err(SigningKeyMissing::UnknownKind { kind: kind.clone() }),
     };
-    Ok(Some(keyring.unlock(kind, &full_name, data, time).await?))
+    if data_size(&data) < INLINE_BYTES {
+        return Ok(Some(keyring.unlock(kind, &full_name, data, time).await?));
+    }
+    drop(data);
+    let _turn = keyring.enter_large(&name.namespace).await;
+    Ok(Some(keyring.unlock(kind, &full_name, read().await?, time).await?))
 }
 
 #[cfg(test)]
 mod tests {
+    use futures::FutureExt;
+
     use super::*;
     use crate::git::{Fault, FaultyPart, OpenPgpFlaw, SshFlaw, Unusable};
+    use crate::reconcile::automation::batch_logins::tests::{Secrets, source};
     use crate::sentence::chain;
+    use crate::tenancy::Capacity;
+
+    /// Each automation held a Secret of its own while it waited for a thread.
+    #[tokio::test]
+    async fn a_large_signing_key_is_not_held_while_it_waits() {
+        let keyring = Keyring::new(Capacity::default());
+        let mut source = source("a");
+        let name = ObjectName { namespace: "n".to_owned(), name: "key".to_owned() };
+        source.signing_secret = Some(SigningSecret { name, kind: SigningKeyType::Ssh });
+        let mut held = Vec::new();
+        while let Some(turn) = keyring.enter_large("n").now_or_never() {
+            held.push(turn);
+        }
+        let (small, large) = (Secrets::of(1), Secrets::of(INLINE_BYTES));
+        let key = |secrets| signing_key(secrets, &source, &keyring, CommitTime::now());
+        assert!(matches!(key(&small).await, Err(SigningKeyMissing::Key(_))));
+        let mut waiting = Box::pin(key(&large));
+        assert!((&mut waiting).now_or_never().is_none());
+        assert_eq!(large.reads(), 1);
+        held.pop();
+        assert!(matches!(waiting.await, Err(SigningKeyMissing::Key(_))));
+        assert_eq!((small.reads(), large.reads()), (1, 2));
+    }
 
     /// The page showed sentences of OpenPGP keys for SSH keys, of which the program says others.
     #[test]

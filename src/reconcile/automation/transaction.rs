@@ -7,8 +7,9 @@ use kube::ResourceExt;
 use tagboat_api::settings::AutomationSettings;
 use tagboat_api::{ImagePolicy, ImageRef, ImageUpdateAutomation};
 
+use super::batch_logins::BatchLogins;
 use super::conclusion::{Conclusion, Stage};
-use super::login::{LoginOptions, log_in};
+use super::login::LoginOptions;
 use super::proposal::{Detail, MessageSource, UpdateProposal};
 use super::request::{self, GivenImages, Request, RequestError};
 use super::signing::signing_key;
@@ -28,6 +29,8 @@ pub struct TransactionOptions {
     pub cross_namespace: CrossNamespace,
     /// How remotes are reached.
     pub login: LoginOptions,
+    /// The logins of the automations that are reconciled together.
+    pub logins: BatchLogins,
     /// The keys that were unlocked so far, in this run and earlier ones.
     pub keyring: Keyring,
     /// When the run began, as commits state it.
@@ -91,9 +94,7 @@ pub async fn prepare(
     let source = configure(objects, automation, options.cross_namespace).await?;
     let source = SourceConfiguration { timeout: options.times.timeout(source.timeout), ..source };
     let namespace = automation.namespace().unwrap_or_default();
-    let remote = log_in(objects, &namespace, &source, &options.login)
-        .await
-        .map_err(|error| Conclusion::stopped(error.stage(), &error))?;
+    let remote = options.logins.log_in(objects, &namespace, &source, &options.login).await?;
     let signer = signing_key(objects, &source, &options.keyring, options.time)
         .await
         .map_err(|error| Conclusion::stopped(Stage::Source, &error))?;

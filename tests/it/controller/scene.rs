@@ -24,6 +24,7 @@ use tagboat::controller::{self, ControllerError, ControllerOptions, Election, Ru
 use tagboat::git::{Keyring, MirrorStore, PrivateFiles, SshAlgorithms, Surroundings};
 use tagboat::metrics::Metrics;
 use tagboat::objects::cluster::{FIELD_MANAGER, Gate, Notifier, Scope};
+use tagboat::reconcile::automation::batch_logins::LargeLogins;
 use tagboat::reconcile::automation::login::LoginOptions;
 use tagboat::reconcile::automation::source::CrossNamespace;
 use tagboat::reconcile::times::TimeBounds;
@@ -336,7 +337,8 @@ impl Beginning {
             ssh_algorithms: SshAlgorithms::default(),
             mirror_size: 1 << 30,
             files: PrivateFiles::default(),
-            lookups: capacity.lookups.clone(),
+            capacity: capacity.clone(),
+            large: Some(LargeLogins::default()),
         };
         let options = ControllerOptions {
             scope: Scope { namespace: Some(namespace), labels: None },

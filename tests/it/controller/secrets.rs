@@ -4,6 +4,8 @@ use futures::future::join_all;
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::{Api, Patch, PatchParams, PostParams};
 use serde_json::json;
+use tagboat::objects::Objects;
+use tagboat::objects::cluster::ClusterObjects;
 
 use super::scene::{Kind, Scene};
 use crate::support::api_server::Faults;
@@ -68,4 +70,26 @@ async fn a_secret_is_read_where_its_repository_is_and_once_for_all_who_go_togeth
         all += &scene.status(member).await.to_string();
     }
     assert!(!all.contains(PASSWORD), "{all}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_batch_keeps_small_secrets_and_reads_large_ones_again() {
+    let scene = Scene::new(&[]).await;
+    let namespace = scene.cluster.namespace();
+    let large = "x".repeat(16 * 1024);
+    scene.create_secret(namespace, "small", &[("password", PASSWORD)]).await;
+    scene.create_secret(namespace, "large", &[("ca.crt", &large)]).await;
+    let keys: Vec<String> = (0..1_025).map(|number| format!("key{number}")).collect();
+    let many: Vec<(&str, &str)> = keys.iter().map(|key| (key.as_str(), "")).collect();
+    scene.create_secret(namespace, "many", &many).await;
+    let faults = Faults::default();
+    let objects = ClusterObjects::new(scene.cluster.faulty_client(&faults)).for_a_batch();
+    for name in ["small", "large", "small", "large"] {
+        assert!(objects.secret(namespace, name).await.is_ok());
+    }
+    let reads = |name: &str| faults.calls().iter().filter(|call| call.name.as_deref() == Some(name)).count();
+    assert_eq!((reads("small"), reads("large")), (1, 2));
+    let error = objects.secret(namespace, "many").await.unwrap_err().to_string();
+    let words = "has 1025 keys, and 1024 are allowed: take out those that are not needed";
+    assert_eq!(error, format!("secret '{namespace}/many' {words}"));
 }

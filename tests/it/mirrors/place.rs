@@ -108,7 +108,8 @@ impl Place {
         let login = Login::Given(Credentials::Local);
         let access = AccessPlan::new(&url, login, AccessOptions::default()).unwrap();
         let mirror = MirrorKey { namespace: "default".into(), name: "fleet".into(), url: url.to_string() };
-        let remote = RemotePlan { url, access, timeout, route: RouteKey::default(), size_limit: self.limit };
+        let (route, size_limit) = (RouteKey::default(), self.limit);
+        let remote = RemotePlan { url, access, timeout, route, size_limit, large: None };
         let target = Target {
             checkout: CheckoutReference::Branch("main".parse().unwrap()),
             push: "main".parse().unwrap(),

@@ -173,7 +173,7 @@ pub(super) const INVENTORY: &[Row] = &[
         "src/objects/cluster/mod.rs",
         "ClusterObjects.secrets",
         "namespace and name of a Secret",
-        "the Secrets that one reconcile asks for; ends with it",
+        "the Secrets below 16 KiB that automations reconciled together ask for; ends with their batch",
     ),
     row(
         "src/objects/cluster/recording.rs",
@@ -186,6 +186,12 @@ pub(super) const INVENTORY: &[Row] = &[
         "Rounds.state",
         "place of a job in its batch",
         "one request for each automation of the batch, until all of them are submitted together",
+    ),
+    row(
+        "src/reconcile/automation/batch_logins.rs",
+        "BatchLogins.0",
+        "namespace and name of a GitRepository and of its Secrets, and its URL",
+        "the logins of automations reconciled together, most often one; ends with their batch",
     ),
     row("src/reconcile/tags.rs", "Shelf.told", "namespace and name of a repository", GOES_WITH_OBJECT),
     row(

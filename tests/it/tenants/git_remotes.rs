@@ -1,10 +1,12 @@
 //! GitRepositories: oversized objects, odd addresses, logins that wait, and mirrors.
 
 use std::fs;
+use std::net::TcpListener;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use futures::StreamExt;
 use futures::future::join_all;
 use git2::{ObjectType, Repository};
 use kube::api::DynamicObject;
@@ -134,6 +136,38 @@ async fn logins_that_wait_have_no_files_and_equal_certificates_share_one() {
     let sizes = bundles.iter().sum::<u64>();
     assert!(sizes < 2 * MEBIBYTE as u64, "{sizes}");
     scene.assert_memory_below(512 << 20);
+}
+
+/// Each automation that waited for a slot held its Secret twice, as read and as written for ssh. A thousand of them took
+/// 2 GiB.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn automations_that_wait_hold_few_large_secrets() {
+    let scene = Scene::start().await;
+    let attacker = &scene.attacker;
+    // Connections are in its backlog, and nothing is ever said to them.
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("ssh://git@{}/silent.git", silent.local_addr().unwrap());
+    let identity = "-----BEGIN PRIVATE KEY-----\nAA==\n-----END PRIVATE KEY-----\n";
+    let names: Vec<String> = (0..64).map(|number| format!("large-{number}")).collect();
+    scene.memory().reset();
+    let create = async |name: &String| {
+        let line = format!("{name} ssh-ed25519 AAAA\n");
+        let known_hosts = line.repeat(MEBIBYTE * 9 / 10 / line.len());
+        attacker.create_secret(name, &json!({"identity": identity, "known_hosts": known_hosts})).await;
+        attacker.create_source(name, &json!({"url": url, "secretRef": {"name": name}})).await;
+        attacker.create_automation(name, &json!({})).await;
+    };
+    // The API server of the test takes several times the size of each.
+    futures::stream::iter(&names).for_each_concurrent(8, create).await;
+    let is_reconciling = |object: &DynamicObject| condition(&object.data["status"], "Reconciling").is_some();
+    for name in &names {
+        attacker.until(Kind::Automation, name, "reconciling", is_reconciling).await;
+    }
+    scene.victim_is_reconciled().await;
+    // All of them would be 115 MiB, and the program without them takes 50.
+    scene.assert_memory_below(110 << 20);
+    scene.delete_and_wait(Kind::Automation, "large-0").await;
+    attacker.delete_secrets().await;
 }
 
 /// How many bytes the files below a directory have.

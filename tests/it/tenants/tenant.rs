@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use k8s_openapi::api::core::v1::Secret;
 use kube::Client;
-use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
+use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube::core::DynamicObject;
 use serde_json::{Value, json};
 
@@ -74,6 +74,12 @@ impl Tenant {
         let api: Api<Secret> = Api::namespaced(self.client.clone(), &self.namespace);
         let patch = Patch::Merge(json!({"stringData": data}));
         api.patch(name, &PatchParams::default(), &patch).await.unwrap();
+    }
+
+    /// Deletes all Secrets of the tenant.
+    pub(super) async fn delete_secrets(&self) {
+        let api: Api<Secret> = Api::namespaced(self.client.clone(), &self.namespace);
+        api.delete_collection(&DeleteParams::default(), &ListParams::default()).await.unwrap();
     }
 
     /// Creates a GitRepository of the tenant's own repository `NAME.git`; `more` is merged into its spec.
