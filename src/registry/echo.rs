@@ -156,7 +156,7 @@ mod tests {
     use url::Url;
 
     use super::*;
-    use crate::registry::token::{basic, bearer};
+    use crate::registry::headers::{basic, bearer};
 
     #[test]
     fn a_request_knows_what_it_shows() {

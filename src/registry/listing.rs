@@ -14,6 +14,7 @@ use super::error::RegistryError;
 use super::gathered_tags::{GatheredTags, PageEnd};
 use super::link::{NextPage, next_page};
 use super::login::Fingerprint;
+use super::options::MOST_TAGS;
 use super::page::{PageError, TagLimits, TagSet};
 use super::refusal::Refusal;
 use super::repository::Repository;
@@ -24,9 +25,6 @@ use crate::tenancy::{MemoryReservation, Permit};
 
 /// How much is read of one page. A registry may put all tags on it, whatever it is asked for.
 const LARGEST_PAGE: usize = 32 * 1024 * 1024;
-
-/// How many tags are taken, unless somebody wants it otherwise.
-pub(super) const MOST_TAGS: usize = 250_000;
 
 /// How many bytes of tags are taken.
 const LARGEST: usize = 64 * 1024 * 1024;

@@ -7,23 +7,20 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-use super::budget::BudgetOptions;
 use super::client::Client;
 use super::error::RegistryError;
-use super::listing::{ListOptions, Listed, MOST_TAGS};
-use super::login::{CloudEnvironment, CloudOptions, Clouds, Fingerprint, Login, LoginChoice};
+use super::listing::{ListOptions, Listed};
+use super::login::{Clouds, Fingerprint, Login, LoginChoice};
+use super::options::RegistryOptions;
 use super::repository::{Access, Repository};
 use super::rounds::{Rounds, Wish};
 use super::server::Servers;
 use super::session::Session;
-use super::transport::Traffic;
-use super::way::Limits;
-use crate::address::{Host, LocalAddresses};
-use crate::backoff::random_fraction;
+use super::traffic::Traffic;
+use crate::address::Host;
 use crate::http::ProxyChoice;
-use crate::metrics::Metrics;
 use crate::reference::{Digest, Tag};
-use crate::tenancy::{BlockingPool, Capacity, FairCache};
+use crate::tenancy::{BlockingPool, FairCache};
 
 /// The number of entries that are kept.
 const MAX_ENTRIES: usize = 8192;
@@ -33,51 +30,6 @@ const IDLE: Duration = Duration::from_secs(60 * 60);
 
 /// How often unused entries are looked for.
 const SWEEP: Duration = Duration::from_secs(60);
-
-/// What is asked of registries, and how much.
-#[derive(Debug, Clone)]
-pub struct RegistryOptions {
-    /// What each server is asked for at most.
-    pub budget: BudgetOptions,
-    /// How long each part of a request may take.
-    pub limits: Limits,
-    /// Whether registries, and what they lead to, may be on this machine or its network link.
-    pub local_addresses: LocalAddresses,
-    /// How many tags of one repository are taken; more are an error.
-    pub most_tags: usize,
-    /// How clouds are asked for logins.
-    pub clouds: CloudOptions,
-    /// A number from 0 to 1 by chance, by which pauses differ.
-    pub chance: fn() -> f64,
-    /// The threads and the memory for large answers.
-    pub capacity: Capacity,
-    /// Where waits for slots are measured.
-    pub metrics: Option<Metrics>,
-}
-
-impl RegistryOptions {
-    /// What suits somebody at a terminal, who is at clouds whom the environment says.
-    pub fn of_this_process() -> Self {
-        let environment = CloudEnvironment::of_this_process();
-        Self { clouds: CloudOptions { environment, ..CloudOptions::default() }, ..Self::default() }
-    }
-}
-
-impl Default for RegistryOptions {
-    /// What suits those who run us on their own machine.
-    fn default() -> Self {
-        Self {
-            budget: BudgetOptions::default(),
-            limits: Limits::default(),
-            local_addresses: LocalAddresses::Allowed,
-            most_tags: MOST_TAGS,
-            clouds: CloudOptions::default(),
-            chance: random_fraction,
-            capacity: Capacity::default(),
-            metrics: None,
-        }
-    }
-}
 
 /// The registries, behind connections, budgets and tokens that objects share. Clones are one and the same.
 #[derive(Debug, Clone)]

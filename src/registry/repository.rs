@@ -13,11 +13,12 @@ use super::challenge::{Bearer, Challenge};
 use super::client::Client;
 use super::deadline::Deadline;
 use super::error::RegistryError;
+use super::headers::{basic, bearer};
 use super::login::{Credential, Fingerprint, Login, LoginChoice, LoginError};
 use super::pauses::Requester;
 use super::server::{Server, Servers};
 use super::session::Session;
-use super::token::{TokenRequest, basic, bearer};
+use super::token::TokenRequest;
 use super::way::Way;
 use crate::reference::RepositoryAddress;
 

@@ -7,7 +7,6 @@ use serde::Deserialize;
 use tokio::time::Instant;
 use url::Url;
 use url::form_urlencoded::Serializer;
-use zeroize::Zeroizing;
 
 use super::answer::Answer;
 use super::call::Call;
@@ -15,6 +14,7 @@ use super::challenge::Bearer;
 use super::client::Client;
 use super::deadline::Deadline;
 use super::error::RegistryError;
+use super::headers::{basic, bearer};
 use super::login::Credential;
 use super::redirect::is_inside;
 use super::refusal::origin;
@@ -79,25 +79,6 @@ impl Token {
     pub(super) fn header(&self) -> Option<HeaderValue> {
         bearer(&self.value)
     }
-}
-
-/// A token as a header.
-pub(super) fn bearer(token: &Secret) -> Option<HeaderValue> {
-    secret_header(&[b"Bearer ", token.expose()].concat())
-}
-
-/// User and password as a header.
-pub(super) fn basic(user: &[u8], password: &[u8]) -> Option<HeaderValue> {
-    use base64::Engine;
-    let pair = Zeroizing::new([user, b":", password].concat());
-    let text = Zeroizing::new(base64::engine::general_purpose::STANDARD.encode(&*pair));
-    secret_header(&[b"Basic ", text.as_bytes()].concat())
-}
-
-fn secret_header(value: &[u8]) -> Option<HeaderValue> {
-    let mut value = HeaderValue::from_bytes(value).ok()?;
-    value.set_sensitive(true);
-    Some(value)
 }
 
 impl TokenRequest<'_> {

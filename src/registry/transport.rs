@@ -1,55 +1,22 @@
-//! Connections by one route, and the bounds that all routes share.
+//! Connections by one route.
 
 use reqwest::header::{ACCEPT_ENCODING, AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE};
 use reqwest::{Method, Response};
 use tokio::time::timeout;
 
 use super::answer::Answer;
-use super::budget::Budgets;
 use super::call::Call;
 use super::deadline::Deadline;
 use super::error::RegistryError;
-use super::pauses::Pauses;
+use super::options::RegistryOptions;
 use super::refusal::cut;
-use super::registries::RegistryOptions;
 use super::tls::Tls;
-use super::transports::Transports;
 use super::way::{Limits, Way};
 use crate::http::{self, Connections, ProxyChoice, innermost};
-use crate::tenancy::{Capacity, FairSemaphore, INLINE_BYTES, MemoryBudget, MemoryReservation, SlotLimits};
+use crate::tenancy::{INLINE_BYTES, MemoryBudget, MemoryReservation};
 
 /// The size of an answer beyond which memory is reserved for it.
 const UNRESERVED: usize = 256 * 1024;
-
-/// The number of lists that are read beyond their first page at the same time.
-const PAGED_LISTS: usize = 32;
-
-/// The bounds that requests by all routes share.
-#[derive(Debug)]
-pub(super) struct Traffic {
-    /// Slots and rates.
-    pub(super) budgets: Budgets,
-    /// Pauses that servers asked for.
-    pub(super) pauses: Pauses,
-    /// Connections by all routes.
-    pub(super) transports: Transports,
-    /// Lists that are read beyond their first page, which keep tags meanwhile.
-    pub(super) paging: FairSemaphore,
-    /// Threads and memory of the process.
-    pub(super) capacity: Capacity,
-}
-
-impl Traffic {
-    pub(super) fn new(options: &RegistryOptions) -> Self {
-        Self {
-            budgets: Budgets::new(options.budget),
-            pauses: Pauses::default(),
-            transports: Transports::default(),
-            paging: FairSemaphore::new(SlotLimits::shared(PAGED_LISTS)),
-            capacity: options.capacity.clone(),
-        }
-    }
-}
 
 /// Connections by one route.
 #[derive(Debug)]

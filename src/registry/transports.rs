@@ -89,7 +89,7 @@ impl Table {
 mod tests {
     use super::*;
     use crate::http::ProxyChoice;
-    use crate::registry::registries::RegistryOptions;
+    use crate::registry::options::RegistryOptions;
     use crate::registry::way::Way;
 
     fn transport() -> Result<Transport, RegistryError> {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 
 use super::environment::whole_text;
-use super::error::LoginError;
+use super::error::{AccountError, LoginError};
 use super::fingerprint::Fingerprint;
 use crate::secret::Secret;
 
@@ -26,25 +26,6 @@ pub trait Accounts: std::fmt::Debug + Send + Sync {
         name: &'a str,
         audience: &'a str,
     ) -> BoxFuture<'a, Result<Secret, AccountError>>;
-}
-
-/// Why an account is no help.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum AccountError {
-    /// There is no such account.
-    #[error("serviceaccount '{namespace}/{name}' not found")]
-    Missing {
-        /// The namespace.
-        namespace: String,
-        /// The name.
-        name: String,
-    },
-    /// The cluster does not do what it is asked.
-    #[error("{words}")]
-    Cluster {
-        /// What it says.
-        words: String,
-    },
 }
 
 /// An account, as far as logins go by it.

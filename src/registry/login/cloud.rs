@@ -9,60 +9,24 @@ use jiff::Timestamp;
 use super::account::CloudIdentity;
 use super::aws::Aws;
 use super::azure::Azure;
-use super::endpoints::CloudEndpoints;
-use super::environment::CloudEnvironment;
+use super::context::LoginContext;
+use super::credential::Credential;
+use super::credential_source::Login;
+use super::error::LoginError;
 use super::google::Google;
-use super::kept::KeepOptions;
-use super::network::{Matter, Network};
-use super::{Credential, Fingerprint, Login, LoginError};
+use super::network::Network;
+use super::options::CloudOptions;
+use super::provider::CloudProvider;
 use crate::http::ProxyChoice;
 use crate::reference::RepositoryAddress;
-use crate::registry::answer::Answer;
-use crate::registry::call::Call;
-use crate::registry::error::RegistryError;
-use crate::registry::pauses::Requester;
-use crate::registry::registries::RegistryOptions;
-use crate::registry::transport::Traffic;
-use crate::registry::way::Way;
-
-/// A cloud that has registries.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum CloudProvider {
-    /// Amazon's, with the Elastic Container Registry, private and public.
-    Aws,
-    /// Microsoft's, with the Azure Container Registry.
-    Azure,
-    /// Google's, with Artifact Registry and Container Registry.
-    Google,
-}
-
-impl CloudProvider {
-    /// As `spec.provider` has it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Aws => "aws",
-            Self::Azure => "azure",
-            Self::Google => "gcp",
-        }
-    }
-}
-
-/// How clouds are asked.
-#[derive(Debug, Clone, Default)]
-pub struct CloudOptions {
-    /// Who we are, as far as the environment says.
-    pub environment: CloudEnvironment,
-    /// Where they are asked.
-    pub endpoints: CloudEndpoints,
-    /// How long logins are kept, and how many.
-    pub kept: KeepOptions,
-}
+use crate::registry::options::RegistryOptions;
+use crate::registry::traffic::Traffic;
 
 /// What is known of logins at clouds. They are shared by all who are the same there and go the same way.
 #[derive(Debug)]
 pub struct Clouds {
-    pub(super) options: CloudOptions,
-    pub(super) network: Network,
+    options: CloudOptions,
+    network: Network,
     aws: Aws,
     azure: Azure,
     google: Google,
@@ -77,23 +41,6 @@ pub struct CloudLogin {
     /// The namespace of the object that logs in.
     namespace: String,
     clouds: Arc<Clouds>,
-}
-
-/// A login that is under way.
-#[derive(Clone, Copy)]
-pub(super) struct Visit<'v> {
-    pub(super) clouds: &'v Clouds,
-    /// Who logs in.
-    pub(super) identity: &'v CloudIdentity,
-    /// The proxy of whoever asks.
-    pub(super) proxy: &'v ProxyChoice,
-    /// The namespace that this is done for; empty for a login that all namespaces share.
-    pub(super) namespace: &'v str,
-    /// The namespace of the object that logs in.
-    pub(super) tenant: &'v str,
-    /// The namespace whose own what is kept is; empty if others may use it too.
-    pub(super) scope: &'v str,
-    pub(super) now: Timestamp,
 }
 
 impl Clouds {
@@ -126,41 +73,6 @@ impl Clouds {
     }
 }
 
-impl Visit<'_> {
-    /// The same for what only the tenant has a use for.
-    pub(super) fn of_tenant(self) -> Self {
-        Self { namespace: self.tenant, scope: self.tenant, ..self }
-    }
-
-    /// A key for what is kept: it tells apart who is somebody else, and who goes another way.
-    pub(super) fn key<'p>(&self, parts: impl IntoIterator<Item = &'p str>) -> Fingerprint {
-        let way = Way { proxy: self.proxy.clone(), ..Way::default() }.fingerprint();
-        let parts: Vec<&[u8]> = parts.into_iter().map(str::as_bytes).collect();
-        let identity = self.identity.fingerprint();
-        Fingerprint::of([
-            self.scope.as_bytes(),
-            identity.as_bytes(),
-            way.as_bytes(),
-            Fingerprint::of(parts).as_bytes(),
-        ])
-    }
-
-    /// Asks a service of the cloud, and takes nothing but success.
-    pub(super) async fn service(&self, matter: Matter, call: Call) -> Result<Answer, LoginError> {
-        self.clouds.network.service(matter, self.proxy, self.requester(), call).await
-    }
-
-    /// Asks a metadata server.
-    pub(super) async fn metadata(&self, call: Call) -> Result<Answer, RegistryError> {
-        self.clouds.network.metadata(self.requester(), call).await
-    }
-
-    fn requester(&self) -> Requester {
-        let login = Fingerprint::of([self.namespace.as_bytes(), self.identity.fingerprint().as_bytes()]);
-        Requester { namespace: self.namespace.to_owned(), login }
-    }
-}
-
 impl Login for CloudLogin {
     fn credential<'l>(
         &'l self,
@@ -173,12 +85,14 @@ impl Login for CloudLogin {
                 matches!(identity, CloudIdentity::Process) && !matches!(proxy, ProxyChoice::Given(_));
             let tenant = namespace.as_str();
             let namespace = if is_shared { "" } else { tenant };
-            let visit = Visit { clouds, identity, proxy, namespace, tenant, scope: "", now };
+            let (options, network) = (&clouds.options, &clouds.network);
+            let context =
+                LoginContext { options, network, identity, proxy, namespace, tenant, scope: "", now };
             let host = address.registry();
             match provider {
-                CloudProvider::Aws => clouds.aws.credential(host, visit).await,
-                CloudProvider::Azure => clouds.azure.credential(host, visit).await,
-                CloudProvider::Google => clouds.google.credential(host, visit).await,
+                CloudProvider::Aws => clouds.aws.credential(host, context).await,
+                CloudProvider::Azure => clouds.azure.credential(host, context).await,
+                CloudProvider::Google => clouds.google.credential(host, context).await,
             }
         }
         .boxed()

@@ -1,12 +1,6 @@
-//! What a registry is shown: a login that is known, and stays as it is.
-
-use futures::FutureExt;
-use futures::future::{BoxFuture, ready};
-use jiff::Timestamp;
+//! A credential for a registry.
 
 use super::fingerprint::Fingerprint;
-use super::{Login, LoginError};
-use crate::reference::RepositoryAddress;
 use crate::secret::Secret;
 
 /// What a registry, or the server that hands out its tokens, is shown.
@@ -39,21 +33,6 @@ impl Credential {
             Self::IdentityToken(token) => Fingerprint::of([&b"identity"[..], token.expose()]),
             Self::RegistryToken(token) => Fingerprint::of([&b"registry"[..], token.expose()]),
         }
-    }
-}
-
-/// Logins of secrets, and of a user's own configuration: they are there already.
-impl Login for Credential {
-    fn credential<'l>(
-        &'l self,
-        _address: &'l RepositoryAddress,
-        _now: Timestamp,
-    ) -> BoxFuture<'l, Result<Credential, LoginError>> {
-        ready(Ok(self.clone())).boxed()
-    }
-
-    fn needs_encryption(&self) -> bool {
-        false
     }
 }
 

@@ -1,8 +1,7 @@
-//! Why a cloud gave no login.
+//! The errors of logins at clouds.
 
 use std::time::Duration;
 
-use super::account::AccountError;
 use crate::registry::error::RegistryError;
 
 /// A failure on the way to a login. No message has a secret in it.
@@ -128,4 +127,23 @@ impl LoginError {
             _ => None,
         }
     }
+}
+
+/// The error of the cluster about a service account.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum AccountError {
+    /// The account does not exist.
+    #[error("serviceaccount '{namespace}/{name}' not found")]
+    Missing {
+        /// The namespace.
+        namespace: String,
+        /// The name.
+        name: String,
+    },
+    /// The cluster refuses or fails.
+    #[error("{words}")]
+    Cluster {
+        /// The message of the cluster.
+        words: String,
+    },
 }

@@ -5,7 +5,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use reqwest::header::HeaderValue;
 use serde_json::Value;
 use url::form_urlencoded::Serializer;
 
@@ -17,12 +16,11 @@ use crate::registry::call::Call;
 use crate::registry::client::Client;
 use crate::registry::deadline::Deadline;
 use crate::registry::error::RegistryError;
+use crate::registry::options::RegistryOptions;
 use crate::registry::pauses::Requester;
 use crate::registry::refusal::cleaned;
-use crate::registry::registries::RegistryOptions;
-use crate::registry::transport::Traffic;
+use crate::registry::traffic::Traffic;
 use crate::registry::way::{Limits, Way};
-use crate::secret::Secret;
 
 /// How long one request may take, as in Flux.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -115,13 +113,6 @@ impl Matter {
 /// A form, as it is sent.
 pub(super) fn form<'p>(pairs: impl IntoIterator<Item = (&'p str, &'p str)>) -> Vec<u8> {
     Serializer::new(String::new()).extend_pairs(pairs).finish().into_bytes()
-}
-
-/// A secret as a header.
-pub(super) fn secret_header(secret: &Secret) -> Option<HeaderValue> {
-    let mut value = HeaderValue::from_bytes(secret.expose()).ok()?;
-    value.set_sensitive(true);
-    Some(value)
 }
 
 /// What a cloud says of its refusal, in one line: code and message, however it writes them.

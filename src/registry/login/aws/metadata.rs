@@ -5,19 +5,25 @@ use reqwest::header::HeaderName;
 use serde::Deserialize;
 use url::Url;
 
-use super::CLOUD;
-use super::keys::{Keys, MISSING};
+use super::registry::CLOUD;
+use super::signature::Keys;
 use crate::address::Host;
 use crate::registry::answer::Answer;
 use crate::registry::call::Call;
+use crate::registry::headers::secret_header;
 use crate::registry::login::LoginError;
-use crate::registry::login::cloud::Visit;
+use crate::registry::login::context::LoginContext;
 use crate::registry::login::kept::Lasting;
-use crate::registry::login::network::{LARGEST, Matter, secret_header};
+use crate::registry::login::network::{LARGEST, Matter};
 use crate::secret::Secret;
 
 const CONTAINER: Matter = Matter { cloud: CLOUD, what: "the role of the container" };
 const INSTANCE: Matter = Matter { cloud: CLOUD, what: "the role of the instance" };
+
+/// The clause of the error when no source has credentials.
+const MISSING: &str = "there is neither AWS_ACCESS_KEY_ID with AWS_SECRET_ACCESS_KEY, nor AWS_ROLE_ARN with \
+     AWS_WEB_IDENTITY_TOKEN_FILE, nor AWS_CONTAINER_CREDENTIALS_FULL_URI or AWS_CONTAINER_CREDENTIALS_RELATIVE_URI in the \
+     environment, nor a profile with keys or a role in ~/.aws/config or ~/.aws/credentials";
 
 /// Where an instance says what role it has.
 const ROLES: &str = "latest/meta-data/iam/security-credentials/";
@@ -36,16 +42,16 @@ struct Found {
 }
 
 /// Keys of the container, if the environment says that we are in one, or else of the instance.
-pub(super) async fn of_the_machine(visit: Visit<'_>) -> Result<Lasting<Keys>, LoginError> {
-    match container_url(visit)? {
-        Some(url) => of_the_container(url, visit).await,
-        None => of_the_instance(visit).await,
+pub(super) async fn of_the_machine(context: LoginContext<'_>) -> Result<Lasting<Keys>, LoginError> {
+    match container_url(context)? {
+        Some(url) => of_the_container(url, context).await,
+        None => of_the_instance(context).await,
     }
 }
 
 /// Where a container asks who it is, if it is one.
-fn container_url(visit: Visit<'_>) -> Result<Option<Url>, LoginError> {
-    let options = &visit.clouds.options;
+fn container_url(context: LoginContext<'_>) -> Result<Option<Url>, LoginError> {
+    let options = &context.options;
     if let Some(path) = options.environment.text("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI") {
         let mut url = options.endpoints.aws_containers.clone();
         let (path, question) = path.split_once('?').map_or((path.as_str(), None), |(a, b)| (a, Some(b)));
@@ -63,20 +69,20 @@ fn container_url(visit: Visit<'_>) -> Result<Option<Url>, LoginError> {
     if is_near || url.scheme() == "https" { Ok(Some(url)) } else { Err(flawed()) }
 }
 
-async fn of_the_container(url: Url, visit: Visit<'_>) -> Result<Lasting<Keys>, LoginError> {
-    let environment = &visit.clouds.options.environment;
+async fn of_the_container(url: Url, context: LoginContext<'_>) -> Result<Lasting<Keys>, LoginError> {
+    let environment = &context.options.environment;
     let token = match environment.file(CLOUD, "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE").await? {
         Some(token) => Some(token),
         None => environment.secret("AWS_CONTAINER_AUTHORIZATION_TOKEN").cloned(),
     };
     let call = Call::get(url, LARGEST).authorized(token.as_ref().and_then(secret_header));
-    let answer = visit.metadata(call).await.map_err(|cause| CONTAINER.unreachable(cause))?;
+    let answer = context.metadata(call).await.map_err(|cause| CONTAINER.unreachable(cause))?;
     read(CONTAINER, &CONTAINER.success(answer)?)
 }
 
 /// Asks the instance, which wants to see a token of its own first, so that nobody can be made to ask by accident.
-async fn of_the_instance(visit: Visit<'_>) -> Result<Lasting<Keys>, LoginError> {
-    let options = &visit.clouds.options;
+async fn of_the_instance(context: LoginContext<'_>) -> Result<Lasting<Keys>, LoginError> {
+    let options = &context.options;
     if options.environment.is_true("AWS_EC2_METADATA_DISABLED") {
         return Err(LoginError::Variable {
             cloud: CLOUD,
@@ -90,7 +96,7 @@ async fn of_the_instance(visit: Visit<'_>) -> Result<Lasting<Keys>, LoginError> 
     };
     let call = Call::put(at("latest/api/token")?, LARGEST)
         .with(HeaderName::from_static("x-aws-ec2-metadata-token-ttl-seconds"), "300");
-    let answer = visit.metadata(call).await.map_err(|cause| LoginError::Nobody {
+    let answer = context.metadata(call).await.map_err(|cause| LoginError::Nobody {
         cloud: CLOUD,
         missing: MISSING,
         cause: Box::new(cause),
@@ -99,7 +105,7 @@ async fn of_the_instance(visit: Visit<'_>) -> Result<Lasting<Keys>, LoginError> 
     let ask = async |path: &str| {
         let name = HeaderName::from_static("x-aws-ec2-metadata-token");
         let call = Call::get(at(path)?, LARGEST).with_secret(name, secret_header(&token));
-        let answer = visit.metadata(call).await;
+        let answer = context.metadata(call).await;
         INSTANCE.success(answer.map_err(|cause| INSTANCE.unreachable(cause))?)
     };
     let roles = ask(ROLES).await?;

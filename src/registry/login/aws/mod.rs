@@ -14,23 +14,18 @@ use base64::Engine;
 use jiff::Timestamp;
 use reqwest::header::{AUTHORIZATION, HeaderName};
 use serde::Deserialize;
-use url::Url;
 use zeroize::Zeroizing;
 
-use super::cloud::Visit;
+use super::context::LoginContext;
+use super::credential::Credential;
+use super::error::LoginError;
 use super::kept::{KeepOptions, Kept, Lasting};
-use super::network::{LARGEST, Matter, secret_header};
-use super::{Credential, LoginError};
+use super::network::{LARGEST, Matter};
 use crate::registry::call::{Body, Call};
+use crate::registry::headers::secret_header;
 use crate::secret::Secret;
-use keys::Keys;
-use registry::{EcrRegistries, EcrRegistry};
-use signature::Signable;
-
-const CLOUD: &str = "AWS";
-
-/// The media type of what its services speak.
-const JSON: &str = "application/x-amz-json-1.1";
+use registry::{CLOUD, EcrRegistries, EcrRegistry, endpoint};
+use signature::{JSON, Keys, Signable};
 
 const TOKEN: Matter = Matter { cloud: CLOUD, what: "a token of the registry (GetAuthorizationToken)" };
 
@@ -69,17 +64,22 @@ impl Aws {
         Self { registries: EcrRegistries::new(), keys: Kept::new(kept), credentials: Kept::new(kept) }
     }
 
-    pub(super) async fn credential(&self, host: &str, visit: Visit<'_>) -> Result<Credential, LoginError> {
+    pub(super) async fn credential(
+        &self,
+        host: &str,
+        context: LoginContext<'_>,
+    ) -> Result<Credential, LoginError> {
         let registry = self.registries.read(host)?;
         // A token is good for all registries of a region. Objects choose the region, so what is kept counts for their
         // namespace, whichever others use it too.
-        let key = visit.key(["registry", registry.service(), &registry.region, &registry.domain]);
+        let key = context.key(["registry", registry.service(), &registry.region, &registry.domain]);
         let fetch = async {
-            let key = visit.key(["keys", &registry.region, &registry.domain]);
-            let keys = self.keys.get(visit.tenant, key, visit.now, keys::find(&registry, visit)).await?.value;
-            credential(&registry, &keys, visit).await
+            let key = context.key(["keys", &registry.region, &registry.domain]);
+            let keys =
+                self.keys.get(context.tenant, key, context.now, keys::find(&registry, context)).await?.value;
+            credential(&registry, &keys, context).await
         };
-        Ok(self.credentials.get(visit.tenant, key, visit.now, fetch).await?.value)
+        Ok(self.credentials.get(context.tenant, key, context.now, fetch).await?.value)
     }
 }
 
@@ -87,10 +87,10 @@ impl Aws {
 async fn credential(
     registry: &EcrRegistry,
     keys: &Keys,
-    visit: Visit<'_>,
+    context: LoginContext<'_>,
 ) -> Result<Lasting<Credential>, LoginError> {
-    let is_fips = visit.clouds.options.environment.is_true("AWS_USE_FIPS_ENDPOINT");
-    let url = endpoint(registry.api(is_fips), visit)?;
+    let is_fips = context.options.environment.is_true("AWS_USE_FIPS_ENDPOINT");
+    let url = endpoint(registry.api(is_fips), context)?;
     let signable = Signable {
         service: registry.service(),
         region: &registry.region,
@@ -98,7 +98,7 @@ async fn credential(
         url: &url,
         body: b"{}",
     };
-    let signed = signable.sign(keys, visit.now);
+    let signed = signable.sign(keys, context.now);
     let mut call = Call::get(url.clone(), LARGEST)
         .sending(Body { kind: JSON, bytes: signable.body.into() })
         .with(HeaderName::from_static("x-amz-target"), registry.target())
@@ -107,7 +107,7 @@ async fn credential(
     if let Some(session) = &keys.session {
         call = call.with_secret(HeaderName::from_static("x-amz-security-token"), secret_header(session));
     }
-    let answer = visit.service(TOKEN, call).await?;
+    let answer = context.service(TOKEN, call).await?;
     let authorization = match TOKEN.json::<Answer>(&answer)?.data {
         Data::One(authorization) => Some(authorization),
         Data::List(list) => list.into_iter().next(),
@@ -122,15 +122,6 @@ async fn credential(
         value: Credential::Basic { user, password },
         ends: authorization.ends.and_then(whole_seconds),
     })
-}
-
-/// The end point of a service, unless another one stands in its place.
-fn endpoint(host: String, visit: Visit<'_>) -> Result<Url, LoginError> {
-    if let Some(endpoint) = &visit.clouds.options.endpoints.aws {
-        return Ok(endpoint.clone());
-    }
-    let url = Url::parse(&format!("https://{host}/"));
-    url.map_err(|_| LoginError::Registry { cloud: CLOUD, host, must: "name a region".to_owned() })
 }
 
 /// A time in seconds, of which the fraction does not matter.

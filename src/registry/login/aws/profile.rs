@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::path::PathBuf;
 
-use super::CLOUD;
-use super::keys::Keys;
+use super::registry::CLOUD;
 use super::roles::Role;
+use super::signature::Keys;
 use crate::registry::login::LoginError;
 use crate::registry::login::environment::{CloudEnvironment, content};
 use crate::secret::Secret;

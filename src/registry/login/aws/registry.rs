@@ -1,8 +1,13 @@
 //! What a registry's name says: its region, and where the region's services are.
 
-use super::CLOUD;
-use crate::registry::login::LoginError;
+use url::Url;
+
+use crate::registry::login::context::LoginContext;
+use crate::registry::login::error::LoginError;
 use crate::registry::login::pattern::HostPattern;
+
+/// The name of the cloud in messages.
+pub(super) const CLOUD: &str = "AWS";
 
 /// The names of AWS's private registries.
 const HOSTS: &str = concat!(
@@ -86,6 +91,15 @@ impl EcrRegistry {
             "AmazonEC2ContainerRegistry_V20150921.GetAuthorizationToken"
         }
     }
+}
+
+/// Returns the endpoint of a service, or the configured one in its place.
+pub(super) fn endpoint(host: String, context: LoginContext<'_>) -> Result<Url, LoginError> {
+    if let Some(endpoint) = &context.options.endpoints.aws {
+        return Ok(endpoint.clone());
+    }
+    let url = Url::parse(&format!("https://{host}/"));
+    url.map_err(|_| LoginError::Registry { cloud: CLOUD, host, must: "name a region".to_owned() })
 }
 
 #[cfg(test)]

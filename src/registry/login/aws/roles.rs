@@ -1,13 +1,12 @@
 //! Roles that are assumed with a web identity token.
 
-use super::keys::Keys;
-use super::registry::EcrRegistry;
-use super::{CLOUD, endpoint};
+use super::registry::{CLOUD, EcrRegistry, endpoint};
+use super::signature::Keys;
 use crate::registry::answer::Answer;
 use crate::registry::call::Call;
 use crate::registry::login::LoginError;
 use crate::registry::login::account::CloudAccount;
-use crate::registry::login::cloud::Visit;
+use crate::registry::login::context::LoginContext;
 use crate::registry::login::kept::Lasting;
 use crate::registry::login::network::{LARGEST, Matter, element, form};
 use crate::registry::login::pattern::is_like;
@@ -45,7 +44,7 @@ pub(super) struct Role {
 pub(super) async fn of_an_account(
     registry: &EcrRegistry,
     account: &CloudAccount,
-    visit: Visit<'_>,
+    context: LoginContext<'_>,
 ) -> Result<Lasting<Keys>, LoginError> {
     let arn = account.needed(CLOUD, ANNOTATION)?;
     if !is_like(ARN, arn) {
@@ -54,7 +53,7 @@ pub(super) async fn of_an_account(
     let token = account.token(CLOUD, AUDIENCE).await?;
     let session = session_of(account, &registry.region);
     let role = Role { arn: arn.to_owned(), session: Some(session) };
-    assume(registry, &role, (OF_AN_ACCOUNT, &token), visit).await
+    assume(registry, &role, (OF_AN_ACCOUNT, &token), context).await
 }
 
 /// The name of a session as Flux makes it, cut off where AWS would refuse it.
@@ -68,10 +67,10 @@ pub(super) async fn assume(
     registry: &EcrRegistry,
     role: &Role,
     (matter, token): (Matter, &str),
-    visit: Visit<'_>,
+    context: LoginContext<'_>,
 ) -> Result<Lasting<Keys>, LoginError> {
-    let is_fips = visit.clouds.options.environment.is_true("AWS_USE_FIPS_ENDPOINT");
-    let url = endpoint(registry.roles(is_fips), visit)?;
+    let is_fips = context.options.environment.is_true("AWS_USE_FIPS_ENDPOINT");
+    let url = endpoint(registry.roles(is_fips), context)?;
     let pairs = [
         ("Version", "2011-06-15"),
         ("RoleArn", role.arn.as_str()),
@@ -79,7 +78,7 @@ pub(super) async fn assume(
         ("Action", "AssumeRoleWithWebIdentity"),
         ("WebIdentityToken", token),
     ];
-    let answer = visit.service(matter, Call::post(url, form(pairs), LARGEST)).await?;
+    let answer = context.service(matter, Call::post(url, form(pairs), LARGEST)).await?;
     read(matter, &answer)
 }
 

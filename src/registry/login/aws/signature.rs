@@ -9,10 +9,21 @@ use sha2::{Digest, Sha256};
 use url::Url;
 use zeroize::Zeroizing;
 
-use super::JSON;
-use super::keys::Keys;
+use crate::secret::Secret;
+
+/// The media type of requests to AWS services.
+pub(super) const JSON: &str = "application/x-amz-json-1.1";
 
 const ALGORITHM: &str = "AWS4-HMAC-SHA256";
+
+/// The credentials that sign requests.
+#[derive(Debug, Clone)]
+pub(super) struct Keys {
+    pub(super) id: String,
+    pub(super) secret: Secret,
+    /// The session token of temporary credentials.
+    pub(super) session: Option<Secret>,
+}
 
 /// A POST of JSON to a service.
 #[derive(Clone, Copy)]

@@ -10,7 +10,7 @@ use super::{CLOUD, Part};
 use crate::registry::call::Call;
 use crate::registry::login::LoginError;
 use crate::registry::login::account::{CloudAccount, CloudIdentity};
-use crate::registry::login::cloud::Visit;
+use crate::registry::login::context::LoginContext;
 use crate::registry::login::environment::whole_text;
 use crate::registry::login::kept::Lasting;
 use crate::registry::login::network::{LARGEST, Matter, form};
@@ -41,28 +41,28 @@ struct Token {
 }
 
 /// A token of Azure for a part of it.
-pub(super) async fn token(part: &Part, visit: Visit<'_>) -> Result<Lasting<Secret>, LoginError> {
-    if let CloudIdentity::Account(account) = visit.identity {
-        return of_an_account(part, account, visit).await;
+pub(super) async fn token(part: &Part, context: LoginContext<'_>) -> Result<Lasting<Secret>, LoginError> {
+    if let CloudIdentity::Account(account) = context.identity {
+        return of_an_account(part, account, context).await;
     }
-    let environment = &visit.clouds.options.environment;
+    let environment = &context.options.environment;
     let (Some(tenant), Some(client)) =
         (environment.text("AZURE_TENANT_ID"), environment.text("AZURE_CLIENT_ID"))
     else {
-        return of_the_machine(part, visit).await;
+        return of_the_machine(part, context).await;
     };
-    let url = tenant_url(part, &tenant, visit)?.ok_or_else(|| LoginError::Variable {
+    let url = tenant_url(part, &tenant, context)?.ok_or_else(|| LoginError::Variable {
         cloud: CLOUD,
         variable: "AZURE_TENANT_ID",
         flaw: NO_TENANT.to_owned(),
     })?;
     let application = Application { url, client: &client };
     if let Some(secret) = environment.secret("AZURE_CLIENT_SECRET") {
-        application.token(part, &[("client_secret", &whole_text(secret))], visit).await
+        application.token(part, &[("client_secret", &whole_text(secret))], context).await
     } else if let Some(assertion) = environment.file(CLOUD, "AZURE_FEDERATED_TOKEN_FILE").await? {
-        application.token(part, &vouched(&whole_text(&assertion)), visit).await
+        application.token(part, &vouched(&whole_text(&assertion)), context).await
     } else {
-        of_the_machine(part, visit).await
+        of_the_machine(part, context).await
     }
 }
 
@@ -70,13 +70,13 @@ pub(super) async fn token(part: &Part, visit: Visit<'_>) -> Result<Lasting<Secre
 async fn of_an_account(
     part: &Part,
     account: &CloudAccount,
-    visit: Visit<'_>,
+    context: LoginContext<'_>,
 ) -> Result<Lasting<Secret>, LoginError> {
     let (tenant, client) = (account.needed(CLOUD, TENANT)?, account.needed(CLOUD, CLIENT)?);
-    let url = tenant_url(part, tenant, visit)?
+    let url = tenant_url(part, tenant, context)?
         .ok_or_else(|| account.flawed(CLOUD, TENANT, NO_TENANT.to_owned()))?;
     let assertion = account.token(CLOUD, AUDIENCE).await?;
-    Application { url, client }.token(part, &vouched(&assertion), visit).await
+    Application { url, client }.token(part, &vouched(&assertion), context).await
 }
 
 /// An application that logs in at its tenant.
@@ -90,13 +90,13 @@ impl Application<'_> {
         self,
         part: &Part,
         proof: &[(&str, &str)],
-        visit: Visit<'_>,
+        context: LoginContext<'_>,
     ) -> Result<Lasting<Secret>, LoginError> {
         let scope = format!("{}/.default", part.audience);
         let who = [("grant_type", "client_credentials"), ("client_id", self.client), ("scope", &scope)];
         let call = Call::post(self.url, form(who.into_iter().chain(proof.iter().copied())), LARGEST);
-        let answer = visit.service(TOKEN, call).await?;
-        lasting(TOKEN.json(&answer)?, visit)
+        let answer = context.service(TOKEN, call).await?;
+        lasting(TOKEN.json(&answer)?, context)
     }
 }
 
@@ -106,17 +106,17 @@ fn vouched(assertion: &str) -> [(&str, &str); 2] {
 }
 
 /// Where a tenant logs in; nowhere, if it is none.
-fn tenant_url(part: &Part, tenant: &str, visit: Visit<'_>) -> Result<Option<Url>, LoginError> {
+fn tenant_url(part: &Part, tenant: &str, context: LoginContext<'_>) -> Result<Option<Url>, LoginError> {
     if tenant.trim_matches('.').is_empty()
         || !tenant.chars().all(|c| c.is_ascii_alphanumeric() || "-._".contains(c))
     {
         return Ok(None);
     }
-    if let Some(endpoint) = &visit.clouds.options.endpoints.azure_authority {
+    if let Some(endpoint) = &context.options.endpoints.azure_authority {
         let url = endpoint.join(&format!("{tenant}/oauth2/v2.0/token"));
         return Ok(Some(url.expect("a path can be joined to an address of a web server")));
     }
-    let authority = visit.clouds.options.environment.text("AZURE_AUTHORITY_HOST");
+    let authority = context.options.environment.text("AZURE_AUTHORITY_HOST");
     let authority = authority.unwrap_or_else(|| part.authority.clone());
     let url = Url::parse(&format!("{}/{tenant}/oauth2/v2.0/token", authority.trim_end_matches('/')));
     let url = url.ok().filter(|url| url.scheme() == "https");
@@ -128,8 +128,8 @@ fn tenant_url(part: &Part, tenant: &str, visit: Visit<'_>) -> Result<Option<Url>
 }
 
 /// A token of the identity that the machine has.
-async fn of_the_machine(part: &Part, visit: Visit<'_>) -> Result<Lasting<Secret>, LoginError> {
-    let options = &visit.clouds.options;
+async fn of_the_machine(part: &Part, context: LoginContext<'_>) -> Result<Lasting<Secret>, LoginError> {
+    let options = &context.options;
     let url = options.endpoints.azure_metadata.join("metadata/identity/oauth2/token");
     let mut url = url.expect("a path can be joined to an address of a web server");
     {
@@ -139,19 +139,19 @@ async fn of_the_machine(part: &Part, visit: Visit<'_>) -> Result<Lasting<Secret>
         pairs.extend_pairs(options.environment.text("AZURE_CLIENT_ID").map(|client| ("client_id", client)));
     }
     let call = Call::get(url, LARGEST).with(HeaderName::from_static("metadata"), "true");
-    let answer = visit.metadata(call).await.map_err(|cause| LoginError::Nobody {
+    let answer = context.metadata(call).await.map_err(|cause| LoginError::Nobody {
         cloud: CLOUD,
         missing: MISSING,
         cause: Box::new(cause),
     })?;
-    lasting(TOKEN.json(&TOKEN.success(answer)?)?, visit)
+    lasting(TOKEN.json(&TOKEN.success(answer)?)?, context)
 }
 
-fn lasting(token: Token, visit: Visit<'_>) -> Result<Lasting<Secret>, LoginError> {
+fn lasting(token: Token, context: LoginContext<'_>) -> Result<Lasting<Secret>, LoginError> {
     if token.access_token.expose().is_empty() {
         return Err(TOKEN.malformed("has an empty one"));
     }
-    let ends = visit.now.checked_add(SignedDuration::from_secs(token.expires_in)).ok();
+    let ends = context.now.checked_add(SignedDuration::from_secs(token.expires_in)).ok();
     Ok(Lasting { value: token.access_token, ends })
 }
 

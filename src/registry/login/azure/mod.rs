@@ -9,7 +9,7 @@ use serde::Deserialize;
 use url::Url;
 use zeroize::Zeroizing;
 
-use super::cloud::Visit;
+use super::context::LoginContext;
 use super::kept::{KeepOptions, Kept, Lasting};
 use super::network::{LARGEST, Matter, form};
 use super::pattern::HostPattern;
@@ -78,22 +78,29 @@ impl Azure {
         Self { hosts: HostPattern::new(CLOUD, HOSTS), tokens: Kept::new(kept), credentials: Kept::new(kept) }
     }
 
-    pub(super) async fn credential(&self, host: &str, visit: Visit<'_>) -> Result<Credential, LoginError> {
-        let part = self.part(host, visit).await?;
+    pub(super) async fn credential(
+        &self,
+        host: &str,
+        context: LoginContext<'_>,
+    ) -> Result<Credential, LoginError> {
+        let part = self.part(host, context).await?;
         // There are as many registries as tenants name.
-        let own = visit.of_tenant();
+        let own = context.of_tenant();
         let fetch = async {
-            let key = visit.key(["token", &part.authority, &part.audience]);
-            let token =
-                self.tokens.get(visit.namespace, key, visit.now, identity::token(&part, visit)).await?.value;
+            let key = context.key(["token", &part.authority, &part.audience]);
+            let token = self
+                .tokens
+                .get(context.namespace, key, context.now, identity::token(&part, context))
+                .await?
+                .value;
             exchange(host, &token, own).await
         };
         Ok(self.credentials.get(own.namespace, own.key(["registry", host]), own.now, fetch).await?.value)
     }
 
     /// The cloud that a registry is of.
-    async fn part(&self, host: &str, visit: Visit<'_>) -> Result<Part, LoginError> {
-        let Some(own) = own_cloud(visit).await? else {
+    async fn part(&self, host: &str, context: LoginContext<'_>) -> Result<Part, LoginError> {
+        let Some(own) = own_cloud(context).await? else {
             self.hosts.read(host)?;
             return Ok(Part::of(host));
         };
@@ -127,8 +134,8 @@ impl Part {
     }
 }
 
-async fn own_cloud(visit: Visit<'_>) -> Result<Option<OwnCloud>, LoginError> {
-    let Some(file) = visit.clouds.options.environment.file(CLOUD, OWN_CLOUD).await? else { return Ok(None) };
+async fn own_cloud(context: LoginContext<'_>) -> Result<Option<OwnCloud>, LoginError> {
+    let Some(file) = context.options.environment.file(CLOUD, OWN_CLOUD).await? else { return Ok(None) };
     serde_json::from_slice(file.expose()).map(Some).map_err(|_| LoginError::Variable {
         cloud: CLOUD,
         variable: OWN_CLOUD,
@@ -137,8 +144,12 @@ async fn own_cloud(visit: Visit<'_>) -> Result<Option<OwnCloud>, LoginError> {
 }
 
 /// Exchanges a token of Azure for one of a registry.
-async fn exchange(host: &str, token: &Secret, visit: Visit<'_>) -> Result<Lasting<Credential>, LoginError> {
-    let base = match &visit.clouds.options.endpoints.azure_registry {
+async fn exchange(
+    host: &str,
+    token: &Secret,
+    context: LoginContext<'_>,
+) -> Result<Lasting<Credential>, LoginError> {
+    let base = match &context.options.endpoints.azure_registry {
         Some(endpoint) => Ok(endpoint.clone()),
         None => Url::parse(&format!("https://{host}/")),
     };
@@ -147,7 +158,7 @@ async fn exchange(host: &str, token: &Secret, visit: Visit<'_>) -> Result<Lastin
     let token = Zeroizing::new(String::from_utf8_lossy(token.expose()).into_owned());
     let form = form([("grant_type", "access_token"), ("service", host), ("access_token", &token)]);
     let call = Call::post(url, form, LARGEST);
-    let answer = visit.service(EXCHANGE, call).await?;
+    let answer = context.service(EXCHANGE, call).await?;
     let password = EXCHANGE.json::<Exchanged>(&answer)?.refresh_token;
     if password.expose().is_empty() {
         return Err(EXCHANGE.malformed("has an empty one"));

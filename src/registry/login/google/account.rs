@@ -1,10 +1,11 @@
 //! Service accounts of a cluster at Google: by a pool of workload identities, that of GKE or another one.
 
 use super::exchange::{Exchange, JWT};
-use super::{CLOUD, metadata};
+use super::metadata;
+use super::token::CLOUD;
 use crate::registry::login::LoginError;
 use crate::registry::login::account::CloudAccount;
-use crate::registry::login::cloud::Visit;
+use crate::registry::login::context::LoginContext;
 use crate::registry::login::kept::Lasting;
 use crate::registry::login::pattern::is_like;
 use crate::secret::Secret;
@@ -19,7 +20,10 @@ const PATH: &str =
     r"^projects/[0-9]{1,30}/locations/global/workloadIdentityPools/[^/]{1,100}/providers/[^/]{1,100}$";
 
 /// A token of Google for an account.
-pub(super) async fn token(account: &CloudAccount, visit: Visit<'_>) -> Result<Lasting<Secret>, LoginError> {
+pub(super) async fn token(
+    account: &CloudAccount,
+    context: LoginContext<'_>,
+) -> Result<Lasting<Secret>, LoginError> {
     let fitting = |annotation, pattern| match account.annotation(annotation) {
         Some(value) if !is_like(pattern, value) => {
             Err(account.flawed(CLOUD, annotation, format!("is '{value}', and must match {pattern}")))
@@ -33,12 +37,12 @@ pub(super) async fn token(account: &CloudAccount, visit: Visit<'_>) -> Result<La
             (provider.clone(), provider)
         }
         None => {
-            let cluster = metadata::cluster(visit).await?;
+            let cluster = metadata::cluster(context).await?;
             (cluster.pool(), cluster.provider())
         }
     };
     let token = account.token(CLOUD, &audience).await?;
-    let endpoints = &visit.clouds.options.endpoints;
+    let endpoints = &context.options.endpoints;
     let joined = "a path can be joined to an address of a web server";
     let act = |address| {
         let path = format!("v1/projects/-/serviceAccounts/{address}:generateAccessToken");
@@ -51,7 +55,7 @@ pub(super) async fn token(account: &CloudAccount, visit: Visit<'_>) -> Result<La
         token: &token,
         account: address.map(act),
     };
-    exchange.carry_out(visit).await
+    exchange.carry_out(context).await
 }
 
 #[cfg(test)]

@@ -4,13 +4,13 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use url::Url;
 
-use super::{CLOUD, SCOPES, read};
+use super::token::{CLOUD, SCOPES, read};
 use crate::registry::call::{Body, Call};
+use crate::registry::headers::bearer;
 use crate::registry::login::LoginError;
-use crate::registry::login::cloud::Visit;
+use crate::registry::login::context::LoginContext;
 use crate::registry::login::kept::Lasting;
 use crate::registry::login::network::{LARGEST, Matter, form};
-use crate::registry::token::bearer;
 use crate::secret::Secret;
 
 const EXCHANGE: Matter = Matter { cloud: CLOUD, what: "a token of Google for that of another" };
@@ -52,7 +52,7 @@ struct Acting {
 
 impl Exchange<'_> {
     /// The token that comes of it in the end.
-    pub(super) async fn carry_out(self, visit: Visit<'_>) -> Result<Lasting<Secret>, LoginError> {
+    pub(super) async fn carry_out(self, context: LoginContext<'_>) -> Result<Lasting<Secret>, LoginError> {
         // Who acts as another needs no more than to do that.
         let scope = if self.account.is_some() { SCOPES[0].to_owned() } else { SCOPES.join(" ") };
         let form = form([
@@ -64,21 +64,21 @@ impl Exchange<'_> {
             ("subject_token_type", self.kind),
         ]);
         let call = Call::post(self.url, form, LARGEST);
-        let answer = visit.service(EXCHANGE, call).await?;
-        let token = read(EXCHANGE, &answer, visit)?;
+        let answer = context.service(EXCHANGE, call).await?;
+        let token = read(EXCHANGE, &answer, context)?;
         match self.account {
             None => Ok(token),
-            Some(url) => act(url, &token.value, visit).await,
+            Some(url) => act(url, &token.value, context).await,
         }
     }
 }
 
-async fn act(url: Url, token: &Secret, visit: Visit<'_>) -> Result<Lasting<Secret>, LoginError> {
+async fn act(url: Url, token: &Secret, context: LoginContext<'_>) -> Result<Lasting<Secret>, LoginError> {
     let wish = serde_json::to_vec(&Wish { scope: SCOPES, lifetime: LIFE });
     let bytes = wish.expect("texts are JSON").into();
     let call =
         Call::get(url, LARGEST).sending(Body { kind: "application/json", bytes }).authorized(bearer(token));
-    let answer = visit.service(ACT, call).await?;
+    let answer = context.service(ACT, call).await?;
     let acting: Acting = ACT.json(&answer)?;
     if acting.access_token.expose().is_empty() {
         return Err(ACT.malformed("has an empty one"));

@@ -10,10 +10,10 @@ use url::Url;
 
 use super::assertion::Assertion;
 use super::exchange::{Exchange, JWT};
-use super::{CLOUD, SCOPES, guarded, read};
+use super::token::{CLOUD, SCOPES, guarded, read};
 use crate::registry::call::Call;
 use crate::registry::login::LoginError;
-use crate::registry::login::cloud::Visit;
+use crate::registry::login::context::LoginContext;
 use crate::registry::login::environment::{content, token_file, whole_text};
 use crate::registry::login::kept::Lasting;
 use crate::registry::login::network::{LARGEST, Matter, form};
@@ -78,14 +78,14 @@ struct Format {
 /// A file with what it says, to be blamed.
 struct File<'v> {
     shown: String,
-    visit: Visit<'v>,
+    context: LoginContext<'v>,
 }
 
 /// A token by the file of credentials, if there is one.
-pub(super) async fn token(visit: Visit<'_>) -> Result<Option<Lasting<Secret>>, LoginError> {
-    let environment = &visit.clouds.options.environment;
+pub(super) async fn token(context: LoginContext<'_>) -> Result<Option<Lasting<Secret>>, LoginError> {
+    let environment = &context.options.environment;
     let Some(path) = environment.place(VARIABLE, AT_HOME) else { return Ok(None) };
-    let file = File { shown: path.display().to_string(), visit };
+    let file = File { shown: path.display().to_string(), context };
     let content = match content(path).await {
         Ok(content) => content,
         Err(error)
@@ -130,7 +130,7 @@ impl File<'_> {
 
     /// Where tokens are had.
     fn tokens(&self, given: Option<&str>) -> Result<Url, LoginError> {
-        let tokens = &self.visit.clouds.options.endpoints.google_tokens;
+        let tokens = &self.context.options.endpoints.google_tokens;
         match given {
             Some(text) => self.address(text),
             None => Ok(tokens.join("token").expect("a path can be joined to an address of a web server")),
@@ -144,7 +144,7 @@ impl File<'_> {
             key_id: key.private_key_id.as_deref(),
             audience: key.token_uri.as_deref().unwrap_or(url.as_str()),
             scope: &SCOPES.join(" "),
-            now: self.visit.now,
+            now: self.context.now,
         };
         let signed = assertion.sign(&key.private_key);
         let signed = signed.ok_or_else(|| self.flawed("has a private_key that is no key of RSA in PEM"))?;
@@ -193,12 +193,12 @@ impl File<'_> {
             token: &whole_text(&token),
             account: account.map(|text| self.address(text)).transpose()?,
         };
-        exchange.carry_out(self.visit).await
+        exchange.carry_out(self.context).await
     }
 
     async fn ask(&self, matter: Matter, url: Url, form: Vec<u8>) -> Result<Lasting<Secret>, LoginError> {
         let call = Call::post(url, form, LARGEST);
-        let answer = self.visit.service(matter, call).await?;
-        read(matter, &answer, self.visit)
+        let answer = self.context.service(matter, call).await?;
+        read(matter, &answer, self.context)
     }
 }

@@ -3,11 +3,11 @@
 use reqwest::header::HeaderName;
 use url::Url;
 
-use super::{CLOUD, SCOPES, read};
+use super::token::{CLOUD, SCOPES, read};
 use crate::registry::answer::Answer;
 use crate::registry::call::Call;
 use crate::registry::login::LoginError;
-use crate::registry::login::cloud::Visit;
+use crate::registry::login::context::LoginContext;
 use crate::registry::login::kept::Lasting;
 use crate::registry::login::network::{LARGEST, Matter};
 use crate::secret::Secret;
@@ -39,20 +39,20 @@ impl Cluster {
 }
 
 /// A token for the machine or the pod.
-pub(super) async fn token(visit: Visit<'_>) -> Result<Lasting<Secret>, LoginError> {
-    let mut url = address("instance/service-accounts/default/token", visit)?;
+pub(super) async fn token(context: LoginContext<'_>) -> Result<Lasting<Secret>, LoginError> {
+    let mut url = address("instance/service-accounts/default/token", context)?;
     url.query_pairs_mut().append_pair("scopes", &SCOPES.join(","));
     let missing = "there is no file of credentials, be it named by GOOGLE_APPLICATION_CREDENTIALS or in ~/.config/gcloud; \
                    else only machines of Google's, and pods of GKE, have a service account";
-    read(TOKEN, &TOKEN.success(ask(url, missing, visit).await?)?, visit)
+    read(TOKEN, &TOKEN.success(ask(url, missing, context).await?)?, context)
 }
 
 /// Who the cluster is.
-pub(super) async fn cluster(visit: Visit<'_>) -> Result<Cluster, LoginError> {
+pub(super) async fn cluster(context: LoginContext<'_>) -> Result<Cluster, LoginError> {
     let missing = "only GKE has a metadata server that knows the cluster; elsewhere the service account needs the annotation \
                    gcp.auth.fluxcd.io/workload-identity-provider";
     let text = async |path: &str| {
-        let answer = CLUSTER.success(ask(address(path, visit)?, missing, visit).await?)?;
+        let answer = CLUSTER.success(ask(address(path, context)?, missing, context).await?)?;
         match String::from_utf8_lossy(answer.body.trim_ascii()) {
             text if text.is_empty() => Err(CLUSTER.malformed("is empty")),
             text => Ok(text.into_owned()),
@@ -65,8 +65,8 @@ pub(super) async fn cluster(visit: Visit<'_>) -> Result<Cluster, LoginError> {
     })
 }
 
-fn address(path: &str, visit: Visit<'_>) -> Result<Url, LoginError> {
-    let options = &visit.clouds.options;
+fn address(path: &str, context: LoginContext<'_>) -> Result<Url, LoginError> {
+    let options = &context.options;
     let base = match options.environment.text("GCE_METADATA_HOST") {
         None => options.endpoints.google_metadata.clone(),
         Some(host) => Url::parse(&format!("http://{host}/")).map_err(|_| LoginError::Variable {
@@ -79,8 +79,8 @@ fn address(path: &str, visit: Visit<'_>) -> Result<Url, LoginError> {
     Ok(url.expect("a path can be joined to an address of a web server"))
 }
 
-async fn ask(url: Url, missing: &'static str, visit: Visit<'_>) -> Result<Answer, LoginError> {
+async fn ask(url: Url, missing: &'static str, context: LoginContext<'_>) -> Result<Answer, LoginError> {
     let call = Call::get(url, LARGEST).with(HeaderName::from_static("metadata-flavor"), "Google");
-    let answer = visit.metadata(call).await;
+    let answer = context.metadata(call).await;
     answer.map_err(|cause| LoginError::Nobody { cloud: CLOUD, missing, cause: Box::new(cause) })
 }

@@ -1,0 +1,71 @@
+//! The context of one login at a cloud.
+
+use jiff::Timestamp;
+
+use super::account::CloudIdentity;
+use super::error::LoginError;
+use super::fingerprint::Fingerprint;
+use super::network::{Matter, Network};
+use super::options::CloudOptions;
+use crate::http::ProxyChoice;
+use crate::registry::answer::Answer;
+use crate::registry::call::Call;
+use crate::registry::error::RegistryError;
+use crate::registry::pauses::Requester;
+use crate::registry::way::Way;
+
+/// The context of one login: options, network, identity and time.
+#[derive(Clone, Copy)]
+pub(super) struct LoginContext<'c> {
+    /// The options of logins at clouds.
+    pub(super) options: &'c CloudOptions,
+    /// Sends requests to the cloud.
+    pub(super) network: &'c Network,
+    /// The identity that logs in.
+    pub(super) identity: &'c CloudIdentity,
+    /// The proxy of the requester.
+    pub(super) proxy: &'c ProxyChoice,
+    /// The namespace that is charged for the work; empty for a login that all namespaces share.
+    pub(super) namespace: &'c str,
+    /// The namespace of the object that logs in.
+    pub(super) tenant: &'c str,
+    /// The namespace that owns cached results; empty if others may use them too.
+    pub(super) scope: &'c str,
+    /// The time of the login.
+    pub(super) now: Timestamp,
+}
+
+impl LoginContext<'_> {
+    /// Returns the same context for results that only the tenant has a use for.
+    pub(super) fn of_tenant(self) -> Self {
+        Self { namespace: self.tenant, scope: self.tenant, ..self }
+    }
+
+    /// Returns a cache key, which differs between identities and between routes.
+    pub(super) fn key<'p>(&self, parts: impl IntoIterator<Item = &'p str>) -> Fingerprint {
+        let way = Way { proxy: self.proxy.clone(), ..Way::default() }.fingerprint();
+        let parts: Vec<&[u8]> = parts.into_iter().map(str::as_bytes).collect();
+        let identity = self.identity.fingerprint();
+        Fingerprint::of([
+            self.scope.as_bytes(),
+            identity.as_bytes(),
+            way.as_bytes(),
+            Fingerprint::of(parts).as_bytes(),
+        ])
+    }
+
+    /// Sends a request to a service of the cloud; any answer but success is an error.
+    pub(super) async fn service(&self, matter: Matter, call: Call) -> Result<Answer, LoginError> {
+        self.network.service(matter, self.proxy, self.requester(), call).await
+    }
+
+    /// Sends a request to a metadata server.
+    pub(super) async fn metadata(&self, call: Call) -> Result<Answer, RegistryError> {
+        self.network.metadata(self.requester(), call).await
+    }
+
+    fn requester(&self) -> Requester {
+        let login = Fingerprint::of([self.namespace.as_bytes(), self.identity.fingerprint().as_bytes()]);
+        Requester { namespace: self.namespace.to_owned(), login }
+    }
+}
