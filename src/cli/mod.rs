@@ -10,6 +10,7 @@ mod given;
 mod inputs;
 mod lint;
 mod outcome;
+mod output;
 mod progress;
 mod refused_login;
 mod registry_login;
@@ -45,7 +46,7 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    Run(run::RunArguments),
+    Run(run::arguments::RunArguments),
     Scan(scan::ScanArguments),
     Update(update::UpdateArguments),
     Render(render::RenderArguments),

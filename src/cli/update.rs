@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use kube::ResourceExt;
 use tagboat_api::ImageUpdateAutomation;
 use tagboat_api::settings::AutomationSettings;
@@ -11,7 +11,8 @@ use super::Failure;
 use super::choice::{choose_automation, full_name, name_of};
 use super::given::given_images;
 use super::inputs::{read_manifests, warn_of_repository_settings, warn_of_settings};
-use super::outcome::{AutomationName, Outcome, OutcomeKind};
+use super::outcome::{Outcome, OutcomeKind};
+use super::output::{OutputFormat, prefixed, to_json};
 use super::progress::ProgressLine;
 use super::report::{self, Deed, Report};
 use super::terminal::{Palette, coloured, count, print, say};
@@ -63,15 +64,6 @@ pub(super) struct UpdateArguments {
     pub(super) output: OutputFormat,
 }
 
-/// How to print a result.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum OutputFormat {
-    /// For people.
-    Text,
-    /// For programs.
-    Json,
-}
-
 pub(super) fn run(arguments: &UpdateArguments) -> Result<(), Failure> {
     let mut outcome = Outcome::new(None);
     let (text, done) = match update(arguments, &mut outcome) {
@@ -109,20 +101,6 @@ fn finish(arguments: &UpdateArguments, outcome: &Outcome) -> Result<(), Failure>
 /// A failure with sentences that [`prefixed`] made.
 pub(super) fn failed(outcome: &Outcome, sentences: Vec<String>) -> Failure {
     if outcome.automation.is_some() { Failure::FailedFor(sentences) } else { Failure::Failed(sentences) }
-}
-
-/// Puts the automation's name in front of a sentence.
-pub(super) fn prefixed(outcome: &Outcome, sentence: &str) -> String {
-    match &outcome.automation {
-        Some(AutomationName { namespace, name }) => format!("{namespace}/{name}: {sentence}"),
-        None => sentence.to_owned(),
-    }
-}
-
-/// A result as JSON.
-pub(super) fn to_json(outcome: &impl serde::Serialize) -> String {
-    let text = serde_json::to_string_pretty(outcome).expect("an outcome is plain JSON");
-    format!("{text}\n")
 }
 
 /// Carries out the update, fills in the outcome and gives the report as text.

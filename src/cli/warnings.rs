@@ -7,6 +7,7 @@ use tagboat_api::automation::CommitAuthor;
 use tagboat_api::{GitRepository, ImageUpdateAutomation};
 
 use super::outcome::Outcome;
+use super::output::prefixed;
 use super::terminal::say;
 use crate::objects::manifests::{Manifests, SecretDirectory};
 use crate::reconcile::automation::request::{GivenImages, Request};
@@ -27,7 +28,7 @@ pub(super) fn warn_of_empty_selection(
     if own > 0 && request.update.setters.selected().next().is_none() {
         let sentence =
             format!("spec.policySelector selects no ImagePolicy of its namespace, where {own} can be had");
-        say(&format!("warning: {}", super::update::prefixed(outcome, &sentence)));
+        say(&format!("warning: {}", prefixed(outcome, &sentence)));
     }
 }
 
@@ -72,7 +73,7 @@ pub(super) fn warn_of_nameless_author(automation: &ImageUpdateAutomation, outcom
     if author.is_some_and(is_nameless) {
         let sentence =
             "spec.git.commit.author has neither a name nor an e-mail address; commits will have neither";
-        say(&format!("warning: {}", super::update::prefixed(outcome, sentence)));
+        say(&format!("warning: {}", prefixed(outcome, sentence)));
     }
 }
 
@@ -82,6 +83,6 @@ pub(super) fn warn_of_service_account(source: Option<&GitRepository>, outcome: &
     if account.is_some_and(|account| !account.is_empty()) {
         let sentence = "spec.serviceAccountName of the GitRepository: logging in through a service account is not \
                         supported yet; take the field out and name a Secret in spec.secretRef";
-        say(&format!("warning: {}", super::update::prefixed(outcome, sentence)));
+        say(&format!("warning: {}", prefixed(outcome, sentence)));
     }
 }

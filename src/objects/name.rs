@@ -4,6 +4,8 @@ use std::fmt;
 
 use kube::ResourceExt;
 
+use crate::update::PolicyName;
+
 /// The name of an object with its namespace.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ObjectName {
@@ -24,5 +26,11 @@ impl ObjectName {
     /// The name of an object in a namespace.
     pub fn of(object: &impl ResourceExt) -> Self {
         Self { namespace: object.namespace().unwrap_or_default(), name: object.name_any() }
+    }
+}
+
+impl From<&ObjectName> for PolicyName {
+    fn from(name: &ObjectName) -> Self {
+        Self { namespace: name.namespace.clone(), name: name.name.clone() }
     }
 }

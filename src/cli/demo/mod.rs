@@ -11,11 +11,12 @@ use std::time::Duration;
 use clap::Args;
 
 use super::Failure;
+use super::output::OutputFormat;
 use super::registry_login::RegistryLogin;
-use super::run::{self, Ended, GitLogin, RunArguments};
+use super::run::arguments::{GitLogin, RunArguments};
+use super::run::{self, Ended};
 use super::size::ByteSize;
 use super::terminal::{Palette, coloured, print};
-use super::update::OutputFormat;
 use crate::git::Git;
 use crate::sentence::chain;
 use pushing::push;

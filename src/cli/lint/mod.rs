@@ -6,8 +6,8 @@ use clap::Args;
 use serde::Serialize;
 
 use super::Failure;
+use super::output::{OutputFormat, to_json};
 use super::terminal::{Palette, count, print, say};
-use super::update::{OutputFormat, to_json};
 use crate::lint::{Finding, Report, lint};
 use crate::printable::printable;
 

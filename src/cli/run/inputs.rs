@@ -7,8 +7,8 @@ use kube::ResourceExt;
 use tagboat_api::reference::LocalObjectReference;
 use tagboat_api::{GitRepository, ImageUpdateAutomation};
 
+use super::arguments::{GitLogin, RunArguments};
 use super::images::{ChoiceOptions, Wanted};
-use super::{GitLogin, RunArguments};
 use crate::address::LocalAddresses;
 use crate::cli::Failure;
 use crate::cli::choice::{choose_automation, full_name};

@@ -1,5 +1,6 @@
 //! `tagboat run`: carry out automations on their git repositories, once.
 
+pub(super) mod arguments;
 mod images;
 mod inputs;
 mod signals;
@@ -7,20 +8,13 @@ mod state_lock;
 mod warnings;
 mod work;
 
-use std::path::PathBuf;
-use std::time::Duration;
-
-use clap::{Args, ValueEnum};
 use tokio::sync::oneshot;
 use tracing::dispatcher;
 
 use super::Failure;
 use super::outcome::Outcomes;
-use super::registry_login::RegistryLogin;
-use super::size::ByteSize;
+use super::output::{OutputFormat, to_json};
 use super::terminal::{Palette, print};
-use super::update::{OutputFormat, to_json};
-use super::values::{duration, whole_number};
 use super::warnings::warn_of_idle_images;
 use crate::git::{
     MirrorStore, PrivateDirectory, StopSignal, TransactionSlots, Writer, WriterContext, WriterOptions,
@@ -28,99 +22,10 @@ use crate::git::{
 use crate::metrics::Metrics;
 use crate::objects::manifests::StateAccess;
 use crate::reconcile::automation::batch;
+use arguments::RunArguments;
 use images::Images;
 use inputs::Inputs;
 use work::Work;
-
-/// Scan registries and carry out automations on their git repositories, once
-///
-/// Reads ImageUpdateAutomations, GitRepositories, ImagePolicies, ImageRepositories and Secrets from manifest files. The
-/// ImageRepositories that the automations' policies name are scanned, and the policies choose; where a policy's
-/// ImageRepository is not among the manifests, the image of its status counts. Then the marked values in each git
-/// repository are updated without checking it out, and one commit is pushed for each automation that has something to
-/// change.
-///
-/// Exit status: 0 done (markers that could not be resolved and files that could not be read are reported), 1 an
-/// automation, a scan, a choice or the look-up of a digest failed or a manifest could not be read, 2 wrong usage.
-#[derive(Clone, Debug, Args)]
-#[command(override_usage = "tagboat run <PATH>... [OPTIONS]")]
-pub(super) struct RunArguments {
-    /// Manifests: files, directories, or - for standard input
-    #[arg(value_name = "PATH", required = true)]
-    pub(super) manifests: Vec<PathBuf>,
-
-    /// Carry out this automation only
-    #[arg(long, value_name = "[NAMESPACE/]NAME")]
-    pub(super) automation: Option<String>,
-
-    /// A policy's latest image, such as web=ghcr.io/org/web:1.2; counts more than what it would choose, and than its status
-    #[arg(long, value_name = "[NAMESPACE/]NAME=IMAGE")]
-    pub(super) latest: Vec<String>,
-
-    /// Commit nothing and print a unified diff
-    #[arg(long)]
-    pub(super) dry_run: bool,
-
-    /// How to print the result
-    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = OutputFormat::Text)]
-    pub(super) output: OutputFormat,
-
-    /// Scan no registry; the images are those that the state has, or else those of the policies' status
-    #[arg(long)]
-    pub(super) no_scan: bool,
-
-    /// Where to keep mirrors, tags and the status of each object, so that the next run costs only what is new
-    #[arg(long, value_name = "DIR")]
-    pub(super) state: Option<PathBuf>,
-
-    /// How long to wait for another run that uses the same state; 0s does not wait
-    #[arg(
-        long,
-        value_name = "DURATION",
-        value_parser = duration,
-        default_value = "1m",
-        requires = "state",
-        allow_hyphen_values = true
-    )]
-    pub(super) wait_for_state: Duration,
-
-    /// A secret as a directory with one file a key; counts more than one among the manifests
-    #[arg(long, value_name = "[NAMESPACE/]NAME=DIR")]
-    pub(super) secret: Vec<String>,
-
-    /// Who logs in to git servers: the secrets, or your own set-up of git (credential helpers, SSH agent)
-    #[arg(long, value_name = "WHO", value_enum, default_value_t = GitLogin::Secrets)]
-    pub(super) git_login: GitLogin,
-
-    /// Who logs in to registries: the secrets, or you, with the logins of docker's config.json
-    #[arg(long, value_name = "WHO", value_enum, default_value_t = RegistryLogin::Secrets)]
-    pub(super) registry_login: RegistryLogin,
-
-    /// In how many scans in a row a lower image must be a policy's latest before it counts; takes --state [default: 3]
-    #[arg(long, value_name = "NUMBER", value_parser = whole_number::<u32>, allow_hyphen_values = true)]
-    pub(super) regression_scans: Option<u32>,
-
-    /// For how long that must be so since the first of them; takes --state [default: 15m]
-    #[arg(long, value_name = "DURATION", value_parser = duration, allow_hyphen_values = true)]
-    pub(super) regression_time: Option<Duration>,
-
-    /// The size that the mirror of one repository may have
-    #[arg(long, value_name = "SIZE", default_value = "2GiB", allow_hyphen_values = true)]
-    pub(super) mirror_max_size: ByteSize,
-
-    /// The size that all mirrors may have together; the least recently used ones are removed first
-    #[arg(long, value_name = "SIZE", default_value = "10GiB", allow_hyphen_values = true)]
-    pub(super) mirrors_max_size: ByteSize,
-}
-
-/// Who logs in to git servers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum GitLogin {
-    /// The secrets that the GitRepositories name.
-    Secrets,
-    /// The caller's own set-up of git.
-    User,
-}
 
 /// The transactions that run at once; each takes a few threads and processes.
 const TRANSACTIONS: usize = 16;

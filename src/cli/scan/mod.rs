@@ -11,11 +11,11 @@ use jiff::Timestamp;
 use parking_lot::Mutex;
 
 use super::Failure;
+use super::output::{OutputFormat, to_json};
 use super::progress::ProgressLine;
 use super::refused_login::advice_without_object;
 use super::registry_login::{self, RegistryLogin};
 use super::terminal::{Palette, print, say};
-use super::update::{OutputFormat, to_json};
 use super::values::{duration, whole_number};
 use crate::directory;
 use crate::objects::manifests::SecretDirectory;

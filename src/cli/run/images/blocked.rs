@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use tagboat_api::ImageRef;
 
-use super::Choice;
+use super::choice::Choice;
 use crate::objects::ObjectName;
 use crate::update::PolicyName;
 

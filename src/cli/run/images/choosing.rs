@@ -11,12 +11,12 @@ use tagboat_api::policy::ImagePolicyStatus;
 use tagboat_api::{ImagePolicy, ImageRef};
 
 use super::blocked::{Blocked, Fate};
+use super::choice::Choice;
 use super::floating::Digests;
 use super::memory::{KnownPolicy, Origin};
 use super::permission::permits;
-use super::scanning::Scanned;
+use super::sources::{Policies, Repositories, Scanned, Sources};
 use super::wanted::{GivenImage, Rest};
-use super::{Choice, Policies, Repositories, Sources};
 use crate::cli::Failure;
 use crate::cli::terminal::say;
 use crate::objects::ObjectName;
@@ -62,7 +62,7 @@ impl Sources {
             let scanned = repositories.get(&repository).expect("what a policy chooses from was scanned");
             let known = self.memory.policy(manifest).map_err(failed)?;
             if let Some(place) = &known.damage {
-                choices.insert(plain(name), Choice::forgotten(name, repository, place));
+                choices.insert(PolicyName::from(name), Choice::forgotten(name, repository, place));
                 continue;
             }
             let image = known.image();
@@ -80,7 +80,10 @@ impl Sources {
             if fate == Fate::Chooses {
                 choosers.push(Chooser { is_blocked: true, ..chooser });
             }
-            blocked.entry(repository).or_insert_with(|| Blocked::by(obstacle)).insert(plain(name), fate);
+            blocked
+                .entry(repository)
+                .or_insert_with(|| Blocked::by(obstacle))
+                .insert(PolicyName::from(name), fate);
         }
         for (repository, blocked) in &blocked {
             choices.extend(blocked.choices(repository));
@@ -90,7 +93,7 @@ impl Sources {
             if let Some(blocked) = blocked.get(&chooser.repository) {
                 choice.tell_of_block(blocked);
             }
-            choices.insert(plain(&chooser.name), choice);
+            choices.insert(PolicyName::from(&chooser.name), choice);
         }
         Ok(choices)
     }
@@ -108,7 +111,10 @@ impl Sources {
             let name = ObjectName::of(manifest);
             let known = self.memory.policy(manifest).map_err(|error| Failure::new(chain(&error)))?;
             if let Some(place) = &known.damage {
-                choices.insert(plain(&name), Choice::forgotten(&name, repository_of(manifest), place));
+                choices.insert(
+                    PolicyName::from(&name),
+                    Choice::forgotten(&name, repository_of(manifest), place),
+                );
                 continue;
             }
             let wanted = repository_of(manifest);
@@ -116,11 +122,11 @@ impl Sources {
             let repository = repositories.find(|repository| ObjectName::of(*repository) == wanted);
             if let Some(image) = known.image().filter(|image| !permits(manifest, repository, image)) {
                 say(&format!("warning: ImagePolicy {name}: {}", in_place_of(&image)));
-                images.insert(plain(&name), None);
+                images.insert(PolicyName::from(&name), None);
                 continue;
             }
             let latest = known.policy.status.and_then(|status| status.latest_ref);
-            images.extend(latest.map(|latest| (plain(&name), Some(latest))));
+            images.extend(latest.map(|latest| (PolicyName::from(&name), Some(latest))));
         }
         Ok(images)
     }
@@ -349,8 +355,4 @@ fn in_place_of(image: &ImageRef) -> String {
         "nothing could be chosen in the place of {image}, which it had before and does not allow as it stands, so its markers \
          are left alone"
     )
-}
-
-pub(super) fn plain(name: &ObjectName) -> PolicyName {
-    PolicyName { namespace: name.namespace.clone(), name: name.name.clone() }
 }

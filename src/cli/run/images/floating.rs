@@ -6,7 +6,7 @@ use futures::future::join_all;
 use jiff::Timestamp;
 use tagboat_api::policy::ImagePolicyStatus;
 
-use super::Policies;
+use super::sources::Policies;
 use crate::objects::ObjectName;
 use crate::polling::{AtRegistry, Concern, Failure, Schedule};
 use crate::reconcile::policy::digest::{Polled, Staleness};

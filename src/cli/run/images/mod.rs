@@ -6,21 +6,21 @@
 //! the cluster.
 
 mod blocked;
+mod choice;
 mod choosing;
 mod floating;
 mod memory;
 mod permission;
 mod scanning;
+mod sources;
 mod wanted;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use tagboat_api::{ImagePolicy, ImageRef};
+use tagboat_api::ImageRef;
 
 use crate::cli::Failure;
-use crate::cli::outcome::PolicyChoice;
 use crate::cli::run::signals;
 use crate::cli::terminal::say;
 use crate::git::StopSignal;
@@ -43,8 +43,9 @@ use crate::registry::{Registries, RegistryOptions};
 use crate::tenancy::Capacity;
 use crate::update::PolicyName;
 
+use choice::Choice;
 use memory::Memory;
-use scanning::Scanned;
+use sources::Sources;
 pub(super) use wanted::Wanted;
 
 /// What the policies of a run chose, by name.
@@ -53,35 +54,6 @@ pub(super) struct Images {
     choices: BTreeMap<PolicyName, Choice>,
     /// What policies have that do not choose; nothing where they forbid it by now.
     resting: BTreeMap<PolicyName, Option<ImageRef>>,
-}
-
-/// What came of a policy's choice.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Choice {
-    /// The repository that it chooses from.
-    pub(super) repository: ObjectName,
-    /// The image that counts, be it from an earlier run; without one the policy's markers are left alone.
-    pub(super) latest: Option<ImageRef>,
-    /// What waits to take its place, and until when.
-    pub(super) held: Option<String>,
-    /// Why the image may be out of date.
-    pub(super) stale: Option<String>,
-    /// Why nothing was chosen in this run; a whole sentence, which all policies of a repository may share.
-    pub(super) error: Option<String>,
-}
-
-impl Choice {
-    /// The same for other programs.
-    pub(super) fn to_outcome(&self, policy: &PolicyName) -> PolicyChoice {
-        PolicyChoice {
-            policy: policy.to_string(),
-            repository: self.repository.to_string(),
-            latest: self.latest.as_ref().map(ToString::to_string),
-            held: self.held.clone(),
-            stale: self.stale.clone(),
-            error: self.error.clone(),
-        }
-    }
 }
 
 impl Images {
@@ -119,14 +91,6 @@ pub(super) struct ChoiceOptions {
     pub(super) is_rehearsal: bool,
     /// The threads and the memory that all tenants share.
     pub(super) capacity: Capacity,
-}
-
-/// Where a run's images come from.
-struct Sources {
-    registry: KnownRegistries<ManifestStore>,
-    shelf: Shelf,
-    memory: Memory,
-    policies: PolicyOptions,
 }
 
 /// Scans and chooses; nothing is chosen by a run that is told to stop meanwhile.
@@ -185,7 +149,7 @@ impl Sources {
         }
         let resting = self.resting(&wanted.resting, &mut choices)?;
         for (policy, rest) in &wanted.resting {
-            let policy = choosing::plain(&ObjectName::of(policy));
+            let policy = PolicyName::from(&ObjectName::of(policy));
             if !resting.contains_key(&policy) && !choices.contains_key(&policy) {
                 say(&format!("warning: {}", rest.without_image(&policy)));
             }
@@ -194,9 +158,3 @@ impl Sources {
         Ok(Images { choices, resting })
     }
 }
-
-/// A repository as this run found it, for the policies that choose from it.
-type Repositories = BTreeMap<ObjectName, Scanned>;
-
-/// Policies by name.
-type Policies = BTreeMap<ObjectName, Arc<ImagePolicy>>;

@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use kube::ResourceExt;
 use tagboat_api::{ImageRepository, RECONCILE_REQUEST_ANNOTATION};
 
-use super::{Repositories, Sources};
+use super::sources::{Repositories, Scanned, Sources};
 use crate::cli::Failure;
 use crate::cli::progress::ProgressLine;
 use crate::cli::refused_login::advice;
@@ -25,17 +25,6 @@ use crate::sentence::chain;
 
 /// How often the line of progress may change.
 const PACE: Duration = Duration::from_millis(100);
-
-/// A repository after its scan.
-#[derive(Debug)]
-pub(super) struct Scanned {
-    /// The object, with its new status.
-    pub(super) object: Arc<ImageRepository>,
-    /// The object as its manifest has it.
-    pub(super) manifest: ImageRepository,
-    /// Why the scan failed.
-    pub(super) failure: Option<String>,
-}
 
 impl Sources {
     /// Scans all repositories, those that rest excepted.

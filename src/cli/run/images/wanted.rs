@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use tagboat_api::{ImagePolicy, ImageRef, ImageRepository, ImageUpdateAutomation};
 
-use super::Policies;
-use super::choosing::plain;
+use super::sources::Policies;
 use crate::cli::given::policy_name;
 use crate::cli::inputs::{secrets_of, warn_of_repository_settings, warn_of_settings};
 use crate::cli::registry_login::RegistryLogin;
@@ -183,7 +182,7 @@ fn selected(
     given: &GivenImages,
 ) -> BTreeSet<ObjectName> {
     let mut names = all_selected(manifests, automations, given);
-    names.retain(|name| !given.contains_key(&plain(name)));
+    names.retain(|name| !given.contains_key(&PolicyName::from(name)));
     names
 }
 

@@ -1,0 +1,36 @@
+//! The result of a policy's choice.
+
+use tagboat_api::ImageRef;
+
+use crate::cli::outcome::PolicyChoice;
+use crate::objects::ObjectName;
+use crate::update::PolicyName;
+
+/// The result of a policy's choice.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::cli::run) struct Choice {
+    /// The repository that it chooses from.
+    pub(in crate::cli::run) repository: ObjectName,
+    /// The image that counts, which may be of an earlier run; without one the policy's markers stay as they are.
+    pub(in crate::cli::run) latest: Option<ImageRef>,
+    /// The held image that is about to replace it, and until when it is held.
+    pub(in crate::cli::run) held: Option<String>,
+    /// The reason for which the image may be out of date.
+    pub(in crate::cli::run) stale: Option<String>,
+    /// The reason for which nothing was chosen in this run: a whole sentence, which all policies of a repository may share.
+    pub(in crate::cli::run) error: Option<String>,
+}
+
+impl Choice {
+    /// Returns the choice as it stands in the JSON document.
+    pub(in crate::cli::run) fn to_outcome(&self, policy: &PolicyName) -> PolicyChoice {
+        PolicyChoice {
+            policy: policy.to_string(),
+            repository: self.repository.to_string(),
+            latest: self.latest.as_ref().map(ToString::to_string),
+            held: self.held.clone(),
+            stale: self.stale.clone(),
+            error: self.error.clone(),
+        }
+    }
+}

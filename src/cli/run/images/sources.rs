@@ -1,0 +1,38 @@
+//! The sources of a run's images, and the objects that it reads.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use tagboat_api::{ImagePolicy, ImageRepository};
+
+use super::memory::Memory;
+use crate::objects::ObjectName;
+use crate::objects::manifests::ManifestStore;
+use crate::reconcile::policy::run::PolicyOptions;
+use crate::reconcile::registries::KnownRegistries;
+use crate::reconcile::tags::Shelf;
+
+/// The sources of a run's images: registries, kept tags and the state.
+pub(super) struct Sources {
+    pub(super) registry: KnownRegistries<ManifestStore>,
+    pub(super) shelf: Shelf,
+    pub(super) memory: Memory,
+    pub(super) policies: PolicyOptions,
+}
+
+/// A repository after its scan.
+#[derive(Debug)]
+pub(super) struct Scanned {
+    /// The object, with its new status.
+    pub(super) object: Arc<ImageRepository>,
+    /// The object of its manifest.
+    pub(super) manifest: ImageRepository,
+    /// The reason for which the scan failed.
+    pub(super) failure: Option<String>,
+}
+
+/// The scanned repositories by name, for the policies that choose from them.
+pub(super) type Repositories = BTreeMap<ObjectName, Scanned>;
+
+/// Policies by name.
+pub(super) type Policies = BTreeMap<ObjectName, Arc<ImagePolicy>>;
