@@ -37,7 +37,7 @@ use crate::metrics::Metrics;
 use crate::objects::ObjectName;
 use crate::objects::cluster::{Announcer, Cache, ClusterObjects, FIELD_MANAGER, Gate, Notifier, Scope};
 use crate::reconcile::automation::login::LoginOptions;
-use crate::reconcile::automation::source::CrossNamespace;
+use crate::reconcile::cross_namespace::CrossNamespace;
 use crate::reconcile::times::TimeBounds;
 use crate::tenancy::Capacity;
 use leadership::Leadership;

@@ -3,6 +3,8 @@
 pub mod automation;
 pub mod conditions;
 pub mod course;
+pub mod cross_namespace;
+pub mod lookup;
 pub mod policy;
 pub mod registries;
 pub mod repository;

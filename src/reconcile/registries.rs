@@ -2,11 +2,12 @@
 
 use kube::ResourceExt;
 
-use super::policy::digest::{LookFailure, LookFailureKind};
-use super::repository::access::{self, AccessError, Threads};
+use super::repository::access::{self, Threads};
+use super::repository::access_error::AccessError;
 use super::repository::logins::Logins;
 use super::tags::{Found, ListFailure, Place, Registry};
 use crate::objects::{ObjectName, Objects};
+use crate::reconcile::lookup::{LookFailure, LookFailureKind};
 use crate::reference::Tag;
 use crate::registry::{Access, ImageFacts, Listed, Registries, RegistryError};
 use crate::sentence::chain;

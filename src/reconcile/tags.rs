@@ -9,8 +9,8 @@ use jiff::Timestamp;
 use parking_lot::Mutex;
 use tagboat_api::ImageRepository;
 
-use super::policy::digest::{LookFailure, LookFailureKind};
 use crate::objects::ObjectName;
+use crate::reconcile::lookup::{LookFailure, LookFailureKind};
 use crate::reference::RepositoryAddress;
 use crate::registry::store::{
     Kept, Scan, StoreError, StoreKey, StoredHead, StoredSize, StoredTags, TagStore,

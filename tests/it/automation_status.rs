@@ -18,7 +18,8 @@ use tagboat::git::outcome::{Outcome, Push};
 use tagboat::reconcile::automation::conclusion::{Conclusion, Stage, Stop};
 use tagboat::reconcile::automation::report::while_suspended;
 use tagboat::reconcile::automation::run::Run;
-use tagboat::reconcile::automation::source::{CrossNamespace, SourceReference};
+use tagboat::reconcile::automation::source::SourceReference;
+use tagboat::reconcile::cross_namespace::CrossNamespace;
 use tagboat_api::automation::ImageUpdateAutomationStatus;
 use tagboat_api::{ImageRef, ImageUpdateAutomation, Reason};
 

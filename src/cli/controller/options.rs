@@ -17,7 +17,7 @@ use crate::git::SshAlgorithms;
 use crate::metrics::Metrics;
 use crate::policy::Regression;
 use crate::polling::{self, PollingInterval};
-use crate::reconcile::automation::source::CrossNamespace;
+use crate::reconcile::cross_namespace::CrossNamespace;
 use crate::reconcile::policy::digest::FirstImage;
 use crate::reconcile::policy::run::PolicyOptions;
 use crate::reconcile::repository::request::ObjectIdentity;

@@ -7,7 +7,7 @@ use crate::cli::refused_login::advice;
 use crate::cli::scan;
 use crate::cli::terminal::say;
 use crate::objects::{ObjectName, Objects};
-use crate::reconcile::policy::digest::{LookFailure, LookFailureKind};
+use crate::reconcile::lookup::{LookFailure, LookFailureKind};
 use crate::reconcile::registries::Look;
 use crate::reconcile::repository::access::{Threads, access};
 use crate::reconcile::repository::exclusion::Exclusion;

@@ -12,7 +12,7 @@ use super::shared::Kind;
 use crate::objects::ObjectName;
 use crate::policy::regression::Cause;
 use crate::policy::{PolicyWishes, RepositoryWishes};
-use crate::reconcile::policy::digest::Staleness;
+use crate::reconcile::lookup::Staleness;
 use crate::reconcile::policy::run::Run;
 use crate::reconcile::repository::report::Conclusion;
 

@@ -97,7 +97,8 @@ pub(super) mod tests {
     use crate::address::LocalAddresses;
     use crate::git::{PrivateFiles, SshAlgorithms, Surroundings};
     use crate::objects::{ObjectsError, StatusMaker};
-    use crate::reconcile::automation::source::{CrossNamespace, SourceReference};
+    use crate::reconcile::automation::source::SourceReference;
+    use crate::reconcile::cross_namespace::CrossNamespace;
     use crate::secret::Secret;
     use crate::tenancy::{BlockingPool, Capacity, INLINE_BYTES};
 

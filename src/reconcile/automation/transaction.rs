@@ -13,10 +13,11 @@ use super::login::LoginOptions;
 use super::proposal::{Detail, MessageSource, UpdateProposal};
 use super::request::{self, GivenImages, Request, RequestError};
 use super::signing::signing_key;
-use super::source::{CrossNamespace, SourceConfiguration, SourceError, SourceReference};
+use super::source::{SourceConfiguration, SourceError, SourceReference};
 use crate::git::{self, Answer, Cancellation, CommitTime, Failure, Keyring, Known, MirrorKey, Proposal};
 use crate::message::AutomationName;
 use crate::objects::{ObjectName, Objects};
+use crate::reconcile::cross_namespace::CrossNamespace;
 use crate::reconcile::times::TimeBounds;
 use crate::update::UpdateRequest;
 

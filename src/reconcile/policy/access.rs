@@ -7,7 +7,7 @@ use tagboat_api::{ImageRepository, Reason};
 
 use crate::failing::Failing;
 use crate::objects::ObjectName;
-use crate::reconcile::automation::source::CrossNamespace;
+use crate::reconcile::cross_namespace::CrossNamespace;
 
 /// Why a policy gets no repository. The sentences are Flux's.
 #[derive(Debug, thiserror::Error)]

@@ -11,8 +11,8 @@ use futures::future::join_all;
 use jiff::Timestamp;
 use tagboat_api::settings::UnknownAge;
 
-use super::digest::{LookFailure, LookFailureKind, Staleness};
 use crate::policy::{Birth, Maturity, Policy};
+use crate::reconcile::lookup::{LookFailure, LookFailureKind, Staleness};
 use crate::reconcile::tags::{Place, Registry};
 use crate::registry::ImageFacts;
 use crate::registry::store::{KnownImage, StoredTags};

@@ -4,14 +4,13 @@
 //! pulled. The digest of a tag that is followed comes from the poller, and a registry that does not answer takes nothing
 //! away from what is known.
 
-use std::time::Duration;
-
 use tagboat_api::policy::{DigestReflectionPolicy, ImagePolicyStatus};
 use tagboat_api::{ImageRef, Reason};
 
 use super::choice::is_same_tag;
 use crate::policy::regression::Cause;
 use crate::reconcile::course::Ending;
+use crate::reconcile::lookup::{LookFailure, LookFailureKind, Staleness};
 
 /// What is known of the digest of a tag before anybody is asked.
 #[derive(Clone, Copy, Debug)]
@@ -61,15 +60,6 @@ pub struct Polled {
     pub staleness: Option<Staleness>,
 }
 
-/// Why what is reported may be out of date.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Staleness {
-    /// Why, in one word.
-    pub reason: Reason,
-    /// Why, in a sentence.
-    pub message: String,
-}
-
 /// What is to be done about a digest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Need {
@@ -82,54 +72,6 @@ pub enum Need {
     },
     /// The other policies of the group are to be waited for.
     AwaitGroup,
-}
-
-/// Why the registry did not say a digest.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LookFailure {
-    /// What kind of failure it was.
-    pub kind: LookFailureKind,
-    /// What went wrong.
-    pub words: String,
-    /// How long the registry wants to be left alone.
-    pub retry_after: Option<Duration>,
-}
-
-/// Kinds of failures of a look at a manifest.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum LookFailureKind {
-    /// There is no such manifest.
-    Missing,
-    /// The registry, or whoever hands out its tokens, does not let us in.
-    Denied,
-    /// It did not answer, or was not able to: it would be the same with every other manifest there.
-    Unavailable,
-    /// It said nothing of use about this one.
-    Unreadable,
-}
-
-impl LookFailureKind {
-    /// The word for it in the condition `Stale`.
-    pub fn reason(self) -> Reason {
-        match self {
-            Self::Missing => Reason::TagNotFound,
-            Self::Denied => Reason::AuthenticationFailed,
-            Self::Unavailable | Self::Unreadable => Reason::RegistryUnavailable,
-        }
-    }
-}
-
-impl LookFailure {
-    /// What it means for what is reported.
-    pub fn staleness(&self, reference: &str) -> Staleness {
-        let what = match self.kind {
-            LookFailureKind::Missing => "is not there",
-            LookFailureKind::Denied => "is not shown to us",
-            LookFailureKind::Unavailable | LookFailureKind::Unreadable => "could not be looked up",
-        };
-        let reason = self.kind.reason();
-        Staleness { reason, message: format!("the manifest of {reference} {what}: {}", self.words) }
-    }
 }
 
 /// What is reported of the tag that counts.

@@ -5,11 +5,12 @@ use std::collections::BTreeSet;
 use tagboat_api::{ImagePolicy, ImageRef, Reason};
 
 use super::choice::is_same_tag;
-use super::digest::{Polled, Staleness};
+use super::digest::Polled;
 use super::request::Request;
 use super::run::Followed;
 use crate::objects::ObjectName;
 use crate::polling::{Group, Known, Missing, Subscription, Trouble};
+use crate::reconcile::lookup::Staleness;
 
 impl Followed {
     /// What a schedule is told of a policy that follows this as `target`, where `latest` is what the policy reports and

@@ -7,10 +7,11 @@ use tagboat_api::policy::ImagePolicyStatus;
 use tagboat_api::{GoDuration, ImageRef, Reason};
 
 use super::choice::Held;
-use super::digest::{Resolution, Staleness};
+use super::digest::Resolution;
 use crate::objects::{Event, EventType};
 use crate::reconcile::conditions::{self, ConditionStatus, ConditionType, Draft};
 use crate::reconcile::course::{self, Course, Ending, Next};
+use crate::reconcile::lookup::Staleness;
 
 /// When to look at more images, where there are too many to look at all of them at once.
 pub const LOOK_ON: Duration = Duration::from_secs(300);

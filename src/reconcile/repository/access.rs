@@ -5,20 +5,17 @@
 use std::collections::BTreeMap;
 
 use kube::ResourceExt;
-use tagboat_api::duration::DurationError;
+use tagboat_api::ImageRepository;
 use tagboat_api::reference::LocalObjectReference;
 use tagboat_api::repository::{ImageProvider, ImageRepositorySpec};
-use tagboat_api::{ImageRepository, Reason};
 
+use super::access_error::AccessError;
 use super::logins::{self, Logins};
 use super::pull_secrets;
-use crate::failing::Failing;
-use crate::git::{CredentialsError, Proxy, SecretData};
+use crate::git::{Proxy, SecretData};
 use crate::objects::{Objects, ObjectsError};
-use crate::reference::{AddressError, RepositoryAddress};
-use crate::registry::{
-    Access, AccountError, CloudProvider, Credential, DockerConfigError, ProxyChoice, Tls, TlsError, Way, tls,
-};
+use crate::reference::RepositoryAddress;
+use crate::registry::{Access, CloudProvider, Credential, ProxyChoice, Tls, Way, tls};
 use crate::secret::Secret;
 use crate::tenancy::BlockingPool;
 
@@ -50,104 +47,6 @@ pub struct FoundAccess {
     pub access: Access,
     /// What is worth a word, though it is no error.
     pub notes: Vec<String>,
-}
-
-/// Why a registry cannot be asked.
-#[derive(Debug, thiserror::Error)]
-pub enum AccessError {
-    /// The image is no address.
-    #[error(transparent)]
-    Address(#[from] AddressError),
-    /// The time that a scan may take cannot be read.
-    #[error(transparent)]
-    Timeout(#[from] DurationError),
-    /// There is no such secret.
-    #[error("{0}")]
-    NoSecret(String),
-    /// The secrets cannot be read.
-    #[error(transparent)]
-    Objects(#[from] ObjectsError),
-    /// The proxy's secret cannot be used.
-    #[error(transparent)]
-    Proxy(#[from] CredentialsError),
-    /// The certificates cannot be used.
-    #[error(transparent)]
-    Tls(#[from] TlsError),
-    /// A login cannot be used.
-    #[error("secret '{secret}' cannot be used")]
-    Login {
-        /// The secret.
-        secret: String,
-        /// Why not.
-        #[source]
-        cause: DockerConfigError,
-    },
-    /// A secret that a service account names is not there.
-    #[error("failed to get image pull secret for serviceaccount '{account}'")]
-    PullSecret {
-        /// Namespace and name of the service account.
-        account: String,
-        /// What there is not.
-        #[source]
-        cause: Box<ObjectsError>,
-    },
-    /// It is to be a service account that logs in at the cloud, and there is no cluster to vouch for it.
-    #[error(
-        "spec.serviceAccountName beside spec.provider asks for a login as that service account, for which only the \
-         controller has a cluster vouch: log in as yourself with --registry-login user"
-    )]
-    Identity,
-    /// The service account that is to log in at the cloud cannot be read.
-    #[error("cannot log in as the service account '{account}'")]
-    Account {
-        /// Namespace and name of the account.
-        account: String,
-        /// Why not.
-        #[source]
-        cause: AccountError,
-    },
-    /// The service account of those who name none is not there; the end is Flux's.
-    #[error(
-        "cannot log in as '{account}': the specified default service account does not exist in the object namespace. your \
-         cluster is subject to multi-tenant workload identity lockdown, reach out to your cluster administrator for help"
-    )]
-    NoDefaultAccount {
-        /// Namespace and name of the account.
-        account: String,
-    },
-    /// The object's proxy could read along: it would only have to be vouched for by the object's authority.
-    #[error(
-        "spec.proxySecretRef and a 'ca.crt' of spec.certSecretRef would let the proxy read our own login at a cloud: use \
-         one of the two beside spec.provider"
-    )]
-    Listener,
-    /// The cloud is not known, in Flux's words.
-    #[error("provider '{provider}' not implemented")]
-    Provider {
-        /// The cloud.
-        provider: String,
-    },
-}
-
-impl Failing for AccessError {
-    fn reason(&self) -> Reason {
-        match self {
-            Self::Address(error) => error.reason(),
-            error if error.is_late() => Reason::ReadOperationFailed,
-            _ => Reason::AuthenticationFailed,
-        }
-    }
-
-    fn is_retryable(&self) -> bool {
-        !matches!(self, Self::Address(_))
-    }
-}
-
-impl AccessError {
-    /// Whether Flux notices it no sooner than when the registry wants to see a login, as an error of the scan.
-    pub fn is_late(&self) -> bool {
-        matches!(self, Self::Account { .. } | Self::NoDefaultAccount { .. })
-    }
 }
 
 /// Finds out who asks a registry for the tags of an object.

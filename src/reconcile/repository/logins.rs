@@ -5,7 +5,7 @@ use std::sync::Arc;
 use kube::ResourceExt;
 use tagboat_api::ImageRepository;
 
-use super::access::AccessError;
+use super::access_error::AccessError;
 use crate::reference::RepositoryAddress;
 use crate::registry::{
     AccountError, Accounts, CloudAccount, CloudIdentity, CloudProvider, Credential, DockerConfig, LoginChoice,

@@ -5,6 +5,7 @@
 //! announced, and when to look again. A [`run`] goes through all of it.
 
 pub mod access;
+pub mod access_error;
 pub mod decision;
 pub mod exclusion;
 pub mod logins;

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use kube::ResourceExt;
 use tagboat_api::ImageRepository;
 
-use super::access::{AccessError, Threads};
+use super::access::Threads;
+use super::access_error::AccessError;
 use crate::objects::{Objects, ObjectsError};
 use crate::registry::DockerConfig;
 use crate::secret::Secret;

@@ -8,7 +8,7 @@ use super::decision::{Decision, ScanReason};
 use super::request::Request;
 use crate::objects::Event;
 use crate::reconcile::course::{self, Course, Ending, Next};
-use crate::reconcile::policy::digest::{LookFailureKind, Staleness};
+use crate::reconcile::lookup::{LookFailureKind, Staleness};
 use crate::sentence::chain;
 
 /// How a run ended.

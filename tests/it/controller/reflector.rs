@@ -18,7 +18,7 @@ use tagboat::metrics::Metrics;
 use tagboat::objects::cluster::{ClusterObjects, Gate, REFLECTOR, Scope};
 use tagboat::policy::Regression;
 use tagboat::polling::PollingInterval;
-use tagboat::reconcile::automation::source::CrossNamespace;
+use tagboat::reconcile::cross_namespace::CrossNamespace;
 use tagboat::reconcile::policy::digest::FirstImage;
 use tagboat::reconcile::policy::run::PolicyOptions;
 use tagboat::reconcile::registries::KnownRegistries;

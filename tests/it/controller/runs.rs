@@ -180,7 +180,7 @@ async fn a_repository_of_another_namespace_is_refused_if_so_told() {
     let source = json!({"spec": {"sourceRef": {"namespace": elsewhere, "name": "theirs"}}});
     scene.patch(Kind::Automation, "app", &source).await;
     let mut beginning = scene.controller();
-    beginning.options.run.cross_namespace = tagboat::reconcile::automation::source::CrossNamespace::Forbidden;
+    beginning.options.run.cross_namespace = tagboat::reconcile::cross_namespace::CrossNamespace::Forbidden;
     let controller = beginning.start();
     let status = scene.not_ready("app", "AccessDenied").await;
     let words = format!(

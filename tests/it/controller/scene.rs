@@ -26,7 +26,7 @@ use tagboat::metrics::Metrics;
 use tagboat::objects::cluster::{FIELD_MANAGER, Gate, Notifier, Scope};
 use tagboat::reconcile::automation::batch_logins::LargeLogins;
 use tagboat::reconcile::automation::login::LoginOptions;
-use tagboat::reconcile::automation::source::CrossNamespace;
+use tagboat::reconcile::cross_namespace::CrossNamespace;
 use tagboat::reconcile::times::TimeBounds;
 use tagboat::tenancy::Capacity;
 use tempfile::TempDir;

@@ -29,7 +29,7 @@ use crate::objects::manifests::ManifestStore;
 use crate::policy::Regression;
 use crate::polling::PollingInterval;
 use crate::reconcile::automation::request::GivenImages;
-use crate::reconcile::automation::source::CrossNamespace;
+use crate::reconcile::cross_namespace::CrossNamespace;
 use crate::reconcile::policy::digest::FirstImage;
 use crate::reconcile::policy::run::PolicyOptions;
 use crate::reconcile::registries::KnownRegistries;

@@ -17,7 +17,7 @@ use crate::cli::refused_login::advice;
 use crate::objects::ObjectName;
 use crate::objects::manifests::StateError;
 use crate::reconcile::conditions::{ConditionType, find};
-use crate::reconcile::policy::digest::LookFailureKind;
+use crate::reconcile::lookup::LookFailureKind;
 use crate::reconcile::repository::access::{Threads, access};
 use crate::reconcile::repository::report::{Conclusion, Stop};
 use crate::reconcile::repository::run::Run;

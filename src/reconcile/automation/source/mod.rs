@@ -19,15 +19,7 @@ use self::target::target;
 use crate::git::author::Author;
 use crate::git::outcome::Target;
 pub use crate::objects::ObjectName;
-
-/// Whether an automation may work on a repository of another namespace.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CrossNamespace {
-    /// It may.
-    Allowed,
-    /// It may not.
-    Forbidden,
-}
+use crate::reconcile::cross_namespace::CrossNamespace;
 
 /// Where an automation works and how.
 #[derive(Clone, Debug, PartialEq, Eq)]

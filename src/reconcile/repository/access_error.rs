@@ -1,0 +1,109 @@
+//! The errors of finding the access to a registry.
+
+use tagboat_api::Reason;
+use tagboat_api::duration::DurationError;
+
+use crate::failing::Failing;
+use crate::git::CredentialsError;
+use crate::objects::ObjectsError;
+use crate::reference::AddressError;
+use crate::registry::{AccountError, DockerConfigError, TlsError};
+
+/// The error of an ImageRepository whose registry cannot be accessed.
+#[derive(Debug, thiserror::Error)]
+pub enum AccessError {
+    /// The image is not a valid address.
+    #[error(transparent)]
+    Address(#[from] AddressError),
+    /// The time that a scan may take cannot be read.
+    #[error(transparent)]
+    Timeout(#[from] DurationError),
+    /// The secret does not exist.
+    #[error("{0}")]
+    NoSecret(String),
+    /// The secrets cannot be read.
+    #[error(transparent)]
+    Objects(#[from] ObjectsError),
+    /// The proxy's secret cannot be used.
+    #[error(transparent)]
+    Proxy(#[from] CredentialsError),
+    /// The certificates cannot be used.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
+    /// A login cannot be used.
+    #[error("secret '{secret}' cannot be used")]
+    Login {
+        /// The secret.
+        secret: String,
+        /// The cause.
+        #[source]
+        cause: DockerConfigError,
+    },
+    /// A secret that a service account names is not there.
+    #[error("failed to get image pull secret for serviceaccount '{account}'")]
+    PullSecret {
+        /// Namespace and name of the service account.
+        account: String,
+        /// The missing object.
+        #[source]
+        cause: Box<ObjectsError>,
+    },
+    /// A service account must log in at the cloud, and no cluster can issue a token for it.
+    #[error(
+        "spec.serviceAccountName beside spec.provider asks for a login as that service account, for which only the \
+         controller has a cluster vouch: log in as yourself with --registry-login user"
+    )]
+    Identity,
+    /// The service account that must log in at the cloud cannot be read.
+    #[error("cannot log in as the service account '{account}'")]
+    Account {
+        /// Namespace and name of the account.
+        account: String,
+        /// The cause.
+        #[source]
+        cause: AccountError,
+    },
+    /// The default service account does not exist; the end of the sentence is Flux's.
+    #[error(
+        "cannot log in as '{account}': the specified default service account does not exist in the object namespace. your \
+         cluster is subject to multi-tenant workload identity lockdown, reach out to your cluster administrator for help"
+    )]
+    NoDefaultAccount {
+        /// Namespace and name of the account.
+        account: String,
+    },
+    /// The object's proxy could read the login: the object's authority would make its certificate valid.
+    #[error(
+        "spec.proxySecretRef and a 'ca.crt' of spec.certSecretRef would let the proxy read our own login at a cloud: use \
+         one of the two beside spec.provider"
+    )]
+    Listener,
+    /// The cloud is unknown, in Flux's words.
+    #[error("provider '{provider}' not implemented")]
+    Provider {
+        /// The cloud.
+        provider: String,
+    },
+}
+
+impl Failing for AccessError {
+    fn reason(&self) -> Reason {
+        match self {
+            Self::Address(error) => error.reason(),
+            error if error.is_late() => Reason::ReadOperationFailed,
+            _ => Reason::AuthenticationFailed,
+        }
+    }
+
+    fn is_retryable(&self) -> bool {
+        !matches!(self, Self::Address(_))
+    }
+}
+
+impl AccessError {
+    /// Returns true if Flux reports it as an error of the scan, because it reads the account when the registry asks for a
+    /// login.
+    pub fn is_late(&self) -> bool {
+        matches!(self, Self::Account { .. } | Self::NoDefaultAccount { .. })
+    }
+}
