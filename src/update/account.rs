@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::policy_name::PolicyName;
 use super::result::ObjectIdentifier;
-use super::setter::PolicyName;
 use super::tree::TreeError;
 use crate::sentence::chain;
 use crate::yaml::YamlError;

@@ -1,6 +1,7 @@
 //! Limits of one plan, so that a small repository of a tenant cannot become a large plan in memory.
 
-use super::plan::{PlanError, ReportedMarkers};
+use super::account::Severity;
+use super::plan_error::PlanError;
 
 /// The changes that one plan may make.
 pub const MAX_CHANGES: usize = 100_000;
@@ -12,7 +13,23 @@ const MAX_PLAN_BYTES: usize = 96 * 1024 * 1024;
 /// The same of a plan that reports every marker. A namespace can reserve as much.
 const MAX_FULL_PLAN_BYTES: usize = 152 * 1024 * 1024;
 
+/// The markers that a plan reports.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum ReportedMarkers {
+    /// Every marker.
+    #[default]
+    All,
+    /// Only those whose severity is worth a warning: many automations on one large repository would each hold the same
+    /// long list.
+    Warnings,
+}
+
 impl ReportedMarkers {
+    /// Returns true if a plan reports markers of this severity.
+    pub(super) fn includes(self, severity: Severity) -> bool {
+        self == Self::All || severity == Severity::WorthSaying
+    }
+
     /// The memory in bytes that a plan may take which reports these markers.
     pub fn max_bytes(self) -> usize {
         match self {

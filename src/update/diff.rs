@@ -8,8 +8,7 @@ use std::ops::Range;
 use tagboat_api::Reason;
 
 use super::edit::FileEdit;
-use super::interrupt::{Checkpoint, Interrupt};
-use super::plan::Progress;
+use super::interrupt::{Checkpoint, Interrupt, Progress};
 use super::tree::{FileTree, TreeError, TreePath};
 use crate::failing::Failing;
 use crate::yaml::{self, Splice};

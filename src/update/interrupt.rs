@@ -4,8 +4,16 @@ use std::time::Duration;
 
 use tagboat_api::Reason;
 
-use super::plan::Progress;
 use crate::failing::Failing;
+
+/// The progress of a plan.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Progress {
+    /// Files looked into so far.
+    pub files: usize,
+    /// Values to replace so far.
+    pub edits: usize,
+}
 
 /// Decides whether planning and committing go on; called between two files, directories or edits.
 ///

@@ -8,7 +8,7 @@
 use memchr::memmem;
 use serde::{Deserialize, Serialize};
 
-use super::setter::PolicyName;
+use super::policy_name::PolicyName;
 
 /// The member that makes a JSON object a marker.
 pub const TOKEN: &str = "$imagepolicy";

@@ -5,21 +5,20 @@ use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
 use memchr::memmem;
-use tagboat_api::Reason;
 
 use super::account::{MarkerReport, NearMiss, ReadFailure, Severity, Unparsable};
-use super::budget::PlanBudget;
+use super::budget::{PlanBudget, ReportedMarkers};
 use super::edit::{ContentMark, FileEdit};
 use super::file::{FileMarker, FileOutcome, Standing, update_file};
 use super::index::{MarkerIndex, Recalled, VALUE_LENGTH};
-use super::interrupt::{Checkpoint, Interrupt};
+use super::interrupt::{Checkpoint, Progress};
 use super::marker::{self, NoMarker, QUOTED_TOKEN};
 use super::markerless::OpenDirectories;
+use super::plan_error::PlanError;
 use super::result::{Change, ObjectChanges, ObjectIdentifier, ResultV2};
-use super::scope::{ScopeError, ScopeVisitor, ScopedFile, Skipped, walk_scope};
+use super::scope::{ScopeVisitor, ScopedFile, Skipped, walk_scope};
 use super::setter::Setters;
 use super::tree::{ContentId, Descent, Entry, FileTree, TreeError, TreePath};
-use crate::failing::Failing;
 use crate::yaml::{Cause, Limits, Splice};
 
 /// The memory in bytes of one marker in a plan, beside its texts.
@@ -48,17 +47,6 @@ pub struct UpdateRequest {
     pub limits: Limits,
     /// Which markers the plan reports.
     pub reported: ReportedMarkers,
-}
-
-/// Which markers a plan reports.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum ReportedMarkers {
-    /// Every marker.
-    #[default]
-    All,
-    /// Those with a [`Severity`] that a person should hear of: many automations on one large repository would hold the
-    /// same long list each.
-    Warnings,
 }
 
 /// What an update would do, and everything it met on the way.
@@ -104,63 +92,6 @@ impl UpdatePlan {
     /// The markers that a person should hear of.
     pub fn unresolved(&self) -> impl Iterator<Item = &MarkerReport> {
         self.markers.iter().filter(|marker| marker.outcome.severity() == Severity::WorthSaying)
-    }
-}
-
-/// How far a plan has come.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Progress {
-    /// Files looked into so far.
-    pub files: usize,
-    /// Values to replace so far.
-    pub edits: usize,
-}
-
-/// Why there is no plan.
-#[derive(Debug, thiserror::Error)]
-pub enum PlanError {
-    /// The files cannot be listed.
-    #[error(transparent)]
-    Scope(#[from] ScopeError),
-    /// There is too much to change.
-    #[error(
-        "there are more than {limit} values to change, the limit of one plan; let update.path lead to a smaller directory"
-    )]
-    TooManyChanges {
-        /// How many there may be.
-        limit: usize,
-    },
-    /// There is too much to report.
-    #[error(
-        "the changes and markers take more than {} MiB of memory, the limit of one plan; let update.path lead to a \
-         smaller directory",
-        limit >> 20
-    )]
-    TooLarge {
-        /// How many bytes they may take.
-        limit: usize,
-    },
-    /// The caller ended it.
-    #[error(transparent)]
-    Interrupted(#[from] Interrupt),
-}
-
-impl Failing for PlanError {
-    fn reason(&self) -> Reason {
-        match self {
-            Self::Scope(error) => error.reason(),
-            Self::Interrupted(error) => error.reason(),
-            Self::TooManyChanges { .. } | Self::TooLarge { .. } => Reason::UpdateFailed,
-        }
-    }
-
-    fn is_retryable(&self) -> bool {
-        match self {
-            Self::Scope(error) => error.is_retryable(),
-            Self::Interrupted(error) => error.is_retryable(),
-            // The next commit may bring less.
-            Self::TooManyChanges { .. } | Self::TooLarge { .. } => true,
-        }
     }
 }
 
@@ -336,7 +267,9 @@ impl Planner<'_, '_> {
         }
         self.directories.add_finding();
         let key: Arc<str> = file.key().into();
-        for marker in known.markers.iter().filter(|marker| self.request.reported.includes(marker)) {
+        for marker in
+            known.markers.iter().filter(|marker| self.request.reported.includes(marker.outcome.severity()))
+        {
             self.add_marker(report(&key, marker))?;
         }
         for (line, cause) in &known.near_misses {
@@ -435,12 +368,6 @@ impl Outcome {
         let FileOutcome { splices, changes, markers, near_misses, .. } = outcome;
         let edit = (!splices.is_empty()).then(|| (ContentMark::of(content), splices.into()));
         Self { known: Recalled { markers, near_misses, failure: None }, changes: changes.into(), edit }
-    }
-}
-
-impl ReportedMarkers {
-    fn includes(self, marker: &FileMarker) -> bool {
-        self == Self::All || marker.outcome.severity() == Severity::WorthSaying
     }
 }
 

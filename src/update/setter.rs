@@ -1,28 +1,11 @@
 //! What each marker should say.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
 use super::account::MarkerOutcome;
 use super::marker::{Field, Marker};
+use super::policy_name::PolicyName;
 use crate::reference::ImageReference;
-
-/// An ImagePolicy's namespace and name.
-///
-/// Prints as `namespace/name`.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct PolicyName {
-    /// The namespace.
-    pub namespace: String,
-    /// The name.
-    pub name: String,
-}
-
-impl fmt::Display for PolicyName {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{}/{}", self.namespace, self.name)
-    }
-}
 
 /// A policy as far as an update is concerned.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -2,9 +2,8 @@
 
 use tagboat_go_template::{Field, Json, Method, Struct, StructType, Type, Value};
 
-use super::methods::{field, text};
-use super::types::{NAMESPACED_NAME, embedded};
-use super::value::namespaced_name;
+use super::fields::{embedded, field, text};
+use super::name::{NAMESPACED_NAME, namespaced_name};
 use crate::message::image::PolicyImage;
 
 /// What Docker Hub is called where a name has no registry.

@@ -4,13 +4,9 @@ use std::collections::HashSet;
 
 use tagboat_go_template::{Map, Slice, Text, Value};
 
+use super::fields::{as_text, entries, field, items, text};
 use super::image::IMAGE_REF;
 use super::types::{A_CHANGE, OBJECT_CHANGES, OBJECT_IMAGES};
-
-/// `types.NamespacedName.String`.
-pub(super) fn full_name(value: &Value, _: &[Value]) -> Result<Value, String> {
-    Ok(format!("{}/{}", text(value, "Namespace"), text(value, "Name")).into())
-}
 
 /// `update.ResultV2.Changes`: all changes by file and object, none twice.
 pub(super) fn changes(value: &Value, _: &[Value]) -> Result<Value, String> {
@@ -85,29 +81,4 @@ fn once(images: impl Iterator<Item = Value>) -> Vec<Value> {
             seen.insert((as_text(image), text(&policy, "Namespace"), text(&policy, "Name")))
         })
         .collect()
-}
-
-/// A field of a struct.
-pub(super) fn field(value: &Value, name: &str) -> Value {
-    match value {
-        Value::Struct(object) => object.field(name).unwrap_or(Value::Nil),
-        _ => Value::Nil,
-    }
-}
-
-/// A field that is a text.
-pub(super) fn text(value: &Value, name: &str) -> Text {
-    as_text(field(value, name))
-}
-
-fn as_text(value: Value) -> Text {
-    if let Value::String(text) = value { text } else { Text::default() }
-}
-
-fn entries(value: &Value) -> Vec<(Value, Value)> {
-    if let Value::Map(map) = value { map.entries() } else { Vec::new() }
-}
-
-fn items(value: &Value) -> Vec<Value> {
-    if let Value::Slice(slice) = value { slice.to_vec() } else { Vec::new() }
 }

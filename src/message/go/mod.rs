@@ -3,8 +3,10 @@
 //! [`types`] describes the data as Flux's types, [`value`] makes values of them, [`methods`] is what these can be
 //! asked; images have a file of their own, [`image`].
 
+mod fields;
 mod image;
 mod methods;
+mod name;
 mod types;
 mod value;
 

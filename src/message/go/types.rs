@@ -2,8 +2,10 @@
 
 use tagboat_go_template::{Field, Json, MapType, Method, StructType, TEXT_MAP, Type};
 
+use super::fields::embedded;
 use super::image::IMAGE_REF;
 use super::methods;
+use super::name::NAMESPACED_NAME;
 
 /// What a template is given.
 pub(super) static TEMPLATE_DATA: StructType = StructType {
@@ -15,13 +17,6 @@ pub(super) static TEMPLATE_DATA: StructType = StructType {
         Field::new("Values", Type::Map(&TEXT_MAP)),
     ],
     methods: &[],
-};
-
-/// The name of an object.
-pub(super) static NAMESPACED_NAME: StructType = StructType {
-    name: "types.NamespacedName",
-    fields: &[Field::new("Namespace", Type::String), Field::new("Name", Type::String)],
-    methods: &[Method::new("String", methods::full_name)],
 };
 
 /// Everything that changed.
@@ -113,10 +108,6 @@ pub(super) static RESULT_OF_TODAY: StructType = StructType {
     fields: &[Field::new("FileChanges", Type::Map(&FILE_CHANGES))],
     methods: &[Method::new("Changes", methods::changes), Method::new("Objects", methods::objects)],
 };
-
-pub(super) const fn embedded(name: &'static str, kind: &'static StructType, json: Json) -> Field {
-    Field { name, of: Type::Struct(kind), embedded: true, json }
-}
 
 /// A text that JSON leaves out when it is empty.
 const fn if_any(name: &'static str, json: &'static str) -> Field {

@@ -5,9 +5,10 @@ use std::collections::HashMap;
 use tagboat_go_template::{Map, Slice, Struct, TEXT_MAP, Value};
 
 use super::image::{IMAGE_REF, image_ref};
+use super::name::namespaced_name;
 use super::types::{
-    A_CHANGE, CHANGE, FILE_CHANGES, FILE_RESULT, FILES, NAME_META, NAMESPACED_NAME, OBJECT_CHANGES,
-    OBJECT_IDENTIFIER, OBJECT_IMAGES, RESOURCE_IDENTIFIER, RESULT, RESULT_OF_TODAY, RESULT_V2, TEMPLATE_DATA,
+    A_CHANGE, CHANGE, FILE_CHANGES, FILE_RESULT, FILES, NAME_META, OBJECT_CHANGES, OBJECT_IDENTIFIER,
+    OBJECT_IMAGES, RESOURCE_IDENTIFIER, RESULT, RESULT_OF_TODAY, RESULT_V2, TEMPLATE_DATA,
     TEMPLATE_DATA_OF_TODAY, TYPE_META,
 };
 use crate::message::data::MessageData;
@@ -34,11 +35,6 @@ fn structure(kind: &'static tagboat_go_template::StructType, fields: Vec<Value>)
 
 fn automation(data: &MessageData) -> Value {
     namespaced_name(&data.automation().namespace, &data.automation().name)
-}
-
-/// A `types.NamespacedName`.
-pub(super) fn namespaced_name(namespace: &str, name: &str) -> Value {
-    structure(&NAMESPACED_NAME, vec![namespace.into(), name.into()])
 }
 
 fn values(data: &MessageData) -> Value {
