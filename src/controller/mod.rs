@@ -9,11 +9,14 @@
 
 mod leadership;
 mod memory;
+mod options;
 mod pass;
 pub mod possibility;
 mod queue;
 pub mod reflector;
+mod run_ids;
 mod shadow;
+mod shared;
 mod trigger;
 mod under_way;
 mod watches;
@@ -32,23 +35,21 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use crate::backoff::Backoff;
-use crate::git::{Keyring, MirrorStore, StopSignal, TransactionSlots, Writer, WriterContext, WriterOptions};
+use crate::git::{MirrorStore, StopSignal, TransactionSlots, Writer, WriterContext, WriterOptions};
 use crate::metrics::Metrics;
 use crate::objects::ObjectName;
 use crate::objects::cluster::{Announcer, Cache, ClusterObjects, FIELD_MANAGER, Gate, Notifier, Scope};
-use crate::reconcile::automation::login::LoginOptions;
-use crate::reconcile::cross_namespace::CrossNamespace;
-use crate::reconcile::times::TimeBounds;
 use crate::tenancy::Capacity;
 use leadership::Leadership;
-use queue::{DueNow, Queue};
+use queue::{DueNow, Queue, Signal};
+use run_ids::RunIds;
 use shadow::Shadows;
+use shared::Shared;
 use under_way::UnderWay;
-use watches::Signal;
-use work::{RunIds, Shared};
 
 pub use crate::permissions::lease_name;
 pub use leadership::Election;
+pub use options::RunOptions;
 
 /// How long runs that are under way at the end may go on. This and what follows must fit into the ten seconds that the
 /// Deployments of Flux give a pod to end.
@@ -93,21 +94,6 @@ pub struct ControllerOptions {
     pub process_id: String,
     /// The threads and the memory of this process.
     pub capacity: Capacity,
-}
-
-/// What runs depend on besides objects.
-#[derive(Clone, Debug)]
-pub struct RunOptions {
-    /// Whether an automation may work on a repository of another namespace.
-    pub cross_namespace: CrossNamespace,
-    /// How remotes are reached.
-    pub login: LoginOptions,
-    /// The keys that were unlocked so far.
-    pub keyring: Keyring,
-    /// Whether the event about markers that have no effect is a warning.
-    pub warns_of_markers: bool,
-    /// Bounds on timeouts.
-    pub times: TimeBounds,
 }
 
 /// Why a controller ended though nobody told it to.

@@ -12,14 +12,13 @@ use tokio::sync::mpsc::UnboundedSender;
 use tracing::{Instrument, Span};
 
 use super::memory::Look;
-use super::queue::Verdict;
+use super::queue::{Signal, Verdict};
 use super::shadow::Shadows;
+use super::shared::{KIND, Shared, labels};
 use super::under_way;
-use super::watches::Signal;
-use super::work::Shared;
 use crate::git::CommitTime;
 use crate::git::outcome::Outcome;
-use crate::metrics::{self, ObjectLabels, RunOutcome};
+use crate::metrics::{self, RunOutcome};
 use crate::objects::cluster::{Announcement, ClusterObjects, Occurrence};
 use crate::objects::{Event, EventType, ObjectName, Objects, ObjectsError};
 use crate::reconcile::automation::batch::Job;
@@ -34,9 +33,6 @@ use crate::reconcile::automation::run::{Run, reported_on};
 use crate::reconcile::automation::shadow::Shadowing;
 use crate::reconcile::automation::transaction::{self, Prepared, TransactionOptions};
 use crate::sentence::chain;
-
-/// The kind as measurements name it.
-const KIND: &str = "ImageUpdateAutomation";
 
 /// A run of an automation that has begun.
 pub(super) struct Pass {
@@ -431,12 +427,6 @@ fn reference(automation: &ImageUpdateAutomation) -> ObjectReference {
         kind: Some(ImageUpdateAutomation::kind(&()).into_owned()),
         ..automation.object_ref(&())
     }
-}
-
-/// An automation as measurements refer to it.
-pub(super) fn labels(name: &ObjectName) -> ObjectLabels {
-    let ObjectName { namespace, name } = name.clone();
-    ObjectLabels { kind: KIND, name, namespace }
 }
 
 fn outcome(conclusion: &Conclusion) -> RunOutcome {

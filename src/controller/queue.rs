@@ -31,6 +31,17 @@ pub(super) enum Verdict {
     Wait,
 }
 
+/// A message to the dispatcher of the queue.
+#[derive(Debug)]
+pub(super) enum Signal {
+    /// An automation is due after this time.
+    Wake(ObjectName, Duration),
+    /// An automation was deleted.
+    Forget(ObjectName),
+    /// An automation was reconciled.
+    Done(ObjectName, Verdict),
+}
+
 /// The objects of a kind and when they are due. Time comes in as an argument.
 ///
 /// An object is reconciled ten times in a row, and then once a second, also if it is deleted and created again.

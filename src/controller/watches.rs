@@ -18,9 +18,9 @@ use tagboat_api::{FINALIZER, GitRepository, ImagePolicy, ImageUpdateAutomation};
 use tokio::sync::watch::Receiver;
 use tokio::task::AbortHandle;
 
-use super::queue::{GATHERING, Verdict};
+use super::queue::{GATHERING, Signal};
+use super::shared::Shared;
 use super::trigger::{concerns_itself, concerns_policy, concerns_source};
-use super::work::Shared;
 use crate::backoff::Backoff;
 use crate::objects::cluster::{
     Announcement, Announcer, Cache, Change, ClusterError, ObjectWriter, Observation, Occurrence, Scope,
@@ -28,17 +28,6 @@ use crate::objects::cluster::{
 };
 use crate::objects::{Event, EventType, ObjectName};
 use crate::printable::printable;
-
-/// What the queue is to know.
-#[derive(Debug)]
-pub(super) enum Signal {
-    /// An automation is due after this time.
-    Wake(ObjectName, Duration),
-    /// An automation has gone.
-    Forget(ObjectName),
-    /// An automation has been carried out.
-    Done(ObjectName, Verdict),
-}
 
 /// The maximum number of tries to remove our finalizer from an object that cannot be read.
 const TRIES: u32 = 8;

@@ -17,8 +17,8 @@ use tokio::time::timeout;
 use super::memory::Memory;
 use super::poller::Poller;
 use crate::controller::queue::Verdict;
+use crate::controller::run_ids::RunIds;
 use crate::controller::watches::Watcher;
-use crate::controller::work::RunIds;
 use crate::metrics::{self, Metrics, ObjectLabels};
 use crate::objects::cluster::{
     Announcement, Announcer, Cache, ClusterError, ClusterObjects, ObjectWriter, Occurrence, Written,
