@@ -13,6 +13,7 @@ mod registry_json;
 mod rewrite;
 mod signing_key;
 mod template;
+mod text;
 mod version;
 
 pub use git_tree::git_tree;
@@ -49,8 +50,3 @@ pub const TARGETS: [Target; 11] = [
     Target { name: "template", run: template },
     Target { name: "version", run: version },
 ];
-
-/// The text at the beginning of an input, up to the first byte that is no UTF-8.
-fn text_of(input: &[u8]) -> &str {
-    input.utf8_chunks().next().map_or("", |chunk| chunk.valid())
-}

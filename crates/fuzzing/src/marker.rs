@@ -3,7 +3,7 @@
 use tagboat::reference::ImageReference;
 use tagboat::update::marker;
 
-use crate::text_of;
+use crate::text::text_of;
 
 /// Any text as a comment and as an image reference: what was read prints as something that reads the same.
 pub fn marker(input: &[u8]) {

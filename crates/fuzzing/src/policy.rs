@@ -5,7 +5,7 @@ use tagboat::policy::{Ages, Birth, Outcome, Policy, Verdict};
 use tagboat::reference::{RepositoryAddress, TagList};
 use tagboat_api::settings::PolicySettings;
 
-use crate::text_of;
+use crate::text::text_of;
 
 /// How many lines are read as tags.
 const MOST_TAGS: usize = 30;

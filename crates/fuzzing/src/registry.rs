@@ -7,7 +7,7 @@ use tagboat::registry::challenge::Challenge;
 use tagboat::registry::link::{NextPage, next_page};
 use url::Url;
 
-use crate::text_of;
+use crate::text::text_of;
 
 /// Any text as what a registry, or a configuration of Docker, says: a challenge, a link, a configuration and an image,
 /// a line each.

@@ -2,7 +2,7 @@
 
 use tagboat_go_template::{Limits, Map, Template, TemplateError, Value};
 
-use crate::text_of;
+use crate::text::text_of;
 
 const LIMITS: Limits = Limits { depth: 60, steps: 20_000, output: 1 << 14, value: 1 << 14, memory: 1 << 20 };
 

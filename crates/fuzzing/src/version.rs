@@ -2,7 +2,7 @@
 
 use tagboat::policy::{Constraint, Version};
 
-use crate::text_of;
+use crate::text::text_of;
 
 /// How many lines are read as versions; each pair of them is compared.
 const MOST_VERSIONS: usize = 12;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::ConstraintError;
+use super::error::ConstraintError;
 use super::segment::Term;
 use crate::Version;
 

@@ -1,6 +1,7 @@
 //! Constraints: which versions are wanted, such as `>=1.2 <2 || ^3.0.1`.
 
 mod comparator;
+mod error;
 mod hyphen;
 mod quote;
 mod segment;
@@ -9,12 +10,8 @@ use std::fmt;
 
 use super::Version;
 pub use comparator::Comparator;
-
-/// The longest constraint that is taken, in bytes: the library's own bound.
-const LONGEST: usize = 512;
-
-/// How many alternatives a constraint may have: the library's own bound.
-const MOST_GROUPS: usize = 32;
+pub use error::ConstraintError;
+use error::{LONGEST, MOST_GROUPS};
 
 /// A constraint on versions in the language of Go's `Masterminds/semver` v3.5.0.
 ///
@@ -123,43 +120,6 @@ impl fmt::Display for Mismatch<'_> {
             Self::Prerelease => formatter.write_str("it is a prerelease, and only releases are wanted"),
             Self::Comparator(comparator) => write!(formatter, "it does not satisfy {comparator}"),
         }
-    }
-}
-
-/// Why a text is no constraint.
-///
-/// The sentences are the library's: they are part of the Ready message of Flux's objects.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum ConstraintError {
-    /// There is too much of it.
-    #[error("constraint string is too long (max {LONGEST} bytes)")]
-    TooLong,
-    /// It has too many alternatives.
-    #[error("too many constraint groups (max {MOST_GROUPS})")]
-    TooManyGroups,
-    /// An alternative is not made of comparators.
-    #[error("improper constraint: {}", quote::Quoted(segment))]
-    Improper {
-        /// The alternative, its ranges `A - B` already rewritten.
-        segment: String,
-    },
-    /// A pattern has the form of a version and is none: a number is too large, a part is `1x`, and the like.
-    #[error("constraint parser error")]
-    Pattern {
-        /// The comparator with that pattern.
-        comparator: String,
-    },
-}
-
-impl ConstraintError {
-    /// The condition reason that stands for the error in an ImagePolicy (spec §3.4); a checkout has one of its own.
-    pub fn reason(&self) -> &'static str {
-        "InvalidPolicy"
-    }
-
-    /// Whether trying again can help; never, for only a changed spec does.
-    pub fn is_retryable(&self) -> bool {
-        false
     }
 }
 
