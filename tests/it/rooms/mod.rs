@@ -3,6 +3,9 @@
 //!
 //! The rule is read from the sources as text: every `crate::ROOM`, and every `super::` that climbs out of a room.
 
+mod circles;
+mod graph;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 
