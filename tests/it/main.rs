@@ -13,6 +13,7 @@ mod explain;
 mod git_hosts;
 mod golden;
 mod help;
+mod language;
 mod links;
 mod lint;
 mod manual;

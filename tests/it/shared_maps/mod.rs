@@ -15,6 +15,8 @@ use std::path::{Path, PathBuf};
 use inventory::INVENTORY;
 use scan::{Source, shared_maps};
 
+use crate::support::sources::rust_files;
+
 /// The directories with code that ships.
 const ROOTS: [&str; 6] = [
     "src",
@@ -25,27 +27,14 @@ const ROOTS: [&str; 6] = [
     "crates/go-template/src",
 ];
 
-fn rust_files(directory: &Path, found: &mut Vec<PathBuf>) {
-    for item in fs::read_dir(directory).unwrap() {
-        let path = item.unwrap().path();
-        if path.is_dir() {
-            rust_files(&path, found);
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
-            found.push(path);
-        }
-    }
-}
-
 fn sources() -> Vec<Source> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let mut files = Vec::new();
-    ROOTS.iter().for_each(|directory| rust_files(&root.join(directory), &mut files));
-    files.sort();
-    let read = |path: &PathBuf| {
+    let files = ROOTS.iter().flat_map(|directory| rust_files(&root.join(directory)));
+    let read = |path: PathBuf| {
         let name = path.strip_prefix(root).unwrap().to_str().unwrap();
-        Source::parse(name, &fs::read_to_string(path).unwrap())
+        Source::parse(name, &fs::read_to_string(&path).unwrap())
     };
-    files.iter().map(read).collect()
+    files.map(read).collect()
 }
 
 #[test]

@@ -1,0 +1,103 @@
+//! The language of comments: two measures that may only fall.
+//!
+//! A doc comment says what an item is or does, with the standard term first. One that begins with a question word leaves
+//! that to the reader, and pronouns for persons describe no program.
+
+use std::fs;
+use std::path::Path;
+
+use crate::support::sources::rust_files;
+
+/// The sources that are read.
+const ROOTS: [&str; 5] = ["src", "api", "crates", "tests", "benches"];
+
+/// Words with which no doc comment should begin.
+const OPENINGS: [&str; 13] = [
+    "what", "who", "whom", "whose", "whoever", "whether", "how", "where", "why", "which", "when", "that",
+    "whatever",
+];
+
+/// Words for persons, and for anything at all.
+const PRONOUNS: [&str; 8] =
+    ["nobody", "somebody", "anybody", "whoever", "whom", "whomever", "wherever", "whatever"];
+
+/// The share of doc comments that begin with one of [`OPENINGS`], in thousandths. Lower it when it has fallen; the aim
+/// is 30.
+const MOST_OPENINGS: usize = 225;
+
+/// The number of [`PRONOUNS`] in 100,000 words of comments. Lower it when it has fallen; the aim is 10.
+const MOST_PRONOUNS: usize = 390;
+
+/// The comments of some sources, counted.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Count {
+    doc_comments: usize,
+    openings: usize,
+    words: usize,
+    pronouns: usize,
+}
+
+impl Count {
+    /// Counts the comments of a source. A comment behind code on the same line is not read.
+    fn add(&mut self, source: &str) {
+        let mut is_in_doc = false;
+        for line in source.lines() {
+            let Some(comment) = line.trim_start().strip_prefix("//") else {
+                is_in_doc = false;
+                continue;
+            };
+            let is_doc = comment.starts_with('/') || comment.starts_with('!');
+            let words = || {
+                let words = comment.split(|letter: char| !letter.is_alphanumeric() && letter != '_');
+                words.filter(|word| !word.is_empty()).map(str::to_lowercase)
+            };
+            if is_doc && !is_in_doc {
+                self.doc_comments += 1;
+                self.openings += usize::from(words().next().is_some_and(|word| OPENINGS.contains(&&*word)));
+            }
+            is_in_doc = is_doc;
+            self.words += words().count();
+            self.pronouns += words().filter(|word| PRONOUNS.contains(&&**word)).count();
+        }
+    }
+}
+
+#[test]
+fn comments_get_no_vaguer() {
+    let mut count = Count::default();
+    for root in ROOTS {
+        for file in rust_files(&Path::new(env!("CARGO_MANIFEST_DIR")).join(root)) {
+            count.add(&fs::read_to_string(file).unwrap());
+        }
+    }
+    assert!(count.doc_comments > 1_000, "{count:?}");
+    let (openings, pronouns) =
+        (count.openings * 1_000 / count.doc_comments, count.pronouns * 100_000 / count.words);
+    assert!(
+        openings <= MOST_OPENINGS,
+        "{openings} of 1,000 doc comments begin with a question word: {count:?}"
+    );
+    assert!(pronouns <= MOST_PRONOUNS, "{pronouns} pronouns in 100,000 words of comments: {count:?}");
+}
+
+#[test]
+fn the_beginnings_of_doc_comments_and_the_words_of_all_comments_are_counted() {
+    let source = "\
+//! What a module is.
+//! Whether it is more.
+
+/// Returns true if nobody waits.
+///
+/// How it is done.
+fn of(name: &str) {
+    // Whoever reads this.
+    let text = \"// nobody\";
+}
+
+/// Whether it is late.
+const LATE: bool = true;
+";
+    let mut count = Count::default();
+    count.add(source);
+    assert_eq!(count, Count { doc_comments: 3, openings: 2, words: 24, pronouns: 2 });
+}

@@ -1,0 +1,19 @@
+//! The sources of the project, for tests that hold rules about them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The Rust files below a directory, sorted.
+pub(crate) fn rust_files(directory: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for item in fs::read_dir(directory).unwrap() {
+        let path = item.unwrap().path();
+        if path.is_dir() {
+            found.extend(rust_files(&path));
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            found.push(path);
+        }
+    }
+    found.sort();
+    found
+}
