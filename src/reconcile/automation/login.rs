@@ -67,7 +67,7 @@ pub enum LoginError {
         name: ObjectName,
         /// Why.
         #[source]
-        cause: ObjectsError,
+        cause: Box<ObjectsError>,
     },
     /// The secret with the proxy cannot be read.
     #[error("failed to get proxy secret '{name}'")]
@@ -76,7 +76,7 @@ pub enum LoginError {
         name: ObjectName,
         /// Why.
         #[source]
-        cause: ObjectsError,
+        cause: Box<ObjectsError>,
     },
     /// The credentials cannot be used.
     #[error("failed to configure authentication options")]
@@ -219,10 +219,13 @@ pub(super) async fn log_in(
 
 /// The secrets that a login is made from.
 struct LoginSecrets {
-    proxy: Option<(ObjectName, BTreeMap<String, Secret>)>,
+    proxy: Option<NamedData>,
     /// The secret with the credentials. That it cannot be read counts after a proxy that cannot be used.
-    own: Result<Option<(ObjectName, BTreeMap<String, Secret>)>, LoginError>,
+    own: Result<Option<NamedData>, LoginError>,
 }
+
+/// The data of a secret, and its name.
+type NamedData = (ObjectName, BTreeMap<String, Secret>);
 
 /// How a remote is reached, and the route there.
 type PlannedAccess = (AccessPlan, RouteKey);
@@ -242,7 +245,7 @@ impl LoginSecrets {
                     name: name.clone(),
                     advice: objects.advice_for_secret(),
                 },
-                cause => LoginError::ProxySecret { name: name.clone(), cause },
+                cause => LoginError::ProxySecret { name: name.clone(), cause: Box::new(cause) },
             })?;
             proxy = Some((name.clone(), data));
         }
@@ -253,7 +256,7 @@ impl LoginSecrets {
                 Err(ObjectsError::NoSecret { advice, .. }) => {
                     Err(LoginError::NoSecret { kind: "auth", name: name.clone(), advice })
                 }
-                Err(cause) => Err(LoginError::Secret { name: name.clone(), cause }),
+                Err(cause) => Err(LoginError::Secret { name: name.clone(), cause: Box::new(cause) }),
             },
         };
         Ok(Self { proxy, own })
@@ -273,9 +276,8 @@ impl LoginSecrets {
         advice_for_ssh: &'static str,
     ) -> Result<(Option<Server>, Result<PlannedAccess, LoginError>), LoginError> {
         let Self { proxy, own } = self;
-        let read = |(name, data): (ObjectName, BTreeMap<String, Secret>)| {
-            Proxy::from_secret(SecretData { name: &name.to_string(), data: &data })
-        };
+        let read =
+            |(name, data): NamedData| Proxy::from_secret(SecretData { name: &name.to_string(), data: &data });
         let proxy = proxy.map(read).transpose()?;
         let server = proxy.as_ref().map(|proxy| proxy.server().clone());
         let plan = || -> Result<PlannedAccess, LoginError> {

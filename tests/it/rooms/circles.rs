@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::LazyLock;
 
 use super::graph::{Circle, Graph};
-use super::sources;
+use crate::support::sources::rust_files;
 
 /// The most files of a circle: a parent with its two halves, or a type with its error and its reader.
 const MOST: usize = 3;
@@ -33,7 +33,7 @@ static SRC: LazyLock<Graph> = LazyLock::new(|| graph("src"));
 /// Reads the sources of a crate, by their paths below its root.
 fn graph(root: &str) -> Graph {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join(root);
-    let files: Vec<(String, String)> = sources(&root)
+    let files: Vec<(String, String)> = rust_files(&root)
         .iter()
         .filter(|path| !path.ends_with("main.rs"))
         .map(|path| {
@@ -75,7 +75,7 @@ fn no_circle_inside_a_room_has_more_than_three_files() {
     for (root, circles) in &circles {
         for circle in circles.iter().filter(|circle| circle.len() > MOST) {
             let has = |file: &&str| circle.keys().any(|member| format!("{root}/{member}") == **file);
-            match unused.iter().position(|file| has(file)) {
+            match unused.iter().position(has) {
                 Some(index) => drop(unused.remove(index)),
                 None => wrong.push(explain(root, circle)),
             }

@@ -100,7 +100,7 @@ impl Graph {
                 add(&import.path);
             }
         }
-        source.paths.iter().filter(|path| path.len() > 1).for_each(|path| add(path));
+        source.paths.iter().filter(|path| path.len() > 1).for_each(add);
         edges
     }
 

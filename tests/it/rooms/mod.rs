@@ -7,7 +7,9 @@ mod circles;
 mod graph;
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+
+use crate::support::sources::rust_files;
 
 /// The rooms from top to bottom; a room may use those above it.
 const ORDER: [&str; 26] = [
@@ -77,20 +79,6 @@ const IMPURE: [&str; 16] = [
     "git2",
 ];
 
-fn sources(directory: &Path) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    for item in fs::read_dir(directory).unwrap() {
-        let path = item.unwrap().path();
-        if path.is_dir() {
-            found.extend(sources(&path));
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
-            found.push(path);
-        }
-    }
-    found.sort();
-    found
-}
-
 /// A source's room, how deep below the room's own module it stands, and its code without comments and tests.
 fn parse(root: &Path, path: &Path) -> (String, usize, String) {
     let relative = path.strip_prefix(root).unwrap();
@@ -148,7 +136,7 @@ fn named_rooms(code: &str, depth: usize) -> Vec<String> {
 fn no_room_uses_one_below_it() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let mut wrong = Vec::new();
-    for path in sources(&root) {
+    for path in rust_files(&root) {
         let (room, depth, code) = parse(&root, &path);
         if ["lib", "main"].contains(&room.as_str()) {
             continue;
@@ -175,7 +163,7 @@ fn no_room_uses_one_below_it() {
 fn pure_rooms_touch_nothing_outside() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let mut wrong = Vec::new();
-    for path in sources(&root) {
+    for path in rust_files(&root) {
         let (room, _, code) = parse(&root, &path);
         if PURE.contains(&room.as_str()) {
             let named = IMPURE.iter().filter(|name| code.contains(**name));
@@ -191,7 +179,7 @@ fn clients_for_http_are_made_in_one_place() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let made = ["reqwest::Client::builder", "reqwest::Client::new", "ClientBuilder::new", "reqwest::get"];
     let mut found = Vec::new();
-    for path in sources(&root) {
+    for path in rust_files(&root) {
         let (room, _, code) = parse(&root, &path);
         let imports = code.contains("use reqwest::{") && code.contains("Client::builder()");
         if imports || made.iter().any(|made| code.contains(made)) {
