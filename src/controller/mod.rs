@@ -1,11 +1,17 @@
-//! The controller: carries out the automations of a cluster as long as it is told to.
+//! The controller: reconciles the objects of a cluster until it is told to end.
 //!
-//! [`watches`] follow automations, policies and git repositories; [`trigger`] says which change concerns whom, [`queue`]
-//! who is due when. What is due together and goes to one repository is [`work`] for one batch; a [`pass`] is the part
-//! that one automation has in it, from the object as it stands to its new status. Between two passes, [`memory`] keeps
-//! what a status does not say, and what is [`under_way`] is given up when nobody wants it any more. [`reflector`] is the other half: repositories and policies; [`possibility`] says whether
-//! a cluster has what a half needs. All of this happens only under a [`leadership`] that is ours; a [`shadow`] of
-//! another controller needs none, for it writes nothing.
+//! | files | contents |
+//! |---|---|
+//! | `watches`, `trigger` | watches, and the objects that a change concerns |
+//! | `queue` | the work queue: which objects are due when, with backoff and a rate limit |
+//! | `work`, `pass` | automations of one repository that are reconciled together, and the part of one automation in that |
+//! | `shared`, `options`, `run_ids` | shared state, options, and the names of runs |
+//! | `under_way` | in-flight reconciles, which are cancelled when their object is deleted, suspended or no longer selected |
+//! | `memory` | state between two reconciles that no status holds |
+//! | `reflector` | the other half: repositories and policies |
+//! | `possibility` | whether a cluster has what a half needs |
+//! | `leadership` | leader election by a Lease |
+//! | `shadow` | comparison with another controller, without a Lease and without writing |
 
 mod leadership;
 mod memory;

@@ -1,10 +1,33 @@
-//! Git: mirrors of remote repositories, commits made without a work tree, and pushes that lose nothing.
+//! Git: mirrors of remote repositories, commits without a work tree, and pushes that lose nothing.
 //!
-//! A [`Writer`] takes proposals for remotes. For each remote it opens a [`mirror`] and carries out one [`transaction`]
-//! a branch: an [`attempt`] lists the [`remote`], finds what is checked out ([`source`]), fetches it, lets each proposer
-//! look at the [`tree`], makes the [`commit`]s, with a [`signature`] where one is asked for, and makes one [`push`]. What has to be known of a remote beyond its objects stands in the
-//! [`ledger`]. Objects are read and written through libgit2; everything that goes over the network is done by the git
-//! program ([`command`], [`process`]), which reaches a remote by an [`access`] made of [`credentials`].
+//! A [`Writer`] takes proposals for remotes and answers each with an [`outcome`] or an error. It reads and writes
+//! objects through libgit2; git processes do everything that goes over the network.
+//!
+//! | files | contents |
+//! |---|---|
+//! | `name`, `checkout`, `refspec`, `author`, `url`, `percent` | names and addresses, parsed once at the edge |
+//! | `proposal`, `outcome`, `error` | a proposal and its answer |
+//! | `writer`, `options`, `context` | a queue and a task for each mirror with work |
+//! | `slots`, `cancellation`, `stop` | slots for running transactions, by namespace and route; cancellation of one proposal; the stop signal for all |
+//! | `blocking`, `waits` | waits of a transaction on its blocking thread; those for memory and threads suspend its deadlines |
+//! | `transaction`, `attempt` | the proposals for one branch, with retries and lost races; one attempt, from the listing to the push |
+//! | `source` | the commit to check out, found in a listing |
+//! | `mirror`, `mirror_error`, `mirror_key` | the bare repository that caches what was fetched, its errors, and its name |
+//! | `mirror_files`, `mirror_packing` | its lock, configuration, left-over files and size; packing |
+//! | `mirror_store`, `mirror_eviction` | the maximum size of all mirrors, and the choice of those to evict |
+//! | `ledger` | the push journal, and the state of the remote after the last run |
+//! | `tree`, `commit`, `commit_time`, `commit_error`, `edited_tree` | the tree of a commit as a file tree; commits of edits |
+//! | `object`, `tree_entries`, `pack` | objects that are read only up to a size; the bytes of a tree object; packs of new objects |
+//! | `signature` | signing keys from Secrets, and the keyring that caches them unlocked |
+//! | `lookup` | addresses of a server, resolved before git runs, and git pinned to them |
+//! | `remote`, `remote_error`, `listing`, `push`, `redirect` | listing, fetch and push, what the remote answers, and where it redirects |
+//! | `command`, `process`, `process_memory` | the one builder for git processes; a process with a deadline; its limits of memory |
+//! | `diagnosis`, `words` | errors from what git prints, which is kept in full for that and redacted for everything else |
+//! | `difference` | the difference between two contents of a file |
+//! | `boot_time` | a clock that goes on while the machine is suspended |
+//! | `access` | how to reach a remote: a plan while a request waits, private files while git runs |
+//! | `credentials`, `secret_data`, `proxy`, `ssh`, `configuration`, `surroundings` | logins and proxies from Secrets, the command for ssh, git's configuration, our environment |
+//! | `private`, `private_file`, `scrub` | directories that only we can read; files shared by content; redaction of what git prints |
 
 mod access;
 mod attempt;

@@ -1,11 +1,12 @@
-//! Files held against rules, without a cluster: what would go wrong, and where.
+//! Checks files against rules, without a cluster.
 //!
-//! [`lint`] takes the files ([`source`]) and gives a [`Report`] of [`finding`]s. Objects are found in them ([`object`])
-//! and held against their schema ([`schema`]), the table of settings ([`annotation`]) and what their controllers refuse
-//! ([`automation`], [`policy`], [`filter`], [`selector`]); templates are rendered ([`template`]), markers looked up among the policies ([`marker`],
-//! [`policy_names`]). What kustomizations say of other files counts ([`kustomize`]): a patch is no whole object.
+//! [`lint`] takes files ([`source`]) and gives a [`Report`] of [`finding`]s. It finds the objects in them ([`object`])
+//! and checks them against their schema ([`schema`]), the table of settings ([`annotation`]) and the rules of their
+//! controllers ([`automation`], [`policy`], [`filter`], [`selector`]); renders templates ([`template`]) and looks up
+//! the policies of markers ([`marker`], [`policy_names`]). Patches of kustomizations are not taken for whole objects
+//! ([`kustomize`]). Places come from `yaml/tree`.
 //!
-//! A finding is to be one: what may rightly be so, because something else fills it in or defines it, is left alone.
+//! A finding is a mistake. A value that something else may fill in or define is not reported.
 
 mod annotation;
 mod automation;

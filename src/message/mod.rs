@@ -1,8 +1,9 @@
-//! Commit messages: what an update changed, and a template, become text.
+//! Commit messages, rendered from the changes of an update and a template.
 //!
-//! [`MessageData`] holds what a message can speak of, cleaned of what could break out of its place. A [`Template`] is
-//! compiled from the text of an automation, which may name one of the [`presets()`], in Go's language ([`go`]) or in
-//! handlebars ([`handlebars`]). What `--output json` printed is read as data by [`recorded`].
+//! [`MessageData`] holds the data of a message, with foreign text cleaned (`clean`), and can be read from the JSON that
+//! `--output json` prints ([`recorded`]). A [`Template`] is compiled from the text of an automation, which may name one
+//! of the [`presets()`], in Go's language ([`go`], with Flux's types) or in handlebars ([`handlebars`], with the limits
+//! that its crate lacks).
 
 mod clean;
 mod data;

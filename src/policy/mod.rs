@@ -1,10 +1,11 @@
-//! Policies: which of the tags on offer is wanted, and why each of the others is not.
+//! Policies: the wanted tag among those on offer, and the reason for which each other tag lost.
 //!
-//! A [`Policy`] is an ImagePolicy's spec and annotations, understood once (`rule`, `filter`, `definition`). It makes a
-//! [`Selection`] of a list of tags: every tag is judged, those in the contest are ordered (`contest`, `natural`), and
-//! the rest keep the reason why they are not in it (`selection`); `winner` finds the winner alone, and sooner.
-//! [`regression`] says whether a winner that is lower than the one before it counts already. Versions and ranges of them
-//! stand in a crate of their own, because templates compare versions as well.
+//! A [`Policy`] is the parsed spec and annotations of an ImagePolicy (`rule`, `filter`, `definition`). It makes a
+//! [`Selection`] of a list of tags: `selection` judges every tag, `contest` orders those that take part, `natural`
+//! compares as people do, and `winner` finds the winner alone, and sooner. `age` holds the ages of tags for a minimum
+//! age. [`regression`] is the downgrade protection: it decides whether a lower winner counts already, which a change of
+//! the `wishes` of an object overrides. The time and all facts about tags are arguments. Versions and their ranges are
+//! a crate of their own, because templates compare versions as well.
 
 pub mod age;
 mod contest;

@@ -1,4 +1,12 @@
-//! What an object asks for, and doing it once. The same code serves the cluster and the command line.
+//! Reconciles one object, once. The same code serves the cluster and the command line.
+//!
+//! | files | contents |
+//! |---|---|
+//! | `automation`, `policy`, `repository` | one kind each; `policy` imports nothing of `automation`, and `repository` nothing of either |
+//! | `conditions`, `status`, `course`, `times` | conditions and statuses; the course of a reconcile of a repository or policy; limits of times |
+//! | `cross_namespace` | whether references to other namespaces are followed |
+//! | `lookup` | failed lookups of manifests |
+//! | `registries`, `tags` | the registries of this process, and the tags that were found |
 
 pub mod automation;
 pub mod conditions;

@@ -1,7 +1,23 @@
-//! Registries: which tags a repository has, and what stands behind them.
+//! Registries: the tags of a repository, and the manifests behind them.
 //!
-//! [`Registries`] is the one way there. An [`Access`] says who asks for which repository; from it come a [`Repository`]
-//! to be asked, and listings that several objects share.
+//! [`Registries`] is the entry. An [`Access`] names a repository and its login; from it come a [`Repository`] for
+//! requests, and listings that several objects share.
+//!
+//! | files | contents |
+//! |---|---|
+//! | `registries`, `options` | state that objects share: tokens and listings; the limits of requests |
+//! | `rounds` | request coalescing, where each that waits has its own timeout |
+//! | `repository`, `session`, `server`, `token` | a repository as one requester sees it; facts learned for that requester alone; facts from `GET /v2/`, shared by all; tokens |
+//! | `listing`, `manifest` | all tags, page by page; the manifest of one |
+//! | `page`, `manifest_document`, `error_document`, `json` | documents of servers, read by visitors that keep a bounded part |
+//! | `client`, `traffic`, `transport`, `transports` | retries, pauses and redirects; the limits of all routes; connections of one route; their cache |
+//! | `budget`, `pauses` | slots and the rate limiter of one server by one route, fair by namespace; `Retry-After` of one namespace and login |
+//! | `call`, `answer`, `redirect`, `deadline`, `way` | a request; its response; the targets of redirects; its deadline; its route |
+//! | `challenge`, `link`, `refusal`, `headers` | headers and errors, parsed; header values that hold secrets |
+//! | `echo` | redaction of our secrets in what servers answer |
+//! | `login` | credentials that are known, or obtained from a cloud (`aws`, `azure`, `google`) for this process or a service account; `kept` is the credential cache |
+//! | `docker_config`, `glob`, `tls` | logins from Secrets and the repositories that they match; certificates |
+//! | `store` | the tag store, in memory and in one file per object, with the time at which each tag was first seen |
 
 mod answer;
 mod budget;

@@ -1,10 +1,21 @@
-//! From a tree of files and the images that policies have chosen to the edits, with an account of every marker.
+//! Plans the edits of a tree of files from the images of policies, and accounts for every marker.
 //!
-//! [`plan()`] walks a [`tree::FileTree`], looks for markers in each YAML file ([`scope`], [`marker`]), asks the
-//! [`setter::Setters`] what each should say, and gives an [`UpdatePlan`]: the edits ([`edit`]), what they change
-//! ([`result`]), what became of every marker ([`account`]), and which files could not be read. What is known of contents
-//! from earlier runs stands in an [`index`]; [`own`] compares contents but for what is others' business. Nothing is
-//! written here, and a [`Checkpoint`] can end it between two files.
+//! [`plan()`] walks a [`tree::FileTree`], finds the markers in each YAML file, asks the [`setter::Setters`] for their
+//! values, and gives an [`UpdatePlan`]. Nothing is written here, and a [`Checkpoint`] can interrupt a plan between two
+//! files.
+//!
+//! | files | contents |
+//! |---|---|
+//! | `plan`, `plan_error` | the loop over all files, and its errors |
+//! | `scope`, `links`, `reach` | the files below a path, with symbolic links resolved and bounded |
+//! | `file`, `object` | one file; the Kubernetes object around a value |
+//! | `marker`, `setter`, `policy_name` | the comment that marks a value, and the value that it wants |
+//! | `account` | the outcome of every marker |
+//! | `edit`, `result`, `diff` | the edits, the changes that they make, and a unified diff |
+//! | `tree` | the interface to files |
+//! | `index`, `markerless` | the marker index by content, and directories without markers |
+//! | `own` | comparison of contents without the values of other automations |
+//! | `budget`, `interrupt` | limits of a plan in memory and time |
 
 pub mod account;
 mod budget;

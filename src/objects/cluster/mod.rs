@@ -1,8 +1,15 @@
 //! The objects of a cluster.
 //!
-//! What is watched is kept in a [`cache`] for each kind, which a reconcile reads without a word to the API server.
-//! Secrets are asked for one by one and kept nowhere. What is written are merge patches of the difference
-//! ([`writing`], [`merge_patch`]), under the field manager that Flux uses, and only on top of the state that they were made from.
+//! | files | contents |
+//! |---|---|
+//! | `watching`, `cache`, `listing` | a watch and a cache for each kind, which a reconcile reads without a request; lists in pages |
+//! | `writing`, `merge_patch` | merge patches of the difference, under Flux's field manager, on top of the state that they were made from |
+//! | `recording`, `notification`, `announcement` | events, posts to Flux's notification controller, and both together |
+//! | `event_limit`, `deliveries` | the rate limit of an object's events, and those in flight |
+//! | `gate` | the requests to the API server, shared fairly by namespace |
+//! | `accounts` | service accounts and their tokens |
+//!
+//! Secrets are read one by one and are not cached.
 
 mod accounts;
 mod announcement;
