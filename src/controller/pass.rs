@@ -21,6 +21,7 @@ use crate::git::outcome::Outcome;
 use crate::metrics::{self, RunOutcome};
 use crate::objects::cluster::{Announcement, ClusterObjects, Occurrence};
 use crate::objects::{Event, EventType, ObjectName, Objects, ObjectsError};
+use crate::printable::printable_lines;
 use crate::reconcile::automation::batch::Job;
 use crate::reconcile::automation::batch_logins::BatchLogins;
 use crate::reconcile::automation::conclusion::Conclusion;
@@ -151,7 +152,7 @@ struct Opening {
     look: Look,
 }
 
-/// The steps before a run (spec §2.2, §2.3).
+/// The steps before a run (`docs/flux-behaviour.md`, A reconcile).
 async fn open(shared: &Shared, name: &ObjectName) -> Result<Opened, ObjectsError> {
     let objects = &shared.objects;
     let Some(known) = objects.automations.get(name) else { return Ok(Opened::Gone) };
@@ -307,7 +308,7 @@ impl Pass {
             return;
         }
         if let Conclusion::Stall(stop) = conclusion
-            && stop.message != report.event.message
+            && printable_lines(&stop.message) != report.event.message
         {
             // As in Flux, the condition and the event keep the words of the failure before.
             tracing::error!(error = %stop.reason, "{}", stop.message);

@@ -18,7 +18,7 @@ use crate::tenancy::SizedCache;
 const MAX_SHADOW: u64 = 16 * 1024 * 1024;
 
 /// The same of all automations together.
-const MAX_SHADOWS: u64 = 64 * 1024 * 1024;
+const MAX_SHADOWS: u64 = 32 * 1024 * 1024;
 
 /// Remembers the automations. It is lost with the process.
 #[derive(Debug, Default)]

@@ -320,7 +320,11 @@ impl Remote {
 /// Returns true if git failed for want of memory. Libraries for TLS crash without it.
 fn needs_more_memory(error: &GitError) -> bool {
     let GitError::Refused { words, .. } = error else { return false };
-    diagnose(words.full()) == Some(Trouble::OutOfMemory) || words.full().contains("died of signal")
+    let words = words.full();
+    // Libraries of TLS that get no memory crash, or say that they cannot read certificates; curl that gets none for the
+    // thread of a lookup of names says so.
+    matches!(diagnose(words), Some(Trouble::OutOfMemory | Trouble::Authority))
+        || ["died of signal", "thread failed to start"].iter().any(|known| words.contains(known))
 }
 
 /// A reference, or all tags, to be listed.

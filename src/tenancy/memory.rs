@@ -5,8 +5,8 @@ use crate::metrics::{Metrics, SlotResource};
 
 /// The bytes that all memory-hungry work of a process may take at once.
 ///
-/// With what the process needs anyway it stays below 512 MiB, half of what the Deployment allows a pod, also with
-/// [`overflow`] of it.
+/// With [`overflow`] of it and what the process needs anyway, the process stays below 512 MiB, half of what the Deployment
+/// allows a pod. The comparison of `--dry-run` comes on top.
 const TOTAL: u64 = 320 * 1024 * 1024;
 
 /// Reserves memory for large responses, tree listings, plans, templates and git processes before they are begun.

@@ -259,10 +259,13 @@ impl<P: Proposer> Attempt<P> {
         if tip.is_ok() && !self.is_rehearsal {
             let mut deadline = PlanDeadline::new(ground.mirror, ground.remote.timeout);
             let packs = made.objects.finish(&mut |_| deadline.check());
-            self.packs = packs.map_err(|error| {
-                let shared = deadline.into_cancelled().or_else(|| ground.too_large(&error));
-                shared.unwrap_or_else(|| error.into())
-            })?;
+            match packs {
+                Ok(packs) => self.packs = packs,
+                Err(error) => {
+                    let shared = deadline.into_cancelled().or_else(|| ground.too_large(&error));
+                    tip = Err(shared.unwrap_or_else(|| error.into()));
+                }
+            }
         }
         // What was read of damaged objects may be wrong.
         if index.has_news() && !tip.as_ref().is_err_and(SyncError::is_damage) {

@@ -38,7 +38,7 @@ impl Default for LargeLogins {
 /// Requests of a batch are submitted together, so a batch may not wait for a slot while it holds one: all others could
 /// do the same. It only ever does if a GitRepository changes while the batch begins.
 #[derive(Clone, Debug, Default)]
-pub struct BatchLogins(Arc<Mutex<HashMap<LoginKey, Result<RemotePlan, Conclusion>>>>);
+pub struct BatchLogins(Arc<Mutex<HashMap<LoginKey, RemotePlan>>>);
 
 /// Everything of a source that its login depends on.
 #[derive(Debug, PartialEq, Eq, Hash)]
@@ -73,12 +73,12 @@ impl BatchLogins {
             Some(login) => login.clone(),
             None => {
                 let login = log_in(objects, namespace, source, options, logins.is_empty()).await;
-                let login = login.map_err(|error| Conclusion::stopped(error.stage(), &error));
+                let login = login.map_err(|error| Conclusion::stopped(error.stage(), &error))?;
                 logins.insert(key, login.clone());
                 login
             }
         };
-        Ok(RemotePlan { timeout: source.timeout, ..login? })
+        Ok(RemotePlan { timeout: source.timeout, ..login })
     }
 }
 
@@ -184,9 +184,12 @@ pub(super) mod tests {
     }
 
     async fn until(holds: impl Fn() -> bool) {
-        while !holds() {
-            tokio::time::sleep(Duration::from_millis(1)).await;
-        }
+        let waiting = async {
+            while !holds() {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(60), waiting).await.expect("it comes to this in time");
     }
 
     /// A thousand automations that waited for a slot held a thousand Secrets of a MiB each.

@@ -38,7 +38,7 @@ pub(crate) struct PodSpec<'a> {
 }
 
 /// Two addresses that no other test uses: a port of loopback that was free a moment ago may be taken by the time that
-/// the program listens there, so each pod has a loopback address of its own.
+/// the program listens there, so each pod has a loopback address of its own. All of 127.0.0.0/8 is local on Linux.
 fn own_addresses() -> (String, String) {
     static PODS: AtomicU8 = AtomicU8::new(0);
     let [.., high, low] = std::process::id().to_be_bytes();

@@ -225,6 +225,20 @@ fn over_tls_of_a_private_authority() {
     }
 }
 
+/// Libraries of TLS that had too little memory said that such certificates cannot be read.
+#[test]
+fn over_tls_with_hundreds_of_certificates_in_the_secret() {
+    let (scene, authority) = (Scene::new(), Authority::new());
+    let host = scene.serve(Settings { access: Access::Anonymous, tls: Some(authority.server(false)) });
+    slow(&host);
+    scene.source(json!({"url": host.url("fleet.git"), "secretRef": {"name": "login"}}));
+    let others: String = (0..500).map(|_| read(Authority::new().certificate_file())).collect();
+    let authorities = others + &read(authority.certificate_file());
+    assert!(authorities.len() > 250_000, "{}", authorities.len());
+    scene.secret("login", json!({"stringData": {"ca.crt": authorities}}));
+    works(&scene, &[], &[]);
+}
+
 #[test]
 fn by_a_client_certificate() {
     let (scene, authority) = (Scene::new(), Authority::new());
