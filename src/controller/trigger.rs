@@ -1,4 +1,4 @@
-//! Which changes of objects concern which automations (spec §2.1, with its gaps closed).
+//! The automations that a change of an object triggers (`docs/flux-behaviour.md`, Triggers, with the gaps closed).
 
 use std::collections::BTreeMap;
 

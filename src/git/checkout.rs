@@ -4,7 +4,8 @@ use std::fmt;
 
 use super::name::{BranchName, CommitId, NameError, RefName};
 
-/// The reference that an automation checks out, by Flux's precedence: commit, name, tag, semver, branch (spec §5.1).
+/// The reference that an automation checks out, by Flux's precedence: commit, name, tag, semver, branch
+/// (`docs/flux-behaviour.md`, Checkout and push).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CheckoutReference {
     /// The tip of a branch.
@@ -92,7 +93,8 @@ pub struct Revision {
     pub commit: CommitId,
 }
 
-/// Prints as Flux has it in a status: `main@sha1:…`, or `sha1:…` without a reference (spec §2.7).
+/// Prints as Flux has it in a status: `main@sha1:…`, or `sha1:…` without a reference (`docs/flux-behaviour.md`,
+/// Observations).
 impl fmt::Display for Revision {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.reference {

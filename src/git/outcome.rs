@@ -76,7 +76,7 @@ pub(super) fn excerpt(message: &str, limit: usize) -> String {
     format!("{}{NOTE}", &message[..message.floor_char_boundary(limit - NOTE.len())])
 }
 
-/// Prints as Flux sums up a push: `pushed commit 'ff3f5bd' to branch 'main'` (spec §2.12).
+/// Prints as Flux sums up a push: `pushed commit 'ff3f5bd' to branch 'main'` (`docs/flux-behaviour.md`, Events).
 impl fmt::Display for Push {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "pushed commit '{}' to branch '{}'", self.commit.short(), self.branch)?;

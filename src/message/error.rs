@@ -129,7 +129,7 @@ impl MessageError {
     }
 }
 
-/// Reasons are Flux's (spec §2.8), and so is that both are tried again.
+/// Reasons are Flux's (`docs/flux-behaviour.md`, Failures), and so is that both are tried again.
 impl Failing for TemplateError {
     fn reason(&self) -> Reason {
         Reason::GitOperationFailed

@@ -1,4 +1,4 @@
-//! The conditions of Flux's kinds: which there are, and how they change (spec §2.9).
+//! The conditions of Flux's kinds, and their changes (`docs/flux-behaviour.md`, Conditions).
 
 use std::cmp::Reverse;
 use std::fmt;

@@ -1,5 +1,5 @@
 //! The course of a run of an ImageRepository or an ImagePolicy, which is the same for both: how it begins, how it ends,
-//! and what is announced of it (spec §2.2, §2.4, §2.8, §2.11).
+//! and what is announced of it (`docs/flux-behaviour.md`, A reconcile, Conditions, Events).
 //!
 //! One oddity of Flux's is left out on purpose: there, a Ready that is False keeps the reason of an earlier failure when
 //! the object stalls or fails otherwise. Here Ready says why the last run ended.
@@ -170,7 +170,7 @@ pub enum Drift {
     No,
 }
 
-/// The event of a run: what has become of Ready, or `trace` where nothing has (spec §2.11).
+/// The event of a run: the change of Ready, or `trace` where there is none (`docs/flux-behaviour.md`, Events).
 pub fn event(before: &[Condition], after: &[Condition], trace: &str) -> Event {
     let message = |conditions| {
         conditions::find(conditions, Ready).map(|ready| ready.message.as_str()).unwrap_or_default()

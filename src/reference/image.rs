@@ -12,10 +12,10 @@ use crate::failing::Failing;
 /// `localhost:5000/app`.
 ///
 /// What is a registry and how long the rest may be are go-containerregistry's rules, because that is what Flux accepts
-/// (spec §2.3 of ImageRepository): what stands before the first `/` is a registry only if it holds a `.` or a `:`; the
-/// rest has 2 to 255 characters of `a-z 0-9 _ . - /`. Beyond that each part of the rest has to be what registries and
-/// container runtimes take, words parted by one `.`, one or two `_`, or any number of `-`: what breaks that can be
-/// neither pushed nor pulled, and would only break the files that it is written into.
+/// (`docs/flux-behaviour.md`, Images and scans of a repository): what stands before the first `/` is a registry only
+/// if it holds a `.` or a `:`; the rest has 2 to 255 characters of `a-z 0-9 _ . - /`. Beyond that each part of the
+/// rest has to be what registries and container runtimes take, words parted by one `.`, one or two `_`, or any number
+/// of `-`: what breaks that can be neither pushed nor pulled, and would only break the files that it is written into.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ImageName(String);
 

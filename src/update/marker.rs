@@ -1,6 +1,6 @@
 //! Markers: comments that name the policy whose image a value should follow.
 //!
-//! A marker is a comment that holds one JSON object and nothing else (spec §3.1):
+//! A marker is a comment that holds one JSON object and nothing else (`docs/flux-behaviour.md`, Markers):
 //! `# {"$imagepolicy": "namespace:name"}`, with `:tag`, `:name` or `:digest` behind the name for a part of the
 //! reference. Ours besides: `:tag@digest`, for fields that take both but not the name. The long form is
 //! kustomize's `{"$ref": "#/definitions/io.k8s.cli.setters.namespace:name"}`.

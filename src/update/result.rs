@@ -1,4 +1,5 @@
-//! What an update changed: file, then object, then change (seed 003, Flux's `ResultV2`).
+//! The changes of an update: by file, then object, then change (Flux's `ResultV2`; `docs/flux-behaviour.md`, Results
+//! of an update).
 
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;

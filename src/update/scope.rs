@@ -1,8 +1,8 @@
 //! Which files of a tree an update looks into.
 //!
-//! Flux's rules (spec §3.2): every file below `update.path` whose name ends in `.yaml` or `.yml` or is
-//! `Kustomization`. A link is read through and its target edited once, under the target's own path; a link
-//! that leaves the tree, dangles or turns in a circle is listed and left alone.
+//! Flux's rules (`docs/flux-behaviour.md`, Files of an update): every file below `update.path` whose name ends in
+//! `.yaml` or `.yml` or is `Kustomization`. A link is read through and its target edited once, under the target's own
+//! path; a link that leaves the tree, dangles or turns in a circle is listed and left alone.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -114,8 +114,8 @@ pub enum ScopeError {
     Tree(#[from] TreeError),
 }
 
-/// Reasons are Flux's (spec §2.8). The next commit may bring a missing path or mend a link, but no commit makes a
-/// path lead back into the repository.
+/// Reasons are Flux's (`docs/flux-behaviour.md`, Failures). The next commit may bring a missing path or mend a link,
+/// but no commit makes a path lead back into the repository.
 impl Failing for ScopeError {
     fn reason(&self) -> Reason {
         Reason::UpdateFailed

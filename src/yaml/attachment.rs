@@ -1,9 +1,9 @@
 //! Which comment belongs to a scalar.
 //!
 //! Flux's markers count where Go's YAML library attaches a comment to a scalar *value*: as its line comment or
-//! as its head comment, the line comment first (spec §3.1). That attachment is a scanner's by-product rather
-//! than a rule of YAML, so the rules here were found by asking that library about a few thousand small
-//! documents; `testdata/comments/attachment.json` holds them with its answers.
+//! as its head comment, the line comment first (`docs/flux-behaviour.md`, Markers). That attachment is a scanner's
+//! by-product rather than a rule of YAML, so the rules here were found by asking that library about a few thousand
+//! small documents; `testdata/comments/attachment.json` holds them with its answers.
 
 use super::Comment;
 use super::lines;

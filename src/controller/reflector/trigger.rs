@@ -1,4 +1,4 @@
-//! Which changes of objects concern which (spec §2.1, §3.1, with the gaps closed).
+//! The objects that a change of an object triggers (`docs/flux-behaviour.md`, Triggers, with the gaps closed).
 
 use kube::ResourceExt;
 use tagboat_api::{ImagePolicy, ImageRepository, RECONCILE_REQUEST_ANNOTATION};

@@ -9,7 +9,7 @@ use crate::git::SyncError;
 use crate::git::outcome::Outcome;
 use crate::sentence::chain;
 
-/// The stages of a run, in their order (spec §2.3).
+/// The stages of a run, in their order (`docs/flux-behaviour.md`, A reconcile).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Stage {
     /// The policies are listed and selected.
@@ -114,7 +114,8 @@ impl Conclusion {
 
     /// The end of a run that an error stopped at a stage.
     ///
-    /// One that stalls speaks for itself; one that is tried again is called by the stage, as in Flux (spec §2.8).
+    /// One that stalls speaks for itself; one that is tried again is called by the stage, as in Flux
+    /// (`docs/flux-behaviour.md`, Failures).
     pub fn stopped(stage: Stage, error: &(impl Failing + 'static)) -> Self {
         if error.is_retryable() {
             let (reason, words) = stage.failure();

@@ -1,4 +1,4 @@
-//! The one event of a run (spec §2.12).
+//! The one event of a run (`docs/flux-behaviour.md`, Events).
 
 use tagboat_api::{Condition, Reason};
 

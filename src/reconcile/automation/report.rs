@@ -1,4 +1,5 @@
-//! What is to be said of a run: the status, one event, and when to look again (spec §2.3, §2.7, §2.9 to §2.12).
+//! Makes the report of a reconcile: the status, one event, and the requeue (`docs/flux-behaviour.md`, Observations,
+//! Conditions, Requeue, Events).
 //!
 //! Everything follows from the status before the run and how the run ended. It is modelled step by step as Flux does
 //! it, oddities included, because tools and people read the results.
@@ -80,7 +81,7 @@ impl Run {
         Report { status, event, news: None, next }
     }
 
-    /// The conditions after the run, from those that it began with (spec §2.9).
+    /// The conditions after the run, from those that it began with (`docs/flux-behaviour.md`, Conditions).
     fn conclude(&self, begun: &[Condition], conclusion: &Conclusion) -> Draft {
         let mut draft = Draft::new(begun, self.generation);
         match conclusion {
@@ -138,7 +139,7 @@ fn forget_settled_reasons(draft: &mut Draft, stop: &Stop) {
     }
 }
 
-/// The revision that a status names after a run that looked at the files (spec §2.7).
+/// The revision that a status names after a run that looked at the files (`docs/flux-behaviour.md`, Observations).
 fn observed_revision(outcome: &Outcome) -> Option<Revision> {
     match outcome {
         Outcome::NothingNew | Outcome::Rehearsed { .. } => None,

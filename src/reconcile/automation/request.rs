@@ -74,7 +74,7 @@ pub enum RequestError {
     LargeValues,
 }
 
-/// Reasons are Flux's (spec §1.5). Only a changed spec helps.
+/// Reasons are Flux's (`docs/flux-behaviour.md`, Failures). Only a changed spec helps.
 impl Failing for RequestError {
     fn reason(&self) -> Reason {
         match self {

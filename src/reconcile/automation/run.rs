@@ -1,4 +1,4 @@
-//! A run of an automation, and the status that it begins with (spec §2.3).
+//! A run of an automation, and the status that it begins with (`docs/flux-behaviour.md`, A reconcile).
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Whether a policy may use the repository that it names (spec §3.3).
+//! Checks that a policy may use the repository that it names (`docs/flux-behaviour.md`, Policies).
 
 use std::collections::BTreeMap;
 

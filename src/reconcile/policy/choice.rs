@@ -1,4 +1,4 @@
-//! Which tag counts: the winner, or for a while the one before it (spec §3.4).
+//! Chooses the tag that counts: the winner, or for a while the one before it (`docs/flux-behaviour.md`, Policies).
 
 use std::time::Duration;
 

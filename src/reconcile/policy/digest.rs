@@ -1,4 +1,4 @@
-//! The digest of the tag that counts, and whether its manifest is there at all (spec §3.6).
+//! The digest of the tag that counts, and whether its manifest is there at all (`docs/flux-behaviour.md`, Policies).
 //!
 //! A winner that is new is announced only after a look at its manifest, for some registries list a tag before it can be
 //! pulled. The digest of a tag that is followed comes from the poller, and a registry that does not answer takes nothing

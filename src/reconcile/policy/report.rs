@@ -1,4 +1,5 @@
-//! What is to be said of a run: the status, what is announced, and when to look again (spec §3.6 to §3.8).
+//! Makes the report of a reconcile: the status, what is announced, and the requeue (`docs/flux-behaviour.md`,
+//! Policies).
 
 use std::time::Duration;
 
@@ -188,7 +189,7 @@ fn choose(status: &mut ImagePolicyStatus, latest: &ImageRef) {
     }
 }
 
-/// What Ready says of a chosen image (spec §3.7).
+/// The message of Ready for a chosen image (`docs/flux-behaviour.md`, Policies).
 fn ready_message(status: &ImagePolicyStatus) -> String {
     let Some(latest) = &status.latest_ref else { return String::new() };
     let mut message = format!("Latest image tag for {} resolved to {}", latest.name, latest.tag);

@@ -1,4 +1,4 @@
-//! What an ImagePolicy asks for, read once (spec §1.4, §3.2).
+//! The request of an ImagePolicy, parsed once (`docs/flux-behaviour.md`, Policies).
 
 use std::time::Duration;
 

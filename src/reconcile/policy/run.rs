@@ -1,4 +1,4 @@
-//! A run of an ImagePolicy, from the object as it stands to what is said of it (spec §3.2).
+//! A run of an ImagePolicy, from the object to its report (`docs/flux-behaviour.md`, Policies).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Whether it is time to scan (spec §2.5).
+//! Decides whether a repository is scanned now (`docs/flux-behaviour.md`, Images and scans of a repository).
 
 use std::fmt;
 use std::time::Duration;

@@ -1,4 +1,5 @@
-//! What is to be said of a run: the status, one event, and when to look again (spec §2.4, §2.8, §2.11).
+//! Makes the report of a reconcile: the status, one event, and the requeue (`docs/flux-behaviour.md`, Conditions,
+//! Requeue, Events).
 
 use jiff::Timestamp;
 use tagboat_api::repository::{ImageRepositoryStatus, ScanResult};

@@ -1,4 +1,4 @@
-//! What an ImageRepository asks for, read once (spec §1.2, §2.3, §2.4).
+//! The request of an ImageRepository, parsed once (`docs/flux-behaviour.md`, Images and scans of a repository).
 
 use std::time::Duration;
 

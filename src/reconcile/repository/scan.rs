@@ -1,4 +1,4 @@
-//! What a scan found, as the status has it (spec §1.3, §2.7).
+//! The result of a scan, as the status has it (`docs/flux-behaviour.md`, Images and scans of a repository).
 
 use jiff::Timestamp;
 use tagboat_api::repository::ScanResult;

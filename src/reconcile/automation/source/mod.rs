@@ -1,4 +1,5 @@
-//! Where an automation works and how: from the objects to a configuration, or why not (spec §2.5).
+//! Makes the configuration of an automation's work from its objects (`docs/flux-behaviour.md`, Source of an
+//! automation).
 //!
 //! The checks stand in Flux's order, so that an object with two faults shows the same one.
 
@@ -134,7 +135,7 @@ impl<'a> SourceReference<'a> {
     }
 }
 
-/// What can be said about the login before any secret is read (spec §5.5).
+/// Checks the login before any secret is read (`docs/flux-behaviour.md`, Source of an automation).
 fn check_login(spec: &GitRepositorySpec, repository: &ObjectName) -> Result<(), SourceError> {
     let provider = spec.effective_provider();
     if let GitProvider::Other(provider) = provider {

@@ -1,4 +1,5 @@
-//! What an automation starts from and what it pushes where (spec §5.1 to §5.3).
+//! The reference that an automation checks out, and its push branch and refspec (`docs/flux-behaviour.md`, Checkout
+//! and push).
 
 use tagboat_api::automation::{GitSpec, PushSpec};
 use tagboat_api::git_repository::{GitRepositoryRef, GitRepositorySpec};
