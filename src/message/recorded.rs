@@ -122,6 +122,11 @@ pub fn read(json: &[u8]) -> Result<Vec<Recorded>, RecordError> {
 }
 
 fn parse<T: DeserializeOwned>(json: &[u8]) -> Result<T, RecordError> {
+    // To keep the path costs a third more, and only an error needs it.
+    serde_json::from_slice(json).or_else(|_| parse_with_path(json))
+}
+
+fn parse_with_path<T: DeserializeOwned>(json: &[u8]) -> Result<T, RecordError> {
     let mut reader = serde_json::Deserializer::from_slice(json);
     let failed = |path: String, cause: serde_json::Error| {
         let path = if path == "." { "the top".to_owned() } else { path };
