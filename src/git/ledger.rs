@@ -1,7 +1,6 @@
 //! What is known of a remote beyond its objects, kept beside a mirror.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
@@ -9,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::commit_time::CommitTime;
 use super::name::{CommitId, RefName};
+use crate::directory::open;
 
 /// The notes on one remote.
 ///
@@ -119,7 +119,7 @@ impl Ledger {
     /// Reads the notes; what cannot be read, or is too large, counts as none.
     pub(super) fn load(folder: &Path) -> Self {
         let mut content = Vec::new();
-        let read = File::open(Self::place(folder))
+        let read = open(&Self::place(folder))
             .and_then(|file| file.take(Self::MAX_BYTES + 1).read_to_end(&mut content));
         match read {
             Ok(length) if length as u64 <= Self::MAX_BYTES => {
@@ -143,6 +143,15 @@ impl Ledger {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A run waited without end for whatever would write to the pipe.
+    #[test]
+    fn a_named_pipe_counts_as_no_ledger() {
+        let folder = tempfile::tempdir().unwrap();
+        let made = std::process::Command::new("mkfifo").arg(Ledger::place(folder.path())).status().unwrap();
+        assert!(made.success());
+        assert!(Ledger::load(folder.path()).seen.is_empty());
+    }
 
     #[test]
     fn a_ledger_that_is_too_large_is_not_read() {

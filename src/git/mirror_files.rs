@@ -10,6 +10,7 @@ use git2::{Repository, RepositoryInitOptions};
 
 use super::mirror_error::MirrorError;
 use super::mirror_key::MirrorKey;
+use crate::directory;
 
 /// The configuration of every mirror.
 ///
@@ -66,7 +67,7 @@ pub(super) fn create(folder: &Path) -> Result<Repository, MirrorError> {
 /// Sees to it that a repository has the configuration that it began with: git obeys it in much, addresses included.
 pub(super) fn restore_configuration(repository: &Path) -> io::Result<()> {
     let place = repository.join("config");
-    if repository.is_dir() && fs::read(&place).ok().as_deref() != Some(CONFIGURATION) {
+    if repository.is_dir() && directory::read(&place).ok().as_deref() != Some(CONFIGURATION) {
         remove(&place)?;
         fs::write(place, CONFIGURATION)?;
     }

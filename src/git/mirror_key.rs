@@ -1,11 +1,12 @@
 //! The name of a mirror, and of its folder.
 
-use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
 
 use git2::Oid;
 use serde::{Deserialize, Serialize};
+
+use crate::directory;
 
 /// Names a mirror: the remote of one GitRepository, for one namespace. Two namespaces never share one, for they may not
 /// have the same rights.
@@ -25,7 +26,7 @@ impl MirrorKey {
 
     /// Reads the key of the mirror in a folder, if it has one that can be read.
     pub(super) fn load(folder: &Path) -> Option<Self> {
-        serde_json::from_slice(&fs::read(folder.join(Self::FILE)).ok()?).ok()
+        serde_json::from_slice(&directory::read(&folder.join(Self::FILE)).ok()?).ok()
     }
 
     /// Writes the key into the folder of its mirror.

@@ -1,6 +1,5 @@
 //! Keeps the commits of a mirror that the next runs build on, and packs it.
 
-use std::fs;
 use std::io::{self, Write};
 
 use super::command::GitError;
@@ -12,6 +11,7 @@ use super::name::CommitId;
 use super::object::{self, ObjectError};
 use super::remote::TRANSFER_MEMORY;
 use super::waits::ServerDeadline;
+use crate::directory;
 
 /// References that keep fetched commits from being pruned stand below this.
 const KEPT: &str = "refs/tagboat/";
@@ -68,7 +68,7 @@ impl Mirror {
     /// When the file system refuses.
     pub(super) fn tidy(&mut self, deadline: &ServerDeadline) -> Result<(), MirrorError> {
         let place = self.folder().join(REPOSITORY);
-        let shallow = fs::read(place.join(SHALLOW)).unwrap_or_default();
+        let shallow = directory::read(&place.join(SHALLOW)).unwrap_or_default();
         let lines = shallow.iter().filter(|&&byte| byte == b'\n').count();
         let has_few_packs = packs(&place) <= PACKS;
         if lines <= SHALLOW_LINES && has_few_packs {
@@ -118,6 +118,7 @@ impl Mirror {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
     use std::time::{Duration, Instant};
 
     use super::*;

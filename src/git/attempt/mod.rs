@@ -23,6 +23,7 @@ use super::remote::{Remote, Wanted};
 use super::remote_error::RemoteError;
 use super::source;
 use super::waits::ServerDeadline;
+use crate::directory::open;
 use crate::update::MarkerIndex;
 use candidate::{Candidate, Made};
 use deadline::PlanDeadline;
@@ -248,7 +249,7 @@ impl<P: Proposer> Attempt<P> {
         let objects = NewObjects::new(repository, &database)?.limited_by(&has_room);
         let place = ground.mirror.index();
         let mut index =
-            File::open(&place).map(|file| MarkerIndex::read_from(BufReader::new(file))).unwrap_or_default();
+            open(&place).map(|file| MarkerIndex::read_from(BufReader::new(file))).unwrap_or_default();
         let mut made = Made { index: &mut index, objects };
         let mut tip = Ok(base);
         for candidate in self.open() {
