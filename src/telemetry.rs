@@ -253,7 +253,7 @@ mod tests {
         assert_eq!(rest, "INFO\ttwo\\nlines\t{\"count\":3}\n");
     }
 
-    /// What servers and repositories say stands in the log, and a terminal shows it.
+    /// The log quotes servers and repositories, and a terminal shows it.
     #[test]
     fn a_line_commands_no_terminal_and_turns_no_text() {
         let words = "a\u{1b}[2J\u{9b}\u{202e}b";

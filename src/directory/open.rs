@@ -28,7 +28,7 @@ pub fn open_with(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
     if STREAMS.iter().any(|stream| path.starts_with(stream)) {
         return options.open(path);
     }
-    // A socket cannot be opened, and says so in words that help nobody.
+    // Opening a socket fails, too, but with an error that does not say why.
     fs::metadata(path).map_or(Ok(()), |metadata| check(metadata.file_type()))?;
     let flags = i32::try_from(OFlags::NONBLOCK.bits()).expect("a flag of open fits an int");
     let file = options.custom_flags(flags).open(path)?;

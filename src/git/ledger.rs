@@ -144,7 +144,7 @@ impl Ledger {
 mod tests {
     use super::*;
 
-    /// A run waited without end for whatever would write to the pipe.
+    /// A run blocked for ever in opening a pipe without a writer.
     #[test]
     fn a_named_pipe_counts_as_no_ledger() {
         let folder = tempfile::tempdir().unwrap();

@@ -50,7 +50,7 @@ impl PollingInterval {
 /// The waits after failures: a registry which comes back is noticed long before the interval ends.
 const BACKOFF: Backoff = Backoff { first: Duration::from_secs(30), longest: Duration::from_secs(15 * 60) };
 
-/// The shortest time between two lookups, whatever interval is requested.
+/// The shortest time between two lookups, even if a shorter interval is requested.
 const SHORTEST: Duration = Duration::from_millis(100);
 
 /// The wait after a look that succeeded: the interval, a twentieth more or less. `jitter` is from 0 to 1.

@@ -104,7 +104,7 @@ impl Keyring {
 
     /// Waits until a namespace may hold the data of another large secret while its key is unlocked.
     ///
-    /// What holds a permit waits for memory and threads, and these never wait for a permit.
+    /// A holder of a permit waits for memory and threads; their holders never wait for a permit.
     pub async fn enter_large(&self, namespace: &str) -> Permit {
         self.large.acquire(namespace, 1).await
     }

@@ -227,7 +227,7 @@ struct LoginSecrets {
 /// The data of a secret, and its name.
 type NamedData = (ObjectName, BTreeMap<String, Secret>);
 
-/// How a remote is reached, and the route there.
+/// The access to a remote, and the route there.
 type PlannedAccess = (AccessPlan, RouteKey);
 
 impl LoginSecrets {
