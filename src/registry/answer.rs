@@ -1,4 +1,4 @@
-//! An answer, as it was read.
+//! HTTP responses, completely read.
 
 use std::time::Duration;
 
@@ -18,27 +18,27 @@ use super::error::RegistryError;
 use super::refusal::Refusal;
 use crate::tenancy::MemoryReservation;
 
-/// The longest rest that a server is given because it asks for one.
+/// The maximum of `Retry-After` that is respected.
 const LONGEST_REST: Duration = Duration::from_secs(60 * 60);
 
-/// What a server answered.
+/// The response of a server.
 pub(super) struct Answer {
-    /// The request for messages.
+    /// The request, formatted for messages.
     pub(super) request: String,
-    /// The address that answered.
+    /// The address that responded.
     pub(super) url: Url,
     pub(super) status: StatusCode,
     pub(super) headers: HeaderMap,
     pub(super) body: Vec<u8>,
     pub(super) is_head: bool,
-    /// Whether it is another server's, to which the one that was asked had sent us.
+    /// Set if another server responded, after a redirect from the requested one.
     pub(super) is_foreign: bool,
-    /// The memory that is reserved for the body and what is made of it, if it is large.
+    /// The memory that is reserved for a large body and for processing it.
     pub(super) reserved: Option<MemoryReservation>,
 }
 
 impl Answer {
-    /// The values of a header that are text.
+    /// Returns the values of a header that are text.
     fn values(&self, name: HeaderName) -> impl Iterator<Item = &str> {
         self.headers.get_all(name).into_iter().filter_map(|value| value.to_str().ok())
     }
@@ -47,8 +47,10 @@ impl Answer {
         self.values(HeaderName::from_static(name)).next()
     }
 
-    /// How the server that was asked wants to be shown who we are. What another one says, to which it had sent us, is none
-    /// of that: its server for tokens would get what was meant for the first one's.
+    /// Returns the login challenges of the requested server.
+    ///
+    /// A challenge of another server, after a redirect, is ignored: its token server would get credentials that are
+    /// meant for the first one.
     pub(super) fn challenges(&self) -> impl Iterator<Item = &str> {
         self.values(WWW_AUTHENTICATE).filter(|_| !self.is_foreign)
     }
@@ -57,7 +59,7 @@ impl Answer {
         self.values(LINK)
     }
 
-    /// Where a redirect leads.
+    /// Returns the target of a redirect.
     pub(super) fn location(&self) -> Option<&str> {
         self.values(LOCATION).next()
     }
@@ -73,7 +75,7 @@ impl Answer {
     pub(super) fn refusal(&self) -> Refusal {
         let mut refusal = Refusal::read(self.status, self.is_head, &self.body);
         let mut unknown = Challenge::unknown(self.challenges());
-        // The name of a scheme is a word; what is none is not worth telling, and nor are many.
+        // Names of schemes are single words: long ones and many of them are not shown.
         unknown.retain(|name| name.len() <= 32);
         unknown.truncate(4);
         if self.status == StatusCode::UNAUTHORIZED && !unknown.is_empty() {
@@ -85,7 +87,7 @@ impl Answer {
         refusal
     }
 
-    /// This answer as an error.
+    /// Converts this response into an error.
     pub(super) fn to_error(&self) -> RegistryError {
         RegistryError::Refused {
             request: self.request.clone(),
@@ -94,7 +96,7 @@ impl Answer {
         }
     }
 
-    /// Reads the body as a JSON object, for a list would pass for one with all its members in order.
+    /// Parses the body as a JSON object: serde would accept a list with all members in order as well.
     pub(super) fn object<'b, T: Deserialize<'b>>(&'b self) -> serde_json::Result<T> {
         if self.body.trim_ascii_start().first() == Some(&b'{') {
             return serde_json::from_slice(&self.body);
@@ -102,21 +104,22 @@ impl Answer {
         Err(serde_json::Error::custom("it does not begin with a brace"))
     }
 
-    /// How long the server wants to be left alone; only where it refuses because of what is too much for it.
+    /// Returns the pause that an overloaded server asks for with `Retry-After`.
     pub(super) fn retry_after(&self) -> Option<Duration> {
         let may_rest = matches!(self.status.as_u16(), 429 | 503);
         let value = self.values(RETRY_AFTER).next().filter(|_| may_rest)?;
         Some(retry_after(value, Timestamp::now())?.min(LONGEST_REST))
     }
 
-    /// Whether the same request may fare better in a moment.
+    /// Returns `true` if a retry of the same request may succeed.
     pub(super) fn is_passing(&self) -> bool {
         matches!(self.status.as_u16(), 408 | 429 | 499 | 500 | 502 | 503 | 504 | 522)
     }
 }
 
-/// Reads `Retry-After` (RFC 9110, section 10.2.3): seconds, of which there may be more than any number holds, or a date. A value
-/// of another form counts as none.
+/// Parses `Retry-After` (RFC 9110, section 10.2.3): seconds or a date.
+///
+/// A number of seconds may exceed any integer type. A value of another form is ignored.
 fn retry_after(value: &str, now: Timestamp) -> Option<Duration> {
     let value = value.trim();
     if !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -126,8 +129,9 @@ fn retry_after(value: &str, now: Timestamp) -> Option<Duration> {
     Some(Duration::try_from(rest).unwrap_or_default())
 }
 
-/// Reads a date in any of the three forms of RFC 9110, section 5.6.7. The day of the week says nothing that the date does
-/// not.
+/// Parses a date in any of the three forms of RFC 9110, section 5.6.7.
+///
+/// The day of the week is ignored.
 fn http_date(text: &str) -> Option<DateTime> {
     let (form, date) = match text.split_once(", ") {
         Some((_, date)) if date.contains('-') => ("%d-%b-%y %H:%M:%S GMT", date),
@@ -170,7 +174,7 @@ mod tests {
         }
     }
 
-    /// A number or a date that was too large counted as no wish at all.
+    /// A number or a date that was too large was ignored.
     #[test]
     fn no_rest_is_too_long_to_count() {
         for value in ["99999999999999999999", "3601", "Fri, 31 Dec 9999 23:59:59 GMT"] {

@@ -1,4 +1,4 @@
-//! Bounds of the requests to one server: so many at a time, and so many a second, divided fairly between namespaces.
+//! Rate limiter per server: concurrency and requests per second, fair by namespace.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,27 +9,28 @@ use tokio::time::{Instant, sleep_until};
 use super::login::Fingerprint;
 use crate::tenancy::{FairCache, FairSemaphore, Permit, SlotLimits};
 
-/// The number of servers whose bounds are remembered, each counted once per route.
+/// The maximum number of servers whose limiters are kept, counted once per route.
 const MAX_SERVERS: usize = 2048;
 
-/// The number of requests in flight to all servers together, each of which takes memory for its connection.
+/// The maximum number of requests in flight to all servers; each needs memory for its connection.
 const IN_FLIGHT: usize = 256;
 
-/// The requests a second to one server by one route, over time: the 3,000 reads a minute of Azure's Standard registries.
+/// The steady rate per server and route: the 3,000 reads a minute of Azure's Standard registries.
 const REQUESTS_PER_SECOND: u32 = 50;
 
-/// The requests to one server by one route that may be sent at once after a quiet time: enough to scan 1,000 repositories
-/// right after a start.
+/// The burst per server and route after a quiet time.
+///
+/// It is enough to scan 1,000 repositories right after a start.
 const BURST: u32 = 1000;
 
-/// The bounds of the requests to one server by one route, of all objects together.
+/// The rate limits of one server over one route, for all objects together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BudgetOptions {
-    /// Requests at the same time.
+    /// The maximum number of requests in flight.
     pub concurrency: usize,
-    /// Requests a second, over time.
+    /// The steady rate, in requests per second.
     pub per_second: u32,
-    /// Requests that may come at once after a time of quiet.
+    /// The maximum number of requests at once after a quiet time.
     pub burst: u32,
 }
 
@@ -39,16 +40,18 @@ impl Default for BudgetOptions {
     }
 }
 
-/// A server by one route: behind a tenant's own proxy or authority there may be any other server.
+/// A server as reached over one route.
+///
+/// A tenant's own proxy or certificate authority may lead to any other server under the same name.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Target {
     /// Host and port.
     pub(super) server: Arc<str>,
-    /// The proxy and the certificate authority.
+    /// The fingerprint of the proxy and the certificate authority.
     pub(super) route: Fingerprint,
 }
 
-/// The bounds of all servers.
+/// The limiters of all servers.
 #[derive(Debug)]
 pub(super) struct Budgets {
     options: BudgetOptions,
@@ -56,14 +59,14 @@ pub(super) struct Budgets {
     servers: Mutex<FairCache<Target, Arc<Budget>>>,
 }
 
-/// The bounds of one server by one route.
+/// The limiter of one server over one route.
 #[derive(Debug)]
 pub(super) struct Budget {
     slots: FairSemaphore,
     limiter: RateLimiter,
 }
 
-/// The right to have one request in flight, until it is dropped.
+/// Permission to have one request in flight, until it is dropped.
 #[derive(Debug)]
 pub(super) struct Slot {
     _of_server: Permit,
@@ -73,37 +76,37 @@ pub(super) struct Slot {
 /// A rate limiter that admits requests round robin by namespace.
 #[derive(Debug)]
 struct RateLimiter {
-    /// Held by the one request that is admitted next. It is given round robin, so that the queue of one namespace
-    /// delays a request of another by one turn at most.
+    /// Held by the request that is admitted next. It is granted round robin, so the queue of one namespace delays a
+    /// request of another by one turn at most.
     turn: FairSemaphore,
     gcra: Mutex<Gcra>,
 }
 
-/// The generic cell rate algorithm: a token bucket that remembers one point in time.
+/// The generic cell rate algorithm (GCRA): a token bucket that stores one point in time.
 #[derive(Debug, Clone, Copy)]
 struct Gcra {
     /// The time between two requests at the steady rate.
     interval: Duration,
-    /// How far ahead of the steady rate requests may be.
+    /// The time by which requests may be ahead of the steady rate.
     burst_tolerance: Duration,
-    /// When the next request would come at the steady rate.
+    /// The time of the next request at the steady rate.
     theoretical_arrival: Option<Instant>,
 }
 
 impl Budgets {
-    /// The same bounds for each server.
+    /// Makes limiters with the same limits for each server.
     pub(super) fn new(options: BudgetOptions) -> Self {
         let limits = SlotLimits::shared(IN_FLIGHT);
         let in_flight = FairSemaphore::new(SlotLimits { per_namespace: limits.total / 2, ..limits });
         Self { options, in_flight, servers: Mutex::new(FairCache::new(MAX_SERVERS)) }
     }
 
-    /// Waits until a request may be sent to a server on behalf of a namespace.
+    /// Waits until a request may be sent to a server for a namespace.
     pub(super) async fn enter(&self, target: &Target, namespace: &str) -> Slot {
         let budget = self.of(target, namespace);
         let of_server = budget.slots.acquire(namespace, 1).await;
         budget.limiter.admit(namespace).await;
-        // Last, so that a wait for one server takes nothing from others.
+        // Acquired last, so that a wait for one server takes nothing from others.
         let of_all = self.in_flight.acquire(namespace, 1).await;
         Slot { _of_server: of_server, _of_all: of_all }
     }
@@ -131,7 +134,7 @@ impl Budget {
         }
     }
 
-    /// Whether a new budget would be as good.
+    /// Returns `true` if a new limiter would admit the same requests.
     fn is_idle(&self, now: Instant) -> bool {
         self.slots.is_idle() && self.limiter.gcra.lock().is_idle(now)
     }
@@ -143,7 +146,9 @@ impl RateLimiter {
         Self { turn: FairSemaphore::new(limits), gcra: Mutex::new(Gcra::new(options)) }
     }
 
-    /// Waits until a request of a namespace may be sent, and counts it. A wait that is cancelled counts nothing.
+    /// Waits until a request of a namespace may be sent, and counts it.
+    ///
+    /// A cancelled wait is not counted.
     async fn admit(&self, namespace: &str) {
         let _turn = self.turn.acquire(namespace, 1).await;
         let at = self.gcra.lock().ready_at(Instant::now());
@@ -162,7 +167,7 @@ impl Gcra {
         }
     }
 
-    /// When the next request may be sent.
+    /// Returns the time at which the next request may be sent.
     fn ready_at(&self, now: Instant) -> Instant {
         let arrival = self.theoretical_arrival.map_or(now, |arrival| arrival.max(now));
         arrival.checked_sub(self.burst_tolerance).map_or(now, |ready| ready.max(now))
@@ -224,7 +229,7 @@ mod tests {
         };
         tokio::select! {
             waited = victim => {
-                // Of each queue, the turn that has begun, one of the attacker, and its own.
+                // Each queue has the turn in progress, one of the attacker, and the victim's own.
                 assert!(waited <= Duration::from_millis(600), "{waited:?}");
             }
             _ = flood => panic!("the flood is over before the victim had its turn"),

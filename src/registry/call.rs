@@ -1,4 +1,4 @@
-//! A request, before it is sent.
+//! HTTP requests, before they are sent.
 
 use std::sync::Arc;
 
@@ -15,40 +15,42 @@ pub(super) struct Call {
     pub(super) url: Url,
     /// Headers that any server may see.
     pub(super) headers: HeaderMap,
-    /// What only the server of `url` may see.
+    /// The header `Authorization`, for the server of `url` only.
     pub(super) authorization: Option<HeaderValue>,
-    /// What is sent, which has secrets in it and goes to no other server.
+    /// The body, which contains secrets and is sent to no other server.
     pub(super) body: Option<Body>,
-    /// How much is read of a good answer.
+    /// The maximum size in bytes of a successful response.
     pub(super) largest: usize,
-    /// The memory that is reserved for a large answer; `None` if that is done already.
+    /// The memory that must be reserved for a large response; `None` if that is done already.
     pub(super) memory: Option<WorkingMemory>,
-    /// Whether it is repeated where that may help.
+    /// Set if the request is retried when that may help.
     pub(super) is_repeated: bool,
-    /// Whether a redirect is an answer like any other.
+    /// Set if redirects are not followed, but returned like any other response.
     pub(super) stays: bool,
-    /// Set if messages name only the server, because another server chose the rest of the address.
+    /// Set if messages name only the server.
+    ///
+    /// Another server chose the rest of the address then.
     pub(super) is_redirected: bool,
 }
 
-/// The memory that an answer takes while it is processed.
+/// The memory that a response needs while it is processed.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct WorkingMemory {
-    /// Bytes for each byte of the body, beyond the body itself.
+    /// Bytes per byte of the body, beyond the body itself.
     pub(super) factor: u64,
-    /// Bytes beyond these.
+    /// Bytes in addition.
     pub(super) base: u64,
 }
 
 impl WorkingMemory {
-    /// The memory for a body of so many bytes.
+    /// Returns the memory for a body of so many bytes.
     pub(super) fn bytes(self, body: usize) -> u64 {
         let body = u64::try_from(body).unwrap_or(u64::MAX);
         body.saturating_mul(self.factor + 1).saturating_add(self.base)
     }
 }
 
-/// What is sent with a request.
+/// The body of a request.
 #[derive(Clone)]
 pub(super) struct Body {
     /// The media type.
@@ -87,7 +89,7 @@ impl Call {
         Self { method: Method::PUT, ..Self::get(url, largest) }
     }
 
-    /// The same as a POST of something.
+    /// Turns the request into a POST of a body.
     pub(super) fn sending(self, body: Body) -> Self {
         Self { method: Method::POST, body: Some(body), ..self }
     }
@@ -116,13 +118,13 @@ impl Call {
         self
     }
 
-    /// Goes nowhere else, whatever the server says: some headers are secrets, too.
+    /// Follows no redirects: some headers are secrets too.
     pub(super) fn staying(mut self) -> Self {
         self.stays = true;
         self
     }
 
-    /// Adds a header with a secret.
+    /// Adds a header with a secret value.
     pub(super) fn with_secret(mut self, name: HeaderName, secret: Option<HeaderValue>) -> Self {
         if let Some(secret) = secret {
             self.headers.insert(name, secret);
@@ -135,7 +137,7 @@ impl Call {
         self
     }
 
-    /// The request for messages.
+    /// Formats the request for messages.
     pub(super) fn shown(&self) -> String {
         let address = if self.is_redirected { origin(&self.url) } else { shown(&self.url) };
         format!("{} {address}", self.method)

@@ -1,4 +1,4 @@
-//! HTTP as one requester uses it: repeats, pauses, redirects and bounds.
+//! HTTP client of one requester: retries, backoff, redirects and limits.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,20 +24,21 @@ use crate::http::Guard;
 use crate::metrics::SlotResource;
 use crate::tenancy::{MemoryReservation, Permit};
 
-/// The number of redirects that are followed.
+/// The maximum number of redirects that are followed.
 const REDIRECTS: usize = 5;
 
-/// The pauses before a request is repeated.
+/// The pauses before the first and the second retry.
 const PAUSES: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(3)];
 
-/// Sends the requests of one requester by one route.
+/// Sends the requests of one requester over one route.
 ///
-/// It holds no connections: these are made when a request has its slot, so that there are no more than slots.
+/// It holds no connections: a transport is looked up or made once a request has its slot, so there are never more
+/// transports than slots.
 #[derive(Debug, Clone)]
 pub(super) struct Client {
     way: Arc<Way>,
     route: Fingerprint,
-    /// The transport among those that are kept.
+    /// The key of the transport in the cache of transports.
     key: Fingerprint,
     guard: Guard,
     options: Arc<RegistryOptions>,
@@ -52,7 +53,7 @@ impl Client {
         traffic: Arc<Traffic>,
         requester: Requester,
     ) -> Self {
-        // Connections by an object's own way are no other namespace's.
+        // Connections over an object's own proxy or certificates are not shared with other namespaces.
         let owner = if way.is_own() { requester.namespace.as_str() } else { "" };
         let is_open = [u8::from(options.local_addresses == LocalAddresses::Allowed)];
         let key = Fingerprint::of([owner.as_bytes(), way.fingerprint().as_bytes(), &is_open]);
@@ -60,12 +61,12 @@ impl Client {
         Self { route: way.route(), way: Arc::new(way), key, guard, options, traffic, requester }
     }
 
-    /// The same on behalf of another requester.
+    /// Returns a client for the same route that acts for another requester.
     pub(super) fn on_behalf_of(&self, requester: Requester) -> Self {
         Self { requester, ..self.clone() }
     }
 
-    /// The transport of this route; it is made if it is not kept.
+    /// Returns the transport of this route, from the cache or newly made.
     ///
     /// # Errors
     ///
@@ -74,17 +75,18 @@ impl Client {
         if let Some(transport) = self.traffic.transports.get(&self.key) {
             return Ok(transport);
         }
-        // Certificates are a secret's, and have to be read.
+        // The certificates come from a Secret and must be parsed, so this runs on a blocking thread.
         let (way, options) = (Arc::clone(&self.way), Arc::clone(&self.options));
         let namespace = &self.requester.namespace;
         let made = self.traffic.capacity.pool.run(namespace, move || Transport::new(&way, &options)).await;
         self.traffic.transports.insert(namespace, self.key, || made)
     }
 
-    /// Sends a request, as often as it makes sense, and reads the answer, whatever its status.
+    /// Sends a request with retries, and reads the response, whatever its status.
     ///
-    /// If a server is busy, or a connection breaks, the request is repeated. A server that asks for a pause gets no
-    /// request of this requester meanwhile; if there is no time for that, its answer is given at once.
+    /// If a server is busy, or a connection breaks, the request is retried. A server that asks for a pause gets no
+    /// request of this requester meanwhile; if the deadline does not leave time for that, its response is returned at
+    /// once.
     pub(super) async fn send(&self, call: &Call, deadline: &Deadline) -> Result<Answer, RegistryError> {
         deadline.hold(|| call.shown(), Box::pin(self.send_repeatedly(call, deadline))).await
     }
@@ -99,7 +101,7 @@ impl Client {
                 _ => return ended,
             };
             if let (Some(rest), Ok(answer)) = (rest, &ended) {
-                // The server that answered is paused, and not the one that redirected to it.
+                // Pauses the server that responded, not the one that redirected to it.
                 let target = self.target(&answer.url);
                 self.traffic.pauses.pause(&target, &self.requester, Instant::now() + rest);
             }
@@ -113,13 +115,13 @@ impl Client {
         }
     }
 
-    /// Sends a request to the address that it is redirected to in the end.
+    /// Sends a request and follows its redirects.
     async fn follow(&self, call: &Call, deadline: &Deadline) -> Result<Answer, RegistryError> {
         let asked = call.url.origin();
         let mut call = call.clone();
         for _ in 0..=REDIRECTS {
             let is_foreign = call.url.origin() != asked;
-            // Thousands may wait for a slot, and an exchange is a large future.
+            // Boxed: thousands of requests may wait for a slot, and an exchange is a large future.
             let answer = Box::pin(self.exchange(&call, is_foreign, deadline)).await?;
             let is_redirect = !call.stays && matches!(answer.status.as_u16(), 301 | 302 | 303 | 307 | 308);
             let location = answer.location().filter(|_| is_redirect);
@@ -139,7 +141,7 @@ impl Client {
         Err(RegistryError::Redirect { request, to, flaw: "there were too many redirects before" })
     }
 
-    /// Sends a request once, when its server may be asked.
+    /// Sends a request once, after its server has granted a slot.
     async fn exchange(
         &self,
         call: &Call,
@@ -169,7 +171,7 @@ impl Client {
         }
     }
 
-    /// Waits until a server may be asked. A pause is waited for without a slot.
+    /// Waits for a slot of a server. A pause is waited out without holding a slot.
     async fn enter(&self, target: &Target, deadline: &Deadline) -> Result<Slot, RegistryError> {
         let Self { traffic, requester, .. } = self;
         loop {
@@ -185,7 +187,7 @@ impl Client {
         }
     }
 
-    /// The server of an address, by this route.
+    /// Returns the server of an address, as reached over this route.
     fn target(&self, url: &Url) -> Target {
         let host = url.host_str().unwrap_or_default();
         let server = match url.port_or_known_default() {
@@ -207,7 +209,7 @@ impl Client {
         Ok(())
     }
 
-    /// Processes so many bytes of an answer, on a blocking thread if they are many.
+    /// Processes a response of so many bytes, on a blocking thread if they are many.
     pub(super) async fn process<T: Send + 'static>(
         &self,
         bytes: usize,
@@ -216,7 +218,9 @@ impl Client {
         self.traffic.capacity.pool.run_sized(&self.requester.namespace, bytes, job).await
     }
 
-    /// Reserves memory, with the deadline postponed meanwhile. It is held until [`Self::holding_memory`] at most.
+    /// Reserves memory; the deadline is postponed meanwhile.
+    ///
+    /// The memory may be held until [`Self::holding_memory`] at most.
     ///
     /// # Errors
     ///
@@ -229,12 +233,12 @@ impl Client {
         deadline.wait_for(self.traffic.capacity.memory.reserve(&self.requester.namespace, bytes)).await
     }
 
-    /// The deadline of work that holds memory from now on.
+    /// Returns the deadline of work that holds memory from now on.
     pub(super) fn holding_memory(&self, deadline: &Deadline) -> Deadline {
         deadline.holding_memory(self.options.limits.with_memory)
     }
 
-    /// Waits for a slot to read further pages of a list, with the deadline postponed meanwhile.
+    /// Waits for a slot to read further pages of a list; the deadline is postponed meanwhile.
     ///
     /// # Errors
     ///
@@ -244,7 +248,9 @@ impl Client {
     }
 }
 
-/// A pause, and up to a tenth of it more by `chance`, which is from 0 to 1, so that repeats do not meet again.
+/// Adds jitter of up to a tenth to a pause, so that retries spread out.
+///
+/// `chance` is from 0 to 1.
 fn spread(pause: Duration, chance: f64) -> Duration {
     pause.mul_f64(1.0 + chance.clamp(0.0, 1.0) / 10.0)
 }

@@ -10,26 +10,30 @@ use tokio::time::{Instant, sleep_until, timeout};
 use super::error::RegistryError;
 use crate::tenancy::Capacity;
 
-/// The shortest time after which a deadline that was postponed is checked again.
+/// The shortest time after which a postponed deadline is checked again.
 const RECHECK: Duration = Duration::from_millis(100);
 
-/// Measures the time in which requests wait for memory or a slot. Clones are the same clock.
+/// Measures the time in which requests wait for memory or a slot.
+///
+/// Clones are the same clock.
 #[derive(Debug, Clone, Default)]
 pub(super) struct WaitClock(Arc<Mutex<Waits>>);
 
 #[derive(Debug, Default)]
 struct Waits {
-    /// The time of waits that have ended. Time in which several waited counts once.
+    /// The sum of waits that have ended. Overlapping waits count once.
     ended: Duration,
     running: usize,
-    /// The time since which at least one waits.
+    /// The start of the waits in progress.
     since: Option<Instant>,
 }
 
 /// A wait, which ends when this is dropped.
 struct Wait<'c>(&'c WaitClock);
 
-/// The time at which a piece of work must be done. Waits for capacity, by the same clock, postpone it.
+/// The time at which a piece of work must be done.
+///
+/// Waits for capacity, measured by the same clock, postpone it.
 #[derive(Debug, Clone)]
 pub(super) struct Deadline {
     clock: WaitClock,
@@ -77,23 +81,23 @@ impl Drop for Wait<'_> {
 }
 
 impl Deadline {
-    /// The deadline of work that begins now, with a clock of its own.
+    /// Returns the deadline of work that begins now, with a clock of its own.
     pub(super) fn within(allowed: Duration) -> Self {
         Self::by(&WaitClock::default(), allowed)
     }
 
-    /// The deadline of work that begins now.
+    /// Returns the deadline of work that begins now, measured by a shared clock.
     pub(super) fn by(clock: &WaitClock, allowed: Duration) -> Self {
         let clock = clock.clone();
         Self { waited: clock.waited(), clock, begin: Instant::now(), allowed, reason: Reason::Timeout }
     }
 
-    /// The deadline of the same work for a caller that allows it another time.
+    /// Returns the deadline of the same work for a caller with another timeout.
     pub(super) fn allowing(&self, allowed: Duration) -> Self {
         Self { allowed, ..self.clone() }
     }
 
-    /// The deadline of work that holds memory from now on, if that is earlier than this one.
+    /// Returns the deadline of work that holds memory from now on, if that is earlier.
     pub(super) fn holding_memory(&self, allowed: Duration) -> Self {
         if self.leaves(allowed) {
             Self { reason: Reason::Memory, ..Self::by(&self.clock, allowed) }
@@ -106,7 +110,7 @@ impl Deadline {
     ///
     /// # Errors
     ///
-    /// When the work fails, or the deadline comes first; `what` was asked for then.
+    /// When the work fails, or the deadline comes first; `what` names the work in that error.
     pub(super) async fn hold<T>(
         &self,
         what: impl FnOnce() -> String,
@@ -128,7 +132,7 @@ impl Deadline {
         }
     }
 
-    /// Waits for memory or a slot. That postpones all deadlines of the same clock.
+    /// Waits for memory or a slot, which postpones all deadlines of the same clock.
     ///
     /// # Errors
     ///
@@ -139,12 +143,12 @@ impl Deadline {
         granted.map_err(|_| RegistryError::NoCapacity)
     }
 
-    /// Whether there is time left after a pause.
+    /// Returns `true` if the deadline is later than the end of a pause.
     pub(super) fn leaves(&self, pause: Duration) -> bool {
         Instant::now() + pause < self.at()
     }
 
-    /// The deadline, as far as it is known now.
+    /// Returns the deadline, as far as it is known now.
     fn at(&self) -> Instant {
         self.begin + self.allowed + self.clock.waited().saturating_sub(self.waited)
     }
@@ -217,7 +221,7 @@ mod tests {
         let error = error_of(&deadline, holding.hold(|| "the list".to_owned(), pending())).await;
         assert!(error.starts_with("the list: a large answer must be complete within 60s"), "{error}");
         assert!(begin.elapsed() < MINUTE * 2);
-        // The timeout stays where it is earlier.
+        // The timeout stays if it is earlier.
         let error = error_of(&deadline.allowing(MINUTE * 2).holding_memory(MINUTE * 5), pending()).await;
         assert!(error.starts_with("the work: there was no complete answer within 120s"), "{error}");
     }

@@ -1,4 +1,4 @@
-//! Header values that hold secrets; they are marked as sensitive, so that no log prints them.
+//! Header values that hold secrets, marked as sensitive so that no log prints them.
 
 use reqwest::header::HeaderValue;
 use zeroize::Zeroizing;
@@ -18,7 +18,7 @@ pub(super) fn basic(user: &[u8], password: &[u8]) -> Option<HeaderValue> {
     sensitive(&[b"Basic ", text.as_bytes()].concat())
 }
 
-/// Returns a secret as it is as the value of a header.
+/// Returns a secret as the value of a header.
 pub(super) fn secret_header(secret: &Secret) -> Option<HeaderValue> {
     sensitive(secret.expose())
 }

@@ -1,4 +1,4 @@
-//! The options of requests to registries.
+//! Options of requests to registries.
 
 use super::budget::BudgetOptions;
 use super::login::{CloudEnvironment, CloudOptions};
@@ -8,25 +8,25 @@ use crate::backoff::random_fraction;
 use crate::metrics::Metrics;
 use crate::tenancy::Capacity;
 
-/// The default for the number of tags of one repository that are read.
+/// The default maximum number of tags of one repository.
 pub(super) const MOST_TAGS: usize = 250_000;
 
-/// The limits of requests to registries, and the means for them.
+/// Limits and shared means of requests to registries.
 #[derive(Debug, Clone)]
 pub struct RegistryOptions {
-    /// The limits of each server.
+    /// The rate limits of each server.
     pub budget: BudgetOptions,
     /// The timeouts of the parts of a request.
     pub limits: Limits,
-    /// Allows or forbids registries, and targets of their redirects, on this machine or its network link.
+    /// Allows or forbids registries, and redirects, to this machine or its network link.
     pub local_addresses: LocalAddresses,
-    /// The most tags of one repository; more are an error.
+    /// The maximum number of tags of one repository; more are an error.
     pub most_tags: usize,
     /// The options of logins at clouds.
     pub clouds: CloudOptions,
-    /// Gives a random number from 0 to 1, the jitter of pauses.
+    /// Returns a random number from 0 to 1, the jitter of pauses.
     pub chance: fn() -> f64,
-    /// The threads and the memory for large answers.
+    /// The threads and the memory for large responses.
     pub capacity: Capacity,
     /// The metrics that measure waits for slots.
     pub metrics: Option<Metrics>,

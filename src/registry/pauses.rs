@@ -1,4 +1,4 @@
-//! Pauses that servers ask for with `Retry-After`, each for the requester that was told so.
+//! `Retry-After` of servers, per namespace and login.
 
 use std::time::Duration;
 
@@ -9,18 +9,18 @@ use super::budget::Target;
 use super::login::Fingerprint;
 use crate::tenancy::FairCache;
 
-/// The number of pauses that are remembered.
+/// The maximum number of pauses that are kept.
 const MAX_PAUSES: usize = 4096;
 
 /// The namespace and login that requests are made for.
 ///
-/// Slots, memory and threads are given to namespaces. Pauses belong to namespace and login: registries limit accounts
-/// and paths, and what one tenant is told says nothing of another.
+/// Slots, memory and threads are granted per namespace. Pauses belong to a namespace and login: registries limit
+/// accounts and paths, so the `Retry-After` of one tenant says nothing about another.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Requester {
     /// The namespace; empty for the process itself.
     pub(super) namespace: String,
-    /// The login; an anonymous request has that of its namespace.
+    /// The fingerprint of the login; an anonymous request has that of its namespace.
     pub(super) login: Fingerprint,
 }
 
@@ -35,7 +35,7 @@ impl Default for Pauses {
 }
 
 impl Pauses {
-    /// Sends a server no request of a requester until then.
+    /// Pauses requests of a requester to a server until a time.
     pub(super) fn pause(&self, target: &Target, requester: &Requester, until: Instant) {
         let key = (target.clone(), requester.clone());
         let mut pauses = self.0.lock();
@@ -47,7 +47,7 @@ impl Pauses {
         pauses.insert(&requester.namespace, key, until);
     }
 
-    /// How long a server wants no request of a requester, if it does.
+    /// Returns the rest of a server's pause for a requester, if there is one.
     pub(super) fn remaining(&self, target: &Target, requester: &Requester) -> Option<Duration> {
         let key = (target.clone(), requester.clone());
         let mut pauses = self.0.lock();
@@ -59,7 +59,7 @@ impl Pauses {
         Some(remaining)
     }
 
-    /// Waits for the end of a pause. Meanwhile the server may ask for another one.
+    /// Waits for the end of a pause, which the server may extend meanwhile.
     pub(super) async fn wait(&self, target: &Target, requester: &Requester) {
         while let Some(remaining) = self.remaining(target, requester) {
             sleep_until(Instant::now() + remaining).await;

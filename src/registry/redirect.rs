@@ -1,11 +1,11 @@
-//! Which redirects are followed.
+//! Checks of redirect targets.
 
 use url::Url;
 
 use super::call::Call;
 use crate::address::Host;
 
-/// Where a redirect leads, or why it is not followed.
+/// Returns the target of a redirect, or the reason for which it is not followed.
 pub(super) fn target(call: &Call, location: &str) -> Result<Url, &'static str> {
     let mut target = call.url.join(location).map_err(|_| "it is no address")?;
     if !matches!(target.scheme(), "http" | "https") {
@@ -20,13 +20,13 @@ pub(super) fn target(call: &Call, location: &str) -> Result<Url, &'static str> {
     if call.body.is_some() && target.origin() != call.url.origin() {
         return Err("it leads to another server, which must not get what is sent");
     }
-    // What a redirect says of a login is none of ours.
+    // A login in a redirect's address is ignored.
     let _ = target.set_username("");
     let _ = target.set_password(None);
     Ok(target)
 }
 
-/// Whether an address names a machine of a private network, or this one, by its number or as `localhost`.
+/// Returns `true` for `localhost` and for numeric addresses of private networks or this machine.
 pub(super) fn is_inside(url: &Url) -> bool {
     url.host_str().is_some_and(|host| Host::read(host).is_inside())
 }

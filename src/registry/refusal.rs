@@ -1,23 +1,23 @@
-//! Answers that are no success, as messages show them.
+//! Error responses, as messages show them.
 
 use reqwest::StatusCode;
 use url::{Origin, Url};
 
 use super::error_document::{self, OciError};
 
-/// The number of characters of an answer that a message shows.
+/// The maximum number of characters of a response in a message.
 const SHOWN_TEXT: usize = 300;
 
-/// The number of characters of an address that a message shows.
+/// The maximum number of characters of an address in a message.
 const SHOWN_ADDRESS: usize = 500;
 
-/// The parts of a question that tell no secret.
+/// The query parameters that are never secret.
 const SHOWN: [&str; 7] = ["scope", "service", "mount", "from", "digest", "n", "last"];
 
-/// An answer that is no success.
+/// A response other than success.
 ///
-/// Of its body only the codes and messages of an error document are shown: an object can lead to any server of the
-/// cluster's network, and its status must not become a way to read what that server says.
+/// Of its body only the codes and messages of an error document are shown: an object can name any server of the
+/// cluster's network, and its status must not become a way to read that server's responses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
     /// The status.
@@ -29,12 +29,12 @@ pub struct Refusal {
 }
 
 impl Refusal {
-    /// Reads an answer; that to a HEAD has no body.
+    /// Parses a response; a response to HEAD has no body.
     pub fn read(status: StatusCode, is_head: bool, body: &[u8]) -> Self {
         Self::of(status, is_head, &error_document::parse(body))
     }
 
-    /// An answer with these errors in it.
+    /// Makes an error response of the errors of a document.
     pub(super) fn of(status: StatusCode, is_head: bool, errors: &[OciError]) -> Self {
         let codes = errors.iter().map(|error| error.code.clone()).collect();
         let shown = |error: &OciError| format!("{}: {}", error.code, error.message);
@@ -53,12 +53,12 @@ impl Refusal {
         Self { status: status.as_u16(), codes, words: cut(&cleaned(&words)) }
     }
 
-    /// Whether there is nothing of that name.
+    /// Returns `true` if the requested name does not exist.
     pub fn is_not_found(&self) -> bool {
         self.status == 404
     }
 
-    /// Whether the registry wants fewer tags on a page.
+    /// Returns `true` if the registry asks for smaller pages of tags.
     pub fn wants_smaller_pages(&self) -> bool {
         let codes = ["TOO_MANY_TAGS_REQUESTED", "PAGINATION_NUMBER_INVALID"];
         let is_named = self.codes.iter().any(|code| codes.contains(&code.as_str()));
@@ -66,18 +66,18 @@ impl Refusal {
     }
 }
 
-/// A status with its name, as in `404 Not Found`.
+/// Formats a status with its name, as in `404 Not Found`.
 pub(super) fn in_words(status: StatusCode) -> String {
     let name = status.canonical_reason().unwrap_or_default();
     format!("{} {name}", status.as_str()).trim_end().to_owned()
 }
 
-/// One line: what a server sends must not look like several messages.
+/// Joins lines: the text of a server must not look like several messages.
 pub(super) fn cleaned(words: &str) -> String {
     words.split(|c: char| c.is_control()).filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
-/// The first characters of a text of a server, for messages.
+/// Truncates the text of a server for messages.
 pub(super) fn cut(text: &str) -> String {
     shortened(text, SHOWN_TEXT)
 }
@@ -89,8 +89,9 @@ fn shortened(text: &str, characters: usize) -> String {
     }
 }
 
-/// Scheme, host and port of an address that a server names, for messages. An address that is none of a web server has no
-/// origin, which would be shown as `null`.
+/// Formats scheme, host and port of an address that a server names.
+///
+/// An address of another kind than a web server's has no origin, which would be shown as `null`.
 pub(super) fn origin(url: &Url) -> String {
     let origin = match url.origin() {
         origin @ Origin::Tuple(..) => origin.ascii_serialization(),
@@ -102,7 +103,7 @@ pub(super) fn origin(url: &Url) -> String {
     shortened(&origin, SHOWN_ADDRESS)
 }
 
-/// An address for messages: without a login, and without the parts of its question that may be secret.
+/// Formats an address for messages, without a login or secret query parameters.
 pub(super) fn shown(url: &Url) -> String {
     let mut url = url.clone();
     let _ = url.set_username("");

@@ -1,4 +1,4 @@
-//! All registries: what objects share that ask for the same.
+//! The entry point: shared state of all registries, and coalesced requests.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -22,16 +22,18 @@ use crate::http::ProxyChoice;
 use crate::reference::{Digest, Tag};
 use crate::tenancy::{BlockingPool, FairCache};
 
-/// The number of entries that are kept.
+/// The maximum number of entries in the cache of repositories.
 const MAX_ENTRIES: usize = 8192;
 
-/// How long an entry is kept that is not used. Its tokens and passwords go with it.
+/// The time after which an unused entry is evicted, with its tokens and passwords.
 const IDLE: Duration = Duration::from_secs(60 * 60);
 
-/// How often unused entries are looked for.
+/// The interval between two sweeps of unused entries.
 const SWEEP: Duration = Duration::from_secs(60);
 
-/// The registries, behind connections, budgets and tokens that objects share. Clones are one and the same.
+/// All registries, with the connections, rate limiters and tokens that objects share.
+///
+/// Clones share the same state.
 #[derive(Debug, Clone)]
 pub struct Registries(Arc<Shared>);
 
@@ -44,7 +46,7 @@ struct Shared {
     entries: Mutex<Entries>,
 }
 
-/// Repositories as they were asked for lately.
+/// The repositories that were requested lately.
 #[derive(Debug)]
 struct Entries {
     kept: FairCache<Fingerprint, (Arc<Entry>, Instant)>,
@@ -57,12 +59,12 @@ struct Entry {
     login: Arc<dyn Login>,
     session: Arc<Session>,
     listings: Arc<Rounds<Listed>>,
-    /// Lookups of tags in flight.
+    /// The lookups of digests in flight, by tag.
     looks: Mutex<HashMap<Tag, Arc<Rounds<Digest>>>>,
 }
 
 impl Registries {
-    /// No registry is known yet.
+    /// Makes the shared state; no registry is known yet.
     pub fn new(options: RegistryOptions) -> Self {
         let traffic = Arc::new(Traffic::new(&options));
         let entries = Entries { kept: FairCache::new(MAX_ENTRIES), swept_at: Instant::now() };
@@ -75,29 +77,33 @@ impl Registries {
         }))
     }
 
-    /// How many tags of one repository are taken.
+    /// Returns the maximum number of tags of one repository.
     pub fn most_tags(&self) -> usize {
         self.0.options.most_tags
     }
 
-    /// The threads for work whose cost a tenant controls.
+    /// Returns the thread pool for work whose cost a tenant controls.
     pub fn pool(&self) -> &BlockingPool {
         &self.0.options.capacity.pool
     }
 
-    /// A repository. Tokens and logins are shared by those only who are in the same namespace, show the same login of the
-    /// same objects and take the same way.
+    /// Returns a repository.
+    ///
+    /// Tokens and logins are shared only by requesters in the same namespace that use the same login of the same
+    /// objects over the same route.
     pub fn repository(&self, access: Access) -> Repository {
         self.find(access).1
     }
 
-    /// Lists the tags of a repository, once for all who ask for the same at the same time; they may have different
-    /// times to wait. Nothing is listed where it is as all of them know it, and each gets the tags where they do not know
-    /// the same.
+    /// Lists the tags of a repository, in one request for all concurrent callers.
+    ///
+    /// The callers may have different timeouts. If all of them know the same state of the list and it is unchanged,
+    /// nothing is listed; if they know different states, each gets all tags.
     ///
     /// # Errors
     ///
-    /// When the listing fails; it has failed for all then. When it takes longer than this one has time; the others go on.
+    /// When the listing fails, which fails it for every caller; when it takes longer than this caller's timeout,
+    /// while the other callers go on waiting.
     pub async fn list(&self, access: Access, known: Option<&str>) -> Result<Listed, RegistryError> {
         let wish = Wish { allowed: access.timeout, known: known.map(str::to_owned) };
         let (entry, repository) = self.find(access);
@@ -109,11 +115,11 @@ impl Registries {
         entry.listings.join(wish, || what.clone(), list).await
     }
 
-    /// The digest that a tag stands for, asked for once for all who want to know it at the same time, as with listings.
+    /// Looks up the digest of a tag, in one request for all concurrent callers.
     ///
     /// # Errors
     ///
-    /// When the registry does not say, or not soon enough.
+    /// When the registry does not give the digest, or not within the timeout.
     pub async fn digest(&self, access: Access, tag: &Tag) -> Result<Digest, RegistryError> {
         let wish = Wish { allowed: access.timeout, known: None };
         let (entry, repository) = self.find(access);
@@ -122,14 +128,14 @@ impl Registries {
         let look = move |_, deadline| async move { repository.within(deadline).digest(&name).await };
         let looked = looks.join(wish, || what.clone(), look).await;
         drop(looks);
-        // Who comes later begins anew; nobody waits for those that are in the map alone.
+        // A later caller starts a new lookup: an entry that only the map holds has no waiters.
         entry.looks.lock().retain(|_, looks| Arc::strong_count(looks) > 1);
         looked
     }
 
-    /// What is shared by all who ask as this one does, and the repository for this one.
+    /// Returns the state that equal requesters share, and the repository for this one.
     fn find(&self, mut access: Access) -> (Arc<Entry>, Repository) {
-        // As in Go, the variables for proxies are not meant for this machine.
+        // As in Go, proxies of the environment are not used for this machine.
         if matches!(access.way.proxy, ProxyChoice::Environment)
             && is_of_this_machine(access.address.registry())
         {
@@ -137,7 +143,7 @@ impl Registries {
         }
         let entry = self.entry(&access);
         let Shared { options, traffic, .. } = &*self.0;
-        // Certificates stay with those that ask, and go with them.
+        // The client is not cached: certificates are dropped with the requester that brought them.
         let client =
             Client::new(access.way.clone(), Arc::clone(options), Arc::clone(traffic), access.requester());
         let repository = Repository {
@@ -190,7 +196,7 @@ impl Entries {
     }
 }
 
-/// Whether a host, perhaps with a port, is this machine.
+/// Returns `true` if a host, perhaps with a port, is this machine.
 fn is_of_this_machine(registry: &str) -> bool {
     let end =
         if registry.starts_with('[') { registry.find(']').map(|end| end + 1) } else { registry.find(':') };

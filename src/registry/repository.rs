@@ -1,4 +1,4 @@
-//! A repository that is asked by somebody: requests that show who asks, to those who may see it.
+//! Authenticated requests to a repository.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,27 +22,28 @@ use super::token::TokenRequest;
 use super::way::Way;
 use crate::reference::RepositoryAddress;
 
-/// Who asks for which repository, and how it is reached: what an ImageRepository says, with the secrets it names.
+/// A repository with the requester's login and route, as an ImageRepository defines them.
 #[derive(Debug, Clone)]
 pub struct Access {
-    /// The namespace of the object. What one namespace may see, no other gets to see.
+    /// The namespace of the object. Responses are never shared with another namespace.
     pub namespace: String,
-    /// The namespace of the object that refers to that one, if it is another: slots, threads and memory are its.
+    /// The namespace of the object that refers to it, if another; slots, threads and memory are charged to it.
     pub referred_from: Option<String>,
     /// The repository.
     pub address: RepositoryAddress,
-    /// Who we are.
+    /// The login.
     pub login: LoginChoice,
-    /// How the registry is reached.
+    /// The route to the registry.
     pub way: Way,
-    /// The names of the objects that login and way are from, such as secrets: what is shown for one, none else gets to see.
+    /// The names of the objects, such as Secrets, that login and route come from. Requesters share responses only if
+    /// they name the same objects.
     pub secrets: Vec<String>,
-    /// How long one listing, or one look at a manifest, may take. It is no part of who asks.
+    /// The timeout of one listing or manifest lookup. It is not part of the requester's identity.
     pub timeout: Duration,
 }
 
 impl Access {
-    /// Equal for equal accesses: the same repository, seen by the same.
+    /// Returns a fingerprint of the repository and the requester.
     pub fn fingerprint(&self) -> Fingerprint {
         let login = self.login.fingerprint();
         let canonical = self.address.canonical();
@@ -60,25 +61,25 @@ impl Access {
 }
 
 impl Access {
-    /// The namespace that the work is done for.
+    /// Returns the namespace that the work is charged to.
     pub(super) fn tenant(&self) -> &str {
         self.referred_from.as_deref().unwrap_or(&self.namespace)
     }
 
-    /// The requester of what shows the login, if there is one.
+    /// Returns the requester of requests with the login.
     pub(super) fn requester(&self) -> Requester {
         let login = self.login.fingerprint();
         let login = Fingerprint::of([self.namespace.as_bytes(), login.as_bytes()]);
         Requester { namespace: self.tenant().to_owned(), login }
     }
 
-    /// The requester of what shows no login.
+    /// Returns the requester of requests without a login.
     fn anonymous_requester(&self) -> Requester {
         Self { login: LoginChoice::default(), ..self.clone() }.requester()
     }
 }
 
-/// A repository as somebody asks it.
+/// A repository as one requester sees it.
 #[derive(Debug, Clone)]
 pub struct Repository {
     pub(super) access: Access,
@@ -87,30 +88,30 @@ pub struct Repository {
     pub(super) client: Client,
     pub(super) servers: Arc<Servers>,
     pub(super) session: Arc<Session>,
-    /// The deadline of work that several wait for.
+    /// The deadline of coalesced work.
     pub(super) deadline: Option<Deadline>,
 }
 
 impl Repository {
-    /// The same repository for work that has a deadline already.
+    /// Returns the same repository for work that has a deadline already.
     pub(super) fn within(self, deadline: Deadline) -> Self {
         Self { deadline: Some(deadline), ..self }
     }
 
-    /// The repository's address.
+    /// Returns the repository's address.
     pub fn address(&self) -> &RepositoryAddress {
         &self.access.address
     }
 
-    /// The deadline of a piece of work that begins now.
+    /// Returns the deadline of a piece of work that begins now.
     pub(super) fn deadline(&self) -> Deadline {
         self.deadline.clone().unwrap_or_else(|| Deadline::within(self.access.timeout))
     }
 
-    /// The registry, as it is known.
+    /// Returns the probed registry.
     pub(super) async fn server(&self, deadline: &Deadline) -> Result<Arc<Server>, RegistryError> {
         let Access { address, .. } = &self.access;
-        // Whatever is wrong with certificates or proxy is said once, and not of each scheme.
+        // Errors of certificates or proxy are reported once, not once per scheme.
         self.client.transport().await?;
         let anonymous = self.client.on_behalf_of(self.access.anonymous_requester());
         let meeting =
@@ -119,7 +120,7 @@ impl Repository {
         met.map_err(RegistryError::on_the_way)
     }
 
-    /// Does a piece of work whose error says nothing of what was shown of us.
+    /// Redacts the sent credentials from the error of a piece of work.
     pub(super) async fn discreetly<T>(
         &self,
         work: impl Future<Output = Result<T, RegistryError>>,
@@ -127,9 +128,9 @@ impl Repository {
         work.await.map_err(|error| error.scrubbed(&self.session.shown().scrubber()))
     }
 
-    /// Sends a request to the registry and shows who we are, if it wants to see that.
+    /// Sends a request to the registry, with credentials if it asks for them.
     ///
-    /// A token that is no longer good, or not good for this, is replaced once.
+    /// A token that has expired, or does not suffice, is replaced once.
     pub(super) async fn ask(
         &self,
         server: &Server,
@@ -163,7 +164,7 @@ impl Repository {
         sent
     }
 
-    /// The header that shows who we are; `refused` is one that was not good enough.
+    /// Returns the header `Authorization`; `refused` is a value that the registry refused.
     async fn authorization(
         &self,
         server: &Server,
@@ -188,7 +189,7 @@ impl Repository {
         if let Some(token) = &*kept {
             let header = token.header();
             let is_enough = scopes.iter().all(|scope| token.scopes.contains(scope));
-            // Another request may have got a new one since this one was refused.
+            // Another request may have replaced the token since this one was refused.
             if token.holds() && is_enough && header.as_ref() != refused {
                 return Ok(header);
             }
@@ -204,7 +205,7 @@ impl Repository {
         Ok(header)
     }
 
-    /// Who we are, if that may be shown on the way there is.
+    /// Returns the credential, if it may be sent over this route.
     async fn credential(&self, server: &Server, deadline: &Deadline) -> Result<Credential, RegistryError> {
         let host = self.access.address.registry();
         let login = async { Ok(self.login.credential(&self.access.address, Timestamp::now()).await?) };
@@ -216,7 +217,7 @@ impl Repository {
         Ok(credential)
     }
 
-    /// What a token has to allow: to pull, and what a registry has asked for beyond that.
+    /// Returns the scopes of a token: to pull, and the scope that a registry has asked for beyond that.
     fn scopes(&self, wanted: &Bearer, is_refused: bool) -> Vec<String> {
         let mut scopes = vec![format!("repository:{}:pull", self.access.address.repository())];
         if is_refused {

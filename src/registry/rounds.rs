@@ -1,9 +1,9 @@
-//! Work that several wait for: it is done in rounds, and each serves all who asked before it began.
+//! Request coalescing: concurrent callers share one operation.
 //!
-//! Who asks while a round is under way gets the next one, for what it would tell may be older than the question. The time
-//! belongs to those who wait: a round goes on for as long as the most patient of them, and each leaves when its own time is
-//! over. It begins with the round, and nobody waits longer for that than for the round. With the last one who waits the
-//! round ends.
+//! A caller that arrives after an operation has started joins the next one, so that no result is older than the
+//! question. Each caller has its own timeout: the operation runs for as long as the longest timeout among its
+//! callers, and each caller leaves when its own is over. The timeout starts with the operation; the wait for the
+//! start is limited by the same timeout. When the last caller leaves, the operation is cancelled.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,37 +16,37 @@ use tokio::task::yield_now;
 use super::deadline::{Deadline, WaitClock};
 use super::error::RegistryError;
 
-/// The rounds of one piece of work.
+/// Coalesces calls of one operation.
 #[derive(Debug)]
 pub(super) struct Rounds<T: Clone> {
-    /// Held while a round is under way.
+    /// Held while the operation is in flight.
     turn: Arc<tokio::sync::Mutex<()>>,
-    /// The round that has not begun yet.
+    /// The next flight, which has not started yet.
     next: Mutex<Option<Next<T>>>,
-    /// Waits of all rounds for capacity, which use up no time of those that wait for a round.
+    /// Measures waits of all flights for capacity, which do not count towards callers' timeouts.
     clock: WaitClock,
 }
 
-/// What one who waits brings along.
+/// The options of one call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Wish {
-    /// How long the work may take.
+    /// The caller's timeout.
     pub(super) allowed: Duration,
-    /// The state that is known already.
+    /// The state that the caller knows already.
     pub(super) known: Option<String>,
 }
 
-/// A round that has not begun yet. Only those who wait keep it.
+/// A flight that has not started yet. Only its callers keep it alive.
 #[derive(Debug)]
 struct Next<T: Clone> {
     round: WeakShared<BoxFuture<'static, Begun<T>>>,
     wish: Wish,
 }
 
-/// A round that waits for its turn.
+/// A flight that waits for the one before it to end.
 type Round<T> = Shared<BoxFuture<'static, Begun<T>>>;
 
-/// A round that is under way.
+/// A flight that has started.
 #[derive(Clone)]
 struct Begun<T: Clone> {
     deadline: Deadline,
@@ -60,7 +60,7 @@ impl<T: Clone> Default for Rounds<T> {
 }
 
 impl Wish {
-    /// What serves both: the longer time, and only what both know.
+    /// Merges two calls: the longer timeout, and the known state only if both share it.
     fn join(&mut self, other: &Self) {
         self.allowed = self.allowed.max(other.allowed);
         if self.known != other.known {
@@ -70,11 +70,14 @@ impl Wish {
 }
 
 impl<T: Clone + Send + Sync + 'static> Rounds<T> {
-    /// Waits for what the next round brings. The first who asks says what is done in it, for the wish of all.
+    /// Joins the next flight and waits for its result.
+    ///
+    /// The first caller of a flight provides the operation, which gets the merged options of all callers.
     ///
     /// # Errors
     ///
-    /// When the work fails, or it or the round before takes longer than this one waits; `what` was asked for then.
+    /// When the operation fails, or if it or the flight before it takes longer than this caller's timeout; `what`
+    /// names the operation in that error.
     pub(super) async fn join<F>(
         self: &Arc<Self>,
         wish: Wish,
@@ -86,13 +89,13 @@ impl<T: Clone + Send + Sync + 'static> Rounds<T> {
     {
         let allowed = wish.allowed;
         let round = self.enter(wish, work);
-        // Those who are about to ask in the same moment come along.
+        // Callers that arrive in the same moment join the same flight.
         yield_now().await;
         let begun = Deadline::by(&self.clock, allowed).hold(&what, round.map(Ok)).await?;
         begun.deadline.allowing(allowed).hold(what, begun.work).await
     }
 
-    /// The next round, with one more who waits for it.
+    /// Returns the next flight, with one more caller.
     fn enter<F>(
         self: &Arc<Self>,
         wish: Wish,
@@ -136,7 +139,7 @@ mod tests {
 
     use super::*;
 
-    /// Work that ends when it is told to, and gives the number of its round and the wish that it served.
+    /// An operation that ends on demand, and returns its number and the merged options.
     #[derive(Default)]
     struct Scene {
         rounds: Arc<Rounds<(usize, Wish)>>,
@@ -163,7 +166,7 @@ mod tests {
             })
         }
 
-        /// Lets everybody come as far as they can.
+        /// Lets every task run until it waits.
         async fn settle(&self) {
             for _ in 0..100 {
                 yield_now().await;
@@ -240,14 +243,14 @@ mod tests {
             );
         }
         assert!(!hanging.is_finished());
-        // Nothing is left of the round that nobody waits for.
+        // A flight without callers leaves nothing behind.
         let next = scene.ask(wish(60, ""));
         scene.end_one();
         scene.end_one();
         assert_eq!((hanging.await.unwrap().unwrap().0, next.await.unwrap().unwrap().0), (1, 2));
     }
 
-    /// A listing that waited for memory ran out of the time of each that waited for it.
+    /// A listing's wait for memory counted towards the timeout of each of its callers.
     #[tokio::test(start_paused = true)]
     async fn a_round_that_waits_for_memory_uses_up_no_time_of_those_that_wait_for_it() {
         let rounds: Arc<Rounds<()>> = Arc::default();
@@ -276,7 +279,7 @@ mod tests {
             one.abort();
             assert!(one.await.unwrap_err().is_cancelled());
         }
-        // One is left in the first round; the other round is given up with its turn.
+        // One caller is left in the first flight; the other flight is cancelled in the queue.
         scene.end_one();
         assert_eq!(second.await.unwrap().unwrap().0, 1);
         let alone = scene.ask(wish(60, ""));

@@ -1,4 +1,4 @@
-//! Registries as they answer `GET /v2/`: the scheme they are reached by, and the login they ask for.
+//! Probes of registries with `GET /v2/`: their scheme and their login challenge.
 
 use std::collections::HashMap;
 use std::pin::pin;
@@ -20,37 +20,37 @@ use super::login::Fingerprint;
 use crate::reference::{RepositoryAddress, Scheme};
 use crate::tenancy::FairCache;
 
-/// How much is read of the answer to a probe.
+/// The maximum size in bytes of the response to a probe.
 const LARGEST: usize = 64 * 1024;
 
-/// How long what is known is not doubted.
+/// The time for which the result of a probe is used.
 const FRESH: Duration = Duration::from_secs(60 * 60);
 
-/// How long an encrypted connection is waited for, before one without is tried as well.
+/// The head start of an encrypted connection before one without TLS is tried too.
 const HEAD_START: Duration = Duration::from_millis(300);
 
-/// The number of registries that are remembered.
+/// The maximum number of registries whose probe is cached.
 const MAX_SERVERS: usize = 1024;
 
-/// What a registry answered to `GET /v2/`, which shows no credentials and names no repository.
+/// The response of a registry to `GET /v2/`, sent without credentials or repository.
 ///
-/// Only this is shared between namespaces. What a registry says of a path is a tenant's, and belongs to its session.
+/// Only this is shared between namespaces. Responses about a path are a tenant's, and belong to its session.
 #[derive(Debug)]
 pub(super) struct Server {
-    /// Its address, with `/` at the end.
+    /// The registry's address, with `/` at the end.
     pub(super) base: Url,
-    /// The login that it asks for.
+    /// The login that the registry asks for.
     pub(super) challenge: Option<Challenge>,
-    /// When it answered.
+    /// The time of the response.
     pub(super) probed_at: Instant,
 }
 
-/// All registries that were probed, by name and route.
+/// The probed registries, by name and route.
 #[derive(Debug)]
 pub(super) struct Servers {
     known: Mutex<FairCache<ServerKey, Arc<Server>>>,
-    /// The probes in flight. Concurrent requests of one namespace share a probe; those of another wait for none that
-    /// is in the queue of the first.
+    /// The probes in flight. Concurrent requests of one namespace share a probe; requests of another namespace do not
+    /// wait behind the queue of the first.
     probes: Mutex<HashMap<(ServerKey, String), Probe>>,
 }
 
@@ -71,7 +71,7 @@ impl Default for Servers {
 }
 
 impl Servers {
-    /// The registry of an address; probes it on behalf of a namespace if it is not known.
+    /// Returns the registry of an address, probing it for a namespace if necessary.
     pub(super) async fn probe(
         &self,
         address: &RepositoryAddress,
@@ -102,7 +102,7 @@ impl Servers {
         Ok(server)
     }
 
-    /// Probes a registry anew the next time: it could not be reached as it was before.
+    /// Drops the cached probe of a registry that has become unreachable.
     pub(super) fn forget(&self, address: &RepositoryAddress, way: Fingerprint) {
         self.known.lock().remove(&ServerKey::new(address, way));
     }
@@ -125,7 +125,7 @@ impl ServerKey {
     }
 }
 
-/// Finds out how a registry is spoken to. TLS comes first; without it only where that is allowed.
+/// Probes a registry for its scheme: TLS first, without it only if that is allowed.
 async fn greet(
     address: &RepositoryAddress,
     client: &Client,
@@ -142,7 +142,7 @@ async fn greet(
         plain: Box::new(plain),
     };
     let (secured, plain) = (base(Scheme::Https), base(Scheme::Http));
-    // Where both ways are tried, a broken connection says enough.
+    // One attempt per scheme is enough if both schemes are tried.
     let mut secured = pin!(ping(&secured, false, client, deadline));
     let refused = match timeout(HEAD_START, &mut secured).await {
         Ok(Ok(server)) => return Ok(server),
@@ -161,7 +161,7 @@ async fn greet(
     }
 }
 
-/// Asks a registry for nothing but an answer, without saying who asks.
+/// Sends `GET /v2/` without credentials.
 async fn ping(
     base: &str,
     is_repeated: bool,

@@ -1,4 +1,4 @@
-//! State of one requester at one repository: its token, and what the registry said of its path.
+//! State of one requester at one repository: its token, challenge and page size.
 
 use parking_lot::{Mutex, MutexGuard};
 use tokio::time::Instant;
@@ -8,13 +8,13 @@ use super::echo::Shown;
 use super::server::Server;
 use super::token::Token;
 
-/// The number of tags that are requested on one page.
+/// The number of tags that are requested per page.
 pub(super) const FULL_PAGE: usize = 1000;
 
-/// What one requester learned at one repository.
+/// The state that one requester has learned at one repository.
 ///
-/// It is shared by requests of the same namespace with the same login, secrets and route, and by no others: behind one
-/// host each path may be served by another tenant, whose challenge must not get the credentials of its neighbour.
+/// It is shared by requests of the same namespace with the same login, secrets and route, and by no others: behind
+/// one host each path may be served by another tenant, whose challenge must not get the credentials of its neighbour.
 #[derive(Debug, Default)]
 pub(super) struct Session {
     /// Locked while a token is requested, so that concurrent requests wait for it.
@@ -24,37 +24,37 @@ pub(super) struct Session {
     shown: Mutex<Shown>,
 }
 
-/// Answers of one path. They hold until the server is probed anew.
+/// Properties of one path. They hold until the server is probed anew.
 #[derive(Debug, Default)]
 struct Learned {
-    /// When the server was probed before it answered so.
+    /// The time of the server's probe that these properties belong to.
     probed_at: Option<Instant>,
     challenge: Option<Challenge>,
     page: Option<usize>,
 }
 
 impl Session {
-    /// The login that this path asks for, or else the server.
+    /// Returns the login challenge of this path, or else that of the server.
     pub(super) fn challenge(&self, server: &Server) -> Option<Challenge> {
         self.learned(server).challenge.clone().or_else(|| server.challenge.clone())
     }
 
-    /// Remembers the challenge of a 401 of this path.
+    /// Stores the challenge of a 401 response of this path.
     pub(super) fn set_challenge(&self, server: &Server, challenge: Challenge) {
         self.learned(server).challenge = Some(challenge);
     }
 
-    /// The number of tags that this path gives on one page; `0` for as many as it likes.
+    /// Returns the page size of this path; `0` leaves it to the registry.
     pub(super) fn page(&self, server: &Server) -> usize {
         self.learned(server).page.unwrap_or(FULL_PAGE)
     }
 
-    /// Remembers the page size that this path accepted.
+    /// Stores the page size that this path accepted.
     pub(super) fn set_page(&self, server: &Server, page: usize) {
         self.learned(server).page = Some(page);
     }
 
-    /// The credentials that were sent.
+    /// Returns the credentials that were sent.
     pub(super) fn shown(&self) -> MutexGuard<'_, Shown> {
         self.shown.lock()
     }

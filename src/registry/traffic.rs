@@ -1,4 +1,4 @@
-//! The bounds that requests by all routes share.
+//! State and limits that requests over all routes share.
 
 use super::budget::Budgets;
 use super::options::RegistryOptions;
@@ -6,17 +6,17 @@ use super::pauses::Pauses;
 use super::transports::Transports;
 use crate::tenancy::{Capacity, FairSemaphore, SlotLimits};
 
-/// The number of lists that are read beyond their first page at the same time.
+/// The maximum number of lists of which further pages are read at the same time.
 const PAGED_LISTS: usize = 32;
 
-/// The bounds that requests by all routes share.
+/// State and limits that requests over all routes share.
 #[derive(Debug)]
 pub(super) struct Traffic {
-    /// Slots and rates of servers.
+    /// The rate limiters of servers.
     pub(super) budgets: Budgets,
-    /// Pauses that servers asked for.
+    /// The pauses that servers asked for.
     pub(super) pauses: Pauses,
-    /// Connections by all routes.
+    /// The connections of all routes.
     pub(super) transports: Transports,
     /// Slots of lists that are read beyond their first page; each holds tags in memory meanwhile.
     pub(super) paging: FairSemaphore,

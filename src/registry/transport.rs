@@ -1,4 +1,4 @@
-//! Connections by one route.
+//! HTTP connections of one route.
 
 use reqwest::header::{ACCEPT_ENCODING, AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE};
 use reqwest::{Method, Response};
@@ -15,20 +15,20 @@ use super::way::{Limits, Way};
 use crate::http::{self, Connections, ProxyChoice, innermost};
 use crate::tenancy::{INLINE_BYTES, MemoryBudget, MemoryReservation};
 
-/// The size of an answer beyond which memory is reserved for it.
+/// The size of a response in bytes beyond which memory is reserved for it.
 const UNRESERVED: usize = 256 * 1024;
 
-/// Connections by one route.
+/// HTTP connections of one route.
 #[derive(Debug)]
 pub(super) struct Transport {
     http: reqwest::Client,
-    /// The same without a client certificate, for servers that a redirect leads to.
+    /// The same connections without a client certificate, for targets of redirects.
     elsewhere: reqwest::Client,
     proxy: ProxyChoice,
     limits: Limits,
 }
 
-/// The namespace that the memory of large answers is reserved for, and what is reserved already.
+/// The namespace that memory of large responses is reserved for, and an existing reservation.
 pub(super) struct Reserve<'r> {
     pub(super) memory: &'r MemoryBudget,
     pub(super) namespace: &'r str,
@@ -37,20 +37,21 @@ pub(super) struct Reserve<'r> {
     pub(super) reserved: Option<Reserved>,
 }
 
-/// Memory that is reserved for an answer.
+/// Memory that is reserved for a response.
 pub(super) struct Reserved {
     pub(super) bytes: u64,
     pub(super) memory: MemoryReservation,
-    /// The time at which the answer must be complete.
+    /// The time at which the response must be complete.
     pub(super) deadline: Deadline,
 }
 
 /// The end of one exchange.
 pub(super) enum Exchanged {
-    /// The answer.
+    /// The response.
     Answer(Box<Answer>),
-    /// So much memory must be reserved before the answer is read, and not all of that is free. The request is sent again
-    /// then: no slot of the server is held while memory is waited for.
+    /// Not enough memory is free for the response, which needs so many bytes.
+    ///
+    /// The request is sent again when they are reserved: no slot of the server is held during the wait for memory.
     NeedsMemory(u64),
 }
 
@@ -73,7 +74,9 @@ impl Transport {
         Ok(Self { http, elsewhere, proxy: way.proxy.clone(), limits })
     }
 
-    /// Sends a request once, and reads its answer. `is_foreign` says that a redirect of another server led there.
+    /// Sends a request once, and reads its response.
+    ///
+    /// `is_foreign` is set after a redirect by another server.
     pub(super) async fn exchange(
         &self,
         call: &Call,
@@ -110,7 +113,7 @@ impl Transport {
                 let expected = announced.unwrap_or(largest).min(largest);
                 let mut bytes = memory.bytes(expected);
                 if let Some(before) = reserved.take_if(|reserved| reserved.bytes < bytes) {
-                    // A server that announces more each time is not asked time and again.
+                    // A server that announces more each time gets a single retry.
                     bytes = memory.bytes(largest);
                     drop(before);
                 }
@@ -127,7 +130,7 @@ impl Transport {
         }
         let headers = std::mem::take(response.headers_mut());
         if !status.is_success() {
-            // Before a part of it is quoted: half a secret is not known as one.
+            // Redacted before a part of it is quoted: half a secret would not be recognized.
             body = call.scrub(&String::from_utf8_lossy(&body)).into_bytes();
         }
         let is_head = call.method == Method::HEAD;
@@ -137,11 +140,11 @@ impl Transport {
         Ok(Exchanged::Answer(Box::new(answer)))
     }
 
-    /// Sends a request and waits for the head of its answer.
+    /// Sends a request and waits for the head of its response.
     async fn begin(&self, call: &Call, is_foreign: bool) -> Result<Response, RegistryError> {
         let http = if is_foreign { &self.elsewhere } else { &self.http };
         let mut request = http.request(call.method.clone(), call.url.clone()).headers(call.headers.clone());
-        // A packed answer cannot be read, and has another digest.
+        // A compressed response cannot be read, and has another digest.
         request = request.header(ACCEPT_ENCODING, "identity");
         if let Some(authorization) = &call.authorization {
             request = request.header(AUTHORIZATION, authorization.clone());
@@ -163,7 +166,7 @@ impl Transport {
 
     fn unreachable(&self, call: &Call, error: reqwest::Error) -> RegistryError {
         let is_connection = error.is_connect();
-        // It is the proxy that was connected to, or that did not connect further.
+        // Connection errors are the proxy's, if there is one.
         let proxy = self.proxy.shown_for(&call.url).filter(|_| is_connection);
         let by = proxy.map(|proxy| format!("by the proxy {proxy}: ")).unwrap_or_default();
         let trouble = cut(&format!("{by}{}", innermost(&error.without_url())));
@@ -171,7 +174,7 @@ impl Transport {
     }
 }
 
-/// A request that would go to a forbidden address.
+/// Returns the error of a request to a forbidden address.
 pub(super) fn astray(call: &Call, words: String) -> RegistryError {
     let host = call.url.host_str().unwrap_or_default().to_owned();
     RegistryError::LeadsAstray { request: call.shown(), host, words }

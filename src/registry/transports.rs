@@ -1,4 +1,4 @@
-//! Transports that are kept from one request to the next.
+//! Cache of transports.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,18 +11,18 @@ use super::login::Fingerprint;
 use super::transport::Transport;
 use crate::tenancy::FairCache;
 
-/// The number of transports that are kept. Each takes about 0.15 MiB.
+/// The maximum number of cached transports. Each takes about 0.15 MiB.
 const MAX_TRANSPORTS: usize = 256;
 
-/// How long a transport is kept that is not used. Its idle connections are closed sooner.
+/// The time after which an unused transport is evicted. Its idle connections are closed sooner.
 const IDLE: Duration = Duration::from_secs(5 * 60);
 
-/// How often unused transports are looked for.
+/// The interval between two sweeps of unused transports.
 const SWEEP: Duration = Duration::from_secs(30);
 
 /// The transports of all routes.
 ///
-/// One that is evicted lives as long as the requests that use it, whose number is bounded.
+/// An evicted transport lives as long as the requests that use it, whose number is bounded.
 #[derive(Debug)]
 pub(super) struct Transports(Mutex<Table>);
 
@@ -46,7 +46,7 @@ impl Default for Transports {
 }
 
 impl Transports {
-    /// The transport of a key, if it is kept.
+    /// Returns the cached transport of a key.
     pub(super) fn get(&self, key: &Fingerprint) -> Option<Arc<Transport>> {
         let now = Instant::now();
         let mut table = self.0.lock();
@@ -56,7 +56,7 @@ impl Transports {
         Some(Arc::clone(&kept.transport))
     }
 
-    /// Makes a transport on behalf of a namespace, and keeps it.
+    /// Makes a transport for a namespace, and caches it.
     ///
     /// # Errors
     ///

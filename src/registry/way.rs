@@ -1,4 +1,4 @@
-//! The way to a registry, and how much time it may take.
+//! The route to a registry, and the timeouts of requests.
 
 use std::time::Duration;
 
@@ -6,16 +6,16 @@ use super::login::Fingerprint;
 use super::tls::Tls;
 use crate::http::ProxyChoice;
 
-/// How long each part of a request may take.
+/// Timeouts of the parts of a request.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// Until there is a connection.
+    /// Until the connection is made.
     pub connect: Duration,
-    /// Until the answer begins.
+    /// Until the first byte of the response.
     pub first_byte: Duration,
-    /// Without anything new of the answer.
+    /// Between two reads of the response.
     pub between_bytes: Duration,
-    /// Until an answer is complete, with all further pages of a list, after memory was reserved for it.
+    /// From the reservation of memory until the response is complete, with all further pages of a list.
     pub with_memory: Duration,
 }
 
@@ -31,23 +31,24 @@ impl Default for Limits {
     }
 }
 
-/// How a registry is reached: what all requests there share.
+/// The route to a registry: TLS and proxy, shared by all its requests.
 #[derive(Debug, Clone, Default)]
 pub struct Way {
-    /// Whom we trust, and who we are.
+    /// The trusted authority and the client certificate.
     pub tls: Tls,
-    /// The proxy between.
+    /// The proxy.
     pub proxy: ProxyChoice,
 }
 
 impl Way {
-    /// Equal for equal ways.
+    /// Returns a fingerprint that is equal for equal routes.
     pub fn fingerprint(&self) -> Fingerprint {
         Fingerprint::of([self.tls.fingerprint().as_bytes(), self.proxy().as_bytes()])
     }
 
-    /// Equal for ways by the same proxy with the same authority: the same server answers there, whatever client
-    /// certificate it is shown.
+    /// Returns a fingerprint of the proxy and the certificate authority.
+    ///
+    /// Routes with an equal one reach the same server, whatever client certificate they send.
     pub fn route(&self) -> Fingerprint {
         let authority = match &self.tls.authority {
             Some(authority) => Fingerprint::of([&b"own"[..], authority.expose()]),
@@ -56,7 +57,7 @@ impl Way {
         Fingerprint::of([authority.as_bytes(), self.proxy().as_bytes()])
     }
 
-    /// Whether it is an object's own: by a proxy, or with certificates, of a secret.
+    /// Returns `true` if the proxy or certificates come from an object's own Secret.
     pub fn is_own(&self) -> bool {
         let Tls { authority, identity } = &self.tls;
         matches!(self.proxy, ProxyChoice::Given(_)) || authority.is_some() || identity.is_some()
