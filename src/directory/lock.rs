@@ -49,7 +49,7 @@ impl Lock {
     ///
     /// # Errors
     ///
-    /// When another process holds it.
+    /// Returns an error if another process holds it.
     pub fn take(path: &Path) -> Result<Self, LockError> {
         let failed = |cause| LockError::Failed { path: path.to_owned(), cause };
         let directory = File::open(path).map_err(failed)?;

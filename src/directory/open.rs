@@ -14,7 +14,7 @@ const STREAMS: [&str; 4] = ["/dev/fd", "/dev/stdin", "/dev/null", "/proc/self/fd
 ///
 /// # Errors
 ///
-/// When it cannot be opened, or is of another kind.
+/// Returns an error if it cannot be opened, or is of another kind.
 pub fn open(path: &Path) -> io::Result<File> {
     open_with(path, OpenOptions::new().read(true))
 }
@@ -41,7 +41,7 @@ pub fn open_with(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
 ///
 /// # Errors
 ///
-/// When it cannot be read, or is of another kind.
+/// Returns an error if it cannot be read, or is of another kind.
 pub fn read(path: &Path) -> io::Result<Vec<u8>> {
     let mut content = Vec::new();
     open(path)?.read_to_end(&mut content)?;

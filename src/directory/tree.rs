@@ -32,7 +32,7 @@ impl Directory {
     ///
     /// # Errors
     ///
-    /// When `root` does not exist, is no directory or cannot be listed.
+    /// Returns an error if `root` does not exist, is no directory or cannot be listed.
     pub fn open(root: &Path) -> io::Result<Self> {
         fs::read_dir(root)?;
         Ok(Self { root: root.to_owned(), littered: RefCell::default() })

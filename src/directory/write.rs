@@ -64,7 +64,7 @@ impl Failing for WriteError {
 ///
 /// # Errors
 ///
-/// When the file changed since it was read, or when the file system refuses; the file is untouched then.
+/// Returns an error if the file changed since it was read, or if the file system refuses; the file is untouched then.
 fn write_edit(directory: &Directory, edit: &FileEdit) -> Result<(), WriteError> {
     let file = edit.entry.path.to_string();
     let refused = |cause| WriteError::Refused { file: file.clone(), cause };

@@ -39,7 +39,7 @@ impl Markers {
     ///
     /// # Errors
     ///
-    /// When the file has markers and cannot be read as YAML.
+    /// Returns an error if the file has markers and cannot be read as YAML.
     pub(super) fn read(document: &Document<'_>, limits: &Limits) -> Result<Self, YamlError> {
         if !document.has_marker() {
             let lines = marker::lines_without_quotes(document.text.as_bytes());

@@ -35,7 +35,7 @@ const COPIES_IN_HANDLEBARS: usize = 2;
 ///
 /// # Errors
 ///
-/// When the data take too much, before the values are made.
+/// Returns an error if the data take too much, before the values are made.
 pub(super) fn within(
     room: usize,
     (changes, size): (usize, usize),

@@ -43,7 +43,7 @@ pub fn presets() -> &'static [Preset] {
 ///
 /// # Errors
 ///
-/// When there is none of that name.
+/// Returns an error if there is none of that name.
 pub(super) fn named_by(text: &str) -> Result<Option<&'static Preset>, TemplateFault> {
     let Some(name) = text.trim().strip_prefix(PREFIX) else { return Ok(None) };
     if name.contains(char::is_whitespace) || name.contains("{{") {

@@ -110,7 +110,7 @@ struct List {
 ///
 /// # Errors
 ///
-/// When it is no JSON, or a member has another form than a result has.
+/// Returns an error if it is no JSON, or a member has another form than a result has.
 pub fn read(json: &[u8]) -> Result<Vec<Recorded>, RecordError> {
     let form: Form = parse(json)?;
     if form.automations.is_some() {
@@ -154,7 +154,7 @@ impl Recorded {
     ///
     /// # Errors
     ///
-    /// When the image of a policy that changed something is no image reference.
+    /// Returns an error if the image of a policy that changed something is no image reference.
     pub fn data(&self, automation: &AutomationName) -> Result<MessageData, RecordError> {
         let result = self.result();
         let mut images: BTreeMap<PolicyName, ImageReference> = BTreeMap::new();

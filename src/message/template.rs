@@ -44,7 +44,7 @@ impl Template {
     ///
     /// # Errors
     ///
-    /// When it is no template, or names a preset that does not exist.
+    /// Returns an error if it is no template, or names a preset that does not exist.
     pub fn compile(text: &str, language: TemplateLanguage) -> Result<Self, TemplateError> {
         let engine = Self::engine(text, language).map_err(|cause| TemplateError { cause })?;
         Ok(Self { engine })
@@ -68,7 +68,7 @@ impl Template {
     ///
     /// # Errors
     ///
-    /// When the template asks the data for what they do not have, or goes beyond a limit.
+    /// Returns an error if the template asks the data for what they do not have, or goes beyond a limit.
     pub fn render(&self, data: &MessageData) -> Result<Vec<u8>, MessageError> {
         self.render_within(limits::MOST_DATA, data, &|| false).map_err(|cause| MessageError { cause })
     }

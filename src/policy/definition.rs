@@ -31,7 +31,7 @@ impl Policy {
     ///
     /// # Errors
     ///
-    /// When the spec makes no sense, whatever the tags are.
+    /// Returns an error if the spec makes no sense, whatever the tags are.
     pub fn new(spec: &ImagePolicySpec, settings: PolicySettings) -> Result<Self, PolicyError> {
         Self::check_interval(spec)?;
         let rule = Rule::new(&spec.policy, settings.order).map_err(PolicyError::Rule)?;
@@ -48,7 +48,7 @@ impl Policy {
     ///
     /// # Errors
     ///
-    /// When there is none.
+    /// Returns an error if there is none.
     pub fn check_interval(spec: &ImagePolicySpec) -> Result<(), PolicyError> {
         if spec.digest_reflection_policy == DigestReflectionPolicy::Always && spec.interval.is_none() {
             return Err(PolicyError::NoInterval);
@@ -60,7 +60,8 @@ impl Policy {
     ///
     /// # Errors
     ///
-    /// When it cannot be understood. A selection says so only where there are tags; this does in any case.
+    /// Returns an error if it cannot be understood. A selection says so only where there are tags; this does in any
+    /// case.
     pub fn check_filter(&self) -> Result<(), PolicyError> {
         match &self.filter {
             Some(Err(error)) => Err(PolicyError::Filter(error.clone())),
@@ -72,7 +73,7 @@ impl Policy {
     ///
     /// # Errors
     ///
-    /// When there are tags and the filter cannot be understood.
+    /// Returns an error if there are tags and the filter cannot be understood.
     pub fn select<'t>(&self, tags: &'t TagList, ages: Ages<'_>) -> Result<Selection<'_, 't>, PolicyError> {
         self.select_within(tags, ages, &|| Ok(()))
     }
@@ -81,7 +82,8 @@ impl Policy {
     ///
     /// # Errors
     ///
-    /// When there are tags and the filter cannot be understood or makes too much of them, or when `check` fails.
+    /// Returns an error if there are tags and the filter cannot be understood or makes too much of them, or if `check`
+    /// fails.
     pub fn select_within<'t>(
         &self,
         tags: &'t TagList,
@@ -104,7 +106,8 @@ impl Policy {
     ///
     /// # Errors
     ///
-    /// When the filter makes too much of the tags, or when `check`, which is called between two tags, fails.
+    /// Returns an error if the filter makes too much of the tags, or if `check`, which is called between two tags,
+    /// fails.
     pub fn contenders<'t>(&self, tags: &'t TagList, check: Check<'_>) -> Result<Vec<&'t str>, PolicyError> {
         if self.minimum_age().is_zero() || self.check_filter().is_err() {
             return Ok(Vec::new());

@@ -14,7 +14,7 @@ impl Policy {
     ///
     /// # Errors
     ///
-    /// When `check`, which is called between two tags, fails.
+    /// Returns an error if `check`, which is called between two tags, fails.
     pub fn winner_at_a_glance<'t>(
         &self,
         tags: &'t TagList,

@@ -50,7 +50,7 @@ impl RepositoryAddress {
     ///
     /// # Errors
     ///
-    /// When the text is no address. The sentences are Flux's.
+    /// Returns an error if the text is no address. The sentences are Flux's.
     pub fn parse(image: &str, is_insecure: bool) -> Result<Self, AddressError> {
         if let Some((scheme, _)) = image.split_once("://") {
             return Err(AddressError::Scheme { image: image.to_owned(), scheme: scheme.to_owned() });

@@ -11,7 +11,7 @@ impl Digest {
     ///
     /// # Errors
     ///
-    /// When the algorithm is another or the digits are not 64 in lower case.
+    /// Returns an error if the algorithm is another or the digits are not 64 in lower case.
     pub fn parse(text: &str) -> Result<Self, DigestError> {
         let hex = text.strip_prefix("sha256:").ok_or(DigestError::Algorithm)?;
         let is_hex = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);

@@ -24,7 +24,7 @@ impl ImageName {
     ///
     /// # Errors
     ///
-    /// When the text breaks the rules above.
+    /// Returns an error if the text breaks the rules above.
     pub fn parse(text: &str) -> Result<Self, ReferenceError> {
         let error = |cause: NameError| ReferenceError::Name { name: text.to_owned(), cause };
         if text.contains("://") {
@@ -124,7 +124,7 @@ impl ImageReference {
     ///
     /// # Errors
     ///
-    /// When a part is missing or malformed; the tag must be there.
+    /// Returns an error if a part is missing or malformed; the tag must be there.
     pub fn parse(text: &str) -> Result<Self, ReferenceError> {
         let parts: ImageRef =
             text.parse().map_err(|NoTag| ReferenceError::NoTag { text: text.to_owned() })?;
@@ -137,7 +137,7 @@ impl ImageReference {
     ///
     /// # Errors
     ///
-    /// When a part is malformed.
+    /// Returns an error if a part is malformed.
     pub fn from_parts(name: &str, tag: &str, digest: Option<&str>) -> Result<Self, ReferenceError> {
         Ok(Self {
             name: ImageName::parse(name)?,

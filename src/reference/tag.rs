@@ -14,7 +14,7 @@ impl Tag {
     ///
     /// # Errors
     ///
-    /// When the text is empty, too long or holds another character.
+    /// Returns an error if the text is empty, too long or holds another character.
     pub fn parse(text: &str) -> Result<Self, TagError> {
         let is_allowed = |c: char| c.is_ascii_alphanumeric() || "_.-".contains(c);
         if text.is_empty() {

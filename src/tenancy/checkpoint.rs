@@ -38,7 +38,7 @@ impl Checkpoint {
     ///
     /// # Errors
     ///
-    /// When its time is up, or its result is not wanted any more.
+    /// Returns an error if its time is up, or its result is not wanted any more.
     pub fn check(&self) -> Result<(), Interrupted> {
         if self.is_cancelled.load(Ordering::Relaxed) {
             return Err(Interrupted::Cancelled);

@@ -1,4 +1,4 @@
-//! What became of every marker, and which files could not be read.
+//! Reports of markers with their outcomes, and of files that could not be read.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,16 +8,16 @@ use super::tree::TreeError;
 use crate::sentence::chain;
 use crate::yaml::YamlError;
 
-/// What became of a marker.
+/// The outcome of a marker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum MarkerOutcome {
     /// Its value was replaced.
     Changed,
-    /// Its value is already the wanted one.
+    /// Its value is already the desired one.
     Current,
-    /// It names a policy of another namespace than the automation's.
+    /// It names a policy of a namespace other than the automation's.
     OtherNamespace,
-    /// It names a policy that the automation's selector leaves out.
+    /// It names a policy that the automation's selector does not select.
     PolicyNotSelected,
     /// It names a policy that does not exist.
     UnknownPolicy,
@@ -25,12 +25,12 @@ pub enum MarkerOutcome {
     PolicyWithoutImage,
     /// It asks for a part that images do not have.
     UnknownField,
-    /// It cannot take effect where it stands, because it belongs to no scalar value.
+    /// It has no effect because it belongs to no scalar value.
     NotOnScalar,
 }
 
 impl MarkerOutcome {
-    /// All outcomes.
+    /// All outcomes, for tables and tests.
     pub const ALL: [Self; 8] = [
         Self::Changed,
         Self::Current,
@@ -42,7 +42,7 @@ impl MarkerOutcome {
         Self::NotOnScalar,
     ];
 
-    /// The outcome's name in reports, fixed for other programs.
+    /// The outcome's name in reports; stable, because other programs read it.
     pub fn name(self) -> &'static str {
         match self {
             Self::Changed => "changed",
@@ -56,7 +56,7 @@ impl MarkerOutcome {
         }
     }
 
-    /// What becomes of a marker that belongs to no scalar, given the value that it wants.
+    /// The outcome of a marker without a scalar, given the value that it would set.
     pub(super) fn of_stray(wanted: &Result<String, Self>) -> Self {
         match wanted {
             Err(Self::OtherNamespace) => Self::OtherNamespace,
@@ -64,7 +64,7 @@ impl MarkerOutcome {
         }
     }
 
-    /// Whether a person should hear of it.
+    /// The severity with which the outcome is reported.
     pub fn severity(self) -> Severity {
         match self {
             Self::Changed | Self::Current | Self::OtherNamespace | Self::PolicyNotSelected => Severity::Quiet,
@@ -74,7 +74,7 @@ impl MarkerOutcome {
         }
     }
 
-    /// What is wrong, in words that fit behind a marker's place; `None` when nothing is.
+    /// The error as a phrase to follow a marker's location; `None` if there is none.
     pub fn complaint(self) -> Option<&'static str> {
         match self {
             Self::UnknownPolicy => Some("there is no such ImagePolicy"),
@@ -90,31 +90,33 @@ impl MarkerOutcome {
     }
 }
 
-/// Whether something should be brought before a person's eyes.
+/// The severity of a report to the user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Severity {
-    /// Only for those who ask.
+    /// Information, listed on request only.
     Quiet,
-    /// For the condition, the event and the log.
+    /// A warning: it appears in the condition, the event and the log.
     WorthSaying,
 }
 
-/// One marker and what became of it.
+/// A marker and its outcome.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MarkerReport {
     /// The file, relative to `update.path`.
     pub file: String,
     /// The line of the comment, counted from 1.
     pub line: usize,
-    /// The object around it.
+    /// The object that contains the marker.
     pub object: ObjectIdentifier,
     /// The setter as written, such as `default:podinfo:tag`.
     pub setter: String,
     /// The policy that the setter names.
     pub policy: PolicyName,
-    /// What the value that it stands on read before; `None` where it stands on none, or on one of more than 1,024 bytes.
+    /// The value of the marked scalar before the update.
+    ///
+    /// `None` if the marker marks no scalar, or a scalar of more than 1,024 bytes.
     pub value: Option<String>,
-    /// What became of it.
+    /// The marker's outcome.
     pub outcome: MarkerOutcome,
 }
 
@@ -125,7 +127,7 @@ pub struct NearMiss {
     pub file: String,
     /// The line of the comment, counted from 1.
     pub line: usize,
-    /// Why it is no marker.
+    /// The reason for which it is no marker.
     pub cause: super::marker::NoMarker,
 }
 
@@ -134,23 +136,23 @@ pub struct NearMiss {
 pub struct Unparsable {
     /// The file, relative to `update.path`.
     pub file: String,
-    /// Why.
+    /// The error of reading it.
     pub error: ReadFailure,
 }
 
-/// Why a file could not be read, in words, so that the index can remember it.
+/// The error of reading a file, as text, so that the index can store it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("{message}")]
 pub struct ReadFailure {
-    /// The line at which reading ended, counted from 1.
+    /// The line of the error, counted from 1.
     pub line: usize,
     /// The column, counted from 1.
     pub column: usize,
-    /// What is wrong, in words that fit behind the file and the place; at most 300 characters.
+    /// The error as a phrase to follow the file name and location; at most 300 characters.
     pub message: String,
 }
 
-/// Longer messages are cut: parsers quote what they read.
+/// The maximum length of a message in characters; parsers quote their input, so longer messages are cut.
 const MESSAGE_LENGTH: usize = 300;
 
 impl ReadFailure {
@@ -163,7 +165,7 @@ impl ReadFailure {
         Self { line, column, message }
     }
 
-    /// A file of more bytes than [`Limits::file_size`](crate::yaml::Limits::file_size).
+    /// The error for a file of more bytes than [`Limits::file_size`](crate::yaml::Limits::file_size).
     pub(super) fn too_large(size: u64, limit: usize) -> Self {
         Self::new((1, 1), &format!("the file has {size} bytes, more than the limit of {limit}"))
     }
@@ -186,12 +188,12 @@ impl From<TreeError> for ReadFailure {
 }
 
 impl Unparsable {
-    /// Where reading ended: line and column, both counted from 1.
+    /// The location of the error: line and column, both counted from 1.
     pub fn place(&self) -> (usize, usize) {
         (self.error.line, self.error.column)
     }
 
-    /// What is wrong, in words that fit behind the file and the place.
+    /// The error as a phrase to follow the file name and location.
     pub fn complaint(&self) -> String {
         self.error.message.clone()
     }

@@ -1,26 +1,29 @@
-//! Limits of one plan, so that a small repository of a tenant cannot become a large plan in memory.
+//! Limits of one plan: a small repository must not become a large plan in memory.
 
 use super::account::Severity;
 use super::plan_error::PlanError;
 
-/// The changes that one plan may make.
+/// The maximum number of changes in one plan.
 pub const MAX_CHANGES: usize = 100_000;
 
-/// The memory in bytes that one plan may take with its edits, its changes, the markers that a person should hear of, and
-/// the message that is made of it. It fits beside what a namespace may hold for servers.
+/// The maximum memory of one plan in bytes.
+///
+/// It covers the edits, the changes, the warnings about markers, and the message made of them. It fits beside the
+/// memory that a namespace may use for servers.
 const MAX_PLAN_BYTES: usize = 96 * 1024 * 1024;
 
-/// The same of a plan that reports every marker. A namespace can reserve as much.
+/// The maximum memory in bytes of a plan that reports every marker.
+///
+/// A namespace can reserve as much.
 const MAX_FULL_PLAN_BYTES: usize = 152 * 1024 * 1024;
 
-/// The markers that a plan reports.
+/// Selects the markers that a plan reports.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ReportedMarkers {
     /// Every marker.
     #[default]
     All,
-    /// Only those whose severity is worth a warning: many automations on one large repository would each hold the same
-    /// long list.
+    /// Only warnings: many automations on one large repository would each hold the same long list.
     Warnings,
 }
 
@@ -30,7 +33,7 @@ impl ReportedMarkers {
         self == Self::All || severity == Severity::WorthSaying
     }
 
-    /// The memory in bytes that a plan may take which reports these markers.
+    /// The maximum memory in bytes of a plan that reports these markers.
     pub fn max_bytes(self) -> usize {
         match self {
             Self::All => MAX_FULL_PLAN_BYTES,
@@ -39,7 +42,7 @@ impl ReportedMarkers {
     }
 }
 
-/// Counts what a plan holds.
+/// Counts the changes and the memory of a plan.
 #[derive(Debug)]
 pub(super) struct PlanBudget {
     changes: usize,
@@ -48,7 +51,7 @@ pub(super) struct PlanBudget {
 }
 
 impl PlanBudget {
-    /// The budget of a plan that reports these markers.
+    /// Creates the budget of a plan that reports these markers.
     pub(super) fn new(reported: ReportedMarkers) -> Self {
         Self { changes: 0, bytes: 0, max_bytes: reported.max_bytes() }
     }
@@ -57,7 +60,7 @@ impl PlanBudget {
     ///
     /// # Errors
     ///
-    /// When there are too many.
+    /// Returns an error if there are more than [`MAX_CHANGES`].
     pub(super) fn add_changes(&mut self, changes: usize) -> Result<(), PlanError> {
         self.changes += changes;
         if self.changes > MAX_CHANGES {
@@ -66,11 +69,11 @@ impl PlanBudget {
         Ok(())
     }
 
-    /// Counts memory.
+    /// Counts bytes of memory.
     ///
     /// # Errors
     ///
-    /// When the plan would take too much of it.
+    /// Returns an error if the plan would take more memory than allowed.
     pub(super) fn add_bytes(&mut self, bytes: usize) -> Result<(), PlanError> {
         self.bytes = self.bytes.saturating_add(bytes);
         if self.bytes > self.max_bytes {
@@ -79,7 +82,7 @@ impl PlanBudget {
         Ok(())
     }
 
-    /// The bytes that are left.
+    /// The remaining bytes.
     pub(super) fn rest(&self) -> usize {
         self.max_bytes.saturating_sub(self.bytes)
     }
@@ -95,7 +98,7 @@ mod tests {
     use super::*;
     use crate::update::{MarkerOutcome, MarkerReport, ObjectIdentifier, PolicyName, UpdatePlan};
 
-    /// A comparison with another controller copied all markers beyond the bound.
+    /// A comparison with another controller used to copy all markers beyond the limit.
     #[test]
     fn copies_of_markers_count_as_memory_of_the_plan() {
         let marker = MarkerReport {

@@ -1,7 +1,7 @@
-//! Edits as a unified diff.
+//! Formats edits as a unified diff.
 //!
-//! What an edit changes is known, so nothing is searched for: the lines that hold its splices go, the same lines
-//! with the splices applied come.
+//! An edit states its changes, so no search for differences is needed: the lines that contain splices are removed, and
+//! the same lines with the splices applied are added.
 
 use std::ops::Range;
 
@@ -13,25 +13,25 @@ use super::tree::{FileTree, TreeError, TreePath};
 use crate::failing::Failing;
 use crate::yaml::{self, Splice};
 
-/// Lines shown around a change.
+/// The number of unchanged lines shown around a change.
 const CONTEXT: usize = 3;
 
-/// The longest diff in bytes.
+/// The maximum length of a diff in bytes.
 pub const MAX_DIFF: usize = 64 * 1024 * 1024;
 
-/// Why changes cannot be shown.
+/// The error of changes that cannot be shown.
 #[derive(Debug, thiserror::Error)]
 pub enum DiffError {
-    /// A file cannot be read any more.
+    /// A file can no longer be read.
     #[error(transparent)]
     Tree(#[from] TreeError),
-    /// There is too much to show: one value may stand in a line of many megabytes.
+    /// The diff is too long: one value may be in a line of many megabytes.
     #[error("the diff has more than {} MiB, the limit; let update.path lead to a smaller directory", limit >> 20)]
     TooLong {
         /// The limit in bytes.
         limit: usize,
     },
-    /// The caller ended it.
+    /// The caller interrupted it.
     #[error(transparent)]
     Interrupted(#[from] Interrupt),
 }
@@ -54,11 +54,13 @@ impl Failing for DiffError {
     }
 }
 
-/// The unified diff of some edits of a tree, as `git apply` takes it. `checkpoint` is called between files.
+/// Formats some edits of a tree as a unified diff for `git apply`.
+///
+/// `checkpoint` is called between files.
 ///
 /// # Errors
 ///
-/// When a file cannot be read any more, the diff is too long, or `checkpoint` says so.
+/// Returns an error if a file can no longer be read, if the diff is too long, or if `checkpoint` returns one.
 pub fn unified(
     tree: &dyn FileTree,
     edits: &[FileEdit],
@@ -77,9 +79,9 @@ pub fn unified(
     Ok(diff)
 }
 
-/// Adds one edit of a file with this content to a diff.
+/// Appends the edit of a file with this content to a diff.
 ///
-/// A file that changed since the edit was planned would be left alone by a run, and has no diff.
+/// A file that changed since the edit was planned has no diff, since an update would leave it unchanged.
 pub fn write_file(edit: &FileEdit, content: &[u8], diff: &mut String) {
     if let Some((text, splices)) = edit.splices_for(content) {
         let path = &edit.entry.path;
@@ -88,17 +90,17 @@ pub fn write_file(edit: &FileEdit, content: &[u8], diff: &mut String) {
     }
 }
 
-/// Whole lines that are exchanged for others.
+/// A range of whole lines with its replacement.
 struct Exchange<'t> {
-    /// The numbers of the lines that go, counted from 0.
+    /// The numbers of the removed lines, counted from 0.
     lines: Range<usize>,
-    /// The lines that come.
+    /// The added lines.
     new: Vec<String>,
     old: &'t [&'t str],
 }
 
 fn write_hunks(text: &str, splices: &[Splice], diff: &mut String) {
-    // A line ends at LF alone, as git sees it; a lone CR is part of its line.
+    // Only LF ends a line, as in git; a lone CR is part of its line.
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
     let exchanges = exchanges(text, &lines, splices);
     let mut shift = 0_isize;
@@ -123,7 +125,7 @@ fn write_hunks(text: &str, splices: &[Splice], diff: &mut String) {
     }
 }
 
-/// Joins the splices that stand on the same lines.
+/// Merges splices of the same lines.
 fn exchanges<'t>(text: &str, lines: &'t [&'t str], splices: &[Splice]) -> Vec<Exchange<'t>> {
     let mut starts: Vec<usize> = Vec::with_capacity(lines.len() + 1);
     let mut offset = 0;
@@ -132,7 +134,7 @@ fn exchanges<'t>(text: &str, lines: &'t [&'t str], splices: &[Splice]) -> Vec<Ex
         offset += line.len();
     }
     starts.push(offset);
-    // The line that holds an offset; the end of the text belongs to the last line.
+    // The line that contains an offset; the end of the text belongs to the last line.
     let line_of =
         |offset: usize| starts.partition_point(|&start| start <= offset).min(lines.len()).saturating_sub(1);
     let lines_of = |splice: &Splice| {
@@ -179,7 +181,8 @@ fn write_lines<T: AsRef<str>>(sign: char, lines: &[T], diff: &mut String) {
     }
 }
 
-/// A hunk's place: lines count from 1, one line has no length, and no line stands behind the one before.
+/// Formats the range of a hunk: lines count from 1, the length 1 is omitted, and an empty range names the line before
+/// it.
 fn span(start: usize, length: usize) -> String {
     match length {
         0 => format!("{start},0"),
@@ -192,7 +195,10 @@ fn signed(length: usize) -> isize {
     isize::try_from(length).expect("no text has more lines than isize can count")
 }
 
-/// A path as git writes it in a diff: in double quotes, with escapes, where its bytes would be taken otherwise.
+/// Quotes a path as git does in diffs.
+///
+/// Paths with control characters, quotes, backslashes or bytes that are not UTF-8 are written in double quotes with
+/// escapes.
 fn quoted_path(prefix: &[u8], path: &TreePath) -> String {
     let is_plain = |text: &str| !text.chars().any(|c| c.is_control() || c == '"' || c == '\\');
     let bytes = [prefix, path.as_bytes()].concat();
@@ -219,17 +225,17 @@ mod tests {
     use crate::update::edit::ContentMark;
     use crate::update::tree::{Entry, EntryKind, TreeVisitor};
 
-    /// Work that grows with the square of this would not end within a day.
+    /// Work that is quadratic in this number would take more than a day.
     const MANY: usize = 200_000;
 
-    /// Lines of a diff by their first character: removed, added, around, hunks.
+    /// The number of lines in a diff by their first character: removed, added, context, hunks.
     fn counts(text: &str, splices: &[Splice]) -> [usize; 4] {
         let mut diff = String::new();
         write_hunks(text, splices, &mut diff);
         ['-', '+', ' ', '@'].map(|sign| diff.lines().filter(|line| line.starts_with(sign)).count())
     }
 
-    /// Text of lines `v`, and splices that make `new` of every one whose number is a multiple of `step`.
+    /// Text of lines `v`, and splices that replace every `step`-th line by `new`.
     fn lines(step: usize) -> (String, Vec<Splice>) {
         let at = (0..MANY).step_by(step).map(|line| 2 * line);
         let splices = at.map(|at| Splice { range: at..at + 1, text: "new".to_owned() }).collect();
@@ -240,7 +246,7 @@ mod tests {
     fn a_diff_of_very_many_lines_is_no_more_work_than_its_lines() {
         let (text, every_line) = lines(1);
         assert_eq!(counts(&text, &every_line), [MANY, MANY, 0, 1]);
-        // Changes that share their context are one hunk.
+        // Changes with overlapping context form one hunk.
         let (text, near) = lines(7);
         let changed = MANY.div_ceil(7);
         assert_eq!(counts(&text, &near), [changed, changed, MANY - changed, 1]);
@@ -298,7 +304,7 @@ mod tests {
         let text = "v ".repeat(MANY);
         let splices: Vec<Splice> =
             (0..MANY).map(|at| Splice { range: 2 * at..2 * at + 1, text: "new".to_owned() }).collect();
-        // What is missing at the end of the line is said behind both.
+        // A missing newline at the end of the file is stated after both lines.
         assert_eq!(counts(&text, &splices), [1, 1, 0, 1]);
     }
 

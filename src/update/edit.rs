@@ -1,4 +1,4 @@
-//! The edit of one file, small enough to keep thousands of them.
+//! The edit of one file, small enough to hold thousands of edits in memory.
 
 use std::hash::{BuildHasher, Hasher};
 use std::sync::Arc;
@@ -8,13 +8,13 @@ use foldhash::quality::FixedState;
 use super::tree::Entry;
 use crate::yaml::{self, Splice};
 
-/// A file that is to change.
+/// The planned edit of one file.
 ///
-/// It holds the bytes to exchange and knows the content they are meant for, so that it does nothing to a file that
-/// somebody else has changed meanwhile.
+/// It holds the replaced bytes and identifies the content that it is planned for, so a file that changed meanwhile is
+/// left unchanged.
 #[derive(Debug, Clone)]
 pub struct FileEdit {
-    /// The file, never a link.
+    /// The file, never a symbolic link.
     pub entry: Entry,
     /// Its name in results, relative to `update.path`.
     pub key: Arc<str>,
@@ -22,7 +22,7 @@ pub struct FileEdit {
     content: ContentMark,
 }
 
-/// Enough of a content to know it again.
+/// The length and hash that identify a content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ContentMark {
     length: usize,
@@ -38,34 +38,37 @@ impl ContentMark {
 }
 
 impl FileEdit {
-    /// The edit of a file with this content; the splices are in rising order. Files of the same content share them.
+    /// Creates the edit of a file with this content.
+    ///
+    /// The splices must be in ascending order; files of the same content share them.
     pub(super) fn new(entry: Entry, key: Arc<str>, content: ContentMark, splices: Arc<[Splice]>) -> Self {
         Self { entry, key, splices, content }
     }
 
-    /// The same edit of another file with the same content.
+    /// Copies the edit for another file with the same content.
     pub(super) fn of_file(&self, entry: Entry, key: Arc<str>) -> Self {
         Self { entry, key, splices: Arc::clone(&self.splices), content: self.content }
     }
 
-    /// Whether both make the same new content of the same old one.
+    /// Returns true if both edits turn the same old content into the same new one.
     pub fn has_same_effect(&self, other: &Self) -> bool {
         self.content == other.content && self.splices == other.splices
     }
 
-    /// The length in bytes of the content that it is made for.
+    /// The length in bytes of the content that the edit is planned for.
     pub fn content_length(&self) -> usize {
         self.content.length
     }
 
-    /// The file's new content, or `None` if `content` is not what the edit was made for.
+    /// Returns the file's new content, or `None` if the edit was planned for another content.
     pub fn apply(&self, content: &[u8]) -> Option<Vec<u8>> {
         let (text, splices) = self.splices_for(content)?;
         Some(yaml::apply(text, splices).into_bytes())
     }
 
-    /// The content as text and what is to be exchanged in it, or `None` if `content` is not what the edit was
-    /// made for.
+    /// Returns the content as text with its splices.
+    ///
+    /// `None` if the edit was planned for another content.
     pub fn splices_for<'c>(&self, content: &'c [u8]) -> Option<(&'c str, &[Splice])> {
         let fits = ContentMark::of(content) == self.content;
         let text = fits.then(|| std::str::from_utf8(content).ok()).flatten()?;

@@ -1,4 +1,4 @@
-//! One file: its markers resolved, its values replaced, and the proof that nothing else changed.
+//! Resolves the markers of one file, replaces their values, and proves that nothing else changed.
 
 use super::account::MarkerOutcome;
 use super::marker::{self, Marker, NoMarker};
@@ -10,14 +10,14 @@ use crate::yaml::{
     splice::{self, Replacement},
 };
 
-/// What became of one file.
+/// The outcome of one file.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct FileOutcome {
-    /// The file's new text, if it is to change.
+    /// The file's new text, if it changes.
     pub text: Option<String>,
-    /// The splices that make it.
+    /// The splices that produce the new text.
     pub splices: Vec<Splice>,
-    /// What changes in it.
+    /// The changes by object.
     pub changes: ObjectChanges,
     /// Every marker in it, in the order of lines.
     pub markers: Vec<FileMarker>,
@@ -25,34 +25,34 @@ pub struct FileOutcome {
     pub near_misses: Vec<(usize, NoMarker)>,
 }
 
-/// A marker of the file at hand.
+/// A marker in the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileMarker {
-    /// The line of the comment.
+    /// The line of the comment, counted from 1.
     pub line: usize,
     /// The marker.
     pub marker: Marker,
-    /// The object around it.
+    /// The object that contains the marker.
     pub object: ObjectIdentifier,
-    /// What became of it.
+    /// The marker's outcome.
     pub outcome: MarkerOutcome,
-    /// What it stood on.
+    /// The YAML node that the marker marks.
     pub standing: Standing,
 }
 
-/// What a marker stands on.
+/// The YAML node that a marker marks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Standing {
-    /// A scalar that reads so.
+    /// A scalar with this value.
     Value(String),
-    /// The place of a scalar that was left out.
+    /// A key or list item without a value.
     Absent,
     /// No scalar.
     Nowhere,
 }
 
 impl FileMarker {
-    /// A marker whose object is not known before the end of its document.
+    /// Creates a marker whose object is unknown until the end of its document.
     fn new(line: usize, marker: Marker, outcome: MarkerOutcome, standing: Standing) -> Self {
         Self { line, marker, object: ObjectIdentifier::default(), outcome, standing }
     }
@@ -62,8 +62,8 @@ impl FileMarker {
 ///
 /// # Errors
 ///
-/// When the bytes are not YAML within the limits, or when the new text would not read as intended. The file is
-/// to be left as it is then.
+/// Returns an error if the bytes are not YAML within the limits, or if the new text would not read as intended. The
+/// file must then be left unchanged.
 pub fn update_file(content: &[u8], setters: &Setters, limits: &Limits) -> Result<FileOutcome, YamlError> {
     let source = std::str::from_utf8(content).map_err(|error| not_utf8(content, error.valid_up_to()))?;
     let mut update = FileUpdate {
@@ -128,7 +128,7 @@ struct FileUpdate<'s, 'a> {
     splices: Vec<Splice>,
     replaced: Vec<Replaced<'s>>,
     objects: ObjectTracker,
-    /// The markers of the document at hand, whose objects are not yet known.
+    /// The markers of the current document, whose objects are not yet known.
     open: Vec<(FileMarker, Part, Option<Change>)>,
 }
 
@@ -230,7 +230,7 @@ mod tests {
         update_file(source.as_bytes(), &setters(&image), &Limits::default()).unwrap()
     }
 
-    /// Each row: the text before, the wanted tag, the text after; `@` stands for a tag marker.
+    /// Each row: the text before, the desired tag, the text after; `@` stands for a tag marker.
     #[test]
     fn values_are_replaced_and_nothing_else() {
         let table = [

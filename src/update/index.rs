@@ -1,8 +1,8 @@
-//! An index of contents that were read before, by their ids.
+//! The marker index: caches the markers of file contents by content id.
 //!
-//! A content never changes under its id, and what a marker wants follows from the policies alone. So the index has, of
-//! each content, its markers with the values that they stand on, its near misses, or the error that ended its reading:
-//! a file that says already what its policies want need not be read again, and most files have no marker at all.
+//! A content never changes under its id, and the desired value of a marker depends on the policies alone. So the index
+//! holds, for each content, its markers with their current values, its near misses, or the error of reading it. A file
+//! that already has the desired values is not read again, and most files have no marker at all.
 
 use std::collections::{HashMap, HashSet};
 use std::io::{self, Read, Write};
@@ -16,41 +16,44 @@ use super::result::ObjectIdentifier;
 use super::setter::Setters;
 use super::tree::ContentId;
 
-/// The beginning of a stored index. Another form of it, or other rules for what a marker is, need another number: an
-/// index of another number is forgotten.
+/// The header of a stored index, with the version of its format.
+///
+/// The version must change with the format and with the rules of markers: an index of another version is discarded.
 const FORM: &[u8] = b"tagboat marker index 4\n";
 
-/// The ids that an index has, of contents and directories. More than that are more than one tree of any size that is
-/// met; the index is emptied then.
+/// The maximum number of ids of contents and directories in the index.
+///
+/// A single tree of realistic size has fewer. The index is emptied at this number.
 const MAX_IDS: usize = 1_000_000;
 
-/// The bytes of all records of contents; with more the index is emptied.
+/// The maximum size of all records in bytes; a larger index is emptied.
 const MAX_RECORD_BYTES: usize = 32 * 1024 * 1024;
 
-/// A longer record of one content is not kept, and the content read each time.
+/// The maximum size of one record in bytes; a content with a longer record is read each time.
 const MAX_RECORD: usize = 1024 * 1024;
 
-/// An id's length.
+/// The length of an id in bytes.
 const ID: usize = 20;
 
-/// Longer values are not kept; the contents with such values are read each time.
+/// The maximum length of a stored value in bytes; contents with longer values are read each time.
 pub(super) const VALUE_LENGTH: usize = 1024;
 
-/// Remembers contents by their ids: their markers, near misses and errors. Remembers the directories without any of
-/// these, too.
+/// Caches the markers, near misses and errors of contents by their ids.
+///
+/// Directories that have none of these are cached as well.
 #[derive(Debug, Default)]
 pub struct MarkerIndex {
     without_markers: HashSet<ContentId>,
-    /// A [`Record`] as JSON: it is a third of the size that it has in memory, and few are looked at in one run.
+    /// A [`Record`] as JSON: a third of its size in memory, and few are read in one run.
     records: HashMap<ContentId, Box<[u8]>>,
-    /// The bytes of all records.
+    /// The size of all records in bytes.
     record_bytes: usize,
-    /// Directories without anything to report, and the number of files to look into in each.
+    /// Directories without anything to report, with the number of files in scope in each.
     markerless: HashMap<ContentId, u32>,
     has_news: bool,
 }
 
-/// The findings in one content that do not depend on policies.
+/// The parts of a content's outcome that do not depend on policies.
 #[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Record {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -61,7 +64,7 @@ struct Record {
     failure: Option<ReadFailure>,
 }
 
-/// A marker as the index has it.
+/// A marker in the form of the index.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct IndexedMarker {
     line: usize,
@@ -78,26 +81,26 @@ enum IndexedStanding {
     Nowhere,
 }
 
-/// The findings in one content of which no value has to change.
+/// The findings in a content in which no value changes.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Recalled {
-    /// The markers in the order of lines.
+    /// The markers, in the order of lines.
     pub(super) markers: Vec<FileMarker>,
     /// Comments that mention the token but are no markers, by line.
     pub(super) near_misses: Vec<(usize, NoMarker)>,
-    /// Why the content could not be read; it has nothing else then.
+    /// The error of reading the content; the other fields are empty then.
     pub(super) failure: Option<ReadFailure>,
 }
 
 impl Recalled {
-    /// Whether there is nothing to report.
+    /// Returns true if there is nothing to report.
     pub(super) fn is_empty(&self) -> bool {
         self.markers.is_empty() && self.near_misses.is_empty() && self.failure.is_none()
     }
 }
 
 impl MarkerIndex {
-    /// The findings in a content, if they are known without reading it and no value has to change.
+    /// Returns the findings in a content if they are known and no value changes.
     pub(super) fn recall(&self, content: &ContentId, setters: &Setters) -> Option<Recalled> {
         if self.without_markers.contains(content) {
             return Some(Recalled::default());
@@ -108,7 +111,7 @@ impl MarkerIndex {
         Some(Recalled { markers, near_misses, failure })
     }
 
-    /// Remembers the markers and near misses of a content; they are all that it has.
+    /// Stores the markers and near misses of a content; they must be complete.
     pub(super) fn remember(
         &mut self,
         content: ContentId,
@@ -124,7 +127,7 @@ impl MarkerIndex {
         self.put(content, &Record { markers, near_misses: near_misses.to_vec(), failure: None });
     }
 
-    /// Remembers that a content cannot be read, whatever the policies are.
+    /// Stores the error of a content that cannot be read with any policies.
     pub(super) fn remember_failure(&mut self, content: ContentId, failure: &ReadFailure) {
         self.put(content, &Record { failure: Some(failure.clone()), ..Record::default() });
     }
@@ -141,7 +144,10 @@ impl MarkerIndex {
         self.has_news |= before.as_ref() != self.records.get(&content);
     }
 
-    /// Forgets a content that another is about to replace.
+    /// Removes a content that is about to be replaced.
+    ///
+    /// A file that still has it is read once more. Otherwise the index would fill up with the versions of files that
+    /// change often.
     ///
     /// A file that still has it is read once more. Otherwise the index would fill with the versions of files that change
     /// often.
@@ -152,19 +158,19 @@ impl MarkerIndex {
         }
     }
 
-    /// The number of files to look into in a directory, if there is nothing to report in them.
+    /// Returns the number of files in a directory, if it is known as markerless.
     pub(super) fn files_if_markerless(&self, directory: &ContentId) -> Option<usize> {
         self.markerless.get(directory).and_then(|files| usize::try_from(*files).ok())
     }
 
-    /// Remembers a directory of so many files without anything to report.
+    /// Stores a directory of `files` files in scope without anything to report.
     pub(super) fn remember_markerless(&mut self, directory: ContentId, files: usize) {
         let Ok(files) = u32::try_from(files) else { return };
         self.make_room(0);
         self.has_news |= self.markerless.insert(directory, files) != Some(files);
     }
 
-    /// Empties the index if it would become too large.
+    /// Empties the index if `bytes` more would exceed a limit.
     fn make_room(&mut self, bytes: usize) {
         let ids = self.without_markers.len() + self.records.len() + self.markerless.len();
         if ids >= MAX_IDS || self.record_bytes + bytes > MAX_RECORD_BYTES {
@@ -172,17 +178,17 @@ impl MarkerIndex {
         }
     }
 
-    /// Whether something was remembered or forgotten since the index was read.
+    /// Returns true if the index changed since it was read.
     pub fn has_news(&self) -> bool {
         self.has_news
     }
 
-    /// Reads an index; one that cannot be read counts as empty, for it is made again by reading the files.
+    /// Reads an index. An invalid one counts as empty, since reading the files restores it.
     pub fn from_bytes(bytes: &[u8]) -> Self {
         Self::read_from(bytes)
     }
 
-    /// As [`from_bytes`](Self::from_bytes), from a buffered stream.
+    /// Like [`from_bytes`](Self::from_bytes), from a buffered stream.
     pub fn read_from(stream: impl Read) -> Self {
         Self::try_read_from(stream).ok().flatten().unwrap_or_default()
     }
@@ -217,19 +223,21 @@ impl MarkerIndex {
         Ok(Some(index))
     }
 
-    /// The index in its stored form.
+    /// Serializes the index.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         self.write_to(&mut bytes).expect("a vector takes every byte");
         bytes
     }
 
-    /// Writes the index in its stored form: three lists, each led by its length, of the contents without markers, the
+    /// Serializes the index into a stream.
+    ///
+    /// The header is followed by three lists, each with its length in front: the contents without markers, the
     /// markerless directories, and the records.
     ///
     /// # Errors
     ///
-    /// As those of `stream`.
+    /// Returns the errors of `stream`.
     pub fn write_to(&self, mut stream: impl Write) -> io::Result<()> {
         stream.write_all(FORM)?;
         stream.write_all(&number(self.without_markers.len()))?;
@@ -268,7 +276,7 @@ impl IndexedMarker {
         }
     }
 
-    /// What becomes of the marker, or nothing where its value would have to change.
+    /// Returns the marker with its outcome, or `None` if its value would change.
     fn resolve(&self, setters: &Setters) -> Option<FileMarker> {
         let marker = Marker::of_setter(&self.setter);
         let (outcome, standing) = match (&self.standing, setters.value(&marker)) {
@@ -286,7 +294,7 @@ impl IndexedMarker {
     }
 }
 
-/// A length as it is stored.
+/// A length in its stored form.
 fn number(length: usize) -> [u8; 4] {
     u32::try_from(length).expect("an index is bounded").to_le_bytes()
 }
@@ -297,7 +305,7 @@ fn read_number(stream: &mut impl Read) -> io::Result<u32> {
     Ok(u32::from_le_bytes(bytes))
 }
 
-/// The length of a list of ids.
+/// Reads the length of a list of ids.
 fn read_count(stream: &mut impl Read) -> io::Result<u32> {
     match read_number(stream)? {
         count if usize::try_from(count).is_ok_and(|count| count <= MAX_IDS) => Ok(count),
@@ -361,7 +369,7 @@ mod tests {
             assert_eq!(index.record_bytes, index.records.values().map(|record| record.len()).sum::<usize>());
         }
         assert!(!index.records.is_empty() && index.records.len() < 100, "{}", index.records.len());
-        // One content with more than its share is read each time instead.
+        // A content whose record exceeds its maximum is read each time.
         index.remember(id(1_000), &[many.clone(), many.clone(), many.clone()].concat(), &[]);
         assert_eq!(index.recall(&id(1_000), &Setters::default()), None);
     }

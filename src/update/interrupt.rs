@@ -1,4 +1,4 @@
-//! Deadlines and cancellation of a plan, decided by the caller: there is no clock here.
+//! Deadlines and cancellation of a plan, decided by the caller: this code has no clock.
 
 use std::time::Duration;
 
@@ -9,28 +9,28 @@ use crate::failing::Failing;
 /// The progress of a plan.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Progress {
-    /// Files looked into so far.
+    /// Files processed so far.
     pub files: usize,
     /// Values to replace so far.
     pub edits: usize,
 }
 
-/// Decides whether planning and committing go on; called between two files, directories or edits.
+/// Decides whether planning and committing continue; called between two files, directories or edits.
 ///
 /// The caller keeps the clock and the cancellation token. After an [`Interrupt`] nothing more is read or written.
 pub type Checkpoint<'c> = dyn FnMut(Progress) -> Result<(), Interrupt> + 'c;
 
-/// Why planning and committing ended before they were done.
+/// The reason for which planning and committing were interrupted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Interrupt {
-    /// They took too long.
+    /// The deadline passed.
     #[error(
         "planning and committing took longer than the timeout of {} s; let update.path lead to a smaller directory, or \
          raise spec.timeout of the GitRepository",
         timeout.as_secs_f64()
     )]
     TimedOut {
-        /// The time that they were allowed.
+        /// The time allowed.
         timeout: Duration,
     },
     /// The automation was deleted or suspended, or the process is shutting down.

@@ -1,14 +1,14 @@
-//! Links of a tree, followed part by part as the kernel does it.
+//! Resolves symbolic links of a tree one path component at a time, like the kernel.
 
 use super::tree::{Entry, EntryKind, FileTree, TreeError, TreePath};
 
-/// The maximum number of links that follow one another, as on Linux.
+/// The maximum number of links to resolve in one path, as on Linux.
 const LINKS_IN_A_ROW: usize = 40;
 
-/// A link's target is a path, and a path has at most this many bytes.
+/// The maximum length of a link's target in bytes, that of a path.
 const LINK_TARGET: usize = 4096;
 
-/// The reason for which a link or directory was left alone.
+/// The reason for which a link or directory is skipped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum SkipCause {
     /// Its target is outside the tree.
@@ -17,26 +17,26 @@ pub enum SkipCause {
     /// Its target does not exist.
     #[error("the link's target does not exist")]
     Dangles,
-    /// Too many links in a row.
+    /// Too many links follow one another.
     #[error("the link leads back to itself")]
     Loops,
-    /// It, or something on the way, cannot be read.
+    /// The link, or a part of its path, cannot be read.
     #[error("it cannot be read")]
     Closed,
     /// `update.path` is a file whose name is not that of a YAML file.
     #[error("its name is not that of a YAML file: .yaml, .yml or Kustomization")]
     NotYaml,
-    /// It leads into `.git`.
+    /// Its target is in `.git`.
     #[error("it leads into .git")]
     IntoGit,
-    /// Its target is a directory, which is looked into at its own place if at all.
+    /// Its target is a directory, which is walked only at its own path.
     #[error("the link's target is a directory")]
     ToDirectory,
 }
 
-/// Resolves `path`, as seen from the directory `from`, to a path without links, `.` and `..`.
+/// Resolves `path`, relative to the directory `from`, to a path without links, `.` and `..`.
 ///
-/// Part by part, as the kernel does it: `..` behind a link leads to the parent of the link's target.
+/// Components are resolved one at a time, like in the kernel: `..` after a link is the parent of the link's target.
 pub(super) fn follow(tree: &dyn FileTree, from: &TreePath, path: &[u8]) -> Result<TreePath, SkipCause> {
     let split = |path: &[u8]| -> Vec<Vec<u8>> {
         path.split(|&byte| byte == b'/').rev().map(<[u8]>::to_vec).collect()
@@ -79,7 +79,7 @@ pub(super) fn follow(tree: &dyn FileTree, from: &TreePath, path: &[u8]) -> Resul
     Ok(at)
 }
 
-/// The reason for leaving alone what cannot be read.
+/// Returns the reason for skipping an entry that cannot be read.
 pub(super) fn cause_of(error: &TreeError) -> SkipCause {
     match error {
         TreeError::NotFound { .. } => SkipCause::Dangles,

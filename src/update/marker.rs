@@ -1,9 +1,9 @@
-//! Markers: comments that name the policy whose image a value should follow.
+//! Markers: comments that name the policy whose image a value follows.
 //!
-//! A marker is a comment that holds one JSON object and nothing else (`docs/flux-behaviour.md`, Markers):
-//! `# {"$imagepolicy": "namespace:name"}`, with `:tag`, `:name` or `:digest` behind the name for a part of the
-//! reference. Ours besides: `:tag@digest`, for fields that take both but not the name. The long form is
-//! kustomize's `{"$ref": "#/definitions/io.k8s.cli.setters.namespace:name"}`.
+//! A marker is a comment that consists of one JSON object (`docs/flux-behaviour.md`, Markers): `# {"$imagepolicy":
+//! "namespace:name"}`, with `:tag`, `:name` or `:digest` after the name for a part of the reference. Tagboat adds
+//! `:tag@digest`, for fields that take both but not the name. The long form is kustomize's `{"$ref":
+//! "#/definitions/io.k8s.cli.setters.namespace:name"}`.
 
 use memchr::memmem;
 use serde::{Deserialize, Serialize};
@@ -13,22 +13,22 @@ use super::policy_name::PolicyName;
 /// The member that makes a JSON object a marker.
 pub const TOKEN: &str = "$imagepolicy";
 
-/// What a file must contain to be parsed: the token with its double quotes.
+/// The token with its double quotes; a file without it is not parsed.
 pub const QUOTED_TOKEN: &[u8] = b"\"$imagepolicy\"";
 
-/// So many mentions of one file are listed.
+/// The maximum number of unquoted mentions listed per file.
 const MENTIONS: usize = 20;
 
 const LONG_FORM: &str = "#/definitions/io.k8s.cli.setters.";
 
-/// A marker's content.
+/// The content of a marker.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Marker {
     /// The whole setter, such as `default:podinfo:tag`.
     pub setter: String,
     /// The policy it names.
     pub policy: PolicyName,
-    /// Which part of the image goes here.
+    /// The part of the image that the value takes.
     pub field: Field,
 }
 
@@ -45,32 +45,32 @@ pub enum Field {
     Digest,
     /// `tag@digest`, or the tag alone if there is no digest.
     TagAndDigest,
-    /// Something else, which no setter knows.
+    /// A part that does not exist.
     Unknown,
 }
 
-/// Why a comment that mentions the token is no marker.
+/// The reason for which a comment that mentions the token is no marker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 pub enum NoMarker {
     /// The comment is not one JSON object.
     #[error("the comment is not one JSON object with nothing around it")]
     NotJson,
-    /// The token without double quotes, in a file that is not parsed for want of them.
+    /// The token has no double quotes, and without them the file is not parsed.
     #[error("\"$imagepolicy\" must stand in double quotes")]
     NoQuotes,
-    /// A member that is no string.
+    /// A member is not a string.
     #[error("a marker's members must all be strings")]
     NotStrings,
-    /// The token is not a member, or is empty.
+    /// The token is no member, or its value is empty.
     #[error("the object has no text under \"$imagepolicy\"")]
     NoToken,
 }
 
-/// Reads a comment (from its `#` on) as a marker.
+/// Parses a comment, from its `#` on, as a marker.
 ///
 /// # Errors
 ///
-/// [`NoMarker`] for every comment that is none; it is worth a word only if the comment mentions the token.
+/// Returns [`NoMarker`] for every other comment; a warning is due only if the comment mentions the token.
 pub fn parse(comment: &str) -> Result<Marker, NoMarker> {
     let text = comment.trim_start_matches('#');
     if !text.contains('{') {
@@ -84,7 +84,7 @@ pub fn parse(comment: &str) -> Result<Marker, NoMarker> {
     {
         return Ok(parse_setter(setter));
     }
-    // A null counts as an empty string, as in the JSON library of the original.
+    // A null counts as an empty string, as in Flux (Go's `encoding/json`).
     if object.values().any(|value| !(value.is_string() || value.is_null())) {
         return Err(NoMarker::NotStrings);
     }
@@ -94,9 +94,9 @@ pub fn parse(comment: &str) -> Result<Marker, NoMarker> {
     }
 }
 
-/// The lines of a file that is not parsed on which a comment seems to mention the token.
+/// Finds lines of an unparsed file on which a comment seems to mention the token.
 ///
-/// A guess from the text alone: the `#` may be within a value.
+/// This is a guess from the text alone: the `#` may be inside a value.
 pub fn lines_without_quotes(content: &[u8]) -> Vec<usize> {
     let is_mention = |line: &[u8]| {
         let hash = memchr::memchr(b'#', line);
@@ -107,7 +107,7 @@ pub fn lines_without_quotes(content: &[u8]) -> Vec<usize> {
 }
 
 impl Marker {
-    /// The marker with a setter such as `default:podinfo:tag`.
+    /// Parses a setter such as `default:podinfo:tag`.
     pub fn of_setter(setter: &str) -> Self {
         parse_setter(setter)
     }

@@ -1,31 +1,32 @@
-//! Directories without markers.
+//! Skips directories without markers, by their git tree ids.
 //!
-//! In git a directory has an id as well. A directory in whose files, all the way down, nothing was found that a plan
-//! would report stays so as long as it has this id: it need not even be listed again. This says nothing of its files
-//! without the name of a YAML file: a link that leads to one of them from elsewhere is followed all the same.
+//! A git tree id identifies all that is below a directory. If nothing in its files was worth a report, the directory
+//! stays so for as long as it has this id, and need not be listed again. This does not cover its files whose names are
+//! not those of YAML files: a link from elsewhere to such a file is still followed.
 
 use super::index::MarkerIndex;
 use super::tree::{ContentId, Descent};
 
-/// The directories from `update.path` down to the file at hand.
+/// The directories from `update.path` down to the current file.
 #[derive(Debug, Default)]
 pub(super) struct OpenDirectories {
     open: Vec<OpenDirectory>,
 }
 
-/// A directory that a walk has entered and not left.
+/// A directory that the walk has entered and not left.
 #[derive(Debug)]
 struct OpenDirectory {
     id: Option<ContentId>,
-    /// The files to look into that were met in it so far, those of directories that were left out included.
+    /// The number of files in scope in it so far, including those of skipped directories.
     files: usize,
-    /// Whether something to report was met in it.
+    /// True if something to report was found in it.
     has_findings: bool,
 }
 
 impl OpenDirectories {
-    /// Enters a directory, unless the index knows that there is nothing to report in it; says how many files to look
-    /// into were left out then.
+    /// Enters a directory unless the index has it as markerless.
+    ///
+    /// Returns the number of files in scope that are skipped then.
     pub(super) fn enter(&mut self, id: Option<ContentId>, index: &MarkerIndex) -> (Descent, usize) {
         if let Some(files) = id.and_then(|id| index.files_if_markerless(&id)) {
             self.add_files(files);
@@ -35,21 +36,23 @@ impl OpenDirectories {
         (Descent::Enter, 0)
     }
 
-    /// Counts files of the innermost directory.
+    /// Adds files to the count of the innermost directory.
     pub(super) fn add_files(&mut self, files: usize) {
         if let Some(directory) = self.open.last_mut() {
             directory.files += files;
         }
     }
 
-    /// Notes that there is something to report in the innermost directory.
+    /// Records that there is something to report in the innermost directory.
     pub(super) fn add_finding(&mut self) {
         if let Some(directory) = self.open.last_mut() {
             directory.has_findings = true;
         }
     }
 
-    /// Leaves the innermost directory, and remembers it in the index if there is nothing to report in it.
+    /// Leaves the innermost directory.
+    ///
+    /// The index stores it as markerless if there is nothing to report in it.
     pub(super) fn leave(&mut self, index: &mut MarkerIndex) {
         let Some(OpenDirectory { id, files, has_findings }) = self.open.pop() else { return };
         if let Some(id) = id.filter(|_| !has_findings) {
@@ -77,7 +80,7 @@ mod tests {
     use crate::update::tree::TreeVisitor;
     use crate::update::{Entry, EntryKind, FileTree, TreeError, TreePath, UpdatePlan, UpdateRequest, plan};
 
-    /// A tree in memory whose directories have ids; a content that begins with `->` is a link.
+    /// An in-memory tree whose directories have ids; a content that begins with `->` is a link.
     #[derive(Default)]
     struct Tree {
         files: BTreeMap<TreePath, String>,
@@ -127,7 +130,7 @@ mod tests {
             ControlFlow::Continue(())
         }
 
-        /// A plan, and the directories that had to be listed for it.
+        /// Makes a plan, and returns it with the directories that were listed for it.
         fn plan(&self, index: &mut MarkerIndex) -> (UpdatePlan, Vec<String>) {
             let plan = plan(self, &UpdateRequest::default(), index, &mut |_| Ok(())).unwrap();
             (plan, self.listed.take())
@@ -209,7 +212,7 @@ mod tests {
         assert!(!listed.contains(&"apps/plain".to_owned()));
     }
 
-    /// Marked, but without the name of a YAML file.
+    /// Contains a marker, but has not the name of a YAML file.
     const HIDDEN: (&str, &str) = ("base/values.txt", MARKED);
 
     #[test]
@@ -269,7 +272,7 @@ mod tests {
         }
     }
 
-    /// Names of files are no names of directories here, so no path leads through a file.
+    /// File names differ from directory names, so that no path leads through a file.
     fn paths() -> impl Strategy<Value = TreePath> {
         let directories = select(vec!["", "a/", "b/", "a/b/", "b/a/"]);
         let names = select(vec!["one.yaml", "two.yaml", "plain.txt", "way"]);

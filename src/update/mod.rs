@@ -8,7 +8,7 @@
 //! |---|---|
 //! | `plan`, `plan_error` | the loop over all files, and its errors |
 //! | `scope`, `links`, `reach` | the files below a path, with symbolic links resolved and bounded |
-//! | `file`, `object` | one file; the Kubernetes object around a value |
+//! | `file`, `object` | the markers of one file; the Kubernetes object that a value belongs to |
 //! | `marker`, `setter`, `policy_name` | the comment that marks a value, and the value that it wants |
 //! | `account` | the outcome of every marker |
 //! | `edit`, `result`, `diff` | the edits, the changes that they make, and a unified diff |

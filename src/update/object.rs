@@ -1,15 +1,16 @@
-//! Which Kubernetes object a value belongs to.
+//! Identifies the Kubernetes object that a value belongs to.
 //!
-//! An object is a document; in a `List` (what `kubectl get -o yaml` prints) or a `ResourceList` it is an entry
-//! of `items`, or `functionConfig`. The name of a document's kind may stand below its items, so what a value
-//! belongs to is known at the end of the document only.
+//! An object is a document. In a `List` (the output of `kubectl get -o yaml`) or a `ResourceList` it is an entry of
+//! `items`, or `functionConfig`. A document's `kind` may come after its `items`, so the object of a value is known only
+//! at the end of the document.
 
 use std::collections::BTreeMap;
 
 use super::result::ObjectIdentifier;
 use crate::yaml::Step;
 
-/// Longer values name no object: each marker of a file carries its object's name.
+/// The maximum length of a name in bytes; longer values are ignored, since each marker of a file has a copy of its
+/// object's name.
 const NAME_LENGTH: usize = 1024;
 
 /// A part of a document that may turn out to be an object.
@@ -29,7 +30,7 @@ pub(crate) struct ObjectTracker {
     identities: BTreeMap<Part, Identity>,
 }
 
-/// The first value of each part counts when a key is repeated.
+/// The identifying fields of an object; the first value counts if a key is repeated.
 #[derive(Debug, Default)]
 struct Identity {
     api_version: Option<String>,
@@ -39,7 +40,7 @@ struct Identity {
 }
 
 impl ObjectTracker {
-    /// Takes note of a scalar value that may name its object.
+    /// Records a scalar value that may identify its object.
     pub(crate) fn see(&mut self, path: &[Step<'_>], value: &str) {
         self.note(Part::Document, path, value);
         let (part, rest) = split(path);
@@ -69,7 +70,7 @@ impl ObjectTracker {
         field.get_or_insert_with(|| value.to_owned());
     }
 
-    /// The identity of the object that `part` belongs to, once the document is over.
+    /// Returns the identity of the object that `part` belongs to; call it at the end of the document.
     pub(crate) fn identify(&self, part: Part) -> ObjectIdentifier {
         let document = self.identities.get(&Part::Document);
         let kind = document.and_then(|document| document.kind.as_deref());
@@ -91,7 +92,7 @@ impl Identity {
     }
 }
 
-/// The part of the document that a path leads into, and the rest of the way.
+/// Splits a path into a part of the document and the path inside it.
 pub(crate) fn split<'p, 's>(path: &'p [Step<'s>]) -> (Part, &'p [Step<'s>]) {
     match path {
         [Step::Key(key), Step::Index(index), rest @ ..] if key == "items" => (Part::Item(*index), rest),

@@ -1,4 +1,4 @@
-//! What of a file is an update's own business: all of it but the values of other policies' markers.
+//! Strips the values of foreign markers, those that belong to other policies.
 
 use std::borrow::Cow;
 
@@ -6,8 +6,10 @@ use super::marker;
 use super::setter::Setters;
 use crate::yaml::{self, Limits, Splice, Visit, Walk, YamlError};
 
-/// A file's content without the values of markers that `setters` give none, so that two contents can be compared that
-/// others write to as well. One that cannot be read as YAML is left as it is.
+/// Returns a file's content without the values of markers that `setters` do not set.
+///
+/// Contents that other automations write to as well can be compared so. A content that is not YAML is returned
+/// unchanged.
 pub fn own_part<'c>(content: &'c [u8], setters: &Setters, limits: &Limits) -> Cow<'c, [u8]> {
     let Ok(source) = std::str::from_utf8(content) else { return Cow::Borrowed(content) };
     match foreign_values(source, setters, limits) {
@@ -16,7 +18,7 @@ pub fn own_part<'c>(content: &'c [u8], setters: &Setters, limits: &Limits) -> Co
     }
 }
 
-/// What takes the values of others out.
+/// Returns the splices that remove the values of foreign markers.
 fn foreign_values(source: &str, setters: &Setters, limits: &Limits) -> Result<Vec<Splice>, YamlError> {
     let mut splices = Vec::new();
     let mut walk = Walk::new(source, limits);

@@ -1,4 +1,4 @@
-//! The plan of an update: the new bytes of files, and an account of all that was met.
+//! Plans an update: the new bytes of files, and a report of every finding.
 
 use std::collections::HashMap;
 use std::ops::{ControlFlow, Range};
@@ -21,52 +21,52 @@ use super::setter::Setters;
 use super::tree::{ContentId, Descent, Entry, FileTree, TreeError, TreePath};
 use crate::yaml::{Cause, Limits, Splice};
 
-/// The memory in bytes of one marker in a plan, beside its texts.
+/// The memory in bytes of one marker in a plan, without its texts.
 const MARKER_BYTES: usize = 480;
 
-/// The memory of one file that is to change, beside its texts, objects and changes.
+/// The memory in bytes of one edited file, without its texts, objects and changes.
 const EDIT_BYTES: usize = 440;
 
-/// The memory of one object in which something changes, beside its texts and changes.
+/// The memory in bytes of one object with changes, without its texts and changes.
 const OBJECT_BYTES: usize = 200;
 
-/// The memory of one change, beside its texts.
+/// The memory in bytes of one change, without its texts.
 const CHANGE_BYTES: usize = 192;
 
-/// The memory of anything else that is reported, and of a link until it is followed.
+/// The memory in bytes of any other report, and of each link until it is followed.
 const REPORT_BYTES: usize = 96;
 
-/// What to update.
+/// The input of a plan.
 #[derive(Debug, Clone, Default)]
 pub struct UpdateRequest {
-    /// `update.path`: the directory or file to look into; `None` or empty: the whole tree.
+    /// `update.path`: the directory or file to update; `None` or empty means the whole tree.
     pub path: Option<String>,
     /// The policies and their images.
     pub setters: Setters,
-    /// The bounds for each file.
+    /// The limits of each file.
     pub limits: Limits,
-    /// Which markers the plan reports.
+    /// The markers that the plan reports.
     pub reported: ReportedMarkers,
 }
 
-/// What an update would do, and everything it met on the way.
+/// The edits of an update, and its findings.
 #[derive(Debug, Default)]
 pub struct UpdatePlan {
     /// The files to write, in rising order of their paths.
     pub edits: Vec<FileEdit>,
-    /// What the edits change.
+    /// The changes that the edits make.
     pub result: ResultV2,
-    /// The reported markers, by file and line; those in files that only a link leads to come last.
+    /// The reported markers, by file and line; markers in files that only a link leads to come last.
     pub markers: Vec<MarkerReport>,
     /// Every file that holds the token and could not be read.
     pub unparsable: Vec<Unparsable>,
     /// Comments that mention the token and are no markers.
     pub near_misses: Vec<NearMiss>,
-    /// Links that were left alone.
+    /// Links and directories that were skipped.
     pub skipped: Vec<Skipped>,
-    /// How many files were looked into.
+    /// The number of files in scope.
     pub files: usize,
-    /// The bytes that are left of the memory of one plan, for a message that is made of it.
+    /// The unused memory of the plan in bytes, for the message made of it.
     pub rest: usize,
 }
 
@@ -76,11 +76,11 @@ impl UpdatePlan {
         *self = Self { files: self.files, ..Self::default() };
     }
 
-    /// Makes sure that the memory which is left has room for two more copies of the markers.
+    /// Checks that the remaining memory has room for two more copies of the markers.
     ///
     /// # Errors
     ///
-    /// When it has not.
+    /// Returns an error if it has not.
     pub fn check_room_for_markers(&self) -> Result<(), PlanError> {
         let size = |marker: &MarkerReport| MARKER_BYTES + text_of_marker(marker);
         if 2 * self.markers.iter().map(size).sum::<usize>() > self.rest {
@@ -89,7 +89,7 @@ impl UpdatePlan {
         Ok(())
     }
 
-    /// The markers that a person should hear of.
+    /// The markers whose outcome is a warning.
     pub fn unresolved(&self) -> impl Iterator<Item = &MarkerReport> {
         self.markers.iter().filter(|marker| marker.outcome.severity() == Severity::WorthSaying)
     }
@@ -97,15 +97,14 @@ impl UpdatePlan {
 
 /// Plans an update of `tree`.
 ///
-/// A file that cannot be read, or not as YAML, never stops the others; it is listed in
-/// [`unparsable`](UpdatePlan::unparsable). A file of which `index` knows enough is not read at all; `index` learns
-/// from those that are, also if the plan ends with an error: the next one continues there. `checkpoint` is called
-/// between files and directories.
+/// A file that cannot be read or parsed never stops the others; it is listed in [`unparsable`](UpdatePlan::unparsable).
+/// A file that `index` already covers is not read at all; `index` is extended by all others, even if the plan ends with
+/// an error: the next plan continues there. `checkpoint` is called between files and directories.
 ///
 /// # Errors
 ///
-/// When `update.path` does not exist or leads out of the tree, when the tree cannot be listed, when the plan is beyond
-/// a limit, or when `checkpoint` says so.
+/// Returns an error if `update.path` does not exist or leads out of the tree, if the tree cannot be listed, if the plan
+/// exceeds a limit, or if `checkpoint` returns one.
 pub fn plan(
     tree: &dyn FileTree,
     request: &UpdateRequest,
@@ -139,7 +138,7 @@ pub fn plan(
     }
 }
 
-/// Makes a plan of the files that it visits.
+/// Builds a plan from the files that it visits.
 struct Planner<'p, 'c> {
     tree: &'p dyn FileTree,
     request: &'p UpdateRequest,
@@ -147,7 +146,7 @@ struct Planner<'p, 'c> {
     checkpoint: &'p mut Checkpoint<'c>,
     token: memmem::Finder<'static>,
     content: Vec<u8>,
-    /// Contents that change, which may stand under many names.
+    /// The contents that change, each of which may belong to several files.
     changing: HashMap<ContentId, FirstFile>,
     directories: OpenDirectories,
     budget: PlanBudget,
@@ -155,7 +154,7 @@ struct Planner<'p, 'c> {
     error: Option<PlanError>,
 }
 
-/// The places in a plan of what it says of the first file with a content that changes.
+/// The location in a plan of the first file with a content that changes.
 #[derive(Debug, Clone)]
 struct FirstFile {
     markers: Range<usize>,
@@ -163,7 +162,7 @@ struct FirstFile {
     edit: usize,
 }
 
-/// What a plan says of one content, whatever the names of its files.
+/// The outcome of one content, independent of the names of its files.
 #[derive(Debug, Default)]
 struct Outcome {
     known: Recalled,
@@ -177,7 +176,7 @@ impl Planner<'_, '_> {
         Ok((self.checkpoint)(progress)?)
     }
 
-    /// Ends the walk after an error.
+    /// Stores an error, which ends the walk.
     fn flow<T>(&mut self, result: Result<T, PlanError>) -> ControlFlow<(), T> {
         match result {
             Ok(value) => ControlFlow::Continue(value),
@@ -213,7 +212,7 @@ impl Planner<'_, '_> {
         Ok(())
     }
 
-    /// Reads a file, and lets the index remember what does not depend on policies.
+    /// Reads a file, and stores in the index what does not depend on policies.
     fn read(&mut self, entry: &Entry) -> Outcome {
         let UpdateRequest { setters, limits, .. } = self.request;
         let id = entry.content;
@@ -228,7 +227,7 @@ impl Planner<'_, '_> {
         }
         let content = &self.content;
         if self.token.find(content).is_none() {
-            // Most files end here.
+            // Most files return here.
             return self.remember(id, Outcome::default());
         }
         if memmem::find(content, QUOTED_TOKEN).is_none() {
@@ -242,7 +241,7 @@ impl Planner<'_, '_> {
                 let outcome = Outcome::of(outcome, content);
                 self.remember(id, outcome)
             }
-            // Another image may be written as intended.
+            // Another image may read as intended.
             Err(error) if error.cause == Cause::EditNotFaithful => Outcome::failed(error.into()),
             Err(error) => self.remember(id, Outcome::failed(error.into())),
         }
@@ -259,7 +258,7 @@ impl Planner<'_, '_> {
         outcome
     }
 
-    /// Takes the outcome of a file's content into the plan.
+    /// Adds the outcome of a file's content to the plan.
     fn take(&mut self, file: &ScopedFile<'_>, outcome: &Outcome) -> Result<(), PlanError> {
         let Outcome { known, changes, edit } = outcome;
         if known.is_empty() && edit.is_none() {
@@ -284,7 +283,7 @@ impl Planner<'_, '_> {
         self.add_edit(FileEdit::new(file.entry.clone(), key, *mark, splices.clone()), Arc::clone(changes))
     }
 
-    /// Takes a file into the plan whose content is that of another one.
+    /// Adds a file whose content equals that of another file in the plan.
     fn repeat(&mut self, file: &ScopedFile<'_>, first: &FirstFile) -> Result<(), PlanError> {
         self.directories.add_finding();
         let key: Arc<str> = file.key().into();
@@ -335,7 +334,7 @@ impl ScopeVisitor for Planner<'_, '_> {
     }
 
     fn link(&mut self, path: &TreePath) -> ControlFlow<()> {
-        // What it leads to may change, although the directory does not.
+        // The link's target may change although the directory does not.
         self.directories.add_finding();
         let result = self.budget.add_bytes(REPORT_BYTES + path.as_bytes().len());
         self.flow(result)
@@ -378,7 +377,7 @@ fn report(file: &str, found: &FileMarker) -> MarkerReport {
         object: found.object.clone(),
         setter: found.marker.setter.clone(),
         policy: found.marker.policy.clone(),
-        // The same whether the index says it or the file.
+        // The report is the same from the index and from the file.
         value: match &found.standing {
             Standing::Value(value) if value.len() <= VALUE_LENGTH => Some(value.clone()),
             Standing::Value(_) | Standing::Absent | Standing::Nowhere => None,
@@ -387,13 +386,13 @@ fn report(file: &str, found: &FileMarker) -> MarkerReport {
     }
 }
 
-/// The bytes of text in the report of a marker.
+/// The length in bytes of the texts in the report of a marker.
 fn text_of_marker(marker: &MarkerReport) -> usize {
     let value = marker.value.as_ref().map_or(0, String::len);
     marker.file.len() + text_of_object(&marker.object) + 2 * marker.setter.len() + value
 }
 
-/// The memory of the changes of one content, and of the splices that make them.
+/// The memory in bytes of one content's changes and their splices.
 fn memory_of_changes(changes: &ObjectChanges) -> usize {
     let objects = changes.iter().map(|(object, changes)| {
         let of_change = |change: &Change| {

@@ -17,7 +17,7 @@ pub enum PlanError {
         "there are more than {limit} values to change, the limit of one plan; let update.path lead to a smaller directory"
     )]
     TooManyChanges {
-        /// The most changes.
+        /// The maximum number of changes.
         limit: usize,
     },
     /// The plan takes too much memory.
@@ -48,7 +48,7 @@ impl Failing for PlanError {
         match self {
             Self::Scope(error) => error.is_retryable(),
             Self::Interrupted(error) => error.is_retryable(),
-            // The next commit may bring less.
+            // The next commit may have less of both.
             Self::TooManyChanges { .. } | Self::TooLarge { .. } => true,
         }
     }

@@ -1,8 +1,8 @@
-//! The name of a policy.
+//! The namespaced name of a policy.
 
 use std::fmt;
 
-/// An ImagePolicy's namespace and name.
+/// The namespace and name of an ImagePolicy.
 ///
 /// Prints as `namespace/name`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]

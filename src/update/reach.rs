@@ -1,21 +1,20 @@
-//! How far a listing reaches.
+//! Limits the depth and size of a listed tree.
 //!
-//! Few objects of git can stand for a tree without end: one directory that is entered ten times by each of ten others,
-//! and these again by ten. So a listing counts what it meets, and ends where that is more than any tree that people
-//! work with.
+//! A few git objects can describe a practically endless tree: a directory that ten others contain ten times each, which
+//! again ten others contain. So a listing counts its entries, and ends beyond the size of any real repository.
 
 use super::tree::{TreeError, TreePath};
 
-/// The parts that a path may have.
+/// The maximum number of components in a path.
 const DEPTH: usize = 200;
 
-/// The files and directories that a listing may meet.
+/// The maximum number of files and directories in a listing.
 const ENTRIES: usize = 1_000_000;
 
-/// The bytes that the paths of all of them may have.
+/// The maximum length of all their paths together, in bytes.
 const PATHS: usize = 256 * 1024 * 1024;
 
-/// What a listing has met so far.
+/// Counts the entries of one listing.
 #[derive(Debug)]
 pub struct Reach {
     under: TreePath,
@@ -24,16 +23,16 @@ pub struct Reach {
 }
 
 impl Reach {
-    /// The beginning of a listing of what is below `under`.
+    /// Starts the count of a listing of the tree below `under`.
     pub fn of(under: &TreePath) -> Self {
         Self { under: under.clone(), entries: 0, bytes: 0 }
     }
 
-    /// Counts a file, directory or whatever else was met.
+    /// Counts an entry: a file, a directory or anything else.
     ///
     /// # Errors
     ///
-    /// When it is one too many, or stands too deep.
+    /// Returns an error if there are too many entries, or if this one is too deep.
     pub fn meet(&mut self, path: &TreePath) -> Result<(), TreeError> {
         check_depth(path)?;
         self.entries += 1;
@@ -48,13 +47,13 @@ impl Reach {
     }
 }
 
-/// Whether something can be looked at where it stands.
+/// Checks the depth of a path.
 ///
 /// # Errors
 ///
-/// When it stands too deep.
+/// Returns an error if the path has too many components.
 pub fn check_depth(path: &TreePath) -> Result<(), TreeError> {
-    // A part has a byte at least, and a slash comes before each but the first.
+    // A component has at least one byte, and all but the first have a slash before them.
     let may_be_deep = path.as_bytes().len() >= 2 * DEPTH;
     if may_be_deep && path.parts().count() > DEPTH {
         return Err(TreeError::TooDeep { path: path.clone(), limit: DEPTH });

@@ -1,13 +1,14 @@
-//! The changes of an update: by file, then object, then change (Flux's `ResultV2`; `docs/flux-behaviour.md`, Results
-//! of an update).
+//! The changes of an update: by file, then by object.
+//!
+//! This is Flux's `ResultV2` (`docs/flux-behaviour.md`, Results of an update).
 
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 use std::sync::Arc;
 
-/// A Kubernetes object's identity as its document states it; missing parts are empty.
+/// A Kubernetes object's identity as its document states it.
 ///
-/// Ordered by apiVersion, kind, name, namespace, as Flux's templates see it.
+/// Missing fields are empty. The order is by apiVersion, kind, name and namespace, as in Flux's templates.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ObjectIdentifier {
     /// `apiVersion`.
@@ -27,12 +28,12 @@ impl fmt::Display for ObjectIdentifier {
     }
 }
 
-/// One value replaced.
+/// The replacement of one value.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Change {
-    /// What the scalar read before.
+    /// The scalar's value before.
     pub old_value: String,
-    /// What it reads now.
+    /// The scalar's value now.
     pub new_value: String,
     /// The marker's setter, such as `default:podinfo:tag`.
     pub setter: String,
@@ -40,14 +41,16 @@ pub struct Change {
     pub line: usize,
 }
 
-/// The changes of one file by object, in rising order of objects, and in document order within an object.
+/// The changes of one file by object.
+///
+/// Objects are in ascending order, changes in document order within an object.
 ///
 /// Most files have one object with one change, so this is a list: a map takes a kilobyte for it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ObjectChanges(Vec<(ObjectIdentifier, Vec<Change>)>);
 
 impl ObjectChanges {
-    /// Whether nothing changes.
+    /// Returns true if nothing changes.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -81,7 +84,7 @@ impl FromIterator<(ObjectIdentifier, Change)> for ObjectChanges {
     }
 }
 
-/// Everything that an update changed.
+/// All changes of an update.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ResultV2 {
     /// By file, relative to `update.path`.
@@ -89,8 +92,9 @@ pub struct ResultV2 {
 }
 
 impl ResultV2 {
-    /// All changes in the order of files and objects, without repetitions of the same old value, new value and
-    /// setter.
+    /// All changes in the order of files and objects.
+    ///
+    /// Repetitions of the same old value, new value and setter are left out.
     pub fn changes(&self) -> Vec<&Change> {
         let mut seen = HashSet::new();
         self.file_changes
@@ -101,7 +105,7 @@ impl ResultV2 {
             .collect()
     }
 
-    /// The changes by object, those of one object in several files joined in the order of the files.
+    /// The changes by object; the changes of one object in several files are in the order of the files.
     pub fn objects(&self) -> BTreeMap<&ObjectIdentifier, Vec<&Change>> {
         let mut objects: BTreeMap<&ObjectIdentifier, Vec<&Change>> = BTreeMap::new();
         for (object, changes) in self.file_changes.values().flat_map(|objects| objects.iter()) {
@@ -110,7 +114,7 @@ impl ResultV2 {
         objects
     }
 
-    /// How many values were replaced.
+    /// The number of replaced values.
     pub fn edits(&self) -> usize {
         self.file_changes.values().flat_map(|objects| objects.values()).map(Vec::len).sum()
     }

@@ -1,8 +1,8 @@
-//! Which files of a tree an update looks into.
+//! Selects the files of a tree that an update reads.
 //!
-//! Flux's rules (`docs/flux-behaviour.md`, Files of an update): every file below `update.path` whose name ends in
-//! `.yaml` or `.yml` or is `Kustomization`. A link is read through and its target edited once, under the target's own
-//! path; a link that leaves the tree, dangles or turns in a circle is listed and left alone.
+//! The rules are Flux's (`docs/flux-behaviour.md`, Files of an update): every file below `update.path` whose name ends
+//! in `.yaml` or `.yml` or is `Kustomization`. A link is resolved, and its target edited once, under the target's own
+//! path. A link that leaves the tree, dangles or loops is reported and skipped.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -15,49 +15,53 @@ use crate::failing::Failing;
 
 pub use super::links::SkipCause;
 
-/// Receives the files to look into one by one.
+/// Receives the files in scope one by one.
 ///
 /// A method that returns [`ControlFlow::Break`] ends the walk.
 pub(super) trait ScopeVisitor {
-    /// Visits a file: those that are in scope by their own names in rising order of paths, then those that only a link
-    /// leads to, in the same order.
+    /// Visits a file.
+    ///
+    /// Files that are in scope by their own names come in ascending order of paths, then files that only a link leads
+    /// to, in the same order.
     fn file(&mut self, file: ScopedFile<'_>) -> ControlFlow<()>;
 
-    /// Visits a link or directory that is left alone, in rising order of paths.
+    /// Visits a link or directory that is skipped, in ascending order of paths.
     fn skipped(&mut self, skipped: Skipped) -> ControlFlow<()>;
 
-    /// Meets a link in the directory entered last; it is followed after the walk.
+    /// Visits a link in the innermost directory; it is followed after the walk.
     fn link(&mut self, path: &TreePath) -> ControlFlow<()>;
 
-    /// Says whether to go on, between two links that are followed.
+    /// Decides whether to continue, between two links that are followed.
     fn follow(&mut self) -> ControlFlow<()>;
 
-    /// As [`TreeVisitor::enter`].
+    /// Like [`TreeVisitor::enter`].
     fn enter(&mut self, content: Option<ContentId>) -> ControlFlow<(), Descent>;
 
-    /// As [`TreeVisitor::leave`].
+    /// Like [`TreeVisitor::leave`].
     fn leave(&mut self);
 }
 
-/// A file to look into.
+/// A file in scope.
 #[derive(Debug)]
 pub(super) struct ScopedFile<'s> {
-    /// The file itself, never a link.
+    /// The file itself, never a symbolic link.
     pub(super) entry: Entry,
-    /// The link that led to it, if the listing did not.
+    /// The link that leads to it, if the file was not listed.
     link: Option<&'s TreePath>,
-    /// The directory from which results name files.
+    /// The directory to which file names in results are relative.
     base: &'s TreePath,
 }
 
 impl ScopedFile<'_> {
-    /// Whether only a link leads to it.
+    /// Returns true if only a link leads to the file.
     pub(super) fn is_linked(&self) -> bool {
         self.link.is_some()
     }
 
-    /// The file's name in results: relative to `update.path`, or the base name if that is a file. A file outside
-    /// `update.path` goes by the link that led to it.
+    /// The file's name in results.
+    ///
+    /// It is relative to `update.path`, or the base name if that is a file. A file outside `update.path` has the name
+    /// of the link that leads to it.
     pub(super) fn key(&self) -> String {
         let path = &self.entry.path;
         match self.link {
@@ -70,22 +74,22 @@ impl ScopedFile<'_> {
 /// All files of a tree that may be manifests.
 #[derive(Debug, Default)]
 pub struct ManifestScope {
-    /// Each file once.
+    /// The files, each listed once.
     pub files: Vec<Entry>,
-    /// The links and directories that were left alone, in rising order.
+    /// The links and directories that were skipped, in ascending order.
     pub skipped: Vec<Skipped>,
 }
 
-/// A link or directory that was left alone.
+/// A link or directory that was skipped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Skipped {
     /// Its path, relative to `update.path`.
     pub file: String,
-    /// Why.
+    /// The reason.
     pub cause: SkipCause,
 }
 
-/// Why a scope could not be made.
+/// The error of files that cannot be selected.
 #[derive(Debug, thiserror::Error)]
 pub enum ScopeError {
     /// `update.path` climbs above the root.
@@ -99,7 +103,7 @@ pub enum ScopeError {
     Link {
         /// The path as given.
         path: String,
-        /// Why.
+        /// The reason.
         #[source]
         cause: SkipCause,
     },
@@ -114,8 +118,9 @@ pub enum ScopeError {
     Tree(#[from] TreeError),
 }
 
-/// Reasons are Flux's (`docs/flux-behaviour.md`, Failures). The next commit may bring a missing path or mend a link,
-/// but no commit makes a path lead back into the repository.
+/// Reasons are Flux's (`docs/flux-behaviour.md`, Failures).
+///
+/// The next commit may add a missing path or repair a link, but no commit makes a path lead back into the repository.
 impl Failing for ScopeError {
     fn reason(&self) -> Reason {
         Reason::UpdateFailed
@@ -126,23 +131,24 @@ impl Failing for ScopeError {
     }
 }
 
-/// Lists the files of the whole tree that may be manifests: also those in JSON, which kubectl takes too, and in which
-/// nothing is ever updated, for they have no comments.
+/// Lists the files of the whole tree that may be manifests.
+///
+/// JSON files are included, since kubectl reads them too; an update never edits them, since JSON has no comments.
 ///
 /// # Errors
 ///
-/// When the tree cannot be listed.
+/// Returns an error if the tree cannot be listed.
 pub fn manifest_scope(tree: &dyn FileTree) -> Result<ManifestScope, ScopeError> {
     let mut scope = ManifestScope::default();
     walk(tree, None, |name| is_yaml_name(name) || name.ends_with(b".json"), &mut scope)?;
     Ok(scope)
 }
 
-/// Visits the files at or below `path` (`None`: the whole tree) that an update looks into.
+/// Visits the files at or below `path` (`None`: the whole tree) that an update reads.
 ///
 /// # Errors
 ///
-/// When `path` does not exist or leads out of the tree, or when the tree cannot be listed.
+/// Returns an error if `path` does not exist or leads out of the tree, or if the tree cannot be listed.
 pub(super) fn walk_scope(
     tree: &dyn FileTree,
     path: Option<&str>,
@@ -151,7 +157,7 @@ pub(super) fn walk_scope(
     walk(tree, path, is_yaml_name, visitor)
 }
 
-/// Visits the files at or below `path` whose names are wanted.
+/// Visits the files at or below `path` that `is_wanted` accepts by name.
 fn walk(
     tree: &dyn FileTree,
     path: Option<&str>,
@@ -170,19 +176,19 @@ fn walk(
     let start = filter.start.clone();
     tree.walk(&start, &mut filter)?;
     if !filter.is_ended {
-        // A break ends the walk here as well, and there is nothing after it.
+        // A break ends the walk here as well, and nothing follows it.
         let _ = filter.visit_links(tree);
     }
     Ok(())
 }
 
-/// Picks what a [`ScopeVisitor`] receives from a walk.
+/// Filters a walk for a [`ScopeVisitor`].
 struct Filter<'v> {
     visitor: &'v mut dyn ScopeVisitor,
     is_wanted: fn(&[u8]) -> bool,
     /// The directory or file at which the walk starts.
     start: TreePath,
-    /// The directory from which results name files.
+    /// The directory to which file names in results are relative.
     base: TreePath,
     /// Links, and directories that cannot be listed.
     later: Vec<(TreePath, EntryKind)>,
@@ -211,7 +217,7 @@ impl Filter<'_> {
         ControlFlow::Continue(())
     }
 
-    /// Follows the links that the walk met, and visits the files that they lead to.
+    /// Follows the links of the walk, and visits the files that they lead to.
     fn visit_links(&mut self, tree: &dyn FileTree) -> ControlFlow<()> {
         let mut targets: BTreeMap<TreePath, TreePath> = BTreeMap::new();
         for (path, kind) in std::mem::take(&mut self.later) {
@@ -237,7 +243,7 @@ impl Filter<'_> {
         ControlFlow::Continue(())
     }
 
-    /// The file that a link leads to; `None` if that is in scope by its own name.
+    /// Returns the target of a link; `None` if it is in scope by its own name.
     fn target(&self, tree: &dyn FileTree, link: &TreePath) -> Result<Option<TreePath>, SkipCause> {
         let target = follow(tree, &link.parent(), link.file_name())?;
         if tree.kind(&target).map_err(|error| cause_of(&error))? != EntryKind::File {
@@ -292,12 +298,12 @@ impl ScopeVisitor for ManifestScope {
     fn leave(&mut self) {}
 }
 
-/// A path's name in results.
+/// A path as a file name in results.
 fn name(path: &TreePath, base: &TreePath) -> String {
     path.relative_to(base).unwrap_or_else(|| path.clone()).to_string()
 }
 
-/// Whether a file of this name is looked into.
+/// Returns true if the file name is that of a YAML file.
 fn is_yaml_name(name: &[u8]) -> bool {
     let has_extension = |extension: &[u8]| name.ends_with(extension);
     has_extension(b".yaml") || has_extension(b".yml") || name == b"Kustomization"
@@ -307,7 +313,7 @@ fn is_yaml_name(name: &[u8]) -> bool {
 mod tests {
     use super::*;
 
-    /// A tree in memory: files have the content `file`, links their target.
+    /// An in-memory tree: files have the content `file`, links their target.
     struct Tree(BTreeMap<TreePath, Option<&'static str>>);
 
     fn path(text: &str) -> TreePath {
@@ -319,7 +325,7 @@ mod tests {
     }
 
     impl FileTree for Tree {
-        // Directories have no id here, so that the visitor need not be asked about them.
+        // Directories have no id here, so that the visitor need not decide about them.
         fn walk(&self, under: &TreePath, visitor: &mut dyn TreeVisitor) -> Result<(), TreeError> {
             let found = self.0.iter().filter(|(path, _)| *path == under || path.relative_to(under).is_some());
             let mut found = found.peekable();
@@ -354,7 +360,7 @@ mod tests {
         }
     }
 
-    /// The names and paths of the files in scope, and what is left alone.
+    /// The names and paths of the files in scope, and the skipped entries.
     #[derive(Default)]
     struct Found {
         keys: Vec<String>,

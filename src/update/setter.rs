@@ -1,4 +1,4 @@
-//! What each marker should say.
+//! Computes the desired value of each marker from the policies.
 
 use std::collections::BTreeMap;
 
@@ -7,38 +7,38 @@ use super::marker::{Field, Marker};
 use super::policy_name::PolicyName;
 use crate::reference::ImageReference;
 
-/// A policy as far as an update is concerned.
+/// The state of a policy for an update.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Policy {
-    /// Selected, with an image.
+    /// The policy is selected and has an image.
     Image(ImageReference),
-    /// Selected, but it has chosen no image yet, or none that can be read.
+    /// The policy is selected, but has no image, or none that can be parsed.
     WithoutImage,
-    /// In the namespace, but left out by the automation's selector.
+    /// The policy exists in the namespace, but the automation's selector does not select it.
     NotSelected,
 }
 
-/// The policies of an update, and what they set.
+/// The policies of an update, and the values that they set.
 #[derive(Debug, Clone, Default)]
 pub struct Setters {
-    /// The only namespace whose markers count; `None`: every namespace's.
+    /// The only namespace whose markers count; `None` means all namespaces.
     namespace: Option<String>,
     policies: BTreeMap<PolicyName, Policy>,
 }
 
 impl Setters {
-    /// The setters of `policies`, for markers of every namespace.
+    /// Creates the setters of `policies`, for markers of every namespace.
     pub fn new(policies: BTreeMap<PolicyName, Policy>) -> Self {
         Self { namespace: None, policies }
     }
 
-    /// The same setters for markers of one namespace only; those of others are other automations' business.
+    /// Restricts the setters to markers of one namespace; other automations handle the others.
     #[must_use]
     pub fn only_for(self, namespace: String) -> Self {
         Self { namespace: Some(namespace), ..self }
     }
 
-    /// The policies that have an image, in rising order.
+    /// The policies with an image, in ascending order.
     pub fn images(&self) -> impl Iterator<Item = (&PolicyName, &ImageReference)> {
         self.policies.iter().filter_map(|(name, policy)| match policy {
             Policy::Image(image) => Some((name, image)),
@@ -46,7 +46,7 @@ impl Setters {
         })
     }
 
-    /// The selected policies in rising order, each with the image it has chosen, if any.
+    /// The selected policies in ascending order, each with its image, if any.
     pub fn selected(&self) -> impl Iterator<Item = (&PolicyName, Option<&ImageReference>)> {
         self.policies.iter().filter_map(|(name, policy)| match policy {
             Policy::Image(image) => Some((name, Some(image))),
@@ -55,11 +55,11 @@ impl Setters {
         })
     }
 
-    /// The text that a marker's value should have, or why it has none.
+    /// Returns the desired value of a marker.
     ///
     /// # Errors
     ///
-    /// The outcome to report for the marker.
+    /// Returns the outcome of the marker if it has no desired value.
     pub fn value(&self, marker: &Marker) -> Result<String, MarkerOutcome> {
         if marker.policy.name.is_empty() {
             return Err(MarkerOutcome::UnknownPolicy);

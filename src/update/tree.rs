@@ -1,4 +1,4 @@
-//! A tree of files as the update sees it, be it a directory or a commit.
+//! The interface to a tree of files: a directory or a commit.
 
 use std::fmt;
 use std::ops::ControlFlow;
@@ -7,7 +7,9 @@ use tagboat_api::Reason;
 
 use crate::failing::Failing;
 
-/// A path below the root of a tree: bytes, parts separated by `/`, no `/` in front; the root itself is empty.
+/// A path relative to the root of a tree: bytes, separated by `/`, without a leading `/`.
+///
+/// The root itself is empty.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TreePath(Vec<u8>);
 
@@ -17,12 +19,12 @@ impl TreePath {
         Self::default()
     }
 
-    /// A path from bytes that are already in the form above.
+    /// Creates a path from bytes that already have this form.
     pub fn from_bytes(bytes: impl Into<Vec<u8>>) -> Self {
         Self(bytes.into())
     }
 
-    /// The path of `part`, one part, within the directory `self`.
+    /// The path of `part`, a single component, within the directory `self`.
     #[must_use]
     pub fn join(&self, part: &[u8]) -> Self {
         let mut bytes = self.0.clone();
@@ -38,28 +40,28 @@ impl TreePath {
         &self.0
     }
 
-    /// Whether this is the root.
+    /// Returns true if this is the root.
     pub fn is_root(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The parts between the slashes.
+    /// The components between the slashes.
     pub fn parts(&self) -> impl DoubleEndedIterator<Item = &[u8]> {
         self.0.split(|&byte| byte == b'/').filter(|part| !part.is_empty())
     }
 
-    /// The last part; empty for the root.
+    /// The last component; empty for the root.
     pub fn file_name(&self) -> &[u8] {
         self.parts().next_back().unwrap_or_default()
     }
 
-    /// The directory that holds this path.
+    /// The directory that contains this path.
     pub fn parent(&self) -> Self {
         let end = self.0.iter().rposition(|&byte| byte == b'/').unwrap_or(0);
         Self(self.0[..end].to_vec())
     }
 
-    /// The path as seen from `directory`, or `None` when it is not below it.
+    /// The path relative to `directory`, or `None` if it is not below it.
     pub fn relative_to(&self, directory: &Self) -> Option<Self> {
         if directory.is_root() {
             return Some(self.clone());
@@ -69,7 +71,8 @@ impl TreePath {
     }
 }
 
-/// Prints the path; bytes that are not UTF-8 as `\xNN`, and a backslash as two, so that no two paths print alike.
+/// Prints the path with escapes, so that no two paths print alike: bytes that are not UTF-8 as `\xNN`, and a backslash
+/// as two.
 impl fmt::Display for TreePath {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         for chunk in self.0.utf8_chunks() {
@@ -82,59 +85,62 @@ impl fmt::Display for TreePath {
     }
 }
 
-/// What an entry of a tree is.
+/// The type of an entry of a tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EntryKind {
     /// A regular file, executable or not.
     File,
     /// A symbolic link; its content is the target.
     Link,
-    /// A directory; never listed as an entry.
+    /// A directory; it is never listed as an entry.
     Directory,
-    /// A directory that cannot be listed, and so cannot be looked into.
+    /// A directory that cannot be listed.
     ClosedDirectory,
 }
 
-/// Identifies an entry's content, where the tree knows it without reading: a git blob's id.
+/// Identifies an entry's content without reading it: the id of a git blob.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ContentId(pub [u8; 20]);
 
-/// One file or link of a tree.
+/// A file or symbolic link of a tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
-    /// Where it stands, from the root.
+    /// Its path from the root.
     pub path: TreePath,
-    /// What it is.
+    /// Its type.
     pub kind: EntryKind,
-    /// What it holds, if that is known.
+    /// The id of its content, if known.
     pub content: Option<ContentId>,
 }
 
-/// Whether a walk looks into a directory.
+/// Decides whether a walk enters a directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Descent {
     /// Its entries are visited.
     Enter,
-    /// It is passed over, and [`TreeVisitor::leave`] is not called for it.
+    /// It is skipped, and [`TreeVisitor::leave`] is not called for it.
     Skip,
 }
 
-/// Receives the entries of a tree one by one, so that a large tree need not be held in memory.
+/// Receives the entries of a tree one by one.
+///
+/// A large tree is never in memory as a whole.
 ///
 /// A method that returns [`ControlFlow::Break`] ends the walk.
 pub trait TreeVisitor {
     /// Visits a file, a link, or a directory that cannot be listed.
     fn entry(&mut self, entry: Entry) -> ControlFlow<()>;
 
-    /// Decides about a directory before its entries are visited; `content` identifies all that is below it, if the
-    /// tree knows that.
+    /// Decides about a directory before its entries are visited.
+    ///
+    /// `content` identifies all that is below it, if the tree knows the id.
     fn enter(&mut self, path: &TreePath, content: Option<ContentId>) -> ControlFlow<(), Descent>;
 
-    /// Ends the directory that was entered last.
+    /// Ends the innermost entered directory.
     fn leave(&mut self);
 }
 
-/// Collects all entries.
+/// A visitor that collects all entries.
 #[derive(Debug, Default)]
 struct Entries(Vec<Entry>);
 
@@ -153,51 +159,51 @@ impl TreeVisitor for Entries {
 
 /// A tree of files that can be listed and read.
 pub trait FileTree {
-    /// Visits the files and links at or below `under`, in rising order of their paths' bytes.
+    /// Visits the files and links at or below `under`, in ascending byte order of paths.
     ///
-    /// A file or link given as `under` is the only entry then. The visitor is asked about each directory below
-    /// `under`, but not about `under` itself. Links are not followed, and `.git` is not entered.
+    /// If `under` is a file or link, it is the only entry. The visitor decides about each directory below `under`, but
+    /// not about `under` itself. Links are not followed, and `.git` is not entered.
     ///
     /// # Errors
     ///
-    /// [`TreeError::NotFound`] when there is nothing at `under`; another when there is more than a
-    /// [`Reach`](super::reach::Reach) allows. A walk that the visitor ends is no error.
+    /// Returns [`TreeError::NotFound`] if there is nothing at `under`, and another error beyond the limits of
+    /// [`Reach`](super::reach::Reach). A walk that the visitor ends is no error.
     fn walk(&self, under: &TreePath, visitor: &mut dyn TreeVisitor) -> Result<(), TreeError>;
 
-    /// The files and links at or below `under`, in rising order of their paths' bytes.
+    /// Lists the files and links at or below `under`, in ascending byte order of paths.
     ///
     /// # Errors
     ///
-    /// As those of [`walk`](Self::walk).
+    /// Returns the errors of [`walk`](Self::walk).
     fn entries(&self, under: &TreePath) -> Result<Vec<Entry>, TreeError> {
         let mut entries = Entries::default();
         self.walk(under, &mut entries)?;
         Ok(entries.0)
     }
 
-    /// What stands at `path`, links not followed.
+    /// Returns the type of the entry at `path`, without following links.
     ///
     /// # Errors
     ///
-    /// [`TreeError::NotFound`] when there is nothing at `path`.
+    /// Returns [`TreeError::NotFound`] if there is nothing at `path`.
     fn kind(&self, path: &TreePath) -> Result<EntryKind, TreeError>;
 
-    /// Reads an entry into `content`, replacing what is there: a file's bytes, or a link's target.
+    /// Reads an entry into `content`, replacing its bytes: a file's bytes, or a link's target.
     ///
     /// # Errors
     ///
-    /// [`TreeError::TooLarge`] when that has more than `limit` bytes; `content` is undefined then.
+    /// Returns [`TreeError::TooLarge`] if there are more than `limit` bytes; `content` is undefined then.
     fn read(&self, entry: &Entry, limit: usize, content: &mut Vec<u8>) -> Result<(), TreeError>;
 
-    /// Whether a file contains `token`, although it may be too large to be read.
+    /// Returns true if a file contains `token`, even one too large to be read.
     ///
     /// # Errors
     ///
-    /// When the file cannot be read; [`TreeError::TooLarge`] when it cannot even be searched.
+    /// Returns an error if the file cannot be read; [`TreeError::TooLarge`] if it cannot even be searched.
     fn contains(&self, entry: &Entry, token: &[u8]) -> Result<bool, TreeError>;
 }
 
-/// Why a tree could not be listed or read.
+/// The error of listing or reading a tree.
 #[derive(Debug, thiserror::Error)]
 pub enum TreeError {
     /// There is nothing at this path.
@@ -206,57 +212,57 @@ pub enum TreeError {
         /// The path.
         path: TreePath,
     },
-    /// The file or link is larger than asked for.
+    /// The file or link is larger than the limit.
     #[error("{path} has {size} bytes")]
     TooLarge {
-        /// Where it stands.
+        /// The path of the file or link.
         path: TreePath,
         /// Its size in bytes.
         size: u64,
     },
-    /// Something stands too deep.
+    /// A path has too many components.
     #[error(
         "a path has more than {limit} parts, the limit: {}; remove it, or let update.path lead elsewhere",
         beginning(path)
     )]
     TooDeep {
-        /// Where it stands.
+        /// The path.
         path: TreePath,
-        /// How many parts a path may have.
+        /// The maximum number of components.
         limit: usize,
     },
-    /// There is too much to list.
+    /// There are too many entries.
     #[error(
         "there are more than {limit} files and directories in {}, the limit; let update.path lead to a smaller directory",
         name(directory)
     )]
     TooMany {
-        /// The directory that was to be listed.
+        /// The listed directory.
         directory: TreePath,
-        /// How many there may be.
+        /// The maximum number of files and directories.
         limit: usize,
     },
-    /// The paths of what there is to list are too long.
+    /// The paths of all entries are too long.
     #[error(
         "the paths of all files in {} have more than {limit} bytes, the limit; let update.path lead to a smaller directory",
         name(directory)
     )]
     TooLong {
-        /// The directory that was to be listed.
+        /// The listed directory.
         directory: TreePath,
-        /// How many bytes they may have.
+        /// The maximum length of all paths in bytes.
         limit: usize,
     },
-    /// The directories on the way to one file have too many entries.
+    /// The directories above a file have too many entries.
     #[error(
         "the directories from the root to {} have more than {limit} bytes of entries together, the limit; let update.path \
          lead to a smaller directory",
         name(directory)
     )]
     TooWide {
-        /// The innermost of them.
+        /// The innermost directory.
         directory: TreePath,
-        /// How many bytes their entries may have in git.
+        /// The maximum size of their entries in git, in bytes.
         limit: usize,
     },
     /// Reading failed.
@@ -264,13 +270,13 @@ pub enum TreeError {
     Read {
         /// The file or directory.
         path: TreePath,
-        /// Why.
+        /// The cause.
         #[source]
         cause: Box<dyn std::error::Error + Send + Sync>,
     },
 }
 
-/// A path's first characters: those of a hostile one can be many.
+/// The first characters of a path: a hostile one can be long.
 fn beginning(path: &TreePath) -> String {
     path.to_string().chars().take(100).chain(['…']).collect()
 }
@@ -279,7 +285,7 @@ fn name(directory: &TreePath) -> String {
     if directory.is_root() { "the root".to_owned() } else { directory.to_string() }
 }
 
-/// Whatever could not be listed or read this time may be there, or be less, the next time.
+/// An entry that cannot be listed or read may be readable in the next run.
 impl Failing for TreeError {
     fn reason(&self) -> Reason {
         Reason::UpdateFailed

@@ -17,7 +17,7 @@ const METRICS_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset
 ///
 /// # Errors
 ///
-/// When somebody else has it, or it is none.
+/// Returns an error if somebody else has it, or it is none.
 pub async fn listen(address: &str) -> io::Result<TcpListener> {
     match address.strip_prefix(':') {
         // One that takes both versions of IP where the machine has both.

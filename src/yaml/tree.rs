@@ -58,7 +58,7 @@ pub struct Field<'n> {
 ///
 /// # Errors
 ///
-/// When the file is not YAML or exceeds the limits.
+/// Returns an error if the file is not YAML or exceeds the limits.
 pub fn trees(source: &str, limits: &Limits) -> Result<Vec<Rc<Node>>, YamlError> {
     let mut reader = Reader::new(source, limits);
     let mut builder = Builder::default();

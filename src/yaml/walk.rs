@@ -68,7 +68,7 @@ impl<'s> Walk<'s> {
     ///
     /// # Errors
     ///
-    /// When the file is not YAML or exceeds the limits; the walk is over then.
+    /// Returns an error if the file is not YAML or exceeds the limits; the walk is over then.
     pub fn next_visit(&mut self) -> Result<Option<Visit<'s>>, YamlError> {
         loop {
             if let Some(visit) = self.queue.pop_front() {
@@ -299,7 +299,7 @@ impl<'s> Walk<'s> {
 ///
 /// # Errors
 ///
-/// When the file is not YAML or exceeds the limits.
+/// Returns an error if the file is not YAML or exceeds the limits.
 pub fn fingerprint_of(source: &str, limits: &Limits) -> Result<Fingerprint, YamlError> {
     let mut reader = Reader::new(source, limits);
     let mut fingerprint = Fingerprint::default();
