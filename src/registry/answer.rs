@@ -21,7 +21,7 @@ use crate::tenancy::MemoryReservation;
 /// The maximum of `Retry-After` that is respected.
 const LONGEST_REST: Duration = Duration::from_secs(60 * 60);
 
-/// The response of a server.
+/// A response.
 pub(super) struct Answer {
     /// The request, formatted for messages.
     pub(super) request: String,

@@ -1,28 +1,29 @@
-//! What a registry wants to see before it answers: the header `WWW-Authenticate`.
+//! Parses login challenges: the header `WWW-Authenticate`.
 
-/// A way to log in that a registry offers.
+/// A login that a registry accepts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Challenge {
     /// User and password with every request.
     Basic,
-    /// A token that another server hands out.
+    /// A token of another server.
     Bearer(Bearer),
 }
 
-/// Where a token is to be had, and for what.
+/// The parameters of a bearer challenge.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Bearer {
-    /// The address of the server that hands out tokens, as it was written.
+    /// The address of the token server, as it was written.
     pub realm: String,
-    /// The name of the registry for that server.
+    /// The name of the registry at the token server.
     pub service: Option<String>,
-    /// What the token has to allow.
+    /// The scope that the token must grant.
     pub scope: Option<String>,
 }
 
 impl Challenge {
-    /// The way that we take of those among the values of the header: a token before a password, which then goes to one
-    /// server only; of several of one kind the first.
+    /// Chooses among the challenges of the header's values.
+    ///
+    /// A token comes before a password, which then goes to one server only; of several of one kind the first counts.
     pub fn choose<'h>(headers: impl IntoIterator<Item = &'h str>) -> Option<Self> {
         let known: Vec<Self> = headers.into_iter().flat_map(read).filter_map(Self::known).collect();
         let token =
@@ -30,7 +31,7 @@ impl Challenge {
         token.or(known.first()).cloned()
     }
 
-    /// The names of the ways that are offered, where there is none among them that we know.
+    /// Returns the names of the offered schemes, if all of them are unknown.
     pub fn unknown<'h>(headers: impl IntoIterator<Item = &'h str>) -> Vec<String> {
         let offers: Vec<Offer<'h>> = headers.into_iter().flat_map(read).collect();
         let names: Vec<String> = offers.iter().map(|offer| offer.scheme.to_owned()).collect();
@@ -57,17 +58,17 @@ impl Challenge {
     }
 }
 
-/// One way that is offered, known or not.
+/// One challenge, known or not.
 #[derive(Debug)]
 struct Offer<'h> {
     scheme: &'h str,
     parameters: Vec<(&'h str, String)>,
 }
 
-/// Reads one value of the header, in which several offers may stand (RFC 9110, section 11.6.1).
+/// Parses one value of the header, which may contain several challenges (RFC 9110, section 11.6.1).
 ///
-/// A comma parts both offers and the parameters of one: a word is a parameter's name if a `=` with a value follows,
-/// and otherwise begins the next offer. What makes no sense is passed over.
+/// A comma separates both challenges and the parameters of one: a word is a parameter's name if a `=` with a value
+/// follows, and otherwise begins the next challenge. Invalid parts are skipped.
 fn read(header: &str) -> Vec<Offer<'_>> {
     let mut offers: Vec<Offer<'_>> = Vec::new();
     let mut rest = header;
@@ -95,7 +96,7 @@ fn read(header: &str) -> Vec<Offer<'_>> {
     }
 }
 
-/// A value in quotes or without, and what stands behind it.
+/// Parses a value, quoted or not, and returns the rest of the text.
 fn read_value(text: &str) -> (String, &str) {
     let Some(quoted) = text.strip_prefix('"') else {
         let end = text.find([',', ' ', '\t']).unwrap_or(text.len());
@@ -113,7 +114,7 @@ fn read_value(text: &str) -> (String, &str) {
     (value, "")
 }
 
-/// The characters of a word, and those of the other form that credentials may have, as in `Negotiate YII/+`.
+/// Returns `true` for characters of a token, or of credentials such as `Negotiate YII/+`.
 fn is_word(c: char) -> bool {
     c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~/".contains(c)
 }

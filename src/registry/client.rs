@@ -82,7 +82,7 @@ impl Client {
         self.traffic.transports.insert(namespace, self.key, || made)
     }
 
-    /// Sends a request with retries, and reads the response, whatever its status.
+    /// Sends a request with retries, and reads the response; its status may be an error.
     ///
     /// If a server is busy, or a connection breaks, the request is retried. A server that asks for a pause gets no
     /// request of this requester meanwhile; if the deadline does not leave time for that, its response is returned at

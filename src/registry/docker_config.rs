@@ -1,7 +1,8 @@
-//! The logins of a pull secret: `.dockerconfigjson`, `.dockercfg`, and a user's own `~/.docker/config.json`.
+//! Registry logins in pull secrets and Docker's configuration.
 //!
-//! Which login is for which repository follows the rules of Kubernetes, and so of Flux. Programs that a configuration
-//! names to ask for logins (`credHelpers`, `credsStore`) are not started.
+//! It reads `.dockerconfigjson`, `.dockercfg`, and a user's own `~/.docker/config.json`. Logins match repositories by
+//! the rules of Kubernetes, and so of Flux. Programs that a configuration names for logins (`credHelpers`,
+//! `credsStore`) are not started.
 
 use std::collections::BTreeMap;
 
@@ -16,10 +17,10 @@ use super::login::Credential;
 use crate::reference::RepositoryAddress;
 use crate::secret::Secret;
 
-/// The key of a secret of the type `kubernetes.io/dockerconfigjson`.
+/// The key in a Secret of the type `kubernetes.io/dockerconfigjson`.
 pub const CONFIG_JSON: &str = ".dockerconfigjson";
 
-/// The key of a secret of the type `kubernetes.io/dockercfg`.
+/// The key in a Secret of the type `kubernetes.io/dockercfg`.
 pub const CONFIG: &str = ".dockercfg";
 
 /// Base64 with padding or without, as Docker and others write it.
@@ -30,34 +31,34 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
         .with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
-/// The logins of one or several configurations.
+/// The logins of one configuration or several.
 #[derive(Debug, Clone, Default)]
 pub struct DockerConfig {
-    /// By what they are for; those of one key in the order in which they came.
+    /// The logins by the registry and path that they are for.
     logins: BTreeMap<Key, Credential>,
 }
 
-/// What a login is for.
+/// The registry and path that a login is for.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Key(String);
 
-/// Why a configuration cannot be used. No message has a value in it.
+/// Errors of configurations. No message contains a value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DockerConfigError {
-    /// It is not of the form that it should have.
+    /// The configuration has another form.
     #[error("it is no configuration of Docker: line {line}, column {column}")]
     Malformed {
-        /// The line where it goes wrong.
+        /// The line of the defect.
         line: usize,
-        /// The column there.
+        /// The column of the defect.
         column: usize,
     },
-    /// A user and a password that cannot be decoded, in Flux's words.
+    /// The field `auth` cannot be decoded, in Flux's words.
     #[error("unable to decode auth field: {flaw} (the login for {server:?})")]
     Auth {
-        /// Whose login it is.
+        /// The key of the login.
         server: String,
-        /// What is wrong with it.
+        /// The defect.
         flaw: &'static str,
     },
 }
@@ -84,30 +85,30 @@ struct Entry {
 }
 
 impl DockerConfig {
-    /// Reads `.dockerconfigjson`, in which the logins stand below `auths`.
+    /// Parses `.dockerconfigjson`, which has the logins below `auths`.
     ///
     /// # Errors
     ///
-    /// When it is not what it should be.
+    /// When the configuration is malformed.
     pub fn from_json(bytes: &[u8]) -> Result<Self, DockerConfigError> {
         let file: File = serde_json::from_slice(bytes).map_err(|error| malformed(&error))?;
         Self::new(file.auths.unwrap_or_default())
     }
 
-    /// Reads `.dockercfg`, which has nothing but logins.
+    /// Parses `.dockercfg`, which has only logins.
     ///
     /// # Errors
     ///
-    /// When it is not what it should be.
+    /// When the configuration is malformed.
     pub fn from_legacy(bytes: &[u8]) -> Result<Self, DockerConfigError> {
         Self::new(serde_json::from_slice(bytes).map_err(|error| malformed(&error))?)
     }
 
-    /// The logins of a secret, if it is one for pulling images.
+    /// Returns the logins of a Secret, if it is a pull secret.
     ///
     /// # Errors
     ///
-    /// When its configuration is not what it should be.
+    /// When its configuration is malformed.
     pub fn from_secret(data: &BTreeMap<String, Secret>) -> Result<Option<Self>, DockerConfigError> {
         match (data.get(CONFIG_JSON), data.get(CONFIG)) {
             (Some(value), _) => Self::from_json(value.expose()).map(Some),
@@ -127,23 +128,23 @@ impl DockerConfig {
         Ok(Self { logins })
     }
 
-    /// Adds the logins of another configuration; for one and the same server those count that were there first.
+    /// Adds the logins of another configuration; for the same key the existing login stays.
     pub fn add(&mut self, other: Self) {
         for (key, credential) in other.logins {
             self.logins.entry(key).or_insert(credential);
         }
     }
 
-    /// The login for a repository; without one, nobody's.
+    /// Returns the login for a repository, or the anonymous one.
     ///
-    /// Of several that fit, the one counts whose key comes last in the order of bytes: the longest path.
+    /// Of several that match, the one counts whose key comes last in the order of bytes: the longest path.
     pub fn login(&self, address: &RepositoryAddress) -> Credential {
         let target = Key(address.canonical());
         let fitting = self.logins.iter().rev().find(|(key, _)| key.fits(&target));
         fitting.map(|(_, credential)| credential.clone()).unwrap_or_default()
     }
 
-    /// Whether there is no login at all.
+    /// Returns `true` if there is no login.
     pub fn is_empty(&self) -> bool {
         self.logins.is_empty()
     }
@@ -160,7 +161,7 @@ impl Entry {
             let colon = clear.iter().position(|byte| *byte == b':');
             let colon = colon.ok_or_else(|| flawed("it is not of the form USER:PASSWORD"))?;
             let part = |bytes: &[u8]| (!bytes.is_empty()).then(|| Secret::new(bytes));
-            // What Docker of old wrote ends in zero bytes.
+            // Old versions of Docker wrote trailing zero bytes.
             let behind = &clear[colon + 1..];
             let end = behind.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
             (user, password) = (part(&clear[..colon]), part(&behind[..end]));
@@ -179,7 +180,7 @@ impl Entry {
 }
 
 impl Key {
-    /// Host and path of an address as it stands in a configuration.
+    /// Parses a key into host and path.
     fn read(server: &str) -> Option<Self> {
         let rest =
             server.strip_prefix("https://").or_else(|| server.strip_prefix("http://")).unwrap_or(server);
@@ -200,8 +201,10 @@ impl Key {
         }
     }
 
-    /// Whether a login for this key is one for the repository: the same port, each part of the host's name as the
-    /// key has it (with `*` and the like), and a path that begins with the key's.
+    /// Returns `true` if a login for this key is one for the repository.
+    ///
+    /// They must have the same port, each part of the host's name must match (with `*` and the like), and the path
+    /// must begin with the key's.
     fn fits(&self, target: &Self) -> bool {
         let (host, port, path) = self.parts();
         let (target_host, target_port, target_path) = target.parts();
@@ -213,7 +216,7 @@ impl Key {
     }
 }
 
-/// Where a text is no configuration. The words of the parser may have a value in them.
+/// Returns the error of a malformed configuration. The parser's message may contain a value.
 fn malformed(error: &serde_json::Error) -> DockerConfigError {
     DockerConfigError::Malformed { line: error.line(), column: error.column() }
 }
@@ -225,7 +228,7 @@ mod tests {
 
     use super::*;
 
-    /// The password of the login that a configuration has for an image.
+    /// Returns the password of the login that a configuration has for an image.
     fn password(config: &DockerConfig, image: &str) -> Option<String> {
         match config.login(&RepositoryAddress::parse(image, false).unwrap()) {
             Credential::Basic { password, .. } => {

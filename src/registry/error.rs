@@ -1,4 +1,4 @@
-//! Why a registry did not give what it was asked for.
+//! Errors of registries.
 
 use std::time::Duration;
 
@@ -10,52 +10,54 @@ use super::tls::TlsError;
 use crate::failing::Failing;
 use crate::http::ConnectionError;
 
-/// A failure on the way to a registry or there. It can be copied, because one request may be for several objects.
+/// An error of a registry or of the connection to it.
+///
+/// It can be cloned, because one request may serve several objects.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum RegistryError {
-    /// The server answers with an error.
+    /// The server responds with an error.
     #[error("{request}: {}{}", refusal.words, rest(*retry_after))]
     Refused {
         /// The request, as in `GET https://…`.
         request: String,
-        /// What the server says.
+        /// The error response.
         refusal: Refusal,
-        /// How long the server wants to be left alone.
+        /// The pause that the server asks for.
         retry_after: Option<Duration>,
     },
-    /// A greeting, or the question for a token, is answered with an error: nothing is known of what was to be asked then.
+    /// An error response to a probe or token request, before the request itself is sent.
     #[error(transparent)]
     Barred(Box<RegistryError>),
-    /// There is no answer, or only a part of one.
+    /// The response is missing or incomplete.
     #[error("{request}: {trouble}")]
     Unreachable {
         /// The request.
         request: String,
-        /// What happened.
+        /// The cause.
         trouble: String,
-        /// Whether there was no connection at all.
+        /// Set if no connection was made.
         is_connection: bool,
     },
-    /// Neither way of speaking to a registry works.
+    /// Neither HTTPS nor HTTP works.
     #[error("{secured}; {plain}")]
     NeitherScheme {
-        /// Why not with TLS.
+        /// The error with TLS.
         secured: Box<RegistryError>,
-        /// Why not without.
+        /// The error without TLS.
         plain: Box<RegistryError>,
     },
-    /// The time of the whole call is over.
+    /// The timeout of the whole operation is over.
     #[error(
         "{what}: there was no complete answer within {allowed:?}; a longer timeout (spec.timeout, or \
          --timeout of scan) gives it more time"
     )]
     TooSlow {
-        /// What was asked for.
+        /// The operation.
         what: String,
-        /// The time that was given.
+        /// The timeout.
         allowed: Duration,
     },
-    /// An answer that memory is held for did not arrive soon enough.
+    /// A response that memory is held for did not arrive soon enough.
     #[error(
         "{what}: a large answer must be complete within {allowed:?} after memory was reserved for it, and was not; the \
          next run tries again"
@@ -71,36 +73,36 @@ pub enum RegistryError {
         "no memory was free for a large answer of the registry, because other runs hold it; the next run tries again"
     )]
     NoCapacity,
-    /// The server said nothing for too long.
+    /// The server did not begin to respond in time.
     #[error("{request}: the server did not begin to answer within {allowed:?}")]
     Silent {
         /// The request.
         request: String,
-        /// The time that it was given.
+        /// The timeout.
         allowed: Duration,
     },
-    /// The server has asked to be left alone for longer than there is time.
+    /// The server has asked for a pause that is longer than the deadline allows.
     #[error("{server} wants no requests for another {pause:?}, as it has said before")]
     Resting {
         /// The server's host and port.
         server: String,
-        /// For how long.
+        /// The rest of the pause.
         pause: Duration,
     },
-    /// There is more than is read.
+    /// The response is too large.
     #[error("{request}: the answer is larger than {largest} bytes")]
     TooLarge {
         /// The request.
         request: String,
-        /// How much is read.
+        /// The maximum size in bytes.
         largest: usize,
     },
-    /// The answer is not what it should be.
+    /// The response is malformed.
     #[error("{request}: the answer is not what a registry sends: {flaw}")]
     Malformed {
         /// The request.
         request: String,
-        /// What is wrong with it.
+        /// The defect.
         flaw: String,
     },
     /// A redirect that is not followed.
@@ -108,22 +110,22 @@ pub enum RegistryError {
     Redirect {
         /// The request.
         request: String,
-        /// Where it leads.
+        /// The target.
         to: String,
-        /// Why not.
+        /// The reason, as the rest of a sentence.
         flaw: &'static str,
     },
-    /// A server for tokens that gets no credentials.
+    /// A token server that must not get credentials.
     #[error("{registry} wants a token of {realm:?}, which is not asked for one, because {flaw}")]
     Realm {
         /// The registry.
         registry: String,
-        /// The address of that server.
+        /// The address of the token server.
         realm: String,
-        /// Why not.
+        /// The reason, as the rest of a sentence.
         flaw: &'static str,
     },
-    /// The pages of a listing lead in a circle.
+    /// The pages of a listing form a circle.
     #[error("{request}: the listing of tags leads in a circle: the next page has been read before")]
     Circle {
         /// The request for the last page.
@@ -137,7 +139,7 @@ pub enum RegistryError {
         /// Scheme, host and port of that server.
         server: String,
     },
-    /// There are more tags than are kept.
+    /// The repository has more tags than the maximum.
     #[error(
         "{repository} has more than {most} tags or more than {bytes} bytes of them, which are too many to choose from; \
          remove some"
@@ -145,59 +147,59 @@ pub enum RegistryError {
     TooManyTags {
         /// The repository.
         repository: String,
-        /// How many are taken.
+        /// The maximum number of tags.
         most: usize,
-        /// How many bytes of them are taken.
+        /// The maximum size of the tags in bytes.
         bytes: usize,
     },
-    /// A digest that is not that of what was sent.
+    /// A response with another digest than the requested one.
     #[error("{request}: what was sent is damaged: its digest is {found}")]
     Damaged {
         /// The request.
         request: String,
-        /// The digest of what was sent.
+        /// The digest of the response.
         found: String,
     },
     /// The certificates of the object cannot be used.
     #[error(transparent)]
     Tls(#[from] TlsError),
-    /// A cloud gives no login.
+    /// The login at a cloud fails.
     #[error(transparent)]
     Login(#[from] LoginError),
-    /// No connection can be made at all.
+    /// No HTTP client can be made.
     #[error(transparent)]
     Connection(#[from] ConnectionError),
-    /// The registry is where objects may not lead.
+    /// The registry's address is forbidden for objects.
     #[error("{words}")]
     Forbidden {
-        /// Which host that is, and what to do.
+        /// A sentence with the host and the remedy.
         words: String,
     },
-    /// A registry leads to where objects may not.
+    /// A redirect, or a token server, leads to an address that is forbidden for objects.
     #[error("{request}: {words}")]
     LeadsAstray {
         /// The request.
         request: String,
-        /// The host that was to be asked.
+        /// The forbidden host.
         host: String,
-        /// Which host that is, and what to do.
+        /// A sentence with the host and the remedy.
         words: String,
     },
 }
 
-/// For how long the server wants to be left alone, in whole seconds.
+/// Formats the pause that a server asks for, in whole seconds.
 fn rest(pause: Option<Duration>) -> String {
     let seconds = pause.map(|pause| Duration::from_secs(pause.as_secs())).filter(|pause| !pause.is_zero());
     seconds.map(|pause| format!("; it wants no requests for {pause:?}")).unwrap_or_default()
 }
 
 impl RegistryError {
-    /// Whether the registry says that there is nothing of that name.
+    /// Returns `true` if the registry says that the name does not exist.
     pub fn is_not_found(&self) -> bool {
         matches!(self, Self::Refused { refusal, .. } if refusal.is_not_found())
     }
 
-    /// Whether the registry, or whoever hands out its tokens, does not let us in.
+    /// Returns `true` if the registry or its token server refuses the login.
     pub fn is_denied(&self) -> bool {
         match self {
             Self::Refused { refusal, .. } => matches!(refusal.status, 401 | 403),
@@ -206,7 +208,7 @@ impl RegistryError {
         }
     }
 
-    /// How long the server wants to be left alone, where it has said so.
+    /// Returns the pause that the server asks for.
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::Refused { retry_after, .. } => *retry_after,
@@ -218,7 +220,7 @@ impl RegistryError {
         }
     }
 
-    /// Whether the server is to blame, so that it would be the same whatever it was asked for.
+    /// Returns `true` if the server causes the error, so that other requests would fail too.
     pub fn is_of_the_server(&self) -> bool {
         match self {
             Self::Refused { refusal, .. } => matches!(refusal.status, 408 | 429 | 500..),
@@ -233,12 +235,12 @@ impl RegistryError {
         }
     }
 
-    /// The same, where what was refused came before the question itself.
+    /// Marks an error response to a request that precedes the actual one.
     pub(super) fn on_the_way(self) -> Self {
         if matches!(self, Self::Refused { .. }) { Self::Barred(Box::new(self)) } else { self }
     }
 
-    /// The same with what to do, where a server answers without TLS.
+    /// Adds the remedy to the error of a server without TLS.
     pub(super) fn in_the_open(mut self) -> Self {
         if let Self::Unreachable { trouble, .. } = &mut self
             && trouble.contains("received corrupt message")
@@ -250,14 +252,13 @@ impl RegistryError {
         self
     }
 
-    /// Whether the same request may fare better in a moment.
+    /// Returns `true` if a retry of the same request may succeed.
     pub(super) fn is_passing(&self) -> bool {
         matches!(self, Self::Unreachable { is_connection: false, .. })
     }
 }
 
-/// Whatever happens on the way to a registry may be over the next time, unless it is the registry itself that nobody
-/// may go to.
+/// Every error but a forbidden address may be gone at the next attempt.
 impl Failing for RegistryError {
     fn reason(&self) -> Reason {
         match self {

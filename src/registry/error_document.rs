@@ -13,7 +13,7 @@ const MAX_ERRORS: usize = 8;
 /// The bytes of a code, or of a message, that are kept.
 const MAX_TEXT: usize = 2048;
 
-/// One error, without its `detail`, which may hold anything.
+/// One error, without its `detail`, which may have any content.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OciError {
     /// The code, such as `NAME_UNKNOWN`.
@@ -27,16 +27,16 @@ pub struct OciError {
 pub struct OciErrors {
     /// The first errors that have a code or a message.
     pub known: Vec<OciError>,
-    /// Whether anything but `null` and an empty list is there.
+    /// Set if the member has any value but `null` and an empty list.
     pub is_present: bool,
 }
 
-/// Reads the errors of a document; none if it is no error document.
+/// Parses the errors of a document; returns none if it is not an error document.
 pub fn parse(bytes: &[u8]) -> Vec<OciError> {
     json::object(bytes, Document).map(|errors| errors.known).unwrap_or_default()
 }
 
-/// Deserializes a document that has nothing but errors of interest.
+/// Deserializes a document of which only the errors are kept.
 struct Document;
 
 #[derive(Deserialize)]
@@ -74,7 +74,7 @@ impl<'de> Visitor<'de> for Document {
     }
 }
 
-/// Deserializes the member `errors`, of whatever type it is.
+/// Deserializes the member `errors` of any type.
 pub(super) struct ErrorsSeed;
 
 impl<'de> DeserializeSeed<'de> for ErrorsSeed {
@@ -86,7 +86,7 @@ impl<'de> DeserializeSeed<'de> for ErrorsSeed {
 }
 
 impl OciErrors {
-    /// Errors that are there, but not as the specification has them.
+    /// Errors in another form than that of the specification.
     fn unknown() -> Self {
         Self { known: Vec::new(), is_present: true }
     }

@@ -1,4 +1,4 @@
-//! The tags of the pages of a list that were read so far.
+//! Collects the tags of the pages of a list.
 
 use super::page::{self, PageError, TagLimits, TagPage, TagSet};
 
@@ -11,20 +11,21 @@ pub(super) struct GatheredTags {
     last: Option<String>,
 }
 
-/// The end of a page, by which the next one is requested.
+/// The end of a page, from which the next one is requested.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct PageEnd {
     /// The number of the page's entries.
     pub(super) entries: usize,
-    /// The last of them, if it can be part of an address.
+    /// The last entry, if it can be part of an address.
     pub(super) last: Option<String>,
-    /// Set if the page has an entry that the pages before did not have.
+    /// Set if the page has an entry that the pages before do not have.
     pub(super) is_news: bool,
 }
 
 impl GatheredTags {
-    /// Reads a page and adds its tags. That takes time for each entry, be it known or new, so it belongs on a blocking
-    /// thread if the page is large.
+    /// Parses a page and adds its tags.
+    ///
+    /// The time is proportional to the number of entries, known or new, so a large page belongs on a blocking thread.
     ///
     /// # Errors
     ///
@@ -32,7 +33,7 @@ impl GatheredTags {
     pub(super) fn add_page(&mut self, body: &[u8], limits: TagLimits) -> Result<PageEnd, PageError> {
         let TagPage { found, entries, left_out, last } = page::parse(body, limits)?;
         let has_new_tags = self.tags.merge(found, limits).ok_or(PageError::TooManyTags)?;
-        // Names that are left out are not remembered; the same last one twice is the same page again.
+        // Names that are left out are not stored; the same last one twice means the same page again.
         let is_news = has_new_tags || (left_out > 0 && (last.is_none() || last != self.last));
         if is_news {
             self.left_out += left_out;
@@ -48,7 +49,7 @@ mod tests {
 
     const LIMITS: TagLimits = TagLimits { tags: 3, bytes: 40 };
 
-    /// Pages were read on a blocking thread and merged on an async worker, which a page of 250,000 known tags held up.
+    /// A page of 250,000 known tags blocked an async worker, on which pages were merged.
     #[test]
     fn one_job_reads_a_page_and_adds_it_to_those_before() {
         let mut gathered = GatheredTags::default();

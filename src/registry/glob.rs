@@ -1,12 +1,13 @@
-//! Patterns of the shell for one part of a host's name: `*`, `?`, `[a-z]`.
+//! Glob patterns for one part of a host's name: `*`, `?`, `[a-z]`.
 
-/// Whether a text is what a pattern describes, by the rules of Go's `filepath.Match`. A malformed pattern describes
-/// nothing.
+/// Returns `true` if a text matches a pattern, by the rules of Go's `filepath.Match`.
+///
+/// A malformed pattern matches nothing.
 pub(super) fn matches_glob(pattern: &str, text: &str) -> bool {
     let pattern: Vec<char> = pattern.chars().collect();
     let text: Vec<char> = text.chars().collect();
     let (mut at, mut position) = (0, 0);
-    // Where the last star stands, and how far it reaches so far.
+    // The position after the last star, and the end of the text that it matches so far.
     let mut star: Option<(usize, usize)> = None;
     loop {
         if at < pattern.len() && pattern[at] == '*' {
@@ -32,7 +33,7 @@ pub(super) fn matches_glob(pattern: &str, text: &str) -> bool {
     }
 }
 
-/// How much of the pattern stands for this one character, if it fits.
+/// Returns the length of the pattern's first element, if that matches a character.
 fn step(pattern: &[char], character: char) -> Option<usize> {
     match *pattern.first()? {
         '?' => Some(1),
@@ -42,7 +43,7 @@ fn step(pattern: &[char], character: char) -> Option<usize> {
     }
 }
 
-/// The same for a class of characters.
+/// Returns the length of a character class, if that matches a character.
 fn class(pattern: &[char], character: char) -> Option<usize> {
     let is_negated = pattern.get(1) == Some(&'^');
     let first = if is_negated { 2 } else { 1 };
@@ -60,7 +61,7 @@ fn class(pattern: &[char], character: char) -> Option<usize> {
     }
 }
 
-/// A character of a class, and where the next one stands.
+/// Parses a character of a class, and returns the position after it.
 fn member(pattern: &[char], at: usize) -> Option<(char, usize)> {
     match *pattern.get(at)? {
         '-' | ']' => None,

@@ -1,4 +1,4 @@
-//! JSON of servers: visitors that keep a bounded part of a document, and errors that quote none of it.
+//! JSON of servers: visitors that keep a bounded part, and errors without quotations.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -6,7 +6,9 @@ use std::marker::PhantomData;
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::error::Category;
 
-/// Describes a JSON error by its kind and place. The parser's own message would quote the document.
+/// Describes a JSON error by its kind and place.
+///
+/// The parser's own message would quote the document.
 pub(super) fn describe(error: &serde_json::Error) -> String {
     let kind = match error.classify() {
         Category::Io | Category::Syntax => "it is no JSON",
@@ -19,11 +21,13 @@ pub(super) fn describe(error: &serde_json::Error) -> String {
     }
 }
 
-/// Deserializes a whole document that must be an object: a list would pass for one with all its members in order.
+/// Deserializes a whole document, which must be an object.
+///
+/// Serde would accept a list with all members in order as well.
 ///
 /// # Errors
 ///
-/// When it is no object, or what the seed expects is not there.
+/// When the document is not an object, or does not match the seed.
 pub(super) fn object<'b, S: DeserializeSeed<'b>>(bytes: &'b [u8], seed: S) -> serde_json::Result<S::Value> {
     if bytes.trim_ascii_start().first() != Some(&b'{') {
         return Err(serde_json::Error::custom("it does not begin with a brace"));
@@ -34,7 +38,7 @@ pub(super) fn object<'b, S: DeserializeSeed<'b>>(bytes: &'b [u8], seed: S) -> se
     Ok(value)
 }
 
-/// A string of at most `max` bytes, cut at a character; `None` for a value of another type.
+/// A string of at most `max` bytes, cut between characters; `None` for a value of another type.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BoundedText {
     /// The maximum in bytes.

@@ -1,28 +1,27 @@
-//! Where the next page of a listing is: the header `Link`.
+//! Parses the header `Link`, which names the next page of a listing.
 
 use url::Url;
 
 use super::refusal::origin;
 
-/// What a registry says of the next page.
+/// The next page of a listing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NextPage {
-    /// There is none.
+    /// The header has no link to a next page.
     None,
-    /// Its address; always at the registry itself.
+    /// Its address, always at the registry itself.
     At(Url),
-    /// There is one on another server, of which scheme, host and port are given.
+    /// It is on another server, of which scheme, host and port are given.
     Elsewhere(String),
-    /// There is one, and its address cannot be read.
+    /// Its address cannot be parsed.
     Unreadable,
 }
 
-/// Reads the headers of an answer that was got from `page`.
+/// Finds the next page in the headers of the response for `page`.
 ///
-/// The first link counts that is the next page's, or does not say what it is to: some registries name a page without
-/// `rel`, and others give further links (`prev`, `help`), which are none of ours. Some registries stand behind a proxy
-/// and do not know the scheme, name or port that they are reached by, so of an address that names the same list only the
-/// question (`last`, `n`) is taken.
+/// The first link counts that has `rel=next` or no `rel`: some registries name a page without `rel`, and others send
+/// further links (`prev`, `help`), which are ignored. Some registries are behind a proxy and do not know their own
+/// scheme, name or port, so of an address of the same list only the query (`last`, `n`) is used.
 pub fn next_page<'h>(headers: impl IntoIterator<Item = &'h str>, page: &Url) -> NextPage {
     let links = headers.into_iter().filter(|header| !header.trim().is_empty()).flat_map(links);
     let Some(link) = links.into_iter().find(Link::is_next) else { return NextPage::None };
@@ -45,19 +44,19 @@ pub fn next_page<'h>(headers: impl IntoIterator<Item = &'h str>, page: &Url) -> 
 
 /// One link of a header.
 struct Link<'h> {
-    /// What stands between `<` and `>`; nothing where that is not to be read.
+    /// The text between `<` and `>`; `None` if it is unreadable.
     target: Option<&'h str>,
     parameters: &'h str,
 }
 
-/// The links of a header, which commas part.
+/// Splits a header into its links, which commas separate.
 fn links(header: &str) -> Vec<Link<'_>> {
     let mut links = Vec::new();
     let mut rest = header;
     loop {
         let target = rest.split_once('<').and_then(|(_, behind)| behind.split_once('>'));
         let Some((target, behind)) = target else {
-            // What is no link at all, or only half of one, may have been the next page's.
+            // An unreadable link may have been that of the next page.
             if links.is_empty() {
                 links.push(Link { target: None, parameters: "" });
             }
@@ -87,7 +86,7 @@ impl Link<'_> {
     }
 }
 
-/// Where a sign stands that is part of no quotation.
+/// Returns the position of a character outside of quotes.
 fn outside_quotes(text: &str, sign: char) -> Option<usize> {
     let mut is_quoted = false;
     text.char_indices().find_map(|(index, char)| {

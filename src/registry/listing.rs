@@ -1,4 +1,4 @@
-//! All tags of a repository, page after page.
+//! Lists all tags of a repository, page by page.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -23,51 +23,58 @@ use super::session::FULL_PAGE;
 use crate::reference::TagList;
 use crate::tenancy::{MemoryReservation, Permit};
 
-/// How much is read of one page. A registry may put all tags on it, whatever it is asked for.
+/// The maximum size in bytes of one page. A registry may ignore the requested page size.
 const LARGEST_PAGE: usize = 32 * 1024 * 1024;
 
-/// How many bytes of tags are taken.
+/// The maximum size in bytes of all tags.
 const LARGEST: usize = 64 * 1024 * 1024;
 
-/// The sizes of pages that are asked for, one after the other where a larger one is refused; `0` leaves it to the
-/// registry.
+/// The page sizes that are requested, each if the one before is refused.
+///
+/// `0` leaves the size to the registry.
 const PAGES: [usize; 3] = [FULL_PAGE, 100, 0];
 
-/// How many pages may follow one another that bring nothing new.
+/// The maximum number of consecutive pages without a new tag.
 const BARREN_PAGES: usize = 8;
 
 /// The longest address of a next page, in bytes.
 const LONGEST_ADDRESS: usize = 8 * 1024;
 
-/// The most bytes that are read of a further page: without memory that is reserved for the list, and with some. With
-/// memory for any list a further page may be as large as the first.
+/// The maximum sizes in bytes of a further page.
+///
+/// The first applies without memory that is reserved for the list, the second with some. If memory for any list is
+/// reserved, a further page may be as large as the first.
 const FURTHER_PAGE: usize = 256 * 1024;
 const RESERVED_FURTHER_PAGE: usize = 4 * 1024 * 1024;
 
-/// The memory of a page: its tags, then all of them once more in their order, and the tables of both. In its place come the
-/// tags that are kept and those of the scan before.
+/// The memory for a page.
+///
+/// It covers the tags of the page, all of them once more in order, and the tables of both; later, in their place, the
+/// stored tags and those of the scan before.
 const PAGE_MEMORY: WorkingMemory = WorkingMemory { factor: 2, base: 16 * 1024 * 1024 };
 
-/// The memory of a list of several pages beyond which some is reserved for it, and how much.
+/// The size in bytes beyond which memory is reserved for a list of several pages.
+///
+/// The second constant is that memory, in bytes.
 const UNRESERVED: usize = 2 * 1024 * 1024;
 const LIST_MEMORY: u64 = 80 * 1024 * 1024;
 
-/// The memory of any list, whatever its pages.
+/// The memory that is enough for any list of any number of pages.
 const WHOLE_MEMORY: u64 = 128 * 1024 * 1024;
 
-/// The memory of a tag beside its text.
+/// The memory of a tag in addition to its text.
 const TAG_OVERHEAD: usize = 48;
 
-/// Every tag that a registry lists. Clones share the tags.
+/// All tags that a registry lists. Clones share the tags.
 #[derive(Debug, Clone, Default)]
 pub struct Listing {
     /// The tags.
     pub tags: TagList,
-    /// How the registry calls this state of the list; only where the list has one page, for it speaks of a page.
+    /// The `ETag` of the list, if it has one page: an `ETag` belongs to a page.
     pub etag: Option<String>,
     /// The number of names in the list that are no tags.
     pub left_out: usize,
-    /// The memory and the slot of a large list, held until the last clone is dropped.
+    /// The memory and slot of a large list, held until the last clone is dropped.
     held: Option<Arc<Held>>,
 }
 
@@ -80,28 +87,34 @@ struct Held {
 }
 
 impl Listing {
-    /// Waits until this one of those that share a large list may process it: the memory is reserved for one at a time.
+    /// Waits until this clone of a large list may process it.
+    ///
+    /// The memory is reserved for one clone at a time.
     pub async fn turn(&self) -> Option<OwnedMutexGuard<()>> {
         Some(Arc::clone(&self.held.as_ref()?.turn).lock_owned().await)
     }
 
-    /// Drops the tags. Returns the list's `ETag`, and the memory and the slot that are held for work on it.
+    /// Drops the tags.
+    ///
+    /// Returns the list's `ETag`, and the memory and the slot that are held for work on it.
     pub fn leave_tags(self) -> (Option<String>, impl Sized + Send) {
         (self.etag, self.held)
     }
 
-    /// Returns whether memory is reserved for the list and for work on it, so that no more may be reserved.
+    /// Returns `true` if memory is reserved for the list and for work on it.
+    ///
+    /// No more may be reserved then.
     pub fn is_reserved(&self) -> bool {
         self.held.as_ref().is_some_and(|held| held.memory.is_some())
     }
 
-    /// A warning about the names that were left out, if there were any.
+    /// Returns a warning about names that are no tags.
     pub fn warning(&self) -> Option<String> {
         (self.left_out > 0).then(|| left_out_in_words(self.left_out))
     }
 }
 
-/// A sentence about so many names that were left out of a list.
+/// Formats a sentence about so many names that are no tags.
 pub fn left_out_in_words(number: usize) -> String {
     match number {
         1 => "1 name that is no tag was left out".to_owned(),
@@ -109,30 +122,32 @@ pub fn left_out_in_words(number: usize) -> String {
     }
 }
 
-/// Tags that are in memory anyway.
+/// Tags that are in memory already.
 impl From<TagList> for Listing {
     fn from(tags: TagList) -> Self {
         Self { tags, ..Self::default() }
     }
 }
 
-/// What a look at the tags of a repository found.
+/// The result of listing the tags of a repository.
 #[derive(Debug, Clone)]
 pub enum Listed {
-    /// Nothing has changed since the state that was known.
+    /// The list is in the state that was known.
     Unchanged,
     /// The tags.
     Tags(Listing),
 }
 
-/// How tags are listed.
+/// Options of a listing.
 #[derive(Clone, Copy)]
 pub struct ListOptions<'o> {
-    /// How many tags are taken; more are an error, for a choice among some of them could be the wrong one.
+    /// The maximum number of tags.
+    ///
+    /// More are an error: a choice among some of the tags could be the wrong one.
     pub most: usize,
-    /// The state of the list that is known already.
+    /// The `ETag` of the list that is known already.
     pub known: Option<&'o str>,
-    /// Is told after each page how many tags there are so far.
+    /// Called after each page with the number of tags so far.
     pub progress: &'o (dyn Fn(usize) + Sync),
 }
 
@@ -153,11 +168,11 @@ struct Gathered<'o> {
 }
 
 impl Repository {
-    /// Lists all tags. A listing that fails on any page has failed.
+    /// Lists all tags. If one page fails, the listing fails.
     ///
     /// # Errors
     ///
-    /// When the registry does not answer as it should, or there are too many tags.
+    /// When a response is unusable, or there are too many tags.
     pub async fn list(&self, options: ListOptions<'_>) -> Result<Listed, RegistryError> {
         let deadline = self.deadline();
         let what = || self.tags_in_words();
@@ -165,7 +180,7 @@ impl Repository {
             if let Some(listed) = self.list_until(options, None, &deadline).await? {
                 return Ok(listed);
             }
-            // No tags are held while memory is waited for.
+            // No tags are held during the wait for memory.
             let memory = self.client.reserve(WHOLE_MEMORY, &deadline).await?;
             let deadline = self.client.holding_memory(&deadline);
             let listed = deadline.hold(what, self.list_until(options, Some(memory), &deadline)).await?;
@@ -174,12 +189,12 @@ impl Repository {
         self.discreetly(deadline.hold(what, listing)).await
     }
 
-    /// What a listing is for, in messages.
+    /// Names the listing in messages.
     pub(super) fn tags_in_words(&self) -> String {
         format!("the tags of {}", self.address().canonical())
     }
 
-    /// Lists all tags; nothing if `memory` must be reserved for that and is not. It is enough for any list.
+    /// Lists all tags. Returns `None` if `memory` is needed and missing; it is enough for any list.
     async fn list_until(
         &self,
         options: ListOptions<'_>,
@@ -199,7 +214,7 @@ impl Repository {
         let mut answer = first;
         let mut barren = 0;
         loop {
-            // Read before the body is given away.
+            // Read before the body is moved.
             let next = next_page(answer.links(), &page);
             let request = answer.request.clone();
             let PageEnd { entries, last, is_news } = self.take_in(&mut gathered, answer).await?;
@@ -221,7 +236,7 @@ impl Repository {
                     let flaw = "the address of the next page of tags (Link) cannot be read".to_owned();
                     return Err(RegistryError::Malformed { request, flaw });
                 }
-                // A full page may have been the first of several for a registry that does not say so.
+                // A full page may be the first of several for a registry that sends no link.
                 NextPage::None if is_full => match &last {
                     Some(last) => behind(&page, last),
                     None => {
@@ -243,7 +258,7 @@ impl Repository {
                 Err(RegistryError::TooLarge { .. }) if !gathered.is_whole => return Ok(None),
                 asked => asked?,
             };
-            // A registry that does not understand the question has given all it has.
+            // A registry that does not know the parameter has sent all tags already.
             if is_guess && matches!(asked.status.as_u16(), 400 | 404 | 405 | 416 | 422 | 501) {
                 break;
             }
@@ -259,7 +274,7 @@ impl Repository {
         Ok(Some(Listed::Tags(Listing { tags, etag, left_out, held })))
     }
 
-    /// Reads a page and adds its tags.
+    /// Parses a page and adds its tags.
     async fn take_in(&self, gathered: &mut Gathered<'_>, answer: Answer) -> Result<PageEnd, RegistryError> {
         let Answer { request, status, body, reserved, .. } = answer;
         let limits = TagLimits { tags: gathered.options.most, bytes: LARGEST };
@@ -272,7 +287,7 @@ impl Repository {
         gathered.found = found;
         let end = end.map_err(|error| match error {
             PageError::TooManyTags => self.too_many(gathered.options),
-            // A list that says what went wrong is none, whatever its status.
+            // A list with errors is refused, even with a status of success.
             PageError::Errors(mut errors) => {
                 let scrubber = self.session.shown().scrubber();
                 for error in &mut errors {
@@ -286,7 +301,7 @@ impl Repository {
                 RegistryError::Malformed { request, flaw: format!("it is no list of tags ({flaw})") }
             }
         })?;
-        // That of the first page; further pages have none.
+        // The memory of the first page; further pages have none.
         if reserved.is_some() {
             gathered.memory = reserved;
         }
@@ -301,7 +316,9 @@ impl Repository {
         }
     }
 
-    /// The first page, as large as the registry gives it, and its address.
+    /// Requests the first page, as large as the registry allows.
+    ///
+    /// Returns the response and the address of the page.
     async fn first_page(
         &self,
         server: &Server,
@@ -329,7 +346,7 @@ impl Repository {
         Err(refused.to_error())
     }
 
-    /// The address of something of this repository.
+    /// Returns the address of a resource of this repository.
     pub(super) fn url(&self, server: &Server, what: &str) -> Result<Url, RegistryError> {
         let path = format!("v2/{}/{what}", self.address().repository());
         server.base.join(&path).map_err(|error| RegistryError::Malformed {
@@ -345,7 +362,7 @@ impl<'o> Gathered<'o> {
         Self { options, found, slot: None, memory, is_whole }
     }
 
-    /// The most bytes that are read of a further page.
+    /// Returns the maximum size of a further page in bytes.
     fn largest_page(&self) -> usize {
         match (self.is_whole, &self.memory) {
             (true, _) => LARGEST_PAGE,
@@ -354,15 +371,16 @@ impl<'o> Gathered<'o> {
         }
     }
 
-    /// Prepares for a further page; `false` if memory for any list must be reserved first. If memory is reserved, the
-    /// deadline becomes that of work that holds some.
+    /// Prepares for a further page; returns `false` if memory for any list must be reserved first.
+    ///
+    /// If memory is reserved here, the deadline becomes that of work that holds memory.
     async fn go_on(&mut self, client: &Client, deadline: &mut Deadline) -> Result<bool, RegistryError> {
         if self.is_whole {
             return Ok(true);
         }
         if self.slot.is_none() {
             if self.memory.is_some() {
-                // It was for the first page alone.
+                // The memory was for the first page alone.
                 return Ok(false);
             }
             self.slot = Some(client.page_slot(deadline).await?);
@@ -376,17 +394,17 @@ impl<'o> Gathered<'o> {
     }
 }
 
-/// An answer that is good, or the error that it stands for.
+/// Returns a successful response, or the error of any other.
 pub(super) fn success(answer: Answer) -> Result<Answer, RegistryError> {
     if answer.status.is_success() { Ok(answer) } else { Err(answer.to_error()) }
 }
 
-/// Tells pages apart without keeping their addresses, which are the registry's to choose.
+/// Returns a fingerprint of a page, which is shorter than its address may be.
 fn fingerprint(page: &Url) -> Fingerprint {
     Fingerprint::of([page.as_str().as_bytes()])
 }
 
-/// The address of what comes after a tag.
+/// Returns the address of the page after a tag.
 fn behind(page: &Url, tag: &str) -> Url {
     let mut url = page.clone();
     let kept: Vec<(String, String)> =

@@ -1,4 +1,4 @@
-//! What stands behind a tag: the digest of its manifest, and when the image was made.
+//! Looks up the digest of a tag and the creation time of its image.
 
 use jiff::Timestamp;
 use sha2::{Digest as _, Sha256};
@@ -13,8 +13,9 @@ use super::repository::Repository;
 use super::server::Server;
 use crate::reference::{Digest, Tag};
 
-/// The kinds of manifests, in the order in which Flux asks for them. Those of several platforms are among them, so
-/// their digest is that of the index.
+/// The media types of manifests, in the order in which Flux requests them.
+///
+/// Types for several platforms are among them, so the digest is that of the index.
 const TYPES: &str = "application/vnd.docker.distribution.manifest.v1+json,\
     application/vnd.docker.distribution.manifest.v1+prettyjws,\
     application/vnd.docker.distribution.manifest.v2+json,\
@@ -22,50 +23,50 @@ const TYPES: &str = "application/vnd.docker.distribution.manifest.v1+json,\
     application/vnd.docker.distribution.manifest.list.v2+json,\
     application/vnd.oci.image.index.v1+json";
 
-/// How much is read of a manifest: what registries take at most.
+/// The maximum size of a manifest in bytes, which is that of registries.
 const LARGEST_MANIFEST: usize = 4 * 1024 * 1024;
 
-/// How much is read of an image's configuration.
+/// The maximum size of an image's configuration in bytes.
 const LARGEST_CONFIGURATION: usize = 8 * 1024 * 1024;
 
-/// What is known of an image.
+/// The digest and creation time of an image.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ImageFacts {
     /// The digest of its manifest, or of the index of its manifests.
     pub digest: Digest,
-    /// When it was made, as far as it says so.
+    /// The creation time, if the image has one.
     pub created: Option<Timestamp>,
 }
 
 impl Repository {
-    /// The digest that a tag stands for.
+    /// Looks up the digest of a tag.
     ///
     /// # Errors
     ///
-    /// When the registry does not say; [`RegistryError::is_not_found`] where there is no such tag.
+    /// When the registry does not give it; [`RegistryError::is_not_found`] if there is no such tag.
     pub async fn digest(&self, tag: &Tag) -> Result<Digest, RegistryError> {
         let deadline = self.deadline();
         let what = || self.digest_in_words(tag);
         self.discreetly(deadline.hold(what, Box::pin(self.digest_until(tag, &deadline)))).await
     }
 
-    /// What a look at a tag is for, in messages.
+    /// Names the lookup in messages.
     pub(super) fn digest_in_words(&self, tag: &Tag) -> String {
         format!("the digest of {}:{tag}", self.address())
     }
 
-    /// The digest of an image, and when it was made.
+    /// Looks up the digest and creation time of an image.
     ///
     /// # Errors
     ///
-    /// When the registry does not say; [`RegistryError::is_not_found`] where there is no such tag.
+    /// When the registry does not give them; [`RegistryError::is_not_found`] if there is no such tag.
     pub async fn facts(&self, tag: &Tag) -> Result<ImageFacts, RegistryError> {
         let deadline = self.deadline();
         let what = || format!("the manifest of {}:{tag}", self.address());
         self.discreetly(deadline.hold(what, Box::pin(self.facts_until(tag, &deadline)))).await
     }
 
-    /// Asks for the header only. Where a registry does not answer that as it should, the manifest itself has the digest.
+    /// Requests the header, or else the manifest, of which the digest is computed.
     async fn digest_until(&self, tag: &Tag, deadline: &Deadline) -> Result<Digest, RegistryError> {
         let server = self.server(deadline).await?;
         let url = self.url(&server, &format!("manifests/{tag}"))?;
@@ -78,7 +79,7 @@ impl Repository {
             return Err(answer.to_error());
         }
         let answer = self.manifest(&server, tag.as_str(), deadline).await?;
-        // Else the digest of an error page would be taken for that of an image.
+        // Parsed, because an error page has a digest too.
         Ok(self.read(answer).await?.0)
     }
 
@@ -93,7 +94,7 @@ impl Repository {
         Ok(ImageFacts { digest, created })
     }
 
-    /// When the image of a manifest was made, by its configuration.
+    /// Returns the creation time in the configuration of a manifest's image.
     async fn created(
         &self,
         server: &Server,
@@ -113,7 +114,7 @@ impl Repository {
         self.read_exactly(answer, &digest, |bytes| Ok(configured_creation(bytes))).await
     }
 
-    /// Reads a manifest, and gives its digest too.
+    /// Parses a manifest, and returns its digest too.
     async fn read(&self, answer: Answer) -> Result<(Digest, ManifestDocument), RegistryError> {
         let announced = announced(&answer).filter(|_| is_legacy(&answer));
         let Answer { request, body, reserved, .. } = answer;
@@ -127,7 +128,7 @@ impl Repository {
         read.map_err(|flaw| no_manifest(request, &flaw))
     }
 
-    /// Reads an answer that must have this digest.
+    /// Parses a response that must have this digest.
     async fn read_exactly<T: Send + 'static>(
         &self,
         answer: Answer,
@@ -157,12 +158,14 @@ impl Repository {
     }
 }
 
-/// The digest that the registry announces, if it is of the kind that we know.
+/// Returns the digest in the response's header, if its algorithm is known.
 fn announced(answer: &Answer) -> Option<Digest> {
     answer.header("docker-content-digest").and_then(|text| Digest::parse(text.trim()).ok())
 }
 
-/// Whether a manifest is one of schema 1: its digest leaves out the signatures in it, so the announced one counts.
+/// Returns `true` for a manifest of schema 1.
+///
+/// Its digest excludes the signatures in it, so the digest in the header counts.
 fn is_legacy(answer: &Answer) -> bool {
     answer.content_type().is_some_and(|kind| kind.contains("manifest.v1+"))
 }

@@ -1,4 +1,4 @@
-//! Manifests and configurations of images, read without keeping more of them than dates and digests.
+//! Parses manifests and configurations of images, keeping only dates and digests.
 
 use std::fmt;
 
@@ -9,25 +9,27 @@ use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, Vis
 use super::json::{self, BoundedText, Fold};
 use crate::reference::Digest;
 
-/// The annotation that says when an image was made.
+/// The annotation with the creation time of an image.
 const CREATED: &str = "org.opencontainers.image.created";
 
-/// The parts of a manifest, an index or a manifest of schema 1 that tell the age of an image.
+/// The parts of a manifest or an index that give an image's age.
+///
+/// Manifests of schema 1 are read too.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ManifestDocument {
-    /// When the image was made, if the manifest itself says so.
+    /// The creation time, if the manifest itself has it.
     pub created: Option<Timestamp>,
-    /// Of an index, the manifest of the most usual platform, or else the first that is an image.
+    /// In an index, the manifest for linux/amd64, or else the first manifest of an image.
     pub platform: Option<Digest>,
     /// The configuration of the image.
     pub configuration: Option<Digest>,
 }
 
-/// Reads a manifest or an index.
+/// Parses a manifest or an index.
 ///
 /// # Errors
 ///
-/// What is wrong with it, without quoting it.
+/// A sentence about the defect, without a quotation of the document.
 pub fn parse(bytes: &[u8]) -> Result<ManifestDocument, String> {
     let document = json::object(bytes, std::marker::PhantomData::<Document>);
     let document = document.map_err(|error| json::describe(&error))?;
@@ -42,9 +44,9 @@ pub fn parse(bytes: &[u8]) -> Result<ManifestDocument, String> {
     })
 }
 
-/// When an image was made, as its configuration says.
+/// Returns the creation time in an image's configuration.
 pub fn configured_creation(bytes: &[u8]) -> Option<Timestamp> {
-    // What is no image (a chart, say) has a configuration of another form.
+    // Other artifacts, such as charts, have configurations of another form.
     let configuration: Configuration = serde_json::from_slice(bytes).unwrap_or_default();
     configuration.created.0.as_deref().and_then(time)
 }
@@ -90,7 +92,7 @@ impl<'de, const MAX: usize> Deserialize<'de> for Text<MAX> {
     }
 }
 
-/// The annotation with the time.
+/// The annotation with the creation time.
 #[derive(Default)]
 struct Annotated(Option<Timestamp>);
 
@@ -136,12 +138,12 @@ impl<'de> Visitor<'de> for AnnotatedVisitor {
     }
 }
 
-/// The digests of an index that may be looked at further.
+/// The candidates among the manifests of an index.
 #[derive(Default)]
 struct Platforms {
-    /// That of the most usual platform.
+    /// The manifest for linux/amd64.
     usual: Option<String>,
-    /// The first that is no attestation.
+    /// The first manifest that is not an attestation.
     first: Option<String>,
 }
 
@@ -167,7 +169,7 @@ impl<'de> Deserialize<'de> for Platforms {
     }
 }
 
-/// The newest entry of the history of a manifest of schema 1, which is the first.
+/// The first, and so the newest, history entry of a manifest of schema 1.
 #[derive(Default)]
 struct Newest(Option<Timestamp>);
 
@@ -191,7 +193,9 @@ impl<'de> Deserialize<'de> for Newest {
     }
 }
 
-/// A time that was set on purpose. Reproducible builds set the beginning of time, which says nothing.
+/// Parses a time after the Unix epoch.
+///
+/// Reproducible builds set the epoch, which says nothing about the age.
 fn time(text: &str) -> Option<Timestamp> {
     let time: Timestamp = text.parse().ok()?;
     (time > Timestamp::UNIX_EPOCH).then_some(time)

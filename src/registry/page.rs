@@ -1,4 +1,4 @@
-//! One page of a list of tags, read without keeping more of it than its tags.
+//! Parses one page of a list of tags, keeping only the tags.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -10,19 +10,19 @@ use super::error_document::{ErrorsSeed, OciError, OciErrors};
 use super::json;
 use crate::reference::Tag;
 
-/// The longest entry, in bytes, that the next page can be requested after.
+/// The longest entry, in bytes, after which the next page can be requested.
 const MAX_LAST: usize = 1024;
 
-/// The bounds of a list of tags.
+/// The limits of a list of tags.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TagLimits {
-    /// The number of different tags.
+    /// The maximum number of different tags.
     pub tags: usize,
-    /// Their length together, in bytes.
+    /// The maximum of their length together, in bytes.
     pub bytes: usize,
 }
 
-/// The different tags of a page, or of several.
+/// The different tags of one page or several pages.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TagSet {
     /// The tags.
@@ -36,33 +36,33 @@ pub struct TagSet {
 pub struct TagPage {
     /// The tags.
     pub found: TagSet,
-    /// The number of entries, with those that are no tags.
+    /// The number of entries, including those that are no tags.
     pub entries: usize,
     /// The number of entries that are no tags.
     pub left_out: usize,
-    /// The last entry, if there is one and it is short enough to be part of an address.
+    /// The last entry, if it is short enough to be part of an address.
     pub last: Option<String>,
 }
 
-/// Why a page has no tags.
+/// Errors of pages without tags.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PageError {
     /// The document is no list of tags.
     #[error("it is no list of tags ({flaw})")]
     NoList {
-        /// What is wrong with it, without quoting it.
+        /// The defect, without a quotation of the document.
         flaw: String,
     },
-    /// There are more tags than are kept.
+    /// The tags exceed the limits.
     #[error("there are too many tags in it")]
     TooManyTags,
-    /// The registry gives errors in place of tags.
+    /// The document has errors in place of tags.
     #[error("there are errors in it, and no tags")]
     Errors(Vec<OciError>),
 }
 
 impl TagSet {
-    /// Adds a tag, and says whether it is new; `None` if it exceeds the limits.
+    /// Adds a tag and returns whether it is new; `None` if it exceeds the limits.
     pub fn add(&mut self, tag: impl AsRef<str> + Into<Box<str>>, limits: TagLimits) -> Option<bool> {
         if self.tags.contains(tag.as_ref()) {
             return Some(false);
@@ -72,7 +72,7 @@ impl TagSet {
         (self.tags.len() <= limits.tags && self.bytes <= limits.bytes).then_some(true)
     }
 
-    /// Adds the tags of a page, and says whether one is new; `None` if they exceed the limits.
+    /// Adds the tags of a page and returns whether one is new; `None` if they exceed the limits.
     pub fn merge(&mut self, page: Self, limits: TagLimits) -> Option<bool> {
         if self.tags.is_empty() {
             *self = page;
@@ -87,10 +87,10 @@ impl TagSet {
     }
 }
 
-/// Reads a page: `{"tags": [...]}`.
+/// Parses a page: `{"tags": [...]}`.
 ///
 /// Entries that are no tags are counted and dropped; so is `null`, which Go reads as an empty string. As with Go's
-/// `encoding/json`, names of members count in any case, the last of several members counts, and what is no Unicode in a
+/// `encoding/json`, member names match in any case, the last of several members counts, and invalid Unicode in a
 /// string is read as U+FFFD.
 ///
 /// # Errors
@@ -106,11 +106,11 @@ pub fn parse(bytes: &[u8], limits: TagLimits) -> Result<TagPage, PageError> {
     }
 }
 
-/// Fills a page while the document is read.
+/// Fills a page while the document is parsed.
 struct PageReader {
     limits: TagLimits,
     page: TagPage,
-    /// Whether the document was not read further because there are too many tags.
+    /// Set if parsing stopped because there are too many tags.
     is_full: bool,
 }
 
@@ -122,7 +122,7 @@ enum Field {
 
 impl<'de> Deserialize<'de> for Field {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        // As bytes, for a string that is no Unicode has no other form.
+        // As bytes: a string may be invalid Unicode.
         deserializer.deserialize_bytes(FieldVisitor)
     }
 }
@@ -176,7 +176,7 @@ impl<'de> Visitor<'de> for &mut PageReader {
     }
 }
 
-/// Reads the member `tags`.
+/// Deserializes the member `tags`.
 struct Tags<'r>(&'r mut PageReader);
 
 impl<'de> DeserializeSeed<'de> for Tags<'_> {
@@ -204,7 +204,7 @@ impl<'de> Visitor<'de> for Tags<'_> {
     }
 }
 
-/// Reads one entry of the list.
+/// Deserializes one entry of the list.
 struct Entry<'r>(&'r mut PageReader);
 
 impl<'de> DeserializeSeed<'de> for Entry<'_> {
@@ -240,7 +240,7 @@ impl Entry<'_> {
         let PageReader { limits, page, is_full } = self.0;
         page.entries += 1;
         match &mut page.last {
-            // The buffer is used again: a page has very many entries.
+            // The buffer is reused: a page has very many entries.
             Some(last) if text.len() <= MAX_LAST => {
                 last.clear();
                 last.push_str(text);
@@ -316,7 +316,7 @@ mod tests {
         assert_eq!(parse(br#"{"tags": ["a"], "errors": [0]}"#, LIMITS).unwrap().entries, 1);
     }
 
-    /// One tag that is no Unicode, or a member that comes twice, failed the whole list; Go reads both.
+    /// One tag of invalid Unicode, or a repeated member, failed the whole list; Go reads both.
     #[test]
     fn a_list_is_read_as_go_reads_it() {
         for (body, expected, entries, left_out, last) in [

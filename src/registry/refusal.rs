@@ -91,7 +91,7 @@ fn shortened(text: &str, characters: usize) -> String {
 
 /// Formats scheme, host and port of an address that a server names.
 ///
-/// An address of another kind than a web server's has no origin, which would be shown as `null`.
+/// An address of another scheme than HTTP has no origin, which would be shown as `null`.
 pub(super) fn origin(url: &Url) -> String {
     let origin = match url.origin() {
         origin @ Origin::Tuple(..) => origin.ascii_serialization(),

@@ -1,4 +1,4 @@
-//! Whom we trust at the TLS handshake, and who we are there.
+//! Certificates for registries: the trusted authority and the client certificate.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::failing::Failing;
 use crate::http::{ClientCertificate, Connections};
 use crate::secret::Secret;
 
-/// The keys of a secret, and those of old that stand for them.
+/// The keys in a Secret, each with its legacy name.
 const CERTIFICATE: [&str; 2] = ["tls.crt", "certFile"];
 const KEY: [&str; 2] = ["tls.key", "keyFile"];
 const AUTHORITY: [&str; 2] = ["ca.crt", "caFile"];
@@ -20,52 +20,52 @@ const AUTHORITY: [&str; 2] = ["ca.crt", "caFile"];
 /// Certificates for one registry, in PEM.
 #[derive(Debug, Clone, Default)]
 pub struct Tls {
-    /// Certificates that are trusted beside those of the system.
+    /// Certificates that are trusted in addition to those of the system.
     pub authority: Option<Secret>,
-    /// Who we are: a certificate and its key.
+    /// The client certificate and its key.
     pub identity: Option<ClientIdentity>,
 }
 
 /// A certificate and its private key.
 #[derive(Debug, Clone)]
 pub struct ClientIdentity {
-    /// The certificate, with those that vouch for it.
+    /// The certificate, with its chain.
     pub certificate: Secret,
     /// Its private key.
     pub key: Secret,
 }
 
-/// Why certificates cannot be used, in Flux's words.
+/// Errors of certificates, in Flux's words.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TlsError {
-    /// One half of a client certificate.
+    /// A client certificate without its key, or the key alone.
     #[error("secret '{secret}' contains '{present}' but missing '{missing}'")]
     Half {
         /// The secret.
         secret: String,
-        /// The key that is there.
+        /// The key that is present.
         present: &'static str,
-        /// The key that is not.
+        /// The key that is missing.
         missing: &'static str,
     },
-    /// A secret with nothing of use.
+    /// A Secret without any certificate.
     #[error("secret '{secret}' must contain either 'ca.crt' or both 'tls.crt' and 'tls.key'")]
     Nothing {
         /// The secret.
         secret: String,
     },
-    /// A client certificate that cannot be read.
+    /// A client certificate that cannot be parsed.
     #[error("failed to parse TLS certificate and key: {flaw}")]
     Identity {
-        /// Why not.
+        /// The defect.
         flaw: String,
     },
-    /// An authority that cannot be read.
+    /// An authority that cannot be parsed.
     #[error("failed to parse CA certificate")]
     Authority,
 }
 
-/// A secret may become right while the object stays as it is.
+/// Every error can be retried: a Secret may be corrected while the object stays as it is.
 impl Failing for TlsError {
     fn reason(&self) -> Reason {
         Reason::AuthenticationFailed
@@ -77,11 +77,11 @@ impl Failing for TlsError {
 }
 
 impl Tls {
-    /// Reads the secret of `certSecretRef`, whose name stands in messages as `NAMESPACE/NAME`.
+    /// Parses the Secret of `certSecretRef`, whose name is `NAMESPACE/NAME` in messages.
     ///
     /// # Errors
     ///
-    /// When it holds nothing of use, or half of it.
+    /// When it has no certificate, half of a client certificate, or a malformed one.
     pub fn from_secret(secret: &str, data: &BTreeMap<String, Secret>) -> Result<Self, TlsError> {
         let half = |[present, _]: [&'static str; 2], [missing, _]: [&'static str; 2]| TlsError::Half {
             secret: secret.to_owned(),
@@ -103,13 +103,13 @@ impl Tls {
         Ok(tls)
     }
 
-    /// Makes connections trust whom we trust, and be who we are.
+    /// Adds the authority and the client certificate to connections.
     pub(super) fn apply(&self, connections: Connections) -> Result<Connections, TlsError> {
         let (authorities, identity) = (self.certificates()?, self.client_identity()?);
         Ok(Connections { authorities, identity, ..connections })
     }
 
-    /// Equal for equal certificates.
+    /// Returns a fingerprint that is equal for equal certificates.
     pub(super) fn fingerprint(&self) -> Fingerprint {
         let identity = self.identity.as_ref();
         let parts = [
@@ -141,13 +141,13 @@ impl Tls {
     }
 }
 
-/// The value of a key by its name of today, or else by that of old.
+/// Returns the value of a key, or else of its legacy name.
 fn value(data: &BTreeMap<String, Secret>, names: [&str; 2]) -> Option<Secret> {
     let mut found = names.into_iter().filter_map(|name| data.get(name));
     found.find(|value| !value.expose().is_empty()).cloned()
 }
 
-/// The names of old that a secret uses, each with the one to write in its place.
+/// Returns the legacy names that a Secret uses, each with its replacement.
 pub fn legacy_keys(data: &BTreeMap<String, Secret>) -> Vec<[&'static str; 2]> {
     let pairs = [CERTIFICATE, KEY, AUTHORITY].into_iter();
     pairs

@@ -1,4 +1,4 @@
-//! Tokens: asked for where a registry says, kept as long as they hold.
+//! Bearer tokens: requested from token servers and cached until they expire.
 
 use std::time::Duration;
 
@@ -20,30 +20,32 @@ use super::redirect::is_inside;
 use super::refusal::origin;
 use crate::secret::Secret;
 
-/// How much is read of the answer.
+/// The maximum size of the response, in bytes.
 const LARGEST: usize = 1024 * 1024;
 
-/// The longest token, in bytes: it is kept, and no registry takes a longer header.
+/// The longest token, in bytes.
+///
+/// Tokens are cached, and no registry accepts a longer header.
 const LONGEST: usize = 32 * 1024;
 
-/// How long a token holds that does not say so.
+/// The lifetime in seconds of a token without `expires_in`.
 const HOLDS: u64 = 60;
 
-/// How long before its end a token is no longer used.
+/// The time before its end at which a token is no longer used.
 const MARGIN: Duration = Duration::from_secs(10);
 
-/// What we call ourselves to a server for tokens.
+/// The `client_id` of requests to token servers.
 const CLIENT: &str = "tagboat";
 
-/// The user's name that goes with a token in the place of a password, as Docker writes it.
+/// The user name for a token in the place of a password, as Docker writes it.
 const TOKEN_USER: &str = "<token>";
 
-/// A token, and until when it is used.
+/// A token with the time until which it is used.
 #[derive(Debug, Clone)]
 pub(super) struct Token {
     value: Secret,
     ends: Instant,
-    /// What it allows.
+    /// The scopes that the token grants.
     pub(super) scopes: Vec<String>,
 }
 
@@ -57,32 +59,32 @@ struct Body {
     expires_in: Option<u64>,
 }
 
-/// What is asked of the server for tokens.
+/// A request to a token server.
 pub(super) struct TokenRequest<'a> {
     /// The registry's own address.
     pub(super) registry: &'a Url,
-    /// Where it says that tokens are to be had.
+    /// The challenge, which names the token server.
     pub(super) bearer: &'a Bearer,
-    /// What the token has to allow.
+    /// The scopes that the token must grant.
     pub(super) scopes: Vec<String>,
-    /// Who we are.
+    /// The credential for the token server.
     pub(super) credential: &'a Credential,
 }
 
 impl Token {
-    /// Whether it can still be used.
+    /// Returns `true` if the token has not expired.
     pub(super) fn holds(&self) -> bool {
         Instant::now() < self.ends
     }
 
-    /// The value of the header that shows it.
+    /// Returns the value of `Authorization` with this token.
     pub(super) fn header(&self) -> Option<HeaderValue> {
         bearer(&self.value)
     }
 }
 
 impl TokenRequest<'_> {
-    /// Asks for a token.
+    /// Requests a token.
     pub(super) async fn send(self, client: &Client, deadline: &Deadline) -> Result<Token, RegistryError> {
         let realm = self.realm()?;
         let begin = Instant::now();
@@ -101,7 +103,7 @@ impl TokenRequest<'_> {
         }
         let (bytes, request) = (answer.body.len(), answer.request.clone());
         let malformed = |flaw: &str| RegistryError::Malformed { request, flaw: flaw.to_owned() };
-        // The parser's words may have a token in them.
+        // The parser's message may contain a token.
         let body = client.process(bytes, move || answer.object::<Body>().ok()).await;
         let Some(body) = body else { return Err(malformed("it is no JSON with a token in it")) };
         let given = |text: Option<Secret>| text.filter(|text| !text.expose().is_empty());
@@ -116,7 +118,9 @@ impl TokenRequest<'_> {
         Ok(Token { value, ends: begin + used, scopes: self.scopes })
     }
 
-    /// A token that is exchanged for others is sent in a form; servers that do not know that get it as a password.
+    /// Exchanges an identity token in a form, or else as a password.
+    ///
+    /// Servers that do not know the form respond with 404 or 405.
     async fn exchange(
         &self,
         token: &Secret,
@@ -152,7 +156,7 @@ impl TokenRequest<'_> {
         Call::get(realm, LARGEST)
     }
 
-    /// The address of the server for tokens, if it may have our credentials.
+    /// Returns the address of the token server, if it may get our credentials.
     fn realm(&self) -> Result<Url, RegistryError> {
         let realm = &self.bearer.realm;
         let flawed = |flaw| RegistryError::Realm {

@@ -15,7 +15,7 @@ pub struct Limits {
     pub first_byte: Duration,
     /// Between two reads of the response.
     pub between_bytes: Duration,
-    /// From the reservation of memory until the response is complete, with all further pages of a list.
+    /// From the reservation of memory until the response, or the list of pages, is complete.
     pub with_memory: Duration,
 }
 
@@ -48,7 +48,7 @@ impl Way {
 
     /// Returns a fingerprint of the proxy and the certificate authority.
     ///
-    /// Routes with an equal one reach the same server, whatever client certificate they send.
+    /// Routes with an equal one reach the same server, with any client certificate.
     pub fn route(&self) -> Fingerprint {
         let authority = match &self.tls.authority {
             Some(authority) => Fingerprint::of([&b"own"[..], authority.expose()]),
