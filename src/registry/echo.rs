@@ -1,4 +1,4 @@
-//! What servers say of the secrets that they were shown: dots.
+//! Redacts our credentials from error responses and from errors.
 
 use std::collections::VecDeque;
 
@@ -14,13 +14,13 @@ use super::login::Credential;
 use crate::git::Scrubber;
 use crate::secret::Secret;
 
-/// What the names of a form's fields say that hold secrets.
+/// Parts of the names of form fields that hold secrets.
 const SECRET_FIELDS: [&str; 4] = ["token", "assertion", "secret", "password"];
 
-/// How many headers are remembered: the one that is in use, and those that were replaced lately.
+/// The number of headers that are kept: the current one, and the last one before it.
 const REMEMBERED: usize = 2;
 
-/// The credentials that were sent lately. They are wiped from memory with it.
+/// The credentials that were sent lately. They are wiped from memory on drop.
 #[derive(Debug, Default)]
 pub(super) struct Shown {
     credential: Credential,
@@ -40,7 +40,7 @@ impl Shown {
         }
     }
 
-    /// What replaces all of it by dots.
+    /// Returns a redactor for all of them.
     pub(super) fn scrubber(&self) -> Scrubber {
         let mut scrubber = Scrubber::default();
         learn_credential(&mut scrubber, &self.credential);
@@ -52,7 +52,7 @@ impl Shown {
 }
 
 impl Call {
-    /// The text with dots for all that this request shows of us.
+    /// Redacts the secrets of this request from a text.
     pub(super) fn scrub(&self, text: &str) -> String {
         let mut scrubber = Scrubber::default();
         let headers = self.headers.values().chain(&self.authorization).filter(|value| value.is_sensitive());
@@ -71,7 +71,7 @@ impl Call {
     }
 }
 
-/// Learns the value of a header that shows who we are: `Basic` and a pair, a scheme and a token, or a token alone.
+/// Adds the value of `Authorization`: `Basic` and a pair, a scheme and a token, or a token alone.
 fn learn_header(scrubber: &mut Scrubber, value: &[u8]) {
     let space = value.iter().position(|&byte| byte == b' ');
     let shown = space.map_or(value, |space| &value[space + 1..]);
@@ -84,7 +84,7 @@ fn learn_header(scrubber: &mut Scrubber, value: &[u8]) {
     }
 }
 
-/// Learns what of a login is secret; a user's name is none.
+/// Adds the secrets of a credential; a user name is not secret.
 fn learn_credential(scrubber: &mut Scrubber, credential: &Credential) {
     match credential {
         Credential::Anonymous => {}
@@ -104,7 +104,7 @@ fn learn_password(scrubber: &mut Scrubber, password: &[u8]) {
 }
 
 impl RegistryError {
-    /// The same with dots for secrets wherever a server may have said them.
+    /// Redacts secrets from every field that may quote a server.
     pub(super) fn scrubbed(mut self, scrubber: &Scrubber) -> Self {
         let clean = |text: &mut String| *text = scrubber.scrub(text);
         match &mut self {
@@ -135,7 +135,7 @@ impl RegistryError {
             Self::Silent { request, .. } | Self::TooLarge { request, .. } | Self::Circle { request } => {
                 clean(request);
             }
-            // In these nothing stands that a server has said.
+            // These quote no server.
             Self::TooSlow { .. }
             | Self::TooSlowForMemory { .. }
             | Self::NoCapacity

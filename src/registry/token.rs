@@ -37,7 +37,7 @@ const MARGIN: Duration = Duration::from_secs(10);
 /// The `client_id` of requests to token servers.
 const CLIENT: &str = "tagboat";
 
-/// The user name for a token in the place of a password, as Docker writes it.
+/// The user name for a token in place of a password, as Docker writes it.
 const TOKEN_USER: &str = "<token>";
 
 /// A token with the time until which it is used.

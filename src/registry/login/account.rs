@@ -1,4 +1,4 @@
-//! Service accounts of a cluster, as those who log in at a cloud.
+//! Kubernetes service accounts that log in at a cloud.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,16 +10,16 @@ use super::error::{AccountError, LoginError};
 use super::fingerprint::Fingerprint;
 use crate::secret::Secret;
 
-/// What knows the service accounts of a cluster, and vouches for them.
+/// Access to the service accounts of a cluster: their annotations and tokens.
 pub trait Accounts: std::fmt::Debug + Send + Sync {
-    /// The annotations of an account.
+    /// Returns the annotations of a service account.
     fn annotations<'a>(
         &'a self,
         namespace: &'a str,
         name: &'a str,
     ) -> BoxFuture<'a, Result<BTreeMap<String, String>, AccountError>>;
 
-    /// A token by which an account is itself, to one audience alone.
+    /// Requests a token of a service account for one audience.
     fn token<'a>(
         &'a self,
         namespace: &'a str,
@@ -28,30 +28,30 @@ pub trait Accounts: std::fmt::Debug + Send + Sync {
     ) -> BoxFuture<'a, Result<Secret, AccountError>>;
 }
 
-/// An account, as far as logins go by it.
+/// A service account with its annotations.
 #[derive(Debug, Clone)]
 pub struct CloudAccount {
     /// The namespace.
     pub namespace: String,
     /// The name.
     pub name: String,
-    /// Its annotations, which say who it is at a cloud.
+    /// Its annotations, which name its identity at a cloud.
     pub annotations: BTreeMap<String, String>,
-    /// What vouches for it.
+    /// The source of its tokens.
     pub accounts: Arc<dyn Accounts>,
 }
 
-/// Who somebody is at a cloud.
+/// The identity that logs in at a cloud.
 #[derive(Debug, Clone)]
 pub enum CloudIdentity {
     /// This process.
     Process,
-    /// An account of a cluster.
+    /// A service account of a cluster.
     Account(CloudAccount),
 }
 
 impl CloudIdentity {
-    /// Equal for those who are the same to every cloud.
+    /// Returns a fingerprint that is equal for identities that are the same for every cloud.
     pub fn fingerprint(&self) -> Fingerprint {
         let Self::Account(account) = self else { return Fingerprint::of([&b"process"[..]]) };
         let named = [account.namespace.as_bytes(), account.name.as_bytes()];
@@ -61,22 +61,26 @@ impl CloudIdentity {
 }
 
 impl CloudAccount {
-    /// An annotation that says something.
+    /// Returns an annotation that is not empty.
     pub(super) fn annotation(&self, key: &str) -> Option<&str> {
         self.annotations.get(key).map(String::as_str).filter(|value| !value.is_empty())
     }
 
-    /// The same where a cloud must have it.
+    /// Returns an annotation that a cloud requires.
+    ///
+    /// # Errors
+    ///
+    /// When it is missing.
     pub(super) fn needed(&self, cloud: &'static str, key: &'static str) -> Result<&str, LoginError> {
         self.annotation(key).ok_or_else(|| self.flawed(cloud, key, "is missing".to_owned()))
     }
 
-    /// What is wrong with an annotation.
+    /// Returns the error of a malformed annotation.
     pub(super) fn flawed(&self, cloud: &'static str, annotation: &'static str, flaw: String) -> LoginError {
         LoginError::Annotation { cloud, account: self.full_name(), annotation, flaw }
     }
 
-    /// A token for an audience, to be part of a form.
+    /// Requests a token for an audience, as text for a form.
     pub(super) async fn token(
         &self,
         cloud: &'static str,

@@ -8,7 +8,7 @@ use super::provider::CloudProvider;
 /// The login that an object asks for.
 #[derive(Debug, Clone)]
 pub enum LoginChoice {
-    /// A credential that is known.
+    /// A known credential.
     Given(Credential),
     /// The login of an identity at a cloud.
     Cloud(CloudProvider, CloudIdentity),

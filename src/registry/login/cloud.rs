@@ -1,4 +1,4 @@
-//! A login at a cloud, for the registries of that cloud.
+//! Logins at clouds, for their registries.
 
 use std::sync::Arc;
 
@@ -22,7 +22,9 @@ use crate::reference::RepositoryAddress;
 use crate::registry::options::RegistryOptions;
 use crate::registry::traffic::Traffic;
 
-/// What is known of logins at clouds. They are shared by all who are the same there and go the same way.
+/// State and caches of logins at clouds.
+///
+/// Credentials are shared by objects with the same identity and route.
 #[derive(Debug)]
 pub struct Clouds {
     options: CloudOptions,
@@ -32,7 +34,7 @@ pub struct Clouds {
     google: Google,
 }
 
-/// A login at one cloud.
+/// The login of an identity at one cloud.
 #[derive(Debug, Clone)]
 pub struct CloudLogin {
     provider: CloudProvider,
@@ -44,12 +46,12 @@ pub struct CloudLogin {
 }
 
 impl Clouds {
-    /// No login is known yet, and requests share bounds with no others.
+    /// Makes the state for use without registries: limits are not shared with other requests.
     pub fn new(options: &RegistryOptions) -> Self {
         Self::sharing(options, Arc::new(Traffic::new(options)))
     }
 
-    /// No login is known yet; requests share the bounds of those to registries.
+    /// Makes the state; requests share the limits of those to registries.
     pub(in crate::registry) fn sharing(options: &RegistryOptions, traffic: Arc<Traffic>) -> Self {
         let kept = options.clouds.kept;
         Self {
@@ -61,7 +63,7 @@ impl Clouds {
         }
     }
 
-    /// The login of somebody at a cloud, by the proxy of whoever asks.
+    /// Returns the login of an identity at a cloud, over the object's proxy.
     pub fn login(
         self: &Arc<Self>,
         provider: CloudProvider,

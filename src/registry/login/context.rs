@@ -36,7 +36,7 @@ pub(super) struct LoginContext<'c> {
 }
 
 impl LoginContext<'_> {
-    /// Returns the same context for results that only the tenant has a use for.
+    /// Returns the same context for results that only the tenant uses.
     pub(super) fn of_tenant(self) -> Self {
         Self { namespace: self.tenant, scope: self.tenant, ..self }
     }

@@ -3,10 +3,10 @@
 use super::fingerprint::Fingerprint;
 use crate::secret::Secret;
 
-/// What a registry, or the server that hands out its tokens, is shown.
+/// A credential for a registry or its token server.
 #[derive(Debug, Clone, Default)]
 pub enum Credential {
-    /// Nothing.
+    /// No credential.
     #[default]
     Anonymous,
     /// User and password.
@@ -16,14 +16,14 @@ pub enum Credential {
         /// The password.
         password: Secret,
     },
-    /// A token that is exchanged for others, as `docker login` keeps it.
+    /// A token that is exchanged for others, as `docker login` stores it.
     IdentityToken(Secret),
-    /// A token that the registry itself takes.
+    /// A token that the registry itself accepts.
     RegistryToken(Secret),
 }
 
 impl Credential {
-    /// Equal for equal credentials.
+    /// Returns a fingerprint that is equal for equal credentials.
     pub fn fingerprint(&self) -> Fingerprint {
         match self {
             Self::Anonymous => Fingerprint::of([&b"anonymous"[..]]),

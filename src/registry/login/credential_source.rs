@@ -23,7 +23,7 @@ pub trait Login: fmt::Debug + Send + Sync {
         now: Timestamp,
     ) -> BoxFuture<'l, Result<Credential, LoginError>>;
 
-    /// Returns true if the credential may only be sent over encrypted connections.
+    /// Returns `true` if the credential may only be sent over encrypted connections.
     fn needs_encryption(&self) -> bool;
 }
 

@@ -1,30 +1,31 @@
-//! Where clouds are asked.
+//! Endpoints of clouds.
 
 use url::Url;
 
-/// The end points of clouds. What is `None` follows from the registry's name; tests put servers of their own in its
-/// place.
+/// The endpoints of clouds. Tests set servers of their own.
+///
+/// `None` stands for the endpoint that follows from the registry's name.
 #[derive(Debug, Clone)]
 pub struct CloudEndpoints {
-    /// Of AWS, where roles are assumed and tokens of registries handed out.
+    /// AWS: STS, and the service for ECR tokens.
     pub aws: Option<Url>,
-    /// Where an instance of AWS asks who it is.
+    /// AWS: the metadata server of an instance.
     pub aws_metadata: Url,
-    /// Where a container of AWS asks who it is, if its environment gives a path alone.
+    /// AWS: the metadata server of a container whose environment has only a path.
     pub aws_containers: Url,
-    /// Of Azure, where somebody logs in.
+    /// Azure: the server that issues Entra tokens.
     pub azure_authority: Option<Url>,
-    /// Where a machine of Azure asks who it is.
+    /// Azure: the metadata server of a machine.
     pub azure_metadata: Url,
-    /// Of Azure, where a login becomes one at a registry: the registry itself.
+    /// Azure: the server that exchanges an Entra token for a registry token, normally the registry.
     pub azure_registry: Option<Url>,
-    /// Where a machine of Google asks who it is.
+    /// Google: the metadata server of a machine.
     pub google_metadata: Url,
-    /// Where Google exchanges tokens of others for its own.
+    /// Google: STS, which exchanges foreign tokens.
     pub google_exchange: Url,
-    /// Where Google lets somebody act as a service account.
+    /// Google: the server of service account tokens (`generateAccessToken`).
     pub google_accounts: Url,
-    /// Where Google gives tokens for keys and for logins of people, unless their file says otherwise.
+    /// Google: the server of tokens for keys and user logins, unless their file names another.
     pub google_tokens: Url,
 }
 

@@ -1,4 +1,4 @@
-//! What the environment of the process says of who we are at a cloud.
+//! Environment variables that configure logins at clouds.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -38,17 +38,19 @@ const NAMES: [&str; 24] = [
     "HOME",
 ];
 
-/// The variables by which clouds tell a process who it is. None is set at first.
+/// The environment variables that configure logins at clouds.
+///
+/// The default has none.
 #[derive(Debug, Clone, Default)]
 pub struct CloudEnvironment(BTreeMap<&'static str, Secret>);
 
 impl CloudEnvironment {
-    /// Those of this process.
+    /// Reads the variables of this process.
     pub fn of_this_process() -> Self {
         Self::of(|name| std::env::var(name).ok())
     }
 
-    /// Those that somebody gives.
+    /// Reads variables with a function.
     pub fn of(variable: impl Fn(&str) -> Option<String>) -> Self {
         let set = NAMES.into_iter().filter_map(|name| Some((name, variable(name)?)));
         Self(
@@ -58,17 +60,17 @@ impl CloudEnvironment {
         )
     }
 
-    /// A variable that is set to something.
+    /// Returns a variable that is set and not empty.
     pub(super) fn secret(&self, name: &'static str) -> Option<&Secret> {
         self.0.get(name)
     }
 
-    /// A variable that is no secret.
+    /// Returns a variable that is not secret.
     pub(super) fn text(&self, name: &'static str) -> Option<String> {
         self.secret(name).map(|value| String::from_utf8_lossy(value.expose()).into_owned())
     }
 
-    /// The place of a file: the one that a variable names, or else one in the home directory.
+    /// Returns the path that a variable contains, or else one in the home directory.
     pub(super) fn place(&self, variable: &'static str, at_home: &str) -> Option<PathBuf> {
         let named = self.text(variable).map(PathBuf::from);
         named.or_else(|| Some(PathBuf::from(self.text("HOME")?).join(at_home)))
@@ -78,8 +80,9 @@ impl CloudEnvironment {
         self.text(name).is_some_and(|value| value.eq_ignore_ascii_case("true"))
     }
 
-    /// What stands in the file that a variable names, without white space at its end. It is read each time, for such
-    /// files are renewed.
+    /// Reads the file that a variable names, without trailing white space.
+    ///
+    /// It is read each time, because such files are renewed.
     pub(super) async fn file(
         &self,
         cloud: &'static str,
@@ -99,13 +102,15 @@ impl CloudEnvironment {
     }
 }
 
-/// What stands in a file.
+/// Reads a file.
 pub(super) async fn content(path: PathBuf) -> io::Result<Secret> {
     let read = tokio::task::spawn_blocking(move || directory::read(&path)).await;
     read.map_err(io::Error::other)?.map(Secret::new)
 }
 
-/// A token of a file that others renew, so that it is read each time, without white space around it.
+/// Reads a token file, without surrounding white space.
+///
+/// It is read each time, because such files are renewed.
 pub(super) async fn token_file(cloud: &'static str, path: PathBuf) -> Result<Secret, LoginError> {
     let what = format!("the file {}", path.display());
     let flawed = |flaw: String| LoginError::Setting { cloud, what: what.clone(), flaw };
@@ -116,7 +121,7 @@ pub(super) async fn token_file(cloud: &'static str, path: PathBuf) -> Result<Sec
     }
 }
 
-/// A secret as text, for a form.
+/// Returns a secret as text for a form.
 pub(super) fn whole_text(secret: &Secret) -> Zeroizing<String> {
     Zeroizing::new(String::from_utf8_lossy(secret.expose()).into_owned())
 }

@@ -1,56 +1,56 @@
-//! The errors of logins at clouds.
+//! Errors of logins at clouds.
 
 use std::time::Duration;
 
 use crate::registry::error::RegistryError;
 
-/// A failure on the way to a login. No message has a secret in it.
+/// An error of a login at a cloud. No message contains a secret.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum LoginError {
-    /// The registry is none of that cloud, in Flux's words.
+    /// The registry does not belong to that cloud, in Flux's words.
     #[error("invalid {cloud} registry: '{host}'. must {must}")]
     Registry {
         /// The cloud.
         cloud: &'static str,
         /// The registry.
         host: String,
-        /// What its name would have to be.
+        /// The rule that the name violates.
         must: String,
     },
-    /// We are nobody at that cloud, as far as we know.
+    /// No source of credentials has any.
     #[error(
         "cannot log in at {cloud}: {missing}, and the metadata server of the machine, asked last, does not answer"
     )]
     Nobody {
         /// The cloud.
         cloud: &'static str,
-        /// What there is not.
+        /// A clause about the missing sources.
         missing: &'static str,
-        /// What the metadata server does.
+        /// The error of the metadata server.
         #[source]
         cause: Box<RegistryError>,
     },
-    /// A variable of the environment, or the file that it names, cannot be used.
+    /// An environment variable, or the file that it names, is unusable.
     #[error("cannot log in at {cloud}: the variable {variable} of the environment {flaw}")]
     Variable {
         /// The cloud.
         cloud: &'static str,
         /// The variable.
         variable: &'static str,
-        /// What is wrong with it.
+        /// The defect, as the rest of the sentence.
         flaw: String,
     },
-    /// Something else that says who we are cannot be used.
+    /// Another setting is unusable.
     #[error("cannot log in at {cloud}: {what} {flaw}")]
     Setting {
         /// The cloud.
         cloud: &'static str,
-        /// What it is: a file, a profile.
+        /// The setting: a file, a profile.
         what: String,
-        /// What is wrong with it.
+        /// The defect, as the rest of the sentence.
         flaw: String,
     },
-    /// A service account does not say who it is at a cloud.
+    /// A service account has a missing or malformed annotation.
     #[error(
         "cannot log in at {cloud} as the service account '{account}': its annotation {annotation} {flaw}"
     )]
@@ -61,54 +61,54 @@ pub enum LoginError {
         account: String,
         /// The annotation.
         annotation: &'static str,
-        /// What is wrong with it.
+        /// The defect, as the rest of the sentence.
         flaw: String,
     },
-    /// The cluster does not vouch for a service account.
+    /// The cluster issues no token for a service account.
     #[error("cannot log in at {cloud} as the service account '{account}': the cluster gives no token of it")]
     NoToken {
         /// The cloud.
         cloud: &'static str,
         /// Namespace and name of the account.
         account: String,
-        /// Why not.
+        /// The cause.
         #[source]
         cause: AccountError,
     },
-    /// The cloud says no.
+    /// The cloud refuses.
     #[error("cannot log in at {cloud}: {what} is refused with status {status}: {words}")]
     Refused {
         /// The cloud.
         cloud: &'static str,
-        /// What was asked for.
+        /// The requested item.
         what: &'static str,
         /// The status.
         status: u16,
-        /// What the cloud says.
+        /// The cloud's message.
         words: String,
     },
-    /// The cloud does not answer.
+    /// The cloud cannot be reached.
     #[error("cannot log in at {cloud}: {what} cannot be had")]
     Unreachable {
         /// The cloud.
         cloud: &'static str,
-        /// What was asked for.
+        /// The requested item.
         what: &'static str,
-        /// Why not.
+        /// The cause.
         #[source]
         cause: Box<RegistryError>,
     },
-    /// The cloud answers something else.
+    /// The cloud's response is malformed.
     #[error("cannot log in at {cloud}: the answer that should hold {what} {flaw}")]
     Malformed {
         /// The cloud.
         cloud: &'static str,
-        /// What was asked for.
+        /// The requested item.
         what: &'static str,
-        /// What is wrong with it.
+        /// The defect, as the rest of the sentence.
         flaw: &'static str,
     },
-    /// The login would have to be shown to everybody on the way.
+    /// The login would be sent without encryption.
     #[error(
         "the registry {host} is spoken to without TLS, and a cloud's login is shown to nobody there: remove \
          spec.insecure, or give the registry a certificate"
@@ -120,7 +120,7 @@ pub enum LoginError {
 }
 
 impl LoginError {
-    /// How long the cloud wants to be left alone, where it has said so.
+    /// Returns the pause that the cloud asks for.
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::Nobody { cause, .. } | Self::Unreachable { cause, .. } => cause.retry_after(),

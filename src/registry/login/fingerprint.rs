@@ -1,12 +1,12 @@
-//! Telling secrets apart without keeping them.
+//! Fingerprints, which compare secrets without storing them.
 
 use sha2::{Digest as _, Sha256};
 
-/// A number that two equal secrets have and two different ones have not; it tells nothing of them.
+/// A SHA-256 hash: equal for equal secrets only, and revealing nothing about them.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Fingerprint([u8; 32]);
 
-/// Prints no more than that there is one.
+/// Hides the hash.
 impl std::fmt::Debug for Fingerprint {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.write_str("Fingerprint(…)")
@@ -14,7 +14,7 @@ impl std::fmt::Debug for Fingerprint {
 }
 
 impl Fingerprint {
-    /// The fingerprint of several parts in this order.
+    /// Returns the fingerprint of several parts in this order.
     pub fn of<'p>(parts: impl IntoIterator<Item = &'p [u8]>) -> Self {
         let mut hash = Sha256::new();
         for part in parts {
@@ -24,7 +24,7 @@ impl Fingerprint {
         Self(hash.finalize().into())
     }
 
-    /// Its bytes, to be part of another one.
+    /// Returns its bytes, as a part of another fingerprint.
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
     }

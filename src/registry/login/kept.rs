@@ -1,4 +1,4 @@
-//! What is kept of logins, until shortly before it ends.
+//! Credential cache: entries are refreshed shortly before they expire.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,29 +10,31 @@ use super::error::LoginError;
 use super::fingerprint::Fingerprint;
 use crate::tenancy::FairCache;
 
-/// How long before its end something is used no more; less where it holds for a short time only.
+/// The time before its end at which a credential is refreshed; less for short lifetimes.
 const MARGIN: SignedDuration = SignedDuration::from_secs(300);
 
-/// How long nobody asks again after a failure, so that a thousand objects do not ask one after the other.
+/// The time for which a failed login is cached.
+///
+/// Otherwise a thousand objects would repeat it one after the other.
 const PAUSE: SignedDuration = SignedDuration::from_secs(5);
 
-/// How much is kept, and how long.
+/// The limits of a credential cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct KeepOptions {
-    /// How many logins are kept; `0` keeps none.
+    /// The maximum number of entries; `0` disables the cache.
     pub most: usize,
-    /// How long one is kept that would hold longer.
+    /// The maximum time for which an entry is used.
     pub longest: Duration,
 }
 
 impl Default for KeepOptions {
-    /// As in Flux.
+    /// The defaults of Flux.
     fn default() -> Self {
         Self { most: 100, longest: Duration::from_secs(60 * 60) }
     }
 }
 
-/// Something that holds until a time, if that is known.
+/// A value that expires, if its end is known.
 #[derive(Debug, Clone)]
 pub(super) struct Lasting<T> {
     pub(super) value: T,
@@ -46,13 +48,13 @@ pub(super) struct Kept<T> {
     places: Mutex<FairCache<Fingerprint, Arc<Place<T>>>>,
 }
 
-/// While one asks, the others wait.
+/// Locked while the credential is fetched, so that concurrent callers wait for it.
 type Place<T> = tokio::sync::Mutex<Option<Known<T>>>;
 
 #[derive(Debug)]
 struct Known<T> {
     outcome: Result<Lasting<T>, LoginError>,
-    /// Until when it is given to others.
+    /// The time until which the outcome is reused.
     until: Timestamp,
 }
 
@@ -61,7 +63,7 @@ impl<T: Clone> Kept<T> {
         Self { options, places: Mutex::new(FairCache::new(options.most)) }
     }
 
-    /// What is kept under a key, or else what is fetched now on behalf of a namespace.
+    /// Returns the cached value of a key, or else fetches it for a namespace.
     pub(super) async fn get(
         &self,
         namespace: &str,
@@ -86,7 +88,7 @@ impl<T: Clone> Kept<T> {
         outcome
     }
 
-    /// Until when something is used that ends at a time.
+    /// Returns the time until which a value is reused that expires at `ends`.
     fn until(&self, ends: Option<Timestamp>, now: Timestamp) -> Timestamp {
         let longest = SignedDuration::try_from(self.options.longest).unwrap_or(SignedDuration::MAX);
         let longest = now.checked_add(longest).unwrap_or(Timestamp::MAX);
@@ -100,7 +102,7 @@ impl<T: Clone> Kept<T> {
         if let Some(place) = places.get(&key) {
             return Arc::clone(place);
         }
-        // Expired credentials go whenever another one comes.
+        // Expired entries are evicted whenever another is added.
         places.retain(|_, place| {
             let known = place.try_lock();
             Arc::strong_count(place) > 1
@@ -122,7 +124,7 @@ mod tests {
         Timestamp::from_second(1_700_000_000 + second).unwrap()
     }
 
-    /// Asks at a time for what then holds for some seconds, and counts how often it was fetched.
+    /// Requests values that hold for some seconds, and counts how often one was fetched.
     struct Source(Kept<u32>, AtomicU32);
 
     impl Source {

@@ -1,8 +1,8 @@
 //! Logins at registries.
 //!
-//! [`Login`] is implemented by a [`Credential`] that is known, and by a [`CloudLogin`], which asks a cloud for one: for
-//! this process, or for a service account of a cluster ([`account`]). The clouds are [`aws`], [`azure`] and [`google`];
-//! each logs in within a [`context`].
+//! [`Login`] is implemented by a [`Credential`] that is known, and by a [`CloudLogin`], which requests one from a
+//! cloud: for this process, or for a service account of a cluster ([`account`]). The clouds are [`aws`], [`azure`]
+//! and [`google`]; each logs in within a [`context`].
 
 mod account;
 mod aws;

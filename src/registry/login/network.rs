@@ -1,6 +1,7 @@
-//! Asking clouds: their services by the way that an object goes, their metadata servers directly.
+//! HTTP requests to clouds.
 //!
-//! The certificates of objects count for none of it: with an authority and a proxy of their own they could listen.
+//! Services are reached over the object's proxy, metadata servers directly. The certificates of objects are not used:
+//! with an authority and a proxy of their own, objects could read the credentials.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,19 +23,19 @@ use crate::registry::refusal::cleaned;
 use crate::registry::traffic::Traffic;
 use crate::registry::way::{Limits, Way};
 
-/// How long one request may take, as in Flux.
+/// The timeout of one request, as in Flux.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// How long a metadata server, which is next door or not at all, may take to take a connection.
+/// The connect timeout of a metadata server, which is on the same link or absent.
 const NEXT_DOOR: Duration = Duration::from_secs(1);
 
-/// How much is read of an answer.
+/// The maximum size of a response in bytes.
 pub(super) const LARGEST: usize = 1024 * 1024;
 
-/// How much is shown of what a cloud says.
+/// The maximum number of characters of a cloud's message.
 const SHOWN: usize = 300;
 
-/// Requests to clouds.
+/// Sends requests to clouds.
 #[derive(Debug)]
 pub(super) struct Network {
     services: Arc<RegistryOptions>,
@@ -42,7 +43,7 @@ pub(super) struct Network {
     traffic: Arc<Traffic>,
 }
 
-/// What is asked for, at which cloud.
+/// The cloud and the requested item, for error messages.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Matter {
     pub(super) cloud: &'static str,
@@ -59,7 +60,7 @@ impl Network {
         Self { services: Arc::new(options), metadata: Arc::new(metadata), traffic }
     }
 
-    /// Asks a service of a cloud, and takes nothing but success.
+    /// Sends a request to a service of a cloud; any response but success is an error.
     pub(super) async fn service(
         &self,
         matter: Matter,
@@ -73,8 +74,9 @@ impl Network {
         matter.success(answer.map_err(|cause| matter.unreachable(cause))?)
     }
 
-    /// Asks a metadata server. It is one of ours, so it may be on the machine's own link; no object names it, and no
-    /// proxy stands before it.
+    /// Sends a request to a metadata server.
+    ///
+    /// The address is ours, not an object's, so it may be on the machine's own link, and no proxy is used.
     pub(super) async fn metadata(&self, requester: Requester, call: Call) -> Result<Answer, RegistryError> {
         let way = Way { proxy: ProxyChoice::Direct, ..Way::default() };
         let client = Client::new(way, Arc::clone(&self.metadata), Arc::clone(&self.traffic), requester);
@@ -91,7 +93,7 @@ impl Matter {
         LoginError::Unreachable { cloud: self.cloud, what: self.what, cause: Box::new(cause) }
     }
 
-    /// The answer, if it is a success.
+    /// Returns a successful response, or the error of any other.
     pub(super) fn success(self, answer: Answer) -> Result<Answer, LoginError> {
         if answer.status.is_success() {
             return Ok(answer);
@@ -104,23 +106,25 @@ impl Matter {
         })
     }
 
-    /// The body of an answer as JSON. The parser's words are left out, for they may have a token in them.
+    /// Parses the body of a response as JSON.
+    ///
+    /// The parser's message is dropped, because it may contain a token.
     pub(super) fn json<T: serde::de::DeserializeOwned>(self, answer: &Answer) -> Result<T, LoginError> {
         answer.object().map_err(|_| self.malformed("is no JSON with it"))
     }
 }
 
-/// A form, as it is sent.
+/// Serializes a form.
 pub(super) fn form<'p>(pairs: impl IntoIterator<Item = (&'p str, &'p str)>) -> Vec<u8> {
     Serializer::new(String::new()).extend_pairs(pairs).finish().into_bytes()
 }
 
-/// What a cloud says of its refusal, in one line: code and message, however it writes them.
+/// Extracts code and message from the error response of a cloud, as one line.
 fn words(body: &[u8]) -> String {
     let text = String::from_utf8_lossy(body);
     let said = match serde_json::from_str::<Value>(&text) {
         Ok(json) => {
-            // Azure's registries send a list, Google and some of Azure's servers an object within.
+            // Azure's registries send a list, Google and some of Azure's servers a nested object.
             let inner = json["errors"].get(0).or_else(|| json["error"].as_object().map(|_| &json["error"]));
             let json = inner.unwrap_or(&json);
             let member =
@@ -132,13 +136,13 @@ fn words(body: &[u8]) -> String {
         }
         Err(_) => ["Code", "Message"].iter().filter_map(|name| element(&text, name)).collect(),
     };
-    // Further lines repeat the request, which has credentials in it.
+    // Further lines repeat the request, which contains credentials.
     let firsts = said.iter().filter_map(|part| part.trim().lines().next());
     let said = cleaned(&firsts.collect::<Vec<_>>().join(": "));
     if said.is_empty() { "it does not say why".to_owned() } else { said.chars().take(SHOWN).collect() }
 }
 
-/// The text of the first XML element of a name that has nothing but text in it.
+/// Returns the text of the first XML element of a name that contains only text.
 pub(super) fn element(xml: &str, name: &str) -> Option<String> {
     let (_, rest) = xml.split_once(&format!("<{name}>"))?;
     let (text, _) = rest.split_once(&format!("</{name}>"))?;

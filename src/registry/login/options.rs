@@ -1,16 +1,16 @@
-//! The options of logins at clouds.
+//! Options of logins at clouds.
 
 use super::endpoints::CloudEndpoints;
 use super::environment::CloudEnvironment;
 use super::kept::KeepOptions;
 
-/// The options of logins at clouds.
+/// Options of logins at clouds.
 #[derive(Debug, Clone, Default)]
 pub struct CloudOptions {
-    /// The environment, which names our own identity.
+    /// The environment variables with the identity of this process.
     pub environment: CloudEnvironment,
     /// The endpoints of the clouds.
     pub endpoints: CloudEndpoints,
-    /// The bounds of the credential cache, in time and number.
+    /// The limits of the credential caches.
     pub kept: KeepOptions,
 }

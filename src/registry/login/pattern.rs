@@ -1,13 +1,13 @@
-//! What a text has to look like: names of a cloud's registries, annotations of accounts.
+//! Regular expressions for host names of a cloud's registries and for annotations.
 
 use tagboat_go_text::{Captures, Regexp};
 
 use super::error::LoginError;
 
-/// How much memory a pattern may take; ours take far less.
+/// The maximum memory of a compiled pattern in bytes; ours need far less.
 const SIZE: usize = 1024 * 1024;
 
-/// Whether a text looks as an expression of ours says.
+/// Returns `true` if a text matches one of our patterns.
 pub(super) fn is_like(pattern: &'static str, text: &str) -> bool {
     compile(pattern).is_match(text.as_bytes())
 }
@@ -16,7 +16,7 @@ fn compile(pattern: &'static str) -> Regexp {
     Regexp::compile_within(pattern, SIZE).expect("the patterns of clouds are expressions")
 }
 
-/// The names of a cloud's registries, as an expression that Flux's messages show.
+/// The pattern of a cloud's registry names, which Flux's messages show.
 #[derive(Debug)]
 pub(super) struct HostPattern {
     cloud: &'static str,
@@ -29,7 +29,7 @@ impl HostPattern {
         Self { cloud, text, regexp: compile(text) }
     }
 
-    /// The parts of a name that fits.
+    /// Returns the captures of a matching name.
     pub(super) fn read<'h>(&self, host: &'h str) -> Result<Captures<'h>, LoginError> {
         self.regexp.captures(host.as_bytes()).ok_or_else(|| LoginError::Registry {
             cloud: self.cloud,

@@ -1,4 +1,4 @@
-//! The tags of one repository as a file: a checksum on the first line, JSON on the second.
+//! The file format of a tag list: a checksum on the first line, JSON on the second.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,7 +15,7 @@ use sha2::{Digest, Sha256};
 use super::{KnownImage, StoredHead, StoredTags};
 use crate::reference::{SortedTags, Tag, TagList};
 
-/// How the form is called, so that another one is not taken for it.
+/// The name of the format, at the begin of the first line.
 const FORM: &str = "tagboat tags 1";
 
 /// A file as it is written, without a copy of the tags.
@@ -26,7 +26,7 @@ struct Written<'a> {
     etag: Option<&'a str>,
     /// In the order of the list.
     tags: Tags<'a>,
-    /// Of each tag, in the same order.
+    /// In the same order; see [`StoredTags::first_seen`].
     first_seen: &'a [u32],
     begun: Timestamp,
     images: &'a BTreeMap<String, KnownImage>,
@@ -48,26 +48,26 @@ struct Document {
     etag: Option<String>,
     tags: ReadTags,
     first_seen: Vec<u32>,
-    /// When the first scan was; a file that does not say is as old as its scan.
+    /// The time of the first scan; that of the last one in files that do not have it.
     #[serde(default)]
     begun: Option<Timestamp>,
     #[serde(default)]
     images: BTreeMap<String, KnownImage>,
 }
 
-/// The part of a file that says which list it is.
+/// The identity of the list in a file.
 #[derive(Deserialize)]
 struct Head {
     canonical: String,
     etag: Option<String>,
 }
 
-/// The tags of a file, none of them copied twice.
+/// The tags of a file, without a second copy.
 struct ReadTags {
     tags: SortedTags,
-    /// The number of entries, with those that are no tags.
+    /// The number of entries, including those that are no tags.
     entries: u32,
-    /// The places of entries that are no tags: before names were looked at, some were kept.
+    /// The positions of entries that are no tags; versions that did not check names stored some.
     left_out: Vec<u32>,
 }
 
@@ -92,7 +92,7 @@ impl<'de> Deserialize<'de> for ReadTags {
     }
 }
 
-/// Reads one tag.
+/// Deserializes one tag.
 struct Entry<'r>(&'r mut ReadTags);
 
 impl<'de> DeserializeSeed<'de> for Entry<'_> {
@@ -121,17 +121,19 @@ impl Visitor<'_> for Entry<'_> {
     }
 }
 
-/// How the names of files begin that are yet to be written.
+/// The prefix of temporary files.
 const UNFINISHED: &str = ".new-";
 
-/// Whether a file was left behind by a process that was killed while it wrote. Only the one that writes may ask.
+/// Returns `true` for the temporary file of a process that was killed.
+///
+/// Only the process that writes the store may ask.
 pub(super) fn is_left_over(path: &Path) -> bool {
     path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(UNFINISHED.as_bytes()))
 }
 
-/// Writes a file in one step: it is wholly the old or wholly the new one, whatever happens.
+/// Writes a file atomically: either the old or the new content is there.
 ///
-/// Gives its size in bytes.
+/// Returns the size in bytes.
 pub(super) fn write(path: &Path, tags: &StoredTags) -> io::Result<u64> {
     let directory = path.parent().unwrap_or(Path::new("."));
     DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
@@ -145,7 +147,7 @@ pub(super) fn write(path: &Path, tags: &StoredTags) -> io::Result<u64> {
         begun: tags.begun,
         images: &tags.images,
     };
-    // Written twice, for the checksum stands in front, and the whole may be too large to be held once more.
+    // Serialized twice: the checksum comes first, and the document may be too large for one more copy.
     let mut sum = Sum(Sha256::new());
     serde_json::to_writer(&mut sum, &stored)?;
     let mut output = BufWriter::with_capacity(64 * 1024, &mut file);
@@ -159,7 +161,7 @@ pub(super) fn write(path: &Path, tags: &StoredTags) -> io::Result<u64> {
     Ok(bytes)
 }
 
-/// Sums up what is written.
+/// A writer that only computes the checksum.
 struct Sum(Sha256);
 
 impl Write for Sum {
@@ -173,7 +175,7 @@ impl Write for Sum {
     }
 }
 
-/// Reads a file; nothing of one that is not as it was written.
+/// Reads a file; `None` if it is damaged.
 ///
 /// # Errors
 ///
@@ -195,7 +197,7 @@ pub(super) fn read(file: impl Read) -> io::Result<Option<StoredTags>> {
     Ok(Some(StoredTags { canonical, scanned, etag, tags, first_seen: first_seen.into(), begun, images }))
 }
 
-/// Reads which list a file has, without keeping its tags; nothing of one that is not as it was written.
+/// Reads the identity of the list in a file, without keeping its tags; `None` if it is damaged.
 ///
 /// # Errors
 ///
@@ -205,7 +207,7 @@ pub(super) fn read_head(file: impl Read) -> io::Result<Option<StoredHead>> {
     Ok(head.map(|Head { canonical, etag }| StoredHead { canonical, etag }))
 }
 
-/// Reads the document of a file piece by piece; nothing if its checksum is another.
+/// Parses the document of a file while reading it; `None` if the checksum differs.
 fn checked<T: DeserializeOwned>(file: impl Read) -> io::Result<Option<T>> {
     let mut input = BufReader::with_capacity(64 * 1024, file);
     let mut first = Vec::new();
@@ -225,7 +227,7 @@ fn checked<T: DeserializeOwned>(file: impl Read) -> io::Result<Option<T>> {
     Ok((first == expected.as_bytes() && summed.last == Some(b'\n')).then_some(document))
 }
 
-/// Sums up all bytes but the last, which ends the line.
+/// A reader that computes the checksum of all bytes but the last newline.
 struct Summed<R> {
     input: R,
     sum: Sha256,

@@ -1,4 +1,4 @@
-//! The tags that were found: in memory, and on disk for the time after a restart.
+//! The tag store: scanned tags in memory, and on disk for the time after a restart.
 
 mod file;
 
@@ -20,13 +20,14 @@ use crate::failing::Failing;
 use crate::reference::TagList;
 use crate::tenancy::SizedCache;
 
-/// The bounds of a store, in bytes for all objects together. The list that was stored last is kept even if it alone is
-/// larger.
+/// The limits of a store, in bytes for all objects together.
+///
+/// The list that was stored last is kept even if it alone is larger.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StoreLimits {
-    /// Tags that stay in memory beside the disk.
+    /// The maximum size of the tags in memory, if they are on disk as well.
     pub memory: u64,
-    /// Tags on disk.
+    /// The maximum size of the tags on disk.
     pub disk: u64,
 }
 
@@ -36,17 +37,19 @@ impl Default for StoreLimits {
     }
 }
 
-/// How many images of a repository are remembered.
+/// The maximum number of images per repository whose age is kept.
 const IMAGES: usize = 1024;
 
-/// After how long a file is old that nobody has written anew.
+/// The age at which a file without an object is removed by [`TagStore::sweep_old`].
 const OLD: Duration = Duration::from_secs(7 * 24 * 3600);
 
-/// The bytes that a tag takes in a file at least: quotes, a comma and three letters, and a digit and a comma for when it
-/// was first seen. There are few shorter ones.
+/// The minimum size in bytes of a tag in a file.
+///
+/// It has quotes, a comma and three letters, and a digit and a comma for the time at which it was first seen; shorter
+/// tags are rare.
 const LEAST_BYTES_OF_TAG: u64 = 8;
 
-/// The ending of files.
+/// The file name extension.
 const ENDING: &str = "tags";
 
 /// The tags of repositories, each by the object that scans it.
@@ -56,16 +59,18 @@ pub struct TagStore {
     is_rehearsal: bool,
     limits: StoreLimits,
     memory: Mutex<SizedCache<StoreKey, Arc<StoredTags>>>,
-    /// The files, once the directory was listed.
+    /// The files on disk; `None` until the directory is listed.
     disk: Mutex<Option<SizedCache<StoreKey, ()>>>,
-    /// Locked from reading what is kept of an object to keeping what follows from it, so that no scan is lost. Those of
-    /// others go on meanwhile.
+    /// The locks of objects.
+    ///
+    /// Each is held from reading the stored tags of an object to storing the new ones, so that no scan is lost. Other
+    /// objects are not blocked meanwhile.
     objects: Mutex<HashMap<StoreKey, Arc<Mutex<()>>>>,
-    /// Written by a sweep, which takes files for left over that are being written.
+    /// Locked for writing by a sweep, which cannot tell left-over files from unfinished ones.
     sweeping: RwLock<()>,
 }
 
-/// The object that scans.
+/// The object that scans a repository.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct StoreKey {
     /// Its namespace.
@@ -74,29 +79,29 @@ pub struct StoreKey {
     pub name: String,
 }
 
-/// What the last scan found.
+/// The result of the last scan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredTags {
-    /// The repository's full name. What was found in one is never taken for another's.
+    /// The repository's canonical name. Tags of one repository are never used for another.
     pub canonical: String,
-    /// When the scan was made.
+    /// The time of the scan.
     pub scanned: Timestamp,
-    /// How the registry calls that state of its list.
+    /// The `ETag` that the registry gave to this state of its list.
     pub etag: Option<String>,
     /// The tags.
     pub tags: TagList,
-    /// When each was first there, in seconds; `0` where it was there before the first scan.
+    /// The time in seconds at which each tag was first seen; `0` for tags of the first scan.
     first_seen: Box<[u32]>,
-    /// When the first scan was.
+    /// The time of the first scan.
     begun: Timestamp,
-    /// The images that were looked at for their age, by their tags.
+    /// The images whose age was looked up, by their tags.
     images: BTreeMap<String, KnownImage>,
 }
 
 /// The identity of a stored list, without its tags.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredHead {
-    /// The repository's full name.
+    /// The repository's canonical name.
     pub canonical: String,
     /// The `ETag` that the registry gave to this state of its list.
     pub etag: Option<String>,
@@ -107,42 +112,42 @@ pub struct StoredHead {
 pub struct StoredSize {
     /// Its bytes, in memory or on disk.
     pub bytes: u64,
-    /// The number of its tags at most.
+    /// The maximum number of its tags.
     pub tags: u64,
 }
 
-/// An image that was looked at.
+/// An image whose age was looked up.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KnownImage {
-    /// The digest that the tag had.
+    /// The digest of the tag at that time.
     pub digest: String,
-    /// When the image was made, as far as it says so.
+    /// The creation time, if the image has one.
     pub created: Option<Timestamp>,
 }
 
-/// Why tags cannot be kept.
+/// Errors of the store.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// The name of an object that cannot be one of a file.
+    /// An object's name that cannot be a file name.
     #[error("{name:?} is no name of an object")]
     Name {
         /// The name.
         name: String,
     },
-    /// The file system refuses.
+    /// A file operation fails.
     #[error("cannot {doing} {}", path.display())]
     Refused {
-        /// What was to be done.
+        /// The operation, as a verb.
         doing: &'static str,
         /// The file.
         path: PathBuf,
-        /// Why not.
+        /// The cause.
         #[source]
         cause: io::Error,
     },
 }
 
-/// A disk may have room again.
+/// The disk may have room again, so a retry can help.
 impl Failing for StoreError {
     fn reason(&self) -> Reason {
         Reason::Failed
@@ -154,24 +159,26 @@ impl Failing for StoreError {
 }
 
 impl StoredTags {
-    /// When a tag was first there. Nothing is known of one that was there before the first scan.
+    /// Returns the time at which a tag was first seen; `None` for tags of the first scan.
     pub fn first_seen(&self, tag: &str) -> Option<Timestamp> {
         let seconds = self.first_seen[self.tags.position(tag)?];
         (seconds > 0).then(|| Timestamp::from_second(i64::from(seconds)).ok())?
     }
 
-    /// When the first scan was, of a tag that was there already.
+    /// Returns the time of the first scan for a tag that it found.
     pub fn listed_since(&self, tag: &str) -> Option<Timestamp> {
         let seconds = self.first_seen[self.tags.position(tag)?];
         (seconds == 0).then_some(self.begun)
     }
 
-    /// The image of a tag, as it was when it was looked at.
+    /// Returns the image of a tag, as it was looked up.
     pub fn image(&self, tag: &str) -> Option<&KnownImage> {
         self.images.get(tag)
     }
 
-    /// The same with what was learned of images. Of too many, those are forgotten that stand first in the order of bytes.
+    /// Returns a copy with more images.
+    ///
+    /// If there are too many, those first in the order of bytes are dropped.
     fn with(&self, learned: Vec<(String, ImageFacts)>) -> Self {
         let mut whole = self.clone();
         for (tag, facts) in learned.into_iter().filter(|(tag, _)| self.tags.position(tag).is_some()) {
@@ -184,7 +191,7 @@ impl StoredTags {
         whole
     }
 
-    /// The tags of a scan, after those of the one before.
+    /// Merges the result of a scan with the stored result of the one before.
     fn after(before: Option<&Self>, scan: Scan) -> Self {
         let now = u32::try_from(scan.scanned.as_second()).unwrap_or_default();
         let before = before.filter(|before| before.canonical == scan.canonical);
@@ -202,12 +209,12 @@ impl StoredTags {
         Self { canonical, scanned, etag, tags, first_seen, begun, images }
     }
 
-    /// The identity of this list.
+    /// Returns the identity of this list.
     pub fn head(&self) -> StoredHead {
         StoredHead { canonical: self.canonical.clone(), etag: self.etag.clone() }
     }
 
-    /// The bytes of memory that this takes.
+    /// Returns the size in memory, in bytes.
     fn size(&self) -> u64 {
         let image = |(tag, image): (&String, &KnownImage)| {
             tag.len() + image.digest.len() + size_of::<(String, KnownImage)>()
@@ -219,30 +226,30 @@ impl StoredTags {
     }
 }
 
-/// What a scan found.
+/// The result of a scan.
 #[derive(Debug, Clone)]
 pub struct Scan {
-    /// The repository's full name.
+    /// The repository's canonical name.
     pub canonical: String,
-    /// When it was made.
+    /// The time of the scan.
     pub scanned: Timestamp,
-    /// How the registry calls that state of its list.
+    /// The `ETag` that the registry gave to this state of its list.
     pub etag: Option<String>,
     /// The tags.
     pub tags: TagList,
 }
 
-/// What was kept of a scan.
+/// A stored scan.
 #[derive(Debug)]
 pub struct Kept {
     /// The tags.
     pub tags: Arc<StoredTags>,
-    /// Why they are known only as long as this process lasts, if that is so.
+    /// The error of writing the file, if the tags are in memory only.
     pub trouble: Option<StoreError>,
 }
 
 impl TagStore {
-    /// A store in a directory, or in memory only.
+    /// Makes a store in a directory, or in memory only.
     pub fn new(root: Option<PathBuf>) -> Self {
         match root {
             Some(root) => Self::limited(root, StoreLimits::default()),
@@ -250,12 +257,14 @@ impl TagStore {
         }
     }
 
-    /// A store in a directory, with these bounds.
+    /// Makes a store in a directory with these limits.
     pub fn limited(root: PathBuf, limits: StoreLimits) -> Self {
         Self::with(Some(root), false, limits)
     }
 
-    /// A store that knows what is in a directory, and writes nothing there: what is found since is in memory only.
+    /// Makes a store that reads a directory and writes nothing to it (dry run).
+    ///
+    /// New scans are kept in memory only.
     pub fn rehearsal(root: PathBuf) -> Self {
         Self::with(Some(root), true, StoreLimits { memory: u64::MAX, disk: 0 })
     }
@@ -272,12 +281,13 @@ impl TagStore {
         }
     }
 
-    /// What the last scan of an object found in this repository, if that is known. A file that is damaged is as good
-    /// as none.
+    /// Reads the last scan of an object, if it is one of this repository.
+    ///
+    /// A damaged file is treated as missing.
     ///
     /// # Errors
     ///
-    /// When a file that is there cannot be read.
+    /// When an existing file cannot be read.
     pub fn read(&self, key: &StoreKey, canonical: &str) -> Result<Option<Arc<StoredTags>>, StoreError> {
         // Not in the match: the lock would be held until its end, and loading takes it too.
         let known = self.memory.lock().get(key).cloned();
@@ -288,11 +298,11 @@ impl TagStore {
         Ok(found.filter(|found| found.canonical == canonical))
     }
 
-    /// The identity of the list that is stored for an object and this repository, read without its tags.
+    /// Reads the identity of an object's stored list in this repository, without its tags.
     ///
     /// # Errors
     ///
-    /// When a file that is there cannot be read.
+    /// When an existing file cannot be read.
     pub fn head(&self, key: &StoreKey, canonical: &str) -> Result<Option<StoredHead>, StoreError> {
         let known = self.in_memory(key).map(|known| known.head());
         let found = match known {
@@ -302,7 +312,7 @@ impl TagStore {
         Ok(found.filter(|found| found.canonical == canonical))
     }
 
-    /// The size of what is stored for an object; nothing if that is not known.
+    /// Returns the size of the stored list of an object, if there is one.
     pub fn size(&self, key: &StoreKey) -> Option<StoredSize> {
         if let Some(size) = self.size_in_memory(key) {
             return Some(size);
@@ -311,24 +321,25 @@ impl TagStore {
         Some(StoredSize { bytes, tags: bytes / LEAST_BYTES_OF_TAG })
     }
 
-    /// The size of what is stored for an object, if that is in memory.
+    /// Returns the size of the list of an object, if it is in memory.
     pub fn size_in_memory(&self, key: &StoreKey) -> Option<StoredSize> {
         let known = self.in_memory(key)?;
         let tags = u64::try_from(known.tags.len()).unwrap_or(u64::MAX);
         Some(StoredSize { bytes: known.size(), tags })
     }
 
-    /// The tags that the last scan of an object found, if they are in memory.
+    /// Returns the tags of an object's last scan, if they are in memory.
     pub fn in_memory(&self, key: &StoreKey) -> Option<Arc<StoredTags>> {
         self.memory.lock().get(key).cloned()
     }
 
-    /// Keeps what a scan found, with the times at which tags were first there. A file that cannot be read is as good as
-    /// a damaged one: another takes its place.
+    /// Stores a scan, with the times at which tags were first seen.
+    ///
+    /// An unreadable file is treated like a damaged one: it is replaced.
     ///
     /// # Errors
     ///
-    /// When an object of that name can have no tags.
+    /// When the object's name cannot be a file name.
     pub fn keep(&self, key: &StoreKey, scan: Scan) -> Result<Kept, StoreError> {
         let path = self.path(key)?;
         let _no_sweep = self.sweeping.read();
@@ -338,7 +349,7 @@ impl TagStore {
         Ok(self.put(key, path, StoredTags::after(before.as_deref(), scan)))
     }
 
-    /// Puts a list in memory and in its file, whose object is locked.
+    /// Stores a list in memory and in its file. The object's lock is held.
     fn put(&self, key: &StoreKey, path: Option<PathBuf>, tags: StoredTags) -> Kept {
         let tags = Arc::new(tags);
         self.memory.lock().insert(&key.namespace, key.clone(), tags.size(), Arc::clone(&tags));
@@ -346,12 +357,13 @@ impl TagStore {
         Kept { tags, trouble }
     }
 
-    /// Keeps a stored list as that of a scan at another time, which found it unchanged; nothing if it is not stored any
-    /// more.
+    /// Stores the time of another scan that found the list unchanged.
+    ///
+    /// Returns `None` if the list is not stored any more.
     ///
     /// # Errors
     ///
-    /// When a file that is there cannot be read, or an object of that name can have no tags.
+    /// When an existing file cannot be read, or the object's name cannot be a file name.
     pub fn renew(
         &self,
         key: &StoreKey,
@@ -366,11 +378,11 @@ impl TagStore {
         Ok(Some(self.put(key, path, StoredTags { scanned, ..StoredTags::clone(&known) })))
     }
 
-    /// Keeps what was learned of images, as far as their tags are still there.
+    /// Stores images whose tags are still in the list.
     ///
     /// # Errors
     ///
-    /// When it cannot be written; it is known as long as this process lasts then.
+    /// When the file cannot be written; the images are in memory only then.
     pub fn learn(
         &self,
         key: &StoreKey,
@@ -386,8 +398,10 @@ impl TagStore {
         self.path(key)?.map_or(Ok(()), |path| self.write(key, &path, &tags))
     }
 
-    /// Writes a file, and removes others if all of them are too large: of the namespace with most bytes those that were
-    /// used least recently. What they held is scanned again before a policy chooses by it.
+    /// Writes a file, and evicts others if all of them are too large.
+    ///
+    /// The least recently used files of the namespace with most bytes are evicted. Their repositories are scanned
+    /// again before a policy selects from them.
     fn write(&self, key: &StoreKey, path: &Path, tags: &StoredTags) -> Result<(), StoreError> {
         if self.is_rehearsal {
             return Ok(());
@@ -400,29 +414,29 @@ impl TagStore {
         Ok(())
     }
 
-    /// Removes the file of an object that is not in the table any more, unless a scan has just put it there again.
+    /// Removes the file of an evicted object, unless a scan has just stored it again.
     fn evict(&self, key: &StoreKey) {
-        // The object that was written is locked too, so nothing is waited for here: one that is locked is being written,
-        // or read to be written, and counts again after that.
+        // Only `try_lock`, because the lock of the written object is held: an object whose lock is taken is being
+        // written, or read to be written, and is counted again after that.
         let lock = self.lock_of(key);
         let Some(_guard) = lock.try_lock() else { return };
         let is_back = self.with_disk(|disk| disk.get(key).is_some()).unwrap_or_default();
         if let Ok(Some(path)) = self.path(key)
             && !is_back
         {
-            // One that cannot be removed is counted again by the next process.
+            // A file that cannot be removed is counted again by the next process.
             let _ = fs::remove_file(path);
         }
     }
 
-    /// Does something with the table of files, which is made when it is first needed.
+    /// Runs a function on the table of files, which is made at the first use.
     fn with_disk<T>(&self, work: impl FnOnce(&mut SizedCache<StoreKey, ()>) -> T) -> Option<T> {
         let root = self.root.as_ref().filter(|_| !self.is_rehearsal)?;
         let mut disk = self.disk.lock();
         Some(work(disk.get_or_insert_with(|| files(root, self.limits.disk))))
     }
 
-    /// Forgets what an object found.
+    /// Deletes the tags of an object.
     ///
     /// # Errors
     ///
@@ -440,8 +454,9 @@ impl TagStore {
         }
     }
 
-    /// Forgets all objects but these, and removes what a process left that was killed. What cannot be removed stays for
-    /// the next time.
+    /// Deletes the tags of all other objects, and files that killed processes left over.
+    ///
+    /// Files that cannot be removed stay until the next sweep.
     pub fn sweep(&self, is_there: impl Fn(&StoreKey) -> bool) {
         let _sweep = self.sweeping.write();
         self.memory.lock().retain(&is_there);
@@ -451,8 +466,9 @@ impl TagStore {
         });
     }
 
-    /// Removes the files of objects but these that nobody has written for a week, as of `now`, and what processes left
-    /// before that. Others may use the directory at the same time, with other objects.
+    /// Deletes files of other objects, and left-over files, that are a week old at `now`.
+    ///
+    /// Other processes may use the directory at the same time, with other objects.
     pub fn sweep_old(&self, is_there: impl Fn(&StoreKey) -> bool, now: SystemTime) {
         let is_old = |path: &Path| {
             let written = fs::symlink_metadata(path).and_then(|metadata| metadata.modified());
@@ -471,17 +487,17 @@ impl TagStore {
             for path in entries(&directory).into_iter().filter(|path| is_gone(path)) {
                 let _ = fs::remove_file(path);
             }
-            // Only an empty one goes.
+            // Fails unless it is empty.
             let _ = fs::remove_dir(&directory);
         }
-        // Counted anew when it is next needed.
+        // Counted again at the next use.
         *self.disk.lock() = None;
     }
 
     fn load(&self, key: &StoreKey) -> Result<Option<Arc<StoredTags>>, StoreError> {
         let Some(tags) = self.file(key, file::read)? else { return Ok(None) };
         let mut memory = self.memory.lock();
-        // A scan that has ended since the file was read knows better.
+        // A scan that ended while the file was read is newer.
         let tags = memory.get(key).cloned().unwrap_or_else(|| Arc::new(tags));
         memory.insert(&key.namespace, key.clone(), tags.size(), Arc::clone(&tags));
         drop(memory);
@@ -504,7 +520,7 @@ impl TagStore {
         }
     }
 
-    /// Where the file of an object is.
+    /// Returns the path of an object's file.
     fn path(&self, key: &StoreKey) -> Result<Option<PathBuf>, StoreError> {
         for name in [&key.namespace, &key.name] {
             let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"-._".contains(&byte);
@@ -516,7 +532,7 @@ impl TagStore {
         Ok(self.root.as_ref().map(|root| root.join(&key.namespace).join(file)))
     }
 
-    /// The lock of one object.
+    /// Returns the lock of an object.
     fn lock_of(&self, key: &StoreKey) -> Arc<Mutex<()>> {
         let mut objects = self.objects.lock();
         objects.retain(|_, lock| Arc::strong_count(lock) > 1);
@@ -524,7 +540,7 @@ impl TagStore {
     }
 }
 
-/// The files of a directory with their sizes; the one that was written last counts as used last.
+/// Lists the files with their sizes; the one that was written last counts as used last.
 fn files(root: &Path, max: u64) -> SizedCache<StoreKey, ()> {
     let paths = entries(root).into_iter().flat_map(|directory| entries(&directory));
     let mut found: Vec<_> = paths
@@ -536,7 +552,7 @@ fn files(root: &Path, max: u64) -> SizedCache<StoreKey, ()> {
     found.sort_by_key(|(written, ..)| *written);
     let mut table = SizedCache::new(max);
     for (_, key, bytes) in found {
-        // Beyond the limit only until a file is written next.
+        // Exceeds the limit only until the next file is written.
         table.insert_beyond_limit(&key.namespace.clone(), key, bytes, ());
     }
     table
@@ -546,12 +562,12 @@ fn refused(doing: &'static str, path: &Path, cause: io::Error) -> StoreError {
     StoreError::Refused { doing, path: path.to_owned(), cause }
 }
 
-/// What is in a directory, as far as it can be read.
+/// Lists a directory, as far as it can be read.
 fn entries(directory: &Path) -> Vec<PathBuf> {
     fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.path()).collect()
 }
 
-/// The object that a file belongs to.
+/// Returns the object that a file belongs to.
 fn key_of(path: &Path) -> Option<StoreKey> {
     let name = path.file_name()?.to_str()?.strip_suffix(&format!(".{ENDING}"))?;
     let namespace = path.parent()?.file_name()?.to_str()?;

@@ -62,7 +62,7 @@ fn what_was_learned_of_an_image_stays_with_its_tag() {
         assert_eq!((image.digest.as_str(), image.created), (&*format!("sha256:{}", "2".repeat(64)), None));
         assert_eq!((known.image("gone"), known.tags.len()), (None, 2));
     }
-    // A tag that comes back is new in every way, and the others keep the time of the first scan.
+    // A tag that comes back has no stored image, and the others keep the time of the first scan.
     let store = TagStore::new(root());
     store.keep(&key("web"), scan(&["1.0"], SECOND)).unwrap();
     let known = store.keep(&key("web"), scan(&["1.0", "1.1"], SECOND)).unwrap().tags;
@@ -143,11 +143,11 @@ fn a_tenant_with_many_tags_on_disk_displaces_its_own() {
     let found = store();
     assert!(found.read(&victim, "r.io/app").unwrap().is_some());
     assert!(found.read(&key("web19"), "r.io/app").unwrap().is_some());
-    // What was evicted is not known, so it is scanned before anything follows from it.
+    // An evicted list is unknown, so the repository is scanned before a policy selects from it.
     assert!(found.read(&key("web00"), "r.io/app").unwrap().is_none());
 }
 
-/// A scan may write a file again between its eviction from the table and that from the disk.
+/// A scan may write an evicted file again before it is removed.
 #[test]
 fn a_file_that_was_written_again_is_not_evicted() {
     let directory = TempDir::new().unwrap();
@@ -199,7 +199,7 @@ fn names_that_are_no_tags_of_an_older_file_are_passed_over() {
     assert_eq!((found.first_seen("2.0"), found.first_seen("1.0")), (Some(at(SECOND)), None));
 }
 
-/// A large list that is being written keeps no other object's waiting.
+/// A large list that is being written blocks no other object.
 #[test]
 fn objects_are_kept_beside_each_other() {
     let store = TagStore::new(None);
@@ -261,7 +261,7 @@ fn a_file_that_cannot_be_read_is_as_good_as_a_damaged_one() {
     let root = || Some(directory.path().to_owned());
     let path = directory.path().join("apps/web.tags");
     TagStore::new(root()).keep(&key("web"), scan(&["1.0"], FIRST)).unwrap();
-    // Nobody is kept from reading a file here who is root; a link that leads in a circle can be read by nobody.
+    // root may read any file; a circular link can be read by no user.
     fs::remove_file(&path).unwrap();
     std::os::unix::fs::symlink("web.tags", &path).unwrap();
     let store = TagStore::new(root());
@@ -276,7 +276,7 @@ fn a_file_that_cannot_be_read_is_as_good_as_a_damaged_one() {
 fn what_cannot_be_written_is_known_all_the_same() {
     let directory = TempDir::new().unwrap();
     let root = directory.path().join("tags");
-    // No directory can be made where a file is.
+    // No directory can be made in place of a file.
     fs::write(&root, "").unwrap();
     let store = TagStore::new(Some(root.clone()));
     for _ in 0..2 {
@@ -322,7 +322,7 @@ fn what_was_read_of_a_file_takes_no_newer_scans_place() {
     let old = fs::read(&path).unwrap();
     store.keep(&key("web"), scan(&["1.0", "1.1"], SECOND)).unwrap();
     fs::write(&path, old).unwrap();
-    // As for one who read the file before the second scan ended, and got no further meanwhile.
+    // As for a caller that read the file before the second scan ended.
     for found in [store.load(&key("web")), store.read(&key("web"), "r.io/app")] {
         assert_eq!(found.unwrap().unwrap().scanned, at(SECOND));
     }

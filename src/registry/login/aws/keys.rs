@@ -1,6 +1,7 @@
-//! Our keys at AWS: of the environment, of a web identity, of a profile, of the container, or of the instance.
+//! The AWS credential provider chain.
 //!
-//! The order is that of AWS's own libraries.
+//! Credentials come from the environment, a web identity, a profile, the container, or the instance, in the order of
+//! AWS's own libraries.
 
 use super::metadata;
 use super::profile::{self, Source};
@@ -13,7 +14,7 @@ use crate::registry::login::environment::{CloudEnvironment, token_file};
 use crate::registry::login::kept::Lasting;
 use crate::registry::login::{LoginError, environment};
 
-/// Finds the keys of whoever logs in, for the region of a registry.
+/// Finds the credentials of the identity that logs in, for the region of a registry.
 pub(super) async fn find(
     registry: &EcrRegistry,
     context: LoginContext<'_>,
@@ -42,7 +43,7 @@ pub(super) async fn find(
     }
 }
 
-/// Keys that stand in the environment.
+/// Returns the credentials in the environment.
 fn given(environment: &CloudEnvironment) -> Option<Keys> {
     Some(Keys {
         id: environment.text("AWS_ACCESS_KEY_ID")?,

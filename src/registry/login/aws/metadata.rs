@@ -1,4 +1,4 @@
-//! Keys of the machine: the container's, or the instance's.
+//! Credentials from AWS metadata servers, of the container or of the instance.
 
 use jiff::Timestamp;
 use reqwest::header::HeaderName;
@@ -25,13 +25,15 @@ const MISSING: &str = "there is neither AWS_ACCESS_KEY_ID with AWS_SECRET_ACCESS
      AWS_WEB_IDENTITY_TOKEN_FILE, nor AWS_CONTAINER_CREDENTIALS_FULL_URI or AWS_CONTAINER_CREDENTIALS_RELATIVE_URI in the \
      environment, nor a profile with keys or a role in ~/.aws/config or ~/.aws/credentials";
 
-/// Where an instance says what role it has.
+/// The path of an instance's role.
 const ROLES: &str = "latest/meta-data/iam/security-credentials/";
 
-/// The address of containers in a cluster, which alone of those that are not local needs no TLS.
+/// The address of the EKS pod identity agent.
+///
+/// It is the only address beyond local ones that may be used without TLS.
 const CONTAINERS_V6: &str = "[fd00:ec2::23]";
 
-/// Keys as metadata servers give them.
+/// The response of a metadata server.
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
 struct Found {
@@ -41,7 +43,7 @@ struct Found {
     expiration: Timestamp,
 }
 
-/// Keys of the container, if the environment says that we are in one, or else of the instance.
+/// Returns the credentials of the container, if the environment names one, or else of the instance.
 pub(super) async fn of_the_machine(context: LoginContext<'_>) -> Result<Lasting<Keys>, LoginError> {
     match container_url(context)? {
         Some(url) => of_the_container(url, context).await,
@@ -49,7 +51,7 @@ pub(super) async fn of_the_machine(context: LoginContext<'_>) -> Result<Lasting<
     }
 }
 
-/// Where a container asks who it is, if it is one.
+/// Returns the address of the container's credentials, if the environment names one.
 fn container_url(context: LoginContext<'_>) -> Result<Option<Url>, LoginError> {
     let options = &context.options;
     if let Some(path) = options.environment.text("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI") {
@@ -80,7 +82,9 @@ async fn of_the_container(url: Url, context: LoginContext<'_>) -> Result<Lasting
     read(CONTAINER, &CONTAINER.success(answer)?)
 }
 
-/// Asks the instance, which wants to see a token of its own first, so that nobody can be made to ask by accident.
+/// Requests the instance's credentials (IMDSv2).
+///
+/// The token that is requested first protects the server from requests that others are tricked into.
 async fn of_the_instance(context: LoginContext<'_>) -> Result<Lasting<Keys>, LoginError> {
     let options = &context.options;
     if options.environment.is_true("AWS_EC2_METADATA_DISABLED") {

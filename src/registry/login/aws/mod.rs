@@ -1,7 +1,7 @@
-//! AWS: keys sign a request for a token of the registries of a region.
+//! Logins at AWS: signed requests for the tokens of a region's registries.
 //!
-//! [`registry`] reads a registry's name; [`keys`] finds keys, with [`profile`] in files, [`metadata`] by the machine, and
-//! [`roles`] by a web identity; [`signature`] signs with them.
+//! [`registry`] parses a registry's name; [`keys`] finds credentials: in the files of a [`profile`], from a
+//! [`metadata`] server, or with the web identity of [`roles`]; [`signature`] signs requests with them.
 
 mod keys;
 mod metadata;
@@ -37,7 +37,7 @@ pub(super) struct Aws {
     credentials: Kept<Credential>,
 }
 
-/// A private registry's answer has a list with one entry, the public one's the entry alone.
+/// The response of a private registry has a list of one entry, that of the public one the entry.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Data {
@@ -70,8 +70,8 @@ impl Aws {
         context: LoginContext<'_>,
     ) -> Result<Credential, LoginError> {
         let registry = self.registries.read(host)?;
-        // A token is good for all registries of a region. Objects choose the region, so what is kept counts for their
-        // namespace, whichever others use it too.
+        // A token is valid for all registries of a region. Objects choose the region, so cache entries are charged to
+        // their namespace, even if other namespaces use them too.
         let key = context.key(["registry", registry.service(), &registry.region, &registry.domain]);
         let fetch = async {
             let key = context.key(["keys", &registry.region, &registry.domain]);
@@ -83,7 +83,7 @@ impl Aws {
     }
 }
 
-/// Asks for a token and reads user and password out of it.
+/// Requests a token, which contains user and password.
 async fn credential(
     registry: &EcrRegistry,
     keys: &Keys,
@@ -124,7 +124,7 @@ async fn credential(
     })
 }
 
-/// A time in seconds, of which the fraction does not matter.
+/// Converts a time in seconds, without the fraction.
 fn whole_seconds(seconds: f64) -> Option<Timestamp> {
     let whole = format!("{:.0}", seconds.floor()).parse().ok()?;
     Timestamp::from_second(whole).ok()

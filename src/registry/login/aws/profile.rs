@@ -1,4 +1,4 @@
-//! The shared files of AWS, `~/.aws/config` and `~/.aws/credentials`: what a profile says of where keys come from.
+//! Profiles of AWS's shared files, `~/.aws/config` and `~/.aws/credentials`.
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
@@ -11,18 +11,19 @@ use crate::registry::login::LoginError;
 use crate::registry::login::environment::{CloudEnvironment, content};
 use crate::secret::Secret;
 
-/// The profile that counts where nobody names one.
+/// The profile that is used if none is named.
 const DEFAULT: &str = "default";
 
-/// The settings that are keys.
+/// The settings that are credentials.
 const KEYS: [&str; 3] = ["aws_access_key_id", "aws_secret_access_key", "aws_session_token"];
 
-/// Settings for roles that are assumed with keys of another source, and that source. A process in a cluster has a role by a
-/// web identity.
+/// Settings for roles that need credentials of another source, and that source.
+///
+/// They are refused: a process in a cluster assumes a role with a web identity.
 const ROLE_SOURCES: [(&str, &str); 2] =
     [("source_profile", "the keys of another profile"), ("credential_source", "the keys of the machine")];
 
-/// Settings that lead to keys by ways that are not gone here, and why not.
+/// Settings for sources of credentials that are not supported, and the reason.
 const ELSEWHERE: [(&str, &str); 5] = [
     ("credential_process", "a program, and none is started for a login"),
     ("sso_session", "a login in a browser"),
@@ -31,16 +32,16 @@ const ELSEWHERE: [(&str, &str); 5] = [
     ("login_session", "a login in a browser"),
 ];
 
-/// Where the keys of a profile come from.
+/// The source of a profile's credentials.
 #[derive(Debug)]
 pub(super) enum Source {
-    /// They stand there.
+    /// Credentials in the profile.
     Keys(Keys),
-    /// A token in a file is exchanged for those of a role.
+    /// A role that is assumed with the token in a file.
     Token(Role, PathBuf),
 }
 
-/// The profiles of both files, by their names.
+/// The profiles of both files, by name.
 #[derive(Debug, Default)]
 struct Profiles(BTreeMap<String, Profile>);
 
@@ -51,7 +52,9 @@ type Profile = BTreeMap<String, Secret>;
 #[derive(Debug, PartialEq, Eq)]
 struct Flaw(String);
 
-/// Where the keys of the profile come from that the environment names; nowhere, if there is none, or it does not say.
+/// Returns the source of the credentials in the profile that the environment names.
+///
+/// It is `None` if there is no profile, or if the profile names no source.
 pub(super) async fn source(environment: &CloudEnvironment) -> Result<Option<Source>, LoginError> {
     let mut profiles = Profiles::default();
     for (variable, at_home, is_config) in
@@ -81,11 +84,11 @@ pub(super) async fn source(environment: &CloudEnvironment) -> Result<Option<Sour
 }
 
 impl Profiles {
-    /// Adds what a file says; the later one counts more.
+    /// Adds the settings of a file; a later file takes precedence.
     fn add(&mut self, text: &str, is_config: bool) {
         for (name, settings) in parse(text, is_config) {
             let known = self.0.entry(name).or_default();
-            // Keys are whole: no part of them comes from another file.
+            // Credentials are never combined from two files.
             if KEYS.iter().any(|key| settings.contains_key(*key)) {
                 known.retain(|key, _| !KEYS.contains(&key.as_str()));
             }
@@ -93,7 +96,7 @@ impl Profiles {
         }
     }
 
-    /// The source of a profile's keys, if it names one.
+    /// Returns the source of a profile's credentials, if it names one.
     fn source(&self, name: &str) -> Result<Option<Source>, Flaw> {
         let profile = self.0.get(name).ok_or_else(|| Flaw("is not there".to_owned()))?;
         let text =
@@ -118,7 +121,7 @@ impl Profiles {
     }
 }
 
-/// The keys that stand in a profile.
+/// Returns the credentials in a profile.
 fn keys(profile: &Profile) -> Result<Option<Keys>, Flaw> {
     let [id, secret, session] = KEYS.map(|key| profile.get(key));
     match (id, secret) {
@@ -133,7 +136,7 @@ fn keys(profile: &Profile) -> Result<Option<Keys>, Flaw> {
     }
 }
 
-/// Refuses a profile with one of these settings, and names the command that gets its keys.
+/// Refuses a profile with one of these settings, and names the command that exports its credentials.
 fn refuse(name: &str, profile: &Profile, settings: &[(&str, &str)]) -> Result<(), Flaw> {
     let found = settings.iter().find(|(setting, _)| profile.contains_key(*setting));
     found.map_or(Ok(()), |(setting, what)| {
@@ -144,12 +147,12 @@ fn refuse(name: &str, profile: &Profile, settings: &[(&str, &str)]) -> Result<()
     })
 }
 
-/// The profiles of one file.
+/// Parses the profiles of one file.
 fn parse(text: &str, is_config: bool) -> BTreeMap<String, Profile> {
     let mut profiles: BTreeMap<String, Profile> = BTreeMap::new();
     let mut name = None;
     for line in text.lines() {
-        // Indented lines belong to the value above, and no value that counts here has several.
+        // Indented lines belong to the value above, and the settings that are used here have one line.
         if line.starts_with(|c: char| c.is_whitespace() || c == '#' || c == ';') {
             continue;
         }
@@ -167,7 +170,7 @@ fn parse(text: &str, is_config: bool) -> BTreeMap<String, Profile> {
     profiles
 }
 
-/// The profile of a section of the configuration, where there are others as well.
+/// Returns the profile of a section in the configuration, which has other sections as well.
 fn of_config(section: &str) -> Option<&str> {
     match section.split_once(char::is_whitespace) {
         Some(("profile", name)) => Some(name.trim()),
@@ -176,7 +179,7 @@ fn of_config(section: &str) -> Option<&str> {
     }
 }
 
-/// A value without what follows after white space and a sign for comments.
+/// Removes a comment, which follows white space, from a value.
 fn without_comment(value: &str) -> &str {
     let ends = [" #", " ;", "\t#", "\t;"].iter().filter_map(|sign| value.find(sign));
     &value[..ends.min().unwrap_or(value.len())]

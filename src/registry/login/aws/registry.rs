@@ -1,4 +1,4 @@
-//! What a registry's name says: its region, and where the region's services are.
+//! Parses names of AWS registries into region and service endpoints.
 
 use url::Url;
 
@@ -9,25 +9,25 @@ use crate::registry::login::pattern::HostPattern;
 /// The name of the cloud in messages.
 pub(super) const CLOUD: &str = "AWS";
 
-/// The names of AWS's private registries.
+/// The pattern of AWS's private registry names.
 const HOSTS: &str = concat!(
     r"^([0-9]{12})\.dkr[.-]ecr(?:-fips)?\.([a-zA-Z0-9][a-zA-Z0-9_-]{0,99})\.",
     r"(amazonaws\.(?:com(?:\.cn)?|eu)|on\.(?:aws|amazonwebservices\.com\.cn)|sc2s\.sgov\.gov|c2s\.ic\.gov",
     r"|cloud\.adc-e\.uk|csp\.hci\.ic\.gov)$",
 );
 
-/// The names of the public registry, and the region where its tokens are handed out.
+/// The names of the public registry, and the region that issues its tokens.
 const PUBLIC: [&str; 2] = ["public.ecr.aws", "ecr-public.aws.com"];
 const PUBLIC_REGION: &str = "us-east-1";
 
 const COMMERCIAL: &str = "amazonaws.com";
 const CHINESE: &str = "amazonaws.com.cn";
 
-/// Reads names of registries.
+/// Parses names of registries.
 #[derive(Debug)]
 pub(super) struct EcrRegistries(HostPattern);
 
-/// A registry of AWS.
+/// An ECR registry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct EcrRegistry {
     pub(super) region: String,
@@ -51,7 +51,7 @@ impl EcrRegistries {
         }
         let found = self.0.read(host)?;
         let part = |number: usize| found.get(number).map_or("", |part| &host[part.range()]);
-        // Names of both protocol families belong to the same services.
+        // Dual-stack names belong to the same services.
         let domain = match part(3) {
             "on.aws" => COMMERCIAL,
             "on.amazonwebservices.com.cn" => CHINESE,
@@ -62,7 +62,7 @@ impl EcrRegistries {
 }
 
 impl EcrRegistry {
-    /// The host that hands out tokens of registries.
+    /// Returns the host that issues tokens for registries.
     pub(super) fn api(&self, is_fips: bool) -> String {
         let Self { region, domain, is_public } = self;
         match (is_public, is_fips) {
@@ -72,18 +72,18 @@ impl EcrRegistry {
         }
     }
 
-    /// The host where roles are assumed.
+    /// Returns the host of STS, where roles are assumed.
     pub(super) fn roles(&self, is_fips: bool) -> String {
         let name = if is_fips { "sts-fips" } else { "sts" };
         format!("{name}.{}.{}", self.region, self.domain)
     }
 
-    /// The service as signatures name it.
+    /// Returns the service's name in signatures.
     pub(super) fn service(&self) -> &'static str {
         if self.is_public { "ecr-public" } else { "ecr" }
     }
 
-    /// The operation as the service names it.
+    /// Returns the operation's name in `X-Amz-Target`.
     pub(super) fn target(&self) -> &'static str {
         if self.is_public {
             "SpencerFrontendService.GetAuthorizationToken"

@@ -1,4 +1,4 @@
-//! Roles that are assumed with a web identity token.
+//! Assumes roles with a web identity token (STS).
 
 use super::registry::{CLOUD, EcrRegistry, endpoint};
 use super::signature::Keys;
@@ -19,20 +19,20 @@ pub(super) const OF_A_PROFILE: Matter =
 const OF_AN_ACCOUNT: Matter =
     Matter { cloud: CLOUD, what: "the role of the service account (AssumeRoleWithWebIdentity)" };
 
-/// How we are called in the logs of a role, unless somebody says otherwise.
+/// The default session name, which the logs of a role show.
 const SESSION: &str = "tagboat";
 
-/// How long the name of a session may be.
+/// The maximum length of a session name.
 const LONGEST: usize = 64;
 
-/// The annotation with the role of a service account, and what the role must look like.
+/// The annotation with the role of a service account, and its pattern.
 const ANNOTATION: &str = "eks.amazonaws.com/role-arn";
 const ARN: &str = r"^arn:aws[\w-]*:iam::[0-9]{1,30}:role/.{1,200}$";
 
-/// For whom a cluster's token is that becomes keys.
+/// The audience of service account tokens for AWS.
 const AUDIENCE: &str = "sts.amazonaws.com";
 
-/// A role, and as whom it is taken on.
+/// A role, and the name of the session in which it is assumed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Role {
     pub(super) arn: String,
@@ -40,7 +40,7 @@ pub(super) struct Role {
     pub(super) session: Option<String>,
 }
 
-/// The keys of the role of a service account.
+/// Assumes the role of a service account.
 pub(super) async fn of_an_account(
     registry: &EcrRegistry,
     account: &CloudAccount,
@@ -56,13 +56,13 @@ pub(super) async fn of_an_account(
     assume(registry, &role, (OF_AN_ACCOUNT, &token), context).await
 }
 
-/// The name of a session as Flux makes it, cut off where AWS would refuse it.
+/// Returns the session name of Flux, cut at the length that AWS allows.
 fn session_of(account: &CloudAccount, region: &str) -> String {
     let whole = format!("{}.{}.{region}.fluxcd.io", account.name, account.namespace);
     whole.chars().take(LONGEST).collect()
 }
 
-/// Assumes a role with a web identity token, which messages call by its matter.
+/// Assumes a role with a web identity token, which the label names in messages.
 pub(super) async fn assume(
     registry: &EcrRegistry,
     role: &Role,

@@ -1,4 +1,4 @@
-//! Signatures of requests, as AWS reads them (version 4).
+//! Signs requests to AWS (Signature Version 4).
 
 use std::fmt::Write;
 
@@ -30,7 +30,7 @@ pub(super) struct Keys {
 pub(super) struct Signable<'s> {
     pub(super) service: &'s str,
     pub(super) region: &'s str,
-    /// The operation.
+    /// The operation, in `X-Amz-Target`.
     pub(super) target: &'static str,
     pub(super) url: &'s Url,
     pub(super) body: &'s [u8],
@@ -45,17 +45,17 @@ pub(super) struct Signed {
     pub(super) authorization: String,
 }
 
-/// A request as it is signed.
+/// The parts of a request that are signed.
 struct Canonical<'c> {
     method: &'c str,
     url: &'c Url,
-    /// Names in small letters, in order.
+    /// Lower-case names, in order.
     headers: &'c [(&'c str, &'c str)],
     body: &'c [u8],
 }
 
 impl Signable<'_> {
-    /// Signs it at a time, as the host of its address.
+    /// Signs the request at a time, for the host of its address.
     pub(super) fn sign(&self, keys: &Keys, now: Timestamp) -> Signed {
         let date = now.to_zoned(TimeZone::UTC).strftime("%Y%m%dT%H%M%SZ").to_string();
         let host = host(self.url);
@@ -100,7 +100,7 @@ impl Canonical<'_> {
     }
 }
 
-/// Host and port as the header `Host` has them.
+/// Returns host and port as in the header `Host`.
 fn host(url: &Url) -> String {
     let host = url.host_str().unwrap_or_default();
     url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
@@ -136,10 +136,10 @@ mod tests {
     const HOST: (&str, &str) = ("host", "example.amazonaws.com");
     const FORM: (&str, &str) = ("content-type", "application/x-www-form-urlencoded");
 
-    /// Method, address, headers, body, and the signature of that.
+    /// Method, address, headers, body, and the expected signature.
     type Example<'e> = (&'e str, &'e str, &'e [(&'e str, &'e str)], &'e str, &'e str);
 
-    /// The examples that AWS publishes with its description of signatures.
+    /// The examples that AWS publishes with the specification of signatures.
     #[test]
     fn the_published_examples_hold() {
         let session = "AQoDYXdzEPT//////////wEXAMPLEtc764bNrC9SAPBSM22wDOk4x4HIZ8j4FZTwdQWLWsKWHGBuFqwAeMicRXmxfpSPfIeoIYRqTflfKD8YUuwthAx7mSEI/qkPpKPi/kMcGdQrmGdeehM4IC1NtBmUpp2wUE8phUZampKsburEDy0KPkyQDYwT7WZ0wq5VSXDvp75YU9HFvlRd8Tx6q6fE8YQcHNVXAkiY9q6d+xo0rKwT38xVqr7ZD0u0iPPkUL64lIZbqBAz+scqKmlzm8FDrypNC9Yjc8fPOLn9FX9KSYvKTr4rvx3iSIlTJabIQwj2ICCR/oLxBA==";

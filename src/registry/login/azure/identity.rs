@@ -1,4 +1,6 @@
-//! Who somebody is at Azure: an application with a secret, a pod with a workload identity, a machine with one of its own,
+//! Tokens of Entra ID for the identity that logs in at Azure.
+//!
+//! The identity is an application with a secret, a pod with a workload identity, a machine with a managed identity,
 //! or a service account.
 
 use jiff::SignedDuration;
@@ -18,16 +20,16 @@ use crate::secret::Secret;
 
 const TOKEN: Matter = Matter { cloud: CLOUD, what: "a token of Azure" };
 
-/// The annotations that say who a service account is.
+/// The annotations with the identity of a service account.
 const TENANT: &str = "azure.workload.identity/tenant-id";
 const CLIENT: &str = "azure.workload.identity/client-id";
 
-/// For whom a cluster's token is that becomes one of Azure.
+/// The audience of service account tokens for Azure.
 const AUDIENCE: &str = "api://AzureADTokenExchange";
 
 const NO_TENANT: &str = "is no tenant: write its number or its name";
 
-/// What a signed statement about somebody is called in a form.
+/// The type of client assertions.
 const ASSERTION: &str = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
 
 const MISSING: &str = "there is neither AZURE_CLIENT_SECRET nor AZURE_FEDERATED_TOKEN_FILE with AZURE_CLIENT_ID and \
@@ -40,7 +42,7 @@ struct Token {
     expires_in: i64,
 }
 
-/// A token of Azure for a part of it.
+/// Requests a token for one of Azure's clouds.
 pub(super) async fn token(part: &Part, context: LoginContext<'_>) -> Result<Lasting<Secret>, LoginError> {
     if let CloudIdentity::Account(account) = context.identity {
         return of_an_account(part, account, context).await;
@@ -66,7 +68,7 @@ pub(super) async fn token(part: &Part, context: LoginContext<'_>) -> Result<Last
     }
 }
 
-/// A token for whom the cluster vouches that it is a service account.
+/// Requests a token for a service account, with a token of the cluster as the assertion.
 async fn of_an_account(
     part: &Part,
     account: &CloudAccount,
@@ -100,12 +102,12 @@ impl Application<'_> {
     }
 }
 
-/// What somebody else says of an application.
+/// Returns the form fields of a client assertion.
 fn vouched(assertion: &str) -> [(&str, &str); 2] {
     [("client_assertion_type", ASSERTION), ("client_assertion", assertion)]
 }
 
-/// Where a tenant logs in; nowhere, if it is none.
+/// Returns the token endpoint of a tenant; `None` if the tenant's name is invalid.
 fn tenant_url(part: &Part, tenant: &str, context: LoginContext<'_>) -> Result<Option<Url>, LoginError> {
     if tenant.trim_matches('.').is_empty()
         || !tenant.chars().all(|c| c.is_ascii_alphanumeric() || "-._".contains(c))
@@ -127,7 +129,7 @@ fn tenant_url(part: &Part, tenant: &str, context: LoginContext<'_>) -> Result<Op
     })
 }
 
-/// A token of the identity that the machine has.
+/// Requests a token for the managed identity of the machine.
 async fn of_the_machine(part: &Part, context: LoginContext<'_>) -> Result<Lasting<Secret>, LoginError> {
     let options = &context.options;
     let url = options.endpoints.azure_metadata.join("metadata/identity/oauth2/token");
@@ -155,7 +157,7 @@ fn lasting(token: Token, context: LoginContext<'_>) -> Result<Lasting<Secret>, L
     Ok(Lasting { value: token.access_token, ends })
 }
 
-/// A number, which the metadata server writes as a text.
+/// Deserializes a number, which the metadata server sends as a string.
 fn seconds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<i64, D::Error> {
     #[derive(Deserialize)]
     #[serde(untagged)]

@@ -1,4 +1,6 @@
-//! Azure: who we are becomes a token of Azure, and that a token of the registry, which is the password.
+//! Logins at Azure: an Entra token is exchanged for a registry token.
+//!
+//! The registry token is the password.
 
 mod identity;
 
@@ -19,16 +21,16 @@ use crate::secret::Secret;
 
 const CLOUD: &str = "Azure";
 
-/// The names of Azure's registries.
+/// The pattern of Azure's registry names.
 const HOSTS: &str = r"^.+\.(azurecr\.io|azurecr\.cn|azurecr\.de|azurecr\.us)$";
 
-/// The variable that names a file about a cloud of one's own.
+/// The variable that names a file about a custom cloud, such as Azure Stack.
 const OWN_CLOUD: &str = "AZURE_ENVIRONMENT_FILEPATH";
 
-/// For whom a token is that becomes one of a registry.
+/// The audience of tokens that are exchanged for registry tokens.
 const AUDIENCE: &str = "https://containerregistry.azure.net";
 
-/// The user whose password is a token of the registry.
+/// The user of registry tokens.
 const USER: &str = "00000000-0000-0000-0000-000000000000";
 
 const EXCHANGE: Matter = Matter { cloud: CLOUD, what: "a token of the registry" };
@@ -37,22 +39,22 @@ const EXCHANGE: Matter = Matter { cloud: CLOUD, what: "a token of the registry" 
 #[derive(Debug)]
 pub(super) struct Azure {
     hosts: HostPattern,
-    /// Tokens of Azure.
+    /// Entra tokens.
     tokens: Kept<Secret>,
-    /// Tokens of registries.
+    /// Registry tokens.
     credentials: Kept<Credential>,
 }
 
-/// One of Azure's clouds, as far as logins go.
+/// The endpoints of one of Azure's clouds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Part {
-    /// Where somebody logs in, if no variable says otherwise.
+    /// The authority that issues tokens, unless a variable names another.
     authority: String,
-    /// For whom the token is.
+    /// The audience of the token.
     audience: String,
 }
 
-/// What a file says of a cloud of one's own.
+/// The settings of a custom cloud.
 #[derive(Deserialize)]
 struct OwnCloud {
     #[serde(rename = "containerRegistryDNSSuffix", default)]
@@ -84,7 +86,7 @@ impl Azure {
         context: LoginContext<'_>,
     ) -> Result<Credential, LoginError> {
         let part = self.part(host, context).await?;
-        // There are as many registries as tenants name.
+        // Tenants may name any number of registries.
         let own = context.of_tenant();
         let fetch = async {
             let key = context.key(["token", &part.authority, &part.audience]);
@@ -98,7 +100,7 @@ impl Azure {
         Ok(self.credentials.get(own.namespace, own.key(["registry", host]), own.now, fetch).await?.value)
     }
 
-    /// The cloud that a registry is of.
+    /// Returns the cloud of a registry.
     async fn part(&self, host: &str, context: LoginContext<'_>) -> Result<Part, LoginError> {
         let Some(own) = own_cloud(context).await? else {
             self.hosts.read(host)?;
@@ -121,7 +123,7 @@ impl Azure {
 }
 
 impl Part {
-    /// The public cloud, that of China, or that of the government of the United States.
+    /// Returns the public cloud, that of China, or that of the government of the United States.
     fn of(host: &str) -> Self {
         let authority = if host.ends_with(".azurecr.cn") {
             "https://login.chinacloudapi.cn/"
@@ -143,7 +145,7 @@ async fn own_cloud(context: LoginContext<'_>) -> Result<Option<OwnCloud>, LoginE
     })
 }
 
-/// Exchanges a token of Azure for one of a registry.
+/// Exchanges an Entra token for a registry token.
 async fn exchange(
     host: &str,
     token: &Secret,
@@ -167,7 +169,7 @@ async fn exchange(
     Ok(Lasting { value: Credential::Basic { user: Secret::new(USER), password }, ends })
 }
 
-/// When a token ends, which it says itself. One that does not is used once.
+/// Returns the expiry in a token's claims; a token without one is used once.
 fn end(token: &Secret) -> Option<Timestamp> {
     let claims = token.expose().split(|byte| *byte == b'.').nth(1)?;
     let claims = URL_SAFE_NO_PAD.decode(claims.trim_ascii_end()).ok()?;

@@ -1,4 +1,6 @@
-//! Service accounts of a cluster at Google: by a pool of workload identities, that of GKE or another one.
+//! Logins of Kubernetes service accounts at Google, by workload identity federation.
+//!
+//! The pool is that of GKE or another one.
 
 use super::exchange::{Exchange, JWT};
 use super::metadata;
@@ -10,16 +12,16 @@ use crate::registry::login::kept::Lasting;
 use crate::registry::login::pattern::is_like;
 use crate::secret::Secret;
 
-/// The annotation with the account of Google to act as.
+/// The annotation with the Google service account to impersonate.
 const ACCOUNT: &str = "iam.gke.io/gcp-service-account";
 const ADDRESS: &str = r"^[a-zA-Z0-9-]{1,100}@[a-zA-Z0-9.-]{1,200}\.gserviceaccount\.com$";
 
-/// The annotation that says whom Google asks about the tokens of a cluster that is none of Google's.
+/// The annotation with the workload identity provider of a cluster outside of GKE.
 const PROVIDER: &str = "gcp.auth.fluxcd.io/workload-identity-provider";
 const PATH: &str =
     r"^projects/[0-9]{1,30}/locations/global/workloadIdentityPools/[^/]{1,100}/providers/[^/]{1,100}$";
 
-/// A token of Google for an account.
+/// Requests an access token for a service account.
 pub(super) async fn token(
     account: &CloudAccount,
     context: LoginContext<'_>,

@@ -1,4 +1,4 @@
-//! What the owner of a key says of itself: a JWT, signed with RSA.
+//! JWT assertions of service account keys, signed with RSA.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -13,7 +13,7 @@ use zeroize::Zeroizing;
 
 use crate::secret::Secret;
 
-/// How long it holds, in seconds: as long as Google allows.
+/// The lifetime in seconds, the longest that Google allows.
 const LIFE: i64 = 3600;
 
 #[derive(Serialize)]
@@ -24,7 +24,7 @@ struct Header<'h> {
     kid: Option<&'h str>,
 }
 
-/// What is said.
+/// The claims of the JWT.
 #[derive(Serialize)]
 struct Claims<'c> {
     iss: &'c str,
@@ -34,22 +34,22 @@ struct Claims<'c> {
     exp: i64,
 }
 
-/// What the owner of a key says, before it is signed.
+/// An assertion before it is signed.
 pub(super) struct Assertion<'a> {
-    /// The owner.
+    /// The owner of the key.
     pub(super) issuer: &'a str,
-    /// Which of its keys it is.
+    /// The ID of the key.
     pub(super) key_id: Option<&'a str>,
-    /// To whom it is said.
+    /// The token endpoint.
     pub(super) audience: &'a str,
-    /// What it is to allow.
+    /// The requested scopes.
     pub(super) scope: &'a str,
-    /// When it is said.
+    /// The time at which it is issued.
     pub(super) now: Timestamp,
 }
 
 impl Assertion<'_> {
-    /// Signs it, if the key is one of RSA in PEM.
+    /// Signs the assertion, if the key is an RSA key in PEM.
     pub(super) fn sign(&self, key: &Secret) -> Option<Zeroizing<String>> {
         let key = PrivateKeyDer::from_pem_slice(key.expose()).ok()?;
         let signer = RsaSigningKey::new(&key).ok()?.choose_scheme(&[SignatureScheme::RSA_PKCS1_SHA256])?;
@@ -76,7 +76,7 @@ fn part(value: &impl Serialize) -> String {
 mod tests {
     use super::*;
 
-    /// What `openssl dgst -sha256 -sign` makes of the same words.
+    /// The expected signature is that of `openssl dgst -sha256 -sign`.
     #[test]
     fn the_signature_is_that_of_openssl() {
         let assertion = Assertion {

@@ -1,4 +1,4 @@
-//! Tokens of others that become tokens of Google, and service accounts that somebody may act as.
+//! Token exchange at Google's STS, and impersonation of service accounts.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -17,23 +17,23 @@ const EXCHANGE: Matter = Matter { cloud: CLOUD, what: "a token of Google for tha
 const ACT: Matter =
     Matter { cloud: CLOUD, what: "a token of the service account of Google (generateAccessToken)" };
 
-/// What a token of another is, unless somebody says otherwise.
+/// The default type of subject tokens.
 pub(super) const JWT: &str = "urn:ietf:params:oauth:token-type:jwt";
 
-/// How long a service account is acted as.
+/// The lifetime of impersonation tokens.
 const LIFE: &str = "3600s";
 
-/// A token that is to become one of Google.
+/// A token exchange.
 pub(super) struct Exchange<'e> {
-    /// Where it does.
+    /// The STS endpoint.
     pub(super) url: Url,
-    /// Whom Google is to ask about it.
+    /// The workload identity provider that verifies the token.
     pub(super) audience: &'e str,
-    /// What it is.
+    /// The token's type.
     pub(super) kind: &'e str,
-    /// The token.
+    /// The subject token.
     pub(super) token: &'e str,
-    /// Where it then becomes one of a service account, if it is to.
+    /// The endpoint that impersonates a service account, if one is named.
     pub(super) account: Option<Url>,
 }
 
@@ -51,9 +51,9 @@ struct Acting {
 }
 
 impl Exchange<'_> {
-    /// The token that comes of it in the end.
+    /// Exchanges the token, and impersonates the service account if one is named.
     pub(super) async fn carry_out(self, context: LoginContext<'_>) -> Result<Lasting<Secret>, LoginError> {
-        // Who acts as another needs no more than to do that.
+        // Impersonation needs only the first scope.
         let scope = if self.account.is_some() { SCOPES[0].to_owned() } else { SCOPES.join(" ") };
         let form = form([
             ("audience", self.audience),

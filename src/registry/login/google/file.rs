@@ -1,5 +1,7 @@
-//! Files of credentials, as Google's own libraries read them: the one that GOOGLE_APPLICATION_CREDENTIALS names, or else
-//! the one that `gcloud auth application-default login` writes.
+//! Google credential files (application default credentials).
+//!
+//! The file is the one that GOOGLE_APPLICATION_CREDENTIALS names, or else the one that `gcloud auth
+//! application-default login` writes.
 
 use std::io::ErrorKind;
 use std::path::PathBuf;
@@ -36,7 +38,7 @@ struct Key {
     token_uri: Option<String>,
 }
 
-/// The login of a person.
+/// The login of a user.
 #[derive(Deserialize)]
 struct Person {
     client_id: String,
@@ -46,7 +48,7 @@ struct Person {
     token_uri: Option<String>,
 }
 
-/// Somebody for whom others vouch.
+/// A workload identity that an external provider vouches for.
 #[derive(Deserialize)]
 struct External {
     audience: String,
@@ -58,7 +60,7 @@ struct External {
     credential_source: Place,
 }
 
-/// Where a token of others is.
+/// The location of an external token.
 #[derive(Deserialize)]
 struct Place {
     #[serde(default)]
@@ -75,13 +77,13 @@ struct Format {
     subject_token_field_name: String,
 }
 
-/// A file with what it says, to be blamed.
+/// A credential file, as errors name it.
 struct File<'v> {
     shown: String,
     context: LoginContext<'v>,
 }
 
-/// A token by the file of credentials, if there is one.
+/// Requests an access token with the credential file, if there is one.
 pub(super) async fn token(context: LoginContext<'_>) -> Result<Option<Lasting<Secret>>, LoginError> {
     let environment = &context.options.environment;
     let Some(path) = environment.place(VARIABLE, AT_HOME) else { return Ok(None) };
@@ -113,7 +115,7 @@ impl File<'_> {
         }
     }
 
-    /// The parser's words are left out, for they may have a secret in them.
+    /// The parser's message is dropped, because it may contain a secret.
     fn parse<T: serde::de::DeserializeOwned>(&self, content: &Secret) -> Result<T, LoginError> {
         serde_json::from_slice(content.expose())
             .map_err(|_| self.flawed("lacks a part that credentials of its type have"))
@@ -123,12 +125,12 @@ impl File<'_> {
         LoginError::Setting { cloud: CLOUD, what: format!("the file {}", self.shown), flaw: flaw.to_owned() }
     }
 
-    /// An address of the file.
+    /// Parses an address in the file.
     fn address(&self, text: &str) -> Result<Url, LoginError> {
         guarded(text).ok_or_else(|| self.flawed(&format!("has the address {text:?}, which is none of https")))
     }
 
-    /// Where tokens are had.
+    /// Returns the token endpoint.
     fn tokens(&self, given: Option<&str>) -> Result<Url, LoginError> {
         let tokens = &self.context.options.endpoints.google_tokens;
         match given {

@@ -1,4 +1,4 @@
-//! The metadata server: a token for the machine or the pod, and what it knows of the cluster.
+//! Google's metadata server: access tokens and the name of the GKE cluster.
 
 use reqwest::header::HeaderName;
 use url::Url;
@@ -15,7 +15,7 @@ use crate::secret::Secret;
 const TOKEN: Matter = Matter { cloud: CLOUD, what: "a token of the service account" };
 const CLUSTER: Matter = Matter { cloud: CLOUD, what: "the name of the GKE cluster" };
 
-/// Who the cluster is in which this process runs.
+/// The GKE cluster in which this process runs.
 pub(super) struct Cluster {
     project: String,
     location: String,
@@ -23,12 +23,12 @@ pub(super) struct Cluster {
 }
 
 impl Cluster {
-    /// For whom the cluster makes tokens that Google understands.
+    /// Returns the workload identity pool, the audience of the cluster's tokens.
     pub(super) fn pool(&self) -> String {
         format!("{}.svc.id.goog", self.project)
     }
 
-    /// The same to Google, which wants to know the cluster as well.
+    /// Returns the workload identity provider, which includes the cluster.
     pub(super) fn provider(&self) -> String {
         let Self { project, location, name } = self;
         format!(
@@ -38,7 +38,7 @@ impl Cluster {
     }
 }
 
-/// A token for the machine or the pod.
+/// Requests an access token for the machine or the pod.
 pub(super) async fn token(context: LoginContext<'_>) -> Result<Lasting<Secret>, LoginError> {
     let mut url = address("instance/service-accounts/default/token", context)?;
     url.query_pairs_mut().append_pair("scopes", &SCOPES.join(","));
@@ -47,7 +47,7 @@ pub(super) async fn token(context: LoginContext<'_>) -> Result<Lasting<Secret>, 
     read(TOKEN, &TOKEN.success(ask(url, missing, context).await?)?, context)
 }
 
-/// Who the cluster is.
+/// Requests the name of the cluster.
 pub(super) async fn cluster(context: LoginContext<'_>) -> Result<Cluster, LoginError> {
     let missing = "only GKE has a metadata server that knows the cluster; elsewhere the service account needs the annotation \
                    gcp.auth.fluxcd.io/workload-identity-provider";

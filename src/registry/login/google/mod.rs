@@ -1,8 +1,8 @@
-//! Google: a token of somebody is the password.
+//! Logins at Google: an access token is the password.
 //!
-//! For this process it comes by the [`file`] of its credentials, or else from the [`metadata`] server, which on GKE with
-//! workload identity answers for the pod's service account. For a service account of a cluster ([`account`]) a token of
-//! the cluster becomes one of Google ([`exchange`]).
+//! For this process it comes from the credential [`file`], or else from the [`metadata`] server, which on GKE with
+//! workload identity responds for the pod's service account. For a service account of a cluster ([`account`]) a token
+//! of the cluster is exchanged for an access token ([`exchange`]).
 
 mod account;
 mod assertion;
@@ -20,10 +20,10 @@ use super::pattern::HostPattern;
 use crate::secret::Secret;
 use token::CLOUD;
 
-/// The names of Google's registries.
+/// The pattern of Google's registry names.
 const HOSTS: &str = r"^(((.+\.)?gcr\.io)|(.+-docker\.pkg\.dev)|(docker\.s3nsregistry\.fr))$";
 
-/// The user whose password is a token.
+/// The user of access tokens.
 const USER: &str = "oauth2accesstoken";
 
 /// Logins at Google's registries.

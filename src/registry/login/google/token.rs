@@ -1,4 +1,4 @@
-//! The tokens of Google.
+//! Access tokens of Google.
 
 use serde::Deserialize;
 use url::Url;
@@ -24,7 +24,7 @@ struct Token {
     expires_in: i64,
 }
 
-/// Reads the token of an answer.
+/// Parses the token in a response.
 pub(super) fn read(
     matter: Matter,
     answer: &Answer,
@@ -38,7 +38,7 @@ pub(super) fn read(
     Ok(Lasting { value: token.access_token, ends })
 }
 
-/// Parses an address that secrets may be sent to: with TLS, or of this machine.
+/// Parses an address that secrets may be sent to: HTTPS, or this machine.
 pub(super) fn guarded(text: &str) -> Option<Url> {
     let url = Url::parse(text).ok()?;
     let is_near = url.scheme() == "http" && Host::read(url.host_str()?).is_local();
