@@ -12,7 +12,7 @@ impl<'a> Choices<'a> {
         Self { bytes: bytes.iter() }
     }
 
-    /// Whether there are no bytes left.
+    /// Returns whether there are no bytes left.
     pub(crate) fn is_used_up(&self) -> bool {
         self.bytes.len() == 0
     }

@@ -38,13 +38,13 @@ pub fn known_hosts(input: &[u8]) {
     }
 }
 
-/// Whether two texts have the same lines, whatever ends them.
+/// Returns whether two texts have the same lines, whatever ends them.
 fn is_same_text(written: &[u8], given: &[u8]) -> bool {
     let plain: Vec<u8> = given.iter().copied().filter(|&byte| byte != b'\r').collect();
     written == plain || written.strip_suffix(b"\n") == Some(&plain)
 }
 
-/// Whether a line has a host, the type of a key and a key, and is no comment.
+/// Returns whether a line has a host, the type of a key and a key, and is no comment.
 fn names_a_host(line: &[u8]) -> bool {
     let mut words = line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
     let is_comment = words.clone().next().is_some_and(|word| word[0] == b'#');

@@ -1,8 +1,8 @@
-//! Which fields of its data a template asks for, as far as its text alone tells.
+//! Static analysis of a template: the fields and values of its data that it uses.
 //!
-//! Rendering shows only what the branches taken ask for. This follows all of them: the dot and variables are known as
-//! ways of fields from the data, or not at all. What is known is certain, so a field that is named here is asked for
-//! whenever its branch is taken; what an element of a list, or the result of a function, is asked for is not listed.
+//! Rendering shows only the fields of the branches that are taken; this analysis follows all branches. It tracks the
+//! dot and each variable as a path of fields from the data, or as unknown. There are no false positives: a listed
+//! field is used whenever its branch is taken. Fields of list elements and of function results are not listed.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -10,15 +10,17 @@ use std::sync::Arc;
 use crate::syntax::{Branch, BranchKind, Command, Name, Node, Pipe, Term, Variable};
 use crate::template::Template;
 
-/// A longer way is not followed: a template that calls itself could make it ever longer.
+/// The longest path that is followed: a template that calls itself could extend its path for ever.
 const LONGEST_WAY: usize = 16;
 
-/// A field that a template asks for.
+/// A field of the data that a template uses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AskedField {
-    /// The fields on the way to it from the data, and itself.
+    /// The path of fields from the data to this field, this field included.
     pub way: Vec<Arc<str>>,
-    /// How many of the fields are asked for here; those before them led to the dot or a variable.
+    /// The number of trailing fields that are written at this position.
+    ///
+    /// The fields before them led to the dot or the variable.
     pub own: usize,
     /// The line of the template, counted from 1.
     pub line: usize,
@@ -26,20 +28,22 @@ pub struct AskedField {
     pub column: usize,
 }
 
-/// Fields from the data to a value.
+/// A path of fields from the data to a value.
 type Way = Vec<Arc<str>>;
 
 impl Template {
-    /// The fields that the template, and those that it calls, ask of the data, in no particular order.
+    /// Returns the fields of the data that the template and its callees use.
+    ///
+    /// The order is unspecified.
     #[must_use]
     pub fn asked_fields(&self) -> Vec<AskedField> {
         self.asking().asked
     }
 
-    /// The values of the data that the template, and those that it calls, use as a whole: show, go through, compare or
-    /// hand to a function. Each is the fields on the way to it; a value of which only fields are asked is not listed.
+    /// Returns the paths of the values that the template uses as a whole, callees included.
     ///
-    /// All other values of the data that a rendering uses are in one of these.
+    /// A value is used as a whole if it is printed, iterated over, compared or passed to a function. A value of which
+    /// only fields are used is not listed. Every value of the data that a rendering uses is part of one of these.
     #[must_use]
     pub fn used_values(&self) -> Vec<Vec<Arc<str>>> {
         self.asking().used
@@ -56,16 +60,16 @@ impl Template {
 struct Asking<'t> {
     template: &'t Template,
     asked: Vec<AskedField>,
-    /// Values that are used as a whole.
+    /// Paths of the values that are used as a whole.
     used: Vec<Way>,
-    /// Templates that were looked at, with their data.
+    /// Templates that were analysed already, with the path of their data.
     called: HashSet<(Name, Way)>,
 }
 
-/// What is known where a node stands.
+/// The paths of the dot and the variables at a node.
 struct Known {
     dot: Option<Way>,
-    /// The variables, inner ones last.
+    /// The variables; those of inner scopes come last.
     variables: Vec<(Arc<str>, Option<Way>)>,
 }
 
@@ -122,12 +126,12 @@ impl Asking<'_> {
         known.variables.truncate(variables);
     }
 
-    /// Looks at all parts of a pipe; gives the way to its value, if that is known.
+    /// Analyses all parts of a pipe and returns the path of its value, if known.
     fn pipe(&mut self, pipe: &Pipe, known: &mut Known) -> Option<Way> {
         let mut value = None;
         for (index, command) in pipe.commands.iter().enumerate() {
             let result = self.command(command, known);
-            // A value that is piped on goes into a function.
+            // A value that is piped on becomes an argument of a function.
             if index == 0 && pipe.commands.len() == 1 {
                 value = result;
             } else {
@@ -136,7 +140,7 @@ impl Asking<'_> {
         }
         for variable in &pipe.variables {
             if pipe.is_assignment {
-                // It may not be followed from here on.
+                // The assigned value may not be followed from here on.
                 self.used.extend(value.clone());
                 known.assign(&variable.name, value.as_ref());
             } else {
@@ -188,7 +192,7 @@ impl Asking<'_> {
         }
     }
 
-    /// Takes note of fields that are asked of the value at the end of a way.
+    /// Records the fields that are read from the value at the end of a path.
     fn ask(&mut self, way: Option<Way>, fields: &[Arc<str>], at: usize) -> Option<Way> {
         let mut way = way?;
         let Some(first) = fields.first() else { return Some(way) };
@@ -198,7 +202,9 @@ impl Asking<'_> {
         Some(way)
     }
 
-    /// Where the first field stands; the place of several is that of the second one.
+    /// Returns the position of the first field.
+    ///
+    /// The parser's position of a chain of several fields is that of the second one.
     fn start_of(&self, field: &str, at: usize) -> usize {
         let text = self.template.text();
         let field = format!(".{field}");
@@ -215,7 +221,9 @@ impl Known {
         found.and_then(|(_, way)| way.clone())
     }
 
-    /// After an assignment, which may be in a branch that is not taken, a variable is known only if nothing changed.
+    /// Records an assignment.
+    ///
+    /// It may be in a branch that is not taken, so the variable stays known only if its path does not change.
     fn assign(&mut self, name: &str, value: Option<&Way>) {
         let found = self.variables.iter_mut().rev().find(|(known, _)| **known == *name);
         if let Some((_, way)) = found

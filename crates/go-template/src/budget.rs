@@ -1,4 +1,4 @@
-//! What a rendering may use: a template is user input.
+//! Resource limits of a rendering: templates are user input.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -8,36 +8,38 @@ use crate::regexp::Regexp;
 use crate::text::{TEXT_OVERHEAD, Text};
 use crate::value::{BoundMethod, Count, Map, Struct, Value, WeakMap};
 
-/// How deep values may hold one another.
+/// The maximum nesting depth of values.
 pub(crate) const DEEPEST_VALUE: usize = 100;
 
-/// How many bytes one step pays for.
+/// The number of bytes that one step pays for.
 pub(crate) const SIZE_OF_STEP: usize = 64;
 
-/// How many steps it takes to compile a regular expression.
+/// The cost of compiling a regular expression, in steps.
 const STEPS_OF_REGEXP: usize = 500;
 
-/// How many compiled regular expressions are kept.
+/// The maximum number of cached regular expressions.
 const MOST_REGEXPS: usize = 16;
 
-/// After how many steps the rendering asks whether it is interrupted.
+/// The number of steps between two checks for an interrupt.
 const STEPS_BETWEEN_POLLS: usize = 1_000;
 
-/// How many maps are remembered before those that are gone are forgotten.
+/// The number of tracked maps at which dropped ones are removed from the list.
 const LEAST_MAPS: usize = 1_024;
 
-/// Bounds on one rendering.
+/// The limits of one rendering.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// How deep parts of templates, and templates that call templates, may go.
+    /// The nesting depth of template parts and of template calls.
     pub depth: usize,
-    /// How many steps there may be: each command is one, and more when it handles much.
+    /// The number of steps: each command takes one, and more if it handles much data.
     pub steps: usize,
-    /// How many bytes the text may have.
+    /// The length of the output in bytes.
     pub output: usize,
-    /// How many bytes a string, or elements a list or dict, may have.
+    /// The size of a value: the bytes of a string, the elements of a list or dict.
     pub value: usize,
-    /// How many bytes the values that the template made may hold at a time; those of the data do not count.
+    /// The number of bytes that the template's own values may hold at a time.
+    ///
+    /// The values of the data do not count.
     pub memory: usize,
 }
 
@@ -47,7 +49,7 @@ impl Default for Limits {
     }
 }
 
-/// Why a function gives no result.
+/// The error text of a function that fails.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Failure(pub(crate) String);
 
@@ -85,23 +87,26 @@ impl From<&str> for Failure {
     }
 }
 
-/// What is left of the bounds, and what has to be freed at the end.
+/// The remaining budget of a rendering, and the maps to clear at its end.
 pub(crate) struct Budget<'i> {
     limits: Limits,
     steps: usize,
-    /// How many steps are left when it is asked next whether the rendering is interrupted.
+    /// The number of remaining steps at which the next check for an interrupt is due.
     next_poll: usize,
     is_interrupted: &'i dyn Fn() -> bool,
     was_interrupted: bool,
     heap: Heap,
-    /// The maps that the template made or changed and that can hold themselves. Such a circle would never be freed, so
-    /// all are emptied at the end.
+    /// Maps that the template made or changed and that can contain themselves.
+    ///
+    /// Such a cycle would never be freed, so all of these maps are cleared at the end.
     maps: Vec<WeakMap>,
-    /// How many maps there may be before those that are gone are forgotten.
+    /// The number of tracked maps at which dropped ones are removed from the list.
     most_maps: usize,
-    /// Regular expressions that were compiled.
+    /// The cache of compiled regular expressions.
     regexps: HashMap<Text, Rc<Regexp>>,
-    /// What methods gave that gather from their whole struct, with the struct, which so keeps its identity.
+    /// Results of methods that collect data from their whole struct.
+    ///
+    /// The struct is stored beside its result, so that its address is not reused.
     gathered: HashMap<(*const Value, &'static str), (Struct, Value)>,
 }
 
@@ -121,7 +126,7 @@ impl<'i> Budget<'i> {
         }
     }
 
-    /// What the values of the rendering are counted on.
+    /// Returns the heap that the values of the rendering are counted on.
     #[cfg(test)]
     pub(crate) fn heap(&self) -> Heap {
         self.heap.clone()
@@ -131,17 +136,17 @@ impl<'i> Budget<'i> {
         self.limits
     }
 
-    /// The largest size of a value.
+    /// Returns the maximum size of a value.
     pub(crate) fn most(&self) -> usize {
         self.limits.value
     }
 
-    /// Whether the rendering ended because it was interrupted.
+    /// Returns whether the rendering ended because it was interrupted.
     pub(crate) fn was_interrupted(&self) -> bool {
         self.was_interrupted
     }
 
-    /// Takes a step, and more for a size.
+    /// Takes a step, and more steps for a large size.
     pub(crate) fn step(&mut self, size: usize) -> Result<(), Failure> {
         let steps = 1 + size / SIZE_OF_STEP;
         self.steps = self.steps.checked_sub(steps).ok_or_else(|| Failure::too_long(self.limits.steps))?;
@@ -152,12 +157,12 @@ impl<'i> Budget<'i> {
         if self.was_interrupted { Err(Failure::interrupted()) } else { Ok(()) }
     }
 
-    /// Takes the data of the template for granted: they do not count.
+    /// Exempts the data of the template: its values do not count.
     pub(crate) fn exempt(&self, data: &Value) {
         Count { heap: &self.heap, factor: 0, on_map: &mut |_| {} }.value(data);
     }
 
-    /// Counts what a value holds that was not counted before.
+    /// Counts the content of a value that was not counted before.
     pub(crate) fn count(&mut self, value: &Value) -> Result<(), Failure> {
         let Self { heap, maps, .. } = self;
         let mut on_map = |map: &Map| {
@@ -173,7 +178,7 @@ impl<'i> Budget<'i> {
         self.check_room(0)
     }
 
-    /// Fails when there is no room for so many bytes beside what values hold.
+    /// Fails if there is no room for this number of bytes beside the existing values.
     pub(crate) fn check_room(&self, bytes: usize) -> Result<(), Failure> {
         let most = self.limits.memory;
         if self.heap.used().saturating_add(bytes) > most {
@@ -183,32 +188,36 @@ impl<'i> Budget<'i> {
         }
     }
 
-    /// Fails when a list of so many elements is too large, or there is no room for it.
+    /// Fails if a list of this length exceeds the limit of size or memory.
     pub(crate) fn check_list(&self, count: usize) -> Result<(), Failure> {
         self.check_size(count)?;
-        // A list that grows has room for twice as many.
+        // A growing list allocates room for twice its elements.
         self.check_room(count.saturating_mul(2 * size_of::<Value>()))
     }
 
-    /// The same for a list of texts or lists that are made for it, beside what is in them.
+    /// Fails if there is no room for a new list of strings or lists.
+    ///
+    /// Only the elements themselves count, not their content.
     pub(crate) fn check_made(&self, count: usize) -> Result<(), Failure> {
         self.check_size(count)?;
         self.check_room(count.saturating_mul(2 * size_of::<Value>() + TEXT_OVERHEAD))
     }
 
-    /// Counts bytes for as long as the charge is there.
+    /// Counts bytes until the charge is dropped.
     pub(crate) fn hold(&self, bytes: usize) -> Result<Charge, Failure> {
         self.check_room(bytes)?;
         Ok(self.heap.charge(bytes))
     }
 
-    /// The entries of a map as they are now, and their charge.
+    /// Returns the current entries of a map, and a charge for them.
     pub(crate) fn snapshot(&self, map: &Map) -> Result<(Vec<(Value, Value)>, Charge), Failure> {
         let charge = self.hold(map.len() * size_of::<(Value, Value)>())?;
         Ok((map.entries(), charge))
     }
 
-    /// Sets the value at a key of a map, for all who share it; false when it is the nil map.
+    /// Sets the value of a key, visible to all that share the map.
+    ///
+    /// Returns false for the nil map.
     pub(crate) fn insert(&mut self, map: &Map, key: Value, value: Value) -> Result<bool, Failure> {
         if map.count_changes() && map.can_hold_itself() {
             self.maps.extend(map.downgrade());
@@ -218,18 +227,18 @@ impl<'i> Budget<'i> {
         Ok(is_set)
     }
 
-    /// Fails when a value is going to be too large.
+    /// Fails if a value would be too large.
     pub(crate) fn check_size(&self, size: usize) -> Result<(), Failure> {
         if size > self.limits.value { Err(Failure::too_large(size, self.limits.value)) } else { Ok(()) }
     }
 
-    /// Fails when a value is too large or too deep.
+    /// Fails if a value is too large or too deeply nested.
     pub(crate) fn check(&self, value: &Value) -> Result<(), Failure> {
         self.check_size(value.size())?;
         if value.depth() > DEEPEST_VALUE { Err(Failure::too_deep()) } else { Ok(()) }
     }
 
-    /// A regular expression, compiled once for as long as it is kept; the inner error is Go's.
+    /// Returns a regular expression, compiled or from the cache; the inner error is Go's.
     pub(crate) fn regexp(&mut self, expression: &Text) -> Result<Result<Rc<Regexp>, String>, Failure> {
         if let Some(known) = self.regexps.get(expression) {
             return Ok(Ok(known.clone()));
@@ -248,7 +257,9 @@ impl<'i> Budget<'i> {
         Ok(compiled)
     }
 
-    /// What a method gives. A list or a map is gathered once: a template may ask for it in each turn of a loop.
+    /// Calls a method.
+    ///
+    /// A list or a map is collected once: a template may call the method in each iteration of a loop.
     pub(crate) fn call(
         &mut self,
         method: BoundMethod,
@@ -267,7 +278,7 @@ impl<'i> Budget<'i> {
         Ok(result)
     }
 
-    /// Whether two values are deeply equal.
+    /// Returns whether two values are deeply equal.
     pub(crate) fn are_equal(&mut self, left: &Value, right: &Value) -> Result<bool, Failure> {
         let mut look = |value: &Value, depth| {
             if depth > DEEPEST_VALUE {

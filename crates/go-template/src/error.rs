@@ -1,20 +1,20 @@
-//! What can be wrong with a template.
+//! Errors of parsing and rendering templates.
 
 use thiserror::Error;
 
-/// Why a template gives no text, in the words of Go.
+/// An error of a template, with Go's message.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum TemplateError {
-    /// The text is no template.
+    /// The text is not a valid template.
     #[error("{message}")]
     Parse {
-        /// `template: NAME:LINE: …`.
+        /// The message: `template: NAME:LINE: …`.
         message: String,
     },
-    /// The template failed with the data that it was given, or went beyond a limit.
+    /// The rendering failed with the given data, or exceeded a limit.
     #[error("{message}")]
     Execute {
-        /// `template: NAME:LINE:COLUMN: executing "NAME" at <PART>: …`.
+        /// The message: `template: NAME:LINE:COLUMN: executing "NAME" at <PART>: …`.
         message: String,
     },
     /// The rendering was interrupted from outside.

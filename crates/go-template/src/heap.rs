@@ -1,38 +1,39 @@
-//! Memory that the values of a rendering hold.
+//! Accounting of the memory that the values of a rendering hold.
 //!
-//! Text, slices, maps, structs and pointers share their content, which stands in a [`Held`]. The executor counts each
-//! value that a function or method returns: content that is new gets a [`Charge`] on the [`Heap`] of the rendering, and
-//! gives it back when it is dropped. Content of the data has a charge of no bytes, for it was there before.
+//! Strings, slices, maps, structs and pointers share their content, which is stored in a [`Held`]. The executor
+//! counts each value that a function or method returns: new content gets a [`Charge`] on the [`Heap`] of the
+//! rendering, and releases it when it is dropped. Content of the data has a charge of zero bytes, because it existed
+//! before the rendering.
 
 use std::fmt;
 use std::ops::Deref;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
-/// Counts the bytes that the values of one rendering hold; a clone counts for the same rendering.
+/// Counts the bytes that the values of one rendering hold; clones share the count.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Heap(Arc<AtomicUsize>);
 
-/// Bytes of a heap, given back when the charge is dropped.
+/// A number of bytes on a heap, released when the charge is dropped.
 #[derive(Debug)]
 pub(crate) struct Charge {
     heap: Heap,
     bytes: AtomicUsize,
 }
 
-/// Content that values share, with its charge once a rendering has counted it.
+/// Shared content, with its charge once a rendering has counted it.
 pub(crate) struct Held<T> {
     content: T,
     charge: OnceLock<Charge>,
 }
 
 impl Heap {
-    /// The bytes that are held.
+    /// Returns the number of bytes in use.
     pub(crate) fn used(&self) -> usize {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// Counts bytes for as long as the charge is there.
+    /// Counts bytes until the charge is dropped.
     pub(crate) fn charge(&self, bytes: usize) -> Charge {
         self.0.fetch_add(bytes, Ordering::Relaxed);
         Charge { heap: self.clone(), bytes: AtomicUsize::new(bytes) }
@@ -46,7 +47,7 @@ impl Charge {
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// Counts fewer bytes, at most those that it has.
+    /// Subtracts bytes, at most the bytes of the charge.
     fn shrink(&self, bytes: usize) {
         let bytes = bytes.min(self.bytes.load(Ordering::Relaxed));
         self.heap.0.fetch_sub(bytes, Ordering::Relaxed);
@@ -61,12 +62,12 @@ impl Drop for Charge {
 }
 
 impl<T> Held<T> {
-    /// Content that no rendering has counted.
+    /// Wraps content that no rendering has counted yet.
     pub(crate) fn new(content: T) -> Self {
         Self { content, charge: OnceLock::new() }
     }
 
-    /// Counts the content as so many bytes; false when it was counted before.
+    /// Counts the content as a number of bytes; returns false if it was counted before.
     pub(crate) fn count(&self, heap: &Heap, bytes: usize) -> bool {
         let mut is_new = false;
         self.charge.get_or_init(|| {
@@ -76,19 +77,19 @@ impl<T> Held<T> {
         is_new
     }
 
-    /// Whether it has no charge, or one of no bytes.
+    /// Returns whether the content has no charge, or one of zero bytes.
     pub(crate) fn is_free(&self) -> bool {
         self.charge.get().is_none_or(|charge| charge.bytes.load(Ordering::Relaxed) == 0)
     }
 
-    /// Counts bytes that were added to content that has a charge.
+    /// Counts bytes that were added to charged content.
     pub(crate) fn grow(&self, bytes: usize) {
         if let Some(charge) = self.charge.get() {
             charge.grow(bytes);
         }
     }
 
-    /// Counts fewer bytes, which were taken out of the content.
+    /// Subtracts bytes that were removed from the content.
     pub(crate) fn shrink(&self, bytes: usize) {
         if let Some(charge) = self.charge.get() {
             charge.shrink(bytes);

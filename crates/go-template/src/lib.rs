@@ -1,18 +1,18 @@
 //! Go's `text/template` with the functions of sprig: templates and values in, text out.
 //!
-//! Users bring templates that they wrote for a program in Go, and they must render to the same bytes. So this crate
-//! follows the Go release and the version of sprig that `testdata/template/table.json` names: the language, what
-//! values print as, and the words of errors. The table holds what the real ones answer.
+//! Users bring templates that were written for a Go program, and these must render to the same bytes. So this crate
+//! follows the Go release and the version of sprig that `testdata/template/table.json` names: the language, the
+//! formatting of values, and the error messages. The table holds the results of the originals.
 //!
 //! - [`Template`] is parsed from text and rendered with a [`Value`].
-//! - A [`Value`] has the [`Type`] that it would have in Go. Types of structs are constants ([`StructType`]): name,
+//! - A [`Value`] has the [`Type`] that it would have in Go. Struct types are constants ([`StructType`]): name,
 //!   fields, methods.
 //! - A template is user input: [`Limits`] bound depth, steps, output and the size of every value.
 //!
-//! What differs on purpose: `keys` and `values` go by the order of keys, where Go takes none; functions whose result is
-//! another one each time, or a secret, fail and say so; addresses do not print; local time is UTC; a regular expression
-//! takes bytes that are no UTF-8 for no characters, and its names of Unicode's classes are the `regex` crate's; of what a
-//! time can do, what dates in text need is there.
+//! Intended differences: `keys` and `values` follow the order of keys, while Go's order is random; functions with
+//! random or secret results fail with an error; addresses are not printed; local time is UTC; regular expressions do
+//! not match bytes that are not UTF-8, and the names of Unicode classes are those of the `regex` crate; of the
+//! methods of `time.Time`, only those are implemented that texts with dates need.
 
 mod asked;
 mod budget;

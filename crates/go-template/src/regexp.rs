@@ -1,4 +1,4 @@
-//! Regular expressions within a budget: what a search costs is paid before it is made.
+//! Regular expressions within a budget: a search pays its worst-case cost in advance.
 
 use tagboat_go_text::{Captures, Expression};
 
@@ -7,19 +7,19 @@ use crate::text::first_rune;
 
 pub(crate) use tagboat_go_text::quote_meta;
 
-/// The largest compiled form, in bytes.
+/// The maximum size of a compiled expression, in bytes.
 const LARGEST: usize = 256 << 10;
 
-/// How many bytes an expression may have.
+/// The maximum length of an expression, in bytes.
 const LONGEST: usize = 16 << 10;
 
-/// What a search pays a byte for: so many pieces of the expression, each at one byte of the text.
+/// The number of pieces that one byte of the budget pays for, per byte of text.
 const PIECES_OF_BYTE: usize = 32;
 
-/// What compiling pays a piece for, in bytes.
+/// The cost of compiling one piece, in bytes.
 const BYTES_OF_PIECE: usize = 2_048;
 
-/// How many pieces an expression may have, with repetitions written out.
+/// The maximum number of pieces of an expression, with repetitions expanded.
 const MOST_PIECES: usize = 10_000;
 
 /// A compiled expression.
@@ -53,7 +53,9 @@ impl Regexp {
         Ok(Ok(Self { regexp, is_blank: expression.is_empty() }))
     }
 
-    /// Pays for a search: at worst each piece is tried at each byte that is left, for each match anew.
+    /// Pays for a search.
+    ///
+    /// In the worst case each piece is tried at each remaining byte, again for each match.
     fn pay(&self, length: usize, budget: &mut Budget<'_>) -> Result<(), Failure> {
         budget.step(length.saturating_mul(self.regexp.size()) / PIECES_OF_BYTE)
     }
@@ -63,7 +65,7 @@ impl Regexp {
         Ok(self.regexp.is_match(text))
     }
 
-    /// The first match.
+    /// Returns the first match.
     pub(crate) fn find<'t>(
         &self,
         text: &'t [u8],
@@ -73,7 +75,7 @@ impl Regexp {
         Ok(self.regexp.find_at(text, 0).map(|place| &text[place]))
     }
 
-    /// The places of at most a number of matches, of all when that is negative.
+    /// Returns the positions of at most `most` matches, of all if `most` is negative.
     pub(crate) fn find_all(
         &self,
         text: &[u8],
@@ -90,7 +92,7 @@ impl Regexp {
             let (start, end) = (place.start, place.end);
             let mut is_counted = true;
             if end == at {
-                // Nothing right behind another match is no match.
+                // An empty match directly behind another match does not count.
                 is_counted = end_before != Some(start);
                 at += first_rune(&text[at..]).map_or(1, |(_, width)| width);
             } else {
@@ -105,7 +107,7 @@ impl Regexp {
         Ok(found)
     }
 
-    /// The parts of a text between matches.
+    /// Returns the parts of a text between matches.
     pub(crate) fn split<'t>(
         &self,
         text: &'t [u8],
@@ -136,7 +138,7 @@ impl Regexp {
         Ok(Some(parts))
     }
 
-    /// The text with what `replacement` appends in the place of each match.
+    /// Replaces each match by the output of `replacement`.
     pub(crate) fn replace_all(
         &self,
         text: &[u8],
@@ -162,7 +164,7 @@ impl Regexp {
         Ok(out)
     }
 
-    /// Appends a template with `$1`, `${1}`, `$name` and `$$` filled in.
+    /// Expands `$1`, `${1}`, `$name` and `$$` in a template and appends the result.
     pub(crate) fn expand(
         &self,
         out: &mut Vec<u8>,

@@ -1,4 +1,4 @@
-//! Templates: parsed once, rendered with values as often as wanted.
+//! Templates: parsed once, rendered with values any number of times.
 
 use std::collections::HashMap;
 
@@ -10,7 +10,7 @@ use crate::syntax::{Name, Node, parse};
 use crate::text::without_middle;
 use crate::value::Value;
 
-/// A template with those that it defines.
+/// A template with the templates that it defines.
 #[derive(Debug)]
 pub struct Template {
     name: String,
@@ -19,22 +19,22 @@ pub struct Template {
 }
 
 impl Template {
-    /// Parses a text as the template of a name, which shows in errors.
+    /// Parses a text as a template; errors show the name.
     ///
     /// # Errors
     ///
-    /// When the text is no template, in the words of Go.
+    /// If the text is not a valid template, with Go's message.
     pub fn parse(name: &str, text: &str) -> Result<Self, TemplateError> {
         let trees = parse(name, text, find)
             .map_err(|message| TemplateError::Parse { message: without_middle(message) })?;
         Ok(Self { name: name.to_owned(), text: text.to_owned(), trees })
     }
 
-    /// Renders with data, within the limits that are the default.
+    /// Renders with data, within the default limits.
     ///
     /// # Errors
     ///
-    /// When the template asks the data for what they do not have, calls a function wrongly, or goes beyond a limit.
+    /// If the template uses fields that the data lacks, passes wrong arguments to a function, or exceeds a limit.
     pub fn render(&self, data: &Value) -> Result<Vec<u8>, TemplateError> {
         self.render_within(data, Limits::default())
     }
@@ -48,12 +48,14 @@ impl Template {
         self.render_until(data, limits, &|| false)
     }
 
-    /// Renders with data, within limits, for as long as it is not interrupted: `is_interrupted` is asked every thousand
-    /// steps. What the template put into dicts of the data is taken out again with all they hold.
+    /// Renders with data, within limits, until `is_interrupted` returns true.
+    ///
+    /// `is_interrupted` is called every thousand steps. Values that the template put into dicts of the data are
+    /// removed again with their content.
     ///
     /// # Errors
     ///
-    /// As [`Template::render`]; [`TemplateError::Interrupted`] when it was interrupted.
+    /// As [`Template::render`]; [`TemplateError::Interrupted`] if it was interrupted.
     pub fn render_until(
         &self,
         data: &Value,
@@ -68,7 +70,7 @@ impl Template {
         rendered.map_err(|message| TemplateError::Execute { message: without_middle(message) })
     }
 
-    /// The name.
+    /// Returns the name.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
@@ -82,13 +84,13 @@ impl Template {
         &self.text
     }
 
-    /// The line and column of a place, as errors name them.
+    /// Formats a position as `LINE:COLUMN`, as errors show it.
     pub(crate) fn location(&self, at: usize) -> String {
         let (line, column) = self.line_and_column(at);
         format!("{}:{line}:{column}", self.name)
     }
 
-    /// The line of a place, counted from 1, and its column in bytes, counted from 0.
+    /// Returns the line of a position, from 1, and its column in bytes, from 0.
     pub(crate) fn line_and_column(&self, at: usize) -> (usize, usize) {
         let before = &self.text[..at];
         let line = before.matches('\n').count() + 1;
@@ -102,7 +104,9 @@ mod tests {
     use super::*;
     use crate::value::Map;
 
-    /// A dict that contained itself was never freed, and a tenant could make one in each rendering.
+    /// A dict that contained itself was never freed.
+    ///
+    /// A tenant could make one in each rendering.
     #[test]
     fn circles_are_freed_when_the_rendering_ends() {
         for text in [
@@ -128,7 +132,7 @@ mod tests {
             let rendered = execute(&template, &data, &mut budget);
             assert_eq!(rendered.is_ok(), !text.contains("fail"), "{text}: {rendered:?}");
             drop(budget);
-            // Its constants are counted as well when a function returns them.
+            // The template's constants are counted as well if a function returns them.
             drop(template);
             assert_eq!(heap.used(), 0, "{text}");
             drop(data);

@@ -1,4 +1,4 @@
-//! Text as Go has it: any bytes, read as UTF-8 where characters are asked for.
+//! Go strings: any bytes, decoded as UTF-8 if characters are needed.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -9,27 +9,27 @@ use memchr::memmem;
 
 use crate::heap::{Heap, Held};
 
-/// How many bytes a text takes beside its own.
+/// The memory that a text takes beside its bytes.
 pub(crate) const TEXT_OVERHEAD: usize = 96;
 
-/// A string of Go: bytes that need not be UTF-8.
+/// A Go string: bytes that need not be UTF-8.
 #[derive(Clone)]
 pub struct Text(Arc<Held<Box<[u8]>>>);
 
 impl Text {
-    /// The bytes themselves.
+    /// Returns the bytes.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
     }
 
-    /// The length in bytes, as Go's `len` counts.
+    /// Returns the length in bytes, as Go's `len` does.
     #[must_use]
     pub fn len(&self) -> usize {
         self.as_bytes().len()
     }
 
-    /// Whether there is no byte at all.
+    /// Returns whether the text has no bytes.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.as_bytes().is_empty()
@@ -40,7 +40,7 @@ impl Text {
         self.0.count(heap, factor * self.footprint());
     }
 
-    /// How many bytes a copy of it takes about.
+    /// Returns the approximate size of a copy, in bytes.
     pub(crate) fn footprint(&self) -> usize {
         TEXT_OVERHEAD + self.len()
     }
@@ -114,7 +114,7 @@ impl fmt::Debug for Text {
     }
 }
 
-/// The first character and its width in bytes; what is no UTF-8 counts as U+FFFD of width 1.
+/// Returns the first character and its width; invalid UTF-8 is U+FFFD of width 1.
 pub(crate) fn first_rune(bytes: &[u8]) -> Option<(char, usize)> {
     let &first = bytes.first()?;
     let width = match first {
@@ -130,7 +130,7 @@ pub(crate) fn first_rune(bytes: &[u8]) -> Option<(char, usize)> {
     )
 }
 
-/// The characters with the places at which they begin and their widths.
+/// Iterates over the characters with their positions and widths.
 pub(crate) fn runes(bytes: &[u8]) -> impl Iterator<Item = (usize, char, usize)> + '_ {
     let mut at = 0;
     std::iter::from_fn(move || {
@@ -140,19 +140,20 @@ pub(crate) fn runes(bytes: &[u8]) -> impl Iterator<Item = (usize, char, usize)> 
     })
 }
 
-/// Bytes as errors show them: each that is no UTF-8 as U+FFFD.
+/// Formats bytes for errors; each invalid byte becomes U+FFFD.
 pub(crate) fn shown(bytes: &[u8]) -> String {
     runes(bytes).map(|(_, c, _)| c).collect()
 }
 
-/// How long a text may be that errors show whole.
+/// The length up to which errors show a text in full.
 const LONGEST_SHOWN: usize = 8192;
 
-/// How much of a longer one is shown from its beginning, and from its end.
+/// The lengths of the beginning and the end that are shown of a longer text.
 const SHOWN_ENDS: (usize, usize) = (1024, 512);
 
-/// The words of an error, without their middle if they have more than 8 KiB: they may show a value, which may be all data, or
-/// a name, which may be most of the template.
+/// Removes the middle of an error message of more than 8 KiB.
+///
+/// A message may show a value, which may be all data, or a name, which may be most of the template.
 #[must_use]
 pub fn without_middle(text: String) -> String {
     if text.len() <= LONGEST_SHOWN {
@@ -163,7 +164,7 @@ pub fn without_middle(text: String) -> String {
     format!("{} … {}", &text[..first], &text[last..])
 }
 
-/// The number of characters.
+/// Returns the number of characters.
 pub(crate) fn rune_count(bytes: &[u8]) -> usize {
     if bytes.is_ascii() { bytes.len() } else { runes(bytes).count() }
 }
@@ -173,12 +174,12 @@ pub(crate) fn push_rune(bytes: &mut Vec<u8>, c: char) {
     bytes.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
 }
 
-/// The first place at which a part stands in a whole.
+/// Returns the position of the first occurrence of a part.
 pub(crate) fn find(whole: &[u8], part: &[u8]) -> Option<usize> {
     memmem::find(whole, part)
 }
 
-/// The last place at which a part stands in a whole.
+/// Returns the position of the last occurrence of a part.
 pub(crate) fn find_last(whole: &[u8], part: &[u8]) -> Option<usize> {
     memmem::rfind(whole, part)
 }

@@ -1,4 +1,6 @@
-//! What hostile templates make the process grow by; a test binary of its own, for the peak is that of the process.
+//! Bounds the memory growth of the process under hostile templates.
+//!
+//! This is a test binary of its own, because the peak is that of the process.
 
 #![cfg(test)]
 
@@ -6,17 +8,17 @@ use std::fs;
 
 use tagboat_go_template::{Limits, Map, Template, Value};
 
-/// How many KiB the process may grow by while templates are rendered, one after the other.
+/// The maximum growth of the process in KiB, over all templates one after the other.
 const MOST_GROWTH: usize = 64 * 1024;
 
-/// A number of KiB that the kernel tells of this process.
+/// Reads a value in KiB from `/proc/self/status`.
 fn kibibytes(name: &str) -> usize {
     let status = fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
     line.trim_matches(|c: char| !c.is_ascii_digit()).parse().unwrap()
 }
 
-/// How the rendering of a template ends.
+/// Returns the result of rendering a template.
 fn end_of(text: &str, data: &Value) -> String {
     let limits = Limits { steps: 20_000_000, output: 4 << 20, value: 2 << 20, ..Limits::default() };
     let rendered = Template::parse("x", text).and_then(|template| template.render_within(data, limits));

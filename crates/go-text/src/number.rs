@@ -113,7 +113,7 @@ fn scale(digits: u128, exponent: i64) -> f64 {
     result
 }
 
-/// Whether underscores stand only between digits, or between a prefix and a digit.
+/// Returns whether underscores stand only between digits, or between a prefix and a digit.
 pub fn has_proper_underscores(text: &str) -> bool {
     let text = text.strip_prefix(['+', '-']).unwrap_or(text);
     let bytes = text.as_bytes();

@@ -5,7 +5,7 @@
 pub(super) struct Shape<'t> {
     /// All of it.
     pub(super) text: &'t str,
-    /// Whether a `v` stands in front.
+    /// True if a `v` stands in front.
     pub(super) has_prefix: bool,
     /// The first part.
     pub(super) major: &'t str,

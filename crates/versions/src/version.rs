@@ -113,7 +113,7 @@ impl Version {
         self.precedence.patch
     }
 
-    /// Whether the version is a prerelease, such as `1.2.3-rc.1`.
+    /// Returns whether the version is a prerelease, such as `1.2.3-rc.1`.
     pub fn is_prerelease(&self) -> bool {
         self.precedence.stage != Stage::Release
     }

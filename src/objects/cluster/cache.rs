@@ -196,7 +196,7 @@ impl<K: ResourceExt + PartialEq> Cache<K> {
     }
 }
 
-/// Whether `new` is a later state than `old`; of another object of the same name it is taken to be.
+/// Returns whether `new` is a later state than `old`; of another object of the same name it is taken to be.
 ///
 /// Versions of one kind rise with time, in every API server that stores in etcd.
 fn is_newer<K: ResourceExt>(new: &K, old: &K) -> bool {

@@ -42,17 +42,17 @@ fn words(status: &Status) -> String {
 }
 
 impl ClusterError {
-    /// Whether what was asked for does not exist, be it the whole kind: then the server answers without a reason.
+    /// Returns whether what was asked for does not exist, be it the whole kind: then the server answers without a reason.
     pub fn is_not_found(&self) -> bool {
         matches!(self, Self::Refused(status) if status.is_not_found() || status.code == 404)
     }
 
-    /// Whether somebody else changed the object meanwhile.
+    /// Returns whether somebody else changed the object meanwhile.
     pub fn is_conflict(&self) -> bool {
         matches!(self, Self::Refused(status) if status.is_conflict())
     }
 
-    /// Whether it exists already.
+    /// Returns whether it exists already.
     pub fn is_already_there(&self) -> bool {
         matches!(self, Self::Refused(status) if status.is_already_exists())
     }
@@ -62,12 +62,12 @@ impl ClusterError {
         matches!(self, Self::Refused(status) if status.code == 400)
     }
 
-    /// Whether we may not do this.
+    /// Returns whether we may not do this.
     pub fn is_forbidden(&self) -> bool {
         matches!(self, Self::Refused(status) if status.is_forbidden() || status.code == 403)
     }
 
-    /// Whether the same request may succeed in a moment.
+    /// Returns whether the same request may succeed in a moment.
     pub fn is_passing(&self) -> bool {
         match self {
             Self::Refused(status) => status.code >= 500 || status.code == 429,

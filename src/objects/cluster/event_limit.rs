@@ -27,7 +27,7 @@ impl Default for EventLimiter {
 }
 
 impl EventLimiter {
-    /// Whether one more event about an object may be recorded; if so, it counts.
+    /// Returns whether one more event about an object may be recorded; if so, it counts.
     pub(super) fn admits(&mut self, object: &ObjectReference, now: Instant) -> bool {
         let key = key(object);
         if let Some(bucket) = self.buckets.get(&key) {

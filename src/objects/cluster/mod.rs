@@ -168,7 +168,7 @@ impl ClusterObjects {
     }
 }
 
-/// Whether an object can have this name: small letters, digits, dashes and dots, with a letter or digit at both ends.
+/// Returns whether an object can have this name: small letters, digits, dashes and dots, with a letter or digit at both ends.
 pub fn is_object_name(name: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
     let bytes = name.as_bytes();

@@ -160,7 +160,7 @@ fn understood<K: Resource>(event: Event<DeserializeGuard<K>>) -> Result<Event<K>
     })
 }
 
-/// Whether the API server could not be asked to go on with a watch.
+/// Returns whether the API server could not be asked to go on with a watch.
 fn is_outage(error: &watcher::Error) -> bool {
     match error {
         watcher::Error::WatchStartFailed(kube::Error::Api(status)) => status.code >= 500,

@@ -57,7 +57,7 @@ pub struct ObjectWriter {
 
 /// A change that an object is to be given.
 struct Write<'a, K> {
-    /// Whether it concerns the status.
+    /// True if it concerns the status.
     is_status: bool,
     /// Makes the merge patch from the object as it stands; `None` where there is nothing to do.
     patch: &'a (dyn Fn(&K) -> Option<Value> + Sync),

@@ -25,7 +25,7 @@ impl Document {
         self.value.get(key).and_then(Value::as_str).unwrap_or_default()
     }
 
-    /// Whether it is of a kind that others have more use for than we.
+    /// Returns whether it is of a kind that others have more use for than we.
     pub(super) fn is_aside(&self) -> bool {
         self.text("apiVersion") == "v1" && ASIDE.iter().any(|kind| kind.name() == self.text("kind"))
     }

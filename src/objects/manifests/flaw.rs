@@ -35,7 +35,7 @@ impl Flaw {
         self.named(ManifestKind::Flux(Kind::Repository))
     }
 
-    /// Whether nothing tells which object it is, so that it may be any, and more than one.
+    /// Returns whether nothing tells which object it is, so that it may be any, and more than one.
     pub fn is_of_unknown(&self) -> bool {
         self.object.is_none()
     }

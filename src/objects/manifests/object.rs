@@ -157,7 +157,7 @@ impl Reading<'_> {
         Ok(())
     }
 
-    /// Whether an unknown value of a field is refused in Flux's words by those who use it, and always by them.
+    /// Returns whether an unknown value of a field is refused in Flux's words by those who use it, and always by them.
     fn is_refused_later(&self, path: &str) -> bool {
         REFUSED_LATER.contains(&path)
             || (self.kind == ManifestKind::Flux(Kind::GitRepository) && path == "spec.provider")

@@ -53,7 +53,7 @@ pub struct SecretDirectory {
 }
 
 impl SecretDirectory {
-    /// Whether it stands for the secret of that name.
+    /// Returns whether it stands for the secret of that name.
     pub fn is(&self, namespace: &str, name: &str) -> bool {
         self.name == name && self.namespace.as_deref().is_none_or(|own| own == namespace)
     }

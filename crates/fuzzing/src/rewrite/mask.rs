@@ -81,7 +81,7 @@ fn lost_tag(source: &str, difference: &Difference<'_, '_>) -> Option<Range<usize
     })
 }
 
-/// Whether nothing but blanks is between a place and a comma or a comment.
+/// Returns whether nothing but blanks is between a place and a comma or a comment.
 fn ends_node(source: &str, at: usize) -> bool {
     source[at..].trim_start_matches([' ', '\t']).starts_with(['#', ','])
 }

@@ -62,12 +62,12 @@ pub(crate) fn bytes(span: &Span) -> Range<usize> {
     span.byte_range().expect("a parser over a string knows its byte offsets")
 }
 
-/// Whether a scalar is not written at all.
+/// Returns whether a scalar is not written at all.
 pub(crate) fn is_absent(style: ScalarStyle, span: &Span) -> bool {
     style == ScalarStyle::Plain && span.is_empty()
 }
 
-/// Whether a scalar is a block behind `|` or `>`.
+/// Returns whether a scalar is a block behind `|` or `>`.
 pub(crate) fn is_block(style: ScalarStyle) -> bool {
     matches!(style, ScalarStyle::Literal | ScalarStyle::Folded)
 }

@@ -20,9 +20,9 @@ pub(crate) struct Difference<'a, 's> {
     pub(crate) old_style: ScalarStyle,
     /// How it is written.
     pub(crate) new_style: ScalarStyle,
-    /// Whether its tag was removed.
+    /// True if its tag was removed.
     pub(crate) lost_tag: bool,
-    /// Whether its tag became `!!str`.
+    /// True if its tag became `!!str`.
     pub(crate) is_retagged: bool,
 }
 

@@ -134,7 +134,7 @@ impl Image {
 pub(crate) struct Setup {
     /// The images of the policies `a:b` and `c:d`.
     pub(crate) images: [Image; 2],
-    /// Whether only markers of the namespace `a` count.
+    /// True if only markers of the namespace `a` count.
     pub(crate) is_restricted: bool,
     /// What is given to `update_file`.
     pub(crate) setters: Setters,
@@ -175,7 +175,7 @@ impl Setup {
     }
 }
 
-/// Whether `text` must have quotes to be read as a string by everyone.
+/// Returns whether `text` must have quotes to be read as a string by everyone.
 pub(crate) fn must_be_quoted(text: &str) -> bool {
     NOT_STRINGS.contains(&text)
 }

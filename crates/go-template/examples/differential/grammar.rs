@@ -1,8 +1,8 @@
-//! Templates from a grammar, most of them right.
+//! Generates random templates from a grammar; most of them are valid.
 
 use crate::signatures::SIGNATURES;
 
-/// A source of templates that gives the same ones for the same seed.
+/// A template generator; equal seeds give equal templates.
 pub(crate) struct Grammar {
     state: u64,
     variables: usize,
@@ -180,7 +180,7 @@ impl Grammar {
         Self { state: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1, variables: 0, depth: 0 }
     }
 
-    /// A number below a bound, by xorshift.
+    /// Returns a pseudo-random number below a bound (xorshift).
     fn below(&mut self, bound: usize) -> usize {
         self.state ^= self.state << 13;
         self.state ^= self.state >> 7;
@@ -212,7 +212,7 @@ impl Grammar {
         for _ in 0..1 + self.below(3) {
             text += &self.node(data);
         }
-        // A slip of the pen now and then.
+        // Damages a byte of the text now and then.
         if !text.is_empty() && self.chance(8) {
             let places: Vec<usize> = text.char_indices().map(|(at, _)| at).collect();
             let at = places[self.below(places.len())];

@@ -1,4 +1,4 @@
-//! Random templates through both engines, Go's and ours, which must agree.
+//! Differential test: renders random templates with Go's engine and with ours and compares the results.
 //!
 //! Usage: differential ORACLE [COUNT [SEED]]
 //!
@@ -19,7 +19,7 @@ use tagboat_go_template::Template;
 
 use grammar::Grammar;
 
-/// How many differences are printed.
+/// The largest number of differences that are printed.
 const MOST_SHOWN: usize = 40;
 
 fn main() -> ExitCode {
@@ -36,7 +36,7 @@ fn main() -> ExitCode {
         let name = grammar.data();
         let template = grammar.template(name);
         let Some(answer) = oracle.ask(&json!({ "data": name, "template": template })) else {
-            // A dict in a circle, which Go's stack is not deep enough for; ours must survive it.
+            // A dict that contains itself overflows Go's stack; our engine must survive it.
             drop(render(name, &template));
             died += 1;
             oracle = Oracle::start(&path);
@@ -48,7 +48,7 @@ fn main() -> ExitCode {
         };
         rendered += usize::from(theirs.is_ok());
         let ours = render(name, &template);
-        // What is no UTF-8 comes as base64, which this run leaves to the table.
+        // Output that is not UTF-8 comes as base64; the table covers it, and this program skips it.
         if answer["bytes"].is_string() || theirs == ours || is_on_purpose(&ours) {
             continue;
         }
@@ -70,7 +70,7 @@ fn render(name: &str, template: &str) -> Result<String, String> {
     }
 }
 
-/// A text with one address in the place of all, which in Go differ from run to run.
+/// The text with every address replaced by the same one: Go's addresses differ from run to run.
 fn without_addresses(text: &str) -> String {
     let mut out = String::new();
     let mut parts = text.split("0x");
@@ -85,13 +85,13 @@ fn without_addresses(text: &str) -> String {
 
 impl Drop for Oracle {
     fn drop(&mut self) {
-        // It may have ended by itself, of what it was asked.
+        // The process may have exited already because of the last request.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// The program in Go.
+/// The Go program that renders the templates.
 struct Oracle {
     child: Child,
     requests: ChildStdin,
@@ -100,7 +100,7 @@ struct Oracle {
 
 impl Oracle {
     fn start(path: &str) -> Self {
-        // Where ours fails at a limit, Go would take all memory there is.
+        // In some cases in which our engine fails at a limit, Go would use all memory of the machine.
         let mut child = Command::new("sh")
             .args(["-c", "ulimit -v 2000000 && exec \"$0\" -serve", path])
             .stdin(Stdio::piped())
@@ -113,7 +113,7 @@ impl Oracle {
         Self { child, requests, answers }
     }
 
-    /// The answer; none when the program died of the request.
+    /// Returns the answer; `None` if the process died of the request.
     fn ask(&mut self, request: &Value) -> Option<Value> {
         writeln!(self.requests, "{request}").ok()?;
         let answer = self.answers.next()?.ok()?;
@@ -121,7 +121,7 @@ impl Oracle {
     }
 }
 
-/// Whether we fail where Go does not, and mean it.
+/// Returns whether the failure is an intended difference from Go.
 fn is_on_purpose(ours: &Result<String, String>) -> bool {
     ours.as_ref().is_err_and(|error| error.contains("the limit of") || error.contains("levels"))
 }

@@ -1,10 +1,10 @@
-//! What the functions take, so that most of the templates are right.
+//! Signatures of the functions, so that most generated templates are valid.
 //!
-//! A letter a parameter: `s` string, `i` int, `f` float, `b` truth, `l` list, `d` dict, `a` anything, `r` regular
-//! expression, `p` format, `j` JSON, `u` URL, `t` layout, `n` duration, `c` constraint, `v` version; what stands behind a
-//! `*` may be repeated.
+//! One letter per parameter: `s` string, `i` int, `f` float, `b` bool, `l` list, `d` dict, `a` anything, `r` regular
+//! expression, `p` format, `j` JSON, `u` URL, `t` layout, `n` duration, `c` constraint, `v` version; a parameter
+//! after `*` may be repeated.
 
-/// Functions whose result is the same each time.
+/// The deterministic functions: equal arguments give equal results.
 pub(crate) const SIGNATURES: &[(&str, &str)] = &[
     ("and", "a*a"),
     ("or", "a*a"),

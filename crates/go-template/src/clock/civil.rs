@@ -1,6 +1,6 @@
-//! Days and dates.
+//! Days and calendar dates.
 
-/// A day of the calendar.
+/// A calendar date.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Date {
     pub(crate) year: i64,
@@ -24,9 +24,9 @@ pub(crate) fn days_in(year: i64, month: i64) -> i64 {
 }
 
 impl Date {
-    /// The date of a day, counted from 1970.
+    /// Returns the date of a day, counted from 1970-01-01.
     pub(crate) fn of_day(day: i64) -> Self {
-        // Years begin in March here, so that the odd day of leap years is the last one.
+        // Years begin in March here, so that the leap day is the last day of a year.
         let day = day + 719_468;
         let era = day.div_euclid(146_097);
         let of_era = day.rem_euclid(146_097);
@@ -38,7 +38,9 @@ impl Date {
         Self { year: year + era * 400 + i64::from(month <= 2), month, day }
     }
 
-    /// The day, counted from 1970; months and days beyond the calendar count on.
+    /// Returns the day, counted from 1970-01-01.
+    ///
+    /// Months and days beyond the calendar carry over.
     pub(crate) fn number(self) -> i64 {
         let months = self.month - 1;
         let year = self.year + months.div_euclid(12);
@@ -50,12 +52,12 @@ impl Date {
         era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468
     }
 
-    /// The day of the week, Sunday being 0.
+    /// Returns the day of the week; Sunday is 0.
     pub(crate) fn weekday(self) -> i64 {
         (self.number() + 4).rem_euclid(7)
     }
 
-    /// The day of the year, from 1.
+    /// Returns the day of the year, from 1.
     pub(crate) fn day_of_year(self) -> i64 {
         self.number() - Self { month: 1, day: 1, ..self }.number() + 1
     }

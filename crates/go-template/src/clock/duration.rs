@@ -1,4 +1,4 @@
-//! Lengths of time, in nanoseconds.
+//! Durations, in nanoseconds.
 
 use super::read::quote;
 
@@ -13,7 +13,7 @@ const UNITS: [(&str, u64); 8] = [
     ("h", 3_600_000_000_000),
 ];
 
-/// A length of time as Go prints it, as `1h2m3.5s`.
+/// Formats a duration as Go does, for example `1h2m3.5s`.
 pub(crate) fn show_duration(nanoseconds: i64) -> String {
     let sign = if nanoseconds < 0 { "-" } else { "" };
     let total = nanoseconds.unsigned_abs();
@@ -35,7 +35,7 @@ pub(crate) fn show_duration(nanoseconds: i64) -> String {
     format!("{sign}{text}")
 }
 
-/// A number with the point some digits from the end, and no zeros behind it that say nothing.
+/// Formats a number with a decimal point before its last `digits` digits, without trailing zeros.
 fn with_fraction(number: u64, digits: u32) -> String {
     let power = 10u64.pow(digits);
     let fraction = format!("{:0width$}", number % power, width = digits as usize);
@@ -44,7 +44,7 @@ fn with_fraction(number: u64, digits: u32) -> String {
     format!("{}{point}{fraction}", number / power)
 }
 
-/// Reads a length of time; the error is Go's.
+/// Parses a duration; the error is Go's.
 pub(crate) fn parse_duration(text: &[u8]) -> Result<i64, String> {
     let invalid = || format!("time: invalid duration {}", quote(text));
     let is_negative = text.first() == Some(&b'-');

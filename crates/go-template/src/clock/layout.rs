@@ -1,6 +1,8 @@
-//! Layouts: texts in which the parts of one certain moment stand for those of any other.
+//! Go's time layouts.
+//!
+//! A layout is a text that shows one reference time; its parts are replaced by those of another time.
 
-/// A part of a moment.
+/// A part of a layout, for example the hour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Part {
     LongMonth,
@@ -30,30 +32,32 @@ pub(super) enum Part {
     Fraction(Fraction),
 }
 
-/// The distance of a zone from UTC.
+/// The offset of a zone from UTC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Offset {
-    /// Whether UTC itself is a Z.
+    /// True if UTC is written as `Z`.
     pub(super) has_z: bool,
     pub(super) has_colon: bool,
     pub(super) has_minutes: bool,
     pub(super) has_seconds: bool,
 }
 
-/// Parts of a second.
+/// A fraction of a second.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Fraction {
     pub(super) separator: u8,
     pub(super) digits: usize,
-    /// Whether zeros at the end are left out.
+    /// True if trailing zeros are omitted.
     pub(super) is_trimmed: bool,
 }
 
-/// The first part of a layout: what stands before it, the part with its length, and where the rest begins.
+/// Returns the first part of a layout.
+///
+/// The result has the length of the text before the part, the part, and the position behind it.
 pub(super) fn next_part(layout: &[u8]) -> Option<(usize, Part, usize)> {
     (0..layout.len()).find_map(|at| {
         let (part, length) = part_at(&layout[at..])?;
-        // The blank of an underscore before a year is text.
+        // The underscore before a year is literal text.
         let before = if part == Part::LongYear && layout[at] == b'_' { 1 } else { 0 };
         Some((at + before, part, at + length))
     })

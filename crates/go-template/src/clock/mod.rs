@@ -13,14 +13,14 @@ pub(crate) use show::{month_name, weekday_name};
 
 use crate::text::Text;
 
-/// The offset of a zone from UTC, and what it is called.
+/// A time zone: its offset from UTC, and its name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Zone {
     pub(crate) name: Text,
     pub(crate) offset: i64,
 }
 
-/// A point in time, seen from a zone.
+/// A point in time with its time zone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Moment {
     /// Seconds since 1970 in UTC.
@@ -36,24 +36,24 @@ impl Zone {
 }
 
 impl Moment {
-    /// The first moment of the first year, which is Go's zero.
+    /// Returns the first moment of year 1, the zero value of Go's `time.Time`.
     pub(crate) fn zero() -> Self {
         Self { seconds: -62_135_596_800, nanoseconds: 0, zone: Zone::utc() }
     }
 
-    /// The same, some nanoseconds later or earlier.
+    /// Adds nanoseconds, which may be negative.
     pub(crate) fn plus(&self, nanoseconds: i64) -> Self {
         let total = self.nanoseconds + nanoseconds.rem_euclid(1_000_000_000);
         let seconds = self.seconds + nanoseconds.div_euclid(1_000_000_000) + total / 1_000_000_000;
         Self { seconds, nanoseconds: total % 1_000_000_000, zone: self.zone.clone() }
     }
 
-    /// The seconds since midnight where the zone is.
+    /// Returns the seconds since midnight in the zone.
     pub(crate) fn second_of_day(&self) -> i64 {
         (self.seconds + self.zone.offset).rem_euclid(86_400)
     }
 
-    /// The day where the zone is.
+    /// Returns the date in the zone.
     pub(crate) fn date(&self) -> Date {
         Date::of_day((self.seconds + self.zone.offset).div_euclid(86_400))
     }

@@ -1,11 +1,11 @@
-//! Moments from text.
+//! Parses points in time.
 
 use super::civil::{Date, days_in, is_leap};
 use super::layout::{Fraction, Offset, Part, next_part};
 use super::show::{DAYS, MONTHS};
 use super::{Moment, Zone};
 
-/// Reads a moment by a layout; the error is Go's.
+/// Parses a point in time by a layout; the error is Go's.
 pub(crate) fn read(layout: &[u8], value: &[u8]) -> Result<Moment, String> {
     let mut reader =
         Reader { layout, value, rest: value, month: None, day: None, day_of_year: None, ..Reader::default() };
@@ -50,7 +50,7 @@ struct Reader<'t> {
     minute: i64,
     second: i64,
     nanoseconds: i64,
-    /// Whether AM or PM was there.
+    /// True if `PM` was read, false for `AM`.
     is_afternoon: Option<bool>,
     is_utc: bool,
     offset: Option<i64>,
@@ -72,7 +72,7 @@ impl<'t> Reader<'t> {
         format!("parsing time {}{message}", quote(self.value))
     }
 
-    /// Passes over text that must be there; a run of blanks stands for any other.
+    /// Skips text that must match; a run of spaces matches any other run.
     fn skip(&mut self, prefix: &[u8]) -> Result<(), ()> {
         let mut prefix = prefix;
         while let Some(&byte) = prefix.first() {
@@ -103,7 +103,7 @@ impl<'t> Reader<'t> {
         self.rest.get(at).is_some_and(u8::is_ascii_digit)
     }
 
-    /// One or two digits, two if that is fixed.
+    /// Reads one or two digits, exactly two if `is_fixed`.
     fn number(&mut self, is_fixed: bool) -> Result<i64, Problem> {
         let length = match (self.is_digit(0), self.is_digit(1)) {
             (true, true) => 2,
@@ -197,7 +197,7 @@ impl<'t> Reader<'t> {
 
     fn seconds(&mut self, is_fixed: bool, following: &[u8]) -> Result<(), Problem> {
         self.second = self.number_within(is_fixed, 59, "second")?;
-        // A fraction may follow that the layout does not have.
+        // The value may have a fraction that the layout lacks.
         if !matches!(next_part(following), Some((_, Part::Fraction(_), _))) {
             self.any_fraction()?;
         }
@@ -309,14 +309,14 @@ impl<'t> Reader<'t> {
         let seconds = self.date()?.number() * 86_400 + hour * 3600 + self.minute * 60 + self.second;
         let (zone, offset) = match self.offset {
             _ if self.is_utc => (Zone::utc(), 0),
-            // An offset that Go's mark for none equals counts as none.
+            // An offset equal to Go's sentinel for "no offset" is treated as no offset.
             Some(0) if self.zone_name.is_empty() || self.zone_name == b"UTC" => (Zone::utc(), 0),
             Some(offset) if offset != -1 => (Zone { name: self.zone_name.into(), offset }, offset),
             _ if !self.zone_name.is_empty() => {
                 let digits =
                     self.zone_name.strip_prefix(b"GMT").and_then(|hours| std::str::from_utf8(hours).ok());
                 let hours: i64 = digits.and_then(|hours| hours.parse().ok()).unwrap_or(0);
-                // Such a zone is only seen from: the time counts as UTC.
+                // This zone affects only how the time is shown: the value counts as UTC.
                 (Zone { name: self.zone_name.into(), offset: hours * 3600 }, 0)
             }
             _ => (Zone::utc(), 0),
@@ -336,7 +336,7 @@ fn number(digits: &[u8]) -> Result<i64, Problem> {
     Ok(digits.iter().fold(0, |number, digit| number * 10 + i64::from(digit - b'0')))
 }
 
-/// The length of the name of a zone.
+/// Returns the length of a zone name.
 fn zone_length(text: &[u8]) -> Option<usize> {
     if text.len() < 3 {
         return None;
@@ -358,7 +358,7 @@ fn zone_length(text: &[u8]) -> Option<usize> {
     }
 }
 
-/// The length of a sign and at most 23 hours.
+/// Returns the length of a sign and a number of at most 23 hours.
 fn signed_length(text: &[u8]) -> usize {
     if !matches!(text.first(), Some(b'+' | b'-')) {
         return 0;
@@ -368,7 +368,7 @@ fn signed_length(text: &[u8]) -> usize {
     if hours > 23 { 0 } else { 1 + digits.len() }
 }
 
-/// Text in quotes as the package `time` has it: what is not ASCII goes byte by byte.
+/// Quotes text as Go's package `time` does: bytes outside ASCII are escaped one by one.
 pub(super) fn quote(text: &[u8]) -> String {
     let mut out = String::from("\"");
     for &byte in text {

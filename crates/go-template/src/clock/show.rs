@@ -1,9 +1,9 @@
-//! Moments as text.
+//! Formats points in time.
 
 use super::Moment;
 use super::layout::{Fraction, Offset, Part, next_part};
 
-/// The names of the days.
+/// The names of the weekdays.
 pub(super) const DAYS: [&str; 7] =
     ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
 
@@ -23,25 +23,25 @@ pub(super) const MONTHS: [&str; 12] = [
     "December",
 ];
 
-/// The name of a month or, out of range, what Go says of it.
+/// Returns the name of a month or, out of range, Go's substitute.
 pub(crate) fn month_name(month: i64) -> String {
     let name = usize::try_from(month - 1).ok().and_then(|at| MONTHS.get(at));
     name.map_or_else(|| format!("%!Month({month})"), |name| (*name).to_owned())
 }
 
-/// The name of a day of the week or, out of range, what Go says of it.
+/// Returns the name of a weekday or, out of range, Go's substitute.
 pub(crate) fn weekday_name(day: i64) -> String {
     let name = usize::try_from(day).ok().and_then(|at| DAYS.get(at));
     name.map_or_else(|| format!("%!Weekday({day})"), |name| (*name).to_owned())
 }
 
 impl Moment {
-    /// The moment as Go's `String` prints it.
+    /// Formats the time as Go's `String` does.
     pub(crate) fn text(&self) -> Vec<u8> {
         self.format(b"2006-01-02 15:04:05.999999999 -0700 MST")
     }
 
-    /// The moment by a layout.
+    /// Formats the time by a layout.
     pub(crate) fn format(&self, layout: &[u8]) -> Vec<u8> {
         let mut out = Vec::new();
         let mut rest = layout;
@@ -104,7 +104,7 @@ impl Moment {
         if form.has_z && offset == 0 {
             return "Z".to_owned();
         }
-        // Go takes the sign from the minutes.
+        // Go takes the sign from the offset in minutes.
         let sign = if offset / 60 < 0 { '-' } else { '+' };
         let minutes = (offset / 60).abs();
         let colon = if form.has_colon { ":" } else { "" };

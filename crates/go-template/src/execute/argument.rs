@@ -1,4 +1,4 @@
-//! Arguments, and whether they fit the types of parameters.
+//! Evaluates arguments and converts them to the types of parameters.
 
 use super::call::{Given, Target};
 use super::{Operand, State};
@@ -7,7 +7,7 @@ use crate::syntax::{Place, Term};
 use crate::value::{ANY, Pointer, Type, Value};
 
 impl<'t> State<'t, '_, '_> {
-    /// The value of an argument, fit for a type if one is wanted.
+    /// Evaluates an argument and converts it to the parameter's type, if there is one.
     pub(super) fn argument(
         &mut self,
         dot: &Operand,
@@ -38,7 +38,7 @@ impl<'t> State<'t, '_, '_> {
         self.error(format_args!("cannot assign nil to {wanted}"))
     }
 
-    /// A constant as a value of a type.
+    /// Evaluates a constant as a value of a type.
     fn literal(&self, wanted: Type, term: &Term) -> Result<Operand, String> {
         let number = if let Term::Number { number, .. } = term { Some(number) } else { None };
         let (value, expected) = match wanted {
@@ -64,7 +64,7 @@ impl<'t> State<'t, '_, '_> {
         }
     }
 
-    /// A constant of the type that it has by itself.
+    /// Evaluates a constant with its default type.
     fn free_literal(&self, term: &Term) -> Result<Operand, String> {
         match term {
             Term::Bool { truth, .. } => Ok(Operand::of(Value::Bool(*truth))),
@@ -74,7 +74,7 @@ impl<'t> State<'t, '_, '_> {
         }
     }
 
-    /// A value that may stand where a type is wanted.
+    /// Converts a value so that it may be passed as the wanted type.
     pub(super) fn fit(&self, operand: Operand, wanted: Option<Type>) -> Result<Operand, String> {
         let Some(wanted) = wanted else { return Ok(operand) };
         if operand.is_none() {

@@ -6,23 +6,23 @@ use crate::functions::{Arguments, Function, index};
 use crate::syntax::{Place, Term};
 use crate::value::{ANY, BoundMethod, Type, Value};
 
-/// What a function or a field is given.
+/// The arguments of a function or a field.
 pub(super) struct Given<'t> {
     /// The part of the template that errors name.
     pub(super) place: Place<'t>,
     pub(super) terms: &'t [Term],
-    /// What came through the pipe, which is the last argument.
+    /// The value from the previous stage of the pipe, which is the last argument.
     pub(super) last: Option<Operand>,
 }
 
 impl<'t> Given<'t> {
-    /// Nothing.
+    /// Returns an empty list of arguments.
     pub(super) fn nothing(place: Place<'t>) -> Self {
         Self { place, terms: &[], last: None }
     }
 }
 
-/// What is called.
+/// The callee.
 pub(super) enum Target {
     Function(&'static Function),
     Method(BoundMethod, Value),
@@ -86,7 +86,7 @@ impl<'t> State<'t, '_, '_> {
         let is_light = matches!(target, Target::Function(function) if function.is_light);
         self.budget.step(if is_light { 0 } else { values.iter().map(Value::weight).sum() })?;
         if !is_light {
-            // A function may copy what it is given.
+            // A function may copy its arguments.
             self.budget.check_room(values.iter().map(Value::footprint).sum())?;
         }
         let operand = match target {
@@ -109,7 +109,7 @@ impl<'t> State<'t, '_, '_> {
         match target {
             Target::Function(_) if is_light => {}
             Target::Function(_) => self.budget.step(operand.value.weight())?,
-            // What data give is theirs, and was there before.
+            // Results of methods of the data belong to the data and are not counted.
             Target::Method(..) => self.budget.step(operand.value.size())?,
         }
         Ok(operand)
@@ -133,7 +133,7 @@ impl<'t> State<'t, '_, '_> {
         Ok(())
     }
 
-    /// `and` and `or`, which look at no more arguments than they need.
+    /// Evaluates `and` and `or`, which short-circuit.
     fn choice(
         &mut self,
         dot: &Operand,
@@ -155,7 +155,9 @@ impl<'t> State<'t, '_, '_> {
     }
 }
 
-/// What `call` calls a function that came through a pipe.
+/// Returns the description of the callee that `call` uses in errors.
+///
+/// This is for a function that came through a pipe, and so has no name.
 fn unnamed(values: &[Value]) -> String {
     match values.first() {
         Some(Value::String(text)) => text.to_string(),
@@ -164,7 +166,7 @@ fn unnamed(values: &[Value]) -> String {
     }
 }
 
-/// The built-in `call`: a function that the data holds.
+/// Implements the built-in `call`: calls a function that the data holds.
 fn call_value(name: &str, values: &[Value]) -> Result<Value, Failure> {
     let Some((function, arguments)) = values.split_first() else { return Err("call of nil".into()) };
     let function = match function {

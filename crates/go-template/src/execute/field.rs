@@ -1,4 +1,4 @@
-//! Fields, methods and keys.
+//! Evaluates fields, methods and map keys.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use super::{Operand, State};
 use crate::value::{ANY, Type, Value};
 
 impl<'t> State<'t, '_, '_> {
-    /// Follows fields from a value; the last one takes what is given.
+    /// Evaluates a chain of fields of a value; the last field gets the arguments.
     pub(super) fn fields(
         &mut self,
         dot: &Operand,

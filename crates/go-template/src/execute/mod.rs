@@ -1,4 +1,4 @@
-//! Rendering: a walk over the tree with the data.
+//! The executor: walks the tree of a template with its data.
 
 mod argument;
 mod call;
@@ -18,10 +18,10 @@ use crate::value::Value;
 
 use operand::Operand;
 
-/// How many variables there may be at a time.
+/// The maximum number of variables in scope.
 const MOST_VARIABLES: usize = 10_000;
 
-/// Renders a template with data; the error is Go's text.
+/// Renders a template with data; the error is Go's message.
 pub(crate) fn execute(template: &Template, data: &Value, budget: &mut Budget<'_>) -> Result<Vec<u8>, String> {
     budget.exempt(data);
     let name: Name = template.name().into();
@@ -41,22 +41,22 @@ pub(crate) fn execute(template: &Template, data: &Value, budget: &mut Budget<'_>
     Ok(state.out)
 }
 
-/// Where the walk is.
+/// The state of the walk.
 struct State<'t, 'b, 'i> {
     template: &'t Template,
-    /// The name of the template that is being walked.
+    /// The name of the template that is being executed.
     name: Name,
-    /// What was looked at last, which errors name.
+    /// The node that was evaluated last, for errors.
     place: Option<Place<'t>>,
     variables: Vec<(Arc<str>, Operand)>,
-    /// How many variables those templates have that called this one.
+    /// The number of variables of the calling templates.
     outer_variables: usize,
     depth: usize,
     out: Vec<u8>,
     budget: &'b mut Budget<'i>,
 }
 
-/// How a walk goes on.
+/// The control flow after a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Flow {
     Next,
@@ -78,7 +78,7 @@ impl<'t> State<'t, '_, '_> {
         Err(format!("template: {location}: executing {name} at <{place}>: {message}"))
     }
 
-    /// A failure at the place that was looked at last.
+    /// Makes an error at the node that was evaluated last.
     fn fail<T>(&self, failure: Failure) -> Result<T, String> {
         self.error(failure.0)
     }
@@ -87,7 +87,7 @@ impl<'t> State<'t, '_, '_> {
         self.budget.step(0).or_else(|failure| self.fail(failure))
     }
 
-    /// Goes one level deeper for as long as a part is walked.
+    /// Walks a part one nesting level deeper.
     fn deeper<T>(&mut self, walk: impl FnOnce(&mut Self) -> Result<T, String>) -> Result<T, String> {
         let most = self.budget.limits().depth;
         if self.depth == most {
@@ -178,7 +178,7 @@ impl<'t> State<'t, '_, '_> {
         Ok(())
     }
 
-    /// Writes a value as an action shows it.
+    /// Writes a value as an action prints it.
     fn show(&mut self, operand: &Operand) -> Result<(), String> {
         let value = operand.value.indirect();
         let bytes = match &value {
@@ -197,7 +197,7 @@ impl<'t> State<'t, '_, '_> {
         self.budget.step(bytes.len()).or_else(|failure| self.fail(failure))
     }
 
-    /// A value as errors show it.
+    /// Formats a value for an error message.
     fn shown(&self, value: &Value) -> String {
         shown(&print_value(value, self.budget.most()).unwrap_or_default())
     }

@@ -1,4 +1,4 @@
-//! Pipes and their commands.
+//! Evaluates pipes and their commands.
 
 use super::call::{Given, Target};
 use super::{MOST_VARIABLES, Operand, State};
@@ -6,7 +6,7 @@ use crate::syntax::{Command, Number, Pipe, Place, Term, Variable};
 use crate::value::Value;
 
 impl<'t> State<'t, '_, '_> {
-    /// The value of a pipe; its variables take it.
+    /// Evaluates a pipe and sets its variables.
     pub(super) fn pipe(&mut self, dot: &Operand, pipe: &'t Pipe) -> Result<Operand, String> {
         self.at(Place::Pipe(pipe));
         let value = self.deeper(|state| {
@@ -96,7 +96,7 @@ impl<'t> State<'t, '_, '_> {
         Ok(())
     }
 
-    /// The value that a number has when nothing asks for a type.
+    /// Returns a numeric constant with its default type.
     pub(super) fn constant(&self, number: &Number) -> Result<Operand, String> {
         let text = &number.text;
         let is_char = text.starts_with('\'');

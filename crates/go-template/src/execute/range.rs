@@ -1,4 +1,4 @@
-//! `range`.
+//! Executes `range`.
 
 use super::{Flow, Operand, State};
 use crate::syntax::Branch;
@@ -54,7 +54,7 @@ impl<'t> State<'t, '_, '_> {
         };
         debug_assert!(flow != Flow::Continue, "a turn ends what it continues");
         if !has_run && let Some(otherwise) = &branch.otherwise {
-            // What stands here belongs to the range around this one, but Go ends this one for a break.
+            // A `break` in this branch belongs to the outer `range`, but Go ends this one.
             let flow = self.walk_all(dot, otherwise)?;
             return Ok(if flow == Flow::Break { Flow::Next } else { flow });
         }
@@ -87,7 +87,7 @@ impl<'t> State<'t, '_, '_> {
         Ok(Flow::Next)
     }
 
-    /// One turn with an element, which the variables take.
+    /// Executes one iteration with an element, which the variables get.
     fn turn(
         &mut self,
         branch: &'t Branch,
@@ -106,7 +106,7 @@ impl<'t> State<'t, '_, '_> {
             if branch.pipe.is_assignment {
                 self.assign(&variable.name, value)?;
             } else {
-                // The pipe declared the variables, the last of them on top.
+                // The pipe declared the variables, so they are on top, the last one topmost.
                 self.variables[known - count + i].1 = value;
             }
         }

@@ -1,4 +1,4 @@
-//! Text made fit for HTML, JavaScript and queries.
+//! Escapes text for HTML, JavaScript and URL queries.
 
 use crate::text::{push_rune, runes};
 use crate::unicode::is_printable;

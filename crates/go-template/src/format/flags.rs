@@ -1,8 +1,8 @@
-//! The flags, width and precision of a verb, and padding by them.
+//! Flags, width and precision of a formatting verb, and padding.
 
 use crate::text::rune_count;
 
-/// What stands between the percent sign and the verb.
+/// The part of a format between the percent sign and the verb.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Flags {
     pub(super) width: Option<usize>,
@@ -37,7 +37,7 @@ impl Flags {
         }
     }
 
-    /// Appends bytes, padded with blanks only.
+    /// Appends bytes, padded with spaces only.
     pub(super) fn pad_with_blanks(&self, out: &mut Vec<u8>, bytes: &[u8]) {
         Self { zero: false, ..*self }.pad(out, bytes);
     }

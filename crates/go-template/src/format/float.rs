@@ -1,9 +1,9 @@
-//! Numbers with a fraction, and complex ones, by verb.
+//! Formats floating-point and complex numbers.
 
 use super::flags::Flags;
 use crate::strconv::{FloatFormat, format_float};
 
-/// Prints by a verb; false when such numbers do not know it.
+/// Formats a float; returns false if the verb does not apply to floats.
 pub(super) fn print_float(out: &mut Vec<u8>, flags: &Flags, number: f64, verb: char) -> bool {
     let (format, precision) = match verb {
         'v' | 'g' | 'G' => (FloatFormat::General, None),
@@ -49,7 +49,7 @@ pub(super) fn print_float(out: &mut Vec<u8>, flags: &Flags, number: f64, verb: c
     true
 }
 
-/// The sharp flag: a decimal point in any case, and no zeros taken away.
+/// Implements the `#` flag: always a decimal point, and no trailing zeros removed.
 fn with_point(text: &str, verb: char, precision: Option<usize>) -> String {
     let mut missing = match verb {
         'v' | 'g' | 'G' | 'x' => precision.unwrap_or(6) as i64,
@@ -74,7 +74,7 @@ fn with_point(text: &str, verb: char, precision: Option<usize>) -> String {
     number + tail
 }
 
-/// Prints a complex number by a verb; false when such numbers do not know it.
+/// Formats a complex number; returns false if the verb does not apply to it.
 pub(super) fn print_complex(out: &mut Vec<u8>, flags: &Flags, number: (f64, f64), verb: char) -> bool {
     if !matches!(verb, 'v' | 'b' | 'g' | 'G' | 'x' | 'X' | 'f' | 'F' | 'e' | 'E') {
         return false;

@@ -1,10 +1,10 @@
-//! Integers by verb.
+//! Formats integers.
 
 use super::flags::Flags;
 use super::quote::{quoted, unicode_point};
 use crate::text::push_rune;
 
-/// An integer by its sign and magnitude.
+/// An integer as sign and magnitude.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Integer {
     pub(super) is_negative: bool,
@@ -21,14 +21,14 @@ impl Integer {
         Self { is_negative: false, magnitude: number, is_signed: false }
     }
 
-    /// The character of this number.
+    /// Returns the character with this code point.
     fn character(self) -> char {
         let code = u32::try_from(self.magnitude).ok().filter(|_| !self.is_negative);
         code.and_then(char::from_u32).unwrap_or(char::REPLACEMENT_CHARACTER)
     }
 }
 
-/// Prints by a verb; false when integers do not know it.
+/// Formats an integer; returns false if the verb does not apply to integers.
 pub(super) fn print_integer(out: &mut Vec<u8>, flags: &Flags, number: Integer, verb: char) -> bool {
     match verb {
         'v' if flags.sharp_v && !number.is_signed => {
@@ -52,7 +52,7 @@ pub(super) fn print_integer(out: &mut Vec<u8>, flags: &Flags, number: Integer, v
     true
 }
 
-/// The digits with prefix and sign.
+/// Appends the digits with prefix and sign.
 pub(super) fn print_digits(out: &mut Vec<u8>, flags: &Flags, number: Integer, verb: char) {
     if flags.precision == Some(0) && number.magnitude == 0 {
         Flags { zero: false, ..*flags }.fill(out, flags.width.unwrap_or(0));
@@ -93,13 +93,15 @@ pub(super) fn print_digits(out: &mut Vec<u8>, flags: &Flags, number: Integer, ve
     flags.pad_with_blanks(out, digits.as_bytes());
 }
 
-/// Digits with zeros before them, up to a length that may be beyond what Rust's own formatting takes.
+/// Pads digits with leading zeros to a length.
+///
+/// The length may exceed the limit of Rust's own formatting.
 fn with_zeros(digits: &str, length: usize) -> String {
     "0".repeat(length.saturating_sub(digits.len())) + digits
 }
 
 fn print_unicode(out: &mut Vec<u8>, flags: &Flags, number: Integer) {
-    // A negative number shows as the bits that it has.
+    // A negative number is shown as its bit pattern.
     let code = if number.is_negative { number.magnitude.wrapping_neg() } else { number.magnitude };
     let digits = flags.precision.unwrap_or(0).max(4);
     let mut text = format!("U+{}", with_zeros(&format!("{code:X}"), digits));

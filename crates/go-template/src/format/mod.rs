@@ -1,4 +1,4 @@
-//! Printing as Go's `fmt` does it.
+//! Formatting as Go's `fmt` does it.
 
 mod escape;
 mod flags;

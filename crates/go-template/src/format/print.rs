@@ -1,11 +1,11 @@
-//! `print`, `println`, and what an action shows.
+//! Implements `print` and `println`, and the output of actions.
 
 use super::flags::Flags;
 use super::value::Printer;
 use crate::budget::Failure;
 use crate::value::Value;
 
-/// Go's `fmt.Sprint`: a blank between two arguments when neither is a string.
+/// Go's `fmt.Sprint`: adds a space between two arguments if neither is a string.
 pub(crate) fn print(values: &[Value], most: usize) -> Result<Vec<u8>, Failure> {
     let mut printer = Printer::new(most);
     let mut before_is_text = true;
@@ -20,7 +20,7 @@ pub(crate) fn print(values: &[Value], most: usize) -> Result<Vec<u8>, Failure> {
     Ok(printer.out)
 }
 
-/// Go's `fmt.Sprintln`: blanks between all, and a line break.
+/// Go's `fmt.Sprintln`: adds spaces between all arguments, and a line break.
 pub(crate) fn print_line(values: &[Value], most: usize) -> Result<Vec<u8>, Failure> {
     let mut printer = Printer::new(most);
     for (i, value) in values.iter().enumerate() {
@@ -33,7 +33,7 @@ pub(crate) fn print_line(values: &[Value], most: usize) -> Result<Vec<u8>, Failu
     Ok(printer.out)
 }
 
-/// One value as `%v` prints it.
+/// Formats one value as `%v` does.
 pub(crate) fn print_value(value: &Value, most: usize) -> Result<Vec<u8>, Failure> {
     print(std::slice::from_ref(value), most)
 }

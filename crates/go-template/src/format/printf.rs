@@ -1,4 +1,4 @@
-//! `printf`: a format and its arguments.
+//! Implements `printf`.
 
 use super::flags::Flags;
 use super::value::Printer;
@@ -6,7 +6,7 @@ use crate::budget::Failure;
 use crate::text::first_rune;
 use crate::value::Value;
 
-/// The largest width, precision and number of an argument.
+/// The maximum width, precision and argument index.
 const LARGEST: usize = 1_000_000;
 
 /// Go's `fmt.Sprintf`.
@@ -32,11 +32,11 @@ struct Run<'f> {
     format: &'f [u8],
     arguments: &'f [Value],
     at: usize,
-    /// The argument that comes next.
+    /// The index of the next argument.
     argument: usize,
-    /// Whether an index as `[1]` was met.
+    /// True if an explicit index such as `[1]` was read.
     is_reordered: bool,
-    /// Whether the indexes of this verb lead to arguments.
+    /// True if the explicit indexes of this verb are valid.
     is_good: bool,
     printer: Printer,
 }
@@ -50,7 +50,7 @@ impl Run<'_> {
         self.printer.out.extend_from_slice(text.as_bytes());
     }
 
-    /// Text up to a percent sign, and the verb that follows.
+    /// Formats the text up to a percent sign, and the verb that follows.
     fn piece(&mut self) -> Result<(), Failure> {
         self.is_good = true;
         let rest = &self.format[self.at..];
@@ -97,7 +97,7 @@ impl Run<'_> {
                     flags.width = Some(width.unsigned_abs());
                     if width < 0 {
                         flags.minus = true;
-                        // Nothing is padded with zeros to the right.
+                        // Padding on the right never uses zeros.
                         flags.zero = false;
                     }
                 }
@@ -151,7 +151,7 @@ impl Run<'_> {
         self.printer.argument(&flags, argument, verb)
     }
 
-    /// A number in the format.
+    /// Reads a number from the format.
     fn number(&mut self) -> Option<usize> {
         let mut number = None;
         while let Some(digit) = self.peek().filter(u8::is_ascii_digit) {
@@ -165,7 +165,7 @@ impl Run<'_> {
         number
     }
 
-    /// A number that an argument gives.
+    /// Reads a number from an argument (`*`).
     fn number_of_argument(&mut self) -> Option<isize> {
         let argument = self.arguments.get(self.argument)?;
         self.argument += 1;
@@ -177,7 +177,7 @@ impl Run<'_> {
         (number.unsigned_abs() <= LARGEST).then_some(number)
     }
 
-    /// An index as `[1]`, from which on the arguments are taken.
+    /// Reads an explicit index such as `[1]`, at which the next arguments begin.
     fn index(&mut self) -> bool {
         if self.peek() != Some(b'[') {
             return false;
@@ -207,7 +207,7 @@ impl Run<'_> {
         }
     }
 
-    /// Arguments that no verb took.
+    /// Appends the arguments that no verb used.
     fn extra(&mut self) -> Result<(), Failure> {
         if self.is_reordered || self.argument >= self.arguments.len() {
             return Ok(());

@@ -1,21 +1,21 @@
-//! Text in quotes, with escapes.
+//! Quotes and escapes text.
 
 use std::fmt::Write;
 
 use crate::text::runes;
 use crate::unicode::is_printable;
 
-/// Text in double quotes as Go's `%q` prints it.
+/// Quotes text as Go's `%q` does.
 pub(crate) fn quote(text: &str) -> String {
     quote_bytes(text.as_bytes())
 }
 
-/// Bytes in double quotes.
+/// Quotes bytes as Go's `%q` does.
 pub(crate) fn quote_bytes(bytes: &[u8]) -> String {
     quoted(bytes, '"', false)
 }
 
-/// Bytes between marks; with everything escaped that is not ASCII, if wanted.
+/// Quotes bytes with a quotation mark; `only_ascii` escapes everything outside ASCII.
 pub(super) fn quoted(bytes: &[u8], mark: char, only_ascii: bool) -> String {
     let mut out = String::with_capacity(bytes.len() + 2);
     out.push(mark);
@@ -63,7 +63,7 @@ fn push_escaped(out: &mut String, c: char, mark: char, only_ascii: bool) {
     out.push(simple);
 }
 
-/// Whether bytes can stand unchanged between backquotes.
+/// Returns whether bytes can be written unchanged between backquotes.
 pub(crate) fn can_backquote(bytes: &[u8]) -> bool {
     runes(bytes).all(|(_, c, width)| {
         !(width == 1 && c == char::REPLACEMENT_CHARACTER)
@@ -72,7 +72,7 @@ pub(crate) fn can_backquote(bytes: &[u8]) -> bool {
     })
 }
 
-/// A character with its number, as Go's `%#U` prints it.
+/// Formats a character with its code point, as Go's `%#U` does.
 pub(crate) fn unicode_point(c: char) -> String {
     let code = u32::from(c);
     if is_printable(c) { format!("U+{code:04X} '{c}'") } else { format!("U+{code:04X}") }

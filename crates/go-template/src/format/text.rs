@@ -1,10 +1,10 @@
-//! Strings by verb.
+//! Formats strings.
 
 use super::flags::Flags;
 use super::quote::{can_backquote, quoted};
 use crate::text::runes;
 
-/// Prints by a verb; false when strings do not know it.
+/// Formats a string; returns false if the verb does not apply to strings.
 pub(super) fn print_text(out: &mut Vec<u8>, flags: &Flags, text: &[u8], verb: char) -> bool {
     match verb {
         'v' if flags.sharp_v => print_quoted(out, flags, text),

@@ -1,4 +1,4 @@
-//! Any value by verb, with what it holds.
+//! Formats any value, and the values inside it.
 
 use super::flags::Flags;
 use super::float::{print_complex, print_float};
@@ -7,14 +7,14 @@ use super::text::print_text;
 use crate::budget::{DEEPEST_VALUE, Failure};
 use crate::value::{Map, Slice, Struct, Type, Value};
 
-/// The place of everything: real addresses would differ from run to run.
+/// The address that is printed for every value: real ones would differ from run to run.
 const ADDRESS: u64 = 0x00c0_0000_0000;
 
-/// What is printed so far.
+/// The output of a formatting call, and its state.
 pub(super) struct Printer {
     pub(super) out: Vec<u8>,
     most: usize,
-    /// Whether a wrong verb is being reported, when methods are not asked.
+    /// True while a bad verb is being reported; methods are then not called.
     is_erroring: bool,
 }
 
@@ -23,12 +23,12 @@ impl Printer {
         Self { out: Vec::new(), most, is_erroring: false }
     }
 
-    /// Fails when more is printed than may be.
+    /// Fails if the output exceeds the limit.
     pub(super) fn check(&self) -> Result<(), Failure> {
         if self.out.len() > self.most { Err(Failure::too_large(self.out.len(), self.most)) } else { Ok(()) }
     }
 
-    /// Prints an argument.
+    /// Formats an argument.
     pub(super) fn argument(&mut self, flags: &Flags, value: &Value, verb: char) -> Result<(), Failure> {
         match (value, verb) {
             (Value::Nil, 'T' | 'v') => flags.pad(&mut self.out, b"<nil>"),
@@ -47,7 +47,7 @@ impl Printer {
         if depth > DEEPEST_VALUE {
             return Err(Failure::too_deep());
         }
-        // Of an argument that is bytes each byte is wrong by itself.
+        // For an argument of type `[]byte`, a bad verb is reported for each byte.
         let is_bytes = depth == 0 && matches!(value, Value::Slice(slice) if slice.has_bytes());
         if !is_bytes && self.by_method(flags, value, verb)? {
             return Ok(());
@@ -55,7 +55,7 @@ impl Printer {
         self.plain(flags, value, verb, depth)
     }
 
-    /// Prints what the value's own method says, if it has one and the verb asks for text.
+    /// Formats a value by its own method, if the verb asks for text.
     fn by_method(&mut self, flags: &Flags, value: &Value, verb: char) -> Result<bool, Failure> {
         if self.is_erroring {
             return Ok(false);
@@ -71,7 +71,7 @@ impl Printer {
         Ok(print_text(&mut self.out, flags, text.as_bytes(), verb))
     }
 
-    /// Prints a value without its methods.
+    /// Formats a value without its methods.
     fn plain(&mut self, flags: &Flags, value: &Value, verb: char, depth: usize) -> Result<(), Failure> {
         let out = &mut self.out;
         let is_known = match value {
@@ -115,7 +115,7 @@ impl Printer {
             return Ok(());
         }
         if flags.sharp_v {
-            // Go knows the bytes of an argument itself by their other name.
+            // Go names the element type of a top-level argument by its alias.
             let name = if depth == 0 && slice.has_bytes() {
                 "[]byte".to_owned()
             } else {
@@ -177,7 +177,7 @@ impl Printer {
             if field.is_exported() {
                 self.element(flags, field.of, value, verb, depth)?;
             } else {
-                // Reflection may not call the methods of what a field hides.
+                // Reflection may not call methods of unexported fields.
                 let before = std::mem::replace(&mut self.is_erroring, true);
                 self.element(flags, field.of, value, verb, depth)?;
                 self.is_erroring = before;
@@ -187,7 +187,7 @@ impl Printer {
         Ok(())
     }
 
-    /// Prints what stands in a place of a type.
+    /// Formats the value of a location with a static type.
     fn element(
         &mut self,
         flags: &Flags,
@@ -208,7 +208,7 @@ impl Printer {
         self.value(flags, value, verb, depth + 1)
     }
 
-    /// Prints the address of a value that has one.
+    /// Formats the address of a value that has one.
     fn address(&mut self, flags: &Flags, value: &Value, verb: char) -> Result<(), Failure> {
         if !matches!(value, Value::Pointer(_) | Value::Function(_) | Value::Map(_) | Value::Slice(_)) {
             return self.bad_verb(flags, value, verb);

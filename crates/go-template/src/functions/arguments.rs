@@ -1,9 +1,9 @@
-//! The arguments of a call, which are of the types that the function's parameters have.
+//! The arguments of a call; the executor has checked their types.
 
 use crate::text::Text;
 use crate::value::{Map, Value};
 
-/// Arguments by their places.
+/// The arguments by position.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Arguments<'v>(&'v [Value]);
 
@@ -16,7 +16,7 @@ impl<'v> Arguments<'v> {
         self.0.len()
     }
 
-    /// All from a place on.
+    /// Returns the arguments from a position on.
     pub(crate) fn from(self, at: usize) -> &'v [Value] {
         self.0.get(at..).unwrap_or_default()
     }
@@ -62,7 +62,7 @@ impl<'v> Arguments<'v> {
     }
 }
 
-/// Ends the program: the executor has checked the types of all arguments by those of the parameters.
+/// Panics: the executor has checked the types of all arguments.
 fn unreachable_argument(value: &Value) -> ! {
     unreachable!("a function takes no argument of type {} here", value.type_name())
 }

@@ -1,4 +1,4 @@
-//! `eq`, `ne`, `lt`, `le`, `gt`, `ge`.
+//! Implements `eq`, `ne`, `lt`, `le`, `gt` and `ge`.
 
 use std::cmp::Ordering;
 use std::mem::discriminant;
@@ -18,7 +18,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function::new("ge", &[ANY, ANY], |a, _| Ok((!less(a.value(0), a.value(1))?).into())),
 ];
 
-/// Whether the first value equals any of the others.
+/// Returns whether the first value equals any of the others.
 fn equal(arguments: Arguments<'_>, budget: &Budget<'_>) -> Result<bool, Failure> {
     let first = arguments.value(0);
     if arguments.len() < 2 {
@@ -50,7 +50,7 @@ fn are_equal(left: &Value, right: &Value, budget: &Budget<'_>) -> Result<bool, F
     }
 }
 
-/// Equality of what is neither number, nor string, nor truth.
+/// Compares two values that are neither numbers, strings nor bools.
 fn equal_composed(left: &Value, right: &Value, budget: &Budget<'_>) -> Result<bool, Failure> {
     let as_text = |value: &Value| -> Result<String, Failure> {
         Ok(shown(&printf(b"%s", std::slice::from_ref(value), budget.most())?))

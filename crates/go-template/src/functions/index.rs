@@ -1,15 +1,15 @@
-//! `index`.
+//! Implements `index`.
 
 use super::{Arguments, Function};
 use crate::budget::Failure;
 use crate::value::{ANY, Type, UintKind, Value};
 
 pub(super) const FUNCTIONS: &[Function] = &[
-    // The executor calls the function below itself, for the type of the place.
+    // The executor calls the function below directly, to learn the type of the location.
     Function::variadic("index", &[ANY, ANY], |a, _| Ok(index(a)?.0)).light(),
 ];
 
-/// What stands in a value at the places that follow it, and the type of the last place.
+/// Returns the indexed element of a value, and the static type of its location.
 pub(crate) fn index(arguments: Arguments<'_>) -> Result<(Value, Type), Failure> {
     let mut item = arguments.value(0).clone();
     let mut of = ANY;
@@ -40,7 +40,7 @@ pub(crate) fn index(arguments: Arguments<'_>) -> Result<(Value, Type), Failure> 
     Ok((item, of))
 }
 
-/// A place in a row of a length; one behind the last passes here, as in Go.
+/// Checks an index against a length; like Go, it accepts an index equal to the length.
 fn place(index: &Value, length: usize) -> Result<usize, Failure> {
     let at = match index {
         Value::Int(number, _) => *number,
@@ -52,7 +52,7 @@ fn place(index: &Value, length: usize) -> Result<usize, Failure> {
     place.ok_or_else(|| format!("index out of range: {at}").into())
 }
 
-/// A value as the type that a key or an argument of `call` has.
+/// Converts a value to the type of a key or of an argument of `call`.
 pub(crate) fn fit_key(value: &Value, wanted: Type) -> Result<Value, Failure> {
     let Some(of) = value.type_of() else {
         if wanted.can_be_nil() {

@@ -1,14 +1,16 @@
-//! `and`, `or`, `not`, `len`, `call`.
+//! Implements `and`, `or`, `not`, `len` and `call`.
 
 use super::{Arguments, Function};
 use crate::budget::{Budget, Failure};
 use crate::value::{ANY, Type, Value};
 
-/// The type of a parameter that tells a nil in an interface from no value: it gets the former as a nil pointer.
+/// The type of a parameter that distinguishes a nil in an interface from no value.
+///
+/// The nil in an interface is passed as a nil pointer.
 pub(crate) const HELD: Type = Type::Interface("reflect.Value");
 
 pub(super) const FUNCTIONS: &[Function] = &[
-    // The executor does these itself.
+    // The executor implements these itself.
     Function::variadic("and", &[ANY, ANY], by_executor),
     Function::variadic("or", &[ANY, ANY], by_executor),
     Function::variadic("call", &[ANY, ANY], by_executor),

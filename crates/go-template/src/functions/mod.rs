@@ -1,4 +1,4 @@
-//! The functions that templates can call: Go's own, and sprig's before them.
+//! The functions that templates can call: sprig's, which win, and Go's own.
 
 mod arguments;
 mod compare;
@@ -14,20 +14,20 @@ use crate::budget::{Budget, Failure};
 use crate::sprig;
 use crate::value::{Type, Value};
 
-/// What a function does.
+/// The implementation of a function.
 pub(crate) type Body = fn(Arguments<'_>, &mut Budget<'_>) -> Result<Value, Failure>;
 
-/// A function by its name.
+/// A function that templates can call.
 #[derive(Debug)]
 pub(crate) struct Function {
     pub(crate) name: &'static str,
     /// The types of its parameters.
     pub(crate) parameters: &'static [Type],
-    /// Whether the last parameter takes any number of arguments.
+    /// True if the last parameter takes any number of arguments.
     pub(crate) is_variadic: bool,
-    /// Whether what it gives is seen as `interface {}`.
+    /// True if the static type of its result is `interface {}`.
     pub(crate) gives_any: bool,
-    /// Whether it costs the same whatever the size of what it is given.
+    /// True if its cost does not depend on the size of its arguments.
     pub(crate) is_light: bool,
     pub(crate) run: Body,
 }
@@ -49,13 +49,13 @@ impl Function {
         Self { is_light: true, ..self }
     }
 
-    /// Whether it is `and` or `or`, which look at no more arguments than they need.
+    /// Returns whether this is `and` or `or`, which short-circuit.
     pub(crate) fn is_choice(&self) -> bool {
         matches!(self.name, "and" | "or")
     }
 }
 
-/// The tables, those that win first.
+/// Returns the function tables in order of precedence.
 fn tables() -> impl Iterator<Item = &'static [Function]> {
     let own = [compare::FUNCTIONS, index::FUNCTIONS, logic::FUNCTIONS, output::FUNCTIONS];
     sprig::TABLES.iter().copied().chain(own)
@@ -66,7 +66,7 @@ pub(crate) fn find(name: &str) -> Option<&'static Function> {
     tables().find_map(|table| table.iter().find(|function| function.name == name))
 }
 
-/// The names of all functions, in the order of the alphabet.
+/// Returns the names of all functions in alphabetical order.
 #[must_use]
 pub fn names() -> Vec<&'static str> {
     let mut names: Vec<&str> = tables().flatten().map(|function| function.name).collect();

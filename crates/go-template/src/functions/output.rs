@@ -1,4 +1,4 @@
-//! `print` and its like, and what makes text fit for other languages.
+//! Implements `print` and its variants, and the escaping functions.
 
 use super::{Arguments, Function};
 use crate::budget::{Budget, Failure};
@@ -16,7 +16,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function::variadic("urlquery", &[ANY], |a, budget| Ok(query_escape(&whole(a, budget)?).into())),
 ];
 
-/// All arguments as one text.
+/// Formats all arguments as one text.
 fn whole(arguments: Arguments<'_>, budget: &Budget<'_>) -> Result<Vec<u8>, Failure> {
     if let [Value::String(text)] = arguments.from(0) {
         return Ok(text.as_bytes().to_vec());

@@ -1,4 +1,4 @@
-//! Text that sprig's `encryptAES` made.
+//! Implements `decryptAES`.
 
 use aes::Aes256;
 use aes::cipher::generic_array::GenericArray;
@@ -15,7 +15,7 @@ const KEY: usize = 32;
 
 pub(super) const FUNCTIONS: &[Function] = &[Function::new("decryptAES", &[TEXT, TEXT], decrypt)];
 
-/// The first block is where the chain of blocks begins, and the last byte tells the padding.
+/// Decrypts CBC: the first block is the initialization vector, the last byte the length of the padding.
 fn decrypt(arguments: Arguments<'_>, _: &mut Budget<'_>) -> Result<Value, Failure> {
     if arguments.text(1).is_empty() {
         return Ok("".into());

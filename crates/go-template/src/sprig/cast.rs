@@ -1,4 +1,4 @@
-//! Values as text and as numbers, as sprig and `spf13/cast` take them.
+//! Converts values to strings and numbers, as sprig and `spf13/cast` do.
 
 use crate::budget::{Budget, Failure};
 use crate::format::print_value;
@@ -6,7 +6,7 @@ use crate::strconv::{parse_float, parse_int};
 use crate::text::Text;
 use crate::value::{IntKind, Value};
 
-/// A value as text.
+/// Converts a value to a string.
 pub(super) fn text_of(value: &Value, budget: &Budget<'_>) -> Result<Text, Failure> {
     match value {
         Value::String(text) => Ok(text.clone()),
@@ -15,7 +15,7 @@ pub(super) fn text_of(value: &Value, budget: &Budget<'_>) -> Result<Text, Failur
     }
 }
 
-/// A value as a list of texts: nil elements are left out.
+/// Converts a value to a list of strings; nil elements are skipped.
 pub(super) fn texts_of(value: &Value, budget: &mut Budget<'_>) -> Result<Vec<Text>, Failure> {
     match value {
         Value::Nil => Ok(Vec::new()),
@@ -40,7 +40,7 @@ pub(super) fn texts_of(value: &Value, budget: &mut Budget<'_>) -> Result<Vec<Tex
     }
 }
 
-/// A value as an `int64`, 0 when it is none.
+/// Converts a value to an `int64`, 0 if that is impossible.
 pub(super) fn int_of(value: &Value) -> i64 {
     match value.indirect() {
         Value::Int(number, kind) if is_number(kind) => number,
@@ -55,7 +55,7 @@ pub(super) fn int_of(value: &Value) -> i64 {
     }
 }
 
-/// A value as a `float64`, 0 when it is none.
+/// Converts a value to a `float64`, 0 if that is impossible.
 pub(super) fn float_of(value: &Value) -> f64 {
     match value.indirect() {
         Value::Int(number, kind) if is_number(kind) => number as f64,
@@ -69,7 +69,9 @@ pub(super) fn float_of(value: &Value) -> f64 {
     }
 }
 
-/// A number as Go on amd64 converts it: what does not fit is the least integer.
+/// Converts a float to an integer as Go does on amd64.
+///
+/// A number out of range gives the minimum integer.
 pub(super) fn truncated(number: f64) -> i64 {
     if (-9_223_372_036_854_775_808.0..9_223_372_036_854_775_808.0).contains(&number) {
         number as i64
@@ -78,7 +80,7 @@ pub(super) fn truncated(number: f64) -> i64 {
     }
 }
 
-/// A number without a fraction that is zero; the odd cases are the library's.
+/// Removes a zero fraction from a number, with the special cases of the library.
 fn without_zero_decimals(text: &str) -> &str {
     let mut has_zero = false;
     for (at, byte) in text.bytes().enumerate().rev() {
@@ -92,7 +94,7 @@ fn without_zero_decimals(text: &str) -> &str {
     text
 }
 
-/// Whether an integer is of a type that the library takes for a number.
+/// Returns whether the library treats an integer type as a number.
 fn is_number(kind: IntKind) -> bool {
     match kind {
         IntKind::Named(named) => matches!(named.name, "time.Month" | "time.Weekday"),

@@ -1,4 +1,4 @@
-//! Text in base 64 and base 32.
+//! Base64 and base32.
 
 use crate::budget::Failure;
 use crate::functions::Function;
@@ -13,12 +13,12 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function::new("b32dec", &[TEXT], |a, _| Ok(decoded(&BASE32, a.bytes(0)))),
 ];
 
-/// A way to write bytes as letters: each stands for some bits.
+/// An encoding of bytes as letters; each letter encodes a number of bits.
 struct Coding {
     name: &'static str,
     letters: &'static [u8],
     bits: usize,
-    /// The letters of a group, and the bytes that they stand for.
+    /// The number of letters per group.
     group: usize,
     bytes: usize,
 }
@@ -34,7 +34,9 @@ const BASE64: Coding = Coding {
 const BASE32: Coding =
     Coding { name: "base32", letters: b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", bits: 5, group: 8, bytes: 5 };
 
-/// The text, or what is wrong with it: the functions of sprig give either.
+/// Decodes text; on failure returns the error message as the value.
+///
+/// Sprig's functions return either as a string.
 fn decoded(coding: &Coding, text: &[u8]) -> Value {
     let bytes = if coding.bits == 6 { coding.decode64(text) } else { coding.decode32(text) };
     match bytes {
@@ -43,12 +45,12 @@ fn decoded(coding: &Coding, text: &[u8]) -> Value {
     }
 }
 
-/// The bytes that a text in base 64 stands for.
+/// Decodes base64.
 pub(super) fn decode_base64(text: &[u8]) -> Result<Vec<u8>, Failure> {
     BASE64.decode64(text).map_err(|at| format!("illegal base64 data at input byte {at}").into())
 }
 
-/// A text in base 64 for bytes.
+/// Encodes bytes as base64.
 pub(super) fn encode_base64(bytes: &[u8]) -> Vec<u8> {
     BASE64.encode(bytes)
 }
@@ -73,14 +75,16 @@ impl Coding {
         self.letters.iter().position(|&known| known == letter).map(|digit| digit as u64)
     }
 
-    /// Appends the bytes of the letters that a group has.
+    /// Appends the bytes of a group of letters.
     fn push_group(&self, out: &mut Vec<u8>, digits: &[u64]) {
         let mut word = digits.iter().fold(0, |word, digit| word << self.bits | digit);
         word <<= self.bits * (self.group - digits.len()) + 64 - self.group * self.bits;
         out.extend_from_slice(&word.to_be_bytes()[..digits.len() * self.bits / 8]);
     }
 
-    /// Base 64: the bytes, or the place that Go finds wrong. Line breaks are passed over.
+    /// Decodes base64; the error is the position that Go reports.
+    ///
+    /// Line breaks are skipped.
     fn decode64(&self, text: &[u8]) -> Result<Vec<u8>, usize> {
         let is_break = |at: usize| text.get(at).is_some_and(|byte| matches!(byte, b'\r' | b'\n'));
         let after_breaks = |mut at: usize| {
@@ -126,7 +130,9 @@ impl Coding {
         if digits.is_empty() { Ok(out) } else { Err(at - digits.len()) }
     }
 
-    /// Base 32: the bytes, or the place that Go finds wrong, counted without line breaks.
+    /// Decodes base32; the error is the position that Go reports.
+    ///
+    /// The position does not count line breaks.
     fn decode32(&self, text: &[u8]) -> Result<Vec<u8>, usize> {
         let text: Vec<u8> = text.iter().copied().filter(|byte| !matches!(byte, b'\r' | b'\n')).collect();
         let mut out = Vec::new();

@@ -1,4 +1,4 @@
-//! Decimal numbers without bounds, as `shopspring/decimal` calculates with them.
+//! Arbitrary-precision decimals, as `shopspring/decimal` implements them.
 
 use std::cmp::Ordering;
 
@@ -6,19 +6,19 @@ use crate::budget::{Budget, Failure};
 use crate::strconv::{FloatFormat, format_float};
 use crate::value::Value;
 
-/// After how many places a quotient is rounded.
+/// The number of decimal places of a quotient.
 const PLACES_OF_QUOTIENT: i64 = 16;
 
-/// A whole number times a power of ten.
+/// An integer times a power of ten.
 #[derive(Debug, Clone)]
 pub(super) struct Decimal {
     is_negative: bool,
-    /// The digits, the lowest first, none of them zero at the end.
+    /// The digits, least significant first, without leading zeros of the number.
     digits: Vec<u8>,
     exponent: i64,
 }
 
-/// Calculates from left to right.
+/// Folds the operands from left to right.
 pub(super) fn calculate(
     first: f64,
     others: &[f64],
@@ -35,7 +35,7 @@ pub(super) fn calculate(
 }
 
 impl Decimal {
-    /// The shortest decimal that stands for a number.
+    /// Converts a float by its shortest decimal form.
     fn new(number: f64) -> Result<Self, Failure> {
         if !number.is_finite() {
             let text = format_float(number, FloatFormat::General, None);
@@ -63,7 +63,7 @@ impl Decimal {
         if self.is_negative { -number } else { number }
     }
 
-    /// The digits for a lower exponent.
+    /// Returns the digits for a lower exponent.
     fn scaled(&self, exponent: i64) -> Vec<u8> {
         shifted(&self.digits, self.exponent - exponent)
     }
@@ -103,7 +103,7 @@ impl Decimal {
         }
     }
 
-    /// The quotient, rounded half away from zero.
+    /// Divides, rounding half away from zero.
     pub(super) fn div(&self, other: &Self) -> Result<Self, Failure> {
         if other.digits.is_empty() {
             return Err("decimal division by 0".into());
@@ -128,7 +128,7 @@ impl Decimal {
     }
 }
 
-/// Digits times a power of ten; unchanged when that is no whole number.
+/// Multiplies digits by a power of ten; returns them unchanged if the result is not an integer.
 fn shifted(digits: &[u8], power: i64) -> Vec<u8> {
     let zeros = if digits.is_empty() { 0 } else { usize::try_from(power).unwrap_or(0) };
     let mut shifted = vec![0; zeros];
@@ -136,7 +136,7 @@ fn shifted(digits: &[u8], power: i64) -> Vec<u8> {
     shifted
 }
 
-/// Digits without the zeros in front of the number, which stand at the end.
+/// Removes the number's leading zeros, which are last in the digits.
 fn trimmed(mut digits: Vec<u8>) -> Vec<u8> {
     let length = digits.iter().rposition(|&digit| digit != 0).map_or(0, |at| at + 1);
     digits.truncate(length);
@@ -159,7 +159,7 @@ fn sum(left: &[u8], right: &[u8]) -> Vec<u8> {
     trimmed(digits)
 }
 
-/// The difference of two numbers of which the left one is not smaller.
+/// Subtracts; the left number must not be smaller.
 fn difference(left: &[u8], right: &[u8]) -> Vec<u8> {
     let mut digits = Vec::with_capacity(left.len());
     let mut borrow = 0;

@@ -1,4 +1,4 @@
-//! One value or another.
+//! Implements `default`, `coalesce`, `ternary` and related functions.
 
 use crate::functions::Function;
 use crate::value::{ANY, Type, Value};
@@ -24,7 +24,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function::new("fail", &[Type::String], |a, _| Err(a.text(0).to_string().into())),
 ];
 
-/// Whether sprig takes a value for empty: as `if` does it for false.
+/// Returns whether sprig treats a value as empty: the values that `if` treats as false.
 pub(super) fn is_empty(value: &Value) -> bool {
     !value.is_true()
 }

@@ -1,4 +1,4 @@
-//! Dicts.
+//! Functions on dicts.
 
 use crate::budget::{Budget, Failure};
 use crate::functions::{Arguments, Function};
@@ -78,7 +78,7 @@ fn dict(arguments: Arguments<'_>, budget: &mut Budget<'_>) -> Result<Value, Fail
     Ok(Map::dict(entries).into())
 }
 
-/// Follows keys through dicts; the last argument is the dict, the one before it the default.
+/// Looks up nested keys; the last argument is the dict, the one before it the default.
 fn dig(arguments: Arguments<'_>, _: &mut Budget<'_>) -> Result<Value, Failure> {
     let [keys @ .., default, dict] = arguments.from(0) else {
         return Err("dig needs at least three arguments".into());
@@ -119,13 +119,13 @@ fn copied(arguments: Arguments<'_>, budget: &mut Budget<'_>) -> Result<Value, Fa
     }
 }
 
-/// A copy that shares no list and no dict with the value.
+/// Returns a copy that shares no list and no dict with the value.
 fn deep_copy(value: &Value, budget: &mut Budget<'_>, depth: usize) -> Result<Value, Failure> {
     if depth > crate::budget::DEEPEST_VALUE {
         return Err(Failure::too_deep());
     }
     budget.step(0)?;
-    // Copies that stand in one another are held at the same time.
+    // Nested copies are held in memory at the same time.
     let _charge = budget.hold(value.footprint())?;
     let copy = copy_with(value, budget, depth)?;
     budget.count(&copy)?;
@@ -153,7 +153,7 @@ fn copy_with(value: &Value, budget: &mut Budget<'_>, depth: usize) -> Result<Val
         Value::Struct(object) if value.type_of() != Some(super::dates::TIME) => {
             let mut fields = Vec::new();
             for (field, value) in object.kind().fields.iter().zip(object.fields()) {
-                // The library cannot see what a struct hides, and leaves it out.
+                // The library cannot read unexported fields, and skips them.
                 let is_seen = field.is_exported();
                 fields.push(if is_seen { deep_copy(value, budget, depth + 1)? } else { field.of.zero() });
             }

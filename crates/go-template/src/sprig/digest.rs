@@ -1,4 +1,4 @@
-//! Digests.
+//! Hash functions.
 
 use std::fmt::Write;
 

@@ -1,4 +1,4 @@
-//! What values are.
+//! Functions that return the type or kind of a value.
 
 use crate::functions::Function;
 use crate::value::{ANY, Type};

@@ -1,4 +1,4 @@
-//! The case of letters.
+//! Functions that change the case of letters.
 
 use crate::functions::Function;
 use crate::text::{first_rune, push_rune, runes};
@@ -29,7 +29,7 @@ fn title(text: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Whether a word can begin behind a character.
+/// Returns whether a word can begin behind a character.
 fn is_separator(c: char) -> bool {
     if c.is_ascii() {
         return !(c.is_ascii_alphanumeric() || c == '_');
@@ -70,13 +70,13 @@ fn is_connector(c: char) -> bool {
     matches!(c, '-' | '_') || c.is_whitespace()
 }
 
-/// What `xstrings.ToPascalCase` makes of a text.
+/// Implements `xstrings.ToPascalCase`.
 fn camel(text: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len());
     let mut rest = text;
     let mut current = '\0';
     let mut is_upper_run = false;
-    // Connectors at the very begin stay.
+    // Connectors at the very beginning stay.
     while let Some((c, width)) = first_rune(rest) {
         rest = &rest[width..];
         current = c;
@@ -117,7 +117,7 @@ fn camel(text: &[u8]) -> Vec<u8> {
     out
 }
 
-/// What a run of characters is to `xstrings`.
+/// The class of a run of characters in `xstrings`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Word {
     Invalid,
@@ -129,7 +129,7 @@ enum Word {
     Other,
 }
 
-/// What `xstrings.ToSnakeCase` and its like make of a text.
+/// Implements `xstrings.ToSnakeCase` and its variants.
 fn with_connectors(text: &[u8], connector: char) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len());
     if text.is_empty() {
@@ -205,13 +205,15 @@ fn push_word(out: &mut Vec<u8>, word: Word, part: &[u8], connector: char) {
     }
 }
 
-/// The first character that is valid and the width up to its end; the one before it when there is none.
+/// Returns the first valid character, and the width up to its end.
+///
+/// Without a valid character it returns `before`.
 fn next_valid(text: &[u8], before: char) -> (char, usize) {
     let found = runes(text).find(|&(_, c, _)| c != char::REPLACEMENT_CHARACTER);
     found.map_or((before, text.len()), |(at, c, width)| (c, at + width))
 }
 
-/// The length of a text and what follows it, for as long as characters are wanted.
+/// Returns the length of the run of wanted characters, and the character behind it.
 fn run(text: &[u8], start: usize, first: char, is_wanted: impl Fn(char, usize) -> bool) -> usize {
     let (mut end, mut c) = (start, first);
     while end < text.len() {
@@ -225,7 +227,9 @@ fn run(text: &[u8], start: usize, first: char, is_wanted: impl Fn(char, usize) -
     end
 }
 
-/// Whether a character is a letter of a script that writes words, which the Chinese one is not.
+/// Returns whether a character is a letter of an alphabet.
+///
+/// Chinese characters do not count.
 fn is_alphabet(c: char) -> bool {
     is_letter(c)
         && !matches!(c, '\u{4e00}'..='\u{9fcc}' | '\u{3400}'..='\u{4d85}' | '\u{20000}'..='\u{2b81d}')
@@ -257,7 +261,9 @@ fn next_word(text: &[u8]) -> (Word, &[u8], &[u8]) {
     (word, &text[..end], &text[end..])
 }
 
-/// The end of a word that begins with a capital: several capitals, or one and small letters.
+/// Returns the end of a word that begins with a capital letter.
+///
+/// The word is a run of capitals, or one capital and small letters.
 fn upper_word(text: &[u8], start: usize, first: char) -> usize {
     if start == text.len() {
         return start;
@@ -280,6 +286,6 @@ fn upper_word(text: &[u8], start: usize, first: char) -> usize {
         last = width;
         end += width;
     }
-    // The last capital belongs to the word that follows.
+    // The last capital belongs to the next word.
     if end < text.len() && is_alphabet(c) { end - last } else { end }
 }

@@ -1,4 +1,4 @@
-//! Lists.
+//! Functions on lists.
 
 use std::collections::HashSet;
 
@@ -50,7 +50,9 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function::new("sortAlpha", &[ANY], sort_alpha),
 ];
 
-/// The list that an argument is. `wrong` begins the sentence for what is none.
+/// Returns the list at an argument position.
+///
+/// The error for another type begins with `wrong`.
 fn list_at(arguments: Arguments<'_>, at: usize, wrong: &str) -> Result<Slice, Failure> {
     match arguments.value(at) {
         Value::Slice(slice) => Ok(slice.clone()),
@@ -71,7 +73,7 @@ fn prepend(arguments: Arguments<'_>, _: &mut Budget<'_>) -> Result<Value, Failur
     Ok(Value::list(items))
 }
 
-/// The first or last element, nil of an empty list.
+/// Returns the first or last element, nil for an empty list.
 fn end_of(
     arguments: Arguments<'_>,
     what: &str,
@@ -115,7 +117,9 @@ fn is_among(items: &[Value], wanted: &Value, budget: &mut Budget<'_>) -> Result<
     Ok(false)
 }
 
-/// Each element once. A text is like no other sort of value, and looked up rather than compared with all before it.
+/// Removes duplicates.
+///
+/// A string equals only strings, so it is looked up in a set instead of compared with all elements before it.
 fn uniq(arguments: Arguments<'_>, budget: &mut Budget<'_>) -> Result<Value, Failure> {
     let mut texts: HashSet<Text> = HashSet::new();
     let (mut kept, mut others) = (Vec::new(), Vec::new());
@@ -198,7 +202,7 @@ fn chunk(arguments: Arguments<'_>, budget: &mut Budget<'_>) -> Result<Value, Fai
             budget.check_made(count.div_ceil(size))?;
             items.chunks(size).map(|items| Value::list(items.to_vec())).collect()
         }
-        // What Go's division makes of sizes that are none.
+        // The results of Go's division for sizes below 1.
         (Err(_), 1) if size < -1 => vec![Value::list(items)],
         (Err(_), length @ 2..) if length as i128 - 1 <= -i128::from(size) => Vec::new(),
         _ => return Err("runtime error: makeslice: len out of range".into()),
@@ -215,7 +219,7 @@ fn sort_alpha(arguments: Arguments<'_>, budget: &mut Budget<'_>) -> Result<Value
     texts.sort_unstable();
     let sorted: Vec<Value> = texts.into_iter().map(Value::String).collect();
     if *list.of() == TEXT {
-        // A list of strings is sorted in its place, which all who share it see.
+        // A list of strings is sorted in place, visible to all that share it.
         list.overwrite(sorted);
         return Ok(list.into());
     }

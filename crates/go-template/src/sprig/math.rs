@@ -1,4 +1,4 @@
-//! Numbers.
+//! Functions on numbers.
 
 use crate::budget::{Budget, Failure};
 use crate::format::print_value;
@@ -14,7 +14,7 @@ const TEXT: Type = Type::String;
 pub(super) const FUNCTIONS: &[Function] = &[
     Function::new("atoi", &[TEXT], |a, _| {
         let number = std::str::from_utf8(a.bytes(0)).ok().and_then(|text| parse_int(text, 10).ok());
-        // What is out of range is taken for the nearest bound in Go; sprig drops the error.
+        // Go returns the nearest bound for a number out of range; sprig ignores the error.
         Ok(Value::int(number.unwrap_or_else(|| saturated(a.bytes(0)))))
     }),
     Function::new("int64", &[ANY], |a, _| Ok(Value::int64(int_of(a.value(0))))),
@@ -100,7 +100,7 @@ fn extreme(arguments: Arguments<'_>, choose: fn(i64, i64) -> i64) -> Value {
 
 fn extreme_float(arguments: Arguments<'_>, choose: fn(f64, f64) -> f64, limit: f64) -> Value {
     let first = float_of(arguments.value(0));
-    // In Go the limit wins over what is no number, and that wins over all others; of zeros the sign decides.
+    // In Go, infinity wins over NaN, and NaN over all other numbers; for zeros the sign decides.
     let choose = |left: f64, right: f64| {
         if left == limit || right == limit {
             limit
@@ -120,12 +120,14 @@ fn round(arguments: Arguments<'_>) -> f64 {
     let up_from = if arguments.len() > 2 { arguments.float(2) } else { 0.5 };
     let power = power_of_ten(places);
     let digits = power * float_of(arguments.value(0));
-    // In Go the fraction of what is infinite is no number.
+    // In Go, the fraction of an infinite number is NaN.
     let fraction = if digits.is_infinite() { f64::NAN } else { digits.fract() };
     (if fraction >= up_from { digits.ceil() } else { digits.floor() }) / power
 }
 
-/// Ten to a power, as Go multiplies it together: the last bit can differ from the nearest number.
+/// Returns a power of ten by Go's multiplications.
+///
+/// The last bit can differ from the nearest float.
 fn power_of_ten(power: i64) -> f64 {
     let mut exponent = i128::from(power.unsigned_abs());
     let (mut result, mut result_exponent) = (1.0f64, 0i128);
@@ -150,7 +152,7 @@ fn power_of_ten(power: i64) -> f64 {
         result = 1.0 / result;
         result_exponent = -result_exponent;
     }
-    // In steps that are exact but for the last, so that it is rounded once.
+    // All steps but the last are exact, so the result is rounded once.
     let mut left = i32::try_from(result_exponent.clamp(-3000, 3000)).unwrap_or(0);
     while left != 0 {
         let step = left.clamp(-1000, 1000);
@@ -160,7 +162,7 @@ fn power_of_ten(power: i64) -> f64 {
     result
 }
 
-/// The numbers from one to another, without the latter.
+/// Returns the numbers from `start` to `stop`, without `stop`.
 fn steps(start: i64, stop: i64, step: i64, budget: &mut Budget<'_>) -> Result<Vec<i64>, Failure> {
     let is_moving = if stop < start { step < 0 } else { step > 0 };
     if !is_moving {

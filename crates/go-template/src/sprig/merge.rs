@@ -1,4 +1,4 @@
-//! Dicts merged into one another, as `dario.cat/mergo` does it.
+//! Merges dicts, as `dario.cat/mergo` does.
 
 use crate::budget::{Budget, DEEPEST_VALUE, Failure};
 use crate::functions::{Arguments, Function};
@@ -13,9 +13,9 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function::variadic("mustMergeOverwrite", &[DICT, DICT], |a, budget| strict(a, true, budget)).giving_any(),
 ];
 
-/// Why dicts are not merged.
+/// The errors of a merge.
 enum Unmerged {
-    /// The library gives this error.
+    /// The library returns an error.
     OtherType,
     /// The library panics, or a limit is reached.
     Failure(Failure),
@@ -27,7 +27,7 @@ impl From<Failure> for Unmerged {
     }
 }
 
-/// An empty string where the library gives an error.
+/// Merges, and returns an empty string if the library returns an error.
 fn lenient(arguments: Arguments<'_>, overwrites: bool, budget: &mut Budget<'_>) -> Result<Value, Failure> {
     match merge(arguments, overwrites, budget) {
         Ok(merged) => Ok(merged),
@@ -43,7 +43,7 @@ fn strict(arguments: Arguments<'_>, overwrites: bool, budget: &mut Budget<'_>) -
     })
 }
 
-/// Merges all other dicts into the first, which changes for all who share it.
+/// Merges all other dicts into the first, in place.
 fn merge(arguments: Arguments<'_>, overwrites: bool, budget: &mut Budget<'_>) -> Result<Value, Unmerged> {
     let sources = || arguments.from(1).iter().filter_map(dict_of);
     let mut target = arguments.dict(0).clone();
@@ -90,7 +90,9 @@ fn into(
     Ok(())
 }
 
-/// Merges a value into the one at the same key, as far as that can change in its place: only a map can.
+/// Merges a value into the existing value of the same key, in place.
+///
+/// Only a map can be changed in place.
 fn inside(
     before: &Value,
     value: &Value,
@@ -118,7 +120,7 @@ fn inside(
     }
 }
 
-/// Puts a value of one map into another, if that holds values of such a type.
+/// Stores a value of one map in another, if that accepts values of its type.
 fn put(
     target: &Map,
     source: &Map,
@@ -135,7 +137,7 @@ fn put(
     Ok(())
 }
 
-/// Whether the library takes a value for one that is not there.
+/// Returns whether the library treats a value as unset.
 fn is_empty(value: &Value) -> bool {
     match value {
         Value::Struct(_) | Value::Complex(..) => false,

@@ -25,7 +25,7 @@ mod wrap;
 
 use crate::functions::Function;
 
-/// All tables.
+/// All function tables of sprig.
 pub(crate) const TABLES: &[&[Function]] = &[
     aes::FUNCTIONS,
     coding::FUNCTIONS,

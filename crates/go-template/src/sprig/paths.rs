@@ -1,4 +1,4 @@
-//! Paths, as Go's package `path` takes them apart.
+//! Functions on slash-separated paths, as in Go's package `path`.
 
 use crate::functions::Function;
 use crate::text::find_last;
@@ -38,7 +38,7 @@ fn ext(path: &[u8]) -> &[u8] {
     find_last(name, b".").map_or(&[], |at| &name[at..])
 }
 
-/// The shortest path that leads to the same place.
+/// Returns the shortest equivalent path.
 fn clean(path: &[u8]) -> Vec<u8> {
     let is_rooted = path.starts_with(b"/");
     let mut kept: Vec<&[u8]> = Vec::new();

@@ -1,4 +1,6 @@
-//! Functions that resolve and then fail: a message that is made twice must read the same, and holds no secrets.
+//! Functions that exist and always fail.
+//!
+//! Their results are random or secret, and a message that is rendered twice must be the same and hold no secrets.
 
 use crate::budget::{Budget, Failure};
 use crate::functions::{Arguments, Function};

@@ -1,4 +1,4 @@
-//! Regular expressions.
+//! Functions on regular expressions.
 
 use std::rc::Rc;
 
@@ -12,7 +12,7 @@ const TEXT: Type = Type::String;
 
 pub(super) const FUNCTIONS: &[Function] = &[
     Function::new("regexMatch", &[TEXT, TEXT], |a, budget| {
-        // A wrong expression matches nothing; but a limit stays a limit.
+        // An invalid expression matches nothing, but a limit still fails.
         match budget.regexp(a.text(0))? {
             Ok(regexp) => Ok(regexp.is_match(a.bytes(1), budget)?.into()),
             Err(_) => Ok(false.into()),
@@ -38,7 +38,9 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function::new("regexQuoteMeta", &[TEXT], |a, _| Ok(quote_meta(a.bytes(0)).into())),
 ];
 
-/// Whether the function's name begins with `must`; those that do not end in a panic of Go, which names the expression.
+/// True if the function's name begins with `must`.
+///
+/// The other functions panic in Go, and the panic names the expression.
 #[derive(Debug, Clone, Copy)]
 struct IsMust(bool);
 

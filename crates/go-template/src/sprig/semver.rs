@@ -1,4 +1,4 @@
-//! Versions, as Masterminds' `semver` has them.
+//! Semantic versions, as Masterminds' `semver` implements them.
 
 use std::cmp::Ordering;
 
@@ -23,7 +23,9 @@ pub(super) const FUNCTIONS: &[Function] = &[
 
 static VERSION: Type = Type::Struct(&VERSION_STRUCT);
 
-/// The parameters of methods that take another version; a static may hold what holds it.
+/// The parameter types of methods that take another version.
+///
+/// They are a static because the type refers to itself.
 static ANOTHER: [Type; 1] = [Type::Pointer(&VERSION)];
 
 static VERSION_STRUCT: StructType = StructType {
@@ -46,7 +48,7 @@ static VERSION_STRUCT: StructType = StructType {
         Method::new("Prerelease", |value, _| Ok(field(value, 3))),
         Method::new("Metadata", |value, _| Ok(field(value, 4))),
         Method::new("IncPatch", |value, _| {
-            // A prerelease comes before the version that it announces.
+            // A prerelease precedes its version.
             let step = u64::from(text(value, 3).is_empty());
             next(value, [number(value, 0), number(value, 1), increased(number(value, 2), step, "patch")?])
         }),
@@ -138,7 +140,7 @@ fn argument(arguments: &[Value]) -> String {
     if let Some(Value::String(text)) = arguments.first() { text.to_string() } else { String::new() }
 }
 
-/// The version with all three numbers and without a `v`.
+/// Formats the version with all three numbers and without a `v`.
 fn plain(value: &Value) -> String {
     let numbers = [number(value, 0), number(value, 1), number(value, 2)];
     written(numbers, &text(value, 3), &text(value, 4))
@@ -153,7 +155,7 @@ fn increased(number: u64, step: u64, what: &str) -> Result<u64, String> {
     number.checked_add(step).ok_or_else(|| format!("{what} version increment would overflow uint64"))
 }
 
-/// Another version with the same prefix.
+/// Parses a new version with the same prefix.
 fn with_prefix(value: &Value, written: &str) -> Result<Value, VersionError> {
     let prefix = if text(value, 5).starts_with('v') { "v" } else { "" };
     Ok(structure(&Version::parse(&format!("{prefix}{written}"))?))

@@ -1,4 +1,4 @@
-//! Strings as they are: cut, joined, searched.
+//! Functions that cut, join and search strings.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use super::cast::{text_of, texts_of};
 
 const TEXT: Type = Type::String;
 
-/// How many bytes an entry of a map takes about.
+/// The approximate size of a map entry, in bytes.
 const BYTES_OF_ENTRY: usize = 128;
 
 pub(super) const FUNCTIONS: &[Function] = &[
@@ -66,7 +66,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     }),
 ];
 
-/// A text with each character changed; bytes that are no UTF-8 become U+FFFD.
+/// Maps each character of a text; invalid UTF-8 becomes U+FFFD.
 pub(super) fn mapped(text: &[u8], change: fn(char) -> char) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len());
     for (_, c, _) in runes(text) {
@@ -75,7 +75,7 @@ pub(super) fn mapped(text: &[u8], change: fn(char) -> char) -> Vec<u8> {
     out
 }
 
-/// A text without the blanks around it.
+/// Trims whitespace from both ends.
 pub(super) fn trim_space(text: &[u8]) -> &[u8] {
     trimmed(text, char::is_whitespace)
 }
@@ -138,7 +138,7 @@ fn repeat(arguments: Arguments<'_>, budget: &mut Budget<'_>) -> Result<Value, Fa
     Ok(text.repeat(count).into())
 }
 
-/// The arguments that are not nil, each made to text, with blanks between them.
+/// Converts the arguments that are not nil to strings and joins them with spaces.
 fn joined(
     arguments: Arguments<'_>,
     budget: &Budget<'_>,
@@ -174,12 +174,12 @@ fn indented(arguments: Arguments<'_>, budget: &mut Budget<'_>) -> Result<Vec<u8>
     Ok([pad.as_slice(), &replaced(text, b"\n", &[b"\n", pad.as_slice()].concat(), budget)?].concat())
 }
 
-/// A text with every part that is one text replaced by another.
+/// Replaces all occurrences of a part.
 fn replaced(text: &[u8], old: &[u8], new: &[u8], budget: &Budget<'_>) -> Result<Vec<u8>, Failure> {
     let mut out = Vec::with_capacity(text.len());
     let mut rest = text;
     if old.is_empty() {
-        // Before each character, and at the end.
+        // An empty pattern matches before each character and at the end.
         while let Some((_, width)) = first_rune(rest) {
             out.extend_from_slice(new);
             out.extend_from_slice(&rest[..width]);
@@ -206,7 +206,7 @@ fn join(parts: &[Text], separator: &[u8], budget: &Budget<'_>) -> Result<Value, 
     Ok(parts.join(separator).into())
 }
 
-/// The parts of a text between separators: at most a number of them, unless that is negative.
+/// Splits a text at separators into at most `most` parts, without limit if negative.
 fn split(text: &[u8], separator: &[u8], most: i64, budget: &Budget<'_>) -> Result<Vec<Text>, Failure> {
     let most = usize::try_from(most).unwrap_or(usize::MAX);
     let mut parts = Vec::new();
@@ -232,7 +232,7 @@ fn split(text: &[u8], separator: &[u8], most: i64, budget: &Budget<'_>) -> Resul
 }
 
 fn numbered(parts: Vec<Text>, budget: &mut Budget<'_>) -> Result<Value, Failure> {
-    // Each part is held beside its key and its place in the map.
+    // Each part is stored with its key and its map entry.
     budget.check_made(parts.len().saturating_mul(4))?;
     budget.step(parts.len().saturating_mul(BYTES_OF_ENTRY))?;
     let entries = parts.into_iter().enumerate().map(|(i, part)| (format!("_{i}").into(), part.into()));

@@ -1,4 +1,4 @@
-//! Words: shortened, counted by their first letters, without blanks.
+//! Functions that abbreviate text, take initials and remove whitespace.
 
 use crate::functions::Function;
 use crate::text::push_rune;
@@ -20,7 +20,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function::new("nospace", &[TEXT], |a, _| Ok(without_space(a.bytes(0)).into())),
 ];
 
-/// A text of at most a width, with dots for what is left out on either side.
+/// Abbreviates a text to a width, with dots for the omitted text on either side.
 fn abbreviated(text: &[u8], offset: i64, width: i64) -> Vec<u8> {
     const DOTS: &[u8] = b"...";
     let Ok(width) = usize::try_from(width) else { return text.to_vec() };
@@ -45,7 +45,9 @@ fn abbreviated(text: &[u8], offset: i64, width: i64) -> Vec<u8> {
     [DOTS, &text[text.len() - kept..]].concat()
 }
 
-/// The first letter of each word. The library goes byte by byte, and takes each for a character.
+/// Returns the first letter of each word.
+///
+/// The library iterates over bytes, and converts each to a character.
 fn initials(text: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
     let mut after_gap = true;
@@ -59,7 +61,9 @@ fn initials(text: &[u8]) -> Vec<u8> {
     out
 }
 
-/// A text without blanks. The library goes byte by byte here as well, if there is a blank at all.
+/// Removes whitespace.
+///
+/// If there is any, the library iterates over bytes here as well.
 fn without_space(text: &[u8]) -> Vec<u8> {
     let is_space = |byte: &u8| char::from(*byte).is_whitespace();
     if !text.iter().any(is_space) {

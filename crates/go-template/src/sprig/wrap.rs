@@ -1,4 +1,4 @@
-//! Lines broken at a width.
+//! Wraps lines at a width.
 
 use crate::budget::{Budget, Failure};
 use crate::functions::Function;
@@ -16,7 +16,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     }),
 ];
 
-/// Breaks at blanks, and inside of words only if wanted.
+/// Breaks lines at spaces, and inside words only if requested.
 fn wrapped(
     text: &[u8],
     width: i64,

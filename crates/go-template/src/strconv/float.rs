@@ -1,24 +1,28 @@
-//! Numbers with a fraction.
+//! Formats floating-point numbers.
 
-/// No number has more decimals than this; all behind them are zeros. Rust's own formatting ends at 65,535.
+/// The largest number of decimals of any float; all further digits are zeros.
+///
+/// Rust's own formatting ends at 65,535 digits.
 const MOST_DECIMALS: usize = 1_100;
 
-/// How a number with a fraction is written.
+/// The notation of a float.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FloatFormat {
     /// `-ddd.dddd`.
     Plain,
     /// `-d.dddde±dd`.
     Exponent,
-    /// The shorter of both.
+    /// The shorter of both notations.
     General,
-    /// `-ddddp±ddd`, a binary exponent.
+    /// `-ddddp±ddd`, with a binary exponent.
     Binary,
     /// `-0x1.yyyyp±dd`.
     Hex,
 }
 
-/// Formats a number with a precision, or with as many digits as tell it from its neighbours.
+/// Formats a float with a precision.
+///
+/// Without a precision it uses the fewest digits that identify the float.
 pub(crate) fn format_float(number: f64, format: FloatFormat, precision: Option<usize>) -> String {
     if number.is_nan() {
         return "NaN".to_owned();
@@ -44,7 +48,7 @@ fn plain(number: f64, precision: Option<usize>) -> String {
     format!("{number:.exact$}") + &"0".repeat(precision - exact)
 }
 
-/// The digits without a point, and the decimal exponent of the first.
+/// Returns the digits without a point, and the decimal exponent of the first digit.
 fn digits(number: f64, precision: Option<usize>) -> (String, i32) {
     let text = match precision.map(|precision| precision.min(MOST_DECIMALS)) {
         Some(exact) => format!("{number:.exact$e}"),
@@ -73,7 +77,7 @@ fn general(number: f64, precision: Option<usize>) -> String {
     let (mut digits, exponent) = digits(number, precision.map(|precision| precision - 1));
     let kept = digits.trim_end_matches('0').len().max(1);
     digits.truncate(kept);
-    // From which exponent on the form with an exponent is taken.
+    // The exponent from which on the exponent notation is used.
     let limit = match precision {
         None => 6,
         Some(precision) if precision > digits.len() && digits.len() as i32 > exponent => digits.len(),
@@ -101,7 +105,7 @@ fn general(number: f64, precision: Option<usize>) -> String {
     text
 }
 
-/// The mantissa and the binary exponent of its last bit.
+/// Returns the mantissa, and the binary exponent of its last bit.
 fn parts(number: f64) -> (u64, i32) {
     let bits = number.to_bits();
     let exponent = i32::try_from(bits >> 52 & 0x7ff).expect("eleven bits");
@@ -119,7 +123,7 @@ fn hex(number: f64, precision: Option<usize>) -> String {
     if mantissa == 0 {
         exponent = 0;
     } else {
-        // The first bit stands right before the point, which is bit 60.
+        // The first bit is at bit 60, right before the point.
         let shift = mantissa.leading_zeros() - 3;
         mantissa <<= shift;
         exponent += 60 - i32::try_from(shift).expect("at most 63");

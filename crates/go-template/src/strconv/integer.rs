@@ -1,10 +1,10 @@
-//! Integers.
+//! Parses integers.
 
 use tagboat_go_text::number::has_proper_underscores;
 
 use super::NumberError;
 
-/// Parses an unsigned integer; base 0 goes by the prefix and allows underscores.
+/// Parses an unsigned integer; base 0 follows the prefix and allows underscores.
 pub(crate) fn parse_uint(text: &str, base: u32) -> Result<u64, NumberError> {
     let (mut radix, mut digits) = (base, text);
     if base == 0 {

@@ -1,4 +1,4 @@
-//! Numbers from text and to text, as Go's `strconv` does it.
+//! Conversions between numbers and text, as in Go's `strconv`.
 
 mod float;
 mod integer;

@@ -1,11 +1,11 @@
-//! Actions that control what is rendered.
+//! Parses control actions: `if`, `range`, `define` and the like.
 
 use super::item::{Item, Kind};
 use super::parser::{Parser, Step, Stop};
 use super::{Branch, BranchKind, Name, Node};
 
 impl<'t> Parser<'t> {
-    /// An action, of which the left delimiter is read already.
+    /// Parses an action behind its left delimiter.
     pub(super) fn action(&mut self) -> Result<Step, String> {
         let item = self.next_after_space();
         let node = match item.kind {
@@ -83,7 +83,7 @@ impl<'t> Parser<'t> {
         let pipe = self.pipe(CONTEXT, Kind::RightDelimiter)?;
         let inner = name.clone();
         let stop = self.inner(|parser| parser.body_of(inner))?;
-        // Go names the line on which the block begins, not that of the else.
+        // Go reports the line of the block, not that of the `else`.
         self.refuse_else(stop, CONTEXT)?;
         Ok(Node::Template { at: item.at, name, pipe: Some(pipe) })
     }

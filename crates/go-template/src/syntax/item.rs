@@ -1,23 +1,23 @@
-//! What the lexer finds.
+//! Tokens.
 
 use std::borrow::Cow;
 use std::fmt;
 
 use crate::format::quote;
 
-/// A piece of a template.
+/// A token of a template.
 #[derive(Debug, Clone)]
 pub(super) struct Item<'t> {
     pub(super) kind: Kind,
-    /// Where it begins, in bytes.
+    /// Its position in bytes.
     pub(super) at: usize,
-    /// The piece itself, or what is wrong with it.
+    /// The token itself, or an error message.
     pub(super) text: Cow<'t, str>,
     /// The line on which it begins, from 1.
     pub(super) line: usize,
 }
 
-/// What sort of piece it is.
+/// The kind of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Error,
@@ -56,7 +56,7 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    /// The kind of a word that the language keeps for itself.
+    /// Returns the kind of a keyword.
     pub(super) fn of_keyword(word: &str) -> Option<Self> {
         Some(match word {
             "block" => Self::Block,
@@ -94,7 +94,7 @@ impl Kind {
 }
 
 impl Item<'_> {
-    /// What stands where nothing has been read yet.
+    /// Returns a placeholder for a token that was not read yet.
     pub(super) fn none() -> Self {
         Self { kind: Kind::Error, at: 0, text: Cow::Borrowed(""), line: 0 }
     }

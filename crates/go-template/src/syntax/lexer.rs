@@ -1,4 +1,4 @@
-//! The lexer: cuts a template into pieces, one at a time as the parser asks for them.
+//! The lexer: splits a template into tokens as the parser asks for them.
 
 use std::borrow::Cow;
 
@@ -10,10 +10,10 @@ const LEFT: &str = "{{";
 const RIGHT: &str = "}}";
 const LEFT_COMMENT: &str = "/*";
 const RIGHT_COMMENT: &str = "*/";
-/// A trim marker and the blank beside it.
+/// A trim marker and the space beside it.
 const MARKER: usize = 2;
 
-/// The place up to which a template has been cut.
+/// A lexer at a position of a template.
 pub(super) struct Lexer<'t> {
     input: &'t str,
     at: usize,
@@ -29,7 +29,7 @@ impl<'t> Lexer<'t> {
         Self { input, at: 0, start: 0, line: 1, start_line: 1, parentheses: 0, is_inside: false }
     }
 
-    /// The next piece; at the end, and after an error, that is the end again and again.
+    /// Returns the next token; at the end and after an error it repeats the end token.
     pub(super) fn next_item(&mut self) -> Item<'t> {
         if self.is_inside { self.inside() } else { self.text() }
     }
@@ -92,7 +92,7 @@ impl<'t> Lexer<'t> {
         item
     }
 
-    /// The text up to an action, or the action's delimiter when there is none.
+    /// Reads the text up to an action; without text, the left delimiter.
     fn text(&mut self) -> Item<'t> {
         loop {
             let Some(distance) = self.rest().find(LEFT) else {
@@ -127,7 +127,7 @@ impl<'t> Lexer<'t> {
         item
     }
 
-    /// The left delimiter; nothing when it begins a comment, which is passed over.
+    /// Reads the left delimiter; returns `None` if it begins a comment, which is skipped.
     fn left_delimiter(&mut self) -> Option<Item<'t>> {
         self.at += LEFT.len();
         let marker = if begins_with_marker(self.rest()) { MARKER } else { 0 };
@@ -154,7 +154,7 @@ impl<'t> Lexer<'t> {
             return Some(self.error("comment ends before closing delimiter"));
         };
         self.line += line_breaks(self.piece());
-        // Only for its effect on the lines: the parser does not want comments.
+        // This is only for the line numbers: the parser ignores comments.
         self.item(Kind::Space);
         self.at += RIGHT.len();
         if trims {
@@ -165,7 +165,7 @@ impl<'t> Lexer<'t> {
         None
     }
 
-    /// Whether a right delimiter follows, and then, whether it trims.
+    /// Returns `None` unless a right delimiter follows; the value tells whether it trims.
     fn at_right_delimiter(&self) -> Option<bool> {
         let rest = self.rest();
         if ends_with_marker(rest) && rest[MARKER..].starts_with(RIGHT) {
@@ -379,13 +379,13 @@ fn is_alphanumeric(c: char) -> bool {
     c == '_' || is_letter(c) || is_digit(c)
 }
 
-/// Whether a text begins with a trim marker of a left delimiter.
+/// Returns whether a text begins with the trim marker of a left delimiter.
 fn begins_with_marker(text: &str) -> bool {
     let mut chars = text.chars();
     chars.next() == Some('-') && chars.next().is_some_and(is_space)
 }
 
-/// Whether a text begins with a trim marker of a right delimiter.
+/// Returns whether a text begins with the trim marker of a right delimiter.
 fn ends_with_marker(text: &str) -> bool {
     let mut chars = text.chars();
     chars.next().is_some_and(is_space) && chars.next() == Some('-')

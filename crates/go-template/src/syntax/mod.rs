@@ -1,4 +1,4 @@
-//! The language: from text to trees.
+//! The syntax: from text to trees.
 
 mod control;
 mod item;
@@ -14,5 +14,5 @@ pub(crate) use node::{Branch, BranchKind, Command, Name, Node, Pipe, Place, Term
 pub(crate) use number::Number;
 pub(crate) use parser::parse;
 
-/// How deep actions and parentheses may stand in one another.
+/// The maximum nesting depth of actions and parentheses.
 pub(crate) const DEEPEST: usize = 100;

@@ -1,4 +1,4 @@
-//! The trees of templates.
+//! The syntax trees of templates.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use super::Number;
 use crate::functions::Function;
 use crate::text::Text;
 
-/// The name of a template: a string constant, so any bytes.
+/// The name of a template: a string constant, which may hold any bytes.
 pub(crate) type Name = Text;
 
 /// An element of a template.
@@ -31,7 +31,7 @@ pub(crate) struct Branch {
     pub(crate) otherwise: Option<Vec<Node>>,
 }
 
-/// Which of the three.
+/// The keyword of a branch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum BranchKind {
     If,
@@ -39,7 +39,9 @@ pub(crate) enum BranchKind {
     Range,
 }
 
-/// Commands, each of which gives its value to the next, and the variables that take the last one.
+/// Commands, each of which passes its value to the next.
+///
+/// The variables get the value of the last one.
 #[derive(Debug)]
 pub(crate) struct Pipe {
     pub(crate) at: usize,
@@ -56,7 +58,7 @@ pub(crate) struct Command {
     pub(crate) terms: Vec<Term>,
 }
 
-/// A variable, with the fields that are asked of it.
+/// A variable, with the fields that are read from it.
 #[derive(Debug)]
 pub(crate) struct Variable {
     pub(crate) at: usize,
@@ -64,7 +66,7 @@ pub(crate) struct Variable {
     pub(crate) fields: Vec<Arc<str>>,
 }
 
-/// The least part of a command.
+/// The smallest part of a command.
 #[derive(Debug)]
 pub(crate) enum Term {
     Bool { at: usize, truth: bool },
@@ -117,7 +119,9 @@ impl Term {
         }
     }
 
-    /// Whether it is a constant or the dot, which no later stage of a pipe can be.
+    /// Returns whether this is a constant or the dot.
+    ///
+    /// Only the first stage of a pipe can be such a value.
     pub(super) fn is_plain_value(&self) -> bool {
         matches!(
             self,
@@ -131,7 +135,7 @@ impl Term {
 }
 
 impl Place<'_> {
-    /// Where it stands, in bytes.
+    /// Returns the position in bytes.
     pub(crate) fn at(&self) -> usize {
         match self {
             Self::Node(node) => node.at(),

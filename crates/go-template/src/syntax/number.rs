@@ -1,4 +1,4 @@
-//! Constants that are numbers, under every type that they fit.
+//! Numeric constants, as every type that can represent them.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use super::unquote::unquote_char;
 use crate::format::quote;
 use crate::strconv::{parse_float, parse_int, parse_uint};
 
-/// A number as it was written, and its value as each sort of number that can hold it.
+/// A numeric constant: its text, and its value as each kind of number that can hold it.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Number {
     pub(crate) text: Arc<str>,
@@ -36,7 +36,7 @@ impl Number {
     }
 
     fn of_complex(self, text: &str) -> Result<Self, String> {
-        // The second part begins at the last sign that is not an exponent's.
+        // The imaginary part begins at the last sign that does not belong to an exponent.
         let bytes = text.as_bytes();
         let is_sign = |&at: &usize| {
             matches!(bytes[at], b'+' | b'-') && !matches!(bytes[at - 1], b'e' | b'E' | b'p' | b'P')
@@ -91,7 +91,7 @@ impl Number {
 
     fn take_float(&mut self, float: f64) {
         self.float = Some(float);
-        // The bounds keep out what Go's conversion, undefined there, would turn into something else.
+        // Outside of these bounds Go's conversion is undefined.
         if (-9_223_372_036_854_775_808.0..9_223_372_036_854_775_808.0).contains(&float) {
             self.int = Some(float as i64).filter(|&int| int as f64 == float);
         }

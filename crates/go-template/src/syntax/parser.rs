@@ -1,4 +1,4 @@
-//! The parser: from pieces to the trees of a template and of those that it defines.
+//! The parser: from tokens to the trees of a template and of the templates that it defines.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,10 +12,10 @@ use crate::functions::Function;
 /// Finds a function by its name.
 pub(crate) type Find = fn(&str) -> Option<&'static Function>;
 
-/// The trees of a text by the names of their templates.
+/// The trees of a text by template name.
 pub(crate) type Trees = HashMap<Name, Vec<Node>>;
 
-/// Parses a text into trees, its own under the name given.
+/// Parses a text into trees; its own tree has the given name.
 pub(crate) fn parse(name: &str, text: &str, find: Find) -> Result<Trees, String> {
     let lexer = Lexer::new(text);
     let mut parser = Parser { name, lexer, find, trees: Trees::new(), tree: Tree::new(), depth: 0 };
@@ -30,29 +30,31 @@ pub(super) struct Parser<'t> {
     pub(super) find: Find,
     trees: Trees,
     pub(super) tree: Tree<'t>,
-    /// How many actions and parentheses are open.
+    /// The current nesting depth of actions and parentheses.
     depth: usize,
 }
 
-/// What is known of the template that is being read; a definition inside has its own.
+/// The parser state of one template; an inner definition has its own.
 pub(super) struct Tree<'t> {
-    /// The pieces read ahead, the next one last. The first place also tells the line of errors.
+    /// The lookahead tokens, the next one last.
+    ///
+    /// The first position also has the line for errors.
     items: [Item<'t>; 3],
     ahead: usize,
     pub(super) variables: Vec<Arc<str>>,
-    /// The line on which the action began, 0 outside of actions.
+    /// The line on which the action began, 0 outside actions.
     action_line: usize,
     pub(super) ranges: usize,
 }
 
-/// What ends a list of nodes.
+/// The end of a list of nodes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stop {
     End,
     Else,
 }
 
-/// A node, or what ends the list.
+/// A node, or the end of the list.
 pub(super) enum Step {
     Node(Node),
     Stop(Stop),
@@ -143,7 +145,7 @@ impl<'t> Parser<'t> {
         if item.kind == kind { Ok(item) } else { self.unexpected(&item, context) }
     }
 
-    /// Goes one level deeper for as long as a part is read.
+    /// Parses a part one nesting level deeper.
     pub(super) fn deeper<T>(
         &mut self,
         read: impl FnOnce(&mut Self) -> Result<T, String>,
@@ -181,7 +183,7 @@ impl<'t> Parser<'t> {
         Ok(nodes)
     }
 
-    /// Reads a template inside with a state of its own.
+    /// Parses an inner template with a state of its own.
     pub(super) fn inner<T>(
         &mut self,
         read: impl FnOnce(&mut Self) -> Result<T, String>,
@@ -206,7 +208,7 @@ impl<'t> Parser<'t> {
         })
     }
 
-    /// The nodes of a template inside, up to its end; what follows an `else` is not read.
+    /// Parses the nodes of an inner template up to its end; text behind an `else` is not read.
     pub(super) fn body_of(&mut self, name: Name) -> Result<Stop, String> {
         let (nodes, stop) = self.list()?;
         if stop == Stop::End {
@@ -258,7 +260,7 @@ impl<'t> Parser<'t> {
     }
 }
 
-/// Whether there is nothing but blank text.
+/// Returns whether there is only whitespace.
 fn is_blank(nodes: &[Node]) -> bool {
     nodes.iter().all(|node| match node {
         Node::Text { text, .. } => text.to_string().chars().all(char::is_whitespace),

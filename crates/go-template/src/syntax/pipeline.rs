@@ -1,4 +1,4 @@
-//! Pipes, commands and terms.
+//! Parses pipes, commands and terms.
 
 use std::sync::Arc;
 
@@ -179,7 +179,7 @@ impl<'t> Parser<'t> {
     }
 }
 
-/// A variable as the lexer found it: its fields come as pieces of their own.
+/// Makes a variable from its token; its fields are tokens of their own.
 fn variable(at: usize, text: &str) -> Variable {
     Variable { at, name: text.into(), fields: Vec::new() }
 }

@@ -1,4 +1,4 @@
-//! Trees back to text, as errors show the part that failed.
+//! Formats trees as source text, for errors that quote the failing part.
 
 use std::fmt;
 

@@ -1,8 +1,8 @@
-//! String and character constants without their quotes and escapes.
+//! Unquotes string and character constants.
 
 use crate::text::{Text, push_rune};
 
-/// The string that a constant means; nothing when it is none.
+/// Returns the string that a constant represents; `None` if it is invalid.
 pub(super) fn unquote(quoted: &str) -> Option<Text> {
     let mark = quoted.chars().next()?;
     let inner = quoted.get(1..)?.strip_suffix(mark)?;
@@ -23,7 +23,7 @@ pub(super) fn unquote(quoted: &str) -> Option<Text> {
     Some(bytes.into())
 }
 
-/// The first character of a constant, and what follows it.
+/// Returns the first character of a constant, and the text behind it.
 pub(super) fn unquote_char(text: &str, mark: char) -> Option<(u32, &str)> {
     let mut chars = text.chars();
     let first = chars.next()?;

@@ -1,4 +1,4 @@
-//! Characters by the tables of Go, which are those of another Unicode version than Rust's.
+//! Character classes and case mappings by Go's tables, whose Unicode version differs from Rust's.
 
 mod tables;
 
@@ -6,7 +6,7 @@ use std::cmp::Ordering;
 
 use tables::{CASES, DIGIT, LETTER, LOWER, NUMBER, PRINTABLE, PUNCTUATION, TAKES_TURNS, TITLE, UPPER};
 
-/// Which case is wanted; the numbers are places in the table.
+/// A letter case; the numbers are indexes into the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Case {
     Upper = 0,
@@ -42,7 +42,9 @@ pub(crate) fn is_punctuation(c: char) -> bool {
     is_among(PUNCTUATION, c)
 }
 
-/// Whether a character is printed as it is: letters, marks, numbers, punctuation, symbols and the plain blank.
+/// Returns whether Go prints a character as it is.
+///
+/// These are letters, marks, numbers, punctuation, symbols and the ASCII space.
 pub(crate) fn is_printable(c: char) -> bool {
     if c.is_ascii() { matches!(c, ' '..='~') } else { is_among(PRINTABLE, c) }
 }
@@ -74,13 +76,13 @@ fn place(first: u32, last: u32, c: char) -> Ordering {
     }
 }
 
-/// One character for one character, unlike Rust's own mapping, which may give several.
+/// Maps one character to one character, unlike Rust's own mapping, which may give several.
 fn to(c: char, case: Case) -> char {
     let Ok(found) = CASES.binary_search_by(|&(first, last, _)| place(first, last, c)) else { return c };
     let (first, _, distances) = CASES[found];
     let distance = distances[case as usize];
     let changed = if distance == TAKES_TURNS {
-        // Upper case stands at even distances from the first of the run, lower case at odd ones.
+        // In such a run, upper case has even distances from the first character, lower case odd ones.
         let is_lower = u32::from(case == Case::Lower);
         first + (((u32::from(c) - first) & !1) | is_lower)
     } else {

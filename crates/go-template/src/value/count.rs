@@ -1,20 +1,22 @@
-//! The walk that counts what a value holds.
+//! Counts the memory of a value and of its content.
 
 use super::{Map, Value};
 use crate::heap::Heap;
 
-/// Counts values that are new to a rendering.
+/// A walk that counts values which are new to a rendering.
 pub(crate) struct Count<'c> {
-    /// What they are counted on.
+    /// The heap that they are counted on.
     pub(crate) heap: &'c Heap,
     /// 1, or 0 for the data of the template.
     pub(crate) factor: usize,
-    /// Is given each map that was new.
+    /// Called with each new map.
     pub(crate) on_map: &'c mut dyn FnMut(&Map),
 }
 
 impl Count<'_> {
-    /// Counts everything that a value holds and that was not counted before. What was counted is not looked into.
+    /// Counts everything that a value holds and that was not counted before.
+    ///
+    /// Content that was counted is not visited.
     pub(crate) fn value(&mut self, value: &Value) {
         match value {
             Value::String(text) => text.count(self.heap, self.factor),
@@ -40,7 +42,7 @@ impl Count<'_> {
 }
 
 impl Value {
-    /// How many bytes a copy of it takes about, without what its elements take.
+    /// Returns the approximate size of a copy in bytes, without the content of its elements.
     pub(crate) fn footprint(&self) -> usize {
         match self {
             Self::String(text) => text.footprint(),

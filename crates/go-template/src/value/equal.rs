@@ -3,7 +3,7 @@
 use super::Value;
 
 impl Value {
-    /// Go's `==` on interface values; both are of comparable types.
+    /// Go's `==` on interface values; both must be of comparable types.
     pub(crate) fn is_identical(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Nil, Self::Nil) => true,
@@ -22,9 +22,9 @@ impl Value {
         }
     }
 
-    /// Go's `reflect.DeepEqual`, which looks into slices, maps, structs and pointers.
+    /// Go's `reflect.DeepEqual`, which compares slices, maps, structs and pointers by content.
     ///
-    /// `look` is asked before each pair; its error ends the comparison.
+    /// `look` is called before each pair; its error ends the comparison.
     pub(crate) fn is_deeply_equal<E>(
         &self,
         other: &Self,

@@ -16,7 +16,7 @@ pub struct Callable {
 }
 
 impl Callable {
-    /// A function with the signature that Go would print, and its parameters' types.
+    /// Makes a function from the signature that Go would print, and its parameter types.
     #[must_use]
     pub fn new(
         signature: &'static str,
@@ -26,7 +26,7 @@ impl Callable {
         Self { signature, parameters, body: Rc::new(body) }
     }
 
-    /// The signature, as `func(int) string`.
+    /// Returns the signature, for example `func(int) string`.
     #[must_use]
     pub fn signature(&self) -> &'static str {
         self.signature

@@ -1,12 +1,12 @@
-//! Types of values: what Go's reflection would say of them.
+//! Types of values, as Go's reflection reports them.
 //!
-//! All types are static: a caller describes those of its data as constants, and templates make no new ones.
+//! All types are static: a caller describes the types of its data as constants, and templates make no new ones.
 
 use std::fmt;
 
 use super::{Map, Slice, Struct, Value};
 
-/// The type of a value, printed as Go names it.
+/// The type of a value; it prints as Go's name.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Type {
     /// `bool`.
@@ -21,7 +21,9 @@ pub enum Type {
     Complex,
     /// `string`.
     String,
-    /// An interface by its name: places of this type hold values of other types, or nothing.
+    /// An interface by its name.
+    ///
+    /// Locations of this type hold values of other types, or nothing.
     Interface(&'static str),
     /// A slice of elements of a type.
     Slice(&'static Type),
@@ -35,25 +37,25 @@ pub enum Type {
     Function(&'static str),
 }
 
-/// The empty interface, which any value fits in.
+/// The empty interface, which any value implements.
 pub const ANY: Type = Type::Interface("interface {}");
 
 /// `int`.
 pub const INT: Type = Type::Int(IntKind::Int);
 
-/// `map[string]interface {}`, what sprig's `dict` makes.
+/// `map[string]interface {}`, the result of sprig's `dict`.
 pub const DICT: Type = Type::Map(&DICT_MAP);
 
-/// The parts of [`DICT`].
+/// The key and value types of [`DICT`].
 pub static DICT_MAP: MapType = MapType { name: None, key: Type::String, value: ANY };
 
 /// `map[string]string`.
 pub static TEXT_MAP: MapType = MapType { name: None, key: Type::String, value: Type::String };
 
-/// `[]interface {}`, what sprig's `list` makes.
+/// `[]interface {}`, the result of sprig's `list`.
 pub const LIST: Type = Type::Slice(&ANY);
 
-/// The width of a signed integer, or the named type that it has.
+/// The width of a signed integer, or its named type.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum IntKind {
     /// `int`, of 64 bits.
@@ -66,18 +68,18 @@ pub enum IntKind {
     Int32,
     /// `int64`.
     Int64,
-    /// A type of its own, as `time.Month`.
+    /// A named type, for example `time.Month`.
     Named(&'static NamedInt),
 }
 
-/// A type whose values are integers that print as words.
+/// A named integer type whose values print as words.
 #[derive(Debug)]
 pub struct NamedInt {
-    /// The name, as `time.Month`.
+    /// The name, for example `time.Month`.
     pub name: &'static str,
-    /// The kind without the name.
+    /// The underlying kind.
     pub kind: IntKind,
-    /// What the method `String` gives.
+    /// The method `String`.
     pub text: fn(i64) -> String,
 }
 
@@ -99,9 +101,9 @@ pub enum UintKind {
 /// The type of a map.
 #[derive(Debug)]
 pub struct MapType {
-    /// Its name, when it has one, as `update.ObjectChanges`.
+    /// Its name, if it has one, for example `update.ObjectChanges`.
     pub name: Option<&'static str>,
-    /// The type of its keys: boolean, number, string, or struct of such.
+    /// The type of its keys: bool, number, string, or a struct of these.
     pub key: Type,
     /// The type of its values.
     pub value: Type,
@@ -110,43 +112,43 @@ pub struct MapType {
 /// The type of a struct.
 #[derive(Debug)]
 pub struct StructType {
-    /// Its name with the package, as `types.NamespacedName`.
+    /// Its name with the package, for example `types.NamespacedName`.
     pub name: &'static str,
     /// Its fields in order.
     pub fields: &'static [Field],
-    /// Its methods; one named `String` says how values print.
+    /// Its methods; `String` defines how values print.
     pub methods: &'static [Method],
 }
 
 /// A field of a struct.
 #[derive(Debug)]
 pub struct Field {
-    /// The name; when it begins with a small letter, templates cannot see it.
+    /// The name; a field with a small first letter is unexported, and templates cannot read it.
     pub name: &'static str,
-    /// The type of what it holds.
+    /// The type of its value.
     pub of: Type,
-    /// Whether it is embedded, so that its fields and methods are the struct's as well.
+    /// True if it is embedded: its fields and methods are also those of the outer struct.
     pub embedded: bool,
-    /// How JSON shows it.
+    /// Its JSON encoding.
     pub json: Json,
 }
 
-/// How a field shows in JSON.
+/// The JSON encoding of a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Json {
-    /// Under its own name; an embedded one as part of what holds it.
+    /// Under its own name; an embedded field is inlined.
     Plain,
     /// Under another name.
     Name(&'static str),
-    /// Under another name, and left out when empty.
+    /// Under another name, and omitted if empty.
     OmitEmpty(&'static str),
-    /// Inlined, like an embedded one.
+    /// Inlined like an embedded field.
     Inline,
-    /// Not at all.
+    /// Omitted.
     Skip,
 }
 
-/// What a method is: from the value and the arguments to a result, or to an error's text.
+/// The implementation of a method: from receiver and arguments to a result or an error message.
 pub type Run = fn(&Value, &[Value]) -> Result<Value, String>;
 
 /// A method of a struct.
@@ -156,18 +158,20 @@ pub struct Method {
     pub name: &'static str,
     /// The types of its parameters.
     pub parameters: &'static [Type],
-    /// What it does; for the same struct and arguments always the same, so that it need not be done twice.
+    /// The implementation.
+    ///
+    /// It must be deterministic, so that a result can be reused for the same struct and arguments.
     pub run: Run,
 }
 
 impl Field {
-    /// A field that is not embedded and keeps its name in JSON.
+    /// Makes a field that is not embedded and keeps its name in JSON.
     #[must_use]
     pub const fn new(name: &'static str, of: Type) -> Self {
         Self { name, of, embedded: false, json: Json::Plain }
     }
 
-    /// Whether templates can see the field.
+    /// Returns whether templates can see the field.
     #[must_use]
     pub fn is_exported(&self) -> bool {
         self.name.chars().next().is_some_and(crate::unicode::is_upper)
@@ -175,7 +179,7 @@ impl Field {
 }
 
 impl Method {
-    /// A method without parameters.
+    /// Makes a method without parameters.
     #[must_use]
     pub const fn new(name: &'static str, run: Run) -> Self {
         Self { name, parameters: &[], run }
@@ -183,7 +187,7 @@ impl Method {
 }
 
 impl IntKind {
-    /// The kind without a name of its own.
+    /// Returns the underlying kind of a named type.
     #[must_use]
     pub fn plain(self) -> Self {
         match self {
@@ -235,7 +239,7 @@ impl PartialEq for MapType {
 }
 
 impl StructType {
-    /// Whether there is a field of this name, embedded ones included.
+    /// Returns whether there is a field of this name, embedded fields included.
     pub(crate) fn has_field(&self, name: &str) -> bool {
         self.fields.iter().any(|field| {
             let inner = match &field.of {
@@ -248,7 +252,7 @@ impl StructType {
 }
 
 impl Type {
-    /// The value that a place of this type holds before anything is put there.
+    /// Returns the zero value of this type.
     #[must_use]
     pub fn zero(self) -> Value {
         match self {
@@ -268,7 +272,7 @@ impl Type {
         }
     }
 
-    /// What Go calls the kind of types like this one.
+    /// Returns Go's name for the kind of this type.
     #[must_use]
     pub fn kind_name(self) -> &'static str {
         match self {
@@ -287,7 +291,7 @@ impl Type {
         }
     }
 
-    /// Whether a place of this type can hold nil.
+    /// Returns whether nil is a value of this type.
     #[must_use]
     pub fn can_be_nil(self) -> bool {
         matches!(
@@ -296,11 +300,11 @@ impl Type {
         )
     }
 
-    /// Whether a value of this type may stand where another type is wanted.
+    /// Returns whether a value of this type is assignable to another type.
     pub(crate) fn fits(self, wanted: Self) -> bool {
         match (self, wanted) {
             (_, Self::Interface(_)) => true,
-            // A type without a name is as good as any that is built alike.
+            // An unnamed type matches any type of the same structure.
             (Self::Map(kind), Self::Map(other)) if kind.name.is_none() || other.name.is_none() => {
                 kind.key == other.key && kind.value == other.value
             }
@@ -308,7 +312,7 @@ impl Type {
         }
     }
 
-    /// Whether values of this type can be compared with `==` in Go.
+    /// Returns whether values of this type can be compared with `==` in Go.
     #[must_use]
     pub fn is_comparable(self) -> bool {
         match self {

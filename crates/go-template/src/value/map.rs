@@ -1,4 +1,4 @@
-//! Maps, in the order of their keys.
+//! Maps, sorted by their keys.
 
 use std::cell::RefCell;
 use std::cmp::Ordering;
@@ -10,27 +10,27 @@ use super::{ANY, DICT_MAP, MapType, Value, compare};
 use crate::heap::{Heap, Held};
 use crate::text::Text;
 
-/// How many bytes an entry takes: the nodes of the tree are half empty at worst.
+/// The size of an entry in bytes; tree nodes are half empty in the worst case.
 const BYTES_OF_ENTRY: usize = 4 * size_of::<Value>();
 
-/// How many bytes a map takes beside that: the first node has room for eleven entries.
+/// The size of a map in bytes without its entries; the first node has room for eleven.
 const OVERHEAD: usize = 96 + 11 * 2 * size_of::<Value>();
 
-/// A map of Go, with its entries always in the order in which templates see them.
+/// A Go map; its entries are always in the order in which templates see them.
 #[derive(Clone)]
 pub struct Map {
     kind: &'static MapType,
     entries: Option<Rc<Held<Entries>>>,
 }
 
-/// A map that a rendering will empty, if it is still there.
+/// A weak reference to a map that the rendering must clear at its end.
 #[derive(Clone)]
 pub(crate) struct WeakMap(Weak<Held<Entries>>);
 
 /// The entries of a map.
 struct Entries(RefCell<BTreeMap<Key, Value>>);
 
-/// Dicts may stand in one another to any depth, so what they hold is not dropped by recursion.
+/// Dicts can be nested to any depth, so their content is dropped without recursion.
 impl Drop for Entries {
     fn drop(&mut self) {
         drop_one_by_one(std::mem::take(self.0.get_mut()));
@@ -53,7 +53,7 @@ fn drop_one_by_one(entries: BTreeMap<Key, Value>) {
     }
 }
 
-/// A key by the order of keys.
+/// A key with the order of keys.
 struct Key(Value);
 
 impl PartialEq for Key {
@@ -81,76 +81,78 @@ impl Ord for Key {
     reason = "keys are of types that Go can compare, which hold no slices and maps"
 )]
 impl Map {
-    /// A map of these entries.
+    /// Makes a map of these entries.
     #[must_use]
     pub fn new(kind: &'static MapType, entries: impl IntoIterator<Item = (Value, Value)>) -> Self {
         let entries = entries.into_iter().map(|(key, value)| (Key(key), value)).collect();
         Self { kind, entries: Some(Rc::new(Held::new(Entries(RefCell::new(entries))))) }
     }
 
-    /// A `map[string]interface {}`.
+    /// Makes a `map[string]interface {}`.
     #[must_use]
     pub fn dict(entries: impl IntoIterator<Item = (Text, Value)>) -> Self {
         Self::new(&DICT_MAP, entries.into_iter().map(|(key, value)| (Value::String(key), value)))
     }
 
-    /// The nil map, which prints as an empty one.
+    /// Returns the nil map, which prints as an empty one.
     #[must_use]
     pub fn nil(kind: &'static MapType) -> Self {
         Self { kind, entries: None }
     }
 
-    /// The type.
+    /// Returns the type.
     #[must_use]
     pub fn kind(&self) -> &'static MapType {
         self.kind
     }
 
-    /// Whether it is the nil map.
+    /// Returns whether it is the nil map.
     #[must_use]
     pub fn is_nil(&self) -> bool {
         self.entries.is_none()
     }
 
-    /// The number of entries.
+    /// Returns the number of entries.
     #[must_use]
     pub fn len(&self) -> usize {
         self.entries.as_ref().map_or(0, |entries| entries.0.borrow().len())
     }
 
-    /// Whether there are no entries.
+    /// Returns whether there are no entries.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The value at a key.
+    /// Returns the value of a key.
     #[must_use]
     pub fn get(&self, key: &Value) -> Option<Value> {
         self.entries.as_ref()?.0.borrow().get(&Key(key.clone())).cloned()
     }
 
-    /// The value at a key of type string.
+    /// Returns the value of a string key.
     #[must_use]
     pub fn at(&self, key: &Text) -> Option<Value> {
         self.get(&Value::String(key.clone()))
     }
 
-    /// The entries in the order of their keys.
+    /// Returns the entries in the order of their keys.
     #[must_use]
     pub fn entries(&self) -> Vec<(Value, Value)> {
         let Some(entries) = &self.entries else { return Vec::new() };
         entries.0.borrow().iter().map(|(key, value)| (key.0.clone(), value.clone())).collect()
     }
 
-    /// Does something with each entry in the order of the keys. The map must not change meanwhile.
+    /// Calls `look` with each entry in the order of the keys.
+    ///
+    /// The map must not change meanwhile.
     pub(crate) fn each(&self, look: &mut dyn FnMut(&Value, &Value)) {
         if let Some(entries) = &self.entries {
             entries.0.borrow().iter().for_each(|(key, value)| look(&key.0, value));
         }
     }
 
-    /// The same, with the place of each entry and up to the first error.
+    /// Calls a function with each index and entry, up to the first error.
     pub(crate) fn try_each<E>(
         &self,
         mut look: impl FnMut(usize, &Value, &Value) -> Result<(), E>,
@@ -160,10 +162,12 @@ impl Map {
         entries.iter().enumerate().try_for_each(|(i, (key, value))| look(i, &key.0, value))
     }
 
-    /// Sets the value at a key, for all who share the map; false when it is the nil map.
+    /// Sets the value of a key, visible to all that share the map.
+    ///
+    /// Returns false for the nil map.
     pub(crate) fn insert(&self, key: Value, value: Value) -> bool {
         let Some(entries) = &self.entries else { return false };
-        // What stood there goes only after the borrow: it may hold this very map.
+        // The old value is dropped only after the borrow: it may hold this very map.
         let before = entries.0.borrow_mut().insert(Key(key), value);
         if before.is_none() {
             entries.grow(BYTES_OF_ENTRY);
@@ -171,7 +175,7 @@ impl Map {
         true
     }
 
-    /// Removes the value at a key, for all who share the map.
+    /// Removes a key, visible to all that share the map.
     pub(crate) fn remove(&self, key: &Value) {
         if let Some(entries) = &self.entries {
             let before = entries.0.borrow_mut().remove(&Key(key.clone()));
@@ -181,35 +185,37 @@ impl Map {
         }
     }
 
-    /// Counts the entries, with `factor` times their bytes; false when they were counted before.
+    /// Counts the entries with `factor` times their bytes; returns false if they were counted before.
     pub(crate) fn count(&self, heap: &Heap, factor: usize) -> bool {
         let Some(entries) = &self.entries else { return false };
         entries.count(heap, factor * self.footprint())
     }
 
-    /// How many bytes a copy of it takes about.
+    /// Returns the approximate size of a copy, in bytes.
     pub(crate) fn footprint(&self) -> usize {
         OVERHEAD + self.len() * BYTES_OF_ENTRY
     }
 
-    /// Makes a map of the data count from now on, with the change that comes; false when it counts already.
+    /// Makes a map of the data count from now on, for the change that follows.
+    ///
+    /// Returns false if it counts already.
     pub(crate) fn count_changes(&self) -> bool {
         let Some(entries) = self.entries.as_ref().filter(|entries| entries.is_free()) else { return false };
         entries.grow(OVERHEAD);
         true
     }
 
-    /// Whether it can hold values of any type, and so itself.
+    /// Returns whether it can hold values of any type, and so itself.
     pub(crate) fn can_hold_itself(&self) -> bool {
         self.kind.value == ANY
     }
 
-    /// The map for as long as others share it; none for the nil map.
+    /// Returns a weak reference; `None` for the nil map.
     pub(crate) fn downgrade(&self) -> Option<WeakMap> {
         self.entries.as_ref().map(|entries| WeakMap(Rc::downgrade(entries)))
     }
 
-    /// Takes all entries out, if no other shares them.
+    /// Takes all entries out, unless the map is shared.
     fn take_unshared(&self) -> BTreeMap<Key, Value> {
         match &self.entries {
             Some(entries) if Rc::strong_count(entries) == 1 => std::mem::take(&mut *entries.0.borrow_mut()),
@@ -217,7 +223,7 @@ impl Map {
         }
     }
 
-    /// Whether both are one and the same map.
+    /// Returns whether both are the same map.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         match (&self.entries, &other.entries) {
             (Some(entries), Some(others)) => Rc::ptr_eq(entries, others),
@@ -231,12 +237,12 @@ impl Map {
     reason = "keys are of types that Go can compare, which hold no slices and maps"
 )]
 impl WeakMap {
-    /// Whether the map is still there.
+    /// Returns whether the map still exists.
     pub(crate) fn is_alive(&self) -> bool {
         self.0.strong_count() > 0
     }
 
-    /// Takes all entries out.
+    /// Removes all entries.
     pub(crate) fn clear(&self) {
         if let Some(entries) = self.0.upgrade() {
             let before = std::mem::take(&mut *entries.0.borrow_mut());

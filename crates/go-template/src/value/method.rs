@@ -1,4 +1,4 @@
-//! The methods that values have.
+//! Looks up methods of values.
 
 use super::{IntKind, Method, NamedInt, Type, Value};
 use crate::budget::Failure;
@@ -7,9 +7,9 @@ use crate::text::Text;
 /// A method that was found on a value.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum BoundMethod {
-    /// One that the type of a struct describes.
+    /// A method that a struct type declares.
     Declared(&'static Method),
-    /// `String` of an integer that prints as a word.
+    /// `String` of a named integer type.
     Word(&'static NamedInt),
 }
 
@@ -40,7 +40,7 @@ impl BoundMethod {
 }
 
 impl Value {
-    /// The method of a name, with the value that it belongs to.
+    /// Returns the method of a name, with its receiver.
     pub(crate) fn method(&self, name: &str) -> Option<(BoundMethod, Self)> {
         match self {
             Self::Struct(object) => {
@@ -54,7 +54,7 @@ impl Value {
         }
     }
 
-    /// What the value says of itself, by its method `Error` or `String`.
+    /// Returns the text of the value's method `Error` or `String`.
     pub(crate) fn own_text(&self) -> Result<Option<Text>, Failure> {
         let owner = match self {
             Self::Pointer(pointer) => match pointer.target() {

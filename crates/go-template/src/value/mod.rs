@@ -1,4 +1,4 @@
-//! Values: the data of a template and what functions make of it.
+//! Values: the data of a template, and the results of functions.
 
 mod count;
 mod equal;
@@ -26,18 +26,20 @@ pub(crate) use order::compare;
 
 use crate::text::Text;
 
-/// A value with the type that it has in Go. Copies are cheap: they share what they hold, as in Go.
+/// A value with the type that it has in Go.
+///
+/// Copies are cheap: they share their content, as in Go.
 #[derive(Debug, Clone)]
 pub enum Value {
-    /// Nothing, without a type.
+    /// Nil without a type.
     Nil,
-    /// A truth.
+    /// A bool.
     Bool(bool),
     /// A signed integer.
     Int(i64, IntKind),
     /// An unsigned integer.
     Uint(u64, UintKind),
-    /// A number with a fraction.
+    /// A floating-point number.
     Float(f64),
     /// A complex number: its real and its imaginary part.
     Complex(f64, f64),
@@ -51,7 +53,7 @@ pub enum Value {
     Struct(Struct),
     /// A pointer.
     Pointer(Pointer),
-    /// A function that `call` calls.
+    /// A function, for `call`.
     Function(Callable),
 }
 
@@ -80,7 +82,7 @@ impl Value {
         Self::Slice(Slice::new(&Type::String, items.into_iter().map(Self::String).collect()))
     }
 
-    /// The type; none for nil.
+    /// Returns the type; `None` for nil.
     #[must_use]
     pub fn type_of(&self) -> Option<Type> {
         Some(match self {
@@ -99,19 +101,19 @@ impl Value {
         })
     }
 
-    /// The name of the type, `<nil>` for nil.
+    /// Returns the name of the type, `<nil>` for nil.
     #[must_use]
     pub fn type_name(&self) -> String {
         self.type_of().map_or_else(|| "<nil>".to_owned(), |kind| kind.to_string())
     }
 
-    /// The name of the kind, `invalid` for nil.
+    /// Returns the name of the kind, `invalid` for nil.
     #[must_use]
     pub fn kind_name(&self) -> &'static str {
         self.type_of().map_or("invalid", Type::kind_name)
     }
 
-    /// Whether it is nil: without a type, or of a type that can be.
+    /// Returns whether this is nil: without a type, or of a type that can be nil.
     #[must_use]
     pub fn is_nil(&self) -> bool {
         match self {
@@ -123,7 +125,7 @@ impl Value {
         }
     }
 
-    /// Whether `if` takes it for true.
+    /// Returns whether `if` treats it as true.
     #[must_use]
     pub fn is_true(&self) -> bool {
         match self {
@@ -141,7 +143,7 @@ impl Value {
         }
     }
 
-    /// What pointers lead to; the last pointer itself when it is nil.
+    /// Dereferences pointers; a nil pointer stays.
     #[must_use]
     pub fn indirect(&self) -> Self {
         let mut value = self;
@@ -152,7 +154,7 @@ impl Value {
         value.clone()
     }
 
-    /// How many slices and structs stand in one another at most; maps are not looked into.
+    /// Returns the nesting depth of slices and structs; maps are not visited.
     pub(crate) fn depth(&self) -> usize {
         match self {
             Self::Slice(slice) => slice.depth(),
@@ -162,7 +164,7 @@ impl Value {
         }
     }
 
-    /// How large it is: the bytes of a string, the elements of a slice or map.
+    /// Returns the size: the bytes of a string, the elements of a slice or map.
     pub(crate) fn size(&self) -> usize {
         match self {
             Self::String(text) => text.len(),
@@ -172,7 +174,7 @@ impl Value {
         }
     }
 
-    /// How much work it is to copy it, as bytes; without what its elements take.
+    /// Returns the cost of copying it, in bytes, without the content of its elements.
     pub(crate) fn weight(&self) -> usize {
         match self {
             Self::Slice(_) => self.size() * 16,

@@ -1,4 +1,4 @@
-//! The order of keys in maps, which is that of `range` and of printing.
+//! The order of map keys, for `range` and for printing.
 
 use std::cmp::Ordering;
 
@@ -22,12 +22,12 @@ pub(crate) fn compare(left: &Value, right: &Value) -> Ordering {
                 .find(|order| order.is_ne())
                 .unwrap_or(Ordering::Equal)
         }
-        // The keys of one map have one type; any order will do for what cannot be.
+        // The keys of one map have one type, so any order will do here.
         _ => left.type_name().cmp(&right.type_name()),
     }
 }
 
-/// What is not a number stands first, as in Go's `cmp.Compare`; zeros of either sign are equal.
+/// Sorts NaN first, as Go's `cmp.Compare` does; zeros of either sign are equal.
 fn compare_floats(left: f64, right: f64) -> Ordering {
     left.partial_cmp(&right).unwrap_or_else(|| right.is_nan().cmp(&left.is_nan()))
 }

@@ -1,4 +1,4 @@
-//! Slices: windows on elements that several of them may share.
+//! Slices: windows on a shared array.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -8,10 +8,10 @@ use std::rc::Rc;
 use super::{Type, UintKind, Value};
 use crate::heap::{Heap, Held};
 
-/// How many bytes a slice takes beside its elements.
+/// The size of a slice in bytes without its elements.
 const OVERHEAD: usize = 96;
 
-/// A slice of Go: part of a row of elements, with room behind it up to its capacity.
+/// A Go slice: a part of an array, with room behind it up to its capacity.
 #[derive(Clone)]
 pub struct Slice {
     of: &'static Type,
@@ -23,7 +23,7 @@ pub struct Slice {
 }
 
 impl Slice {
-    /// A slice of elements of a type.
+    /// Makes a slice of elements of a type.
     #[must_use]
     pub fn new(of: &'static Type, mut items: Vec<Value>) -> Self {
         items.shrink_to_fit();
@@ -39,43 +39,43 @@ impl Slice {
         }
     }
 
-    /// The nil slice, which prints as an empty one.
+    /// Returns the nil slice, which prints as an empty one.
     #[must_use]
     pub fn nil(of: &'static Type) -> Self {
         Self { of, row: None, start: 0, length: 0, capacity: 0, depth: 1 }
     }
 
-    /// The type of the elements.
+    /// Returns the type of the elements.
     #[must_use]
     pub fn of(&self) -> &'static Type {
         self.of
     }
 
-    /// Whether it is the nil slice.
+    /// Returns whether it is the nil slice.
     #[must_use]
     pub fn is_nil(&self) -> bool {
         self.row.is_none()
     }
 
-    /// The number of elements.
+    /// Returns the number of elements.
     #[must_use]
     pub fn len(&self) -> usize {
         self.length
     }
 
-    /// Whether there are no elements.
+    /// Returns whether there are no elements.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.length == 0
     }
 
-    /// How far it can be cut again.
+    /// Returns the capacity: the length up to which it can be resliced.
     #[must_use]
     pub fn capacity(&self) -> usize {
         self.capacity
     }
 
-    /// An element.
+    /// Returns an element.
     #[must_use]
     pub fn get(&self, index: usize) -> Option<Value> {
         if index >= self.length {
@@ -84,7 +84,7 @@ impl Slice {
         self.row.as_ref()?.borrow().get(self.start + index).cloned()
     }
 
-    /// All elements.
+    /// Returns all elements.
     #[must_use]
     pub fn to_vec(&self) -> Vec<Value> {
         self.row
@@ -92,33 +92,37 @@ impl Slice {
             .map_or_else(Vec::new, |row| row.borrow()[self.start..self.start + self.length].to_vec())
     }
 
-    /// Does something with each element of the row, beyond the slice's own as well. They must not change meanwhile.
+    /// Calls `look` with each element of the array, the elements outside the slice included.
+    ///
+    /// They must not change meanwhile.
     pub(crate) fn each(&self, look: &mut dyn FnMut(&Value)) {
         if let Some(row) = &self.row {
             row.borrow().iter().for_each(look);
         }
     }
 
-    /// Does something with each element in order, up to the first error. The elements must not change meanwhile.
+    /// Calls `look` with each element in order, up to the first error.
+    ///
+    /// The elements must not change meanwhile.
     pub(crate) fn try_each<E>(&self, mut look: impl FnMut(usize, &Value) -> Result<(), E>) -> Result<(), E> {
         let Some(row) = &self.row else { return Ok(()) };
         let row = row.borrow();
         row[self.start..self.start + self.length].iter().enumerate().try_for_each(|(i, item)| look(i, item))
     }
 
-    /// Counts the row that its elements stand in, with `factor` times its bytes; false when it was counted before.
+    /// Counts the array with `factor` times its bytes; returns false if it was counted before.
     pub(crate) fn count(&self, heap: &Heap, factor: usize) -> bool {
         let Some(row) = &self.row else { return false };
         let bytes = OVERHEAD + row.borrow().len() * size_of::<Value>();
         row.count(heap, factor * bytes)
     }
 
-    /// How many bytes a copy of it takes about.
+    /// Returns the approximate size of a copy, in bytes.
     pub(crate) fn footprint(&self) -> usize {
         OVERHEAD + self.length * size_of::<Value>()
     }
 
-    /// Takes all elements of the row out, if no other slice shares it.
+    /// Takes all elements of the array out, unless it is shared.
     pub(super) fn take_unshared(&self) -> Vec<Value> {
         match &self.row {
             Some(row) if Rc::strong_count(row) == 1 => std::mem::take(&mut *row.borrow_mut()),
@@ -126,12 +130,12 @@ impl Slice {
         }
     }
 
-    /// Whether its elements are bytes.
+    /// Returns whether its elements are bytes.
     pub(crate) fn has_bytes(&self) -> bool {
         *self.of == Type::Uint(UintKind::Uint8)
     }
 
-    /// The bytes, if its elements are bytes.
+    /// Returns the bytes, if its elements are bytes.
     pub(crate) fn bytes(&self) -> Option<Vec<u8>> {
         let byte = |value: Value| {
             if let Value::Uint(byte, _) = value { u8::try_from(byte).unwrap_or(0) } else { 0 }
@@ -139,7 +143,9 @@ impl Slice {
         self.has_bytes().then(|| self.to_vec().into_iter().map(byte).collect())
     }
 
-    /// Part of it, counted from its start, with a capacity; nothing when that reaches beyond its own.
+    /// Reslices: returns a part of the slice with a capacity.
+    ///
+    /// Returns `None` if that exceeds the slice's own capacity.
     #[must_use]
     pub fn part(&self, range: Range<usize>, capacity: usize) -> Option<Self> {
         if range.start > range.end || range.end > capacity || capacity > self.capacity {
@@ -153,7 +159,7 @@ impl Slice {
         })
     }
 
-    /// Puts other elements in the place of its own, for all who share them.
+    /// Replaces the elements, visible to all that share the array.
     pub(crate) fn overwrite(&self, items: Vec<Value>) {
         if let Some(row) = &self.row {
             for (place, item) in row.borrow_mut()[self.start..self.start + self.length].iter_mut().zip(items)

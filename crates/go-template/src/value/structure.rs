@@ -5,7 +5,7 @@ use std::rc::Rc;
 use super::{Field, Method, StructType, Type, Value};
 use crate::heap::{Heap, Held};
 
-/// How many bytes a struct or what a pointer points to takes beside its values.
+/// The size of a struct or pointer target in bytes without its values.
 const OVERHEAD: usize = 80;
 
 /// A struct: a value for each field of its type.
@@ -15,23 +15,23 @@ pub struct Struct {
     fields: Rc<Held<Box<[Value]>>>,
 }
 
-/// A pointer to a value, or to none.
+/// A pointer to a value, or a nil pointer.
 #[derive(Debug, Clone)]
 pub struct Pointer {
     to: &'static Type,
     target: Option<Rc<Held<Value>>>,
 }
 
-/// What a name leads to in a struct.
+/// The member of a struct that a name selects.
 enum Member {
     /// A field with its value.
     Field(&'static Field, Value),
-    /// A method with the value that it belongs to.
+    /// A method with its receiver.
     Method(&'static Method, Value),
 }
 
 impl Struct {
-    /// A struct with its fields' values in order; what is missing is the zero of its type.
+    /// Makes a struct from its fields' values in order; missing values are zero values.
     #[must_use]
     pub fn new(kind: &'static StructType, fields: Vec<Value>) -> Self {
         let mut fields = fields;
@@ -40,24 +40,26 @@ impl Struct {
         Self { kind, fields: Rc::new(Held::new(fields.into())) }
     }
 
-    /// The type.
+    /// Returns the type.
     #[must_use]
     pub fn kind(&self) -> &'static StructType {
         self.kind
     }
 
-    /// The fields' values in order.
+    /// Returns the fields' values in order.
     #[must_use]
     pub fn fields(&self) -> &[Value] {
         &self.fields
     }
 
-    /// What only copies of this very struct have in common, as long as one of them is there.
+    /// Returns an address that all copies of this struct share.
+    ///
+    /// It is unique while one of the copies exists.
     pub(crate) fn identity(&self) -> *const Value {
         self.fields.as_ptr()
     }
 
-    /// The value of a field by its name, embedded ones included.
+    /// Returns the value of a field, embedded fields included.
     #[must_use]
     pub fn field(&self, name: &str) -> Option<Value> {
         match self.member(name, |member| matches!(member, Member::Field(..)))? {
@@ -66,7 +68,7 @@ impl Struct {
         }
     }
 
-    /// The method of a name, be it one of an embedded struct.
+    /// Returns a method and its receiver, methods of embedded structs included.
     pub(crate) fn method(&self, name: &str) -> Option<(&'static Method, Value)> {
         match self.member(name, |member| matches!(member, Member::Method(..)))? {
             Member::Method(method, value) => Some((method, value)),
@@ -74,7 +76,7 @@ impl Struct {
         }
     }
 
-    /// The field of a name with its description.
+    /// Returns a field's declaration and its value.
     pub(crate) fn described_field(&self, name: &str) -> Option<(&'static Field, Value)> {
         match self.member(name, |member| matches!(member, Member::Field(..)))? {
             Member::Field(field, value) => Some((field, value)),
@@ -82,7 +84,9 @@ impl Struct {
         }
     }
 
-    /// What a name leads to: of several, the least embedded, if it is the only one there.
+    /// Returns the member that a name selects.
+    ///
+    /// Of several members the least embedded one wins, if it is the only one at its depth.
     fn member(&self, name: &str, is_wanted: fn(&Member) -> bool) -> Option<Member> {
         let mut level = vec![self.clone()];
         while !level.is_empty() {
@@ -111,7 +115,7 @@ impl Struct {
             .collect()
     }
 
-    /// Counts the fields, with `factor` times their bytes; false when they were counted before.
+    /// Counts the fields with `factor` times their bytes; returns false if they were counted before.
     pub(crate) fn count(&self, heap: &Heap, factor: usize) -> bool {
         self.fields.count(heap, factor * (OVERHEAD + self.fields.len() * size_of::<Value>()))
     }
@@ -122,37 +126,37 @@ impl Struct {
 }
 
 impl Pointer {
-    /// A pointer to a value.
+    /// Makes a pointer to a value.
     #[must_use]
     pub fn new(to: &'static Type, target: Value) -> Self {
         Self { to, target: Some(Rc::new(Held::new(target))) }
     }
 
-    /// The nil pointer of a type.
+    /// Returns the nil pointer of a type.
     #[must_use]
     pub fn nil(to: &'static Type) -> Self {
         Self { to, target: None }
     }
 
-    /// The type of what it points to.
+    /// Returns the type of the target.
     #[must_use]
     pub fn to(&self) -> &'static Type {
         self.to
     }
 
-    /// What it points to.
+    /// Returns the target.
     #[must_use]
     pub fn target(&self) -> Option<&Value> {
         self.target.as_deref().map(|target| &**target)
     }
 
-    /// Counts what it points to, with `factor` times the bytes; false when that was counted before.
+    /// Counts the target with `factor` times its bytes; returns false if it was counted before.
     pub(crate) fn count(&self, heap: &Heap, factor: usize) -> bool {
         let bytes = factor * (OVERHEAD + size_of::<Value>());
         self.target.as_ref().is_some_and(|target| target.count(heap, bytes))
     }
 
-    /// Whether both point to one and the same value.
+    /// Returns whether both point to the same value.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         match (&self.target, &other.target) {
             (Some(target), Some(other)) => Rc::ptr_eq(target, other),

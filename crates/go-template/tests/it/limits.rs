@@ -1,4 +1,4 @@
-//! What a template may not do.
+//! The limits of a rendering.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -7,7 +7,7 @@ use tagboat_go_template::{
     Field, Limits, Map, Method, Slice, Struct, StructType, Template, TemplateError, Type, Value,
 };
 
-/// Fewer steps than usual, which are soon taken.
+/// A low limit of steps, which is reached soon.
 const FEW_STEPS: Limits =
     Limits { depth: 250, steps: 100_000, output: 1 << 20, value: 1 << 20, memory: 24 << 20 };
 
@@ -192,7 +192,7 @@ fn what_values_hold_has_a_bound() {
     }
 }
 
-/// Memory that was given back does not count: a list that grows element by element is copied each time.
+/// Released memory does not count: a list that grows by one element at a time is copied each time.
 #[test]
 fn what_is_dropped_does_not_count() {
     for (text, wanted) in [
@@ -226,7 +226,7 @@ fn a_rendering_can_be_interrupted() {
     assert_eq!(polls.get(), 6);
 }
 
-/// A method that gathers a list was called anew in each turn of a loop, and paid for next to nothing.
+/// A method that collects a list was called anew in each iteration, almost for free.
 #[test]
 fn what_a_method_gathers_is_gathered_once() {
     static GATHERED: AtomicUsize = AtomicUsize::new(0);

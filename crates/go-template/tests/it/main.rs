@@ -1,4 +1,4 @@
-//! Templates against what Go and sprig themselves made of them.
+//! Compares templates with the results of Go and sprig.
 
 mod data;
 mod limits;

@@ -26,7 +26,7 @@ struct Case {
 }
 
 impl Case {
-    /// What Go gave: the text (bytes as base64 when it is no UTF-8) or the error.
+    /// Returns Go's result: the text (as base64 if it is not UTF-8) or the error.
     fn wanted(&self) -> Result<String, String> {
         match (&self.error, &self.bytes) {
             (Some(error), _) => Err(error.clone()),

@@ -94,7 +94,7 @@ impl RegexpSet {
         set.map(Self).map_err(|_| SetTooLarge { most_bytes })
     }
 
-    /// Whether an expression matches anywhere in a text.
+    /// Returns whether an expression matches anywhere in a text.
     pub fn is_match(&self, text: &[u8]) -> bool {
         self.0.is_match(text)
     }
@@ -127,7 +127,7 @@ impl Regexp {
         self.size
     }
 
-    /// Whether it matches anywhere in a text.
+    /// Returns whether it matches anywhere in a text.
     pub fn is_match(&self, text: &[u8]) -> bool {
         self.regex.is_match(text)
     }

@@ -48,7 +48,7 @@ pub(super) struct Translator<'e> {
     names: Vec<Option<String>>,
     /// What was counted before each open group.
     groups: Vec<Count>,
-    /// Whether there is something that a repetition can repeat.
+    /// True if there is something that a repetition can repeat.
     can_repeat: bool,
     /// What was counted so far: of the pieces, in all; of the repetitions, in the group that is open.
     count: Count,
@@ -164,7 +164,7 @@ impl<'e> Translator<'e> {
         self.last.pieces = self.last.pieces.saturating_add(pieces);
     }
 
-    /// Whether there is a category or a script of this name; each is looked up once.
+    /// Returns whether there is a category or a script of this name; each is looked up once.
     pub(super) fn knows_class(&mut self, name: &str) -> bool {
         if let Some(known) = self.classes.get(name) {
             return *known;

@@ -83,12 +83,12 @@ impl Comparator {
         }
     }
 
-    /// Whether the pattern has a prerelease.
+    /// Returns whether the pattern has a prerelease.
     pub(super) fn names_prerelease(&self) -> bool {
         self.base.is_prerelease()
     }
 
-    /// Whether the comparator holds for a version, by precedence alone.
+    /// Returns whether the comparator holds for a version, by precedence alone.
     pub(super) fn matches(&self, version: &Version) -> bool {
         match self.operator {
             Operator::Equal if self.precision == Precision::Patch => *version == self.base,

@@ -57,7 +57,7 @@ impl Constraint {
         &self.text
     }
 
-    /// Whether the constraint wants a version, as the library's `Check`.
+    /// Returns whether the constraint wants a version, as the library's `Check`.
     pub fn matches(&self, version: &Version) -> bool {
         self.groups.iter().any(|group| group.mismatch(version).is_none())
     }

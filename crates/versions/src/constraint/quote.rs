@@ -28,7 +28,7 @@ impl fmt::Display for Quoted<'_> {
     }
 }
 
-/// Whether Go prints a character as it is: letters, marks, numbers, punctuation, symbols and the plain blank.
+/// Returns whether Go prints a character as it is: letters, marks, numbers, punctuation, symbols and the plain blank.
 fn is_printable(c: char) -> bool {
     // Rust draws the same line, except that it escapes a mark which stands first; so another letter stands first.
     let mut buffer = [b'a'; 5];

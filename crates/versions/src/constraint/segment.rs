@@ -42,7 +42,7 @@ pub(super) fn scan_pattern(text: &str) -> Option<Shape<'_>> {
     Shape::scan(text, |byte| byte.is_ascii_digit() || b"xX*|".contains(&byte))
 }
 
-/// Whether a character is a blank as Go's regular expressions have it.
+/// Returns whether a character is a blank as Go's regular expressions have it.
 pub(super) fn is_blank(c: char) -> bool {
     matches!(c, ' ' | '\t' | '\n' | '\x0c' | '\r')
 }

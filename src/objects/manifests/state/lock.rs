@@ -71,7 +71,7 @@ impl StateDirectory {
     }
 }
 
-/// Whether an error says that the place must not be written.
+/// Returns whether an error says that the place must not be written.
 fn is_refused(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem)
 }

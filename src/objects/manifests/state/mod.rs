@@ -123,7 +123,7 @@ impl StateDirectory {
         self.keep_object(&ImagePolicy { status: Some(status.clone()), ..policy.clone() })
     }
 
-    /// Whether persons have wanted a policy's repository to be another than [`StateDirectory::keep_wishes`] was last
+    /// Returns whether persons have wanted a policy's repository to be another than [`StateDirectory::keep_wishes`] was last
     /// told; of what nobody told, nobody knows.
     ///
     /// # Errors
@@ -194,7 +194,7 @@ impl StateDirectory {
         self.write(&place, &content)
     }
 
-    /// Whether an automation or its source is another than [`StateDirectory::keep_success`] was last told.
+    /// Returns whether an automation or its source is another than [`StateDirectory::keep_success`] was last told.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! Dates and lengths of time.
+//! Functions on dates and durations.
 
 mod time;
 
@@ -54,7 +54,7 @@ fn modify(arguments: Arguments<'_>, _: &mut Budget<'_>) -> Result<Value, Failure
     Ok(value_of(&moment_of(arguments.value(1)).plus(duration)))
 }
 
-/// The largest unit that a length of time is more than one of.
+/// Returns the largest unit of which the duration has more than one.
 fn rounded(nanoseconds: u64) -> String {
     const SECOND: u64 = 1_000_000_000;
     const DAY: u64 = 86_400 * SECOND;

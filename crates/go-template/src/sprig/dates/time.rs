@@ -8,12 +8,14 @@ use crate::value::{Field, INT, IntKind, Method, NamedInt, Struct, StructType, Ty
 /// The type of a point in time.
 pub(in crate::sprig) const TIME: Type = Type::Struct(&TIME_STRUCT);
 
-/// The parameters of methods that take another point in time; a static may hold what holds it.
+/// The parameter types of methods that take another point in time.
+///
+/// They are a static because the type refers to itself.
 static ANOTHER: [Type; 1] = [Type::Struct(&TIME_STRUCT)];
 
 static TIME_STRUCT: StructType = StructType {
     name: "time.Time",
-    // Go keeps other things under other names; templates see neither.
+    // Go's fields differ in content, but templates cannot read them.
     fields: &[
         Field::new("wall", Type::Int(IntKind::Int64)),
         Field::new("ext", Type::Int(IntKind::Int64)),
@@ -87,7 +89,7 @@ const fn with(parameters: &'static [Type], method: Method) -> Method {
     Method { parameters, ..method }
 }
 
-/// A moment as a value.
+/// Converts a point in time to a value.
 pub(super) fn value_of(moment: &Moment) -> Value {
     let fields = vec![
         Value::int64(moment.seconds),
@@ -98,7 +100,7 @@ pub(super) fn value_of(moment: &Moment) -> Value {
     Struct::new(&TIME_STRUCT, fields).into()
 }
 
-/// The moment that a value is.
+/// Converts a value to a point in time.
 pub(super) fn moment_of(value: &Value) -> Moment {
     let Value::Struct(object) = value else { return Moment::zero() };
     match object.fields() {

@@ -28,7 +28,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function::new("mustToRawJson", &[ANY], |a, budget| strict(a, Style::Raw, budget)),
 ];
 
-/// Nothing for what cannot be written; but a limit stays a limit.
+/// Returns an empty string for an unsupported value, but a limit still fails.
 fn lenient(arguments: Arguments<'_>, style: Style, budget: &mut Budget<'_>) -> Result<Value, Failure> {
     match write(arguments.value(0), style, budget) {
         Ok(text) => Ok(text.into()),

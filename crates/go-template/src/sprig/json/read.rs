@@ -1,10 +1,10 @@
-//! Values from JSON.
+//! Parses JSON into values.
 
 use crate::budget::{Budget, DEEPEST_VALUE, Failure};
 use crate::text::{Text, push_rune, runes};
 use crate::value::{Map, Value};
 
-/// Reads a value. The inner error is Go's, for a text that is no JSON.
+/// Parses a value. The inner error is Go's, for text that is not JSON.
 pub(super) fn read(text: &[u8], budget: &mut Budget<'_>) -> Result<Result<Value, String>, Failure> {
     let mut reader = Reader { text, at: 0, budget, out_of_range: None };
     let value = match reader.document() {
@@ -18,7 +18,7 @@ pub(super) fn read(text: &[u8], budget: &mut Budget<'_>) -> Result<Result<Value,
     })
 }
 
-/// What Go says of a text that ends too early.
+/// Go's error for text that ends too early.
 const END: &str = "unexpected end of JSON input";
 
 enum Wrong {
@@ -36,7 +36,7 @@ struct Reader<'t, 'b, 'i> {
     text: &'t [u8],
     at: usize,
     budget: &'b mut Budget<'i>,
-    /// A number that does not fit, which is worse than nothing else.
+    /// The error for a number out of range, which any other error replaces.
     out_of_range: Option<String>,
 }
 
@@ -51,10 +51,10 @@ impl Reader<'_, '_, '_> {
         }
     }
 
-    /// The error for the byte that comes next.
+    /// Returns the error for the next byte.
     fn wrong<T>(&self, place: &str) -> Result<T, Wrong> {
         let Some(byte) = self.peek() else {
-            // At the end Go's scanner is given a blank, which words and numbers find wrong by themselves.
+            // At the end, Go's scanner gets a space, which is an error inside literals and numbers.
             let is_inside = place.contains("literal") && !place.contains("string");
             let message = if is_inside { format!("invalid character ' ' {place}") } else { END.to_owned() };
             return Err(Wrong::Text(message));
@@ -100,7 +100,7 @@ impl Reader<'_, '_, '_> {
         }
     }
 
-    /// A value that was read, counted.
+    /// Counts a parsed value.
     fn made(&mut self, value: Value) -> Result<Value, Wrong> {
         self.budget.count(&value)?;
         Ok(value)
@@ -236,7 +236,7 @@ impl Reader<'_, '_, '_> {
         }
     }
 
-    /// Appends what stands there as it is; what is no UTF-8 becomes U+FFFD.
+    /// Appends a run of unescaped text; invalid UTF-8 becomes U+FFFD.
     fn push_plain(&self, out: &mut Vec<u8>, start: usize) {
         for (_, c, _) in runes(&self.text[start..self.at]) {
             push_rune(out, c);
@@ -266,7 +266,7 @@ impl Reader<'_, '_, '_> {
         if let Some(c) = char::from_u32(code) {
             return Ok(c);
         }
-        // The first half of a pair takes the second with it, if that is one.
+        // The first half of a surrogate pair takes the second with it, if that is one.
         let rest = &self.text[self.at..];
         let is_first = (0xd800..0xdc00).contains(&code);
         if is_first

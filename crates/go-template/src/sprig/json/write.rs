@@ -1,4 +1,4 @@
-//! Values as JSON.
+//! Writes values as JSON.
 
 use crate::budget::{Budget, DEEPEST_VALUE, Failure};
 use crate::sprig::coding::encode_base64;
@@ -6,22 +6,22 @@ use crate::strconv::{FloatFormat, format_float};
 use crate::text::{Text, push_rune, runes};
 use crate::value::{Json, Map, Slice, Struct, Type, Value};
 
-/// How JSON is laid out.
+/// The layout of the JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Style {
-    /// On one line, fit for HTML.
+    /// On one line, escaped for HTML.
     Compact,
-    /// On one line.
+    /// On one line, without HTML escaping.
     Raw,
-    /// With indentation, fit for HTML.
+    /// Indented, escaped for HTML.
     Pretty,
 }
 
-/// Why a value is not written.
+/// The reason for which a value cannot be written.
 pub(super) enum Unwritable {
-    /// JSON has nothing for it.
+    /// JSON cannot represent the value.
     Value(String),
-    /// It goes beyond a limit.
+    /// The value exceeds a limit.
     Limit(Failure),
 }
 
@@ -90,7 +90,7 @@ impl Writer<'_, '_> {
         let magnitude = number.abs();
         if magnitude != 0.0 && !(1e-6..1e21).contains(&magnitude) {
             let text = format_float(number, FloatFormat::Exponent, None);
-            // A negative exponent of one digit loses its zero.
+            // A negative exponent of one digit loses its leading zero.
             self.word(&text.replace("e-0", "e-"));
         } else {
             self.word(&format_float(number, FloatFormat::Plain, None));
@@ -122,7 +122,7 @@ impl Writer<'_, '_> {
         self.out.push(b'"');
     }
 
-    /// Opens or closes a line inside of brackets.
+    /// Breaks the line after an opening or before a closing bracket.
     fn line(&mut self, depth: usize) -> Result<(), Unwritable> {
         if self.style == Style::Pretty {
             self.out.push(b'\n');
@@ -165,7 +165,7 @@ impl Writer<'_, '_> {
             self.word("null");
             return Ok(());
         }
-        // What is copied is paid for, also where nothing comes of it.
+        // Copying is paid for, even if the copy is discarded.
         self.budget.step(Value::Map(map.clone()).weight())?;
         self.out.push(b'{');
         if map.kind().key == Type::String {
@@ -174,7 +174,7 @@ impl Writer<'_, '_> {
                 _ => Ok(()),
             })?;
         } else {
-            // Numbers stand in the order of their digits.
+            // Numeric keys are sorted as strings.
             let (entries, _charge) = self.budget.snapshot(map)?;
             let key = |key: &Value| match key {
                 Value::Int(number, _) => number.to_string(),
@@ -212,7 +212,7 @@ impl Writer<'_, '_> {
         self.close(members.is_empty(), depth)
     }
 
-    /// A member of an object, the first of which has the number 0.
+    /// Writes a member of an object; the first one has the number 0.
     fn member(&mut self, number: usize, name: &Text, value: &Value, depth: usize) -> Result<(), Unwritable> {
         if number > 0 {
             self.out.push(b',');
@@ -223,7 +223,7 @@ impl Writer<'_, '_> {
         self.value(value, depth + 1)
     }
 
-    /// The end of an object.
+    /// Writes the end of an object.
     fn close(&mut self, is_empty: bool, depth: usize) -> Result<(), Unwritable> {
         if !is_empty {
             self.line(depth)?;
@@ -233,7 +233,7 @@ impl Writer<'_, '_> {
     }
 }
 
-/// A field of a struct, or of one embedded in it.
+/// A field of a struct or of an embedded struct.
 struct Member {
     name: &'static str,
     value: Value,
@@ -243,7 +243,9 @@ struct Member {
 }
 
 impl Member {
-    /// Of several members of one name the lowest rank is shown, if it is the only one.
+    /// The precedence among members of the same name, lowest first.
+    ///
+    /// The lowest rank wins if only one member has it.
     fn rank(&self) -> (usize, bool) {
         (self.depth, !self.is_named)
     }

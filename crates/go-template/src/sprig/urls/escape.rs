@@ -1,8 +1,8 @@
-//! Percent signs.
+//! Percent-encoding.
 
 use crate::format::{quote, quote_bytes};
 
-/// The part of a URL that decides what may stand as it is.
+/// The part of a URL, which decides the characters that need no escaping.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Part {
     Path,
@@ -24,7 +24,7 @@ impl Part {
     }
 }
 
-/// Bytes with percent signs for those that the part cannot hold.
+/// Escapes the bytes that the part cannot hold.
 pub(super) fn escape(bytes: &[u8], part: Part) -> Vec<u8> {
     let mut out = Vec::with_capacity(bytes.len());
     for &byte in bytes {
@@ -37,7 +37,7 @@ pub(super) fn escape(bytes: &[u8], part: Part) -> Vec<u8> {
     out
 }
 
-/// The bytes that are meant; the error is Go's.
+/// Unescapes bytes; the error is Go's.
 pub(super) fn unescape(bytes: &[u8], part: Part) -> Result<Vec<u8>, String> {
     let mut out = Vec::with_capacity(bytes.len());
     let mut rest = bytes;

@@ -1,4 +1,4 @@
-//! URLs, as Go's `net/url` takes them apart and puts them together.
+//! URLs, as Go's `net/url` parses and joins them.
 
 mod escape;
 mod parse;
@@ -105,7 +105,7 @@ fn push_host_and_path(out: &mut Vec<u8>, url: &Url) {
     if !path.is_empty() && !path.starts_with(b"/") && !url.host.is_empty() {
         out.push(b'/');
     }
-    // A colon in the first segment would be taken for the end of a scheme.
+    // A colon in the first segment would be read as the end of a scheme.
     let segment = &path[..find(&path, b"/").unwrap_or(path.len())];
     if out.is_empty() && segment.contains(&b':') {
         out.extend_from_slice(b"./");

@@ -1,4 +1,4 @@
-//! The parts of a URL.
+//! Parses URLs into their parts.
 
 use std::net::Ipv6Addr;
 
@@ -6,7 +6,7 @@ use super::escape::{Part, escape, unescape};
 use crate::format::quote_bytes;
 use crate::text::{find, find_last};
 
-/// A URL in parts, which are unescaped but for the query.
+/// A parsed URL; all parts but the query are unescaped.
 #[derive(Debug, Default)]
 pub(super) struct Url {
     pub(super) scheme: Vec<u8>,
@@ -18,14 +18,14 @@ pub(super) struct Url {
     pub(super) user: Option<User>,
 }
 
-/// Who logs in.
+/// The user name and password of a URL.
 #[derive(Debug)]
 pub(super) struct User {
     name: Vec<u8>,
     password: Option<Vec<u8>>,
 }
 
-/// What is wrong with a URL, and how much of it had been read.
+/// A parse error, with the part of the URL that was read before it.
 #[derive(Debug)]
 pub(super) struct Wrong {
     pub(super) url: Vec<u8>,
@@ -33,7 +33,7 @@ pub(super) struct Wrong {
 }
 
 impl User {
-    /// Name and password as a URL holds them.
+    /// Formats name and password as in a URL.
     pub(super) fn text(&self) -> Vec<u8> {
         let mut text = escape(&self.name, Part::User);
         if let Some(password) = &self.password {
@@ -44,7 +44,7 @@ impl User {
     }
 }
 
-/// Takes a URL apart.
+/// Parses a URL.
 pub(super) fn parse(text: &[u8]) -> Result<Url, Wrong> {
     let (before, fragment) = cut(text, b'#');
     let mut url = without_fragment(before).map_err(|message| Wrong { url: before.to_vec(), message })?;
@@ -53,7 +53,7 @@ pub(super) fn parse(text: &[u8]) -> Result<Url, Wrong> {
     Ok(url)
 }
 
-/// What stands before a byte, and what behind it.
+/// Splits a text at a byte.
 fn cut(text: &[u8], byte: u8) -> (&[u8], &[u8]) {
     match text.iter().position(|&other| other == byte) {
         Some(at) => (&text[..at], &text[at + 1..]),
@@ -133,7 +133,7 @@ fn parse_host(scheme: &[u8], host: &[u8]) -> Result<Vec<u8>, String> {
     unescape(host, Part::Host)
 }
 
-/// An address in brackets, with a port perhaps.
+/// Parses an address in brackets, with an optional port.
 fn parse_literal(host: &[u8]) -> Result<Vec<u8>, String> {
     let Some(end) = find_last(host, b"]") else { return Err("missing ']' in host".to_owned()) };
     let port = &host[end + 1..];
@@ -162,7 +162,7 @@ fn is_optional_port(port: &[u8]) -> bool {
     port.split_first().is_none_or(|(colon, digits)| *colon == b':' && digits.iter().all(u8::is_ascii_digit))
 }
 
-/// A host without port and brackets.
+/// Returns a host without port and brackets.
 pub(super) fn host_name(host: &[u8]) -> &[u8] {
     let end = find_last(host, b":").filter(|&at| is_optional_port(&host[at..])).unwrap_or(host.len());
     let host = &host[..end];

@@ -1,4 +1,4 @@
-//! Data as Flux has them: what an update changed.
+//! Template data of Flux: the changes of an update.
 
 use tagboat_go_template::{
     Field, Json, Map, MapType, Method, Slice, Struct, StructType, TEXT_MAP, Type, Value,
@@ -197,7 +197,7 @@ fn image(texts: [&str; 3], policy: &str) -> Value {
     Slice::new(&IMAGE_REF, vec![Struct::new(&IMAGE, fields).into()]).into()
 }
 
-/// An update of three objects in two files.
+/// Returns an update of three objects in two files.
 pub(super) fn sample() -> Value {
     let web = object("apps/v1", "Deployment", "prod", "web");
     let api = object("apps/v1", "Deployment", "prod", "api");

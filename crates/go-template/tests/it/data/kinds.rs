@@ -1,4 +1,4 @@
-//! Data of every kind that a template may meet.
+//! Template data with a value of every kind.
 
 use tagboat_go_template::{
     ANY, Callable, DICT, Field, INT, IntKind, Json, LIST, Map, MapType, Method, NamedInt, Pointer, Slice,
@@ -150,7 +150,7 @@ fn slice<const N: usize>(of: &'static Type, items: [Value; N]) -> Value {
     Slice::new(of, items.into()).into()
 }
 
-/// The value of each field.
+/// Returns the value of each field.
 fn fields() -> Vec<(&'static str, Value)> {
     let list = Value::list(vec![Value::int(1), "x".into()]);
     let dict = Value::from(Map::dict([("k".into(), "v".into())]));
@@ -219,7 +219,7 @@ fn fields() -> Vec<(&'static str, Value)> {
     ]
 }
 
-/// A field of each kind.
+/// Returns a struct with a field of each kind.
 pub(super) fn sample() -> Value {
     let given = fields();
     let value = |field: &Field| {

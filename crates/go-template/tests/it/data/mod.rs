@@ -1,11 +1,11 @@
-//! The data of the cases, as `hack/oracle/template` has them in Go.
+//! The data of the cases, equal to the data in `hack/oracle/template`.
 
 mod flux;
 mod kinds;
 
 use tagboat_go_template::{Pointer, Value};
 
-/// The data of a name.
+/// Returns the data of a name.
 pub(crate) fn named(name: &str) -> Value {
     match name {
         "flux" => flux::sample(),
