@@ -1,52 +1,54 @@
-//! How old tags are, as a cooldown sees it.
+//! Ages of tags, for the minimum age of a policy.
 
 use std::time::Duration;
 
 use jiff::Timestamp;
 
-/// Since when a tag can be known, as far as we know.
+/// The known facts about a tag's age.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Birth {
-    /// When a scan of ours first saw the tag. Nothing where the first scan of all saw it, for then it may be any age.
+    /// The time of the first scan that saw the tag.
+    ///
+    /// `None` if the repository's first scan already saw it, since it may have any age then.
     pub first_seen: Option<Timestamp>,
-    /// When the first scan of all was, where that saw the tag: it is older than that.
+    /// The time of the repository's first scan, if that saw the tag: the tag is older.
     pub listed_since: Option<Timestamp>,
-    /// When the image says that it was made.
+    /// The creation time according to the image.
     pub created: Option<Timestamp>,
-    /// Whether a better tag is old enough, so that nobody was asked how old this one is, and it does not matter.
+    /// True if a better tag is old enough: this tag's age was not looked up and does not matter.
     pub is_outdone: bool,
 }
 
-/// Whether a tag is old enough.
+/// The result of comparing a tag's age with the minimum age.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Maturity {
-    /// It is.
+    /// The tag is old enough.
     Mature,
-    /// It is not.
+    /// The tag is not old enough.
     Young {
-        /// How old it is.
+        /// Its age.
         age: Duration,
-        /// How long it takes until it is old enough.
+        /// The time until it is old enough.
         left: Duration,
     },
-    /// Nobody knows.
+    /// The age is unknown.
     Unknown {
-        /// How long it takes until it is old enough in any case, where that is known.
+        /// The time until the tag is certainly old enough, if known.
         left: Option<Duration>,
     },
 }
 
 impl Birth {
-    /// That of a tag which is old enough for whatever is asked.
+    /// A tag that satisfies any minimum age.
     pub const LONG_AGO: Self =
         Self { first_seen: None, listed_since: Some(Timestamp::MIN), created: None, is_outdone: false };
 
-    /// Whether a tag is old enough at a moment.
+    /// Compares the age at `now` with the minimum age `wanted`.
     ///
-    /// What we saw ourselves counts, for images can say what they like. A tag that was there before us has been there
-    /// for as long as we know it, whatever its image says.
+    /// Our own observations take precedence, since images can claim any time. A tag that existed before our first scan
+    /// is at least as old as that scan, independent of its image's claim.
     pub fn maturity(self, now: Timestamp, wanted: Duration) -> Maturity {
-        // One from the future is not a moment old.
+        // A time in the future counts as an age of zero.
         let since = |moment| Duration::try_from(now.duration_since(moment)).unwrap_or(Duration::ZERO);
         let listed = self.listed_since.filter(|_| self.first_seen.is_none()).map(since);
         let age = self.first_seen.or(self.created).map(since);
@@ -61,17 +63,17 @@ impl Birth {
     }
 }
 
-/// What is known of the age of tags at one moment.
+/// The known ages of tags at one time.
 #[derive(Clone, Copy)]
 pub struct Ages<'a> {
-    /// The moment.
+    /// The current time.
     pub now: Timestamp,
-    /// What is known of a tag.
+    /// Returns the known facts about a tag's age.
     pub birth: &'a dyn Fn(&str) -> Birth,
 }
 
 impl Ages<'_> {
-    /// Whether a tag is old enough.
+    /// Compares a tag's age with the minimum age `wanted`.
     pub(super) fn maturity(&self, tag: &str, wanted: Duration) -> Maturity {
         (self.birth)(tag).maturity(self.now, wanted)
     }
@@ -102,13 +104,13 @@ mod tests {
             (72, none, none, Mature),
             (1, none, 1000, Young { age: hours(1), left: hours(71) }),
             (-3, none, 1000, Young { age: hours(0), left: hours(72) }),
-            // First seen is first seen, however long others are listed.
+            // The time of the first scan that saw it counts, however long others have been listed.
             (1, 90, 90, Young { age: hours(1), left: hours(71) }),
             (none, none, 72, Mature),
             (none, none, 71, Young { age: hours(71), left: hours(1) }),
             (none, none, -5, Young { age: hours(0), left: hours(72) }),
             (none, none, none, Unknown { left: None }),
-            // What was there before us is as old as our knowledge of it at least.
+            // A tag from before our first scan is at least as old as that scan.
             (none, 72, none, Mature),
             (none, 72, 1, Mature),
             (none, 2, 100, Mature),

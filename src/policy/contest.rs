@@ -1,21 +1,21 @@
-//! The contest: the values that a rule chooses from, put in order.
+//! Ranks the candidates: the values that a rule chooses from.
 
 use super::rule::{Direction, Rank, Rule};
 
-/// A tag in the contest.
+/// A tag among the candidates.
 #[derive(Debug)]
 pub(super) struct Entrant<'v> {
-    /// The tag's place in the list.
+    /// The tag's index in the list.
     pub(super) place: usize,
-    /// What the filter made of the tag.
+    /// The filter's value of the tag.
     pub(super) value: &'v str,
-    /// What decides about it.
+    /// The value in the form that the rule compares.
     pub(super) rank: Rank,
 }
 
-/// Puts entrants, given in the order of the list, in the order of the rule, the winner first.
+/// Sorts candidates, given in the order of the list, by the rule, the winner first.
 ///
-/// Of equal versions and texts the first of the list wins, of equal numbers the last, as in Flux.
+/// The first of equal versions and texts in the list wins, and the last of equal numbers, as in Flux.
 pub(super) fn order(rule: &Rule, entrants: &mut [Entrant<'_>]) {
     let winner = number_that_wins(rule, entrants).map(|index| entrants[index].place);
     if matches!(rule, Rule::Number(_)) {
@@ -27,9 +27,9 @@ pub(super) fn order(rule: &Rule, entrants: &mut [Entrant<'_>]) {
     }
 }
 
-/// The winner among numbers of which some are NaN, found as Flux finds it.
+/// Finds the winner among numbers that include NaN, with the algorithm of Flux.
 ///
-/// NaN is neither greater nor less than anything, so that it takes any other's place, and any other takes its.
+/// NaN is neither greater nor less than any number, so it replaces any best number so far, and any number replaces it.
 fn number_that_wins(rule: &Rule, entrants: &[Entrant<'_>]) -> Option<usize> {
     let Rule::Number(direction) = rule else { return None };
     let number = |index: usize| match entrants[index].rank {

@@ -1,4 +1,4 @@
-//! A policy, understood once.
+//! A parsed policy.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -16,22 +16,22 @@ use crate::failing::Failing;
 use crate::reference::TagList;
 use crate::tenancy::Interrupted;
 
-/// The spec and the annotations of an ImagePolicy, understood.
+/// The parsed spec and annotations of an ImagePolicy.
 #[derive(Debug, Clone)]
 pub struct Policy {
     pub(super) rule: Rule,
-    /// A filter that cannot be understood is no matter before there are tags, as in Flux.
+    /// An invalid filter is an error only once there are tags, as in Flux.
     pub(super) filter: Option<Result<Filter, FilterError>>,
     pub(super) pattern: String,
     pub(super) settings: PolicySettings,
 }
 
 impl Policy {
-    /// Understands a policy.
+    /// Parses a policy.
     ///
     /// # Errors
     ///
-    /// Returns an error if the spec makes no sense, whatever the tags are.
+    /// Returns an error if the spec is invalid regardless of the tags.
     pub fn new(spec: &ImagePolicySpec, settings: PolicySettings) -> Result<Self, PolicyError> {
         Self::check_interval(spec)?;
         let rule = Rule::new(&spec.policy, settings.order).map_err(PolicyError::Rule)?;
@@ -44,11 +44,11 @@ impl Policy {
         })
     }
 
-    /// Checks that there is an interval if there has to be one.
+    /// Checks that `spec.interval` is set if it is required.
     ///
     /// # Errors
     ///
-    /// Returns an error if there is none.
+    /// Returns an error if it is required and missing.
     pub fn check_interval(spec: &ImagePolicySpec) -> Result<(), PolicyError> {
         if spec.digest_reflection_policy == DigestReflectionPolicy::Always && spec.interval.is_none() {
             return Err(PolicyError::NoInterval);
@@ -56,12 +56,11 @@ impl Policy {
         Ok(())
     }
 
-    /// The filter, if there is one.
+    /// Checks the filter, if there is one.
     ///
     /// # Errors
     ///
-    /// Returns an error if it cannot be understood. A selection says so only where there are tags; this does in any
-    /// case.
+    /// Returns an error if it is invalid. A selection returns this error only if there are tags.
     pub fn check_filter(&self) -> Result<(), PolicyError> {
         match &self.filter {
             Some(Err(error)) => Err(PolicyError::Filter(error.clone())),
@@ -69,21 +68,20 @@ impl Policy {
         }
     }
 
-    /// Judges every tag of a list.
+    /// Selects the winner of a list of tags, with a verdict on every tag.
     ///
     /// # Errors
     ///
-    /// Returns an error if there are tags and the filter cannot be understood.
+    /// Returns an error if there are tags and the filter is invalid.
     pub fn select<'t>(&self, tags: &'t TagList, ages: Ages<'_>) -> Result<Selection<'_, 't>, PolicyError> {
         self.select_within(tags, ages, &|| Ok(()))
     }
 
-    /// Judges every tag of a list as [`select`](Self::select) does, with a check between two tags.
+    /// Like [`select`](Self::select), with a check between two tags.
     ///
     /// # Errors
     ///
-    /// Returns an error if there are tags and the filter cannot be understood or makes too much of them, or if `check`
-    /// fails.
+    /// Returns an error if there are tags and the filter is invalid or its values are too large, or if `check` fails.
     pub fn select_within<'t>(
         &self,
         tags: &'t TagList,
@@ -96,18 +94,18 @@ impl Policy {
         Selection::new(self, tags, ages, check)
     }
 
-    /// The tags that are never chosen.
+    /// The tags that are excluded by the annotation.
     pub fn excluded(&self) -> impl Iterator<Item = &str> {
         self.settings.exclude.iter()
     }
 
-    /// The tags of a list whose age decides what is chosen, where the policy has a minimum age: first those that would
-    /// spoil the whole contest, then those in the contest, the best first.
+    /// Returns the tags whose age decides the selection, if the policy has a minimum age.
+    ///
+    /// Tags that would make the whole selection fail come first, then the candidates, the best first.
     ///
     /// # Errors
     ///
-    /// Returns an error if the filter makes too much of the tags, or if `check`, which is called between two tags,
-    /// fails.
+    /// Returns an error if the filter's values are too large, or if `check`, which is called between two tags, fails.
     pub fn contenders<'t>(&self, tags: &'t TagList, check: Check<'_>) -> Result<Vec<&'t str>, PolicyError> {
         if self.minimum_age().is_zero() || self.check_filter().is_err() {
             return Ok(Vec::new());
@@ -115,7 +113,7 @@ impl Policy {
         selection::contenders(self, tags, check)
     }
 
-    /// The most bytes that the filter makes of so many tags.
+    /// The maximum size in bytes of the filter's values of `tags` tags.
     pub fn most_value_bytes(&self, tags: usize) -> usize {
         self.filter
             .as_ref()
@@ -123,25 +121,25 @@ impl Policy {
             .map_or(0, |filter| filter.most_value_bytes(tags))
     }
 
-    /// How old a tag must be before it can be chosen.
+    /// The minimum age of a tag that can be selected.
     pub fn minimum_age(&self) -> Duration {
         self.settings.minimum_age.duration()
     }
 
-    /// What becomes of a tag whose age is not known.
+    /// The treatment of tags of unknown age.
     pub fn unknown_age(&self) -> UnknownAge {
         self.settings.unknown_age
     }
 
-    /// Whether the policy would rather have `left` than `right`: greater is better.
+    /// Compares two tags by the policy; the better one is greater.
     ///
-    /// Nothing where one of both can be in no contest of this policy; what is excluded or too new can.
+    /// `None` if one of them can never be a candidate of this policy. Excluded and too new tags are compared as well.
     pub fn compare(&self, left: &str, right: &str) -> Option<Ordering> {
         let ((left, left_rank), (right, right_rank)) = (self.rank(left)?, self.rank(right)?);
         Some(self.rule.compare((&left, &left_rank), (&right, &right_rank)))
     }
 
-    /// What the rule looks at in a tag, and what decides about it.
+    /// Returns the filter's value of a tag, with its form for comparison.
     fn rank<'t>(&self, tag: &'t str) -> Option<(Cow<'t, str>, Rank)> {
         let value = match &self.filter {
             None => Cow::Borrowed(tag),
@@ -153,22 +151,22 @@ impl Policy {
     }
 }
 
-/// Called between two tags; its error ends the work.
+/// A function called between two tags; its error ends the work.
 pub type Check<'c> = &'c dyn Fn() -> Result<(), Interrupted>;
 
-/// Why a policy can choose nothing, whatever the tags are.
+/// The error of a policy that selects nothing, regardless of the tags.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PolicyError {
-    /// The digest is to be looked up again, but it is not said how often.
+    /// The digest is to be refreshed, but the interval is missing.
     #[error("spec.interval must be set when spec.digestReflectionPolicy is set to 'Always'")]
     NoInterval,
-    /// The rule of choice cannot be understood.
+    /// The selection rule is invalid.
     #[error("invalid policy")]
     Rule(#[source] RuleError),
-    /// The filter of tags cannot be understood.
+    /// The tag filter is invalid.
     #[error("failed to filter tags")]
     Filter(#[source] FilterError),
-    /// The tags were not all judged.
+    /// The selection was interrupted.
     #[error("the tags were not all judged")]
     Interrupted(#[from] Interrupted),
 }

@@ -1,4 +1,4 @@
-//! `filterTags`: which tags take part, and what of a tag the rule looks at.
+//! `filterTags`: filters tags, and extracts the value that the rule compares.
 
 use std::borrow::Cow;
 use std::convert::Infallible;
@@ -6,28 +6,28 @@ use std::convert::Infallible;
 use tagboat_api::policy::TagFilter;
 use tagboat_go_text::{Regexp, RegexpError};
 
-/// The largest compiled form of a pattern, in bytes.
+/// The maximum size of a compiled pattern in bytes.
 const LARGEST: usize = 10 << 20;
 
-/// The longest extract, in bytes: what is made of each tag grows with it.
+/// The maximum length of `extract` in bytes: the value of each tag grows with it.
 const LONGEST_EXTRACT: usize = 512;
 
-/// The longest tag that OCI allows, in characters.
+/// The maximum length of a tag in characters, as in OCI.
 const LONGEST_TAG: usize = 128;
 
-/// The bytes that `extract` may make of all tags together.
+/// The maximum size of all extracted values together, in bytes.
 pub(super) const MOST_VALUE_BYTES: usize = 32 << 20;
 
 /// A filter of tags.
 #[derive(Debug, Clone)]
 pub(super) struct Filter {
     pattern: Regexp,
-    /// What is made of a match; nothing where the tag itself counts.
+    /// The template of the value; `None` if the value is the tag itself.
     extract: Option<String>,
 }
 
 impl Filter {
-    /// Understands a filter.
+    /// Parses a filter.
     pub(super) fn new(filter: &TagFilter) -> Result<Self, FilterError> {
         let pattern = filter.pattern.as_deref().unwrap_or_default();
         let compiled = Regexp::compile_within(pattern, LARGEST)
@@ -40,7 +40,7 @@ impl Filter {
         Ok(Self { pattern: compiled, extract })
     }
 
-    /// What the rule is to look at in place of a tag; nothing where the pattern does not match.
+    /// Returns the value of a tag; `None` if the pattern does not match.
     pub(super) fn value<'t>(&self, tag: &'t str) -> Option<Cow<'t, str>> {
         let Some(extract) = &self.extract else {
             return self.pattern.is_match(tag.as_bytes()).then_some(Cow::Borrowed(tag));
@@ -53,38 +53,40 @@ impl Filter {
         Some(Cow::Owned(String::from_utf8_lossy(&value).into_owned()))
     }
 
-    /// The most bytes that values of so many tags take, as far as tags have no more than 128 characters.
+    /// The maximum size in bytes of the values of `tags` tags.
+    ///
+    /// Tags are taken to have at most 128 characters.
     pub(super) fn most_value_bytes(&self, tags: usize) -> usize {
-        // A reference in the extract has at least two characters.
+        // A reference in `extract` has at least two characters.
         let references = self.extract.as_ref().map_or(0, |extract| extract.len() / 2);
         (references * LONGEST_TAG).saturating_mul(tags).min(MOST_VALUE_BYTES)
     }
 
-    /// Whether values may differ from tags.
+    /// Returns true if values may differ from tags.
     pub(super) fn extracts(&self) -> bool {
         self.extract.is_some()
     }
 }
 
-/// Why a filter is none.
+/// The error of an invalid filter.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FilterError {
-    /// The pattern is no regular expression.
+    /// The pattern is not a regular expression.
     #[error("invalid regular expression pattern '{pattern}'")]
     Pattern {
         /// The pattern.
         pattern: String,
-        /// What is wrong with it, in Go's words.
+        /// The cause, in Go's words.
         #[source]
         cause: RegexpError,
     },
-    /// The extract is longer than anybody needs.
+    /// `extract` is too long.
     #[error("filterTags.extract has {length} bytes; at most {LONGEST_EXTRACT} are allowed")]
     LongExtract {
-        /// How many it has.
+        /// Its length in bytes.
         length: usize,
     },
-    /// The extract makes too much of the tags.
+    /// The extracted values are too large.
     #[error("filterTags.extract makes more than {} MiB of all tags together: extract less of each", MOST_VALUE_BYTES >> 20)]
     LargeValues,
 }

@@ -1,11 +1,11 @@
-//! Policies: the wanted tag among those on offer, and the reason for which each other tag lost.
+//! Image policies: selects the winner among tags, and states why each other tag lost.
 //!
 //! A [`Policy`] is the parsed spec and annotations of an ImagePolicy (`rule`, `filter`, `definition`). It makes a
-//! [`Selection`] of a list of tags: `selection` judges every tag, `contest` orders those that take part, `natural`
-//! compares as people do, and `winner` finds the winner alone, and sooner. `age` holds the ages of tags for a minimum
-//! age. [`regression`] is the downgrade protection: it decides whether a lower winner counts already, which a change of
-//! the `wishes` of an object overrides. The time and all facts about tags are arguments. Versions and their ranges are
-//! a crate of their own, because templates compare versions as well.
+//! [`Selection`] of a list of tags: `selection` gives a verdict on every tag, `contest` ranks the candidates, `natural`
+//! is natural order, and `winner` is a fast path that finds the winner alone. `age` compares the ages of tags with a
+//! minimum age. [`regression`] is the downgrade protection: it decides whether a lower winner is accepted already; a
+//! change of the user's intent (`wishes`) overrides it. The time and all facts about tags are arguments. Versions and
+//! their ranges are a crate of their own, because templates compare versions as well.
 
 pub mod age;
 mod contest;

@@ -1,12 +1,12 @@
-//! Natural order: tags as people read them.
+//! Natural order of tags.
 //!
-//! A tag is read as numbers and words. Numbers compare by value, of any length, so `rc9` is before `rc10` and
-//! `2024.9` before `2024.10`. A word that names a stage before the release (`alpha`, `rc`, `SNAPSHOT`) is before the
-//! end of the tag, and anything else after it: `1.0-rc1`, `1.0`, `1.0-alpine`, `1.0-1`, `1.0.1`.
+//! A tag is split into numbers and words. Numbers compare by value, with any number of digits, so `rc9` is before
+//! `rc10` and `2024.9` before `2024.10`. A word for a pre-release stage (`alpha`, `rc`, `SNAPSHOT`) is before the end
+//! of the tag, and anything else after it: `1.0-rc1`, `1.0`, `1.0-alpine`, `1.0-1`, `1.0.1`.
 
 use std::cmp::Ordering;
 
-/// Words that name a stage before the release, from the earliest to the latest.
+/// The words for pre-release stages, from the earliest to the latest.
 const STAGES: [&[&str]; 6] = [
     &["dev", "nightly", "snapshot", "canary", "edge", "unstable"],
     &["alpha"],
@@ -16,28 +16,28 @@ const STAGES: [&[&str]; 6] = [
     &["rc", "cr"],
 ];
 
-/// Letters that name a stage right between two digits, as in `1.0a1`; behind a dash they may be anything.
+/// Letters for pre-release stages between two digits, as in `1.0a1`; after a dash they may mean anything.
 const LETTERS: [(&str, usize); 3] = [("a", 1), ("b", 2), ("c", 5)];
 
-/// What `M1` stands for, wherever it stands.
+/// The stage of `M1`, at any position.
 const MILESTONE: usize = 3;
 
-/// A piece of a tag, greater ones last.
+/// A token of a tag, in ascending order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Piece<'t> {
-    /// A stage before the release, by its place among [`STAGES`].
+    /// A pre-release stage, by its index in [`STAGES`].
     Stage(usize),
-    /// Nothing more comes.
+    /// The end of the tag.
     End,
-    /// Another word.
+    /// Any other word.
     Word(Word<'t>),
-    /// A number that a dash or the like parts from what is before it: a build.
+    /// A number separated by a dash or the like from the token before it: a build.
     Build(Number<'t>),
-    /// A number behind a dot, or right behind what is before it.
+    /// A number after a dot, or directly after the token before it.
     Part(Number<'t>),
 }
 
-/// Digits without zeros in front, which compare by value.
+/// Digits without leading zeros, which compare by value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Number<'t>(&'t str);
 
@@ -53,7 +53,7 @@ impl PartialOrd for Number<'_> {
     }
 }
 
-/// Letters, which compare without regard to their case.
+/// Letters, which compare without regard to case.
 #[derive(Debug, Clone, Copy)]
 struct Word<'t>(&'t str);
 
@@ -78,7 +78,7 @@ impl PartialEq for Word<'_> {
 
 impl Eq for Word<'_> {}
 
-/// Compares two texts as people read them.
+/// Compares two texts in natural order.
 pub fn compare(left: &str, right: &str) -> Ordering {
     let (mut left, mut right) = (Pieces::of(left), Pieces::of(right));
     loop {
@@ -118,7 +118,7 @@ impl<'t> Pieces<'t> {
         let word = self.take(|c| c.is_alphanumeric() && !c.is_ascii_digit());
         self.is_behind_digit = false;
         let is_before_digit = self.rest.starts_with(|c: char| c.is_ascii_digit());
-        // The `v` of a version says nothing.
+        // The `v` of a version has no meaning.
         if is_before_digit && !is_behind_digit && word.eq_ignore_ascii_case("v") {
             return self.number_behind(marks);
         }
@@ -134,7 +134,7 @@ impl<'t> Pieces<'t> {
         stage.map_or(Piece::Word(Word(word)), Piece::Stage)
     }
 
-    /// The number in front of what is left, as if these marks stood right before it.
+    /// Reads the number that follows, as if these marks were directly before it.
     fn number_behind(&mut self, marks: &str) -> Piece<'t> {
         match self.next() {
             Piece::Part(number) if marks.contains(|c| c != '.') => Piece::Build(number),

@@ -1,4 +1,4 @@
-//! The rule of a policy: what takes part in the contest, and which of two is better.
+//! The selection rule of a policy: accepts values as candidates, and compares them.
 
 use std::cmp::Ordering;
 
@@ -9,34 +9,34 @@ use tagboat_versions::{Constraint, ConstraintError, Version, VersionError};
 
 use super::natural;
 
-/// A rule of choice.
+/// A selection rule.
 #[derive(Debug, Clone)]
 pub(super) enum Rule {
-    /// The greatest version of a range.
+    /// The greatest version in a range.
     SemVer(Constraint),
     /// The last text in an order.
     Text(TextOrder, Direction),
-    /// The greatest number, or the least.
+    /// The greatest or the least number.
     Number(Direction),
 }
 
-/// Which end of an order is wanted.
+/// The direction of an order: the last value wins if it is ascending, the first if descending.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Direction {
     Ascending,
     Descending,
 }
 
-/// What decides about a value in the contest.
+/// A value in the form that the rule compares.
 #[derive(Debug, Clone)]
 pub(super) enum Rank {
     Version(Version),
-    /// The value itself.
+    /// The text itself.
     Text,
     Number(f64),
 }
 
-/// Why a value is not in the contest.
+/// The reason for which a value is no candidate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Unfit {
     NotAVersion(VersionError),
@@ -45,7 +45,7 @@ pub(super) enum Unfit {
 }
 
 impl Rule {
-    /// Understands a choice; of several members the first counts, as in Flux.
+    /// Parses a rule; the first of several members counts, as in Flux.
     pub(super) fn new(choice: &PolicyChoice, order: TextOrder) -> Result<Self, RuleError> {
         let rule = match choice.effective_rule().ok_or(RuleError::NoRule)? {
             PolicyRule::SemVer(semver) => Self::SemVer(Constraint::parse(&semver.range)?),
@@ -58,7 +58,7 @@ impl Rule {
         Ok(rule)
     }
 
-    /// Whether a value takes part in the contest.
+    /// Accepts or rejects a value as a candidate.
     pub(super) fn judge(&self, value: &str) -> Result<Rank, Unfit> {
         match self {
             Self::SemVer(range) => {
@@ -70,12 +70,12 @@ impl Rule {
         }
     }
 
-    /// Which of two values in the contest is the better one, which is the greater here.
+    /// Compares two candidates; the better one is greater.
     pub(super) fn compare(&self, left: (&str, &Rank), right: (&str, &Rank)) -> Ordering {
         let (ascending, direction) = match (self, left.1, right.1) {
             (_, Rank::Version(left), Rank::Version(right)) => (left.cmp(right), Direction::Ascending),
             (Self::Number(direction), Rank::Number(left), Rank::Number(right)) => {
-                // What is no number at all is below every other; Flux's own rule for it is that of the contest.
+                // NaN is below every number here; among candidates, Flux's own rule for NaN applies.
                 let order = left.partial_cmp(right).unwrap_or_else(|| right.is_nan().cmp(&left.is_nan()));
                 if left.is_nan() || right.is_nan() {
                     (order, Direction::Ascending)
@@ -104,22 +104,22 @@ impl Direction {
     }
 }
 
-/// Why a rule of choice is none. The sentences are Flux's, but for the last one.
+/// The error of an invalid rule. The sentences are Flux's, except for the last one.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RuleError {
-    /// There is none.
+    /// There is no rule.
     #[error("given ImagePolicyChoice object is invalid")]
     NoRule,
-    /// The range of versions is none.
+    /// The version range is invalid.
     #[error(transparent)]
     Range(#[from] ConstraintError),
-    /// An order that does not exist.
+    /// The order does not exist.
     #[error("invalid order argument provided: '{order}', must be one of: ASC, DESC")]
     Order {
-        /// The order in capitals.
+        /// The order in upper case.
         order: String,
     },
-    /// Natural order where texts are not compared.
+    /// Natural order with a rule that does not compare texts.
     #[error(
         "the annotation tagboat.dev/order needs spec.policy.alphabetical, for no other rule compares texts"
     )]

@@ -1,4 +1,4 @@
-//! The winner alone, where it can be told without a verdict on every tag.
+//! A fast path that finds the winner without a verdict on every tag.
 
 use super::rule::{Direction, Rule};
 use super::{Check, Policy};
@@ -7,10 +7,10 @@ use crate::tenancy::Interrupted;
 use tagboat_api::settings::TextOrder;
 
 impl Policy {
-    /// The winner of a [`Selection`](super::Selection), found by a walk from the best tag down.
+    /// Returns the winner of a [`Selection`](super::Selection) by searching from the best tag down.
     ///
-    /// Many policies choose from one long list, and all but the first of them find it in order. Nothing where the order
-    /// of the list does not say who wins, or where nobody does: a selection then tells more.
+    /// Many policies choose from one long list, which all but the first of them find sorted. Returns `None` if the
+    /// order of the list does not determine the winner, or if there is none: a selection then gives the reasons.
     ///
     /// # Errors
     ///
@@ -39,7 +39,7 @@ impl Policy {
         }
     }
 
-    /// Whether neither the annotation nor the filter takes a tag away.
+    /// Returns true if neither the annotation nor the filter rejects a tag.
     fn takes_part(&self, tag: &str) -> bool {
         !self.settings.exclude.contains(tag)
             && self
@@ -49,7 +49,7 @@ impl Policy {
     }
 }
 
-/// The first tag that a condition holds for, with a check between two tags.
+/// Finds the first tag that `is_wanted` accepts, with a check between two tags.
 fn find<'t>(
     tags: impl Iterator<Item = &'t str>,
     check: Check<'_>,
@@ -85,7 +85,7 @@ mod tests {
         Policy::new(&spec, settings).unwrap()
     }
 
-    /// Every rule, filter and list against the selection, which judges every tag.
+    /// Compares every rule, filter and list with a full selection.
     #[test]
     fn a_glance_finds_who_wins_the_selection() {
         let rules = [

@@ -1,7 +1,10 @@
-//! What a person wants of a choice: what, when it changes, lets a lower image count at once.
+//! User intent: the user's inputs to a selection.
 //!
-//! Who lets a policy rest, looks more often or waits longer for a registry has not said which image is wanted, so what
-//! bears on no choice is no wish. For a repository that is also the way to it: another login shows the same tags.
+//! After a change, a downgrade is accepted at once.
+//!
+//! A user who suspends a policy, changes its interval or raises a timeout has not asked for another image, so fields
+//! without influence on the selection are left out. For a repository these include the connection: other credentials
+//! show the same tags.
 
 use std::collections::BTreeMap;
 
@@ -11,17 +14,17 @@ use tagboat_api::repository::ImageRepositorySpec;
 use tagboat_api::settings::PREFIX;
 use tagboat_api::{GoDuration, ImagePolicy, ImageRepository};
 
-/// Our settings that say when something is looked up, and not what is chosen.
+/// Our settings that decide when to look up, and not which tag to select.
 const ABOUT_POLLING: [&str; 2] = ["poll-interval", "poll-group"];
 
-/// What a policy says of its choice.
+/// The user's intent in a policy.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PolicyWishes {
     spec: ImagePolicySpec,
     settings: BTreeMap<String, String>,
 }
 
-/// What a repository says of the tags that are to be chosen from.
+/// The user's intent in a repository: the tags to select from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct RepositoryWishes {
     image: String,
@@ -30,7 +33,7 @@ pub struct RepositoryWishes {
 }
 
 impl PolicyWishes {
-    /// All that a policy says, but whether it rests and how often it is looked at.
+    /// Extracts the intent of a policy: its spec without suspension and interval.
     pub fn of(policy: &ImagePolicy) -> Self {
         let spec = ImagePolicySpec { suspend: false, interval: None::<GoDuration>, ..policy.spec.clone() };
         Self { spec, settings: settings(policy.metadata.annotations.as_ref()) }
@@ -38,7 +41,7 @@ impl PolicyWishes {
 }
 
 impl RepositoryWishes {
-    /// Which image a repository is of, and which of its tags are left out.
+    /// Extracts the intent of a repository: its image and excluded tags.
     pub fn of(repository: &ImageRepository) -> Self {
         let ImageRepositorySpec { image, .. } = &repository.spec;
         Self {
@@ -49,7 +52,7 @@ impl RepositoryWishes {
     }
 }
 
-/// The annotations that are settings of ours and bear on a choice.
+/// Our annotations that influence a selection.
 fn settings(annotations: Option<&BTreeMap<String, String>>) -> BTreeMap<String, String> {
     let own = annotations.into_iter().flatten().filter(|(name, _)| {
         name.strip_prefix(PREFIX).is_some_and(|setting| !ABOUT_POLLING.contains(&setting))

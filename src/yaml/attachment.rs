@@ -1,74 +1,74 @@
-//! Which comment belongs to a scalar.
+//! Attaches comments to scalars as go-yaml does.
 //!
-//! Flux's markers count where Go's YAML library attaches a comment to a scalar *value*: as its line comment or
-//! as its head comment, the line comment first (`docs/flux-behaviour.md`, Markers). That attachment is a scanner's
-//! by-product rather than a rule of YAML, so the rules here were found by asking that library about a few thousand
-//! small documents; `testdata/comments/attachment.json` holds them with its answers.
+//! Flux's markers count where Go's YAML library attaches a comment to a scalar *value*: as its line comment or as its
+//! head comment, the line comment first (`docs/flux-behaviour.md`, Markers). That attachment is a by-product of its
+//! scanner rather than a rule of YAML, so the rules here were derived from its results for a few thousand small
+//! documents, which are in `testdata/comments/attachment.json`.
 
 use super::Comment;
 use super::lines;
 
-/// Where a comment stands in relation to the scalar that follows it.
+/// The position of a comment relative to the scalar that follows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Place {
     /// On a line of its own.
     OwnLine,
-    /// Behind the indicators that open the entry, `- # comment`, or behind the key of a flow mapping.
+    /// After an entry's indicators (`- # comment`), or the key of a flow mapping.
     Opening,
-    /// Behind the node's anchor or tag: `key: &a # comment`.
+    /// After the node's anchor or tag: `key: &a # comment`.
     Property,
-    /// Behind something that takes the comment for itself: a block mapping's key, a collection, an alias.
+    /// After something that takes the comment itself: a block mapping's key, a collection, an alias.
     Elsewhere,
 }
 
-/// A comment that waits for the next node.
+/// A comment that is pending until the next node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Waiting {
     pub(crate) comment: Comment,
     pub(crate) place: Place,
-    /// What stands on the line above a comment on its own line.
+    /// The line above a comment on its own line.
     pub(crate) above: Above,
-    /// Whether the dash of a new sequence entry stands between the last node and the comment.
+    /// True if a sequence entry's dash is between the last node and the comment.
     pub(crate) after_dash: bool,
 }
 
-/// What stands on the line above a comment.
+/// The content of the line above a comment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Above {
     /// Nothing, or another comment.
     Blank,
-    /// A key with nothing behind it on its line: what follows belongs to its value.
+    /// A key without a value on its line: the comment belongs to its value.
     Key,
     /// Other content.
     Content,
 }
 
-/// The surroundings of a scalar that is about to take its comment.
+/// The context of a scalar whose comment is to be determined.
 pub(crate) struct Surroundings<'a> {
     pub(crate) source: &'a str,
-    /// Whether the scalar is not written at all.
+    /// True if the scalar is not written at all.
     pub(crate) is_absent: bool,
-    /// The comment behind the scalar, on its last line (of a block: on the line of its indicator).
+    /// The comment after the scalar, on its last line; for a block scalar, on the line of its indicator.
     pub(crate) behind: Option<Comment>,
-    /// The comments between the last node and the scalar.
+    /// The pending comments between the last node and the scalar.
     pub(crate) waiting: Vec<Waiting>,
-    /// The column of the block collection around the last node; it may have ended since.
+    /// The column of the block collection that contains the last node; it may have ended since.
     pub(crate) last_column: usize,
-    /// The column of the block collection around the scalar.
+    /// The column of the block collection that contains the scalar.
     pub(crate) own_column: usize,
 }
 
-/// The comment that decides about a scalar, and the comments that do not belong to it.
+/// The comment that belongs to a scalar, and the comments that do not.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Attachment {
     pub(crate) deciding: Option<Comment>,
     pub(crate) strays: Vec<Comment>,
 }
 
-/// Decides which of the comments around a scalar is its own.
+/// Selects the comment that belongs to a scalar.
 ///
-/// A line comment hides the head comment, and two comments in one role make a text that is no marker any
-/// more, so then neither counts.
+/// A line comment hides the head comment. Two comments in one role form a text that is no marker, so neither of them
+/// counts.
 pub(crate) fn attach(around: Surroundings<'_>) -> Attachment {
     let mut attachment = Attachment::default();
     let (mut line_comments, mut head_comments) = (Vec::new(), Vec::new());
@@ -101,10 +101,10 @@ pub(crate) fn attach(around: Surroundings<'_>) -> Attachment {
     attachment
 }
 
-/// How many of the comments on own lines are the foot of what stands above them.
+/// Counts the comments on own lines that are foot comments of the content above them.
 ///
-/// The comments come in groups. A line (a comment's, a dash's or the entry's own) that is less indented than the
-/// last collection, and otherwise than a group's first comment, makes a foot of the group above it. The first blank
+/// The comments form groups. A line (a comment's, a dash's or the entry's own) that is less indented than the last
+/// collection, and not aligned with a group's first comment, makes the group above it a foot comment. The first blank
 /// line does so too, if the group begins right below content or is itself less indented than the last collection.
 fn count_feet(around: &Surroundings<'_>) -> usize {
     let own: Vec<&Waiting> =

@@ -1,10 +1,10 @@
-//! Why a file could not be read as YAML.
+//! The errors of reading a file as YAML.
 
 use tagboat_api::Reason;
 
 use crate::failing::Failing;
 
-/// A place in a file and what is wrong there.
+/// An error with its position in the file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}, column {column}")]
 pub struct YamlError {
@@ -12,12 +12,15 @@ pub struct YamlError {
     pub line: usize,
     /// The column in characters, counted from 1.
     pub column: usize,
-    /// What is wrong.
+    /// The cause.
     #[source]
     pub cause: Cause,
 }
 
-/// One answer for every file that cannot be read: it stands in a repository, and the next commit may mend it.
+/// An unreadable file is always retried, since the next commit may repair it.
+///
+/// An update reports such files and continues, so this ends a reconcile only if the file is all there is to do.
+/// [`Cause`] does not implement [`Failing`], since it is always part of this error.
 ///
 /// An update lists such files and goes on, so this ends a reconcile only where one file is all there is to do. A
 /// [`Cause`] has no answer of its own, for it is always part of this error.
@@ -31,7 +34,7 @@ impl Failing for YamlError {
     }
 }
 
-/// What can be wrong with a file.
+/// The cause of an error.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Cause {
     /// The bytes are not UTF-8.
@@ -40,45 +43,45 @@ pub enum Cause {
     /// The bytes are not YAML.
     #[error(transparent)]
     Syntax(#[from] SyntaxError),
-    /// Nesting beyond [`Limits::depth`](super::Limits::depth).
+    /// Collections are nested deeper than [`Limits::depth`](super::Limits::depth).
     #[error("nested more than {limit} levels deep")]
     TooDeep {
         /// The limit in levels.
         limit: usize,
     },
-    /// Aliases that multiply beyond [`Limits::alias_nodes`](super::Limits::alias_nodes).
+    /// Aliases expand to more nodes than [`Limits::alias_nodes`](super::Limits::alias_nodes).
     #[error("its aliases stand for more than {limit} values")]
     TooManyAliases {
         /// The limit in nodes.
         limit: u64,
     },
-    /// An alias inside the very node it names.
+    /// An alias is inside the node that it refers to.
     #[error("the alias refers to a value that contains it")]
     AliasLoop,
-    /// A comment beyond [`Limits::comment_length`](super::Limits::comment_length).
+    /// A comment is longer than [`Limits::comment_length`](super::Limits::comment_length).
     #[error("a comment of more than {limit} bytes")]
     CommentTooLong {
         /// The limit in bytes.
         limit: usize,
     },
-    /// A run of comments beyond [`Limits::comment_run`](super::Limits::comment_run).
+    /// A run of comments is longer than [`Limits::comment_run`](super::Limits::comment_run).
     #[error("more than {limit} comments without a value between them")]
     TooManyComments {
         /// The limit in comments.
         limit: usize,
     },
-    /// More markers than [`Limits::markers`](super::Limits::markers).
+    /// There are more markers than [`Limits::markers`](super::Limits::markers).
     #[error("more than {limit} markers and near misses")]
     TooManyMarkers {
         /// The limit in markers.
         limit: usize,
     },
-    /// The bytes after an edit did not read as intended; the edit is given up.
+    /// The bytes after an edit did not read as intended; the edit is discarded.
     #[error("after the edit the file would not read as intended, so it was left as it is")]
     EditNotFaithful,
 }
 
-/// The parser's error, which prints without the place: that one stands in the [`YamlError`] around it.
+/// The parser's error, printed without its position, which [`YamlError`] states.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}", .0.info())]
 pub struct SyntaxError(pub(super) granit_parser::ScanError);

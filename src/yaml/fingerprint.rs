@@ -1,10 +1,10 @@
-//! A digest of everything a YAML stream says, made so that single scalars can be exchanged in it.
+//! A hash of a YAML stream that can be updated when single scalars are replaced.
 //!
-//! After a rewrite the new bytes are parsed and their fingerprint is compared with the one that the old
-//! bytes should have after the exchange. It is a sum over the nodes, each hashed with its number, so an
-//! exchange subtracts one term and adds another, and the old file need be neither kept nor parsed again.
-//! Comments are hashed in a sequence of their own, because an absent value comes before its comment and a value
-//! that took its place may come behind. Spans do not count.
+//! After a rewrite, the new bytes are parsed, and their fingerprint is compared with that of the old bytes updated by
+//! the replacements. The fingerprint is a sum over the nodes, each hashed with its number, so a replacement subtracts
+//! one term and adds another, and the old file need not be kept or parsed again. Comments are hashed in a sequence of
+//! their own: an absent value comes before its comment, and the value that replaces it may come after. Spans do not
+//! count.
 
 use std::hash::{BuildHasher, Hash, Hasher};
 
@@ -14,7 +14,7 @@ use granit_parser::{Event, Span, StructureStyle, Tag};
 use super::scalar::{Scalar, Style};
 use super::splice::Replacement;
 
-/// The digest of a stream of nodes.
+/// The hash of a stream of nodes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Fingerprint {
     nodes: u64,
@@ -23,12 +23,12 @@ pub struct Fingerprint {
 }
 
 impl Fingerprint {
-    /// How many nodes have been counted, ends of collections and documents included.
+    /// The number of nodes so far, including the ends of collections and documents.
     pub(crate) fn nodes(&self) -> u64 {
         self.nodes
     }
 
-    /// Counts one event of the parser.
+    /// Adds one event of the parser.
     pub(crate) fn add(&mut self, event: &Event<'_>, span: &Span) {
         let mut hasher = FixedState::default().build_hasher();
         if let Event::Comment(text, _) = event {
@@ -63,7 +63,9 @@ impl Fingerprint {
         self.nodes += 1;
     }
 
-    /// Exchanges `scalar` for one that reads as `value`, is written as `replacement` says and has the same anchor.
+    /// Replaces `scalar` by one of the text `value` and the same anchor.
+    ///
+    /// Style and tag are those of `replacement`.
     pub fn exchange(&mut self, scalar: &Scalar<'_>, value: &str, replacement: &Replacement) {
         let term = |value: &str, style: Style, tag: Option<&str>| {
             let mut hasher = FixedState::default().build_hasher();
@@ -78,7 +80,7 @@ impl Fingerprint {
     }
 }
 
-/// The resolved tag in one text.
+/// The resolved tag as one text.
 pub(crate) fn tag_name(tag: &Tag) -> String {
     format!("{}{}", tag.handle(), tag.suffix())
 }

@@ -1,22 +1,22 @@
-//! Bounds on what a YAML file may ask of us.
+//! Limits of a YAML file.
 
-/// The bounds that a file must keep to be read.
+/// The limits within which a file is read.
 ///
-/// They are far above anything a person writes and far below anything that could exhaust a controller's
-/// memory: a repository's content is written by many hands, and one file must not stop all the others.
+/// They are far above anything that people write, and far below anything that could exhaust a controller's memory: many
+/// people write to a repository, and one file must not stop all the others.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
-    /// The size of a file, in bytes.
+    /// The maximum size of a file in bytes.
     pub file_size: usize,
-    /// How deep mappings and sequences may be nested, block and flow together.
+    /// The maximum nesting depth of mappings and sequences, block and flow together.
     pub depth: usize,
-    /// How many nodes the aliases of one document may stand for, all of them expanded.
+    /// The maximum number of nodes that the aliases of one document expand to.
     pub alias_nodes: u64,
-    /// The length of one comment, in bytes.
+    /// The maximum length of one comment in bytes.
     pub comment_length: usize,
-    /// How many comments may follow one another without a value between them.
+    /// The maximum number of comments without a value between them.
     pub comment_run: usize,
-    /// How many markers and near misses one file may have.
+    /// The maximum number of markers and near misses in one file.
     pub markers: usize,
 }
 

@@ -1,23 +1,23 @@
-//! Questions about the lines around a place in a text.
+//! Finds lines in a text by byte offset.
 //!
-//! YAML ends a line at LF, CR or CR LF; so do these functions.
+//! Like in YAML, a line ends at LF, CR or CR LF.
 
 fn is_break(byte: u8) -> bool {
     byte == b'\n' || byte == b'\r'
 }
 
-/// The offset at which the line that holds `offset` begins.
+/// The start of the line that contains `offset`.
 pub fn line_start(source: &str, offset: usize) -> usize {
     source.as_bytes()[..offset].iter().rposition(|&byte| is_break(byte)).map_or(0, |at| at + 1)
 }
 
-/// The text of the line that holds `offset`, up to `offset`.
+/// The text of the line that contains `offset`, up to `offset`.
 pub fn text_before(source: &str, offset: usize) -> &str {
     let text = &source[line_start(source, offset)..offset];
     if text.len() == offset { text.trim_start_matches('\u{feff}') } else { text }
 }
 
-/// The offset at which the line above begins, `start` being the beginning of a line; `None` on the first.
+/// The start of the line above the line that starts at `start`; `None` on the first line.
 pub fn start_of_line_above(source: &str, start: usize) -> Option<usize> {
     let break_length = match source.as_bytes()[..start] {
         [] => return None,
@@ -27,7 +27,7 @@ pub fn start_of_line_above(source: &str, start: usize) -> Option<usize> {
     Some(line_start(source, start - break_length))
 }
 
-/// The offset just behind the line that holds `offset`, its line break included.
+/// The end of the line that contains `offset`, including its line break.
 pub fn next_line(source: &str, offset: usize) -> usize {
     let bytes = source.as_bytes();
     let Some(at) = bytes[offset..].iter().position(|&byte| is_break(byte)).map(|at| offset + at) else {
@@ -36,14 +36,14 @@ pub fn next_line(source: &str, offset: usize) -> usize {
     if bytes[at] == b'\r' && bytes.get(at + 1) == Some(&b'\n') { at + 2 } else { at + 1 }
 }
 
-/// The line that begins at `start`, without its line break.
+/// The line that starts at `start`, without its line break.
 pub fn line_at(source: &str, start: usize) -> &str {
     let rest = &source[start..];
     let end = rest.bytes().position(is_break).unwrap_or(rest.len());
     &rest[..end]
 }
 
-/// Whether a line has nothing on it.
+/// Returns true if a line is empty or white space.
 pub fn is_blank(line: &str) -> bool {
     line.bytes().all(|byte| byte == b' ' || byte == b'\t')
 }

@@ -1,15 +1,13 @@
-//! YAML as bytes: where each value stands, which comment belongs to it, and how to replace it.
+//! Edits YAML as bytes: finds values and their comments, and replaces values in place.
 //!
-//! The usual way to edit YAML is to load it, change it and print it, which re-indents, re-quotes and drops
-//! whatever the printer does not know about. This room never prints YAML. It walks a file ([`walk`]), hands
-//! out every scalar value with its byte span and its comment ([`attachment`]), turns a wanted value into
-//! splices of a few bytes ([`splice`], [`plain`]), and afterwards proves on the new bytes that nothing but
-//! the wanted values changed ([`fingerprint`]).
+//! The usual way to edit YAML is to load, change and print it, which re-indents, re-quotes and drops everything unknown
+//! to the printer. This module never prints YAML. It walks a file ([`walk`]), yields every scalar value with its byte
+//! span and its comment ([`attachment`]), turns a desired value into splices of a few bytes ([`splice`], [`plain`]),
+//! and then proves on the new bytes that nothing but the desired values changed ([`fingerprint`]).
 //!
-//! Those who only look get a file as trees of nodes with their places ([`mod@tree`]).
+//! Code that only reads gets a file as trees of nodes with their positions ([`mod@tree`]).
 //!
-//! The parser underneath (`granit-parser`) is named in [`reader`], [`walk`], [`mod@tree`], [`scalar`],
-//! [`fingerprint`] and [`error`] only.
+//! Only [`reader`], [`walk`], [`mod@tree`], [`scalar`], [`fingerprint`] and [`error`] use the parser (`granit-parser`).
 
 pub mod attachment;
 pub mod comment;

@@ -1,44 +1,44 @@
-//! The way from a document's root to the node at hand.
+//! Tracks the path from a document's root to the current node.
 
 use std::borrow::Cow;
 
-/// One step of the way from a document's root to a node.
+/// One step of the path from a document's root to a node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Step<'s> {
-    /// Into a mapping, by a scalar key.
+    /// Into a mapping, to the value of a scalar key.
     Key(Cow<'s, str>),
-    /// Into a sequence, by the entry's number, counted from 0.
+    /// Into a sequence, to the entry of this number, counted from 0.
     Index(usize),
-    /// Into a mapping, as a key or by a key that is no scalar.
+    /// Into a mapping, to a key, or to the value of a non-scalar key.
     NoName,
 }
 
-/// What kind of collection is open.
+/// The type of an open collection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Collection {
     pub(crate) is_mapping: bool,
     pub(crate) is_flow: bool,
-    /// The column where it begins; of a block sequence, the column of its dashes.
+    /// The column of its first character; for a block sequence, the column of its dashes.
     pub(crate) column: usize,
 }
 
-/// A collection that is open, and how far it has come.
+/// An open collection and the state of its traversal.
 #[derive(Debug)]
 struct Frame<'s> {
     collection: Collection,
-    /// Whether everything in it is part of some mapping's key.
+    /// True if the collection is part of a mapping's key.
     is_in_key: bool,
     /// The length of the path to the collection.
     depth: usize,
-    /// Whether a mapping expects a key next.
+    /// True if a mapping expects a key next.
     expects_key: bool,
     /// The step to a mapping's next value.
     next_value: Option<Step<'s>>,
-    /// How many entries of a sequence have begun.
+    /// The number of a sequence's entries so far.
     entries: usize,
 }
 
-/// Follows the nodes of a stream and knows the path to each.
+/// Tracks the path to each node of a stream.
 #[derive(Debug, Default)]
 pub(crate) struct PathTracker<'s> {
     open: Vec<Frame<'s>>,
@@ -46,24 +46,25 @@ pub(crate) struct PathTracker<'s> {
 }
 
 impl<'s> PathTracker<'s> {
-    /// The way to the node that began last.
+    /// The path to the current node.
     pub(crate) fn path(&self) -> &[Step<'s>] {
         &self.path
     }
 
-    /// The innermost collection that is open.
+    /// The innermost open collection.
     pub(crate) fn innermost(&self) -> Option<&Collection> {
         self.open.last().map(|frame| &frame.collection)
     }
 
-    /// The column of the innermost block collection that is open.
+    /// The column of the innermost open block collection.
     pub(crate) fn block_column(&self) -> usize {
         let innermost = self.open.iter().rev().find(|frame| !frame.collection.is_flow);
         innermost.map_or(0, |frame| frame.collection.column)
     }
 
-    /// Takes note of a node that begins, with its name should it be a scalar key; true if it is a mapping's
-    /// key or within one.
+    /// Starts a node; `name` is its name if it is a scalar key.
+    ///
+    /// Returns true if it is a mapping's key or inside one.
     pub(crate) fn begin_node(&mut self, name: Step<'s>) -> bool {
         let Some(frame) = self.open.last_mut() else {
             self.path.clear();
@@ -86,7 +87,7 @@ impl<'s> PathTracker<'s> {
         is_key || frame.is_in_key
     }
 
-    /// Takes note of a collection that begins.
+    /// Starts a collection.
     pub(crate) fn begin(&mut self, collection: Collection) {
         let is_in_key = self.begin_node(Step::NoName);
         self.open.push(Frame {
@@ -99,14 +100,14 @@ impl<'s> PathTracker<'s> {
         });
     }
 
-    /// Takes note of the end of the innermost collection, which then is the node at hand.
+    /// Ends the innermost collection, which becomes the current node.
     pub(crate) fn end(&mut self) -> Option<Collection> {
         let frame = self.open.pop()?;
         self.path.truncate(frame.depth);
         Some(frame.collection)
     }
 
-    /// Takes note of a document's end.
+    /// Ends a document.
     pub(crate) fn end_document(&mut self) {
         self.open.clear();
         self.path.clear();

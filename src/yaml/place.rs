@@ -1,43 +1,43 @@
-//! Where a comment stands in relation to what is around it, read from the lines themselves.
+//! Determines the position of a comment from the lines around it.
 
 use super::attachment::{Above, Place, Waiting};
 use super::{Comment, lines};
 
-/// What the last node was, for the comments behind and below it.
+/// The type of the last node, for the comments after and below it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NodeKind {
     /// A scalar value.
     Value,
     /// A mapping's key that is a scalar.
     Key,
-    /// An alias, or the start or the end of a flow collection.
+    /// An alias, or the start or end of a flow collection.
     Other,
 }
 
-/// The node before a comment.
+/// The last node before a comment.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LastNode {
     pub(crate) kind: NodeKind,
-    /// The offset behind it.
+    /// The offset of its end.
     pub(crate) end: usize,
-    /// The column where it begins.
+    /// The column of its first character.
     pub(crate) column: usize,
-    /// The column of the block collection around it.
+    /// The column of the block collection that contains it.
     pub(crate) block_column: usize,
 }
 
-/// What is known when a comment comes that stands behind no scalar value.
+/// The context of a comment that does not follow a scalar value on its line.
 pub(crate) struct Context<'a> {
     pub(crate) source: &'a str,
-    /// The last node of the document, if there is one yet.
+    /// The last node of the document, if any.
     pub(crate) last: Option<LastNode>,
-    /// Whether the innermost open collection is a flow collection.
+    /// True if the innermost open collection is a flow collection.
     pub(crate) is_flow: bool,
-    /// The comment before it that waits for the same node.
+    /// The pending comment before it.
     pub(crate) previous: Option<&'a Waiting>,
 }
 
-/// Finds out where `comment` stands.
+/// Determines the position of `comment`.
 pub(crate) fn locate(context: &Context<'_>, comment: Comment) -> Waiting {
     let before = lines::text_before(context.source, comment.span.start);
     let after_dash = context.follows_dash(&comment);
@@ -49,16 +49,16 @@ pub(crate) fn locate(context: &Context<'_>, comment: Comment) -> Waiting {
     Waiting { comment, place, above, after_dash }
 }
 
-/// Whether nothing but blanks and a comma is between a value that ends at `end` and a comment behind it.
+/// Returns true if only blanks and a comma separate a value from a comment.
 pub(crate) fn stands_behind_value(source: &str, end: usize, comment: &Comment) -> bool {
     let Some(between) = source.get(end..comment.span.start) else { return false };
     let between = trim(between);
-    // An absent value's place is given before its colon.
+    // The position of an absent value is before its colon.
     let between = trim(between.strip_prefix(':').unwrap_or(between));
     between.is_empty() || between == ","
 }
 
-/// How many sequence entries the lines between two places open.
+/// Counts the sequence entries that the lines between two offsets open.
 pub(crate) fn dashes_between(source: &str, from: usize, to: usize) -> usize {
     source.get(from..to).unwrap_or_default().split(['\n', '\r']).map(leading_dashes).sum()
 }
@@ -92,7 +92,7 @@ impl Context<'_> {
         let own_start = lines::line_start(self.source, comment.span.start);
         let Some(start) = lines::start_of_line_above(self.source, own_start) else { return Above::Blank };
         let line = lines::line_at(self.source, start);
-        // The text of a block or in quotes may look like a comment.
+        // Block text and quoted text may look like a comment.
         let is_comment = trim(line).starts_with('#') && self.last.is_none_or(|last| last.end <= start);
         let is_opening = |previous: &Waiting| {
             previous.place == Place::Opening && previous.comment.line + 1 == comment.line
@@ -105,7 +105,7 @@ impl Context<'_> {
     }
 }
 
-/// The place of a comment on a line that begins with indicators and holds no node before it.
+/// The position of a comment on a line that has only indicators before it.
 fn opening_place(before: &str) -> Place {
     if ends_with_property(before) {
         Place::Property
@@ -116,12 +116,12 @@ fn opening_place(before: &str) -> Place {
     }
 }
 
-/// How many sequence entries a line opens before anything else stands on it.
+/// Counts the sequence entries that a line opens at its beginning.
 fn leading_dashes(line: &str) -> usize {
     line.split([' ', '\t']).filter(|word| !word.is_empty()).take_while(|word| *word == "-").count()
 }
 
-/// Whether the last word is an anchor or a tag.
+/// Returns true if the last word is an anchor or a tag.
 fn ends_with_property(text: &str) -> bool {
     trim(text).rsplit([' ', '\t']).next().is_some_and(|word| word.starts_with(['&', '!']))
 }

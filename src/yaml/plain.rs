@@ -1,17 +1,18 @@
-//! When a text may stand without quotes.
+//! Decides whether a text can be written without quotes.
 //!
-//! The readers of one file follow different versions of YAML: Kubernetes' Go library keeps most of YAML 1.1's
-//! types, PyYAML and Ruby are 1.1, newer parsers 1.2. So a text stays plain only if *each* of them would read
-//! it as that string (YAML 1.1 type repository; YAML 1.2.2 §10.3 core schema; go-yaml's resolver).
+//! The readers of one file follow different versions of YAML: Kubernetes' Go library keeps most types of YAML 1.1,
+//! PyYAML and Ruby implement 1.1, newer parsers 1.2. So a text is written plain only if *each* of them would read it as
+//! that string (YAML 1.1 type repository; YAML 1.2.2 §10.3 core schema; go-yaml's resolver).
 
-/// Whether `text`, written without quotes, reads as the string `text` under YAML 1.1 and 1.2.
+/// Returns true if unquoted `text` reads as the same string under YAML 1.1 and 1.2.
 pub fn reads_as_string(text: &str) -> bool {
     is_plain_syntax(text) && !reads_as_other_type(text)
 }
 
-/// Whether `text` may be written without quotes anywhere, in block or flow context.
+/// Returns true if `text` is a plain scalar in both block and flow context.
 ///
-/// Stricter than the grammar in rare spots (a comma in block context, say): a needless quote costs nothing.
+/// This is stricter than the grammar in rare cases (a comma in block context, for example): a needless quote does no
+/// harm.
 pub fn is_plain_syntax(text: &str) -> bool {
     let Some(first) = text.chars().next() else { return false };
     if "-?:,[]{}#&*!|>'\"%@`=".contains(first) || text.starts_with("...") {
@@ -32,7 +33,7 @@ fn is_visible(c: char) -> bool {
     !c.is_control() && !c.is_whitespace() && !matches!(c, '\u{feff}' | '\u{fffe}' | '\u{ffff}')
 }
 
-/// Whether some reader would take the plain `text` for a null, a boolean, a number or a date.
+/// Returns true if some reader takes plain `text` as null, boolean, number or date.
 pub fn reads_as_other_type(text: &str) -> bool {
     is_null_or_bool(text)
         || is_special_float(text)
@@ -54,18 +55,20 @@ fn is_special_float(text: &str) -> bool {
     matches!(unsigned, ".inf" | ".Inf" | ".INF") || matches!(text, ".nan" | ".NaN" | ".NAN")
 }
 
-/// Integers and floats of 1.1 and 1.2 in all their bases, underscores allowed wherever some reader allows them.
+/// Integers and floats of 1.1 and 1.2 in all bases.
+///
+/// Underscores are allowed at any position where one of the readers allows them.
 fn is_number(text: &str) -> bool {
     let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
     if !unsigned.starts_with(|c: char| c.is_ascii_digit() || c == '.') {
         return false;
     }
     let digits: String = unsigned.chars().filter(|&c| c != '_').collect();
-    // YAML 1.1 has underscores among the digits, and no rule against nothing else: `0x_` is a number there.
+    // YAML 1.1 allows underscores among the digits, even without digits: `0x_` is a number.
     let in_base = |prefixes: [&str; 2], base: u32| {
         let is_digit = |c: char| c == '_' || c.is_digit(base);
         let fits = |rest: &str| !rest.is_empty() && rest.chars().all(is_digit);
-        // Go takes the underscores out first, and then `0_x1F` is one, too.
+        // Go removes underscores first, so `0_x1F` is a number as well.
         let texts = [unsigned, digits.as_str()];
         prefixes.iter().any(|prefix| texts.iter().any(|text| text.strip_prefix(prefix).is_some_and(fits)))
     };
@@ -87,7 +90,7 @@ fn is_decimal(digits: &str) -> bool {
     all_digits(whole) && all_digits(fraction) && !(whole.is_empty() && fraction.is_empty()) && exponent_fits
 }
 
-/// Base 60 of YAML 1.1: `190:20:30`, `190:20:30.15`.
+/// Sexagesimal numbers of YAML 1.1: `190:20:30`, `190:20:30.15`.
 fn is_sexagesimal(text: &str) -> bool {
     let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
     let mut parts = unsigned.split(':');
@@ -110,7 +113,7 @@ fn is_sexagesimal(text: &str) -> bool {
         && last_fraction.bytes().all(|byte| byte.is_ascii_digit() || byte == b'_')
 }
 
-/// `2001-12-14`, and with a time behind it (YAML 1.1 timestamp).
+/// Dates such as `2001-12-14`, with or without a time (YAML 1.1 timestamp).
 fn is_date(text: &str) -> bool {
     let (date, time) = match text.find(['T', 't', ' ']) {
         Some(at) => (&text[..at], Some(&text[at + 1..])),

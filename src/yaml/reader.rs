@@ -1,4 +1,4 @@
-//! The parser behind its bounds.
+//! The YAML parser with limits on nesting, aliases and comments.
 
 use std::collections::VecDeque;
 
@@ -6,17 +6,17 @@ use granit_parser::{ErrorKind, Event, Parser, ScanError, Span, StrInput};
 
 use super::{Cause, Limits, SyntaxError, YamlError};
 
-/// One event of the parser and where it stands.
+/// One event of the parser with its span.
 pub(crate) type Spanned<'s> = (Event<'s>, Span);
 
-/// A stream of YAML events that ends with an error rather than with an unreasonable effort.
+/// A stream of YAML events that ends with an error beyond the limits.
 pub(crate) struct Reader<'s> {
     parser: Parser<'s, StrInput<'s>>,
     limits: Limits,
     ahead: VecDeque<Spanned<'s>>,
-    /// Open collections: the anchor's number (or 0) and the nodes so far, aliases expanded.
+    /// Open collections: the anchor's number (or 0) and the number of nodes so far, with aliases expanded.
     open: Vec<(usize, u64)>,
-    /// By the anchor's number: how many nodes it stands for; 0 while the node is still open.
+    /// The number of nodes of each anchor, by the anchor's number; 0 while the node is still open.
     anchors: Vec<u64>,
     alias_nodes: u64,
 }
@@ -38,7 +38,7 @@ impl<'s> Reader<'s> {
         }
     }
 
-    /// The next event, or `None` behind the end of the stream.
+    /// Returns the next event, or `None` at the end of the stream.
     pub(crate) fn next(&mut self) -> Result<Option<Spanned<'s>>, YamlError> {
         match self.ahead.pop_front() {
             Some(event) => Ok(Some(event)),
@@ -46,7 +46,7 @@ impl<'s> Reader<'s> {
         }
     }
 
-    /// The event `ahead` places behind the next one, without taking it.
+    /// Returns the event `ahead` positions after the next one, without consuming it.
     pub(crate) fn peek(&mut self, ahead: usize) -> Result<Option<&Spanned<'s>>, YamlError> {
         while self.ahead.len() <= ahead {
             match self.pull()? {
@@ -57,7 +57,7 @@ impl<'s> Reader<'s> {
         Ok(self.ahead.get(ahead))
     }
 
-    /// Takes out the event that [`peek`](Self::peek) showed at `ahead`.
+    /// Consumes the event that [`peek`](Self::peek) returned for `ahead`.
     pub(crate) fn take(&mut self, ahead: usize) -> Option<Spanned<'s>> {
         self.ahead.remove(ahead)
     }
@@ -76,7 +76,7 @@ impl<'s> Reader<'s> {
     fn syntax_error(&self, error: ScanError) -> YamlError {
         let (line, column) = (error.marker().line(), error.marker().col() + 1);
         let cause = match error.kind() {
-            // The scanner runs ahead of the events that we count.
+            // The scanner runs ahead of the events counted here.
             ErrorKind::RecursionLimitExceeded => Cause::TooDeep { limit: self.limits.depth },
             _ => SyntaxError(error).into(),
         };

@@ -1,11 +1,11 @@
-//! A scalar value and the bytes it is written in.
+//! A scalar value and its source bytes.
 
 use std::borrow::Cow;
 use std::ops::Range;
 
 use granit_parser::{ScalarStyle, Span};
 
-/// How a scalar is written.
+/// The style in which a scalar is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Style {
     /// Without quotes.
@@ -14,11 +14,11 @@ pub enum Style {
     SingleQuoted,
     /// In `"…"`.
     DoubleQuoted,
-    /// As a block after `|`.
+    /// A block after `|`.
     Literal,
-    /// As a block after `>`.
+    /// A block after `>`.
     Folded,
-    /// Not written at all: `key:` with nothing behind it.
+    /// Not written at all: `key:` without a value.
     Absent,
 }
 
@@ -34,52 +34,56 @@ impl Style {
         }
     }
 
-    /// Whether the scalar is a block, literal or folded.
+    /// Returns true for block scalars, literal or folded.
     pub fn is_block(self) -> bool {
         matches!(self, Self::Literal | Self::Folded)
     }
 }
 
-/// An explicit tag in front of a scalar.
+/// An explicit tag before a scalar.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tag {
-    /// The bytes of the tag as written.
+    /// The byte range of the tag.
     pub span: Range<usize>,
     /// The tag with its prefix resolved, such as `tag:yaml.org,2002:int`.
     pub name: String,
-    /// What the tag says about a scalar's type.
+    /// The tag's effect on a scalar's type.
     pub meaning: TagMeaning,
 }
 
-/// What a tag means for a text that is put behind it.
+/// The effect of a tag on a text after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TagMeaning {
-    /// `!!str`: whatever follows is a string.
+    /// `!!str`: the text is a string.
     Text,
-    /// `!!int`, `!!null`, `!!timestamp` and the like: what follows would not be a string.
+    /// `!!int`, `!!null`, `!!timestamp` and the like: the text is not a string.
     OtherYamlType,
-    /// A tag of the application's own, or `!`, which not every reader takes for a string.
+    /// A tag of the application, or `!`, which not every reader treats as a string.
     Custom,
 }
 
-/// A scalar in the place of a value (never a mapping's key).
+/// A scalar that is a value (never a mapping's key).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Scalar<'s> {
-    /// What the scalar reads as; empty when it is [absent](Style::Absent).
+    /// Its text; empty if it is [absent](Style::Absent).
     pub value: Cow<'s, str>,
-    /// How it is written.
+    /// Its style.
     pub style: Style,
-    /// The bytes of the scalar, quotes included, anchor and tag not. Of a block: its lines, without the
-    /// line that holds `|` or `>`. Of an absent scalar: an empty range near the place.
+    /// Its byte range, including quotes, without anchor and tag.
+    ///
+    /// For a block: its lines, without the line of its `|` or `>`. For an absent scalar: an empty range near its
+    /// position.
     pub span: Range<usize>,
-    /// The line on which it begins (of a block, the line of its `|` or `>`), counted from 1.
+    /// Its line, counted from 1; for a block, the line of its `|` or `>`.
     pub line: usize,
-    /// Of a block: the offset behind the `|` or `>` and its indicators, blanks perhaps between. Else 0.
+    /// The offset after a block's header, the `|` or `>` with its indicators; else 0.
+    ///
+    /// Blanks may be in between.
     pub header_end: usize,
     /// The explicit tag, if there is one.
     pub tag: Option<Tag>,
-    /// The node's number as the [`Fingerprint`](super::Fingerprint) counts.
+    /// The node's number in the [`Fingerprint`](super::Fingerprint).
     pub(crate) node: u64,
-    /// The anchor's number in the parser's count; 0 without an anchor.
+    /// The parser's number of its anchor; 0 without an anchor.
     pub(crate) anchor: usize,
 }

@@ -1,4 +1,4 @@
-//! Replacing a scalar: which bytes go, which come.
+//! Replaces scalars by splices of the source bytes.
 
 use std::ops::Range;
 
@@ -7,30 +7,30 @@ use super::lines;
 use super::plain;
 use super::scalar::{Scalar, Style, TagMeaning};
 
-/// What `!!str` stands for.
+/// The resolved tag `!!str`.
 const STRING_TAG: &str = "tag:yaml.org,2002:str";
 
-/// One replacement of a range of bytes.
+/// The replacement of one range of bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Splice {
-    /// The bytes that go.
+    /// The replaced bytes.
     pub range: Range<usize>,
-    /// The text that comes in their place.
+    /// The new text.
     pub text: String,
 }
 
-/// What to do to make a scalar read as a wanted text.
+/// The edit that gives a scalar a desired text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Replacement {
-    /// The bytes to exchange, in rising order, not touching one another.
+    /// The splices, in ascending order, without overlap or contact.
     pub splices: Vec<Splice>,
-    /// How the new scalar is written.
+    /// The style of the new scalar.
     pub style: Style,
-    /// Its resolved tag, if it has one.
+    /// Its resolved tag, if any.
     pub tag: Option<String>,
 }
 
-/// Applies splices to a text; they must be in rising order and must not overlap.
+/// Applies splices to a text; they must be in ascending order and must not overlap.
 pub fn apply(source: &str, splices: &[Splice]) -> String {
     let added: usize = splices.iter().map(|splice| splice.text.len()).sum();
     let mut result = String::with_capacity(source.len() + added);
@@ -44,16 +44,16 @@ pub fn apply(source: &str, splices: &[Splice]) -> String {
     result
 }
 
-/// The splices that make `scalar` read as `value`, or `None` where no value can stand.
+/// Computes the splices that make `scalar` read as `value`; `None` if it cannot have a value.
 ///
-/// The quotes that are there stay. A plain scalar stays plain if `value` reads as that very string without
-/// quotes (see [`plain`]), otherwise it becomes double-quoted. A block keeps its `|` or `>` with the
-/// indicator `-`, so that it reads as `value` without a line break behind it. `comment` is the comment that
-/// stands behind the scalar: for an absent scalar it tells the place.
+/// Quotes are kept. A plain scalar stays plain if `value` reads as the same string without quotes (see [`plain`]),
+/// otherwise it becomes double-quoted. A block keeps its `|` or `>`, with the indicator `-`, so that it reads as
+/// `value` without a line break at its end. `comment` is the comment after the scalar; it determines the position of an
+/// absent scalar.
 ///
-/// An explicit tag that would make the text something else than a string (`!!float 1.0`) goes with the old
-/// value; `!!str` and an application's own tags stay. Where the comment stands between such a tag and the scalar,
-/// it belongs to the scalar by the tag alone, so there `!!str` takes the tag's place.
+/// An explicit tag under which the text would not be a string (`!!float 1.0`) is removed with the old value; `!!str`
+/// and the application's own tags are kept. A comment between such a tag and the scalar is attached to the scalar by
+/// the tag alone, so in that case `!!str` replaces the tag.
 pub fn replace(source: &str, scalar: &Scalar<'_>, comment: &Comment, value: &str) -> Option<Replacement> {
     let (tag_splice, tag) = new_tag(source, scalar, comment);
     let is_text = tag.as_deref() == Some(STRING_TAG);
@@ -87,7 +87,7 @@ pub fn replace(source: &str, scalar: &Scalar<'_>, comment: &Comment, value: &str
             let (text, style) = plain_or_quoted();
             let at = absent_place(source, comment)?;
             match splices.pop_if(|tag| tag.range.end >= at) {
-                // The tag is the last thing before the comment: the value takes its place.
+                // The tag is the last token before the comment: the value replaces it.
                 Some(tag) => splices.push(Splice { range: tag.range.start..at, text }),
                 None => splices.push(Splice { range: at..at, text: format!(" {text}") }),
             }
@@ -113,16 +113,17 @@ pub fn replace(source: &str, scalar: &Scalar<'_>, comment: &Comment, value: &str
     Some(Replacement { splices, style, tag })
 }
 
-/// The parts of a block scalar in the source.
+/// The source ranges of a block scalar.
 struct Block {
     /// The `|` or `>` with its indicators.
     header: Range<usize>,
-    /// From the first line below the header to the end of the last line that is not blank, that line's break
-    /// excluded.
+    /// The lines from the one after the header to the last that is not blank.
+    ///
+    /// The line break of the last one is excluded.
     content: Range<usize>,
-    /// The same, to the end of that line's break.
+    /// The same range including that line break.
     lines: Range<usize>,
-    /// The white space that stands before the text.
+    /// The indentation of the text.
     indentation: String,
 }
 
@@ -166,7 +167,7 @@ impl Block {
     }
 }
 
-/// Gives a block's header the indicator `-`, in place of `+` if that is there.
+/// Sets the indicator `-` in a block's header, replacing `+`.
 fn strip_line_break(source: &str, header: Range<usize>) -> Option<Splice> {
     let indicators = &source[header.clone()];
     let splice = |range| Some(Splice { range, text: "-".to_owned() });
@@ -177,13 +178,13 @@ fn strip_line_break(source: &str, header: Range<usize>) -> Option<Splice> {
     }
 }
 
-/// Where a block's lines end: the parser counts the indentation of the next line as part of the block.
+/// The end of a block's lines: the parser counts the indentation of the next line as part of the block.
 fn lines_end_of(source: &str, end: usize) -> usize {
     let before = lines::text_before(source, end);
     if lines::is_blank(before) { end - before.len() } else { end }
 }
 
-/// The place of an absent value: behind the last thing before the comment that is not a comma.
+/// The position of an absent value: after the last token before the comment, ignoring a comma.
 fn absent_place(source: &str, comment: &Comment) -> Option<usize> {
     let before = lines::text_before(source, comment.span.start);
     let line_start = comment.span.start - before.len();
@@ -192,14 +193,14 @@ fn absent_place(source: &str, comment: &Comment) -> Option<usize> {
     if trimmed.is_empty() {
         return None;
     }
-    // Behind an indicator or behind a property of the node (`&anchor`, `!tag`): anything else means that the
-    // comment stands behind something that is no value, such as a lone key in a flow mapping.
+    // The value follows an indicator or a property of the node (`&anchor`, `!tag`). Otherwise the comment follows
+    // something that is no value, such as a lone key in a flow mapping.
     let last_word = trimmed.rsplit([' ', '\t']).next().unwrap_or(trimmed);
     let fits = trimmed.ends_with(':') || last_word == "-" || last_word.starts_with(['&', '!']);
     fits.then(|| line_start + trimmed.len())
 }
 
-/// What becomes of the scalar's tag: the splice, and the resolved tag that is there afterwards.
+/// Determines the splice of a scalar's tag and the resolved tag after it.
 fn new_tag(source: &str, scalar: &Scalar<'_>, comment: &Comment) -> (Option<Splice>, Option<String>) {
     let Some(tag) = &scalar.tag else { return (None, None) };
     if tag.meaning != TagMeaning::OtherYamlType {
@@ -214,7 +215,9 @@ fn new_tag(source: &str, scalar: &Scalar<'_>, comment: &Comment) -> (Option<Spli
     (removed_tag(source, scalar), None)
 }
 
-/// The removal of a tag under which no text is a string, with the blanks behind it, or before it at a line's end.
+/// Removes a tag under which no text is a string.
+///
+/// The blanks after it are removed too; at the end of a line, those before it.
 fn removed_tag(source: &str, scalar: &Scalar<'_>) -> Option<Splice> {
     let tag = scalar.tag.as_ref().filter(|tag| tag.meaning == TagMeaning::OtherYamlType)?;
     let rest = &source[tag.span.end..];
@@ -230,7 +233,7 @@ fn can_be_single_quoted(value: &str) -> bool {
     value.chars().all(|c| !c.is_control() && !matches!(c, '\u{feff}' | '\u{2028}' | '\u{2029}' | '\u{85}'))
 }
 
-/// `value` in double quotes, escaped as YAML 1.2.2 §5.7 says.
+/// `value` in double quotes, escaped according to YAML 1.2.2 §5.7.
 fn double_quoted(value: &str) -> String {
     let mut text = String::with_capacity(value.len() + 2);
     text.push('"');

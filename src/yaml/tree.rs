@@ -1,6 +1,6 @@
-//! A YAML file as trees of nodes, each of which knows its place.
+//! Parses a YAML file into trees of nodes with their positions.
 //!
-//! For those who look at a file and do not change it: a finding needs the line and the column of a field.
+//! This is for code that reads a file without editing it: a lint finding needs the line and column of a field.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -12,34 +12,34 @@ use super::fingerprint::tag_name;
 use super::reader::Reader;
 use super::{Limits, Style, YamlError};
 
-/// A value and where it stands.
+/// A value with its position.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Node {
-    /// The line on which it begins, counted from 1; of a block scalar, that of its text.
+    /// Its line, counted from 1; for a block scalar, that of its text.
     pub line: usize,
     /// The column in characters, counted from 1.
     pub column: usize,
-    /// The bytes it is written in; of a collection, only where it begins.
+    /// Its byte range; for a collection, only its start.
     pub span: Range<usize>,
-    /// What it is.
+    /// Its content.
     pub content: Content,
 }
 
-/// What a node is.
+/// The content of a node.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Content {
     /// A single value.
     Scalar {
-        /// What it reads as.
+        /// Its text.
         text: String,
-        /// How it is written.
+        /// Its style.
         style: Style,
         /// Its resolved tag, if it has one.
         tag: Option<String>,
     },
     /// A list.
     Sequence(Vec<Rc<Node>>),
-    /// Keys and values, in the order of the file, a key perhaps more than once.
+    /// Keys and values, in the order of the file; a key may repeat.
     Mapping(Vec<(Rc<Node>, Rc<Node>)>),
 }
 
@@ -48,13 +48,15 @@ pub enum Content {
 pub struct Field<'n> {
     /// The key.
     pub key: &'n Node,
-    /// What the key reads as.
+    /// The text of the key.
     pub name: &'n str,
     /// The value.
     pub value: &'n Node,
 }
 
-/// The roots of the documents of a file. An alias is the node that it stands for, at that node's place.
+/// Parses a file, and returns the roots of its documents.
+///
+/// An alias is the node that it refers to, with that node's position.
 ///
 /// # Errors
 ///
@@ -69,7 +71,7 @@ pub fn trees(source: &str, limits: &Limits) -> Result<Vec<Rc<Node>>, YamlError> 
 }
 
 impl Node {
-    /// What a scalar reads as; nothing for a collection.
+    /// Returns a scalar's text; `None` for a collection.
     pub fn text(&self) -> Option<&str> {
         match &self.content {
             Content::Scalar { text, .. } => Some(text),
@@ -77,7 +79,7 @@ impl Node {
         }
     }
 
-    /// The entries of a list; none of what is no list.
+    /// Returns a list's entries; empty for anything else.
     pub fn items(&self) -> &[Rc<Node>] {
         match &self.content {
             Content::Sequence(items) => items,
@@ -85,7 +87,7 @@ impl Node {
         }
     }
 
-    /// The fields of a mapping whose keys are scalars, those that it merges in (`<<`) last.
+    /// Returns a mapping's fields with scalar keys; merged fields (`<<`) are last.
     pub fn fields(&self) -> Vec<Field<'_>> {
         let Content::Mapping(entries) = &self.content else { return Vec::new() };
         let mut fields = Vec::new();
@@ -107,22 +109,22 @@ impl Node {
         fields
     }
 
-    /// The field of that name, the last one if there are several.
+    /// Returns the field of this name, the last one if it repeats.
     pub fn field(&self, name: &str) -> Option<Field<'_>> {
         self.fields().into_iter().rev().find(|field| field.name == name)
     }
 
-    /// The value at the end of a way of fields.
+    /// Returns the value at the end of a path of fields.
     pub fn at(&self, way: &[&str]) -> Option<&Self> {
         way.iter().try_fold(self, |node, name| node.field(name).map(|field| field.value))
     }
 
-    /// What the scalar at the end of a way of fields reads as.
+    /// Returns the text of the scalar at the end of a path of fields.
     pub fn text_at(&self, way: &[&str]) -> Option<&str> {
         self.at(way).and_then(Self::text)
     }
 
-    /// Whether nothing is written here, or only the word for it.
+    /// Returns true if the value is absent or null.
     pub fn is_null(&self) -> bool {
         match &self.content {
             Content::Scalar { text, style, tag } => {
@@ -135,17 +137,17 @@ impl Node {
         }
     }
 
-    /// Whether the node is a mapping.
+    /// Returns true if the node is a mapping.
     pub fn is_mapping(&self) -> bool {
         matches!(self.content, Content::Mapping(_))
     }
 }
 
-/// A collection that is open.
+/// An open collection.
 struct Open {
     node: Node,
     anchor: usize,
-    /// The key of a mapping that waits for its value.
+    /// The key of a mapping entry without a value so far.
     key: Option<Rc<Node>>,
 }
 

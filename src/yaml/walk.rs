@@ -1,4 +1,4 @@
-//! A walk through a YAML file, value by value, with the comments where they belong.
+//! Walks a YAML file value by value, with the comments attached to their values.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -13,14 +13,14 @@ use super::reader::Reader;
 use super::scalar::{Scalar, Style, Tag, TagMeaning};
 use super::{Cause, Comment, Fingerprint, Limits, YamlError, lines};
 
-/// What the walk meets.
+/// An item of the walk.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Visit<'s> {
-    /// A scalar value, and the comment that decides about it; [`Walk::path`] leads to it.
+    /// A scalar value with its attached comment; its path is [`Walk::path`].
     Value(Scalar<'s>, Option<Comment>),
     /// A comment that belongs to no scalar value.
     Stray(Comment),
-    /// A document ends.
+    /// The end of a document.
     DocumentEnd,
 }
 
@@ -32,15 +32,15 @@ pub struct Walk<'s> {
     tracker: PathTracker<'s>,
     /// The last node of the document.
     last: Option<LastNode>,
-    /// The comments that wait for the next node.
+    /// The pending comments, which precede the next node.
     waiting: Vec<Waiting>,
-    /// How many may wait.
+    /// The maximum number of pending comments.
     comment_run: usize,
     queue: VecDeque<Visit<'s>>,
 }
 
 impl<'s> Walk<'s> {
-    /// A walk through `source`, which may hold several documents.
+    /// Starts a walk over `source`, which may contain several documents.
     pub fn new(source: &'s str, limits: &Limits) -> Self {
         Self {
             source,
@@ -54,17 +54,17 @@ impl<'s> Walk<'s> {
         }
     }
 
-    /// The way to the value of the visit at hand.
+    /// The path to the current value.
     pub fn path(&self) -> &[Step<'s>] {
         self.tracker.path()
     }
 
-    /// The fingerprint of what has been walked so far.
+    /// The fingerprint of the stream so far.
     pub fn fingerprint(&self) -> &Fingerprint {
         &self.fingerprint
     }
 
-    /// The next visit, or `None` at the end of the file.
+    /// Returns the next item, or `None` at the end of the file.
     ///
     /// # Errors
     ///
@@ -114,7 +114,7 @@ impl<'s> Walk<'s> {
                 self.last = None;
                 self.queue.push_back(Visit::DocumentEnd);
             }
-            // Comments may come before a document that begins without `---`, and belong to it all the same.
+            // Comments may precede a document that begins without `---`, and still belong to it.
             Event::DocumentStart(true, _) | Event::StreamEnd => self.strand(),
             _ => {}
         }
@@ -170,8 +170,10 @@ impl<'s> Walk<'s> {
         Ok(())
     }
 
-    /// Takes out the comments below an absent scalar, which the parser gives before it, so that they can wait for
-    /// the next node in the same way as below a scalar that is there.
+    /// Takes the comments below an absent scalar out of the pending ones.
+    ///
+    /// The parser yields them before the scalar; they become pending again for the next node, as below a scalar that is
+    /// present.
     fn take_comments_below(&mut self, scalar: &Scalar<'_>) -> Vec<Comment> {
         if scalar.style != Style::Absent {
             return Vec::new();
@@ -182,16 +184,16 @@ impl<'s> Walk<'s> {
         self.waiting.extract_if(.., is_below).map(|waiting| waiting.comment).collect()
     }
 
-    /// Takes the comment that stands behind the scalar just met; the parser gives it next.
+    /// Takes the comment after the current scalar; the parser yields it next.
     fn comment_behind(&mut self, scalar: &Scalar<'_>) -> Result<Option<Comment>, YamlError> {
-        // Behind the value of `[key: value, # comment` the mapping ends before the comment comes.
+        // The mapping of a value in `[key: value, # comment` ends before its comment.
         let is_single_pair = matches!(self.reader.peek(0)?, Some((Event::MappingEnd, span)) if span.is_empty())
             && self.tracker.innermost().is_some_and(|collection| collection.is_flow);
         let ahead = usize::from(is_single_pair);
         let Some((Event::Comment(..), span)) = self.reader.peek(ahead)? else { return Ok(None) };
         let comment = comment(span);
         if scalar.style.is_block() {
-            // It stands behind the `|` or `>`, and what follows them is the scalar's own.
+            // It follows the `|` or `>`; everything after it belongs to the scalar itself.
             if comment.span.start >= scalar.span.end {
                 return Ok(None);
             }
@@ -207,15 +209,16 @@ impl<'s> Walk<'s> {
         Ok(Some(comment))
     }
 
-    /// Finds the line of a block's `|` or `>`: the comment behind it tells, else it is the first line above the
-    /// block's text that is not blank.
+    /// Finds the line of a block's `|` or `>`.
+    ///
+    /// It is the line of the comment after it, else the first line above the block's text that is not blank.
     fn find_header(&self, scalar: &mut Scalar<'_>, behind: Option<&Comment>) {
         if let Some(comment) = behind {
             (scalar.line, scalar.header_end) = (comment.line, comment.span.start);
             return;
         }
         let mut start = lines::line_start(self.source, scalar.span.start);
-        // The parser lets a block without lines begin at its indicator.
+        // In the parser, a block without lines begins at its indicator.
         let begins_at_header =
             scalar.value.is_empty() && self.source[scalar.span.start..].starts_with(['|', '>']);
         while let Some(above) = lines::start_of_line_above(self.source, start).filter(|_| !begins_at_header) {
@@ -228,7 +231,7 @@ impl<'s> Walk<'s> {
         scalar.header_end = start + lines::line_at(self.source, start).len();
     }
 
-    /// Keeps a comment until the node behind it is known.
+    /// Makes a comment pending until the next node is known.
     fn hold(&mut self, comment: Comment) -> Result<(), YamlError> {
         if self.waiting.len() >= self.comment_run {
             let cause = Cause::TooManyComments { limit: self.comment_run };
@@ -245,13 +248,14 @@ impl<'s> Walk<'s> {
         Ok(())
     }
 
-    /// Gives up the waiting comments: no scalar value follows them.
+    /// Detaches the pending comments: no scalar value follows them.
     fn strand(&mut self) {
         self.queue.extend(self.waiting.drain(..).map(|waiting| Visit::Stray(waiting.comment)));
     }
 
-    /// Gives up the comments that belong to a sequence as a whole rather than to its first entry: those with
-    /// the dash of an outer sequence between them and the sequence that begins.
+    /// Detaches comments of a sequence as a whole, which its first entry must not get.
+    ///
+    /// These are separated from the sequence by the dash of an outer sequence.
     fn strand_before_dash(&mut self, span: &Span) {
         let start = bytes(span).start;
         let own_dash = usize::from(self.begins_behind_dash(span));
@@ -268,9 +272,9 @@ impl<'s> Walk<'s> {
         self.queue.extend(strays);
     }
 
-    /// Whether the parser lets a block sequence begin behind its first dash rather than at it.
+    /// Returns true if the parser starts a block sequence after its first dash.
     ///
-    /// It does so where the sequence is indented like its mapping's key; then that dash stands behind the key.
+    /// This is so if the sequence is indented like the key of its mapping; its first dash follows the key then.
     fn begins_behind_dash(&self, span: &Span) -> bool {
         let is_in_mapping = self.tracker.innermost().is_some_and(|parent| parent.is_mapping);
         let key = self.last.map_or(0, |last| last.end);
@@ -286,7 +290,7 @@ impl<'s> Walk<'s> {
     fn remember(&mut self, kind: NodeKind, span: &Span) {
         let mut end = bytes(span).end;
         if kind == NodeKind::Value && (span.is_empty() || span.end.line() > span.start.line()) {
-            // A block scalar ends where the next line's text begins; what counts is the end of the line before.
+            // A block scalar ends where the next line's text begins; the end of the line before it counts.
             let before = lines::text_before(self.source, end);
             end -= if lines::is_blank(before) { before.len() } else { 0 };
         }
@@ -295,7 +299,7 @@ impl<'s> Walk<'s> {
     }
 }
 
-/// The fingerprint of a whole file.
+/// Computes the fingerprint of a whole file.
 ///
 /// # Errors
 ///
@@ -361,7 +365,7 @@ mod tests {
         comments: BTreeMap<String, String>,
     }
 
-    /// The table is made by `hack/oracle/comments` with the library that Flux uses.
+    /// `hack/oracle/comments` makes the table with the library that Flux uses.
     #[test]
     fn comments_belong_where_the_library_of_flux_attaches_them() {
         let table = include_str!("../../testdata/comments/attachment.json");

@@ -1,9 +1,9 @@
-//! Never backwards by accident, always on purpose.
+//! Downgrade protection: holds a lower winner unless the user caused it.
 //!
-//! A tag that a person deleted, a page that a registry left out, a mirror that lags: each makes a list of tags whose
-//! winner is lower than the one before it, and to follow it at once would roll a fleet back. So a lower winner that
-//! only the list brought must hold: through some complete scans, and for some time. Where a person changed something,
-//! it counts at once.
+//! A deleted tag, a page missing from a registry's answer, a lagging mirror: each makes a list of tags whose winner is
+//! lower than the one before, and following it at once would roll a fleet back. So a lower winner that only the list
+//! caused must persist through some complete scans and for some time. If the user changed something, it is accepted at
+//! once.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -14,12 +14,12 @@ use serde::{Deserialize, Serialize};
 
 use super::Policy;
 
-/// How long a lower winner must hold before it counts.
+/// The conditions under which a lower winner is accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Regression {
-    /// In how many complete scans in a row.
+    /// The number of consecutive complete scans that must show a lower winner.
     pub scans: u32,
-    /// For how long, since the first of them.
+    /// The time since the first of them.
     pub time: Duration,
 }
 
@@ -29,58 +29,60 @@ impl Default for Regression {
     }
 }
 
-/// A lower winner that waits, as it is kept between reconciles.
+/// A held downgrade: a lower winner that is not accepted yet, as stored between reconciles.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Pending {
-    /// The tag that waits.
+    /// The held tag.
     pub tag: String,
-    /// When the first complete scan showed a lower winner.
+    /// The time of the first complete scan that showed a lower winner.
     #[serde(with = "moment")]
     pub since: Timestamp,
-    /// How many complete scans in a row showed one.
+    /// The number of consecutive complete scans that showed one.
     pub scans: u32,
-    /// When the last of them was.
+    /// The time of the last of them.
     #[serde(with = "moment")]
     pub last_scan: Timestamp,
 }
 
-/// What is known when a policy has a new winner.
+/// The inputs of a decision about a policy's new winner.
 #[derive(Debug, Clone, Copy)]
 pub struct Evidence<'a> {
-    /// The policy, which says what is lower.
+    /// The policy, which defines the order of tags.
     pub policy: &'a Policy,
-    /// The winner that counts now, if there is one.
+    /// The accepted winner, if any.
     pub current: Option<&'a str>,
-    /// The winner of the tags as they are stored, if there is one.
+    /// The winner of the stored tags, if any.
     pub winner: Option<&'a str>,
-    /// What brought the new winner.
+    /// The trigger of the new winner.
     pub cause: Cause,
-    /// When the last scan was, if it saw all tags.
+    /// The time of the last scan, if it saw all tags.
     pub complete_scan: Option<Timestamp>,
-    /// The present moment; times of scans after it count as it.
+    /// The current time; later times of scans count as this time.
     pub now: Timestamp,
 }
 
-/// What brought a new winner.
+/// The trigger of a new winner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cause {
-    /// A person changed the spec or our annotations of the policy or its repository, or asked for the policy.
+    /// The user changed an input, or requested a reconcile of the policy.
+    ///
+    /// Inputs are the spec and Tagboat's annotations of the policy and its repository.
     Person,
-    /// Nothing but the list of tags changed.
+    /// Only the list of tags changed.
     Tags,
 }
 
-/// What becomes of a new winner.
+/// The decision about a new winner.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ruling {
-    /// It counts, and nothing waits any more.
+    /// It is accepted, and nothing is held any more.
     Accept,
-    /// The current one stays, and this is to be kept, if anything waits.
+    /// The current winner stays, with the held downgrade to store, if any.
     Hold(Option<Pending>),
 }
 
-// What stands between the parts of the message, from which a process that begins reads what waits.
+// The texts between the parts of the message, from which a new process parses the held downgrade.
 const LOWER: &str = " is lower than ";
 const WAITS: &str = " and waits: ";
 const OF: &str = " of ";
@@ -89,14 +91,14 @@ const TO: &str = " to ";
 const UNTIL: &str = ", and it counts at ";
 
 impl Pending {
-    /// The same with times after a moment replaced by it.
+    /// Limits all times to `now`.
     fn not_after(&self, now: Timestamp) -> Self {
         Self { since: self.since.min(now), last_scan: self.last_scan.min(now), ..self.clone() }
     }
 
-    /// Reads what waits from the message of the condition `RegressionHeld`, to the second.
+    /// Parses the held downgrade from the message of the condition `RegressionHeld`, to the second.
     ///
-    /// So it survives a restart wherever the process begins anew, with nothing kept but the status.
+    /// So it survives a restart without any storage but the status.
     pub fn from_message(message: &str) -> Option<Self> {
         let (tag, rest) = message.split_once(LOWER)?;
         let (_, rest) = rest.split_once(WAITS)?;
@@ -114,10 +116,10 @@ impl Pending {
 }
 
 impl Regression {
-    /// Says whether a new winner counts.
+    /// Decides whether a new winner is accepted.
     ///
-    /// No winner at all changes nothing, and neither does a scan that did not see all tags: what waits goes on to
-    /// wait, neither nearer to its end nor further from it.
+    /// No winner at all changes nothing, and neither does a scan that did not see all tags: a held downgrade stays
+    /// held, neither nearer to its end nor further from it.
     pub fn rule(&self, pending: Option<&Pending>, evidence: &Evidence<'_>) -> Ruling {
         let Some(winner) = evidence.winner else { return Ruling::Hold(pending.cloned()) };
         let is_lower = |than: &str| evidence.policy.compare(winner, than).is_some_and(Ordering::is_lt);
@@ -125,12 +127,12 @@ impl Regression {
             return Ruling::Accept;
         }
         let Some(scan) = evidence.complete_scan else { return Ruling::Hold(pending.cloned()) };
-        // A clock that once ran ahead must not make a winner wait until it is that late.
+        // A clock that was ahead for a while must not hold a winner until that time.
         let scan = scan.min(evidence.now);
         let pending = pending.map(|pending| pending.not_after(evidence.now));
         let pending = pending.as_ref();
-        // A winner that falls further begins the wait anew. One that rises does not, or a stream of builds under a new
-        // scheme would wait for ever.
+        // A winner that falls further restarts the wait. A rising one does not, or a stream of builds under a new
+        // scheme would be held for ever.
         let pending = after_scan(pending.filter(|pending| !is_lower(&pending.tag)), winner, scan);
         let waited = Duration::try_from(evidence.now.duration_since(pending.since)).unwrap_or_default();
         if pending.scans >= self.scans && waited >= self.time {
@@ -140,14 +142,14 @@ impl Regression {
         }
     }
 
-    /// The message of the condition `RegressionHeld`: what waits, behind what, and until when.
+    /// The message of the condition `RegressionHeld`: the held tag, the current one, and the end of the wait.
     pub fn message(&self, current: &str, pending: &Pending) -> String {
         let until = pending.since.checked_add(self.time).unwrap_or(Timestamp::MAX);
         format!(
             "{}{LOWER}{current}{WAITS}{}{OF}{}{ROW}{}{TO}{}{UNTIL}{} at the earliest; set the annotation {} of the policy anew \
              to let it count at once",
             pending.tag,
-            // Time alone is missing once there are enough of them.
+            // With enough scans, only time is missing.
             pending.scans.min(self.scans.max(1)),
             self.scans.max(1),
             Second(pending.since),
@@ -158,7 +160,9 @@ impl Regression {
     }
 }
 
-/// What is said of a lower winner where nothing counts how long it has been one.
+/// The message for a lower winner without stored state.
+///
+/// Scans and time are not counted then.
 pub fn message_without_memory(current: &str, pending: &Pending) -> String {
     format!(
         "{}{LOWER}{current}{WAITS}how often in a row and for how long a lower winner is shown takes --state to count; \
@@ -167,7 +171,7 @@ pub fn message_without_memory(current: &str, pending: &Pending) -> String {
     )
 }
 
-/// What waits after a complete scan; the same scan counts once, however often it is looked at.
+/// Updates the held downgrade after a complete scan; a scan counts once, however often it is seen.
 fn after_scan(pending: Option<&Pending>, winner: &str, scan: Timestamp) -> Pending {
     let tag = winner.to_owned();
     match pending {
@@ -179,7 +183,7 @@ fn after_scan(pending: Option<&Pending>, winner: &str, scan: Timestamp) -> Pendi
     }
 }
 
-/// A moment to the second.
+/// A timestamp printed to the second.
 struct Second(Timestamp);
 
 impl fmt::Display for Second {
@@ -188,7 +192,7 @@ impl fmt::Display for Second {
     }
 }
 
-/// Moments as text, to the nanosecond, so that the same scan is known again.
+/// Serializes timestamps as text, to the nanosecond, so that a scan is recognized.
 mod moment {
     use jiff::Timestamp;
     use serde::{Deserialize, Deserializer, Serializer, de};

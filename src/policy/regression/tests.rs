@@ -14,7 +14,7 @@ fn at(minute: i64) -> Timestamp {
     Timestamp::from_second(1_795_000_000 + minute * 60).unwrap()
 }
 
-/// One reconcile: at which minute, after which complete scan, with which winner, and who is behind it.
+/// One reconcile: its minute, its complete scan, its winner and its trigger.
 struct Step {
     minute: i64,
     scan: Option<i64>,
@@ -26,7 +26,9 @@ const fn step(minute: i64, scan: i64, winner: &'static str) -> Step {
     Step { minute, scan: Some(scan), winner: Some(winner), cause: Cause::Tags }
 }
 
-/// What counts after each step, which begins with 1.4.0, and how many scans what waits has behind it.
+/// Returns the accepted tag after each step, and the scans of the held one.
+///
+/// The first accepted tag is 1.4.0.
 fn chain(steps: &[Step]) -> Vec<(String, u32)> {
     let policy = policy();
     let mut current = "1.4.0".to_owned();
@@ -44,7 +46,7 @@ fn chain(steps: &[Step]) -> Vec<(String, u32)> {
         match Regression::default().rule(pending.as_ref(), &evidence) {
             Ruling::Accept => (current, pending) = (step.winner.unwrap().to_owned(), None),
             Ruling::Hold(kept) => {
-                // What is kept passes through the status, as text.
+                // The held downgrade passes through the status, as text.
                 let text = serde_json::to_string(&kept).unwrap();
                 pending = serde_json::from_str(&text).unwrap();
                 assert_eq!(pending, kept);
@@ -61,7 +63,7 @@ fn check(steps: &[Step], wanted: &[(&str, u32)]) {
     assert_eq!(chain(steps), wanted);
 }
 
-/// A clock that ran ahead for a moment left a scan of next week.
+/// A clock that was ahead for a moment left a scan of next week.
 #[test]
 fn a_scan_of_the_future_counts_as_one_of_now() {
     let week = 7 * 24 * 60;

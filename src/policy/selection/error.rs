@@ -1,4 +1,4 @@
-//! Why no tag won.
+//! The errors of a selection without a winner.
 
 use std::fmt;
 
@@ -7,38 +7,40 @@ use tagboat_api::Reason;
 use super::{Outcome, Verdict};
 use crate::failing::Failing;
 
-/// Why no tag won. The sentences are Flux's; what our own settings took away follows behind.
+/// The error of a selection without a winner.
+///
+/// The sentences are Flux's, followed by the number of tags that our own settings rejected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SelectionError {
     /// No tags are known.
     #[error("no tags in database")]
     NoTags,
-    /// None is left to choose from.
+    /// No tag is left to choose from.
     #[error("version list argument cannot be empty{refused}")]
     NoneLeft {
-        /// What our own settings took away.
+        /// The tags rejected by our own settings.
         refused: Refused,
     },
-    /// None is a version of the range.
+    /// No tag is a version in the range.
     #[error("unable to determine latest version from provided list{refused}")]
     NoVersion {
-        /// What our own settings took away.
+        /// The tags rejected by our own settings.
         refused: Refused,
     },
-    /// One is no number.
+    /// A value is not a number.
     #[error("failed to parse invalid numeric value '{value}'")]
     NotANumber {
-        /// What the filter made of the first such tag.
+        /// The filter's value of the first such tag.
         value: String,
     },
 }
 
-/// How many tags our own settings took away.
+/// The number of tags rejected by our own settings.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Refused {
-    /// By the annotation `exclude`.
+    /// Tags excluded by the annotation `exclude`.
     pub excluded: usize,
-    /// By the annotation `minimum-age`.
+    /// Tags rejected by the annotation `minimum-age`.
     pub too_new: usize,
 }
 
@@ -91,7 +93,7 @@ impl Failing for SelectionError {
         }
     }
 
-    /// Other tags may come.
+    /// The next list may have other tags.
     fn is_retryable(&self) -> bool {
         true
     }

@@ -1,4 +1,4 @@
-//! What a policy makes of a list of tags: the winner, and why each other tag lost.
+//! The selection from a list of tags: the winner, and a verdict on each other tag.
 
 mod error;
 mod verdict;
@@ -27,7 +27,7 @@ pub use verdict::{Outcome, Verdict};
 pub struct Selection<'p, 't> {
     policy: &'p Policy,
     verdicts: Vec<Verdict<'t>>,
-    /// How many of the verdicts in front are on tags in the contest.
+    /// The number of candidates, whose verdicts come first.
     candidates: usize,
     error: Option<SelectionError>,
 }
@@ -47,7 +47,7 @@ impl<'p, 't> Selection<'p, 't> {
             let (value, judged) = judge(policy, tag);
             values.add(value.as_ref())?;
             let outcome = match judged {
-                // A number that is none spoils the whole contest; but what is too new is not there yet.
+                // An invalid number makes the whole selection fail, but a too new tag does not count yet.
                 Err(outcome @ Outcome::NotANumber(_)) => too_new(policy, tag, ages).unwrap_or(outcome),
                 Err(outcome) => outcome,
                 Ok(rank) => too_new(policy, tag, ages).unwrap_or_else(|| {
@@ -77,22 +77,24 @@ impl<'p, 't> Selection<'p, 't> {
         Ok(Self { policy, candidates: ranked.len(), verdicts: best_first(verdicts, &ranked), error })
     }
 
-    /// The tag that won.
+    /// The winning tag.
     pub fn latest(&self) -> Option<&'t str> {
         self.verdicts.first().filter(|verdict| verdict.outcome == Outcome::Latest).map(|verdict| verdict.tag)
     }
 
-    /// Why no tag won.
+    /// The error, if no tag won.
     pub fn error(&self) -> Option<&SelectionError> {
         self.error.as_ref()
     }
 
-    /// The verdicts on all tags: those in the contest from the best to the last, then the others in falling byte order.
+    /// The verdicts on all tags.
+    ///
+    /// Candidates come first, from best to worst, then the other tags in descending byte order.
     pub fn verdicts(&self) -> &[Verdict<'t>] {
         &self.verdicts
     }
 
-    /// How long it takes until the next tag that is too new is old enough, if that can be said.
+    /// The time until the next too new tag is old enough, if known.
     pub fn matures_in(&self) -> Option<Duration> {
         let young = self.verdicts.iter().filter_map(|verdict| match verdict.outcome {
             Outcome::TooNew { left, .. } => left,
@@ -101,12 +103,12 @@ impl<'p, 't> Selection<'p, 't> {
         young.min()
     }
 
-    /// Whether the values that the rule looks at may be others than the tags.
+    /// Returns true if the rule may compare values that differ from the tags.
     pub fn has_values(&self) -> bool {
         matches!(&self.policy.filter, Some(Ok(filter)) if filter.extracts())
     }
 
-    /// Why a verdict is as it is, in a sentence.
+    /// The reason for a verdict, as a phrase.
     pub fn reason(&self, verdict: &Verdict<'_>) -> String {
         let value = verdict.value.as_deref().unwrap_or_default();
         match &verdict.outcome {
@@ -164,7 +166,7 @@ impl<'p, 't> Selection<'p, 't> {
     }
 }
 
-/// Counts the bytes that the filter makes of tags, for they stay in memory until the winner is known.
+/// Limits the size of the filter's values: they stay in memory during the selection.
 #[derive(Default)]
 struct ValueBytes(usize);
 
@@ -177,7 +179,7 @@ impl ValueBytes {
     }
 }
 
-/// What the filter makes of a tag, and whether that takes part in the contest if it is old enough.
+/// Filters a tag, and decides whether its value is a candidate, ignoring its age.
 fn judge<'t>(policy: &Policy, tag: &'t str) -> (Option<Cow<'t, str>>, Result<Rank, Outcome<'t>>) {
     let value = match &policy.filter {
         Some(Ok(filter)) => filter.value(tag),
@@ -208,8 +210,10 @@ fn too_new<'t>(policy: &Policy, tag: &str, ages: Ages<'_>) -> Option<Outcome<'t>
     }
 }
 
-/// The tags whose age decides: those that are no numbers where others are, and those in the contest, the best first. One
-/// that has the same value as another is among them, for it counts where the other is too new.
+/// Returns the tags whose age decides the selection.
+///
+/// Tags whose values are invalid numbers come first, then the candidates, the best first. Shadowed tags are included,
+/// since one of them counts if the tag that shadows it is too new.
 pub(super) fn contenders<'t>(
     policy: &Policy,
     tags: &'t TagList,
@@ -234,7 +238,7 @@ pub(super) fn contenders<'t>(
     Ok(spoilers.chain(entrants.iter().map(|entrant| judged[entrant.place].0)).collect())
 }
 
-/// The places of tags whose value a later tag of the list has as well, with that tag: as in Flux the last one counts.
+/// Finds tags whose value a later tag of the list has too, with that tag: the last one counts, as in Flux.
 fn shadows<'t>(
     policy: &Policy,
     verdicts: &[Verdict<'t>],
@@ -256,7 +260,7 @@ fn shadows<'t>(
     shadowed
 }
 
-/// The verdicts at these places in front, in the order of the places, and then the others.
+/// Moves the verdicts at the indices `ranked` to the front, in that order.
 fn best_first<'t>(verdicts: Vec<Verdict<'t>>, ranked: &[usize]) -> Vec<Verdict<'t>> {
     let mut verdicts: Vec<Option<Verdict<'t>>> = verdicts.into_iter().map(Some).collect();
     let mut ordered: Vec<Verdict<'t>> = Vec::with_capacity(verdicts.len());
@@ -265,7 +269,7 @@ fn best_first<'t>(verdicts: Vec<Verdict<'t>>, ranked: &[usize]) -> Vec<Verdict<'
     ordered
 }
 
-/// What the winner is among the candidates, and in which order if that has a name.
+/// Describes the winner among the candidates, and the order if it has a name.
 fn superlative(rule: &Rule) -> (&'static str, &'static str) {
     match rule {
         Rule::SemVer(_) | Rule::Number(Direction::Ascending) => ("greatest", ""),
@@ -277,7 +281,7 @@ fn superlative(rule: &Rule) -> (&'static str, &'static str) {
     }
 }
 
-/// A length of time to the second.
+/// A duration printed to the second.
 struct Span(Duration);
 
 impl fmt::Display for Span {

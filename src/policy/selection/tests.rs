@@ -1,4 +1,4 @@
-//! Tables of selections: what Flux's own tests have, ties, and our settings.
+//! Tables of selections: the cases of Flux's own tests, ties, and our settings.
 
 use std::collections::BTreeMap;
 
@@ -27,7 +27,7 @@ fn no_birth(_: &str) -> Birth {
 
 const UNKNOWN: Ages<'_> = Ages { now: Timestamp::UNIX_EPOCH, birth: &no_birth };
 
-/// The winner, or the error as a condition has it.
+/// The winner, or the error as in the condition's message.
 fn latest(tags: &str, rule: &Value, filter: &Value) -> Result<String, String> {
     let policy = policy_with(rule, filter, &[]).map_err(|error| chain(&error))?;
     let tags: TagList = tags.split_whitespace().collect();
@@ -39,7 +39,7 @@ fn latest(tags: &str, rule: &Value, filter: &Value) -> Result<String, String> {
     }
 }
 
-/// Each tag with its outcome and the reason, line by line.
+/// Each tag with its outcome and reason, one per line.
 fn verdicts(policy: &Policy, tags: &str, ages: Ages<'_>) -> Vec<String> {
     let tags: TagList = tags.split_whitespace().collect();
     let selection = policy.select(&tags, ages).unwrap();
@@ -241,7 +241,7 @@ fn excluded_tags_are_out_of_the_contest() {
         selection.error().unwrap().to_string(),
         "version list argument cannot be empty: 2 tags are excluded"
     );
-    // What is excluded does not stand for another tag either.
+    // An excluded tag does not shadow another one either.
     let filter = json!({"pattern": "^(.*)-", "extract": "$1"});
     let policy = policy_with(&semver("*"), &filter, &[("exclude", "1.0.0-a")]).unwrap();
     assert!(verdicts(&policy, "1.0.0-a 1.0.0-b", UNKNOWN)[0].starts_with("1.0.0-b latest"));
@@ -251,7 +251,7 @@ fn excluded_tags_are_out_of_the_contest() {
 fn a_tag_waits_until_it_is_old_enough() {
     let now = Timestamp::from_second(1_000_000).unwrap();
     let ago = |hours: i64| Timestamp::from_second(1_000_000 - hours * 3600).ok();
-    // Our own clock counts where there is one, whatever the image says.
+    // Our own clock takes precedence over the image's time.
     let birth = |tag: &str| match tag {
         "1.4.0" => Birth { first_seen: ago(2), created: ago(200), ..Birth::default() },
         "1.3.0" => Birth { created: ago(71), ..Birth::default() },
@@ -282,7 +282,7 @@ fn a_tag_waits_until_it_is_old_enough() {
         selection.error().unwrap().to_string(),
         "version list argument cannot be empty: 1 tag is too new"
     );
-    // A bad number that is too new is not there yet.
+    // An invalid number that is too new does not count yet.
     let numbers = policy_with(&number("asc"), &Value::Null, &[("minimum-age", "1h")]).unwrap();
     assert!(verdicts(&numbers, "1.1.0 1.5.0", ages).len() == 2);
     let birth =
@@ -303,9 +303,9 @@ fn the_age_of_a_tag_decides_only_where_it_could_win() {
         (semver("1.x"), &none, &[("minimum-age", "3d"), ("exclude", "1.10.0")], "1.0.0 1.10.0", "1.0.0"),
         (semver("1.x"), &none, &[], "1.0.0 1.2.0", ""),
         (text("desc"), &none, &aged, "b a c", "a b c"),
-        // What is no number is asked for first, for it spoils everything.
+        // Invalid numbers are looked up first, since they make the whole selection fail.
         (number("asc"), &none, &aged, "1 x 20 y 3", "y x 20 3 1"),
-        // Each of those that have a value counts where the others are too new.
+        // Each tag with a value counts if the others are too new.
         (semver("*"), &suffix, &aged, "1.0.0-a 1.0.0-b 0.9.0-c x", "1.0.0-b 1.0.0-a 0.9.0-c"),
     ] {
         let policy = policy_with(&rule, filter, settings).unwrap();
@@ -355,7 +355,7 @@ fn rules() -> impl Strategy<Value = Value> {
 }
 
 proptest! {
-    /// Every tag has one verdict and a reason, and a winner is one that nothing beats.
+    /// Every tag has one verdict and a reason, and no tag beats the winner.
     #[test]
     fn every_tag_of_any_list_is_judged(
         tags in proptest::collection::vec("[v0-2.a-]{0,7}|nan|-?[0-9]|.{0,5}", 0..20),

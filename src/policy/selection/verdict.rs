@@ -1,4 +1,4 @@
-//! What became of a tag in a selection.
+//! The verdict on one tag of a selection.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -6,50 +6,50 @@ use std::time::Duration;
 use tagboat_go_text::NumberError;
 use tagboat_versions::VersionError;
 
-/// What became of one tag.
+/// The verdict on one tag.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Verdict<'t> {
     /// The tag.
     pub tag: &'t str,
-    /// What the filter made of the tag; nothing where its pattern does not match.
+    /// The filter's value of the tag; `None` if its pattern does not match.
     pub value: Option<Cow<'t, str>>,
-    /// Whether it won, and why not.
+    /// The outcome, with the reason if the tag lost.
     pub outcome: Outcome<'t>,
 }
 
-/// Whether a tag won, and why not.
+/// The outcome of a tag.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome<'t> {
     /// It won.
     Latest,
-    /// It was in the contest and lost, or nothing won.
+    /// It was a candidate and lost, or no tag won.
     Candidate,
-    /// Another tag has the same value and stands for it.
+    /// Another tag has the same value and counts in its place.
     Shadowed {
-        /// That tag.
+        /// The other tag.
         by: &'t str,
     },
-    /// The pattern of the filter does not match.
+    /// The filter's pattern does not match.
     Filtered,
-    /// The value is no version.
+    /// The value is not a version.
     NotAVersion(VersionError),
-    /// The value is no number.
+    /// The value is not a number.
     NotANumber(NumberError),
     /// The version is not in the range.
     OutOfRange,
-    /// An annotation excludes the tag.
+    /// The annotation excludes it.
     Excluded,
     /// The tag is not old enough yet.
     TooNew {
-        /// How old it is, if that is known.
+        /// Its age, if known.
         age: Option<Duration>,
-        /// How long it takes until it is old enough, if that is known.
+        /// The time until it is old enough, if known.
         left: Option<Duration>,
     },
 }
 
 impl Outcome<'_> {
-    /// The outcome in a word, as programs read it.
+    /// The outcome's name, for programs.
     pub fn as_str(&self) -> &'static str {
         match self {
             Self::Latest => "latest",
