@@ -1,5 +1,6 @@
-//! Trees made from an input's bytes, as a hostile remote can send them: odd names and modes, entries out of order or
-//! twice, objects that are missing or of another kind.
+//! Git trees as a hostile remote can send them, made from an input's bytes.
+//!
+//! They have odd names and modes, unsorted and duplicate entries, and missing objects or objects of the wrong type.
 
 use git2::{ObjectType, Odb, Oid, Repository};
 use tagboat::git::{CommitId, GitTree};
@@ -7,13 +8,13 @@ use tagboat::update::{EntryKind, FileTree, TreePath};
 
 use crate::choices::Choices;
 
-/// How many trees an input makes at most; each may hold those before it.
+/// The maximum number of trees of an input; each may hold those before it.
 const TREES: usize = 6;
 
-/// How many entries a tree has at most.
+/// The maximum number of entries of a tree.
 const ENTRIES: usize = 4;
 
-/// What every blob holds.
+/// The content of every blob.
 const CONTENT: &[u8] = b"image: podinfo:1.0 # {\"$imagepolicy\": \"a:b\"}\n";
 
 const MODES: [&[u8]; 12] = [
@@ -50,7 +51,9 @@ const NAMES: [&[u8]; 16] = [
     b"a\nb",
 ];
 
-/// A tree of a commit is listed and read, or refused in a sentence; what is listed has a name that a checkout can have.
+/// Lists and reads the tree of a commit, or expects an error message.
+///
+/// Every listed name must be valid in a checkout.
 pub fn git_tree(input: &[u8]) {
     let odb = Odb::new().expect("a database of objects needs no file");
     odb.add_new_mempack_backend(1).expect("a database takes a backend");
@@ -63,7 +66,7 @@ pub fn git_tree(input: &[u8]) {
     }
 }
 
-/// The commit of the last tree that an input makes; none when libgit2 takes one of the objects for no object.
+/// Returns the commit of the input's last tree; `None` if libgit2 rejects an object.
 fn write_commit(odb: &Odb<'_>, choices: &mut Choices<'_>) -> Option<Oid> {
     let blob = odb.write(ObjectType::Blob, CONTENT).ok()?;
     let missing = Oid::from_bytes(&[7; 20]).expect("an id has 20 bytes");
@@ -108,7 +111,7 @@ fn check(tree: &GitTree<'_>) {
         if tree.read(entry, CONTENT.len(), &mut content).is_ok() {
             assert_eq!(content, CONTENT, "{}", entry.path);
         }
-        // In a tree that is not sorted, or has a name twice, a path may lead elsewhere or nowhere.
+        // In an unsorted tree, or one with duplicate names, a path may lead elsewhere or nowhere.
         let _ = tree.kind(&entry.path);
     }
 }

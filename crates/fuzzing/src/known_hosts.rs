@@ -1,4 +1,6 @@
-//! The login of an SSH remote: the first byte chooses whether the rest is `known_hosts` or `identity` of the Secret.
+//! The login of an SSH remote.
+//!
+//! The first byte chooses whether the rest is `known_hosts` or `identity` of the Secret.
 
 use std::collections::BTreeMap;
 
@@ -8,8 +10,10 @@ use tagboat::secret::Secret;
 const IDENTITY: &[u8] = b"-----BEGIN PRIVATE KEY-----\nAA==\n-----END PRIVATE KEY-----\n";
 const KNOWN_HOSTS: &[u8] = b"host ssh-ed25519 AAAA\n";
 
-/// Any bytes as `known_hosts`, or as `identity`: refused in a sentence that shows none of them, or taken with plain
-/// line breaks, a line that names a host, and nothing else changed.
+/// Parses any bytes as `known_hosts` or as `identity`.
+///
+/// They are either rejected with an error that shows none of them, or accepted with normalized line breaks and a line
+/// that names a host, and otherwise unchanged.
 pub fn known_hosts(input: &[u8]) {
     let Some((choice, rest)) = input.split_first() else { return };
     let is_hosts = choice & 1 == 0;
@@ -38,13 +42,13 @@ pub fn known_hosts(input: &[u8]) {
     }
 }
 
-/// Returns whether two texts have the same lines, whatever ends them.
+/// Returns whether two texts have the same lines, apart from their line endings.
 fn is_same_text(written: &[u8], given: &[u8]) -> bool {
     let plain: Vec<u8> = given.iter().copied().filter(|&byte| byte != b'\r').collect();
     written == plain || written.strip_suffix(b"\n") == Some(&plain)
 }
 
-/// Returns whether a line has a host, the type of a key and a key, and is no comment.
+/// Returns whether a line that is not a comment has a host and a key.
 fn names_a_host(line: &[u8]) -> bool {
     let mut words = line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
     let is_comment = words.clone().next().is_some_and(|word| word[0] == b'#');

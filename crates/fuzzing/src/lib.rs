@@ -1,7 +1,7 @@
-//! The bodies of the fuzz targets in `fuzz/`: a function each, which panics when something is wrong.
+//! The bodies of the fuzz targets in `fuzz/`: functions that panic on a defect.
 //!
-//! `cargo test` runs them as well, over the seeds and some thousand inputs made of these, so that a target cannot
-//! rot between two campaigns.
+//! `cargo test` also runs them, on the seeds and on some thousand inputs derived from these, so that a target stays
+//! usable between two campaigns.
 
 mod choices;
 mod git_tree;
@@ -32,7 +32,7 @@ pub use version::version;
 pub struct Target {
     /// The name: that of the file in `fuzz/fuzz_targets` and of the folder in `fuzz/seeds`.
     pub name: &'static str,
-    /// The body; it panics when something is wrong with the input.
+    /// The body; it panics if the input reveals a defect.
     pub run: fn(&[u8]),
 }
 

@@ -1,11 +1,11 @@
-//! Any text as a comment and as an image reference: what was read prints as something that reads the same.
+//! Parses any text as a comment and as an image reference; the results must round-trip.
 
 use tagboat::reference::ImageReference;
 use tagboat::update::marker;
 
 use crate::text::text_of;
 
-/// Any text as a comment and as an image reference: what was read prints as something that reads the same.
+/// Parses any text as a comment and as an image reference; the results must round-trip.
 pub fn marker(input: &[u8]) {
     let text = text_of(input);
     check_marker(text);
@@ -29,7 +29,7 @@ fn check_reference(text: &str) {
     let Ok(reference) = ImageReference::parse(text) else { return };
     let printed = reference.to_string();
     assert_eq!(ImageReference::parse(&printed).as_ref(), Ok(&reference), "{printed}");
-    // An empty digest counts as none.
+    // An empty digest is treated as no digest.
     assert_eq!(printed, text.strip_suffix('@').unwrap_or(text));
     assert!(reference.digest.is_none_or(|digest| printed.ends_with(digest.as_str())));
 }

@@ -1,4 +1,4 @@
-//! Any text as the address of a repository, a filter, an extract, a range and tags, a line each.
+//! Policies from any text: one line each for repository, filter, extract, range and tags.
 
 use serde_json::{Value, json};
 use tagboat::policy::{Ages, Birth, Outcome, Policy, Verdict};
@@ -7,10 +7,10 @@ use tagboat_api::settings::PolicySettings;
 
 use crate::text::text_of;
 
-/// How many lines are read as tags.
+/// The maximum number of lines that are read as tags.
 const MOST_TAGS: usize = 30;
 
-/// Any text as the address of a repository, a filter, an extract, a range and tags, a line each.
+/// Evaluates a policy: one line each for repository, filter, extract, range and tags.
 pub fn policy(input: &[u8]) {
     let text = text_of(input);
     let mut lines = text.split('\n');
@@ -40,7 +40,7 @@ fn check_address(text: &str) {
     assert_eq!(again.canonical(), address.canonical());
 }
 
-/// Every tag has one verdict with a reason, and the winner is one that nothing beats.
+/// Checks that each tag has one verdict with a reason, and that no tag beats the winner.
 fn check_selection(rule: &Value, filter: &Value, tags: &TagList) {
     let spec = json!({"imageRepositoryRef": {"name": "app"}, "policy": rule, "filterTags": filter});
     let spec = serde_json::from_value(spec).expect("the spec has the form of one");
@@ -56,7 +56,7 @@ fn check_selection(rule: &Value, filter: &Value, tags: &TagList) {
     let is_nan = |verdict: &Verdict<'_>| {
         verdict.value.as_deref().is_some_and(|value| value.to_lowercase().contains("nan"))
     };
-    // What is no number at all has no order, and its own rule.
+    // NaN has no order, and a rule of its own.
     if selection.verdicts().iter().any(is_nan) {
         return;
     }

@@ -1,5 +1,6 @@
-//! Any text as what a registry, or a configuration of Docker, says: a challenge, a link, a configuration and an image,
-//! a line each.
+//! Text from a registry or a Docker configuration.
+//!
+//! One line each for a challenge, a link, a configuration and an image.
 
 use tagboat::reference::RepositoryAddress;
 use tagboat::registry::DockerConfig;
@@ -9,8 +10,9 @@ use url::Url;
 
 use crate::text::text_of;
 
-/// Any text as what a registry, or a configuration of Docker, says: a challenge, a link, a configuration and an image,
-/// a line each.
+/// Parses any text as input from a registry or a Docker configuration.
+///
+/// One line each for a challenge, a link, a configuration and an image.
 pub fn registry(input: &[u8]) {
     let text = text_of(input);
     let mut lines = text.splitn(4, '\n');

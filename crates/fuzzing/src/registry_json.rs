@@ -1,15 +1,16 @@
-//! The JSON of registries: any bytes as the body of a response.
+//! Any bytes as the JSON body of a registry's response.
 
 use tagboat::reference::Tag;
 use tagboat::registry::error_document::OciError;
 use tagboat::registry::page::{self, PageError, TagLimits};
 use tagboat::registry::{error_document, manifest_document};
 
-/// Few tags, so that an input can exceed the limits.
+/// A low limit of tags, so that inputs can exceed it.
 const LIMITS: TagLimits = TagLimits { tags: 20, bytes: 400 };
 
-/// Any bytes as a page of tags, an error document, a manifest and an image's configuration: what is taken of them is
-/// bounded and well-formed, and what is refused has a sentence.
+/// Parses any bytes as tags, an error document, a manifest and an image configuration.
+///
+/// Accepted values are bounded and well-formed; a rejection has a message.
 pub fn registry_json(input: &[u8]) {
     check_page(input);
     check_errors(&error_document::parse(input));

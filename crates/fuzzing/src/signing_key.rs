@@ -1,5 +1,7 @@
-//! Any text as a key that signs: the first byte chooses its sort and whether a passphrase stands beside it. What comes
-//! of it is a sentence, or a key whose signatures are in armor.
+//! Any text as a signing key.
+//!
+//! The first byte chooses the key format, and whether there is a passphrase. The result is an error message, or a key
+//! whose signatures are armored.
 
 use std::collections::BTreeMap;
 
@@ -8,8 +10,10 @@ use tagboat::secret::Secret;
 
 const TIME: CommitTime = CommitTime { seconds: 2_000_000_000, offset: 0 };
 
-/// Any text as a key that signs: the first byte chooses its sort and whether a passphrase stands beside it. What comes
-/// of it is a sentence, or a key whose signatures are in armor.
+/// Parses any text as a signing key.
+///
+/// The first byte chooses the key format, and whether there is a passphrase. The result is an error message, or a key
+/// whose signatures are armored.
 pub fn signing_key(input: &[u8]) {
     let Some((choice, text)) = input.split_first() else { return };
     let (kind, key, passphrase) = match choice & 1 {

@@ -1,4 +1,4 @@
-//! Any text as a template: it is read, refused or rendered, always alike and always within its limits.
+//! Parses and renders any text as a template: deterministic and within limits.
 
 use tagboat_go_template::{Limits, Map, Template, TemplateError, Value};
 
@@ -6,11 +6,11 @@ use crate::text::text_of;
 
 const LIMITS: Limits = Limits { depth: 60, steps: 20_000, output: 1 << 14, value: 1 << 14, memory: 1 << 20 };
 
-/// Any text as a template: it is read, refused or rendered, always alike and always within its limits.
+/// Parses and renders any text as a template: deterministic and within limits.
 pub fn template(input: &[u8]) {
     let text = text_of(input);
     let rendered = render(text);
-    // Templates can change their data, so each rendering has its own.
+    // Templates can change their data, so each rendering gets its own.
     assert_eq!(rendered, render(text), "{text:?}");
     match rendered {
         Ok(bytes) => assert!(bytes.len() <= LIMITS.output, "{text:?}"),

@@ -4,16 +4,16 @@ use tagboat::policy::{Constraint, Version};
 
 use crate::text::text_of;
 
-/// How many lines are read as versions; each pair of them is compared.
+/// The maximum number of lines that are read as versions; each pair of them is compared.
 const MOST_VERSIONS: usize = 12;
 
-/// Any text as a constraint in the first line and versions in the others.
+/// Parses any text as a constraint in the first line and versions in the others.
 pub fn version(input: &[u8]) {
     let text = text_of(input);
     let (constraint, versions) = text.split_once('\n').unwrap_or((text, ""));
     let versions: Vec<Version> = versions.split('\n').take(MOST_VERSIONS).filter_map(read_version).collect();
     check_order(&versions);
-    // A line break is a blank, so the whole may be a constraint too.
+    // A line break counts as a space, so the whole text may be a constraint, too.
     check_constraint(text, &versions);
     check_constraint(constraint, &versions);
 }
@@ -47,7 +47,7 @@ fn check_constraint(text: &str, versions: &[Version]) {
         let is_wanted = constraint.matches(version);
         assert_eq!(is_wanted, constraint.mismatches(version).is_empty(), "{text:?} and {version}");
         assert!(!is_wanted || !version.is_prerelease() || text.contains('-'), "{text:?} and {version}");
-        // Only the bounds on length and number can be in the way of the same alternatives once more.
+        // Duplicated alternatives can only fail because of the bounds on length and number.
         match &twice {
             Ok(twice) => assert_eq!(is_wanted, twice.matches(version), "{text:?} and {version}"),
             Err(error) => assert!(text.len() > 250 || text.matches("||").count() > 14, "{text:?}: {error}"),

@@ -1,4 +1,4 @@
-//! Runs every fuzz target over its seeds and over inputs made of them, always the same ones.
+//! Runs every fuzz target on its seeds and on inputs derived from them, deterministically.
 
 #![cfg(test)]
 
@@ -9,21 +9,21 @@ use std::path::{Path, PathBuf};
 
 use tagboat_fuzzing::{TARGETS, Target};
 
-/// How long an input that was made may be, in bytes.
+/// The maximum length of a derived input, in bytes.
 const LONGEST: usize = 4096;
 
 fn fuzz() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz")
 }
 
-/// The contents of the files of a folder, in the order of their names.
+/// Returns the contents of the files of a folder, in the order of their names.
 fn contents(folder: &Path) -> Vec<Vec<u8>> {
     let files = fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
     let paths: BTreeSet<PathBuf> = files.map(|file| file.unwrap().path()).collect();
     paths.iter().map(|path| fs::read(path).unwrap()).collect()
 }
 
-/// The words of the dictionary that libFuzzer is given, without its escapes.
+/// Returns the words of libFuzzer's dictionary, without its escapes.
 fn words() -> Vec<Vec<u8>> {
     let dictionary = fs::read_to_string(fuzz().join("yaml.dict")).unwrap();
     let quoted = dictionary.lines().filter_map(|line| line.split_once("=\"")?.1.strip_suffix('"'));
@@ -32,7 +32,7 @@ fn words() -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// A generator of numbers that is the same on every machine (SplitMix64).
+/// A random number generator that is the same on every machine (SplitMix64).
 struct Numbers(u64);
 
 impl Numbers {
@@ -44,18 +44,18 @@ impl Numbers {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number below `count`, which is not 0.
+    /// Returns a number below `count`, which must not be 0.
     fn below(&mut self, count: usize) -> usize {
         usize::try_from(self.next() % count as u64).unwrap()
     }
 
-    /// One of `items`, which are not empty.
+    /// Returns one of `items`, which must not be empty.
     fn one_of<'i>(&mut self, items: &'i [Vec<u8>]) -> &'i [u8] {
         &items[self.below(items.len())]
     }
 }
 
-/// An input made of seeds: cut, spliced, with bytes changed and words put in.
+/// Derives an input from seeds: cuts and splices them, changes bytes and inserts words.
 fn input(seeds: &[Vec<u8>], words: &[Vec<u8>], numbers: &mut Numbers) -> Vec<u8> {
     let mut bytes = numbers.one_of(seeds).to_vec();
     for _ in 0..=numbers.below(4) {
@@ -90,7 +90,7 @@ fn input(seeds: &[Vec<u8>], words: &[Vec<u8>], numbers: &mut Numbers) -> Vec<u8>
     bytes
 }
 
-/// Runs a target over its seeds and over `count` inputs made of them.
+/// Runs a target on its seeds and on `count` derived inputs.
 fn run(name: &str, count: usize) {
     let target = TARGETS.iter().find(|target| target.name == name).unwrap();
     let seeds = contents(&fuzz().join("seeds").join(name));
@@ -109,7 +109,7 @@ fn check(target: &Target, input: &[u8]) {
     }
 }
 
-/// Makes a test of each target, with the number of inputs that are made for it.
+/// Makes a test of each target, with the number of its derived inputs.
 macro_rules! targets {
     ($($name:ident: $count:expr,)*) => {
         $(
@@ -137,7 +137,7 @@ targets! {
     version: 2_000,
 }
 
-/// A target that is in one of the lists only would not be built, run or tested with the others.
+/// A target that is missing in a list would not be built, run or tested.
 #[test]
 fn every_target_is_built_seeded_and_tested() {
     let known: BTreeSet<String> = TARGETS.iter().map(|target| target.name.to_owned()).collect();

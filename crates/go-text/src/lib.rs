@@ -1,7 +1,7 @@
-//! What Go's standard library makes of text: regular expressions (`regexp`) and numbers with a fraction (`strconv`).
+//! Go's regular expressions (`regexp`) and floating-point numbers (`strconv`).
 //!
-//! Filters of tags and functions of templates are both written for it, and must mean here what they mean there.
-//! `testdata/filter` and `testdata/number` hold what the library itself answers.
+//! Tag filters and functions of templates are written for Go's standard library, and must have the same meaning here.
+//! `testdata/filter` and `testdata/number` hold the results of the library.
 
 pub mod number;
 pub mod regexp;

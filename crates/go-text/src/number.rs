@@ -1,30 +1,30 @@
-//! Numbers with a fraction, read as Go's `strconv.ParseFloat` reads them.
+//! Parses floating-point numbers as Go's `strconv.ParseFloat` does.
 
-/// Why a text is no number, in Go's words.
+/// The error of a text that is not a number, with Go's message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NumberError {
-    /// It has not the form of a number.
+    /// The text does not have the form of a number.
     #[error("invalid syntax")]
     Syntax,
-    /// It is too large.
+    /// The number is too large.
     #[error("value out of range")]
     Range,
 }
 
-/// Parses a number with a fraction, decimal or hexadecimal, `inf` and `nan` included.
+/// Parses a floating-point number, decimal or hexadecimal, `inf` and `nan` included.
 ///
-/// Underscores may stand between digits.
+/// Underscores may separate digits.
 ///
 /// # Errors
 ///
-/// When the text is no number, or is too large for one.
+/// If the text is not a number, or the number is out of range.
 pub fn parse_float(text: &str) -> Result<f64, NumberError> {
     let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
     let sign = if text.starts_with('-') { -1.0 } else { 1.0 };
     let lower = unsigned.to_ascii_lowercase();
     match lower.as_str() {
         "inf" | "infinity" => return Ok(sign * f64::INFINITY),
-        // Only without a sign.
+        // `nan` has no sign.
         "nan" if unsigned.len() == text.len() => return Ok(f64::NAN),
         _ => {}
     }
@@ -40,7 +40,7 @@ pub fn parse_float(text: &str) -> Result<f64, NumberError> {
 }
 
 fn parse_decimal(text: &str) -> Result<f64, NumberError> {
-    // Rust takes words and a sign as well; digits are all that may begin here.
+    // Rust also accepts words and a second sign here; Go accepts digits only.
     if !text.starts_with(|c: char| c == '.' || c.is_ascii_digit()) {
         return Err(NumberError::Syntax);
     }
@@ -61,7 +61,7 @@ fn parse_hex(text: &str) -> Result<f64, NumberError> {
             digits = digits << 4 | u128::from(digit);
             shift -= 4 * i64::from(i >= whole.len());
         } else {
-            // What does not fit can only break a tie.
+            // Digits beyond the precision can only break a tie.
             digits |= u128::from(digit != 0);
             shift += 4 * i64::from(i < whole.len());
         }
@@ -78,7 +78,7 @@ fn parse_hex(text: &str) -> Result<f64, NumberError> {
     Ok(scale(digits, exponent.saturating_add(shift)))
 }
 
-/// `digits * 2^exponent`, rounded once, half to even.
+/// Returns `digits * 2^exponent`, rounded once, half to even.
 fn scale(digits: u128, exponent: i64) -> f64 {
     if digits == 0 {
         return 0.0;
@@ -102,7 +102,7 @@ fn scale(digits: u128, exponent: i64) -> f64 {
     if exponent > 1100 {
         return f64::INFINITY;
     }
-    // Both factors are exact, and so is each product until the very end of the range.
+    // Both factors are exact, and so is each product, except at the very end of the range.
     let mut result = mantissa as f64;
     let mut left = exponent;
     while left != 0 {
@@ -120,7 +120,7 @@ pub fn has_proper_underscores(text: &str) -> bool {
     let has_prefix = bytes.first() == Some(&b'0')
         && bytes.get(1).is_some_and(|b| matches!(b.to_ascii_lowercase(), b'b' | b'o' | b'x'));
     let is_hex = has_prefix && bytes[1].eq_ignore_ascii_case(&b'x');
-    // What came last: a digit (the prefix counts as one), an underscore, something else, or nothing yet.
+    // The previous kind of byte: a digit (the prefix counts as one), an underscore, another byte, or the start.
     let mut last = if has_prefix { b'0' } else { b'^' };
     for &b in if has_prefix { &bytes[2..] } else { bytes } {
         let is_digit = b.is_ascii_digit() || is_hex && b.is_ascii_hexdigit();

@@ -1,11 +1,11 @@
-//! What holds for every text, however foreign.
+//! Properties that hold for every text.
 
 use proptest::prelude::*;
 use tagboat_go_text::{Regexp, parse_float, quote_meta};
 
 const LARGEST: usize = 10 << 20;
 
-/// Texts of which many are expressions.
+/// Generates texts, many of which are valid expressions.
 fn expressions() -> impl Strategy<Value = String> {
     r"([abAä1.\-\[\](){}|*+?^$\\,:<>=!_&~&]|\(\?i\)|\\[dDwWsSbBpPQEAzx018a]|\{1,2\}|\[\^?a-c|\[:alpha:\]|\(\?P<n>){0,12}"
 }
@@ -13,7 +13,7 @@ fn expressions() -> impl Strategy<Value = String> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
-    /// What the front end takes, the engine takes too: "too large" would only hide that they differ.
+    /// An accepted expression compiles: the error "too large" would hide a difference between front end and engine.
     #[test]
     fn no_short_expression_is_too_large(expression in expressions()) {
         if let Err(error) = Regexp::compile_within(&expression, LARGEST) {

@@ -1,4 +1,4 @@
-//! Tables: what Go's standard library itself answers. `make oracle` makes them anew.
+//! Compares with tables of results of Go's standard library; `make oracle` regenerates them.
 
 use serde::Deserialize;
 use tagboat_go_text::{Regexp, parse_float};

@@ -1,8 +1,8 @@
-//! Versions and constraints on them, in the language of Go's `Masterminds/semver` v3.5.0.
+//! Versions and version constraints, in the language of Go's `Masterminds/semver` v3.5.0.
 //!
-//! That is what Flux 1.2 uses for `ImagePolicy.spec.policy.semver.range` and for `GitRepository.spec.ref.semver`, and
-//! what templates call by `semver` and `semverCompare`; it is neither Cargo's language nor npm's. `testdata/semver`
-//! holds what the library itself answers.
+//! Flux 1.2 uses it for `ImagePolicy.spec.policy.semver.range` and for `GitRepository.spec.ref.semver`, and templates
+//! for `semver` and `semverCompare`; it differs from the languages of Cargo and npm. `testdata/semver` holds the
+//! results of the library.
 
 pub mod constraint;
 mod shape;

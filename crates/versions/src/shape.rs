@@ -1,11 +1,13 @@
-//! The outward form that versions and the patterns of constraints share: `vA.B.C-PRERELEASE+METADATA`.
+//! The syntax that versions and constraint patterns share: `vA.B.C-PRERELEASE+METADATA`.
 
-/// A piece of text in the form of a version, cut into its members; nothing is said of their values.
+/// A text with the syntax of a version, split into its members.
+///
+/// The values of the members are not checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Shape<'t> {
-    /// All of it.
+    /// The whole text.
     pub(super) text: &'t str,
-    /// True if a `v` stands in front.
+    /// True if it begins with `v`.
     pub(super) has_prefix: bool,
     /// The first part.
     pub(super) major: &'t str,
@@ -13,17 +15,18 @@ pub(super) struct Shape<'t> {
     pub(super) minor: Option<&'t str>,
     /// The third part, without its dot.
     pub(super) patch: Option<&'t str>,
-    /// The identifiers behind `-`.
+    /// The identifiers behind the `-`.
     pub(super) prerelease: Option<&'t str>,
-    /// The identifiers behind `+`.
+    /// The identifiers behind the `+`.
     pub(super) metadata: Option<&'t str>,
 }
 
 impl<'t> Shape<'t> {
-    /// Cuts up the longest such piece in front of `text`; `is_part` says what the three parts are made of.
+    /// Splits the longest match at the beginning of `text`.
     ///
-    /// Every member ends at a byte that the member cannot have, so the longest piece is the only candidate: who
-    /// wants the shape to end at a certain place compares its length.
+    /// `is_part` accepts the bytes of the three parts. Every member ends at a byte that the member cannot have, so
+    /// the longest match is the only candidate: a caller that needs a match up to a certain position compares its
+    /// length.
     pub(super) fn scan(text: &'t str, is_part: fn(u8) -> bool) -> Option<Self> {
         let unprefixed = text.strip_prefix('v');
         let (major, mut rest) = take(unprefixed.unwrap_or(text), is_part)?;
@@ -42,13 +45,13 @@ impl<'t> Shape<'t> {
     }
 }
 
-/// The bytes in front that are as wanted, at least one, and the rest.
+/// Splits off the accepted bytes at the beginning of a text, at least one.
 fn take(text: &str, is_wanted: fn(u8) -> bool) -> Option<(&str, &str)> {
     let length = text.bytes().take_while(|&byte| is_wanted(byte)).count();
     (length > 0).then(|| text.split_at(length))
 }
 
-/// Identifiers with dots between them, and the rest.
+/// Splits off dot-separated identifiers at the beginning of a text.
 fn identifiers(text: &str) -> Option<(&str, &str)> {
     let (_, mut rest) = take(text, is_identifier)?;
     while let Some((_, after)) = rest.strip_prefix('.').and_then(|text| take(text, is_identifier)) {

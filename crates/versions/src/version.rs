@@ -1,25 +1,25 @@
-//! Versions and their order.
+//! Semantic versions and their order.
 
 use std::cmp::Ordering;
 use std::fmt;
 
 use super::shape::Shape;
 
-/// The longest text that is taken for a version, in bytes: the library's own bound.
+/// The maximum length of a version, in bytes: the library's own limit.
 const LONGEST: usize = 256;
 
-/// A version, as Go's `Masterminds/semver` v3.5.0 reads it, with the text that it was read from.
+/// A version, as Go's `Masterminds/semver` v3.5.0 parses it, with its original text.
 ///
 /// Versions compare by precedence (§11 of Semantic Versioning 2.0.0): `v1.2`, `1.2.0` and `01.2.0+build` are equal,
-/// and print as they were written. One rule differs from the norm: a number in a prerelease that does not fit into
-/// 64 bits counts as a word.
+/// and print as they were written. One rule differs from the standard: a number in a prerelease that does not fit
+/// into 64 bits counts as a word.
 #[derive(Debug, Clone)]
 pub struct Version {
     text: String,
     precedence: Precedence,
 }
 
-/// What decides about the order; the fields stand in the order in which they count.
+/// The sort key of a version; its fields are in order of precedence.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Precedence {
     major: u64,
@@ -28,15 +28,19 @@ struct Precedence {
     stage: Stage,
 }
 
-/// How far a version has come: any prerelease is below the release.
+/// The release stage: any prerelease is lower than the release.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Stage {
-    /// By its identifiers from left to right; of two that begin alike the longer one is greater.
+    /// The identifiers, compared from left to right.
+    ///
+    /// If one list is a prefix of the other, the longer one is greater.
     Prerelease(Vec<Identifier>),
     Release,
 }
 
-/// One identifier of a prerelease: a number is below any word, and words go by their bytes.
+/// An identifier of a prerelease.
+///
+/// A number is lower than any word, and words compare by their bytes.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Identifier {
     Number(u64),
@@ -44,21 +48,22 @@ pub(super) enum Identifier {
 }
 
 impl Version {
-    /// Parses a version leniently, as the library's `NewVersion`: a `v` in front, one or two parts in place of
-    /// three, and zeros in front of a part are allowed.
+    /// Parses a version leniently, as the library's `NewVersion` does.
+    ///
+    /// It may have a leading `v`, only one or two parts, and leading zeros.
     ///
     /// # Errors
     ///
-    /// When the text is no version even so.
+    /// If the text is not a version.
     pub fn parse(text: &str) -> Result<Self, VersionError> {
         Self::from_shape(&shape(text)?)
     }
 
-    /// Parses a version by the letter of Semantic Versioning 2.0.0, as the library's `StrictNewVersion`.
+    /// Parses a strict Semantic Versioning 2.0.0 version, as the library's `StrictNewVersion` does.
     ///
     /// # Errors
     ///
-    /// When the text is no such version.
+    /// If the text is not such a version.
     pub fn parse_strict(text: &str) -> Result<Self, VersionError> {
         let shape = shape(text)?;
         let (false, Some(minor), Some(patch)) = (shape.has_prefix, shape.minor, shape.patch) else {
@@ -68,14 +73,14 @@ impl Version {
         Self::from_shape(&shape)
     }
 
-    /// Parses a tag, of an image or of git, as Flux does (`ParseVersion` of `fluxcd/pkg/version`): leniently, but
-    /// the text must have two dots.
+    /// Parses a tag of an image or of git, as Flux does (`ParseVersion` of `fluxcd/pkg/version`).
     ///
-    /// The dots may stand anywhere, so `1.2-rc.1` passes and `1.2` does not.
+    /// The syntax is lenient, but the text must have two dots. The dots may be anywhere, so `1.2-rc.1` is accepted
+    /// and `1.2` is not.
     ///
     /// # Errors
     ///
-    /// When the tag is no version.
+    /// If the tag is not a version.
     pub fn parse_tag(tag: &str) -> Result<Self, VersionError> {
         if tag.bytes().filter(|&byte| byte == b'.').count() < 2 {
             return Err(VersionError::TooFewDots { text: tag.to_owned() });
@@ -93,22 +98,22 @@ impl Version {
         Ok(Self { text: shape.text.to_owned(), precedence })
     }
 
-    /// The text that the version was read from.
+    /// Returns the original text of the version.
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// The first number.
+    /// Returns the first number.
     pub fn major(&self) -> u64 {
         self.precedence.major
     }
 
-    /// The second number; 0 where there is none.
+    /// Returns the second number, 0 if there is none.
     pub fn minor(&self) -> u64 {
         self.precedence.minor
     }
 
-    /// The third number; 0 where there is none.
+    /// Returns the third number, 0 if there is none.
     pub fn patch(&self) -> u64 {
         self.precedence.patch
     }
@@ -118,13 +123,13 @@ impl Version {
         self.precedence.stage != Stage::Release
     }
 
-    /// The prerelease behind `-`, as `rc.1` in `1.2.3-rc.1+build`.
+    /// Returns the prerelease behind the `-`, for example `rc.1` in `1.2.3-rc.1+build`.
     pub fn prerelease(&self) -> Option<&str> {
         let release = self.text.split_once('+').map_or(self.text.as_str(), |(release, _)| release);
         release.split_once('-').map(|(_, prerelease)| prerelease)
     }
 
-    /// The build metadata behind `+`, which no comparison looks at.
+    /// Returns the build metadata behind the `+`, which comparisons ignore.
     pub fn metadata(&self) -> Option<&str> {
         self.text.split_once('+').map(|(_, metadata)| metadata)
     }
@@ -160,7 +165,7 @@ impl fmt::Display for Version {
     }
 }
 
-/// Cuts up a text that has the form of a version from end to end.
+/// Splits a text that has the syntax of a version from end to end.
 fn shape(text: &str) -> Result<Shape<'_>, VersionError> {
     if text.len() > LONGEST {
         return Err(VersionError::TooLong { length: text.len() });
@@ -170,7 +175,7 @@ fn shape(text: &str) -> Result<Shape<'_>, VersionError> {
         .ok_or_else(|| VersionError::Malformed { text: text.to_owned() })
 }
 
-/// Digits as a number.
+/// Parses digits as a number.
 fn number(digits: &str) -> Result<u64, VersionError> {
     digits.parse().map_err(|_| VersionError::NumberTooLarge { number: digits.to_owned() })
 }
@@ -196,22 +201,22 @@ fn refuse_leading_zero(number: &str) -> Result<(), VersionError> {
     Ok(())
 }
 
-/// Why a text is no version.
+/// The error of a text that is not a version.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum VersionError {
-    /// There is too much of it.
+    /// The text is too long.
     #[error("the version has {length} bytes; at most {LONGEST} are allowed")]
     TooLong {
         /// Its length in bytes.
         length: usize,
     },
-    /// It has not the form of a version.
+    /// The text does not have the syntax of a version.
     #[error("{text:?} is no version; a version is written as 1.2.3, 1.2.3-rc.1 or 1.2.3+build")]
     Malformed {
         /// The text as given.
         text: String,
     },
-    /// A tag that Flux does not take for a version.
+    /// The text is a version, but Flux does not accept it as a tag.
     #[error("{text:?} is no version, for it has fewer than two dots")]
     TooFewDots {
         /// The text as given.
@@ -220,13 +225,13 @@ pub enum VersionError {
     /// One of the three numbers does not fit into 64 bits.
     #[error("the number {number} in the version is too large; at most {} is allowed", u64::MAX)]
     NumberTooLarge {
-        /// That number.
+        /// The number.
         number: String,
     },
-    /// A number has zeros in front where none are allowed.
+    /// A number has leading zeros, which the strict syntax forbids.
     #[error("the number {number} in the version must not begin with 0")]
     LeadingZero {
-        /// That number.
+        /// The number.
         number: String,
     },
 }
@@ -395,7 +400,7 @@ mod tests {
         assert_eq!(version("1.2-a").metadata(), None);
     }
 
-    /// Versions that often share parts, so that their later members count.
+    /// Generates versions that often share parts, so that their later members matter.
     fn any_version() -> impl Strategy<Value = Version> {
         let text =
             "v?[0-2](\\.[0-2]){0,2}(-(0|1|10|99999999999999999999|-|a|b|B1)(\\.(0|2|a)){0,2})?(\\+[ab])?";

@@ -1,4 +1,4 @@
-//! Where a block scalar stands: its header, which is no part of the parser's span, and its lines.
+//! Locates a block scalar: its header, which is not in the parser's span, and its lines.
 
 use std::ops::Range;
 
@@ -13,12 +13,14 @@ pub(crate) struct Block {
     pub(crate) header: Range<usize>,
     /// The header's line, counted from 1.
     pub(crate) line: usize,
-    /// From the line below the header to the end of the last line that is not blank, its line break excluded.
+    /// The lines below the header, up to the last one that is not blank.
+    ///
+    /// The last line break is excluded.
     pub(crate) lines: Range<usize>,
 }
 
 impl Block {
-    /// The parts of the block scalar `node`.
+    /// Returns the parts of the block scalar `node`.
     pub(crate) fn of(text: &Parsed<'_>, node: &Node<'_>) -> Self {
         let source = text.source;
         let span = parsed::bytes(&node.1);
@@ -44,7 +46,7 @@ impl Block {
     }
 }
 
-/// The offset behind the line that holds `offset`, its line break included.
+/// Returns the offset behind the line that holds `offset`, its line break included.
 pub(crate) fn next_line(source: &str, offset: usize) -> usize {
     let end = line_end(source, offset);
     let rest = &source[end..];

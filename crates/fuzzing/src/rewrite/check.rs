@@ -1,4 +1,4 @@
-//! The checks of one update of one file; each failure is a panic.
+//! Checks the update of one file; each failure panics.
 
 use tagboat::update::MarkerOutcome;
 use tagboat::update::file::{FileOutcome, update_file};
@@ -11,11 +11,13 @@ use super::parsed::{self, Parsed};
 use super::scalars::{self, Difference};
 use super::setup::Setup;
 
-/// Set in the environment, it makes a failure of edits that Tagboat itself gave up because the new text would
-/// not read as intended: safe, but each is an update that does not happen.
+/// An environment variable that turns rejected edits into failures.
+///
+/// Tagboat rejects its own edits if the new text would not read as intended. That is safe, but the update does not
+/// happen.
 const REFUSALS: &str = "TAGBOAT_FUZZ_REFUSALS";
 
-/// Updates a file and checks everything about the outcome.
+/// Updates a file and checks the outcome.
 pub(crate) fn check_update(content: &[u8], setup: &Setup) {
     let outcome = match update_file(content, &setup.setters, &setup.limits) {
         Ok(outcome) => outcome,
@@ -45,7 +47,7 @@ fn check_refusal(error: &YamlError) {
     assert!(!is_refusal || std::env::var_os(REFUSALS).is_none(), "{error:?}");
 }
 
-/// Every comment that is a marker is accounted for, once and with its line.
+/// Checks that every marker comment is reported once, with its line.
 fn check_account(outcome: &FileOutcome, old: &Parsed<'_>) {
     let markers = old.comments.iter().filter(|comment| marker::parse(comment.text).is_ok());
     let lines: Vec<usize> = markers.map(|comment| comment.line).collect();
@@ -53,7 +55,9 @@ fn check_account(outcome: &FileOutcome, old: &Parsed<'_>) {
     assert_eq!(lines, accounted, "not every marker is accounted for");
 }
 
-/// The changes are those between the texts, and each is to what its marker wants.
+/// Checks that the reported changes are the differences between the texts.
+///
+/// Each new value must be the one that its marker asks for.
 fn check_changes(outcome: &FileOutcome, differences: &[Difference<'_, '_>], old: &Parsed<'_>, setup: &Setup) {
     let changes: Vec<_> = outcome.changes.values().flatten().collect();
     for change in &changes {
@@ -75,7 +79,7 @@ fn check_changes(outcome: &FileOutcome, differences: &[Difference<'_, '_>], old:
     assert_eq!(changed.count(), changes.len(), "not one change for each changed marker");
 }
 
-/// The line of a scalar in the old text; of a block that of its header.
+/// Returns the line of a scalar in the old text; for a block, that of its header.
 fn line_of(difference: &Difference<'_, '_>, old: &Parsed<'_>) -> usize {
     if parsed::is_block(difference.old_style) {
         Block::of(old, difference.old).line
@@ -84,7 +88,7 @@ fn line_of(difference: &Difference<'_, '_>, old: &Parsed<'_>) -> usize {
     }
 }
 
-/// A second update changes nothing, and says of every marker what the first one said.
+/// Checks that a second update changes nothing and reports the same outcomes.
 fn check_second(first: &FileOutcome, second: &FileOutcome, old: &Parsed<'_>, new: &Parsed<'_>) {
     let text = new.source;
     assert_eq!(second.text, None, "a second update changes something in {text:?}");

@@ -1,4 +1,4 @@
-//! The bytes of a text without those of some scalars, so that the rest can be compared.
+//! Masks some scalars of a text, so that the rest can be compared.
 
 use std::ops::Range;
 
@@ -8,12 +8,12 @@ use super::block::{self, Block};
 use super::parsed::{self, Node, Parsed};
 use super::scalars::Difference;
 
-/// Stands for the bytes of a scalar; YAML allows it nowhere.
+/// Replaces the bytes of a scalar; YAML forbids this character everywhere.
 const MASK: &str = "\0";
 
 type Masks = Vec<(Range<usize>, &'static str)>;
 
-/// Fails unless the two texts are the same outside of the scalars that differ.
+/// Panics unless the two texts are the same outside of the scalars that differ.
 pub(crate) fn assert_same_outside(old: &Parsed<'_>, new: &Parsed<'_>, differences: &[Difference<'_, '_>]) {
     let old_masks = differences.iter().flat_map(|difference| old_masks(old, difference)).collect();
     let new_masks = differences.iter().flat_map(|difference| new_masks(old, new, difference)).collect();
@@ -54,7 +54,7 @@ fn new_masks(old: &Parsed<'_>, new: &Parsed<'_>, difference: &Difference<'_, '_>
     }
 }
 
-/// The tag of a scalar whose tag became another.
+/// Returns the range of the tag of a retagged scalar.
 fn tag_mask(
     span: &granit_parser::Span,
     difference: &Difference<'_, '_>,
@@ -63,8 +63,10 @@ fn tag_mask(
     Some((parsed::bytes(&tag), MASK))
 }
 
-/// The bytes that go with a tag: the blanks behind it too, or those before it at a line's end. Where an absent
-/// value takes its place, the tag alone.
+/// Returns the range that is removed with a tag.
+///
+/// It has the spaces behind the tag, or those before it at the end of a line. If an absent value takes the place of
+/// the tag, it is the tag alone.
 fn lost_tag(source: &str, difference: &Difference<'_, '_>) -> Option<Range<usize>> {
     let span = &difference.old.1;
     if !difference.lost_tag {
@@ -81,13 +83,14 @@ fn lost_tag(source: &str, difference: &Difference<'_, '_>) -> Option<Range<usize
     })
 }
 
-/// Returns whether nothing but blanks is between a place and a comma or a comment.
+/// Returns whether only spaces separate a position from a comma or a comment.
 fn ends_node(source: &str, at: usize) -> bool {
     source[at..].trim_start_matches([' ', '\t']).starts_with(['#', ','])
 }
 
-/// The `|` or `>` with its indicators, and the lines below it: without the last one's line break if the block
-/// stays a block, with it otherwise.
+/// Returns the ranges of a block's header (`|` or `>`, indicators) and of its lines.
+///
+/// The last line break is excluded if the block stays a block, and included otherwise.
 fn block_masks(text: &Parsed<'_>, node: &Node<'_>, stays_block: bool) -> Masks {
     let Block { header, lines, .. } = Block::of(text, node);
     let mut masks = vec![(header, MASK)];

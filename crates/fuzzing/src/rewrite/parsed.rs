@@ -1,13 +1,13 @@
-//! A text as `granit-parser` sees it, with Tagboat's own reader left out.
+//! A text as `granit-parser` parses it, without Tagboat's own reader.
 
 use std::ops::Range;
 
 use granit_parser::{Event, Parser, ScalarStyle, Span};
 
-/// An event that is no comment, and its place.
+/// An event other than a comment, and its position.
 pub(crate) type Node<'s> = (Event<'s>, Span);
 
-/// A comment and its place.
+/// A comment and its position.
 #[derive(Debug)]
 pub(crate) struct Comment<'s> {
     /// The line, counted from 1.
@@ -18,12 +18,12 @@ pub(crate) struct Comment<'s> {
     pub(crate) text: &'s str,
 }
 
-/// A whole text in events.
+/// A text as a sequence of events.
 #[derive(Debug)]
 pub(crate) struct Parsed<'s> {
     /// The text.
     pub(crate) source: &'s str,
-    /// Every event that is no comment.
+    /// Every event other than a comment.
     pub(crate) nodes: Vec<Node<'s>>,
     /// Every comment.
     pub(crate) comments: Vec<Comment<'s>>,
@@ -51,18 +51,18 @@ impl<'s> Parsed<'s> {
         parsed
     }
 
-    /// The comment on a line.
+    /// Returns the comment on a line.
     pub(crate) fn comment_on(&self, line: usize) -> Option<&Comment<'s>> {
         self.comments.iter().find(|comment| comment.line == line)
     }
 }
 
-/// The bytes of a span.
+/// Returns the bytes of a span.
 pub(crate) fn bytes(span: &Span) -> Range<usize> {
     span.byte_range().expect("a parser over a string knows its byte offsets")
 }
 
-/// Returns whether a scalar is not written at all.
+/// Returns whether a scalar is implicit: not written in the text.
 pub(crate) fn is_absent(style: ScalarStyle, span: &Span) -> bool {
     style == ScalarStyle::Plain && span.is_empty()
 }

@@ -1,24 +1,24 @@
-//! The scalars that differ between the old and the new text.
+//! Compares the scalars of the old and the new text.
 
 use granit_parser::{Event, ScalarStyle, Tag};
 
 use super::parsed::{self, Node, Parsed};
 use crate::rewrite::setup;
 
-/// A scalar that reads or is written differently now.
+/// A scalar whose value or notation changed.
 #[derive(Debug)]
 pub(crate) struct Difference<'a, 's> {
     /// The scalar in the old text.
     pub(crate) old: &'a Node<'s>,
     /// The scalar in the new text.
     pub(crate) new: &'a Node<'s>,
-    /// What it read.
+    /// Its old value.
     pub(crate) old_value: &'a str,
-    /// What it reads.
+    /// Its new value.
     pub(crate) new_value: &'a str,
-    /// How it was written.
+    /// Its old style.
     pub(crate) old_style: ScalarStyle,
-    /// How it is written.
+    /// Its new style.
     pub(crate) new_style: ScalarStyle,
     /// True if its tag was removed.
     pub(crate) lost_tag: bool,
@@ -26,7 +26,7 @@ pub(crate) struct Difference<'a, 's> {
     pub(crate) is_retagged: bool,
 }
 
-/// Compares two texts event by event: only untagged parts of scalars may differ.
+/// Compares two texts event by event: only scalars and their tags may differ.
 pub(crate) fn differences<'a, 's>(old: &'a Parsed<'s>, new: &'a Parsed<'s>) -> Vec<Difference<'a, 's>> {
     assert_eq!(old.nodes.len(), new.nodes.len(), "the number of nodes changed");
     old.nodes.iter().zip(&new.nodes).filter_map(|(old, new)| difference(old, new)).collect()
@@ -48,7 +48,7 @@ fn difference<'a, 's>(old: &'a Node<'s>, new: &'a Node<'s>) -> Option<Difference
     if lost_tag {
         assert!(old_tag.as_deref().is_some_and(is_other_yaml_type), "the tag {old_tag:?} was removed");
     }
-    // Where the comment stands between tag and value, `!!str` takes the place of another type.
+    // If the comment is between tag and value, `!!str` replaces another tag.
     let is_retagged = !lost_tag && old_tag != new_tag;
     if is_retagged {
         let fits =

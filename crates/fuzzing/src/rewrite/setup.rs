@@ -1,17 +1,19 @@
-//! The policies of a fuzzed update and, worked out apart from Tagboat's own code, what each marker should say.
+//! The policies of a fuzzed update, and the expected value of each marker.
+//!
+//! The expected values are computed independently of Tagboat's own code.
 
 use tagboat::reference::ImageReference;
 use tagboat::update::{Policy, PolicyName, Setters};
 use tagboat::yaml::Limits;
 
-/// How many bytes of an input choose the setup; the file begins behind them.
+/// The number of input bytes that choose the setup; the file begins behind them.
 pub(crate) const LENGTH: usize = 3;
 
 const DIGEST: &str = "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
 
-/// Every image that a policy may choose: name, tag, and whether there is a digest.
+/// The images that a policy may choose: name, tag, and whether there is a digest.
 ///
-/// A seed's first bytes are letters, so the order matters to the seeds.
+/// The bytes of the seeds are letters and index this list, so its order must not change.
 const IMAGES: [(&str, &str, bool); 40] = [
     ("podinfo", "6.5.0", false),
     ("ghcr.io/stefanprodan/podinfo", "v6.5.0", true),
@@ -55,7 +57,7 @@ const IMAGES: [(&str, &str, bool); 40] = [
     ("very/long/name/of/an/image/that/makes/the/line/much/longer/than/it/was/before", "a", false),
 ];
 
-/// The texts among the wanted ones that some reader takes for a null, a boolean, a number or a date.
+/// The possible values that some reader parses as a null, bool, number or date.
 const NOT_STRINGS: [&str; 37] = [
     "",
     "1.10",
@@ -129,21 +131,21 @@ impl Image {
     }
 }
 
-/// The setters and limits of one run.
+/// The setters and limits of one execution.
 #[derive(Debug)]
 pub(crate) struct Setup {
     /// The images of the policies `a:b` and `c:d`.
     pub(crate) images: [Image; 2],
     /// True if only markers of the namespace `a` count.
     pub(crate) is_restricted: bool,
-    /// What is given to `update_file`.
+    /// The setters of `update_file`.
     pub(crate) setters: Setters,
-    /// What is given to `update_file`.
+    /// The limits of `update_file`.
     pub(crate) limits: Limits,
 }
 
 impl Setup {
-    /// The setup that the first bytes of an input choose, and the bytes behind them.
+    /// Splits an input into the setup that its first bytes choose, and the remaining bytes.
     pub(crate) fn split(input: &[u8]) -> Option<(Self, &[u8])> {
         let (&[first, second, mode], rest) = input.split_first_chunk::<LENGTH>()?;
         let images = [Image::chosen_by(first), Image::chosen_by(second)];
@@ -163,7 +165,7 @@ impl Setup {
         Some((Self { images, is_restricted, setters, limits }, rest))
     }
 
-    /// What a value with the marker `setter` should read; `None` if it should stay.
+    /// Returns the target value of the marker `setter`; `None` if the value must stay.
     pub(crate) fn wanted(&self, setter: &str) -> Option<String> {
         let mut parts = setter.splitn(3, ':');
         let image = match (parts.next()?, parts.next()?) {

@@ -1,9 +1,9 @@
-//! Classes of characters.
+//! Character classes.
 
 use super::RegexpError;
 use super::translate::{Translator, wrong};
 
-/// How many pieces a class of Unicode counts for: it becomes many ranges.
+/// The size of a Unicode class in pieces: it becomes many ranges.
 const PIECES_OF_CLASS: usize = 20;
 
 /// The names between `[:` and `:]`.
@@ -12,7 +12,7 @@ const NAMES: [&str; 14] = [
     "upper", "word", "xdigit",
 ];
 
-/// `\d` and its like, for ASCII only.
+/// Translates `\d` and its variants, which are ASCII only.
 pub(super) fn perl_class(c: char) -> &'static str {
     match c {
         'd' => "[0-9]",
@@ -24,7 +24,7 @@ pub(super) fn perl_class(c: char) -> &'static str {
     }
 }
 
-/// `\pL`, `\p{Greek}` and their opposites, at the front of what is left.
+/// Translates `\pL`, `\p{Greek}` and their negations at the start of the remaining text.
 pub(super) fn unicode_class(translator: &mut Translator<'_>) -> Result<String, RegexpError> {
     let start = translator.rest;
     let mut is_negative = start.starts_with(r"\P");
@@ -50,7 +50,7 @@ pub(super) fn unicode_class(translator: &mut Translator<'_>) -> Result<String, R
     Ok(class)
 }
 
-/// A class in brackets, at the front of what is left.
+/// Translates a class in brackets at the start of the remaining text.
 pub(super) fn translate(translator: &mut Translator<'_>) -> Result<(), RegexpError> {
     let whole = translator.rest;
     translator.rest = &translator.rest[1..];
@@ -89,7 +89,7 @@ pub(super) fn translate(translator: &mut Translator<'_>) -> Result<(), RegexpErr
     Ok(())
 }
 
-/// `[:alpha:]` and its like.
+/// Translates `[:alpha:]` and its variants.
 fn named_class<'e>(translator: &mut Translator<'e>) -> Result<Option<&'e str>, RegexpError> {
     let rest = translator.rest;
     if rest.len() < 3 || !rest.starts_with("[:") {
@@ -105,7 +105,7 @@ fn named_class<'e>(translator: &mut Translator<'e>) -> Result<Option<&'e str>, R
     Ok(Some(class))
 }
 
-/// One character, or two with a dash between them.
+/// Translates one character, or two with a dash between them.
 fn range(translator: &mut Translator<'_>, whole: &str, class: &mut String) -> Result<(), RegexpError> {
     let start = translator.rest;
     let first = character(translator, whole)?;

@@ -12,27 +12,28 @@ use translate::Translated;
 
 pub use regex::bytes::Captures;
 
-/// The bytes that the groups of one search may take: each state of the compiled form keeps the places of all groups,
-/// twice.
+/// The memory of the groups of one search, in bytes.
+///
+/// Each state of the compiled form stores the positions of all groups, twice.
 const GROUP_BYTES: usize = 16 << 20;
 
-/// The bytes of the smallest state of the compiled form.
+/// The size of the smallest state of the compiled form, in bytes.
 const STATE_BYTES: usize = 24;
 
-/// The bytes that one group takes for each state, in both of the sets that a search works with.
+/// The bytes of one group per state, in both sets that a search uses.
 const BYTES_OF_GROUP: usize = 2 * 2 * size_of::<usize>();
 
-/// Why a text is no expression; the sentence is Go's.
+/// The error of a text that is not a valid expression; the message is Go's.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("error parsing regexp: {what}: `{part}`")]
 pub struct RegexpError {
-    /// What is wrong.
+    /// The description of the error.
     what: &'static str,
-    /// The part of the expression that is.
+    /// The invalid part of the expression.
     part: String,
 }
 
-/// An expression that was understood and is not compiled yet.
+/// A parsed expression that is not compiled yet.
 #[derive(Debug)]
 pub struct Expression<'e> {
     text: &'e str,
@@ -40,26 +41,28 @@ pub struct Expression<'e> {
 }
 
 impl<'e> Expression<'e> {
-    /// Understands an expression.
+    /// Parses an expression.
     ///
     /// # Errors
     ///
-    /// When the text is none.
+    /// If the text is not a valid expression.
     pub fn parse(text: &'e str) -> Result<Self, RegexpError> {
         Ok(Self { text, translated: translate::translate(text)? })
     }
 
-    /// How many pieces it has, with repetitions written out.
+    /// Returns the number of pieces, with repetitions expanded.
     pub fn size(&self) -> usize {
         self.translated.size
     }
 
-    /// Compiles it, if its compiled form has no more than so many bytes. With many groups it may have fewer, because the
-    /// memory of a search is their number times the size of the compiled form.
+    /// Compiles the expression into at most `most_bytes` bytes.
+    ///
+    /// With many groups the limit is lower, because a search needs memory proportional to the number of groups times
+    /// the size of the compiled form.
     ///
     /// # Errors
     ///
-    /// When it has more.
+    /// If the compiled form exceeds the limit.
     pub fn compile_within(self, most_bytes: usize) -> Result<Regexp, RegexpError> {
         let Translated { pattern, names, size } = self.translated;
         let most_bytes = most_bytes.min(GROUP_BYTES / (BYTES_OF_GROUP * names.len().max(1)) * STATE_BYTES);
@@ -70,24 +73,24 @@ impl<'e> Expression<'e> {
     }
 }
 
-/// Several expressions, compiled into one form that says whether any of them matches.
+/// Several expressions, compiled into one form that tells whether any of them matches.
 #[derive(Debug, Clone)]
 pub struct RegexpSet(RegexSet);
 
-/// The expressions of a set are too large together.
+/// The error of a set whose expressions are too large together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the expressions take more than {most_bytes} bytes together when compiled")]
 pub struct SetTooLarge {
-    /// The bytes that all may have.
+    /// The limit of all expressions together, in bytes.
     pub most_bytes: usize,
 }
 
 impl RegexpSet {
-    /// Compiles expressions whose compiled form may have so many bytes, all together.
+    /// Compiles expressions into one form of at most `most_bytes` bytes.
     ///
     /// # Errors
     ///
-    /// When it has more.
+    /// If the compiled form exceeds the limit.
     pub fn compile_within(expressions: &[Expression<'_>], most_bytes: usize) -> Result<Self, SetTooLarge> {
         let patterns = expressions.iter().map(|expression| &expression.translated.pattern);
         let set = RegexSetBuilder::new(patterns).size_limit(most_bytes).build();
@@ -104,54 +107,58 @@ impl RegexpSet {
 #[derive(Debug, Clone)]
 pub struct Regexp {
     regex: Regex,
-    /// The names of the groups, the whole match first.
+    /// The names of the groups; index 0 is the whole match.
     names: Vec<Option<String>>,
-    /// How many pieces it has, with repetitions written out.
+    /// The number of pieces, with repetitions expanded.
     size: usize,
-    /// What a name behind a dollar sign is made of; only needed where one has letters beyond ASCII.
+    /// Matches a name behind a dollar sign.
+    ///
+    /// It is compiled only if needed, for names with letters beyond ASCII.
     name: OnceLock<Regex>,
 }
 
 impl Regexp {
-    /// Compiles an expression whose compiled form may have so many bytes.
+    /// Parses an expression and compiles it into at most `most_bytes` bytes.
     ///
     /// # Errors
     ///
-    /// When the text is no expression, or a larger one.
+    /// If the text is not a valid expression, or the compiled form exceeds the limit.
     pub fn compile_within(expression: &str, most_bytes: usize) -> Result<Self, RegexpError> {
         Expression::parse(expression)?.compile_within(most_bytes)
     }
 
-    /// How many pieces it has, with repetitions written out: what a search costs for a byte at worst.
+    /// Returns the number of pieces, with repetitions expanded.
+    ///
+    /// This is the worst-case cost of a search per byte.
     pub fn size(&self) -> usize {
         self.size
     }
 
-    /// Returns whether it matches anywhere in a text.
+    /// Returns whether the expression matches anywhere in a text.
     pub fn is_match(&self, text: &[u8]) -> bool {
         self.regex.is_match(text)
     }
 
-    /// The groups of the first match.
+    /// Returns the groups of the first match.
     pub fn captures<'t>(&self, text: &'t [u8]) -> Option<Captures<'t>> {
         self.regex.captures(text)
     }
 
-    /// The place of the first match from a place on.
+    /// Returns the position of the first match at or behind `at`.
     pub fn find_at(&self, text: &[u8], at: usize) -> Option<Range<usize>> {
         self.regex.find_at(text, at).map(|found| found.range())
     }
 
-    /// The groups of the first match from a place on.
+    /// Returns the groups of the first match at or behind `at`.
     pub fn captures_at<'t>(&self, text: &'t [u8], at: usize) -> Option<Captures<'t>> {
         self.regex.captures_at(text, at)
     }
 
-    /// Appends a template with `$1`, `${1}`, `$name` and `$$` filled in.
+    /// Expands `$1`, `${1}`, `$name` and `$$` in a template and appends the result.
     ///
     /// # Errors
     ///
-    /// When `check`, which is told the length of what there is after each group, refuses to go on.
+    /// The error of `check`, which is called with the length of the result after each group.
     pub fn expand<E>(
         &self,
         out: &mut Vec<u8>,
@@ -183,7 +190,7 @@ impl Regexp {
         Ok(())
     }
 
-    /// The groups that a template for [`Regexp::expand`] names and that the expression does not have.
+    /// Returns the groups that a template of [`Regexp::expand`] names and that do not exist.
     pub fn unknown_groups<'t>(&self, template: &'t str) -> Vec<&'t str> {
         let mut unknown = Vec::new();
         let mut rest = template.as_bytes();
@@ -212,7 +219,7 @@ impl Regexp {
         }
     }
 
-    /// The name behind a dollar sign, and what follows it.
+    /// Splits off the name behind a dollar sign.
     fn reference<'t>(&self, text: &'t [u8]) -> Option<(&'t str, &'t [u8])> {
         let rest = &text[1..];
         let has_brace = rest.first() == Some(&b'{');
@@ -222,7 +229,9 @@ impl Regexp {
         if has_brace { Some((name, after.strip_prefix(b"}")?)) } else { Some((name, after)) }
     }
 
-    /// How many bytes in front belong to a name: letters and digits of any script, and underscores.
+    /// Returns the length of the name at the beginning of a text, in bytes.
+    ///
+    /// A name has letters and digits of any script, and underscores.
     fn length_of_name(&self, text: &[u8]) -> usize {
         let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
         let plain = text.iter().position(|byte| !is_part(byte)).unwrap_or(text.len());
@@ -244,14 +253,16 @@ impl Regexp {
     }
 }
 
-/// The number that a group goes by, if it does not go by a name; the inner one is missing where no group can have it.
+/// Parses the number of a group; `None` if the text is a name.
+///
+/// The inner value is `None` if no group can have the number.
 fn number_of(name: &str) -> Option<Option<usize>> {
     let is_number =
         name.bytes().all(|byte| byte.is_ascii_digit()) && (name.len() == 1 || !name.starts_with('0'));
     is_number.then(|| name.parse().ok())
 }
 
-/// A text as an expression that matches it and nothing else.
+/// Escapes a text, so that it matches literally.
 pub fn quote_meta(text: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len());
     for &byte in text {
@@ -267,7 +278,9 @@ pub fn quote_meta(text: &[u8]) -> Vec<u8> {
 mod tests {
     use super::*;
 
-    /// A search keeps the places of all groups for each state: ten thousand of both once took gigabytes.
+    /// A search stores the positions of all groups for each state.
+    ///
+    /// Ten thousand of both once took gigabytes.
     #[test]
     fn the_memory_of_groups_is_bounded() {
         assert!(Regexp::compile_within(&"(a)".repeat(20), 10 << 20).is_ok());

@@ -1,25 +1,26 @@
-//! From Go's syntax to that of the `regex` crate, or to Go's error.
+//! Translates Go's regular expression syntax to that of the `regex` crate.
 //!
-//! Go's classes are ASCII where Rust's are Unicode, groups may share a name, a lone brace is a brace, and there are
-//! `\Q…\E` and octal numbers. What is written differently is written anew; all else stays.
+//! In Go, classes are ASCII (in Rust, Unicode), groups may share a name, a lone brace is a literal, and there are
+//! `\Q…\E` and octal numbers. Syntax that differs is rewritten; the rest is copied. Invalid expressions give Go's
+//! error.
 
 use std::collections::HashMap;
 
 use super::{RegexpError, class};
 
-/// How deep groups may stand in one another.
+/// The maximum nesting depth of groups.
 const DEEPEST: usize = 100;
 
-/// How often a piece may be repeated, by repetitions in one another as well.
+/// The maximum number of repetitions of a piece, nested repetitions multiplied.
 const MOST_REPEATS: usize = 1_000;
 
-/// What an expression becomes.
+/// A translated expression.
 #[derive(Debug)]
 pub(super) struct Translated {
     pub(super) pattern: String,
-    /// The names of the groups, the whole match first.
+    /// The names of the groups; index 0 is the whole match.
     pub(super) names: Vec<Option<String>>,
-    /// How many pieces there are, with repetitions written out.
+    /// The number of pieces, with repetitions expanded.
     pub(super) size: usize,
 }
 
@@ -46,21 +47,25 @@ pub(super) struct Translator<'e> {
     pub(super) rest: &'e str,
     pub(super) out: String,
     names: Vec<Option<String>>,
-    /// What was counted before each open group.
+    /// The counts at the start of each open group.
     groups: Vec<Count>,
-    /// True if there is something that a repetition can repeat.
+    /// True if the previous piece can be repeated.
     can_repeat: bool,
-    /// What was counted so far: of the pieces, in all; of the repetitions, in the group that is open.
+    /// The counts so far: pieces in total, repetitions of the open group.
     count: Count,
-    /// What was counted of the piece that a repetition would repeat.
+    /// The counts of the previous piece.
     last: Count,
-    /// Where flags begin that stand behind the last piece; to Go they are no piece, and a repetition passes them over.
+    /// The position of flags behind the last piece.
+    ///
+    /// In Go flags are not a piece, and a repetition behind them applies to the piece before them.
     flags_at: Option<usize>,
-    /// Names of classes of Unicode that were met, and whether there are such.
+    /// The Unicode class names that were looked up, and whether they exist.
     classes: HashMap<String, bool>,
 }
 
-/// The pieces of a part, with repetitions written out, and the product of the repetitions in one another.
+/// The pieces of a part, with repetitions expanded, and the nested repetitions.
+///
+/// `repeats` is the product of nested repetitions.
 #[derive(Debug, Clone, Copy)]
 struct Count {
     pieces: usize,
@@ -71,14 +76,14 @@ impl Count {
     const ONE: Self = Self { pieces: 1, repeats: 1 };
 }
 
-/// What follows a piece to repeat it.
+/// A repetition operator.
 struct Repetition {
     length: usize,
-    /// How often the piece is written out for it at most.
+    /// The number of copies of the piece that the repetition expands to at most.
     times: usize,
 }
 
-/// Go's error for a part of an expression.
+/// Returns Go's error for a part of an expression.
 pub(super) fn wrong<T>(what: &'static str, part: &str) -> Result<T, RegexpError> {
     Err(RegexpError { what, part: part.to_owned() })
 }
@@ -158,13 +163,13 @@ impl<'e> Translator<'e> {
         self.flags_at = None;
     }
 
-    /// Counts more pieces for the one that is being read.
+    /// Adds pieces to the piece that is being read.
     pub(super) fn add_pieces(&mut self, pieces: usize) {
         self.count.pieces = self.count.pieces.saturating_add(pieces);
         self.last.pieces = self.last.pieces.saturating_add(pieces);
     }
 
-    /// Returns whether there is a category or a script of this name; each is looked up once.
+    /// Returns whether a Unicode category or script exists; each name is looked up once.
     pub(super) fn knows_class(&mut self, name: &str) -> bool {
         if let Some(known) = self.classes.get(name) {
             return *known;
@@ -180,7 +185,7 @@ impl<'e> Translator<'e> {
         self.can_repeat = true;
     }
 
-    /// A counted repetition; nothing when the brace is just a brace.
+    /// Parses a counted repetition; `None` if the brace is a literal.
     fn counted(&self) -> Result<Option<Repetition>, RegexpError> {
         let Some(end) = self.rest.find('}') else { return Ok(None) };
         let inner = &self.rest[1..end];
@@ -197,7 +202,7 @@ impl<'e> Translator<'e> {
         }
         let number = |text: &str| text.parse().unwrap_or(usize::MAX);
         let least = number(least);
-        // Without an upper bound it is written out as often as it must be, and once at least.
+        // Without an upper bound it is expanded to the lower bound, at least once.
         let most = most.map_or(least.max(1), number);
         if least > MOST_REPEATS || most > MOST_REPEATS || least > most {
             return wrong("invalid repeat count", &self.rest[..=end]);
@@ -259,10 +264,10 @@ impl<'e> Translator<'e> {
         Ok(())
     }
 
-    /// `(?flags)` or `(?flags:`.
+    /// Translates `(?flags)` or `(?flags:`.
     fn flags(&mut self) -> Result<(), RegexpError> {
         let (mut is_negative, mut has_flag) = (false, false);
-        // Go lets a flag stand twice and takes the last one; the `regex` crate does not.
+        // Go accepts a repeated flag and uses the last one; the `regex` crate does not.
         let mut flags: Vec<(char, bool)> = Vec::new();
         for (at, c) in self.rest.char_indices().skip(2) {
             match c {
@@ -280,7 +285,7 @@ impl<'e> Translator<'e> {
                         self.out.push(':');
                         self.open_group();
                     } else {
-                        // The crate wants a flag in a group without a colon.
+                        // The crate requires a flag in a group without a colon.
                         self.out.push_str(if flags.is_empty() { ":)" } else { ")" });
                         self.flags_at = self.flags_at.or(Some(begin));
                     }
@@ -339,7 +344,7 @@ impl<'e> Translator<'e> {
         Ok(())
     }
 
-    /// The character that an escape means.
+    /// Returns the character that an escape denotes.
     pub(super) fn escaped(&mut self) -> Result<char, RegexpError> {
         let start = self.rest;
         self.take(1);
@@ -400,7 +405,7 @@ impl<'e> Translator<'e> {
     }
 }
 
-/// Appends a character that stands for itself.
+/// Appends a literal character, escaped if necessary.
 pub(super) fn push_literal(out: &mut String, c: char) {
     if c.is_alphanumeric() || c == '_' {
         out.push(c);

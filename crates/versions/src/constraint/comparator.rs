@@ -1,4 +1,4 @@
-//! One comparator of a constraint, and when it holds.
+//! Comparators, the terms of a constraint, and their matching rules.
 
 use std::fmt;
 
@@ -8,9 +8,9 @@ use crate::Version;
 
 /// An operator with a pattern, such as `>=1.2` or `~1.x`.
 ///
-/// A pattern with fewer than three parts stands for more than one version, and nearly every operator treats it in a
-/// way of its own; the rules are those of `Masterminds/semver`, the surprising ones too: `<=1.1` holds for 1.1.9,
-/// `>1.1` does not, `~0.0.0` holds for every release and `^*` for 0.0.0 alone.
+/// A pattern with fewer than three parts denotes more than one version, and nearly every operator treats it
+/// differently. The rules are those of `Masterminds/semver`, the surprising ones too: `<=1.1` matches 1.1.9, `>1.1`
+/// does not, `~0.0.0` matches every release and `^*` matches 0.0.0 alone.
 #[derive(Debug, Clone)]
 pub struct Comparator {
     text: String,
@@ -19,7 +19,7 @@ pub struct Comparator {
     precision: Precision,
 }
 
-/// How a comparator compares.
+/// The operator of a comparator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Operator {
     Equal,
@@ -32,7 +32,7 @@ pub(super) enum Operator {
     Caret,
 }
 
-/// The last part that a pattern gives a number for.
+/// The last part of a pattern that is a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Precision {
     /// `*`
@@ -46,7 +46,7 @@ enum Precision {
 }
 
 impl Operator {
-    /// Reads an operator, the empty one too.
+    /// Parses an operator; it may be empty.
     pub(super) fn parse(text: &str) -> Option<Self> {
         Some(match text {
             "" | "=" => Self::Equal,
@@ -63,12 +63,12 @@ impl Operator {
 }
 
 impl Comparator {
-    /// A comparator from what was read.
+    /// Makes a comparator from a parsed term.
     pub(super) fn new(term: &Term<'_>) -> Result<Self, ConstraintError> {
         let shape = &term.pattern;
         let text = format!("{}{}", term.sign, shape.text);
         let prerelease = shape.prerelease.map(|identifiers| format!("-{identifiers}")).unwrap_or_default();
-        // What stands behind the first wildcard does not count, except for the prerelease.
+        // Parts behind the first wildcard are ignored, except for the prerelease.
         let (precision, base) = match (number(shape.major), shape.minor.and_then(number), shape.patch) {
             (None, ..) => (Precision::Nothing, format!("0.0.0{prerelease}")),
             (Some(major), None, _) => (Precision::Major, format!("{major}.0.0{prerelease}")),
@@ -88,7 +88,7 @@ impl Comparator {
         self.base.is_prerelease()
     }
 
-    /// Returns whether the comparator holds for a version, by precedence alone.
+    /// Returns whether the comparator matches a version, by precedence alone.
     pub(super) fn matches(&self, version: &Version) -> bool {
         match self.operator {
             Operator::Equal if self.precision == Precision::Patch => *version == self.base,
@@ -155,12 +155,12 @@ impl fmt::Display for Comparator {
     }
 }
 
-/// A part of a pattern unless it is a wildcard.
+/// Returns a part of a pattern, unless it is a wildcard.
 fn number(part: &str) -> Option<&str> {
     (!matches!(part, "x" | "X" | "*")).then_some(part)
 }
 
-/// The numbers that name a series of patches.
+/// Returns major and minor number, which identify a patch series.
 fn series(version: &Version) -> (u64, u64) {
     (version.major(), version.minor())
 }

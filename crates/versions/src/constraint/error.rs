@@ -2,15 +2,15 @@
 
 use super::quote::Quoted;
 
-/// The longest constraint, in bytes: the library's own bound.
+/// The maximum length of a constraint, in bytes: the library's own limit.
 pub(super) const LONGEST: usize = 512;
 
-/// The most alternatives of a constraint: the library's own bound.
+/// The maximum number of alternatives of a constraint: the library's own limit.
 pub(super) const MOST_GROUPS: usize = 32;
 
-/// The error of a text that is no constraint.
+/// The error of a text that is not a constraint.
 ///
-/// The sentences are the library's: they are part of the Ready message of Flux's objects.
+/// The messages are the library's: they are part of the Ready message of Flux's objects.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ConstraintError {
     /// The text is too long.
@@ -19,13 +19,15 @@ pub enum ConstraintError {
     /// The constraint has too many alternatives.
     #[error("too many constraint groups (max {MOST_GROUPS})")]
     TooManyGroups,
-    /// An alternative is not made of comparators.
+    /// An alternative is not a list of comparators.
     #[error("improper constraint: {}", Quoted(segment))]
     Improper {
-        /// The alternative, its ranges `A - B` already rewritten.
+        /// The alternative, with its ranges `A - B` already rewritten.
         segment: String,
     },
-    /// A pattern has the form of a version and is not one: a number is too large, a part is `1x`, and the like.
+    /// A pattern has the form of a version but is invalid.
+    ///
+    /// A number is too large, a part is `1x`, and the like.
     #[error("constraint parser error")]
     Pattern {
         /// The comparator with that pattern.
@@ -34,12 +36,14 @@ pub enum ConstraintError {
 }
 
 impl ConstraintError {
-    /// Returns the reason of the error in the conditions of an ImagePolicy; a checkout has one of its own.
+    /// Returns the reason for the conditions of an ImagePolicy.
+    ///
+    /// A git checkout has a reason of its own.
     pub fn reason(&self) -> &'static str {
         "InvalidPolicy"
     }
 
-    /// Returns false: only a changed spec helps.
+    /// Returns false: only a changed spec can fix the error.
     pub fn is_retryable(&self) -> bool {
         false
     }

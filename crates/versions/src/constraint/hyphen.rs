@@ -1,33 +1,33 @@
-//! Ranges with a hyphen: `A - B` becomes `>= A, <= B `.
+//! Hyphen ranges: rewrites `A - B` to `>= A, <= B `.
 //!
-//! The library does so in the text, before it looks at anything else, and errors show the text so changed.
+//! The library rewrites the text before it parses anything else, and its errors show the rewritten text.
 
 use super::segment::{is_blank, scan_pattern};
 
-/// A range in a text.
+/// A hyphen range in a text.
 struct HyphenRange<'t> {
-    /// The range with the blanks around it.
+    /// The range with the spaces around it.
     text: &'t str,
     lower: &'t str,
     upper: &'t str,
-    /// Where the text behind it begins.
+    /// The position behind the range.
     end: usize,
 }
 
-/// Rewrites every range in a text.
+/// Rewrites every hyphen range in a text.
 pub(super) fn rewrite(text: &str) -> String {
     let mut rewritten = text.to_owned();
     let mut at = 0;
     while let Some(range) = next_range(text, at) {
         let comparators = format!(">= {}, <= {} ", range.lower, range.upper);
-        // By its text and not by its place, as the library does it.
+        // Replaces the first equal text, not the position, as the library does.
         rewritten = rewritten.replacen(range.text, &comparators, 1);
         at = range.end;
     }
     rewritten
 }
 
-/// The first range at or behind a place.
+/// Returns the first range at or behind a position.
 fn next_range(text: &str, from: usize) -> Option<HyphenRange<'_>> {
     let mut at = from;
     loop {
@@ -48,13 +48,17 @@ fn next_range(text: &str, from: usize) -> Option<HyphenRange<'_>> {
     }
 }
 
-/// The longest pattern that ends where the word ends: an operator in front does not keep the library from rewriting.
+/// Returns the longest pattern at the end of a word.
+///
+/// The library rewrites the range even if an operator precedes the pattern.
 fn lower_bound(word: &str) -> Option<&str> {
     let mut endings = word.char_indices().map(|(at, _)| &word[at..]);
     endings.find(|ending| scan_pattern(ending).is_some_and(|shape| shape.text == *ending))
 }
 
-/// The pattern behind a hyphen with blanks on both sides, and where the blanks behind it end.
+/// Returns the pattern behind a hyphen, and the position behind the spaces that follow it.
+///
+/// The hyphen must have spaces on both sides.
 fn upper_bound(text: &str, at: usize) -> Option<(&str, usize)> {
     let rest = text[at..].trim_start_matches(is_blank).strip_prefix('-')?;
     let behind = rest.trim_start_matches(is_blank);
@@ -66,7 +70,7 @@ fn upper_bound(text: &str, at: usize) -> Option<(&str, usize)> {
     Some((upper, end + blanks(&text[end..])))
 }
 
-/// How many bytes of blanks are in front of a text.
+/// Returns the length of the whitespace at the beginning of a text, in bytes.
 fn blanks(text: &str) -> usize {
     text.len() - text.trim_start_matches(is_blank).len()
 }

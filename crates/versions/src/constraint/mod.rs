@@ -1,4 +1,4 @@
-//! Constraints: which versions are wanted, such as `>=1.2 <2 || ^3.0.1`.
+//! Version constraints, such as `>=1.2 <2 || ^3.0.1`.
 
 mod comparator;
 mod error;
@@ -13,11 +13,11 @@ pub use comparator::Comparator;
 pub use error::ConstraintError;
 use error::{LONGEST, MOST_GROUPS};
 
-/// A constraint on versions in the language of Go's `Masterminds/semver` v3.5.0.
+/// A version constraint in the language of Go's `Masterminds/semver` v3.5.0.
 ///
-/// Comparators with blanks or one comma between them must all hold; `||` parts alternatives. A comparator is a
+/// Comparators with spaces or one comma between them must all match; `||` separates alternatives. A comparator is a
 /// pattern such as `1.2.3`, `1.2` or `1.x`, with `=`, `!=`, `>`, `<`, `>=` or `=>`, `<=` or `=<`, `~` or `~>`, or `^`
-/// in front; `A - B` stands for `>=A <=B`. No prerelease is wanted by an alternative that names none itself.
+/// in front; `A - B` stands for `>=A <=B`. An alternative without a prerelease in it matches no prerelease.
 ///
 /// It prints as it was written.
 #[derive(Debug, Clone)]
@@ -26,7 +26,7 @@ pub struct Constraint {
     groups: Vec<Group>,
 }
 
-/// One alternative: comparators that must all hold.
+/// One alternative: comparators that must all match.
 #[derive(Debug, Clone)]
 struct Group {
     comparators: Vec<Comparator>,
@@ -34,11 +34,11 @@ struct Group {
 }
 
 impl Constraint {
-    /// Parses a constraint, as the library's `NewConstraint`.
+    /// Parses a constraint, as the library's `NewConstraint` does.
     ///
     /// # Errors
     ///
-    /// When the text is no constraint; the error's sentence is the library's.
+    /// If the text is not a constraint; the message is the library's.
     pub fn parse(text: &str) -> Result<Self, ConstraintError> {
         if text.len() > LONGEST {
             return Err(ConstraintError::TooLong);
@@ -52,23 +52,27 @@ impl Constraint {
         Ok(Self { text: text.to_owned(), groups })
     }
 
-    /// The text that the constraint was read from.
+    /// Returns the text of the constraint.
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// Returns whether the constraint wants a version, as the library's `Check`.
+    /// Returns whether a version matches the constraint, as the library's `Check` does.
     pub fn matches(&self, version: &Version) -> bool {
         self.groups.iter().any(|group| group.mismatch(version).is_none())
     }
 
-    /// Why the constraint does not want a version: one reason for each alternative, and none when it does want it.
+    /// Returns the reason of each alternative for not matching a version.
+    ///
+    /// Returns nothing if the version matches.
     pub fn mismatches(&self, version: &Version) -> Vec<Mismatch<'_>> {
         let reasons = self.groups.iter().map(|group| group.mismatch(version));
         reasons.collect::<Option<_>>().unwrap_or_default()
     }
 
-    /// The greatest wanted versions in the order given; they are several when they differ in their text alone.
+    /// Returns the greatest matching versions, in the given order.
+    ///
+    /// There are several if they differ in their text alone.
     pub fn highest<'v>(&self, versions: impl IntoIterator<Item = &'v Version>) -> Vec<&'v Version> {
         let mut highest: Vec<&Version> = Vec::new();
         for version in versions.into_iter().filter(|version| self.matches(version)) {
@@ -105,12 +109,12 @@ impl Group {
     }
 }
 
-/// Why an alternative of a constraint does not want a version.
+/// The reason for which an alternative does not match a version.
 #[derive(Debug, Clone, Copy)]
 pub enum Mismatch<'c> {
-    /// It is a prerelease, and the alternative names none.
+    /// The version is a prerelease, and the alternative names none.
     Prerelease,
-    /// This comparator does not hold, the first of those.
+    /// The first comparator that does not match.
     Comparator(&'c Comparator),
 }
 

@@ -1,8 +1,8 @@
-//! Text in quotes as Go's `%q` prints it, for sentences that must be those of Flux.
+//! Quotes text as Go's `%q` does, for messages that must equal Flux's.
 
 use std::fmt::{self, Write};
 
-/// A text that prints in quotes.
+/// A text that is displayed in quotes.
 pub(super) struct Quoted<'t>(pub(super) &'t str);
 
 impl fmt::Display for Quoted<'_> {
@@ -28,9 +28,11 @@ impl fmt::Display for Quoted<'_> {
     }
 }
 
-/// Returns whether Go prints a character as it is: letters, marks, numbers, punctuation, symbols and the plain blank.
+/// Returns whether Go prints a character as it is.
+///
+/// These are letters, marks, numbers, punctuation, symbols and the ASCII space.
 fn is_printable(c: char) -> bool {
-    // Rust draws the same line, except that it escapes a mark which stands first; so another letter stands first.
+    // Rust uses the same classes, except that it escapes a mark at the beginning, so a letter precedes it here.
     let mut buffer = [b'a'; 5];
     let length = c.encode_utf8(&mut buffer[1..]).len();
     let pair = std::str::from_utf8(&buffer[..=length]).expect("a letter and a character are UTF-8");

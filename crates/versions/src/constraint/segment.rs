@@ -1,4 +1,4 @@
-//! The reading of one alternative: operators and patterns with blanks or commas between them.
+//! Parses one alternative: operators and patterns, separated by spaces or commas.
 
 use super::comparator::Operator;
 use crate::shape::Shape;
@@ -8,13 +8,13 @@ use crate::shape::Shape;
 pub(super) struct Term<'t> {
     /// The operator's text.
     pub(super) sign: &'t str,
-    /// What it means.
+    /// The parsed operator.
     pub(super) operator: Operator,
-    /// What stands behind it.
+    /// The pattern behind the operator.
     pub(super) pattern: Shape<'t>,
 }
 
-/// Cuts an alternative into its comparators; nothing when it is not made of such.
+/// Splits an alternative into its comparators; `None` if it has anything else.
 pub(super) fn terms(segment: &str) -> Option<Vec<Term<'_>>> {
     let mut found = Vec::new();
     let mut rest = segment.trim_start_matches(is_blank);
@@ -35,14 +35,14 @@ pub(super) fn terms(segment: &str) -> Option<Vec<Term<'_>>> {
     }
 }
 
-/// The pattern in front of a text.
+/// Returns the pattern at the beginning of a text.
 pub(super) fn scan_pattern(text: &str) -> Option<Shape<'_>> {
-    // The library's class of characters has a stray `|`, so `1|2` has the form of a pattern. It fails later, and
-    // then with another sentence.
+    // The library's character class has a stray `|`, so `1|2` has the form of a pattern. It fails later, with another
+    // message.
     Shape::scan(text, |byte| byte.is_ascii_digit() || b"xX*|".contains(&byte))
 }
 
-/// Returns whether a character is a blank as Go's regular expressions have it.
+/// Returns whether a character is whitespace in Go's regular expressions.
 pub(super) fn is_blank(c: char) -> bool {
     matches!(c, ' ' | '\t' | '\n' | '\x0c' | '\r')
 }

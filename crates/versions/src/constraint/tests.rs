@@ -1,4 +1,4 @@
-//! Tables: what the specification lists, and what the library itself answers.
+//! Compares constraints with tables of the library's results.
 
 use std::collections::BTreeMap;
 
@@ -29,7 +29,7 @@ struct Vector {
     unwanted: Vec<String>,
 }
 
-/// The constraints that the library's own tests have.
+/// The test vectors of the library.
 #[test]
 fn the_vectors_of_the_library_hold() {
     let table = include_str!("../../../../testdata/semver/vectors.json");
@@ -175,7 +175,7 @@ fn the_highest_are_found_with_all_that_are_equal() {
     assert_eq!(highest("3.x", "1.0.0 1.1.0"), "");
 }
 
-/// What `hack/oracle/semver` writes.
+/// The output of `hack/oracle/semver`.
 #[derive(serde::Deserialize)]
 struct Table {
     modules: BTreeMap<String, String>,
@@ -188,7 +188,9 @@ struct VersionRow {
     text: String,
     strict: bool,
     tag: bool,
-    /// Its place in the order, equal ones in the same; absent when it is no version even leniently.
+    /// Its rank in the order; equal versions share a rank.
+    ///
+    /// Absent if it is not a version, not even leniently parsed.
     rank: Option<usize>,
 }
 
@@ -196,7 +198,7 @@ struct VersionRow {
 struct ConstraintRow {
     text: String,
     error: Option<String>,
-    /// For each version that has a rank, in their order in the table: 1 when it is wanted.
+    /// One character per ranked version, in the order of the table: 1 if it matches.
     wanted: Option<String>,
 }
 
@@ -204,7 +206,7 @@ fn table() -> Table {
     serde_json::from_str(include_str!("../../../../testdata/semver/table.json")).unwrap()
 }
 
-/// Fails with the first few of what differs.
+/// Fails with the first few differences.
 #[track_caller]
 fn assert_none(wrong: &[String]) {
     assert!(wrong.is_empty(), "{} differ, such as\n{}", wrong.len(), wrong[..wrong.len().min(20)].join("\n"));

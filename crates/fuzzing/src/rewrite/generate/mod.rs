@@ -1,17 +1,19 @@
-//! YAML made from an input's bytes: a small grammar that keeps to indentation, so that most of what it makes
-//! parses, and puts markers wherever a comment can stand.
+//! Generates YAML from an input's bytes.
+//!
+//! A small grammar keeps to the indentation, so that most outputs parse, and puts markers at all positions of
+//! comments.
 
 use super::setup::Setup;
 use crate::choices::Choices;
 
 mod words;
 
-/// Collections are nested no deeper than this.
+/// The maximum nesting depth of collections.
 const DEPTH: usize = 7;
-/// No new collection or document begins behind this many bytes.
+/// The length in bytes behind which no new collection or document begins.
 const LENGTH: usize = 3000;
 
-/// The file that `bytes` stand for.
+/// Generates the file that `bytes` encode.
 pub(crate) fn file(bytes: &[u8], setup: &Setup) -> String {
     let mut choices = Choices::new(bytes);
     let line_break = choices.one_of(&["\n", "\n", "\n", "\r\n", "\r"]);
@@ -25,7 +27,7 @@ pub(crate) fn file(bytes: &[u8], setup: &Setup) -> String {
 struct Generator<'a> {
     choices: Choices<'a>,
     line_break: &'static str,
-    /// Values that are already what some marker wants.
+    /// Values that already equal the target of a marker.
     wanted: Vec<String>,
     text: String,
 }
@@ -62,7 +64,7 @@ impl Generator<'_> {
         }
     }
 
-    /// A collection on lines of its own.
+    /// Writes a collection on lines of its own.
     fn block(&mut self, indentation: usize, depth: usize) {
         if self.choices.below(3) == 2 {
             self.sequence(indentation, depth, false);
@@ -110,7 +112,7 @@ impl Generator<'_> {
         }
     }
 
-    /// Whatever stands behind `key:` or `-`, to the end of its last line.
+    /// Writes the text behind `key:` or `-`, to the end of its last line.
     fn value(&mut self, indentation: usize, depth: usize) {
         let may_nest = depth < DEPTH && self.text.len() < LENGTH;
         match self.choices.below(16) {
@@ -153,7 +155,7 @@ impl Generator<'_> {
         self.line_end();
     }
 
-    /// A value that begins on the line below its key, perhaps with comments between.
+    /// Writes a value that begins on the line below its key, perhaps with comments between.
     fn scalar_below(&mut self, indentation: usize) {
         self.properties_behind_blank();
         self.line_end();
@@ -235,7 +237,7 @@ impl Generator<'_> {
         self.text.push_str(if is_mapping { "}" } else { "]" });
     }
 
-    /// Perhaps an end of the line within a flow collection.
+    /// Writes an optional line break within a flow collection.
     fn flow_break(&mut self, indentation: usize) {
         if self.choices.below(3) == 1 {
             self.line_end();
@@ -265,7 +267,9 @@ impl Generator<'_> {
         self.text.push_str(self.wanted.get(number).map_or(other, String::as_str));
     }
 
-    /// The comments above an entry and its indentation, unless it goes on behind the dash of another one.
+    /// Writes the comments above an entry and its indentation.
+    ///
+    /// Writes nothing if the entry continues the line of an outer dash.
     fn begin_line(&mut self, indentation: usize, goes_on: bool) {
         if !goes_on {
             self.own_lines(indentation);
@@ -273,7 +277,7 @@ impl Generator<'_> {
         }
     }
 
-    /// Blank lines and comments between entries.
+    /// Writes blank lines and comments between entries.
     fn own_lines(&mut self, indentation: usize) {
         for _ in 0..self.choices.below(8).saturating_sub(5) {
             if self.choices.one_in(3) {
@@ -289,7 +293,7 @@ impl Generator<'_> {
         }
     }
 
-    /// Perhaps blanks and a comment, then the line break.
+    /// Writes optional spaces and a comment, then the line break.
     fn line_end(&mut self) {
         let blanks = self.choices.one_of(&[" ", " ", " ", "  ", "\t", " \t ", ""]);
         self.text.push_str(blanks);

@@ -1,4 +1,4 @@
-//! What the generated lines are made of.
+//! The building blocks of generated lines.
 
 /// Comments, most of them markers.
 pub(super) const COMMENTS: [&str; 24] = [
@@ -28,7 +28,7 @@ pub(super) const COMMENTS: [&str; 24] = [
     "# 'é\t|",
 ];
 
-/// What may stand before a key.
+/// Text in front of a key.
 pub(super) const BEFORE_KEYS: [&str; 16] =
     ["", "", "", "", "", "", "", "", "", "", "", "", "? ", "&k ", "!!str ", "? - "];
 
