@@ -1,22 +1,22 @@
-//! The interval between two lookups of a digest, and the waits that follow from it.
+//! The polling interval of digests, and the backoff after failed lookups.
 
 use std::time::Duration;
 
 use crate::backoff::Backoff;
 use tagboat_api::GoDuration;
 
-/// The variable that says so.
+/// The environment variable with the interval.
 pub const VARIABLE: &str = "UPDATE_POLLING_INTERVAL";
 
-/// The interval where nobody says anything of use.
+/// The default interval.
 const DEFAULT: Duration = Duration::from_secs(12 * 3600);
 
-/// How often digests are looked up.
+/// The interval between two lookups of a digest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PollingInterval {
-    /// Never, whatever a policy asks for.
+    /// Digests are never polled, even if a policy asks for it.
     Disabled,
-    /// This often, where a policy does not say.
+    /// The default interval of policies.
     Every(Duration),
 }
 
@@ -27,8 +27,9 @@ impl Default for PollingInterval {
 }
 
 impl PollingInterval {
-    /// Reads the value of a flag or variable that is called `source`; with it comes a sentence where that is not what it
-    /// should be.
+    /// Parses the value of a flag or variable.
+    ///
+    /// `source` names it in the warning, which is returned with the default interval if the value is invalid.
     pub fn read(source: &str, value: Option<&str>) -> (Self, Option<String>) {
         let Some(text) = value.map(str::trim).filter(|text| !text.is_empty()) else {
             return (Self::default(), None);
@@ -47,18 +48,20 @@ impl PollingInterval {
     }
 }
 
-/// The waits after failures: a registry which comes back is noticed long before the interval ends.
+/// The backoff after failures: a registry that recovers is noticed long before the interval ends.
 const BACKOFF: Backoff = Backoff { first: Duration::from_secs(30), longest: Duration::from_secs(15 * 60) };
 
 /// The shortest time between two lookups, even if a shorter interval is requested.
 const SHORTEST: Duration = Duration::from_millis(100);
 
-/// The wait after a look that succeeded: the interval, a twentieth more or less. `jitter` is from 0 to 1.
+/// Returns the wait after a successful lookup: the interval with jitter of a twentieth.
+///
+/// `jitter` is from 0 to 1.
 pub(super) fn after_success(interval: Duration, jitter: f64) -> Duration {
     interval.max(SHORTEST).mul_f64(0.95 + jitter.clamp(0.0, 1.0) / 10.0)
 }
 
-/// The wait after this many failures in a row; never shorter than the registry wants.
+/// Returns the backoff after so many failures in a row, at least `retry_after`.
 pub(super) fn after_failure(interval: Duration, failures: u32, retry_after: Option<Duration>) -> Duration {
     let backoff = Backoff { first: BACKOFF.first.min(interval / 2), ..BACKOFF };
     backoff.after(failures).min(interval).max(SHORTEST).max(retry_after.unwrap_or_default())

@@ -1,53 +1,53 @@
-//! What is known of the digest of a tag.
+//! The state of a followed digest, and failures of its lookups.
 
 use std::time::Duration;
 
-/// Why a look at a tag brought nothing; `W` says why in the words of whoever looked.
+/// The failure of a lookup; `W` is the caller's type of the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure<W> {
-    /// Why.
+    /// The reason.
     pub why: W,
-    /// Whose failure it is.
+    /// The scope of the failure.
     pub concern: Concern,
-    /// How long the registry wants to be left alone.
+    /// The pause that the registry asks for.
     pub retry_after: Option<Duration>,
 }
 
-/// Whose failure it is that a look brought nothing.
+/// The scope of a failure: which other lookups would fail too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Concern {
-    /// The tag's: the registry answered, and other tags may fare better.
+    /// The tag: the registry responded, and lookups of other tags may succeed.
     Tag,
-    /// That of whoever looked: whether the registry answers to others is not known by that.
+    /// The caller: the failure says nothing about the registry for others.
     Looker,
-    /// The registry's: it would be the same with every tag.
+    /// The registry: lookups of all its tags would fail.
     Registry,
 }
 
-/// What is known of the digest that a subscriber follows.
+/// The state of the digest that a subscriber follows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Known<S, W> {
-    /// The last digest that counts for the subscriber.
+    /// The last digest that is valid for the subscriber.
     pub digest: Option<String>,
-    /// Why that may be out of date.
+    /// The reason for which the digest may be stale.
     pub trouble: Option<Trouble<S, W>>,
 }
 
-/// Why a digest may be out of date.
+/// Reasons for which a digest may be stale.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Trouble<S, W> {
-    /// The last look failed.
+    /// The last lookup failed.
     Failed(W),
-    /// The group has no digest of somebody else yet.
+    /// The digest of another member of the group is missing.
     GroupIncomplete(Missing<S>),
 }
 
-/// The members of a group whose digests are not known.
+/// The members of a group whose digests are missing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Missing<S> {
     /// One of them, the same each time.
     pub first: S,
-    /// How many there are besides.
+    /// The number of further ones.
     pub others: usize,
 }
 

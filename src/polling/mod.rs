@@ -1,9 +1,9 @@
-//! When the digests of floating tags are looked up, and what is known of them.
+//! Polls the digests of floating tags.
 //!
-//! A [`Schedule`] is a value without a clock and without a registry: subscribers tell it which tag they follow, it says
-//! which are due, and takes note of the answers. Who follows the same tag shares one look at it, and groups get their
-//! digests together or not at all. A registry in trouble is left alone as a whole. [`interval`] reads
-//! `UPDATE_POLLING_INTERVAL`, and has the waits between two looks.
+//! A [`Schedule`] is a value without a clock and without a registry: subscribers follow tags, it returns the tags
+//! that are due, and records the results of lookups. Subscribers of the same tag share one lookup, and groups get
+//! their digests together or not at all. Each registry has a circuit breaker. [`interval`] parses
+//! `UPDATE_POLLING_INTERVAL`, and computes the waits between two lookups.
 
 pub mod interval;
 mod knowledge;

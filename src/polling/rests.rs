@@ -1,6 +1,7 @@
-//! Circuit breakers: a registry in trouble is left alone for longer and longer, whichever of its tags is due.
+//! Circuit breakers: a failing registry is not polled, with exponential backoff.
 //!
-//! Registries are named with the route and the login by which they are asked, so that no tenant's failures are another's.
+//! When a breaker's wait is over, one lookup probes the registry (half open), whichever tag is due. Registries are
+//! keyed with the route and the login of their requests, so no tenant's failures open the breaker of another.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -9,44 +10,48 @@ use jiff::Timestamp;
 
 use super::interval;
 
-/// From how many registries on those are forgotten that may be asked again.
+/// The number of breakers from which those that no longer wait are dropped.
 const MANY: usize = 1024;
 
-/// The registries in trouble, by name.
+/// The open circuit breakers, by registry.
 #[derive(Debug, Default)]
 pub(super) struct Rests(BTreeMap<String, Rest>);
 
 #[derive(Debug)]
 struct Rest {
-    /// Looks in a row at which the registry was to blame.
+    /// The number of consecutive failures of the registry.
     failures: u32,
-    /// When that was last.
+    /// The time of the last failure.
     failed_at: Timestamp,
-    /// Until when nothing is asked.
+    /// The time until which the registry is not polled; at that time it is half open.
     until: Timestamp,
-    /// Until when the registry itself wants that.
+    /// The end of the registry's own `Retry-After`.
     wanted: Timestamp,
-    /// When it was last tried.
+    /// The time of the probe in flight.
     tried_at: Option<Timestamp>,
 }
 
 impl Rests {
-    /// Whether no registry is in trouble.
+    /// Returns `true` if no breaker is open.
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Until when a registry is left alone, if it is in trouble. A moment that is over is that of a trial.
+    /// Returns the time until which a registry is not polled.
+    ///
+    /// A time in the past means that the breaker is half open.
     pub(super) fn until(&self, registry: &str) -> Option<Timestamp> {
         Some(self.0.get(registry)?.until)
     }
 
-    /// The same where the trouble is no older than `since`.
+    /// Like [`Self::until`], for breakers whose last failure is no older than `since`.
     pub(super) fn until_since(&self, registry: &str, since: Timestamp) -> Option<Timestamp> {
         Some(self.0.get(registry).filter(|rest| rest.failed_at >= since)?.until)
     }
 
-    /// Takes note that a registry in trouble is tried. The others wait for what comes of it, and no longer than if it fails.
+    /// Records that a registry is probed.
+    ///
+    /// Other lookups wait for the result, at most as long as after a failed probe.
     pub(super) fn try_out(&mut self, registry: &str, interval: Duration, now: Timestamp) {
         if let Some(rest) = self.0.get_mut(registry) {
             rest.grow(interval, now);
@@ -54,7 +59,9 @@ impl Rests {
         }
     }
 
-    /// Takes note that the trial of that moment told nothing of the registry, so that another may follow.
+    /// Aborts the probe that started at that time, so that another may follow.
+    ///
+    /// It told nothing about the registry.
     pub(super) fn call_off(&mut self, registry: &str, tried_at: Timestamp, now: Timestamp) {
         if let Some(rest) = self.0.get_mut(registry).filter(|rest| rest.tried_at == Some(tried_at)) {
             rest.failures = rest.failures.saturating_sub(1);
@@ -63,7 +70,9 @@ impl Rests {
         }
     }
 
-    /// Takes note that a registry was to blame for a look that failed, and says until when it is left alone.
+    /// Records a failure of a registry.
+    ///
+    /// Returns the time until which it is not polled.
     pub(super) fn failed(
         &mut self,
         registry: &str,
@@ -83,7 +92,7 @@ impl Rests {
         rest.until
     }
 
-    /// Takes note that a registry answered. It is left alone no longer, unless it wanted that.
+    /// Closes the breaker of a registry that responded, unless its `Retry-After` is not over.
     pub(super) fn answered(&mut self, registry: &str, now: Timestamp) {
         let Some(rest) = self.0.get_mut(registry) else { return };
         (rest.failures, rest.until) = (0, rest.wanted);
@@ -94,7 +103,7 @@ impl Rests {
 }
 
 impl Rest {
-    /// Begins the next wait, if the one before is over. Of many looks that fail at the same time one counts.
+    /// Starts the next backoff, if the one before is over. Of concurrent failures one counts.
     fn grow(&mut self, interval: Duration, now: Timestamp) {
         if self.until <= now {
             self.failures = self.failures.saturating_add(1);
@@ -103,7 +112,7 @@ impl Rest {
     }
 }
 
-/// A moment so long after another one.
+/// Returns the time after a wait.
 pub(super) fn after(now: Timestamp, wait: Duration) -> Timestamp {
     now.saturating_add(wait).unwrap_or(Timestamp::MAX)
 }
@@ -124,7 +133,7 @@ mod tests {
         for _ in 0..20 {
             assert_eq!(rests.failed("r", HOUR, None, at(0)), at(30));
         }
-        // A look that began before and failed later is of the same trouble.
+        // A lookup that started before and failed later belongs to the same failure.
         assert_eq!(rests.failed("r", HOUR, None, at(5)), at(30));
         assert_eq!((rests.until("r"), rests.until("other")), (Some(at(30)), None));
         assert_eq!((rests.until_since("r", at(5)), rests.until_since("r", at(6))), (Some(at(30)), None));

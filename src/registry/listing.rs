@@ -40,11 +40,12 @@ const BARREN_PAGES: usize = 8;
 /// The longest address of a next page, in bytes.
 const LONGEST_ADDRESS: usize = 8 * 1024;
 
-/// The maximum sizes in bytes of a further page.
-///
-/// The first applies without memory that is reserved for the list, the second with some. If memory for any list is
-/// reserved, a further page may be as large as the first.
+/// The maximum size in bytes of a further page without reserved memory.
 const FURTHER_PAGE: usize = 256 * 1024;
+
+/// The maximum size in bytes of a further page with memory that is reserved for the list.
+///
+/// If memory for any list is reserved, a further page may be as large as the first.
 const RESERVED_FURTHER_PAGE: usize = 4 * 1024 * 1024;
 
 /// The memory for a page.
@@ -54,9 +55,9 @@ const RESERVED_FURTHER_PAGE: usize = 4 * 1024 * 1024;
 const PAGE_MEMORY: WorkingMemory = WorkingMemory { factor: 2, base: 16 * 1024 * 1024 };
 
 /// The size in bytes beyond which memory is reserved for a list of several pages.
-///
-/// The second constant is that memory, in bytes.
 const UNRESERVED: usize = 2 * 1024 * 1024;
+
+/// The memory in bytes that is reserved then.
 const LIST_MEMORY: u64 = 80 * 1024 * 1024;
 
 /// The memory that is enough for any list of any number of pages.

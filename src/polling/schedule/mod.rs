@@ -1,4 +1,4 @@
-//! Which tags are followed, by whom, and when each is looked at.
+//! Schedules lookups of followed tags.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -9,24 +9,26 @@ use super::interval;
 use super::knowledge::{Concern, Failure, Known, Missing, Trouble};
 use super::rests::{Rests, after};
 
-/// What is looked at somewhere.
+/// A target of lookups, which is in a registry.
 pub trait AtRegistry {
-    /// The registry that is asked, as one login reaches it by one route: the key of its circuit breaker.
+    /// Returns the key of the registry's circuit breaker, which includes login and route.
     fn registry(&self) -> &str;
 }
 
-/// What a subscriber follows. `T` is a tag as somebody sees it: equal ones share one look.
+/// A subscription to the digest of a tag.
+///
+/// `T` is a tag with the login and route of its lookups; subscribers with an equal one share lookups.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Subscription<S, T> {
     /// The tag.
     pub target: T,
-    /// The time between two looks.
+    /// The time between two lookups.
     pub interval: Duration,
     /// The group of the subscriber, if it is in one.
     pub group: Option<Group<S>>,
-    /// The digest that it knows already, by which it goes until there is a better one.
+    /// The digest that the subscriber knows already, used until the first lookup.
     pub seed: Option<String>,
-    /// Whether that digest has only just been looked up.
+    /// Set if that digest has just been looked up.
     pub is_fresh: bool,
 }
 
@@ -35,20 +37,22 @@ pub struct Subscription<S, T> {
 pub struct Group<S> {
     /// Its name.
     pub name: String,
-    /// All who belong to it, also those who do not follow anything yet.
+    /// All its members, including those that follow nothing yet.
     pub members: BTreeSet<S>,
 }
 
-/// Who follows what, what is known, and what is due. Time comes in as an argument.
+/// The subscribers, the states of their digests, and the lookups that are due.
+///
+/// The time is always an argument.
 #[derive(Debug)]
 pub struct Schedule<S, T, W> {
     subscribers: BTreeMap<S, Subscriber<S, T, W>>,
     targets: BTreeMap<T, Target<S, W>>,
-    /// Who of a group follows something.
+    /// The subscribed members of each group.
     groups: BTreeMap<String, BTreeSet<S>>,
-    /// What is due when.
+    /// The targets that wait for a lookup, by due time.
     agenda: BTreeSet<(Timestamp, T)>,
-    /// The registries in trouble.
+    /// The circuit breakers of registries.
     rests: Rests,
 }
 
@@ -63,13 +67,13 @@ struct Subscriber<S, T, W> {
 #[derive(Debug)]
 struct Target<S, W> {
     followers: BTreeSet<S>,
-    /// When it is due; nothing while somebody looks.
+    /// The time at which it is due; `None` while a lookup is in flight.
     due: Option<Timestamp>,
-    /// When it was last taken to be looked at.
+    /// The start of the last lookup.
     taken: Timestamp,
-    /// Failures in a row for which the registry was not to blame.
+    /// The number of consecutive failures that were not the registry's.
     failures: u32,
-    /// What the last look brought.
+    /// The result of the last lookup.
     last: Option<Result<String, W>>,
 }
 
@@ -86,7 +90,7 @@ impl<S, T, W> Default for Schedule<S, T, W> {
 }
 
 impl<S: Ord + Clone, T: AtRegistry + Ord + Clone, W: Clone + PartialEq> Schedule<S, T, W> {
-    /// Takes note of what a subscriber follows, and gives those for whom something else is known by that.
+    /// Adds or replaces a subscription, and returns the subscribers whose state has changed.
     pub fn subscribe(&mut self, subscriber: &S, subscription: Subscription<S, T>, now: Timestamp) -> Vec<S> {
         let Subscription { target, interval, group, seed, is_fresh } = subscription;
         let before = self.leave(subscriber);
@@ -125,23 +129,23 @@ impl<S: Ord + Clone, T: AtRegistry + Ord + Clone, W: Clone + PartialEq> Schedule
         }
         self.hasten(&target, now);
         left.iter().for_each(|left| self.let_go(left));
-        // Where the target's digest is what it was, only the new follower does not know it yet.
+        // If the target's digest is unchanged, only the new follower does not have it yet.
         if is_news { self.publish(&target) } else { self.tell([subscriber.clone()].into(), &BTreeMap::new()) }
     }
 
-    /// Takes note that a subscriber follows nothing any more.
+    /// Removes the subscription of a subscriber.
     pub fn unsubscribe(&mut self, subscriber: &S) {
         if let Some(before) = self.leave(subscriber) {
             self.let_go(&before.target);
         }
     }
 
-    /// What is known of the digest that a subscriber follows.
+    /// Returns the state of the digest that a subscriber follows.
     pub fn known(&self, subscriber: &S, target: &T) -> Option<&Known<S, W>> {
         self.subscribers.get(subscriber).filter(|entry| entry.target == *target).map(|entry| &entry.known)
     }
 
-    /// Makes due what a subscriber follows.
+    /// Makes the target of a subscriber due at once.
     pub fn hurry(&mut self, subscriber: &S, now: Timestamp) {
         let Some(entry) = self.subscribers.get(subscriber) else { return };
         let target = entry.target.clone();
@@ -150,7 +154,7 @@ impl<S: Ord + Clone, T: AtRegistry + Ord + Clone, W: Clone + PartialEq> Schedule
         }
     }
 
-    /// When the next look is due, and may be taken.
+    /// Returns the time of the next lookup that is due and allowed by its breakers.
     pub fn next(&self) -> Option<Timestamp> {
         let mut next: Option<Timestamp> = None;
         for (due, target) in &self.agenda {
@@ -163,30 +167,33 @@ impl<S: Ord + Clone, T: AtRegistry + Ord + Clone, W: Clone + PartialEq> Schedule
         next
     }
 
-    /// When what a subscriber follows is looked at next; nothing while somebody looks.
+    /// Returns the time of a subscriber's next lookup; `None` while one is in flight.
     pub fn next_of(&self, subscriber: &S) -> Option<Timestamp> {
         let target = &self.subscribers.get(subscriber)?.target;
         Some(self.ready(self.targets.get(target)?.due?, target))
     }
 
-    /// Until when the registry of a target is left alone that got into trouble after the target was taken. To look
-    /// now would bring nothing.
+    /// Returns the end of the wait if the breaker opened after the target was taken.
+    ///
+    /// A lookup now would be useless.
     pub fn overtaken(&self, target: &T) -> Option<Timestamp> {
         self.rests.until_since(target.registry(), self.targets.get(target)?.taken)
     }
 
-    /// How many targets are followed.
+    /// Returns the number of followed targets.
     pub fn count(&self) -> usize {
         self.targets.len()
     }
 
-    /// All who follow a target.
+    /// Returns the followers of a target.
     pub fn followers(&self, target: &T) -> impl Iterator<Item = &S> {
         self.targets.get(target).into_iter().flat_map(|target| &target.followers)
     }
 
-    /// Takes what is due. Of a group all are due together, and wait for each other's registries. Of a registry in trouble
-    /// one is taken to try it out; the others wait for what comes of that.
+    /// Takes the targets that are due; their lookups are in flight then.
+    ///
+    /// The targets of a group are due together, and wait for the breakers of all their registries. Of a half-open
+    /// registry one target is taken as the probe; the others wait for its result.
     pub fn take_due(&mut self, now: Timestamp) -> Vec<T> {
         let due = self.agenda.iter().take_while(|(due, _)| *due <= now).map(|(_, target)| target.clone());
         let mut taken = BTreeSet::new();
@@ -211,8 +218,9 @@ impl<S: Ord + Clone, T: AtRegistry + Ord + Clone, W: Clone + PartialEq> Schedule
         taken.into_iter().collect()
     }
 
-    /// Takes note of what a look brought, and gives those for whom something else is known by that. `jitter` is from
-    /// 0 to 1.
+    /// Records the result of a lookup, and returns the subscribers whose state has changed.
+    ///
+    /// `jitter` is from 0 to 1.
     pub fn done(
         &mut self,
         target: &T,
@@ -220,7 +228,7 @@ impl<S: Ord + Clone, T: AtRegistry + Ord + Clone, W: Clone + PartialEq> Schedule
         now: Timestamp,
         jitter: f64,
     ) -> Vec<S> {
-        // The registry may be another's concern, too.
+        // Before the check for followers: other targets may be in the same registry.
         let rest = match &answer {
             Err(Failure { concern: Concern::Registry, retry_after, .. }) => {
                 let interval = self.interval_at(target.registry());
@@ -238,7 +246,7 @@ impl<S: Ord + Clone, T: AtRegistry + Ord + Clone, W: Clone + PartialEq> Schedule
             }
         };
         let interval = self.interval(target);
-        // Nobody follows it any more.
+        // The last follower has left.
         let (Some(entry), Some(interval)) = (self.targets.get_mut(target), interval) else {
             return Vec::new();
         };
@@ -258,7 +266,7 @@ impl<S: Ord + Clone, T: AtRegistry + Ord + Clone, W: Clone + PartialEq> Schedule
         self.publish(target)
     }
 
-    /// When a target that is due may be taken, for its registry and those of its groups.
+    /// Returns the time at which its breakers allow a due target, with those of its groups.
     fn ready(&self, due: Timestamp, target: &T) -> Timestamp {
         if self.rests.is_empty() {
             return due;
@@ -268,7 +276,7 @@ impl<S: Ord + Clone, T: AtRegistry + Ord + Clone, W: Clone + PartialEq> Schedule
         rests.fold(due, Timestamp::max)
     }
 
-    /// A target and those that are looked at together with it.
+    /// Returns a target with the targets of its groups, which are looked up together.
     fn together(&self, target: &T) -> BTreeSet<T> {
         let mut together = BTreeSet::from([target.clone()]);
         for group in self.groups_of(target) {
@@ -277,13 +285,13 @@ impl<S: Ord + Clone, T: AtRegistry + Ord + Clone, W: Clone + PartialEq> Schedule
         together
     }
 
-    /// The shortest time between two looks that anybody wants at a registry.
+    /// Returns the shortest interval of the subscribers at a registry.
     fn interval_at(&self, registry: &str) -> Duration {
         let there = self.subscribers.values().filter(|entry| entry.target.registry() == registry);
         there.map(|entry| entry.interval).min().unwrap_or(Duration::MAX)
     }
 
-    /// Sets when a target is due, if it is followed, and gives when it was.
+    /// Sets the due time of a followed target, and returns the one before.
     fn set_due(&mut self, target: &T, due: Option<Timestamp>) -> Option<Timestamp> {
         let entry = self.targets.get_mut(target)?;
         let before = std::mem::replace(&mut entry.due, due);
@@ -296,13 +304,13 @@ impl<S: Ord + Clone, T: AtRegistry + Ord + Clone, W: Clone + PartialEq> Schedule
         before
     }
 
-    /// The shortest time between two looks that a follower of a target wants.
+    /// Returns the shortest interval of a target's followers.
     fn interval(&self, target: &T) -> Option<Duration> {
         let followers = self.followers(target).filter_map(|name| self.subscribers.get(name));
         followers.map(|entry| entry.interval).min()
     }
 
-    /// Sees to it that a target is due no later than its followers want.
+    /// Makes a target due no later than its followers' intervals demand.
     fn hasten(&mut self, target: &T, now: Timestamp) {
         let Some(interval) = self.interval(target) else { return };
         let latest = after(now, interval::after_success(interval, 1.0));
@@ -313,7 +321,7 @@ impl<S: Ord + Clone, T: AtRegistry + Ord + Clone, W: Clone + PartialEq> Schedule
         }
     }
 
-    /// Takes a subscriber away from its target and its group.
+    /// Removes a subscriber from its target and its group.
     fn leave(&mut self, subscriber: &S) -> Option<Subscriber<S, T, W>> {
         let before = self.subscribers.remove(subscriber)?;
         if let Some(target) = self.targets.get_mut(&before.target) {
@@ -330,7 +338,7 @@ impl<S: Ord + Clone, T: AtRegistry + Ord + Clone, W: Clone + PartialEq> Schedule
         Some(before)
     }
 
-    /// Forgets a target, if nobody follows it.
+    /// Removes a target without followers.
     fn let_go(&mut self, target: &T) {
         if self.targets.get(target).is_some_and(|entry| entry.followers.is_empty()) {
             self.set_due(target, None);
@@ -338,7 +346,7 @@ impl<S: Ord + Clone, T: AtRegistry + Ord + Clone, W: Clone + PartialEq> Schedule
         }
     }
 
-    /// The names of the groups that follow a target.
+    /// Returns the names of the groups that follow a target.
     fn groups_of(&self, target: &T) -> BTreeSet<String> {
         let followers = self.followers(target).filter_map(|name| self.subscribers.get(name));
         followers.filter_map(|entry| Some(entry.group.as_ref()?.name.clone())).collect()
@@ -349,8 +357,9 @@ impl<S: Ord + Clone, T: AtRegistry + Ord + Clone, W: Clone + PartialEq> Schedule
         names.filter_map(|name| self.subscribers.get(name))
     }
 
-    /// Tells the followers of a target, and the groups that they are in, what is known; gives those for whom that is
-    /// something else.
+    /// Publishes the result of a target to its followers and their groups.
+    ///
+    /// Returns the subscribers whose state has changed.
     fn publish(&mut self, target: &T) -> Vec<S> {
         let groups = self.groups_of(target);
         let states: BTreeMap<&str, GroupState<S>> =
@@ -360,7 +369,7 @@ impl<S: Ord + Clone, T: AtRegistry + Ord + Clone, W: Clone + PartialEq> Schedule
         self.tell(concerned, &states)
     }
 
-    /// Tells subscribers what is known, by where their groups stand.
+    /// Updates the states of subscribers, depending on the states of their groups.
     fn tell(&mut self, concerned: BTreeSet<S>, groups: &BTreeMap<&str, GroupState<S>>) -> Vec<S> {
         let mut changed = Vec::new();
         for name in concerned {
@@ -387,7 +396,7 @@ impl<S: Ord + Clone, T: AtRegistry + Ord + Clone, W: Clone + PartialEq> Schedule
         changed
     }
 
-    /// Whether all members of a group have an answer, and a good one.
+    /// Returns the state of a group.
     fn state(&self, group: &str) -> GroupState<S> {
         let wanted = self.members(group).filter_map(|entry| entry.group.as_ref());
         let wanted: BTreeSet<&S> = wanted.flat_map(|group| &group.members).collect();
@@ -410,14 +419,14 @@ impl<S: Ord + Clone, T: AtRegistry + Ord + Clone, W: Clone + PartialEq> Schedule
     }
 }
 
-/// Where a group stands.
+/// The state of a group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum GroupState<S> {
-    /// Somebody looks at a tag of it, so what is known of the others waits.
+    /// A lookup for the group is in flight, so the results of others wait.
     Looking,
     /// The digests of all members are known.
     Complete,
-    /// Somebody's is not.
+    /// Digests of some members are missing.
     Incomplete(Missing<S>),
 }
 

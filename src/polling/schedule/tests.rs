@@ -1,4 +1,4 @@
-//! Courses of events, step by step. Subscribers are named by letters, tags by `registry/repository:tag`.
+//! Sequences of events. Subscribers are letters, tags are `registry/repository:tag`.
 
 use super::*;
 
@@ -54,7 +54,7 @@ fn ten_who_follow_one_tag_share_one_look() {
     assert_eq!(schedule.take_due(at(9_999)), [""; 0], "nobody looks twice at once");
     assert_eq!(schedule.done(&"r/x:1", good("A"), at(1), 0.5), names);
     assert_eq!(schedule.next(), Some(at(3601)));
-    // The same digest again is no news, and another one is.
+    // The same digest again changes no state, and another one does.
     schedule.take_due(at(3601));
     assert!(schedule.done(&"r/x:1", good("A"), at(3602), 0.5).is_empty());
     schedule.take_due(at(7202));
@@ -87,7 +87,7 @@ fn a_registry_that_is_down_takes_nothing_away_and_is_asked_again_soon() {
     let seeded = Subscription { seed: Some("A".to_owned()), ..follow("x") };
     assert!(schedule.subscribe(&"a", seeded.clone(), at(0)).is_empty());
     assert_eq!(digest(&schedule, "a", "x"), ("A".to_owned(), false));
-    // The first look is made at once all the same, for the process may have been away for long.
+    // The first lookup is made at once even with a seed, because the process may have been away for long.
     assert_eq!(schedule.take_due(at(0)), ["x"]);
     assert_eq!(schedule.done(&"x", bad(None), at(0), 0.5), ["a"]);
     assert_eq!(digest(&schedule, "a", "x"), ("A".to_owned(), true));
@@ -101,7 +101,7 @@ fn a_registry_that_is_down_takes_nothing_away_and_is_asked_again_soon() {
     schedule.take_due(at(now + 900));
     assert_eq!(schedule.done(&"x", good("A"), at(now + 900), 0.5), ["a"]);
     assert_eq!(digest(&schedule, "a", "x"), ("A".to_owned(), false));
-    // What is followed already is not looked at anew because somebody says so again.
+    // Repeating a subscription makes nothing due.
     assert!(schedule.subscribe(&"a", seeded, at(now + 901)).is_empty());
     assert_eq!(schedule.next(), Some(at(now + 900 + 3600)));
     schedule.take_due(at(now + 4500));
@@ -118,7 +118,7 @@ fn what_has_just_been_looked_up_is_due_after_the_interval() {
     assert_eq!(schedule.subscribe(&"b", follow("x"), at(1)), ["b"]);
     schedule.hurry(&"b", at(2));
     assert_eq!(schedule.take_due(at(2)), ["x"]);
-    // Another tag is another matter, and what was known of the first does not count for it.
+    // The state of the first tag does not carry over to the second.
     assert!(schedule.subscribe(&"b", follow("y"), at(3)).is_empty());
     assert_eq!(schedule.known(&"b", &"x"), None);
     assert_eq!(digest(&schedule, "b", "y"), (String::new(), false));
@@ -140,13 +140,13 @@ fn a_group_gets_its_digests_together_or_not_at_all() {
     assert!(schedule.done(&"x", good("B"), at(2), 0.5).is_empty());
     assert_eq!(schedule.done(&"y", bad(None), at(2), 0.5), ["b"]);
     assert_eq!(digest(&schedule, "a", "x"), (String::new(), true));
-    // It comes, and both count at once.
+    // It arrives, and both are published at once.
     assert_eq!(schedule.take_due(at(32)), ["x", "y"]);
     assert!(schedule.done(&"y", good("Y"), at(32), 0.5).is_empty());
     assert_eq!(schedule.done(&"x", good("B"), at(33), 0.5), ["a", "b"]);
     assert_eq!(digest(&schedule, "a", "x"), ("B".to_owned(), false));
     assert_eq!(digest(&schedule, "b", "y"), ("Y".to_owned(), false));
-    // One that moves while the other cannot be looked up waits for it.
+    // A new digest waits while the other member's lookup fails.
     schedule.hurry(&"a", at(40));
     assert_eq!(schedule.take_due(at(40)), ["x", "y"]);
     schedule.done(&"x", good("C"), at(40), 0.5);
@@ -162,7 +162,7 @@ fn a_bad_registry_does_not_hold_up_others() {
     schedule.subscribe(&"a", follow("x"), at(0));
     schedule.subscribe(&"b", follow("y"), at(0));
     schedule.take_due(at(0));
-    // One never answers; the other goes on.
+    // One lookup never ends; the other target goes on.
     for second in [0, 3600, 7200] {
         schedule.done(&"y", good("Y"), at(second), 0.5);
         assert_eq!(schedule.next(), Some(at(second + 3600)));
@@ -179,7 +179,7 @@ fn a_registry_in_trouble_is_left_alone_whichever_tag_is_due() {
     assert_eq!(schedule.take_due(at(0)), ["r/x", "r/y", "r/z", "s/x"]);
     assert_eq!(schedule.overtaken(&"r/y"), None);
     schedule.done(&"r/x", bad(None), at(1), 0.5);
-    // What was taken before that need not be asked any more; another registry goes on.
+    // Targets that were taken before are obsolete; another registry goes on.
     assert_eq!((schedule.overtaken(&"r/y"), schedule.overtaken(&"s/x")), (Some(at(31)), None));
     schedule.done(&"r/y", bad(None), at(2), 0.5);
     schedule.done(&"r/z", good("Z"), at(2), 0.5);
@@ -196,12 +196,12 @@ fn a_registry_in_trouble_is_left_alone_whichever_tag_is_due() {
     schedule.hurry(&"d", at(5));
     assert_eq!(schedule.take_due(at(5)), ["s/x"], "who is in a hurry waits for the registry, too");
     assert_eq!((schedule.next(), schedule.next_of(&"a")), (Some(at(34)), Some(at(34))));
-    // One is taken to try the registry out, and the others wait for what comes of it.
+    // One target is taken as the probe, and the others wait for its result.
     assert_eq!(schedule.take_due(at(34)), ["r/x"]);
     assert_eq!(schedule.overtaken(&"r/x"), None);
     assert_eq!((schedule.take_due(at(35)), schedule.next()), (vec![], Some(at(94))));
     schedule.done(&"r/x", bad(None), at(36), 0.5);
-    // A new tag of that registry is no reason to ask it, and one that nobody follows any more does not hold it up.
+    // A new tag of that registry is no reason for a request, and a probe without followers blocks no other.
     schedule.subscribe(&"e", follow("r/new"), at(40));
     assert_eq!(schedule.next_of(&"e"), Some(at(94)));
     let taken = schedule.take_due(at(94));
@@ -230,7 +230,7 @@ fn who_never_came_as_far_as_the_registry_knows_nothing_of_it() {
         schedule.hurry(&subscriber, at(2));
     }
     assert_eq!((schedule.take_due(at(2)), schedule.next()), (vec![], Some(at(31))), "it is left alone");
-    // As a trial it is none, so that another follows at once.
+    // It does not count as a probe, so another follows at once.
     let mut tried = Vec::new();
     for _ in 0..2 {
         let taken = schedule.take_due(at(31));
@@ -262,7 +262,7 @@ fn a_tag_that_is_not_there_is_that_tags_affair() {
         schedule.hurry(&"b", at(now));
         assert_eq!(schedule.take_due(at(now)), ["r/x", "r/y"]);
     }
-    // Whoever says that it is not there is no longer in trouble.
+    // A registry that reports a missing tag responds, so its breaker closes.
     schedule.done(&"r/y", bad(None), at(now), 0.5);
     schedule.done(&"r/x", missing(), at(now), 0.5);
     schedule.hurry(&"b", at(now + 1));
@@ -301,7 +301,7 @@ fn a_group_waits_for_the_registries_of_all_its_members() {
     schedule.hurry(&"c", at(1));
     schedule.take_due(at(1));
     schedule.done(&"s/z", bad(None), at(1), 0.5);
-    // Else a new digest of one would count beside an old one of the other.
+    // Otherwise a new digest of one member would be published beside an old one of the other.
     schedule.hurry(&"a", at(2));
     assert_eq!(schedule.take_due(at(2)), [""; 0]);
     assert_eq!(schedule.next(), Some(at(31)));

@@ -43,7 +43,7 @@ struct Found {
     expiration: Timestamp,
 }
 
-/// Returns the credentials of the container, if the environment names one, or else of the instance.
+/// Returns the credentials of the container if the environment names one, else of the instance.
 pub(super) async fn of_the_machine(context: LoginContext<'_>) -> Result<Lasting<Keys>, LoginError> {
     match container_url(context)? {
         Some(url) => of_the_container(url, context).await,
@@ -84,7 +84,7 @@ async fn of_the_container(url: Url, context: LoginContext<'_>) -> Result<Lasting
 
 /// Requests the instance's credentials (IMDSv2).
 ///
-/// The token that is requested first protects the server from requests that others are tricked into.
+/// The token that is requested first protects the server against forged requests.
 async fn of_the_instance(context: LoginContext<'_>) -> Result<Lasting<Keys>, LoginError> {
     let options = &context.options;
     if options.environment.is_true("AWS_EC2_METADATA_DISABLED") {

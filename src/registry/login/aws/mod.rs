@@ -37,7 +37,7 @@ pub(super) struct Aws {
     credentials: Kept<Credential>,
 }
 
-/// The response of a private registry has a list of one entry, that of the public one the entry.
+/// The token in the response: in a list of one entry for private registries, else alone.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Data {

@@ -136,7 +136,9 @@ fn keys(profile: &Profile) -> Result<Option<Keys>, Flaw> {
     }
 }
 
-/// Refuses a profile with one of these settings, and names the command that exports its credentials.
+/// Refuses a profile with one of these settings.
+///
+/// The error names the command that exports the profile's credentials.
 fn refuse(name: &str, profile: &Profile, settings: &[(&str, &str)]) -> Result<(), Flaw> {
     let found = settings.iter().find(|(setting, _)| profile.contains_key(*setting));
     found.map_or(Ok(()), |(setting, what)| {

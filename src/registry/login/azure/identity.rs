@@ -68,7 +68,7 @@ pub(super) async fn token(part: &Part, context: LoginContext<'_>) -> Result<Last
     }
 }
 
-/// Requests a token for a service account, with a token of the cluster as the assertion.
+/// Requests a token for a service account, whose own token is the assertion.
 async fn of_an_account(
     part: &Part,
     account: &CloudAccount,

@@ -123,7 +123,7 @@ impl Azure {
 }
 
 impl Part {
-    /// Returns the public cloud, that of China, or that of the government of the United States.
+    /// Returns the public cloud, or those of China or the United States government.
     fn of(host: &str) -> Self {
         let authority = if host.ends_with(".azurecr.cn") {
             "https://login.chinacloudapi.cn/"
