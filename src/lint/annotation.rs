@@ -1,4 +1,4 @@
-//! Annotations of ours, held against the table of settings.
+//! Checks Tagboat's annotations against the table of settings.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use super::object::Object;
 use super::source::is_filled_in_later;
 use crate::yaml::tree::Field;
 
-/// Looks at the annotations of an object that are ours, or nearly so.
+/// Checks the annotations of an object with our prefix, or almost with it.
 pub(super) fn check(object: &Object<'_>, findings: &mut Findings<'_>) {
     let Some(annotations) = object.node.at(&["metadata", "annotations"]) else { return };
     let fields = annotations.fields();
@@ -46,7 +46,7 @@ pub(super) fn check(object: &Object<'_>, findings: &mut Findings<'_>) {
     }
 }
 
-/// A slip in what the names of our annotations begin with.
+/// Checks the prefix of an annotation for a misspelling of ours.
 fn check_prefix(field: &Field<'_>, findings: &mut Findings<'_>) {
     let Some((prefix, name)) = field.name.split_once('/') else { return };
     let ours = PREFIX.trim_end_matches('/');

@@ -1,5 +1,6 @@
-//! What an automation's controller refuses from the object alone: branches, references and refspecs that git cannot
-//! take, and a path that leads out of the repository.
+//! Checks automations for values that the controller rejects from the object alone.
+//!
+//! These are branches, references and refspecs that git rejects, and a path that leads out of the repository.
 
 use serde_json::{Value, json};
 use tagboat_api::Kind;
@@ -16,7 +17,9 @@ use crate::update::scope::{ScopeError, SkipCause};
 use crate::yaml::Node;
 use crate::yaml::tree::Content;
 
-/// Looks at an automation. What an object that is not whole leaves out may stand elsewhere.
+/// Checks an automation.
+///
+/// If the object is not whole, missing fields may be in another file.
 pub(super) fn check(object: &Object<'_>, is_whole: bool, findings: &mut Findings<'_>) {
     if object.kind != Kind::Automation {
         return;
@@ -32,7 +35,7 @@ pub(super) fn check(object: &Object<'_>, is_whole: bool, findings: &mut Findings
 fn check_path(node: &Node, findings: &mut Findings<'_>) {
     let Some(text) = node.text().filter(|text| !is_filled_in_later(text)) else { return };
     let mut parts = text.split('/').filter(|part| !matches!(*part, "" | "."));
-    // Behind the first name there may be links, and these are not known.
+    // Later components may follow links, which are unknown here.
     let fault = match parts.next() {
         Some("..") => chain(&ScopeError::Escapes { path: text.to_owned() }),
         Some(".git") => chain(&ScopeError::Link { path: text.to_owned(), cause: SkipCause::IntoGit }),
@@ -54,7 +57,7 @@ fn check_git(git: &Node, is_whole: bool, findings: &mut Findings<'_>) {
             "git": {"checkout": checkout, "push": push, "commit": {"author": {"email": "lint@example.com"}}},
         },
     }));
-    // What has another form is the schema's matter.
+    // The schema reports values of another type.
     let (Ok(automation), Some(repository)) = (automation, any_repository()) else { return };
     let configured = SourceReference::of(&automation, CrossNamespace::Allowed)
         .and_then(|reference| reference.configure(Some(&repository)));
@@ -63,7 +66,7 @@ fn check_git(git: &Node, is_whole: bool, findings: &mut Findings<'_>) {
         SourceError::NoPushBranch if is_whole => &[],
         SourceError::Name { field, .. } if field == "spec.git.push.branch" => &["push", "branch"],
         SourceError::Name { .. } => &["checkout", "ref"],
-        // Which branch is checked out says the GitRepository.
+        // The GitRepository decides which branch is checked out.
         SourceError::Refspec(RefspecError::Refused { cause, .. })
             if !has_checkout && cause.depends_on_branches() =>
         {
@@ -77,13 +80,13 @@ fn check_git(git: &Node, is_whole: bool, findings: &mut Findings<'_>) {
     findings.add(place, Rule::InvalidValue, chain(&error));
 }
 
-/// A repository with which nothing is wrong.
+/// A valid repository.
 fn any_repository() -> Option<GitRepository> {
     let spec = json!({"url": "https://example.com/r.git", "interval": "1m", "ref": {"branch": "main"}});
     serde_json::from_value(json!({"metadata": {"name": "lint", "namespace": "lint"}, "spec": spec})).ok()
 }
 
-/// A node whose scalars are all texts.
+/// Converts a node, with all scalars as texts.
 pub(super) fn texts(node: &Node) -> Value {
     match &node.content {
         _ if node.is_null() => Value::Null,
@@ -95,7 +98,7 @@ pub(super) fn texts(node: &Node) -> Value {
     }
 }
 
-/// Whether any text within is filled in later.
+/// Returns true if any text inside is filled in later.
 pub(super) fn has_placeholder(value: &Value) -> bool {
     match value {
         Value::String(text) => is_filled_in_later(text),

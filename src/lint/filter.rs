@@ -1,5 +1,6 @@
-//! Filters of tags, and rules that do not go with annotations: policies that their controller refuses, or that can
-//! choose nothing.
+//! Checks tag filters, and rules against annotations.
+//!
+//! It reports policies that the controller rejects, or that can select nothing.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +18,7 @@ use crate::policy::{FilterError, Policy, PolicyError, RuleError};
 use crate::sentence::chain;
 use crate::yaml::Node;
 
-/// Looks at a policy. Its parts that have rules of their own, such as ranges and patterns, are looked at elsewhere.
+/// Checks a policy, except for fields with rules of their own (ranges, patterns).
 pub(super) fn check(object: &Object<'_>, findings: &mut Findings<'_>) {
     let (Kind::Policy, Some(spec)) = (object.kind, object.node.at(&["spec"])) else { return };
     check_groups(spec, findings);
@@ -55,7 +56,7 @@ pub(super) fn check(object: &Object<'_>, findings: &mut Findings<'_>) {
     }
 }
 
-/// A group that the pattern does not have is nothing in every tag.
+/// Checks for groups that the pattern does not have: they are empty for every tag.
 fn check_groups(spec: &Node, findings: &mut Findings<'_>) {
     let Some(filter) = spec.at(&["filterTags"]) else { return };
     let Some(node) = filter.at(&["extract"]) else { return };
@@ -75,5 +76,5 @@ fn check_groups(spec: &Node, findings: &mut Findings<'_>) {
     }
 }
 
-/// The largest compiled form of a pattern, in bytes.
+/// The maximum size of a compiled pattern in bytes.
 const LARGEST: usize = 10 << 20;

@@ -1,41 +1,41 @@
-//! What a lint finds: a place, the rule that is broken there, and a sentence.
+//! Findings of a lint: a location, the violated rule, and a message.
 
 use crate::yaml::Node;
 
-/// A rule that files are held against.
+/// A rule that files are checked against.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Rule {
-    /// A file that matters is not YAML, or cannot be had at all.
+    /// A relevant file is not YAML, or cannot be read at all.
     UnreadableFile,
-    /// A kind or version of Flux's image group that does not exist.
+    /// A kind or version does not exist in Flux's image group.
     UnknownKind,
-    /// A field that the kind does not have.
+    /// The kind does not have the field.
     UnknownField,
-    /// A field that is given twice.
+    /// A field is given twice.
     DuplicateField,
-    /// A field that the kind requires is not there.
+    /// A field that the kind requires is missing.
     MissingField,
-    /// A value that an API server or a controller refuses.
+    /// An API server or a controller rejects the value.
     InvalidValue,
-    /// An annotation `tagboat.dev/…` that the kind does not have.
+    /// The kind does not have the annotation `tagboat.dev/…`.
     UnknownAnnotation,
-    /// An annotation `tagboat.dev/…` with a value that it does not take.
+    /// An annotation `tagboat.dev/…` has an invalid value.
     InvalidAnnotation,
-    /// A template that is none, or that fails on sample data.
+    /// A template is invalid, or fails on sample data.
     TemplateError,
-    /// A template that uses a field which Flux has removed.
+    /// A template uses a field that Flux removed.
     RemovedTemplateField,
-    /// A preset that does not exist, or one that is almost named.
+    /// A preset does not exist, or its name is misspelt.
     UnknownPreset,
-    /// A marker that names no policy.
+    /// A marker names a policy that does not exist.
     UnknownPolicy,
-    /// A marker that asks for a part which images do not have.
+    /// A marker names a part that images do not have.
     UnknownMarkerField,
-    /// A marker that belongs to no single value.
+    /// A marker belongs to no single value.
     MisplacedMarker,
-    /// A comment that is almost a marker.
+    /// A comment is almost a marker.
     MalformedMarker,
-    /// A policy that no marker names.
+    /// No marker names the policy.
     UnmarkedPolicy,
 }
 
@@ -60,7 +60,7 @@ impl Rule {
         Self::UnmarkedPolicy,
     ];
 
-    /// The rule's name in reports, fixed for other programs.
+    /// The rule's name in reports; stable, because other programs read it.
     pub fn name(self) -> &'static str {
         match self {
             Self::UnreadableFile => "unreadable-file",
@@ -93,25 +93,25 @@ pub struct Place {
 }
 
 impl Place {
-    /// Where a file begins.
+    /// The start of a file.
     pub const START: Self = Self { line: 1, column: 1 };
 
-    /// Where a node begins.
+    /// The start of a node.
     pub(super) fn of(node: &Node) -> Self {
         Self { line: node.line, column: node.column }
     }
 }
 
-/// One thing that was found. Findings are ordered by file, place and rule.
+/// A violation of a rule. Findings are ordered by file, location and rule.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Finding {
-    /// The file, as the caller named it.
+    /// The file, as named by the caller.
     pub file: String,
-    /// Where in the file.
+    /// The location in the file.
     pub place: Place,
-    /// The rule that is broken.
+    /// The violated rule.
     pub rule: Rule,
-    /// What is wrong and what to do, in a sentence.
+    /// The error and its correction, as a sentence.
     pub message: String,
 }
 
@@ -132,7 +132,7 @@ impl<'a> Findings<'a> {
     }
 }
 
-/// `; did you mean …?` where something near is known.
+/// Formats `; did you mean …?` if there is a similar name.
 pub(super) fn hint(nearest: Option<&str>) -> String {
     nearest.map(|nearest| format!("; did you mean `{nearest}`?")).unwrap_or_default()
 }

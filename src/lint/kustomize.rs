@@ -1,5 +1,4 @@
-//! What kustomizations say about the manifests beside them: which are only patches, and what objects are called in
-//! the cluster.
+//! Reads kustomizations: patches, and the names of objects in the cluster.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,27 +8,27 @@ use super::object::flatten;
 use super::source::{Document, is_filled_in_later, is_kustomization};
 use crate::yaml::Node;
 
-/// What all kustomizations together say.
+/// The content of all kustomizations together.
 #[derive(Debug, Default)]
 pub(super) struct Kustomizations {
-    /// Files that are patches of objects, so that most fields are missing in them.
+    /// The files that are patches of objects; most fields are missing in them.
     patches: BTreeSet<String>,
-    /// Kinds of which some object is patched within a kustomization.
+    /// The kinds with an object that is patched inside a kustomization.
     patched: BTreeSet<Kind>,
     layers: Vec<Layer>,
 }
 
-/// What one kustomization does to the names of objects.
+/// The effect of one kustomization on the names of objects.
 #[derive(Debug)]
 struct Layer {
-    /// The directory that it stands in.
+    /// The directory of the kustomization.
     directory: String,
-    /// The files and directories that it takes in; `None`: any.
+    /// The files and directories that it includes; `None` means any.
     resources: Option<BTreeSet<String>>,
     renaming: Renaming,
 }
 
-/// What may become of the names of objects in the cluster: each part is one that may be used, or not.
+/// The possible changes to the names of objects in the cluster; each may apply or not.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Renaming {
     namespaces: BTreeSet<String>,
@@ -38,14 +37,14 @@ pub(super) struct Renaming {
 }
 
 impl Kustomizations {
-    /// Takes in what a file says.
+    /// Adds the kustomizations of a file.
     pub(super) fn read(&mut self, document: &Document<'_>) {
         for node in flatten(&document.roots) {
             let group = node.text_at(&["apiVersion"]).and_then(|version| version.split_once('/'));
             let group = group.map_or("", |(group, _)| group);
             let directory = beside(document.name, ".");
             if group == "kustomize.toolkit.fluxcd.io" {
-                // Its path is seen from the root of a repository, which may be any directory here.
+                // Its path is relative to the root of a repository, which may be any directory here.
                 let spec = node.at(&["spec"]).unwrap_or(node);
                 self.read_patches(document.name, spec);
                 let renaming = Renaming::read(spec, "targetNamespace");
@@ -84,18 +83,17 @@ impl Kustomizations {
         self.patched.extend(Kind::ALL.into_iter().filter(|kind| is_patched(*kind)));
     }
 
-    /// Whether a file is a patch.
+    /// Returns true if a file is a patch.
     pub(super) fn is_patch(&self, file: &str) -> bool {
         self.patches.contains(&tidy(file.split('/')))
     }
 
-    /// Whether an object of that kind may get fields from a patch that stands in a kustomization.
+    /// Returns true if a patch inside a kustomization may add fields to this kind.
     pub(super) fn patches_kind(&self, kind: Kind) -> bool {
         self.patched.contains(&kind)
     }
 
-    /// Follows the resources of each kustomization that renames, through those of others; to be called when all are
-    /// read.
+    /// Resolves the resources of each renaming kustomization through other kustomizations; call it after all are read.
     pub(super) fn follow_resources(&mut self) {
         let mut in_directory: BTreeMap<&str, Vec<&BTreeSet<String>>> = BTreeMap::new();
         for layer in &self.layers {
@@ -125,7 +123,7 @@ impl Kustomizations {
         self.layers = followed.collect();
     }
 
-    /// What may become of the names of the objects in a file.
+    /// The possible changes to the names of objects in a file.
     pub(super) fn renaming_of(&self, file: &str) -> Renaming {
         let file = tidy(file.split('/'));
         let mut renaming = Renaming::default();
@@ -158,12 +156,12 @@ impl Renaming {
         self.suffixes.extend(other.suffixes.iter().cloned());
     }
 
-    /// Whether an object may be put into a namespace.
+    /// Returns true if an object may be put into a namespace.
     pub(super) fn may_put_into(&self, namespace: &str) -> bool {
         self.namespaces.iter().any(|target| fits(target, namespace))
     }
 
-    /// The names that an object of the name `given` may have in the cluster, its own first.
+    /// The possible names in the cluster of an object named `given`, starting with its own.
     pub(super) fn names(&self, given: &str) -> Vec<String> {
         let some = |set: &BTreeSet<String>| -> Vec<String> {
             std::iter::once(String::new()).chain(set.iter().cloned()).collect()
@@ -180,12 +178,12 @@ fn is_below(path: &str, directory: &str) -> bool {
     directory.is_empty() || path.strip_prefix(directory).is_some_and(|rest| rest.starts_with('/'))
 }
 
-/// Whether a text that may have parts which are filled in later can become `text`.
+/// Returns true if a text with parts to be filled in later can become `text`.
 pub(super) fn fits(pattern: &str, text: &str) -> bool {
     if !is_filled_in_later(pattern) {
         return pattern == text;
     }
-    // What stands around the parts has to be there, in order.
+    // The fixed texts around these parts must be there, in order.
     let pieces = pieces(pattern);
     let (Some((first, rest)), true) = (pieces.split_first(), pieces.len() > 1) else {
         return pattern == text;
@@ -200,7 +198,7 @@ pub(super) fn fits(pattern: &str, text: &str) -> bool {
     true
 }
 
-/// The fixed texts between the parts that are filled in later, before the first and behind the last one.
+/// The fixed texts before, between and after the parts to be filled in later.
 fn pieces(pattern: &str) -> Vec<&str> {
     let mut pieces = Vec::new();
     let mut rest = pattern;
@@ -218,14 +216,14 @@ fn pieces(pattern: &str) -> Vec<&str> {
     pieces
 }
 
-/// The file that a path within another file means.
+/// Resolves a path relative to the directory of a file.
 fn beside(file: &str, path: &str) -> String {
     let directory = file.rsplit_once('/').map_or("", |(directory, _)| directory);
     let root = if directory.is_empty() && !file.starts_with('/') { "." } else { directory };
     tidy(root.split('/').chain(path.split('/')))
 }
 
-/// A path without `.` and, as far as it goes, `..`.
+/// Normalizes a path: removes `.`, and `..` if possible.
 fn tidy<'p>(parts: impl Iterator<Item = &'p str>) -> String {
     let mut tidied: Vec<&str> = Vec::new();
     for (index, part) in parts.enumerate() {

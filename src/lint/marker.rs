@@ -1,4 +1,4 @@
-//! Markers, each held against the policies that there are.
+//! Checks markers against the policies among the files.
 
 use std::collections::BTreeMap;
 
@@ -11,17 +11,17 @@ use crate::update::marker::{self, Field, Marker, NoMarker};
 use crate::update::{MarkerOutcome, Policy, PolicyName, Setters};
 use crate::yaml::{Limits, YamlError};
 
-/// The parts that a marker can ask for.
+/// The parts that a marker can name.
 const FIELDS: [&str; 4] = ["tag", "name", "digest", "tag@digest"];
 
-/// An image to try markers with: its digest makes the longest text of each part.
+/// An image for checking markers: with its digest, each part has its longest text.
 const SAMPLE: &str = "registry.example.com/sample:1.0.0@sha256:\
                       0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
 
-/// The markers of a file, and what was found without a look at policies.
+/// The markers of a file, and the findings that do not depend on policies.
 #[derive(Debug, Default)]
 pub(super) struct Markers {
-    /// Each marker that can be read, with the line it stands on and whether it has a value there.
+    /// Each parsed marker, with its line and whether it has a value there.
     pub(super) found: Vec<Found>,
     near_misses: Vec<(usize, NoMarker)>,
 }
@@ -35,18 +35,18 @@ pub(super) struct Found {
 }
 
 impl Markers {
-    /// Finds the markers of a file.
+    /// Reads the markers of a file.
     ///
     /// # Errors
     ///
-    /// Returns an error if the file has markers and cannot be read as YAML.
+    /// Returns an error if the file has markers but is not YAML.
     pub(super) fn read(document: &Document<'_>, limits: &Limits) -> Result<Self, YamlError> {
         if !document.has_marker() {
             let lines = marker::lines_without_quotes(document.text.as_bytes());
             let near_misses = lines.into_iter().map(|line| (line, NoMarker::NoQuotes)).collect();
             return Ok(Self { found: Vec::new(), near_misses });
         }
-        // A trial shows whether a value can take the place: every policy that is named has an image in it.
+        // A trial update shows whether a value fits: every named policy has an image in it.
         let named = update_file(document.text.as_bytes(), &Setters::default(), limits)?;
         let setters = trial(&named);
         let FileOutcome { markers, near_misses, .. } =
@@ -62,14 +62,14 @@ impl Markers {
         Ok(Self { found, near_misses })
     }
 
-    /// The markers of a file that is not YAML, as far as its lines tell.
+    /// Finds markers in the lines of a file that is not YAML.
     pub(super) fn guess(document: &Document<'_>) -> Vec<Marker> {
         let comments =
             document.text.lines().flat_map(|line| line.match_indices('#').map(|(at, _)| &line[at..]));
         comments.filter_map(|comment| marker::parse(comment).ok()).collect()
     }
 
-    /// Looks at each marker.
+    /// Checks each marker.
     pub(super) fn check(&self, document: &Document<'_>, names: &PolicyNames, findings: &mut Findings<'_>) {
         let lines: Vec<&str> = document.text.lines().collect();
         let line_of = |line: usize| lines.get(line - 1).copied().unwrap_or_default();
@@ -110,8 +110,9 @@ impl Markers {
     }
 }
 
-/// A comment that would be a marker if its token were spelt right: its column and the token. What stands in a line that
-/// is a comment as a whole may be an example.
+/// Finds a comment that would be a marker if its token were spelt correctly.
+///
+/// Returns its column and the token. A line that is a comment as a whole may be an example.
 fn misspelt(line: &str) -> Option<(usize, &'static str)> {
     let token = NEAR_TOKENS.into_iter().find(|token| line.contains(token))?;
     let is_begun = |at: &usize| line[..*at].ends_with([' ', '\t']) && !line[..*at].trim().is_empty();
@@ -125,7 +126,7 @@ fn misspelt(line: &str) -> Option<(usize, &'static str)> {
     (!is_commented_out).then(|| (line[..at].chars().filter(|c| *c != '\u{feff}').count() + 1, token))
 }
 
-/// Whether a line is one with a marker behind its value, all of it made a comment.
+/// Returns true if a line with a value and its marker is commented out.
 fn is_commented_out(line: &str) -> bool {
     let Some(comment) = line.trim_start_matches([' ', '\t', '\u{feff}']).strip_prefix('#') else {
         return false;
@@ -137,7 +138,7 @@ fn is_commented_out(line: &str) -> bool {
     inner.any(|at| is_content(&comment[..at]) && marker::parse(&comment[at..]).is_ok())
 }
 
-/// The column of the comment of which something is true.
+/// The column of the first comment that satisfies a predicate.
 fn column(line: &str, is_it: impl Fn(&str) -> bool) -> usize {
     let mut comments = line.match_indices('#').map(|(at, _)| at);
     let at = comments.find(|at| {

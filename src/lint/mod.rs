@@ -6,7 +6,7 @@
 //! the policies of markers ([`marker`], [`policy_names`]). Patches of kustomizations are not taken for whole objects
 //! ([`kustomize`]). Places come from `yaml/tree`.
 //!
-//! A finding is a mistake. A value that something else may fill in or define is not reported.
+//! Each finding is a mistake. A value that something else may fill in or define is not reported.
 
 mod annotation;
 mod automation;
@@ -41,16 +41,16 @@ use crate::sentence::chain;
 use crate::update::PolicyName;
 use crate::yaml::{Limits, Node};
 
-/// What a lint comes to.
+/// The result of a lint.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// What was found, by file and place.
+    /// The findings, by file and location.
     pub findings: Vec<Finding>,
-    /// Whether there are markers, and no policy that one could name.
+    /// True if there are markers, but no policy that one could name.
     pub lacks_policies: bool,
 }
 
-/// Holds files against the rules.
+/// Checks files against the rules.
 pub fn lint(sources: &[Source]) -> Report {
     let limits = Limits::default();
     let mut findings = Vec::new();
@@ -101,13 +101,13 @@ pub fn lint(sources: &[Source]) -> Report {
     Report { findings, lacks_policies: names.is_empty() && !named.is_empty() }
 }
 
-/// Whether one of the policies that markers name may be this one.
+/// Returns true if a marker may name this policy.
 fn is_named(policy: &GivenName, named: &BTreeSet<PolicyName>) -> bool {
     let as_given = policy.as_given();
     as_given.is_some_and(|name| named.contains(&name)) || named.iter().any(|named| policy.may_be(named))
 }
 
-/// A policy that markers are looked for.
+/// A policy for which a marker is expected.
 struct Given<'a> {
     file: &'a str,
     name: GivenName,
@@ -115,16 +115,16 @@ struct Given<'a> {
     title: String,
 }
 
-/// An object and where it comes from.
+/// An object with its file.
 struct Located<'a> {
     file: &'a str,
     object: Object<'a>,
-    /// Whether it is only a part of an object that stands elsewhere.
+    /// True if it is only a part of an object in another file.
     is_patch: bool,
     missing: Vec<Missing>,
 }
 
-/// Files whose bytes cannot be had or are no text, where that is of interest.
+/// Reports relevant files that cannot be read or are not text.
 fn unreadable(sources: &[Source], found: &mut Vec<Finding>) {
     for source in sources.iter().filter(|source| source.role != Role::Context) {
         let mut findings = Findings::new(&source.name, found);
@@ -139,7 +139,7 @@ fn unreadable(sources: &[Source], found: &mut Vec<Finding>) {
     }
 }
 
-/// Looks at every object; gives the policies.
+/// Checks every object, and returns the policies.
 fn check_objects<'a>(
     documents: &'a [Document<'a>],
     kustomizations: &Kustomizations,
@@ -150,7 +150,7 @@ fn check_objects<'a>(
     let charts = Charts::among(documents);
     for document in documents.iter().filter(|document| document.role == Role::Manifest) {
         if charts.have_template(document.name) {
-            // Helm makes objects of it, and knows what will stand in them.
+            // Helm renders it, so its contents are unknown.
             continue;
         }
         let mut findings = Findings::new(document.name, found);
@@ -166,7 +166,7 @@ fn check_objects<'a>(
     }
     let mut namesakes: BTreeMap<(Kind, &str), Vec<&Located<'a>>> = BTreeMap::new();
     for one in &located {
-        // The namespace may be filled in.
+        // The namespace may be filled in later.
         namesakes.entry((one.object.kind, one.object.name())).or_default().push(one);
     }
     for Located { file, object, is_patch, missing } in &located {
@@ -177,7 +177,7 @@ fn check_objects<'a>(
         policy::check(object, is_whole, &mut findings);
         automation::check(object, is_whole, &mut findings);
         for field in missing.iter().filter(|_| !is_patched) {
-            // What one of two files leaves out, the other may have: a base and what is laid over it.
+            // A field missing in one of two files may be in the other: a base and its overlay.
             if others.clone().all(|other| other.missing.contains(field)) {
                 let sentence = format!("{} lacks `{}`, which is required", object.title(), field.path);
                 findings.add(field.place, Rule::MissingField, sentence);
@@ -200,7 +200,9 @@ fn given_name(node: &Node, renaming: Renaming) -> GivenName {
     GivenName { namespace, name: text("name"), renaming }
 }
 
-/// The policies that a marker may name, those included that other programs make of the files.
+/// The policies that a marker may name.
+///
+/// They include policies that other programs generate from the files.
 fn policy_names(documents: &[Document<'_>], kustomizations: &Kustomizations) -> PolicyNames {
     let mut names = PolicyNames::default();
     for document in documents {

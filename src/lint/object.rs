@@ -1,4 +1,4 @@
-//! The objects of a YAML file.
+//! Finds the Kubernetes objects of a YAML file.
 
 use std::rc::Rc;
 
@@ -8,7 +8,7 @@ use tagboat_api::{DEPRECATED_VERSION, IMAGE_GROUP, Kind, VERSION};
 use super::finding::{Findings, Place, Rule, hint};
 use crate::yaml::Node;
 
-/// An object of a kind that is looked at.
+/// An object of a checked kind.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Object<'n> {
     pub(super) kind: Kind,
@@ -21,18 +21,18 @@ impl<'n> Object<'n> {
         self.node.text_at(&["metadata", "name"]).unwrap_or_default()
     }
 
-    /// The namespace, where one is given.
+    /// The namespace, if given.
     pub(super) fn namespace(&self) -> Option<&'n str> {
         let namespace = self.node.text_at(&["metadata", "namespace"]);
         namespace.filter(|namespace| !namespace.is_empty())
     }
 
-    /// Where the object's name stands, or the object.
+    /// The location of the object's name, or of the object if it has none.
     pub(super) fn place(&self) -> Place {
         Place::of(self.node.at(&["metadata", "name"]).unwrap_or(self.node))
     }
 
-    /// Kind, namespace and name, as far as they are there.
+    /// Kind, namespace and name, if given.
     pub(super) fn title(&self) -> String {
         let kind = self.kind.name();
         match (self.namespace(), self.name()) {
@@ -42,7 +42,7 @@ impl<'n> Object<'n> {
         }
     }
 
-    /// Whether it says of itself that it is a patch of another: a directive of strategic merges.
+    /// Returns true if it declares itself a patch, with a directive of strategic merge patches.
     pub(super) fn has_directive(&self) -> bool {
         fn search(node: &Node) -> bool {
             node.fields().iter().any(|field| field.name.starts_with('$') || search(field.value))
@@ -52,7 +52,7 @@ impl<'n> Object<'n> {
     }
 }
 
-/// All documents of a file, the items of lists standing for themselves.
+/// Returns all documents of a file, with lists replaced by their items.
 pub(super) fn flatten(roots: &[Rc<Node>]) -> Vec<&Node> {
     fn take<'n>(node: &'n Node, found: &mut Vec<&'n Node>) {
         let is_list = node.text_at(&["kind"]).is_some_and(|kind| kind.ends_with("List"));
@@ -66,7 +66,7 @@ pub(super) fn flatten(roots: &[Rc<Node>]) -> Vec<&Node> {
     found
 }
 
-/// The objects of a file; a kind or version that does not exist is a finding.
+/// Returns the objects of a file; a kind or version that does not exist is a finding.
 pub(super) fn objects<'n>(roots: &'n [Rc<Node>], findings: &mut Findings<'_>) -> Vec<Object<'n>> {
     let mut objects = Vec::new();
     for node in flatten(roots) {
@@ -87,7 +87,7 @@ pub(super) fn objects<'n>(roots: &'n [Rc<Node>], findings: &mut Findings<'_>) ->
             Some(kind) if [VERSION, DEPRECATED_VERSION].contains(&version) => {
                 objects.push(Object { kind, version, node });
             }
-            // Of the group of sources only what is known to be read can be judged.
+            // Only the versions of the source group that are read can be checked.
             Some(kind) if kind.group() == IMAGE_GROUP => {
                 let sentence = format!("{name} of {api_version} is not served; use {group}/{VERSION}");
                 findings.add(place("apiVersion"), Rule::UnknownKind, sentence);
@@ -115,7 +115,7 @@ fn names_of(group: &str) -> impl Iterator<Item = &'static str> {
     Kind::ALL.into_iter().filter(move |kind| kind.group() == group).map(Kind::name)
 }
 
-/// An object of ours whose `apiVersion` is written with other capitals, so that nobody takes it for one.
+/// Checks for an object whose `apiVersion` has wrong capitals, so that nothing recognizes it.
 fn check_case(node: &Node, findings: &mut Findings<'_>) {
     let fields = node.fields();
     let version = fields.iter().find(|field| field.name.eq_ignore_ascii_case("apiVersion"));
@@ -128,8 +128,9 @@ fn check_case(node: &Node, findings: &mut Findings<'_>) {
     }
 }
 
-/// Calls `visit` for every mapping within a document that looks like an object of a kind, at whatever depth: sets of
-/// resources and charts hold objects as values.
+/// Calls `visit` for every mapping that looks like an object of a kind.
+///
+/// Objects may be nested at any depth: resource sets and charts contain objects as values.
 pub(super) fn visit_nested<'n>(node: &'n Node, kind: Kind, visit: &mut dyn FnMut(&'n Node)) {
     let is_of_kind = node.text_at(&["kind"]) == Some(kind.name())
         && node

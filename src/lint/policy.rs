@@ -1,4 +1,4 @@
-//! Policies that cannot choose anything, and repositories that cannot be scanned.
+//! Checks for policies that cannot select anything, and repositories that cannot be scanned.
 
 use tagboat_api::Kind;
 use tagboat_go_text::Regexp;
@@ -10,11 +10,12 @@ use crate::policy::Constraint;
 use crate::reference::RepositoryAddress;
 use crate::yaml::Node;
 
-/// The rules that a policy can choose by, in the order in which they count.
+/// The rules of a policy, in order of precedence.
 const CHOICES: [&str; 3] = ["semver", "alphabetical", "numerical"];
 
-/// Looks at what a policy chooses by, and at ranges of versions wherever they stand. What an object that is not whole
-/// leaves out may stand elsewhere.
+/// Checks a policy's rule, and version ranges of all kinds.
+///
+/// If the object is not whole, missing fields may be in another file.
 pub(super) fn check(object: &Object<'_>, is_whole: bool, findings: &mut Findings<'_>) {
     let Some(spec) = object.node.at(&["spec"]) else { return };
     match object.kind {
@@ -44,7 +45,7 @@ pub(super) fn check(object: &Object<'_>, is_whole: bool, findings: &mut Findings
     }
 }
 
-/// The largest compiled form of a regular expression, in bytes.
+/// The maximum size of a compiled regular expression in bytes.
 const LARGEST_EXPRESSION: usize = 10 << 20;
 
 fn check_expression(path: &str, node: &Node, findings: &mut Findings<'_>) {
@@ -59,7 +60,7 @@ fn check_image(spec: &Node, findings: &mut Findings<'_>) {
     let Some(node) = spec.at(&["image"]) else { return };
     let Some(text) = node.text().filter(|text| !is_filled_in_later(text)) else { return };
     if text.parse::<f64>().is_ok() {
-        // That it is no text is a finding of its own.
+        // The schema reports that it is not a text.
         return;
     }
     if let Err(error) = RepositoryAddress::parse(text, false) {
@@ -78,7 +79,7 @@ fn check_range(path: &str, range: Option<&Node>, findings: &mut Findings<'_>) {
     }
 }
 
-/// A policy without a rule is one that the API server takes and the controller refuses.
+/// Checks for a policy without a rule: the API server accepts it, the controller rejects it.
 fn check_choice(spec: &Node, findings: &mut Findings<'_>) {
     let Some(choice) = spec.field("policy") else { return };
     let has = |name: &&str| choice.value.at(&[*name]).is_some_and(|node| !node.is_null());
@@ -88,7 +89,7 @@ fn check_choice(spec: &Node, findings: &mut Findings<'_>) {
     }
 }
 
-/// The rules that Flux's schema holds `spec.interval` against.
+/// Checks `spec.interval` against the rules of Flux's schema.
 fn check_interval(spec: &Node, findings: &mut Findings<'_>) {
     let given = |name: &str| spec.field(name).filter(|field| !field.value.is_null());
     let reflection = given("digestReflectionPolicy");

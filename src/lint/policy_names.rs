@@ -9,34 +9,34 @@ use crate::update::PolicyName;
 
 /// The policies among the files.
 ///
-/// A marker names a policy as the cluster has it; a manifest may leave the namespace to a kustomization, and part of
-/// a name to a substitution. So a name counts as known if it may become that of a policy.
+/// A marker names a policy by its name in the cluster; a manifest may leave the namespace to a kustomization, and part
+/// of a name to a substitution. So a name counts as known if it may become that of a policy.
 #[derive(Debug, Default)]
 pub(super) struct PolicyNames {
     known: Vec<GivenName>,
-    /// The names that are given whole, for most markers name one of them.
+    /// The completely given names, since most markers name one of them.
     as_given: HashSet<PolicyName>,
 }
 
-/// A policy's name as its manifest has it, and what may become of it.
+/// A policy's name in its manifest, with possible changes to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct GivenName {
-    /// The namespace, if it is given.
+    /// The namespace, if given.
     pub(super) namespace: Option<String>,
     /// The name.
     pub(super) name: String,
-    /// What kustomizations may make of the two.
+    /// The changes that kustomizations may make to both.
     pub(super) renaming: Renaming,
 }
 
 impl GivenName {
-    /// The name as it stands there, if it is whole.
+    /// The name as given, if complete.
     pub(super) fn as_given(&self) -> Option<PolicyName> {
         let namespace = self.namespace.clone()?;
         Some(PolicyName { namespace, name: self.name.clone() })
     }
 
-    /// Whether the policy may be the one that is wanted.
+    /// Returns true if the policy may be the one named `wanted`.
     pub(super) fn may_be(&self, wanted: &PolicyName) -> bool {
         self.may_be_in(&wanted.namespace)
             && self.renaming.names(&self.name).iter().any(|name| fits(name, &wanted.name))
@@ -58,13 +58,14 @@ impl PolicyNames {
         self.known.is_empty()
     }
 
-    /// Whether a policy of that name may be among the files.
+    /// Returns true if a policy of this name may be among the files.
     pub(super) fn knows(&self, wanted: &PolicyName) -> bool {
         self.as_given.contains(wanted) || self.known.iter().any(|known| known.may_be(wanted))
     }
 
-    /// The policy that was probably meant, as markers name it: the same name in another namespace, or a near name in
-    /// the same one.
+    /// Returns the policy that was probably meant, as a marker names it.
+    ///
+    /// It has the same name in another namespace, or a similar name in the same one.
     pub(super) fn nearest(&self, wanted: &PolicyName) -> Option<String> {
         let setter = |known: &GivenName| {
             let namespace = known.namespace.as_deref().unwrap_or(&wanted.namespace);

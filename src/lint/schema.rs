@@ -1,4 +1,4 @@
-//! The fields of an object, held against the schema of its kind.
+//! Checks the fields of an object against the schema of its kind.
 
 use std::collections::{HashMap, HashSet};
 
@@ -15,27 +15,27 @@ use super::source::is_filled_in_later;
 use crate::yaml::tree::Content;
 use crate::yaml::{Node, Style, plain};
 
-/// The schemas of the kinds that are looked at.
+/// The schemas of the checked kinds.
 #[derive(Debug)]
 pub(super) struct Schemas(Vec<CustomResourceDefinition>);
 
-/// A field that the schema requires and that is not there.
+/// A required field that is missing.
 #[derive(Debug, Clone)]
 pub(super) struct Missing {
-    /// The fields on the way to it and itself.
+    /// The path of the field.
     pub(super) path: String,
-    /// Where it would belong.
+    /// The location where it belongs.
     pub(super) place: Place,
 }
 
-/// The same field, wherever it is missing.
+/// Compares by path alone, not by location.
 impl PartialEq for Missing {
     fn eq(&self, other: &Self) -> bool {
         self.path == other.path
     }
 }
 
-/// The fields of metadata, which the schema of a kind leaves to Kubernetes.
+/// The fields of metadata, which Kubernetes defines and a kind's schema omits.
 const METADATA: [&str; 15] = [
     "name",
     "generateName",
@@ -54,7 +54,7 @@ const METADATA: [&str; 15] = [
     "selfLink",
 ];
 
-/// Fields of GitRepository that its part of the schema which an automation needs does not have.
+/// Fields of GitRepository outside the part of its schema that automations need.
 const OTHER_GIT_FIELDS: [&str; 8] = [
     "verify",
     "ignore",
@@ -71,8 +71,9 @@ impl Schemas {
         Self(crds::all())
     }
 
-    /// Looks through all fields of an object but its status, which machines write. What is missing is returned, for
-    /// the object may be only a part of one.
+    /// Checks all fields of an object except its status, which programs write.
+    ///
+    /// Missing fields are returned rather than reported, since the object may be only a part of one.
     pub(super) fn check(&self, object: &Object<'_>, findings: &mut Findings<'_>) -> Vec<Missing> {
         let schema = crds::schema(&self.0, object.kind.group(), object.version, object.kind.name())
             .expect("every kind that is looked at has a schema in both versions");
@@ -100,7 +101,7 @@ impl Schemas {
             check.missing.push(Missing { path: "metadata.name".to_owned(), place: Place::of(object.node) });
         }
         if object.node.at(&["spec"]).is_none_or(Node::is_null) {
-            // For some kinds the schema does not require it, and without it no controller can do anything.
+            // The schema of some kinds does not require it, but without it no controller can do anything.
             check.missing.push(Missing { path: "spec".to_owned(), place: object.place() });
         }
         if let Some(spec) = object.node.field("spec")
@@ -108,7 +109,7 @@ impl Schemas {
             && spec.value.is_mapping()
             && spec.value.at(&["git"]).is_none_or(Node::is_null)
         {
-            // The schema does not require it; the controller does.
+            // The controller requires it, the schema does not.
             check.missing.push(Missing { path: "spec.git".to_owned(), place: Place::of(spec.key) });
         }
         check.missing
@@ -130,7 +131,7 @@ impl Check<'_, '_> {
         self.findings.add(place, Rule::InvalidValue, format!("`{path}` {what}"));
     }
 
-    /// Looks at a value; `key` is where its name stands.
+    /// Checks a value; `key` is the location of its name.
     fn value(&mut self, path: &str, node: &Node, schema: &JSONSchemaProps, key: Place) {
         if node.is_null() {
             // An API server drops it.
@@ -183,7 +184,7 @@ impl Check<'_, '_> {
                 let is_free = |name: &&str| !present.contains(name);
                 let near =
                     nearest(field.name, named.keys().map(String::as_str).chain(others).filter(is_free));
-                // Flux may have given GitRepository more fields than are known here; a slip is one all the same.
+                // Flux may have added fields to GitRepository that are unknown here; a misspelling is reported anyway.
                 if self.kind != Kind::GitRepository || near.is_some() {
                     let sentence = unknown(self.kind, &path, &hint(near));
                     self.findings.add(at, Rule::UnknownField, sentence);
@@ -254,7 +255,7 @@ impl Check<'_, '_> {
         }
     }
 
-    /// Metadata is Kubernetes' own; what goes wrong there is a slip in a name, or a label that is no text.
+    /// Checks metadata, which Kubernetes defines, for misspelt names and labels that are not text.
     fn metadata(&mut self, node: &Node, key: Place) {
         if !node.is_mapping() {
             if !node.is_null() {
@@ -290,7 +291,7 @@ impl Check<'_, '_> {
         self.value(path, node, &schema, Place::of(node));
     }
 
-    /// A field that is given twice: Kubernetes' tools refuse the file, or take either.
+    /// Checks for fields that are given twice: Kubernetes' tools reject the file, or use either.
     fn duplicates(&mut self, node: &Node, path: &str) {
         if let Content::Mapping(entries) = &node.content {
             let mut first: HashMap<&str, usize> = HashMap::new();
@@ -324,13 +325,13 @@ fn with_article(kind: &str) -> String {
     }
 }
 
-/// What Kubernetes takes a scalar for.
+/// The type of a scalar in Kubernetes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Reading {
     Text,
     Bool,
     Number,
-    /// Readers do not agree: `yes`, a date.
+    /// Readers disagree: `yes`, a date.
     Either,
 }
 

@@ -1,4 +1,4 @@
-//! The selector of policies, which an API server takes as it is and the controller looks at.
+//! Checks the policy selector, which an API server accepts and the controller rejects.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use super::source::is_filled_in_later;
 use crate::reconcile::automation::selector;
 use crate::yaml::Node;
 
-/// Looks at an automation's selector; values of a wrong type are the schema's matter.
+/// Checks an automation's selector; the schema reports values of a wrong type.
 pub(super) fn check(object: &Object<'_>, findings: &mut Findings<'_>) {
     if object.kind != Kind::Automation {
         return;

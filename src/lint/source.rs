@@ -1,4 +1,4 @@
-//! The files that are held against the rules.
+//! The checked files.
 
 use std::rc::Rc;
 
@@ -10,34 +10,36 @@ use super::finding::Place;
 use crate::update::marker;
 use crate::yaml::{Limits, Node, YamlError, trees};
 
-/// A file to look at.
+/// A file to check.
 #[derive(Debug)]
 pub struct Source {
     /// Its name in findings.
     pub name: String,
-    /// How it is looked at.
+    /// Its role in the check.
     pub role: Role,
-    /// Its bytes, or why they cannot be had.
+    /// Its bytes, or the error of reading them.
     pub content: Result<Vec<u8>, String>,
 }
 
-/// How a file is looked at.
+/// The role of a file in the check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
-    /// As YAML: manifests, and values with markers.
+    /// YAML: manifests, and values with markers.
     Manifest,
-    /// As the template of a commit message.
+    /// The template of a commit message.
     Template(TemplateLanguage),
-    /// As YAML that says something about other files, and is not looked at for its own sake.
+    /// YAML with information about other files, which is not checked itself.
     Context,
 }
 
-/// The words without which a file has no object that is looked at.
+/// The words of which a file with checked objects contains at least one.
 const WORDS: [&str; 4] =
     [IMAGE_GROUP, SOURCE_GROUP, "kustomize.toolkit.fluxcd.io", "kustomize.config.k8s.io"];
 
 impl Source {
-    /// A file of which no more is kept than is looked at: most files of a repository are nothing of ours.
+    /// Creates a source.
+    ///
+    /// The content of an irrelevant file is dropped, since most files of a repository are.
     pub fn new(name: String, role: Role, content: Result<Vec<u8>, String>) -> Self {
         let is_looked_at = |content: &[u8]| {
             matches!(role, Role::Template(_))
@@ -50,7 +52,7 @@ impl Source {
     }
 }
 
-/// How the token of markers is written by mistake, with its quotes.
+/// Misspellings of the token of markers, with quotes.
 pub(super) const NEAR_TOKENS: [&str; 8] = [
     "\"$imagePolicy\"",
     "\"$ImagePolicy\"",
@@ -66,24 +68,24 @@ fn has_near_marker(content: &[u8]) -> bool {
     NEAR_TOKENS.iter().any(|token| memmem::find(content, token.as_bytes()).is_some())
 }
 
-/// Whether a file may have objects that are looked at.
+/// Returns true if a file may have checked objects.
 fn has_objects(name: &str, content: &[u8]) -> bool {
     is_kustomization(name) || WORDS.iter().any(|word| memmem::find(content, word.as_bytes()).is_some())
 }
 
-/// A YAML file that was read.
+/// A parsed YAML file.
 pub(super) struct Document<'a> {
     pub(super) name: &'a str,
     pub(super) role: Role,
     pub(super) text: &'a str,
-    /// The documents in it; empty where nothing in it is of interest, or where it is not YAML.
+    /// Its documents; empty if it is irrelevant or not YAML.
     pub(super) roots: Vec<Rc<Node>>,
-    /// Why it is not YAML, where that is of interest.
+    /// The syntax error, if the file is relevant.
     pub(super) error: Option<YamlError>,
 }
 
 impl<'a> Document<'a> {
-    /// Reads a source, if it is YAML and its bytes are text.
+    /// Parses a source if it is YAML and its bytes are text.
     pub(super) fn read(source: &'a Source, limits: &Limits) -> Option<Self> {
         let Ok(content) = &source.content else { return None };
         if matches!(source.role, Role::Template(_)) {
@@ -98,7 +100,9 @@ impl<'a> Document<'a> {
         Some(Self { name: &source.name, role: source.role, text, roots, error })
     }
 
-    /// Whether the file speaks of Flux's image objects or has a marker, so that it has to be understood.
+    /// Returns true if the file must be valid YAML.
+    ///
+    /// It mentions Flux's image objects or has a marker.
     pub(super) fn matters(&self) -> bool {
         self.has_marker() || (self.text.contains(IMAGE_GROUP) && !self.is_templated())
     }
@@ -107,7 +111,7 @@ impl<'a> Document<'a> {
         memmem::find(self.text.as_bytes(), marker::QUOTED_TOKEN).is_some()
     }
 
-    /// Whether another program makes YAML of the file before anybody reads it as such: a chart's template.
+    /// Returns true if another program renders the file into YAML: a chart's template.
     fn is_templated(&self) -> bool {
         self.text.contains("{{")
     }
@@ -122,7 +126,7 @@ impl<'a> Document<'a> {
     }
 }
 
-/// The charts among the files.
+/// The Helm charts among the files.
 pub(super) struct Charts<'a>(Vec<&'a str>);
 
 impl<'a> Charts<'a> {
@@ -131,7 +135,7 @@ impl<'a> Charts<'a> {
         Self(roots.filter(|root| root.is_empty() || root.ends_with('/')).collect())
     }
 
-    /// Whether a file is a template of a chart.
+    /// Returns true if a file is a template of a chart.
     pub(super) fn have_template(&self, name: &str) -> bool {
         let is_in =
             |chart: &&str| name.strip_prefix(chart).is_some_and(|rest| rest.starts_with("templates/"));
@@ -139,18 +143,18 @@ impl<'a> Charts<'a> {
     }
 }
 
-/// Whether a file of this name is one of kustomize's own, whatever stands in it.
+/// Returns true if a file of this name is a kustomization, regardless of its content.
 pub(super) fn is_kustomization(name: &str) -> bool {
     let base = name.rsplit('/').next().unwrap_or(name);
     matches!(base, "kustomization.yaml" | "kustomization.yml" | "Kustomization")
 }
 
-/// Whether a text is filled in later: by Flux's substitution, a chart, or a set of resources.
+/// Returns true if a text is filled in later: by Flux's substitution, a chart, or a resource set.
 pub(super) fn is_filled_in_later(text: &str) -> bool {
     ["${", "{{", "<<"].iter().any(|opening| text.contains(opening))
 }
 
-/// Where the bytes of a file that has to be understood are no text.
+/// The location at which a relevant file is not valid UTF-8.
 pub(super) fn not_text(content: &[u8], role: Role) -> Option<Place> {
     let valid = std::str::from_utf8(content).err()?.valid_up_to();
     let matters = matches!(role, Role::Template(_))

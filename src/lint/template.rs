@@ -1,4 +1,4 @@
-//! Templates of commit messages: rendered on sample data, and looked through for fields that Flux removed.
+//! Checks commit message templates on sample data, and for fields that Flux removed.
 
 use std::collections::BTreeMap;
 
@@ -17,10 +17,10 @@ use crate::yaml::{Node, Style};
 /// The name of every template, with which its errors begin.
 const NAME: &str = "commit message";
 
-/// The annotation that names the language.
+/// The annotation that selects the language.
 const LANGUAGE: &str = "template-language";
 
-/// Looks at the template of an automation, which stands in the file `source`.
+/// Checks the template of an automation in the file `source`.
 pub(super) fn check_object(object: &Object<'_>, source: &str, findings: &mut Findings<'_>) {
     if object.kind != Kind::Automation {
         return;
@@ -49,10 +49,10 @@ pub(super) fn check_object(object: &Object<'_>, source: &str, findings: &mut Fin
     });
 }
 
-/// Looks at a file that is a template.
+/// Checks a template file.
 pub(super) fn check_file(content: &[u8], language: TemplateLanguage, findings: &mut Findings<'_>) {
     let Ok(text) = std::str::from_utf8(content) else { return };
-    // Which values there will be is not known; so there are all that the template asks for.
+    // The available values are unknown, so all that the template uses are defined.
     let mut values = MessageData::sample().values().clone();
     for name in named_values(text, language) {
         values.entry(name).or_insert_with(|| "value".to_owned());
@@ -65,7 +65,7 @@ pub(super) fn check_file(content: &[u8], language: TemplateLanguage, findings: &
     });
 }
 
-/// The members of `.Values` that a template asks for.
+/// The members of `.Values` that a template uses.
 fn named_values(text: &str, language: TemplateLanguage) -> Vec<String> {
     const VALUES: &str = "Values";
     if language == TemplateLanguage::Handlebars {
@@ -82,7 +82,9 @@ fn named_values(text: &str, language: TemplateLanguage) -> Vec<String> {
     asked.into_iter().filter_map(name).collect()
 }
 
-/// A place in a template: a line counted from 1, and a column in bytes counted from 0, where it is known.
+/// A position in a template: a line counted from 1, and a column if known.
+///
+/// The column is in bytes, counted from 0.
 type Spot = (usize, Option<usize>);
 
 fn check(
@@ -95,7 +97,8 @@ fn check(
         Ok(template) => {
             let plain = || template.render(&plain_data(data));
             match template.render(data) {
-                // What holds for no value at all is of the template; what only some values have is not.
+                // An error that the simplest changes cause too is one of the template; any other may depend on the
+                // values.
                 Err(error) if plain().is_err() => {
                     let fault = error.fault();
                     let sentence = format!("the template fails on sample data: {fault}");
@@ -139,12 +142,14 @@ fn check(
     }
 }
 
-/// The same data with simple changes only: each from one version of an image to another.
+/// Replaces the changes by simple ones, each between two versions of an image.
 fn plain_data(data: &MessageData) -> MessageData {
     MessageData::plain_sample().of_automation(data.automation()).with_values(data.values().clone())
 }
 
-/// The preset that a text almost names, and does not: with capitals, blanks or a byte-order mark.
+/// Finds the preset that a text almost names.
+///
+/// It has wrong capitals, blanks or a byte-order mark.
 fn near_preset(text: &str) -> Option<String> {
     let bare = text.trim_start_matches('\u{feff}').trim();
     let (word, name) = bare.split_once(':')?;
@@ -161,7 +166,7 @@ fn near_preset(text: &str) -> Option<String> {
     Some(format!("preset:{}", near.unwrap_or("NAME")))
 }
 
-/// The removed field that is asked for here, rather than led to the dot before.
+/// The removed field used here, unless the dot already was inside it.
 fn removed(asked: &go::AskedField) -> Option<RemovedField> {
     let before = asked.way.len() - asked.own;
     match asked.way.iter().map(|field| &**field).collect::<Vec<_>>().as_slice() {
@@ -171,7 +176,7 @@ fn removed(asked: &go::AskedField) -> Option<RemovedField> {
     }
 }
 
-/// The place that an error names: `template: commit message:LINE:COLUMN: …`.
+/// The position in an error: `template: commit message:LINE:COLUMN: …`.
 fn spot(fault: &str) -> Spot {
     let numbers = fault.split_once(&format!("{NAME}:")).map_or("", |(_, rest)| rest);
     let mut parts = numbers.splitn(3, ':');
@@ -179,7 +184,7 @@ fn spot(fault: &str) -> Spot {
     (line, parts.next().and_then(|column| column.parse().ok()))
 }
 
-/// Where a spot of a template stands in the file that holds it as a value, as far as can be told.
+/// Maps a position in a template to the file that contains it, if possible.
 fn place_in(node: &Node, source: &str, line: usize, column: Option<usize>) -> Place {
     let whole = Place::of(node);
     let Content::Scalar { text, style, .. } = &node.content else { return whole };
@@ -206,7 +211,7 @@ fn place_in(node: &Node, source: &str, line: usize, column: Option<usize>) -> Pl
     Place { line: first + line - 1, column: of_file[..start].chars().count() + before.chars().count() + 1 }
 }
 
-/// The first line of a literal block's text; blank ones in front are not in its span.
+/// The first line of a literal block's text; the span excludes blank lines before it.
 fn first_line(node: &Node, source: &str) -> usize {
     let Some(text) = node.text() else { return node.line };
     let blank = text.split('\n').take_while(|line| line.is_empty()).count();

@@ -1,22 +1,21 @@
-//! Text of others, made fit to stand in a message.
+//! Escapes foreign text for commit messages.
 //!
-//! A file name, a tag or a value of somebody's repository must stay where the template puts it: a line break in it
-//! would begin a line of its own, and so perhaps a header or a trailer.
+//! A file name, tag or value from a repository must stay where the template puts it: a line break in it could start a
+//! header or a trailer.
 
 use std::fmt::Write;
 
-/// Whether a character is to be seen as an escape: control characters, whatever breaks a line, and what turns the
-/// direction of the text around it.
+/// Returns true for control characters, line breaks and bidirectional controls.
 fn is_escaped(c: char) -> bool {
     c.is_control() || matches!(c, '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// An upper bound of the length in bytes that a text has when it is clean.
+/// An upper bound of the length in bytes of the escaped text.
 pub(super) fn cleaned_length(text: &str) -> usize {
     text.len() + 4 * text.chars().filter(|c| is_escaped(*c)).count()
 }
 
-/// The text with such characters as escapes, in the form that `%q` of Go has for them; other text stays as it is.
+/// Escapes such characters in the form of Go's `%q`; other text is unchanged.
 pub(super) fn clean(text: &str) -> String {
     if !text.contains(is_escaped) {
         return text.to_owned();

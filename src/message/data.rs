@@ -1,4 +1,4 @@
-//! The data of a message.
+//! The data from which a message is rendered.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;
@@ -9,7 +9,7 @@ use super::recorded;
 use crate::reference::ImageReference;
 use crate::update::{Change, Marker, ObjectIdentifier, PolicyName, ResultV2};
 
-/// The automation that a message is of. Prints as `namespace/name`.
+/// The automation that updates. Prints as `namespace/name`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AutomationName {
     /// The namespace.
@@ -24,9 +24,9 @@ impl fmt::Display for AutomationName {
     }
 }
 
-/// The data of one message: who updated what, from what to what.
+/// The data of one message: the automation, its values, and the changes with their images.
 ///
-/// All that others wrote is [cleaned](super::clean) here, once; the values of the automation are as they are.
+/// All foreign text is [cleaned](super::clean) here, once; the automation's values are unchanged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MessageData {
     automation: AutomationName,
@@ -37,26 +37,28 @@ pub struct MessageData {
 /// The changes in one object of a file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ObjectUpdate {
-    /// The changes in the order of the document, repetitions included.
+    /// The changes, in the order of the document, including repetitions.
     pub changes: Vec<Change>,
-    /// The images of the policies that changed something in it, each once, in the order of the changes.
+    /// The images of the policies that changed the object, without repetitions.
+    ///
+    /// They are in the order of the changes.
     pub images: Vec<PolicyImage>,
 }
 
-/// The changes in one object, over all files.
+/// The changes in one object over all files.
 #[derive(Debug, Clone, Default)]
 pub struct JoinedUpdate<'d> {
-    /// The changes, those of one file behind those of another.
+    /// The changes, in the order of the files.
     pub changes: Vec<&'d Change>,
-    /// The images, those of one file behind those of another: one that was set in two files stands there twice.
+    /// The images, in the order of the files; an image that was set in two files is there twice.
     pub images: Vec<&'d PolicyImage>,
 }
 
-/// The images of policies, by which a change finds the one that it is due to.
+/// The images of policies, for finding the image that a change is due to.
 pub type PolicyImages<'i> = BTreeMap<&'i PolicyName, &'i ImageReference>;
 
 impl MessageData {
-    /// The data of an update: what changed, and the images of the policies that were to be written.
+    /// The data of an update: its changes, with the images of the policies.
     pub fn new(
         automation: &AutomationName,
         values: BTreeMap<String, String>,
@@ -65,7 +67,7 @@ impl MessageData {
     ) -> Self {
         let mut files: BTreeMap<String, BTreeMap<ObjectIdentifier, ObjectUpdate>> = BTreeMap::new();
         for (file, objects) in &result.file_changes {
-            // Two names may become one when they are cleaned; then they share an entry, and nothing is lost.
+            // Two names may become equal when cleaned; they share an entry then, and nothing is lost.
             let file = files.entry(clean(file)).or_default();
             for (object, changes) in objects.iter() {
                 let update = file.entry(clean_object(object)).or_default();
@@ -78,9 +80,10 @@ impl MessageData {
         Self { automation, values, files }
     }
 
-    /// The data of an update without its files and objects: its different `changes`, and the images that they are due to.
+    /// The data of an update without its files and objects.
     ///
-    /// [`changes`](Self::changes) and [`images`](Self::images) are the same as those of all data.
+    /// It has only the distinct `changes` and the images that they are due to: [`changes`](Self::changes) and
+    /// [`images`](Self::images) return the same as for the full data.
     pub(super) fn summary(
         automation: &AutomationName,
         values: BTreeMap<String, String>,
@@ -94,17 +97,17 @@ impl MessageData {
         Self { files: BTreeMap::from([(String::new(), objects)]), ..data }
     }
 
-    /// Made-up data of every kind, for looking at templates.
+    /// Sample data of every kind, for testing templates.
     pub fn sample() -> Self {
         recorded::sample()
     }
 
-    /// Made-up data of the simplest kind: whole images of which the tags, all of them versions, change.
+    /// Sample data of the simplest kind: only the tags of whole images change, and all are versions.
     pub fn plain_sample() -> Self {
         recorded::plain_sample()
     }
 
-    /// The same data as of another automation.
+    /// Replaces the automation.
     #[must_use]
     pub fn of_automation(self, automation: &AutomationName) -> Self {
         let automation =
@@ -112,7 +115,7 @@ impl MessageData {
         Self { automation, ..self }
     }
 
-    /// The same data with other `messageTemplateValues`.
+    /// Replaces `messageTemplateValues`.
     #[must_use]
     pub fn with_values(self, values: BTreeMap<String, String>) -> Self {
         Self { values, ..self }
@@ -128,7 +131,7 @@ impl MessageData {
         &self.values
     }
 
-    /// The changes, by file and object.
+    /// The changes by file and object.
     pub fn files(&self) -> &BTreeMap<String, BTreeMap<ObjectIdentifier, ObjectUpdate>> {
         &self.files
     }
@@ -140,14 +143,14 @@ impl MessageData {
         changes.filter(|change| seen.insert((&change.old_value, &change.new_value, &change.setter))).collect()
     }
 
-    /// All images in the order of files and objects, each once.
+    /// All images in the order of files and objects, without repetitions.
     pub fn images(&self) -> Vec<&PolicyImage> {
         let mut seen = HashSet::new();
         let images = self.files.values().flat_map(BTreeMap::values).flat_map(|update| &update.images);
         images.filter(|image| seen.insert(*image)).collect()
     }
 
-    /// The changes by object, joined over all files in their order.
+    /// The changes by object, over all files in their order.
     pub fn objects(&self) -> BTreeMap<&ObjectIdentifier, JoinedUpdate<'_>> {
         let mut objects: BTreeMap<&ObjectIdentifier, JoinedUpdate<'_>> = BTreeMap::new();
         for (object, update) in self.files.values().flatten() {
@@ -163,7 +166,7 @@ impl MessageData {
         self.files.values().flat_map(BTreeMap::values).map(|update| update.changes.len()).sum()
     }
 
-    /// The bytes that it takes together with its values of a template, estimated.
+    /// The estimated size in bytes, including the values of a template.
     pub(super) fn size(&self) -> usize {
         let values = self.values.iter().map(|(key, value)| SIZE_OF_VALUE + key.len() + value.len());
         let files = self.files.iter().map(|(file, objects)| {
@@ -175,14 +178,17 @@ impl MessageData {
     }
 }
 
-/// The bytes that the data of an update with all its files take together with their values of a template, estimated
-/// without images and names.
+/// The estimated size in bytes of the data with all files, including template values.
+///
+/// Images and names are not counted.
 pub(super) fn least_size(result: &ResultV2) -> usize {
     let changes = result.file_changes.values().flat_map(|objects| objects.values()).flatten();
     result.file_changes.len() * (SIZE_OF_FILE + SIZE_OF_OBJECT) + size_of_changes(changes)
 }
 
-/// The bytes that changes take in the data and as values of a template, estimated before they are copied.
+/// The estimated size in bytes of changes in the data and as template values.
+///
+/// It is computed before they are copied.
 pub(super) fn size_of_changes<'c>(changes: impl IntoIterator<Item = &'c Change>) -> usize {
     let size = |change: &Change| {
         let texts = [&change.old_value, &change.new_value, &change.setter];
@@ -191,22 +197,22 @@ pub(super) fn size_of_changes<'c>(changes: impl IntoIterator<Item = &'c Change>)
     changes.into_iter().map(size).sum()
 }
 
-/// The text of a change stands in the data, and in their values.
+/// The number of copies of a change's text: in the data and in the template values.
 const COPIES_OF_TEXT: usize = 2;
 
-/// The bytes that a text of `messageTemplateValues` takes beside its own.
+/// The size in bytes of an entry of `messageTemplateValues`, without its text.
 const SIZE_OF_VALUE: usize = 256;
 
-/// The bytes that a file takes beside its objects: entries of two maps, and two maps.
+/// The size in bytes of a file without its objects: entries of two maps, and two maps.
 const SIZE_OF_FILE: usize = 3_500;
 
-/// The bytes that an object takes beside its texts and changes.
+/// The size in bytes of an object without its texts and changes.
 const SIZE_OF_OBJECT: usize = 1_500;
 
-/// The bytes that a change takes beside its texts.
+/// The size in bytes of a change without its texts.
 const SIZE_OF_CHANGE: usize = 700;
 
-/// The bytes that the image of a policy takes beside its text.
+/// The size in bytes of a policy's image without its text.
 const SIZE_OF_IMAGE: usize = 1_800;
 
 fn size_of(object: &ObjectIdentifier, update: &ObjectUpdate) -> usize {
@@ -219,7 +225,7 @@ fn size_of(object: &ObjectIdentifier, update: &ObjectUpdate) -> usize {
 }
 
 impl ObjectUpdate {
-    /// Adds a change, and the image that it is due to where that is not among those that were `seen`.
+    /// Adds a change and the image that it is due to, unless `seen`.
     fn add(&mut self, change: &Change, images: &PolicyImages<'_>, seen: &mut HashSet<PolicyImage>) {
         let policy = Marker::of_setter(&change.setter).policy;
         if let Some(image) = images.get(&policy) {

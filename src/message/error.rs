@@ -1,4 +1,4 @@
-//! Why there is no message.
+//! The errors of compiling and rendering a template.
 
 use tagboat_api::Reason;
 use tagboat_go_template::without_middle;
@@ -6,27 +6,27 @@ use tagboat_go_template::without_middle;
 use crate::failing::Failing;
 use crate::sentence::chain;
 
-/// Why a text is no template.
+/// The error of a text that is not a template.
 #[derive(Debug, thiserror::Error)]
 #[error("unable to create commit message template from spec")]
 pub struct TemplateError {
-    /// What is wrong, in the words of the language.
+    /// The cause, in the words of the template language.
     #[source]
     pub cause: TemplateFault,
 }
 
-/// What is wrong with the text of a template.
+/// The cause of an invalid template.
 #[derive(Debug, thiserror::Error)]
 pub enum TemplateFault {
-    /// It is no template of Go, in Go's words.
+    /// The error of Go's template language.
     #[error(transparent)]
     Go(tagboat_go_template::TemplateError),
-    /// It is no template of handlebars.
+    /// The error of handlebars.
     #[error("template: commit message:{}{cause}", .place.map(|(line, column)| format!("{line}:{column}: ")).unwrap_or_default())]
     Handlebars {
-        /// The line and column, where they are known.
+        /// The line and column, if known.
         place: Option<(usize, usize)>,
-        /// What is wrong.
+        /// The cause.
         cause: String,
     },
     /// It names a preset that does not exist.
@@ -34,40 +34,40 @@ pub enum TemplateFault {
     UnknownPreset {
         /// The name.
         name: String,
-        /// Those that exist.
+        /// The existing presets.
         known: String,
     },
-    /// It is too long.
+    /// The template is too long.
     #[error("the template has {size} bytes, and more than {most} are not allowed")]
     TooLarge {
-        /// Its size.
+        /// Its size in bytes.
         size: usize,
-        /// The limit.
+        /// The maximum size in bytes.
         most: usize,
     },
 }
 
-/// Why a template gives no message.
+/// The error of a template that cannot be rendered.
 #[derive(Debug, thiserror::Error)]
 #[error("failed to run template from spec")]
 pub struct MessageError {
-    /// What went wrong, in the words of the language.
+    /// The cause, in the words of the template language.
     #[source]
     pub cause: MessageFault,
 }
 
-/// What went wrong when a template was rendered.
+/// The cause of a failed rendering.
 #[derive(Debug, thiserror::Error)]
 pub enum MessageFault {
-    /// In Go's words.
+    /// The error of Go's template language.
     #[error(transparent)]
     Go(tagboat_go_template::TemplateError),
-    /// In the words of handlebars.
+    /// The error of handlebars.
     #[error("template: commit message:{}{cause}", .place.map(|(line, column)| format!("{line}:{column}: ")).unwrap_or_default())]
     Handlebars {
-        /// The line and column, where they are known.
+        /// The line and column, if known.
         place: Option<(usize, usize)>,
-        /// What is wrong.
+        /// The cause.
         cause: String,
     },
     /// There are too many changes.
@@ -76,19 +76,19 @@ pub enum MessageFault {
          template, or let several automations update fewer files each"
     )]
     TooMuchData {
-        /// How many changes there are.
+        /// The number of changes.
         changes: usize,
-        /// About how many bytes they take.
+        /// Their estimated size in bytes.
         bytes: usize,
-        /// The limit.
+        /// The maximum size in bytes.
         most: usize,
     },
-    /// The rendering was interrupted from outside: its time is over, or its result is not wanted any more.
+    /// The rendering was interrupted by its deadline or cancelled.
     #[error("the rendering of the template was interrupted")]
     Interrupted,
 }
 
-/// A field that Flux has no more, and that still renders here.
+/// A field that Flux removed, and that Tagboat still renders.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RemovedField {
     /// `.Updated`.
@@ -98,7 +98,7 @@ pub enum RemovedField {
 }
 
 impl RemovedField {
-    /// The field as templates write it.
+    /// The field as written in templates.
     pub fn name(self) -> &'static str {
         match self {
             Self::Updated => ".Updated",
@@ -106,7 +106,7 @@ impl RemovedField {
         }
     }
 
-    /// What to write in its place.
+    /// The field to use instead.
     pub fn replacement(self) -> &'static str {
         match self {
             Self::Updated => ".Changed",
@@ -116,20 +116,20 @@ impl RemovedField {
 }
 
 impl TemplateError {
-    /// What is wrong, in the words of the language alone.
+    /// The cause without the prefix, in the words of the template language.
     pub fn fault(&self) -> String {
         chain(&self.cause)
     }
 }
 
 impl MessageError {
-    /// What went wrong, in the words of the language alone.
+    /// The cause without the prefix, in the words of the template language.
     pub fn fault(&self) -> String {
         chain(&self.cause)
     }
 }
 
-/// Reasons are Flux's (`docs/flux-behaviour.md`, Failures), and so is that both are tried again.
+/// Reasons are Flux's (`docs/flux-behaviour.md`, Failures), and so is the retry of both errors.
 impl Failing for TemplateError {
     fn reason(&self) -> Reason {
         Reason::GitOperationFailed

@@ -1,9 +1,9 @@
-//! What can be asked about the image of a policy.
+//! The image of a policy, as templates see it.
 
 use crate::reference::ImageReference;
 use crate::update::PolicyName;
 
-/// What Docker Hub is called, also where a name has no registry.
+/// The name of Docker Hub, also for names without a registry.
 const DOCKER_HUB: &str = "index.docker.io";
 
 /// The latest image of a policy.
@@ -16,7 +16,7 @@ pub struct PolicyImage {
 }
 
 impl PolicyImage {
-    /// The digest, else the tag.
+    /// The digest, or the tag without a digest.
     pub fn identifier(&self) -> &str {
         match &self.image.digest {
             Some(digest) => digest.as_str(),
@@ -37,14 +37,14 @@ impl PolicyImage {
         self.split().1
     }
 
-    /// The name without the registry; a single word of Docker Hub's stands in `library/`.
+    /// The name without the registry; a single component on Docker Hub is in `library/`.
     pub fn repository(&self) -> String {
         let repository = self.written_repository();
         let is_official = self.registry() == DOCKER_HUB && !repository.contains('/');
         if is_official { format!("library/{repository}") } else { repository.to_owned() }
     }
 
-    /// Registry and repository, then `@` and the digest, else `:` and the tag.
+    /// Registry and repository, followed by `@` and the digest, or by `:` and the tag.
     pub fn name(&self) -> String {
         let mark = if self.image.digest.is_some() { '@' } else { ':' };
         format!("{}/{}{mark}{}", self.registry(), self.repository(), self.identifier())

@@ -1,9 +1,9 @@
-//! The length of the message that is committed.
+//! Limits the length of a committed message.
 
-/// How many bytes are committed: a commit is read up to 1 MiB, with its header and its signature.
+/// The maximum length in bytes: commits are read up to 1 MiB, with header and signature.
 const LONGEST: usize = 900 << 10;
 
-/// A message that fits into a commit. What is left out of a longer one is said in its last line.
+/// Shortens a message so that it fits into a commit; its last line states the omission.
 pub fn shortened(message: Vec<u8>) -> Vec<u8> {
     if message.len() <= LONGEST {
         return message;
@@ -11,7 +11,7 @@ pub fn shortened(message: Vec<u8>) -> Vec<u8> {
     let mut kept = message;
     let whole = kept.len();
     kept.truncate(LONGEST);
-    // Whole lines only, if there is more than one.
+    // Only whole lines are kept, if there is more than one.
     if let Some(end) = kept.iter().rposition(|&byte| byte == b'\n') {
         kept.truncate(end + 1);
     } else {
@@ -26,7 +26,7 @@ pub fn shortened(message: Vec<u8>) -> Vec<u8> {
 mod tests {
     use super::*;
 
-    /// A commit whose message is too long could not be read again by the next run.
+    /// A commit with too long a message could not be read by the next run.
     #[test]
     fn a_long_message_ends_with_what_is_left_out() {
         let short = b"x\n".repeat(LONGEST / 2);

@@ -1,41 +1,44 @@
-//! Bounds of templates and of their data, which are the input of tenants. None grows with the data.
+//! Limits of templates and their data, which are input of tenants.
+//!
+//! No limit grows with the data.
 
 use tagboat_api::settings::TemplateLanguage;
 use tagboat_go_template::Limits;
 
 use super::error::MessageFault;
 
-/// The bounds of a rendering.
+/// The limits of a rendering.
 pub(super) const LIMITS: Limits =
     Limits { depth: 250, steps: 10_000_000, output: 4 << 20, value: 2 << 20, memory: 24 << 20 };
 
-/// How many steps a rendering in handlebars may take: one of them is more work than one in Go.
+/// The maximum number of steps in handlebars: each is more work than one in Go.
 pub(super) const HANDLEBARS_STEPS: usize = 2_000_000;
 
-/// How many bytes the data may take as values of a template.
+/// The maximum size in bytes of the data as template values.
 pub(super) const MOST_DATA: usize = 128 << 20;
 
-/// The least that the values which a template makes may take, however much the data take.
+/// The memory in bytes that a template's own values may take with any data.
 const LEAST_MEMORY: usize = 4 << 20;
 
-/// How many bytes a template may have: what is made of it when it is read takes about a hundred times as many.
+/// The maximum size of a template in bytes; its compiled form takes about a hundred times as much.
 pub(super) fn template_size(language: TemplateLanguage) -> usize {
     match language {
         TemplateLanguage::Go => 1 << 17,
-        // Its parser takes four times as long for twice as much.
+        // The parser takes four times as long for twice the size.
         TemplateLanguage::Handlebars => 1 << 16,
     }
 }
 
-/// How often the data stand in a template of handlebars, for each time in one of Go: there nothing is shared.
+/// The copies of the data in handlebars per copy in Go, which shares values.
 const COPIES_IN_HANDLEBARS: usize = 2;
 
-/// The bounds of a rendering of data that take `size` bytes as values in Go's language, where `room` bytes are left for
-/// these and for what the template makes.
+/// The limits of a rendering of data with `size` bytes as values in Go.
+///
+/// `room` is the remaining memory in bytes for these and for the values that the template makes.
 ///
 /// # Errors
 ///
-/// Returns an error if the data take too much, before the values are made.
+/// Returns an error if the data are too large, before the values are made.
 pub(super) fn within(
     room: usize,
     (changes, size): (usize, usize),

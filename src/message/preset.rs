@@ -1,16 +1,16 @@
-//! Templates that ship with the program, by name.
+//! The templates included in the program, by name.
 
 use super::error::TemplateFault;
 
-/// What a template begins with that names a preset.
+/// The prefix of a template that names a preset.
 const PREFIX: &str = "preset:";
 
-/// A template that ships with the program, in Go's language.
+/// A template included in the program, in Go's language.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Preset {
-    /// The name behind `preset:`.
+    /// The name after `preset:`.
     pub name: &'static str,
-    /// What messages of it look like, in a few words.
+    /// A short description of its messages.
     pub summary: &'static str,
     /// The template.
     pub text: &'static str,
@@ -39,11 +39,11 @@ pub fn presets() -> &'static [Preset] {
     &PRESETS
 }
 
-/// The preset that a template is wholly the name of, if it is.
+/// Returns the preset if the whole template is the name of one.
 ///
 /// # Errors
 ///
-/// Returns an error if there is none of that name.
+/// Returns an error if there is no preset of this name.
 pub(super) fn named_by(text: &str) -> Result<Option<&'static Preset>, TemplateFault> {
     let Some(name) = text.trim().strip_prefix(PREFIX) else { return Ok(None) };
     if name.contains(char::is_whitespace) || name.contains("{{") {

@@ -1,7 +1,7 @@
-//! Results that were printed as JSON, as data of messages.
+//! Reads results printed as JSON into the data of messages.
 //!
-//! `tagboat run --output json` prints a list of results, `tagboat update --output json` one. Of each only its
-//! `automation` and its `changes` must be there; what is not known is passed over.
+//! `tagboat run --output json` prints a list of results, `tagboat update --output json` a single one. Only `automation`
+//! and `changes` are required in a result; unknown members are ignored.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,10 +13,10 @@ use super::data::{AutomationName, MessageData};
 use crate::reference::{ImageReference, ReferenceError};
 use crate::update::{Change, Marker, ObjectIdentifier, PolicyName, ResultV2};
 
-/// Why a text is no result.
+/// The error of a text that is not a result.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordError {
-    /// It is no JSON, or no result.
+    /// It is not JSON, or not a result.
     #[error("at {path} (line {line}, column {column}): {words}")]
     Json {
         /// The path of the member.
@@ -25,7 +25,7 @@ pub enum RecordError {
         line: usize,
         /// The column, counted from 1.
         column: usize,
-        /// What is wrong there.
+        /// The cause.
         words: String,
     },
     /// The image of a policy is no image reference.
@@ -33,7 +33,7 @@ pub enum RecordError {
     Image {
         /// The policy's key.
         policy: String,
-        /// What is wrong with it.
+        /// The cause.
         #[source]
         cause: ReferenceError,
     },
@@ -93,7 +93,7 @@ struct RecordedChange {
     line: usize,
 }
 
-/// Which of the two forms a document has.
+/// Distinguishes the two forms of a document.
 #[derive(Deserialize)]
 #[serde(expecting = "an object")]
 struct Form {
@@ -106,11 +106,11 @@ struct List {
     automations: Vec<Recorded>,
 }
 
-/// Reads what `--output json` printed: the results in it, in their order.
+/// Parses the output of `--output json` into its results, in their order.
 ///
 /// # Errors
 ///
-/// Returns an error if it is no JSON, or a member has another form than a result has.
+/// Returns an error if it is not JSON, or if a member has the wrong form.
 pub fn read(json: &[u8]) -> Result<Vec<Recorded>, RecordError> {
     let form: Form = parse(json)?;
     if form.automations.is_some() {
@@ -122,7 +122,7 @@ pub fn read(json: &[u8]) -> Result<Vec<Recorded>, RecordError> {
 }
 
 fn parse<T: DeserializeOwned>(json: &[u8]) -> Result<T, RecordError> {
-    // To keep the path costs a third more, and only an error needs it.
+    // Tracking the path costs a third more, and only an error needs it.
     serde_json::from_slice(json).or_else(|_| parse_with_path(json))
 }
 
@@ -130,7 +130,7 @@ fn parse_with_path<T: DeserializeOwned>(json: &[u8]) -> Result<T, RecordError> {
     let mut reader = serde_json::Deserializer::from_slice(json);
     let failed = |path: String, cause: serde_json::Error| {
         let path = if path == "." { "the top".to_owned() } else { path };
-        // Its words end with the place, which is said already.
+        // The text ends with the position, which is stated separately.
         let (line, column) = (cause.line(), cause.column());
         let words = cause.to_string();
         let words =
@@ -144,17 +144,17 @@ fn parse_with_path<T: DeserializeOwned>(json: &[u8]) -> Result<T, RecordError> {
 }
 
 impl Recorded {
-    /// The automation; none where policies alone were given to the update.
+    /// The automation; `None` if the update had only policies.
     pub fn automation(&self) -> Option<AutomationName> {
         let name = self.automation.as_ref()?;
         Some(AutomationName { namespace: name.namespace.clone(), name: name.name.clone() })
     }
 
-    /// The result as the data of a message of an automation.
+    /// Converts the result into the data of a message of an automation.
     ///
     /// # Errors
     ///
-    /// Returns an error if the image of a policy that changed something is no image reference.
+    /// Returns an error if the image of a policy with changes is not an image reference.
     pub fn data(&self, automation: &AutomationName) -> Result<MessageData, RecordError> {
         let result = self.result();
         let mut images: BTreeMap<PolicyName, ImageReference> = BTreeMap::new();
@@ -173,7 +173,9 @@ impl Recorded {
         Ok(MessageData::new(automation, values, &result, &images.iter().collect()))
     }
 
-    /// The image of a policy, which goes by its name, or by that with its namespace where two have the same name.
+    /// Returns the image of a policy.
+    ///
+    /// Its key is the policy's name, or its namespace and name if names repeat.
     fn image(&self, policy: &PolicyName) -> Option<(&String, &Image)> {
         let policies = self.policies.as_ref()?;
         policies.get_key_value(&policy.to_string()).or_else(|| policies.get_key_value(&policy.name))

@@ -1,4 +1,4 @@
-//! Templates of messages.
+//! Compiles and renders templates of messages.
 
 use std::collections::BTreeMap;
 
@@ -11,16 +11,16 @@ use super::handlebars::HandlebarsTemplate;
 use super::{limits, preset};
 use crate::update::ResultV2;
 
-/// The message where there is no template, or where one renders to nothing.
+/// The message without a template, or with one that renders to nothing.
 pub const DEFAULT_MESSAGE: &str = "Update from image update automation";
 
-/// A template of messages, ready to be rendered.
+/// A compiled template.
 #[derive(Debug)]
 pub struct Template {
     engine: Engine,
 }
 
-/// An update of which a message speaks.
+/// The update that a message describes.
 #[derive(Clone, Copy, Debug)]
 pub struct UpdateData<'u> {
     /// The automation.
@@ -29,7 +29,7 @@ pub struct UpdateData<'u> {
     pub values: &'u BTreeMap<String, String>,
     /// The changes.
     pub result: &'u ResultV2,
-    /// The images of the policies that were to be written.
+    /// The images of the policies.
     pub images: &'u PolicyImages<'u>,
 }
 
@@ -40,11 +40,13 @@ enum Engine {
 }
 
 impl Template {
-    /// Compiles a text in a language. A text that is wholly `preset:NAME` is that preset, whatever the language.
+    /// Compiles a text in a language.
+    ///
+    /// A text that consists of `preset:NAME` is that preset in any language.
     ///
     /// # Errors
     ///
-    /// Returns an error if it is no template, or names a preset that does not exist.
+    /// Returns an error if it is not a template, or names a preset that does not exist.
     pub fn compile(text: &str, language: TemplateLanguage) -> Result<Self, TemplateError> {
         let engine = Self::engine(text, language).map_err(|cause| TemplateError { cause })?;
         Ok(Self { engine })
@@ -62,23 +64,25 @@ impl Template {
         })
     }
 
-    /// Renders a message; the text of the template and of [`MessageData::values`] stands in it byte for byte.
+    /// Renders a message; the template's text and [`MessageData::values`] are in it byte for byte.
     ///
-    /// Nothing, or white space alone, is no message, as git has it: then it is [`DEFAULT_MESSAGE`].
+    /// An empty message, or one of white space only, is no message in git: it is replaced by [`DEFAULT_MESSAGE`].
     ///
     /// # Errors
     ///
-    /// Returns an error if the template asks the data for what they do not have, or goes beyond a limit.
+    /// Returns an error if the template uses data that do not exist, or exceeds a limit.
     pub fn render(&self, data: &MessageData) -> Result<Vec<u8>, MessageError> {
         self.render_within(limits::MOST_DATA, data, &|| false).map_err(|cause| MessageError { cause })
     }
 
-    /// Renders the message of an update in `room` bytes of memory, for as long as it is not interrupted, which is asked
-    /// every thousand steps. Of the update only that is made into data which the template mentions.
+    /// Renders the message of an update with `room` bytes of memory.
+    ///
+    /// An interrupt is checked every thousand steps. Only the parts of the update that the template mentions are
+    /// converted into data.
     ///
     /// # Errors
     ///
-    /// As [`Template::render`], and [`MessageFault::Interrupted`] when it was interrupted.
+    /// Returns the errors of [`Template::render`], and [`MessageFault::Interrupted`] after an interrupt.
     pub fn render_update(
         &self,
         update: &UpdateData<'_>,
@@ -86,7 +90,7 @@ impl Template {
         is_interrupted: &dyn Fn() -> bool,
     ) -> Result<Vec<u8>, MessageError> {
         let UpdateData { automation, values, result, images } = *update;
-        // Texts may be long, so they are not copied before it is known that there is room for them.
+        // Texts may be long, so the memory for them is checked before they are copied.
         let data = if self.mentions_files() {
             let size = (result.edits(), data::least_size(result));
             limits::within(room, size, self.language())
@@ -101,7 +105,7 @@ impl Template {
             .map_err(|cause| MessageError { cause })
     }
 
-    /// Returns true if the template asks for more than the different changes and images.
+    /// Returns true if the template uses more than the distinct changes and images.
     fn mentions_files(&self) -> bool {
         match &self.engine {
             Engine::Go(template) => template.mentions_files(),
@@ -133,9 +137,9 @@ impl Template {
         Ok(message)
     }
 
-    /// The field that keeps the template from rendering these data in Flux 1.0 and newer, where it was removed.
+    /// The field that Flux 1.0 removed, and without which it cannot render these data.
     ///
-    /// As in Flux, a branch that is not taken is not looked at.
+    /// As in Flux, a branch that is not taken is not checked.
     pub fn removed_field(&self, data: &MessageData) -> Option<RemovedField> {
         match &self.engine {
             Engine::Go(template) => template.removed_field(data),

@@ -1,4 +1,4 @@
-//! The table of `hack/oracle/message`: what Go makes of templates on the same data.
+//! The table of `hack/oracle/message`: Go's output for templates on the same data.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -59,7 +59,7 @@ fn messages_are_what_go_renders() {
     for Case { data: name, template, text, error } in &table.cases {
         let wanted = match error {
             Some(error) => Err(error.clone()),
-            // What Go renders to nothing is the default message here.
+            // An empty output of Go is the default message here.
             None if text.trim_ascii().is_empty() => Ok(DEFAULT_MESSAGE.to_owned()),
             None => Ok(text.clone()),
         };
@@ -134,7 +134,7 @@ fn what_others_wrote_cannot_begin_a_line() {
                 "apiVersion": foreign, "kind": foreign, "namespace": foreign, "name": foreign,
                 "changes": [{"oldValue": foreign, "newValue": foreign, "setter": format!("n:{foreign}:tag")}]
             }]},
-            // Cleaned, it has the name of the other.
+            // Its cleaned name is that of the other.
             "x\\r\\nSigned-off-by: mallory\\u2028\\u0085\\x00": {"objects": [{"kind": "second", "changes": [{}]}]},
         }
     });
@@ -188,7 +188,7 @@ fn handlebars_is_strict_plain_and_bounded() {
              \x201 Deployment 6.7.0/1prod ghcr.io/stefanprodan/podinfo:6.7.0/1prod 6.7.0/1prod 6.7.0/1prod;\
              Ä ö/日本.yaml: 0 ConfigMap x/0prod;"),
         ),
-        // What has a text shows it; what has none is an error, and no placeholder.
+        // A value with a text shows it; a value without one is an error, not a placeholder.
         ("{{AutomationObject}} {{#each Updated.Images}}{{#if @first}}{{this}} {{Policy}}{{/if}}{{/each}}".to_owned(), Ok(
             "flux-system/apps ghcr.io/stefanprodan/podinfo:6.7.0 flux-system/podinfo",
         )),
@@ -267,7 +267,7 @@ fn an_update_of_six_thousand_objects_has_a_message() {
     assert!(error.contains("larger than the limit"), "{error}");
 }
 
-/// An update of so many images, each of them its own, in files of their own or all in one object.
+/// An update of `count` distinct images, in a file each or all in one object.
 fn large_update(count: usize, is_one_object: bool) -> crate::message::MessageData {
     let change = |number: usize| {
         serde_json::json!({"oldValue": format!("registry.example.com/team/svc-{number}:1.0.0"),
@@ -293,7 +293,7 @@ fn large_update(count: usize, is_one_object: bool) -> crate::message::MessageDat
     result.data(&result.automation().unwrap()).unwrap()
 }
 
-/// With 2,700 images of their own two of three presets went beyond their steps.
+/// With 2,700 distinct images two of three presets exceeded their steps.
 #[test]
 fn every_preset_renders_updates_of_ten_thousand_images() {
     for is_one_object in [false, true] {
@@ -310,7 +310,7 @@ fn every_preset_renders_updates_of_ten_thousand_images() {
     }
 }
 
-/// The work of a function counts, and not only what comes of it: these took a minute and more.
+/// The work of a function counts, not only its result: these used to take a minute and more.
 #[test]
 fn functions_that_look_at_all_data_in_a_loop_come_to_an_end() {
     let data = large_update(100, false);
@@ -325,7 +325,7 @@ fn functions_that_look_at_all_data_in_a_loop_come_to_an_end() {
     assert_eq!(render(&data, lengths, TemplateLanguage::Go), Ok("100".repeat(100)));
 }
 
-/// A template could hold a thread for as long as its steps lasted, and these grew with the data.
+/// Templates used to occupy a thread for all their steps, which grew with the data.
 #[test]
 fn a_rendering_is_interrupted_whatever_the_language() {
     let data = large_update(100, false);
@@ -347,7 +347,7 @@ fn a_rendering_is_interrupted_whatever_the_language() {
     }
 }
 
-/// What a template holds grew with its data: 9,000 changes let it hold a gigabyte.
+/// The memory of a template used to grow with its data: 9,000 changes allowed a gigabyte.
 #[test]
 fn what_a_template_holds_does_not_grow_with_the_data() {
     let hostile = "{{ $d := dict }}{{ range until 600 }}{{ $_ := set $d (toString .) (splitList \"\" (repeat 20000 \"a\")) }}{{ end }}";
@@ -376,7 +376,7 @@ fn data_of_too_many_changes_are_refused_before_they_are_values() {
     }
 }
 
-/// An update of so many files, of which each tenth has a value of its own.
+/// An update of `count` files, of which every tenth has a distinct value.
 fn update_of_files(count: usize) -> ResultV2 {
     let object = |number| ObjectIdentifier { name: format!("app-{number}"), ..ObjectIdentifier::default() };
     let change = |number| Change {
@@ -390,7 +390,7 @@ fn update_of_files(count: usize) -> ResultV2 {
     ResultV2 { file_changes: (0..count).map(file).collect() }
 }
 
-/// Renders with the data that a template mentions, or with all.
+/// Renders with the data that a template mentions, or with all data.
 fn render_update(
     count: usize,
     (text, language): (&str, TemplateLanguage),
@@ -414,7 +414,7 @@ fn render_update(
     })
 }
 
-/// Each did not render from 16,000 files on, although it says next to nothing of them.
+/// None of these rendered from 16,000 files on, although they use almost nothing of them.
 const OF_NO_FILE: [(&str, TemplateLanguage); 6] = [
     ("{{ .AutomationObject }} {{ .Values.k }}", TemplateLanguage::Go),
     (
@@ -462,7 +462,7 @@ fn a_template_that_does_not_mention_files_renders_for_any_number_of_them() {
     }
 }
 
-/// The old value of a marker may be as long as a file; all were copied before the bound was looked at.
+/// The old value of a marker may be as long as a file; all used to be copied before the limit was checked.
 #[test]
 fn long_values_count_before_they_are_copied() {
     for text in ["x".repeat(3 << 20), "\u{1}".repeat(1 << 20)] {
@@ -488,7 +488,7 @@ fn long_values_count_before_they_are_copied() {
     }
 }
 
-/// An error showed all data, and stood in a condition so.
+/// An error used to contain all data, and to be in a condition.
 #[test]
 fn an_error_shows_no_more_of_a_value_than_people_read() {
     let data = large_update(1_000, false);
@@ -498,7 +498,7 @@ fn an_error_shows_no_more_of_a_value_than_people_read() {
     }
 }
 
-/// A template of one long name made an error of 60 KB, which stood in the log and on a terminal.
+/// An error about one long name used to take 60 KB in logs and terminals.
 #[test]
 fn an_error_shows_no_more_of_a_template_than_people_read() {
     let data = large_update(1, false);

@@ -1,4 +1,4 @@
-//! Images: `update.ImageRef`, and the reference that it holds as go-containerregistry has it.
+//! Template values of images: `update.ImageRef` with a reference like that of go-containerregistry.
 
 use tagboat_go_template::{Field, Json, Method, Struct, StructType, Type, Value};
 
@@ -6,10 +6,10 @@ use super::fields::{embedded, field, text};
 use super::name::{NAMESPACED_NAME, namespaced_name};
 use crate::message::image::PolicyImage;
 
-/// What Docker Hub is called where a name has no registry.
+/// The registry of names without a registry: Docker Hub.
 const DOCKER_HUB: &str = "index.docker.io";
 
-/// The type of the places that hold images; the images themselves are of a type that it hides.
+/// The type of fields that hold images; it hides the images' own type.
 pub(super) const IMAGE_REF: Type = Type::Interface("update.ImageRef");
 
 static IMAGE: StructType = StructType {
@@ -88,7 +88,7 @@ static REGISTRY: StructType = StructType {
     ],
 };
 
-/// The image of a policy.
+/// The template value of a policy's image.
 pub(super) fn image_ref(image: &PolicyImage) -> Value {
     let registry = Struct::new(&REGISTRY, vec![false.into(), image.registry().into()]);
     let repository = Struct::new(&REPOSITORY, vec![registry.into(), image.written_repository().into()]);
@@ -116,7 +116,7 @@ fn context(value: &Value, _: &[Value]) -> Result<Value, String> {
     Ok(field(value, "Repository"))
 }
 
-/// The digest, else the tag.
+/// The digest, or the tag without a digest.
 fn identifier(value: &Value, _: &[Value]) -> Result<Value, String> {
     Ok(match field(value, "digest") {
         Value::Nil => field(value, "tag"),
@@ -124,7 +124,7 @@ fn identifier(value: &Value, _: &[Value]) -> Result<Value, String> {
     })
 }
 
-/// Without registry; a single word of Docker Hub's stands in `library/`.
+/// The name without registry; a single component on Docker Hub is in `library/`.
 fn repository_text(value: &Value, _: &[Value]) -> Result<Value, String> {
     let (registry, repository) = (text(value, "registry"), text(value, "repository"));
     let is_official = registry.as_bytes() == DOCKER_HUB.as_bytes() && !repository.as_bytes().contains(&b'/');
@@ -136,7 +136,7 @@ fn repository_name(value: &Value, _: &[Value]) -> Result<Value, String> {
     Ok(format!("{}/{}", text(value, "registry"), shown(&repository)).into())
 }
 
-/// Registry and repository with the digest, else with the tag.
+/// Registry and repository with the digest, or with the tag without a digest.
 fn name(value: &Value, _: &[Value]) -> Result<Value, String> {
     let repository = repository_name(value, &[])?;
     let mark = if matches!(field(value, "digest"), Value::Nil) { ':' } else { '@' };

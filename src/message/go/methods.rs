@@ -1,4 +1,4 @@
-//! What the values of Flux's types can be asked.
+//! The methods of Flux's types in templates.
 
 use std::collections::HashSet;
 
@@ -8,7 +8,7 @@ use super::fields::{as_text, entries, field, items, text};
 use super::image::IMAGE_REF;
 use super::types::{A_CHANGE, OBJECT_CHANGES, OBJECT_IMAGES};
 
-/// `update.ResultV2.Changes`: all changes by file and object, none twice.
+/// `update.ResultV2.Changes`: all changes by file and object, without repetitions.
 pub(super) fn changes(value: &Value, _: &[Value]) -> Result<Value, String> {
     let mut seen = HashSet::new();
     let files = entries(&field(value, "FileChanges")).into_iter();
@@ -19,7 +19,7 @@ pub(super) fn changes(value: &Value, _: &[Value]) -> Result<Value, String> {
     Ok(if changes.is_empty() { Slice::nil(&A_CHANGE) } else { Slice::new(&A_CHANGE, changes) }.into())
 }
 
-/// `update.ResultV2.Objects`: the changes by object, those of all files behind one another.
+/// `update.ResultV2.Objects`: the changes by object, over all files in their order.
 pub(super) fn objects(value: &Value, _: &[Value]) -> Result<Value, String> {
     let files = entries(&field(value, "FileChanges")).into_iter();
     let mut joined = Joined::default();
@@ -31,7 +31,7 @@ pub(super) fn objects(value: &Value, _: &[Value]) -> Result<Value, String> {
     Ok(Map::new(&OBJECT_CHANGES, objects).into())
 }
 
-/// `update.Result.Images`: all images by file and object, none twice.
+/// `update.Result.Images`: all images by file and object, without repetitions.
 pub(super) fn images(value: &Value, _: &[Value]) -> Result<Value, String> {
     let files = entries(&field(value, "Files")).into_iter();
     let images =
@@ -40,8 +40,9 @@ pub(super) fn images(value: &Value, _: &[Value]) -> Result<Value, String> {
     Ok(if images.is_empty() { Slice::nil(&IMAGE_REF) } else { Slice::new(&IMAGE_REF, images) }.into())
 }
 
-/// `update.Result.Objects`: the images by object, those of all files behind one another. An image that was set in two
-/// files of an object stands there twice, as in Flux 0.41.
+/// `update.Result.Objects`: the images by object, over all files in their order.
+///
+/// An image that was set in two files of an object is there twice, as in Flux 0.41.
 pub(super) fn image_objects(value: &Value, _: &[Value]) -> Result<Value, String> {
     let files = entries(&field(value, "Files")).into_iter();
     let mut joined = Joined::default();
@@ -53,7 +54,7 @@ pub(super) fn image_objects(value: &Value, _: &[Value]) -> Result<Value, String>
     Ok(Map::new(&OBJECT_IMAGES, objects).into())
 }
 
-/// What stands in several files for one object.
+/// Joins the items of one object over several files.
 #[derive(Default)]
 struct Joined {
     objects: Vec<(Value, Vec<Value>)>,
@@ -71,7 +72,7 @@ impl Joined {
     }
 }
 
-/// Images without repetitions: two are the same when their texts and policies are.
+/// Images without repetitions; images are equal if their texts and policies are.
 fn once(images: impl Iterator<Item = Value>) -> Vec<Value> {
     let mut seen = HashSet::new();
     images

@@ -1,7 +1,7 @@
-//! Messages in Go's language.
+//! Messages in Go's template language.
 //!
-//! [`types`] describes the data as Flux's types, [`value`] makes values of them, [`methods`] is what these can be
-//! asked; images have a file of their own, [`image`].
+//! [`types`] describes the data as Flux's types, [`value`] converts the data into values of them, [`methods`]
+//! implements their methods, and [`image`] the type of images.
 
 mod fields;
 mod image;
@@ -18,14 +18,14 @@ use super::data::MessageData;
 use super::error::{MessageFault, RemovedField, TemplateFault};
 use super::limits::LIMITS;
 
-/// What Flux calls the template, which shows in errors.
+/// Flux's name of the template, which errors show.
 const NAME: &str = "commit message";
 
-/// What Flux's own check for removed fields looks for.
+/// The errors that Flux checks to detect removed fields.
 const NO_UPDATED: &str = "can't evaluate field Updated in type source.TemplateData";
 const NO_IMAGE_RESULT: &str = "can't evaluate field ImageResult in type update.Result";
 
-/// The parts of the data that are the same without files and objects.
+/// The parts of the data that exist without files and objects.
 const WITHOUT_FILES: [&[&str]; 5] = [
     &["AutomationObject"],
     &["Values"],
@@ -46,7 +46,7 @@ impl GoTemplate {
         Ok(Self { template })
     }
 
-    /// Returns true if the template uses more of the data than stands in [`WITHOUT_FILES`].
+    /// Returns true if the template uses parts of the data that are not in [`WITHOUT_FILES`].
     pub(super) fn mentions_files(&self) -> bool {
         let is_within = |way: &Vec<Arc<str>>| {
             let is_part = |part: &&[&str]| {
@@ -70,7 +70,7 @@ impl GoTemplate {
         })
     }
 
-    /// Renders as Flux of today does, without the fields that it removed.
+    /// Renders with the data of current Flux, which has no removed fields.
     pub(super) fn removed_field(&self, data: &MessageData) -> Option<RemovedField> {
         let value = value::template_data_of_today(data);
         let error = self.template.render_within(&value, LIMITS).err()?.to_string();

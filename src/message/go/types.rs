@@ -1,4 +1,6 @@
-//! The types of the data, named and built as in Flux: names show in errors, in `%T` and in `typeOf`.
+//! The types of the data, named and structured as in Flux.
+//!
+//! Their names are visible in errors, in `%T` and in `typeOf`.
 
 use tagboat_go_template::{Field, Json, MapType, Method, StructType, TEXT_MAP, Type};
 
@@ -7,7 +9,7 @@ use super::image::IMAGE_REF;
 use super::methods;
 use super::name::NAMESPACED_NAME;
 
-/// What a template is given.
+/// The data of a template.
 pub(super) static TEMPLATE_DATA: StructType = StructType {
     name: "source.TemplateData",
     fields: &[
@@ -19,7 +21,7 @@ pub(super) static TEMPLATE_DATA: StructType = StructType {
     methods: &[],
 };
 
-/// Everything that changed.
+/// All changes.
 pub(super) static RESULT_V2: StructType = StructType {
     name: "update.ResultV2",
     fields: &[
@@ -29,21 +31,21 @@ pub(super) static RESULT_V2: StructType = StructType {
     methods: &[Method::new("Changes", methods::changes), Method::new("Objects", methods::objects)],
 };
 
-/// The images that were written.
+/// The images that were set.
 pub(super) static RESULT: StructType = StructType {
     name: "update.Result",
     fields: &[Field::new("Files", Type::Map(&FILES))],
     methods: &[Method::new("Images", methods::images), Method::new("Objects", methods::image_objects)],
 };
 
-/// The images that were written in one file.
+/// The images that were set in one file.
 pub(super) static FILE_RESULT: StructType = StructType {
     name: "update.FileResult",
     fields: &[Field::new("Objects", Type::Map(&OBJECT_IMAGES))],
     methods: &[],
 };
 
-/// An object, and what it is made of.
+/// An object identifier with its embedded types.
 pub(super) static OBJECT_IDENTIFIER: StructType = StructType {
     name: "update.ObjectIdentifier",
     fields: &[embedded("ResourceIdentifier", &RESOURCE_IDENTIFIER, Json::Plain)],
@@ -68,7 +70,7 @@ pub(super) static NAME_META: StructType = StructType {
     methods: &[],
 };
 
-/// One value replaced.
+/// The replacement of one value.
 pub(super) static CHANGE: StructType = StructType {
     name: "update.Change",
     fields: &[
@@ -91,7 +93,7 @@ pub(super) static OBJECT_IMAGES: MapType =
 pub(super) static FILES: MapType =
     MapType { name: None, key: Type::String, value: Type::Struct(&FILE_RESULT) };
 
-/// What Flux of today gives a template.
+/// The data of a template in current Flux.
 pub(super) static TEMPLATE_DATA_OF_TODAY: StructType = StructType {
     name: "source.TemplateData",
     fields: &[
@@ -102,14 +104,14 @@ pub(super) static TEMPLATE_DATA_OF_TODAY: StructType = StructType {
     methods: &[],
 };
 
-/// Everything that changed, in Flux of today.
+/// All changes, in current Flux.
 pub(super) static RESULT_OF_TODAY: StructType = StructType {
     name: "update.Result",
     fields: &[Field::new("FileChanges", Type::Map(&FILE_CHANGES))],
     methods: &[Method::new("Changes", methods::changes), Method::new("Objects", methods::objects)],
 };
 
-/// A text that JSON leaves out when it is empty.
+/// A text that JSON omits if it is empty.
 const fn if_any(name: &'static str, json: &'static str) -> Field {
     Field { name, of: Type::String, embedded: false, json: Json::OmitEmpty(json) }
 }

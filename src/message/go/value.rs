@@ -15,7 +15,7 @@ use crate::message::data::MessageData;
 use crate::message::image::PolicyImage;
 use crate::update::{Change, ObjectIdentifier};
 
-/// The data as a template is given them.
+/// Converts the data into the template's data.
 pub(super) fn template_data(data: &MessageData) -> Value {
     let mut objects = Objects::default();
     let images = images(data, &mut objects);
@@ -23,7 +23,7 @@ pub(super) fn template_data(data: &MessageData) -> Value {
     structure(&TEMPLATE_DATA, vec![automation(data), images, changed, values(data)])
 }
 
-/// The data as Flux of today gives them.
+/// Converts the data into the data of current Flux.
 pub(super) fn template_data_of_today(data: &MessageData) -> Value {
     let changed = structure(&RESULT_OF_TODAY, vec![file_changes(data, &mut Objects::default())]);
     structure(&TEMPLATE_DATA_OF_TODAY, vec![automation(data), changed, values(data)])
@@ -45,7 +45,7 @@ fn values(data: &MessageData) -> Value {
     Map::new(&TEXT_MAP, values.map(|(key, value)| (key.as_str().into(), value.as_str().into()))).into()
 }
 
-/// The values of objects, which several maps share.
+/// The values of objects, shared between several maps.
 #[derive(Default)]
 struct Objects<'d>(HashMap<&'d ObjectIdentifier, Value>);
 
@@ -77,7 +77,7 @@ fn object(object: &ObjectIdentifier) -> Value {
     structure(&OBJECT_IDENTIFIER, vec![structure(&RESOURCE_IDENTIFIER, vec![kind, name])])
 }
 
-/// An `update.Result`: the images by file and object.
+/// The `update.Result`: the images by file and object.
 fn images<'d>(data: &'d MessageData, objects_made: &mut Objects<'d>) -> Value {
     let mut made: HashMap<&PolicyImage, Value> = HashMap::new();
     let files = data.files().iter().map(|(file, objects)| {

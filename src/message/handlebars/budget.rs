@@ -1,4 +1,4 @@
-//! What a rendering in handlebars may use, for the crate has no bounds of its own.
+//! Limits the steps of rendering handlebars, since the crate has no limits.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -6,10 +6,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use ::handlebars::template::{HelperTemplate, Parameter, TemplateElement};
 use ::handlebars::{JsonValue as Json, RenderError, RenderErrorReason, Template};
 
-/// How many bytes of a text one step pays for.
+/// The number of bytes of a text that cost one step.
 const SIZE_OF_STEP: usize = 64;
 
-/// The steps that are left; copies are the same budget. Helpers have to be shareable, so it is counted atomically.
+/// The remaining steps; clones share them.
+///
+/// The count is atomic because helpers must be `Send` and `Sync`.
 #[derive(Clone)]
 pub(super) struct Budget {
     most: usize,
@@ -21,7 +23,7 @@ impl Budget {
         Self { most, left: Arc::new(AtomicUsize::new(most)) }
     }
 
-    /// Takes steps.
+    /// Deducts steps.
     pub(super) fn take(&self, steps: usize) -> Result<(), RenderError> {
         let left = self.left.load(Ordering::Relaxed);
         let Some(left) = left.checked_sub(steps) else {
@@ -33,7 +35,7 @@ impl Budget {
     }
 }
 
-/// How many steps it takes to render a template once, loops and branches going round once.
+/// The number of steps to render a template with one iteration per loop and branch.
 pub(super) fn steps_of(template: &Template) -> usize {
     let elements = template.elements.iter().map(|element| match element {
         TemplateElement::HtmlExpression(call)
@@ -62,7 +64,7 @@ fn steps_of_parameter(parameter: &Parameter) -> usize {
     }
 }
 
-/// How many steps it takes to look at all of a value.
+/// The number of steps to traverse a value.
 pub(super) fn steps_of_value(value: &Json) -> usize {
     1 + match value {
         Json::String(text) => text.len() / SIZE_OF_STEP,

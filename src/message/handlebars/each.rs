@@ -1,4 +1,4 @@
-//! The loop of handlebars, with an end.
+//! The helper `each` with a limit.
 
 use ::handlebars::{
     BlockContext, BlockParams, Context, Handlebars, Helper, HelperDef, HelperResult, JsonValue, Output,
@@ -7,12 +7,12 @@ use ::handlebars::{
 
 use super::budget::{Budget, steps_of};
 
-/// `each` as handlebars has it, which pays for each round.
+/// `each` as in the crate, with a cost per iteration.
 pub(super) struct Each {
     budget: Budget,
 }
 
-/// One round of a loop.
+/// One iteration of a loop.
 struct Round<'a> {
     index: usize,
     is_last: bool,
@@ -60,7 +60,7 @@ impl HelperDef for Each {
         rendering.push_block(BlockContext::new());
         for (index, (key, item)) in items.chain(members).enumerate() {
             self.budget.take(steps)?;
-            // Nothing, by which the output can end a rendering that is interrupted.
+            // An empty write, which lets the output interrupt the rendering.
             output.write("")?;
             let round = Round { index, is_last: index + 1 == count, key, item };
             if let Some(block) = rendering.block_mut() {
@@ -74,7 +74,7 @@ impl HelperDef for Each {
 }
 
 impl Round<'_> {
-    /// Makes the item what names in the block mean.
+    /// Makes the item the context of the block.
     fn enter<'rc>(
         &self,
         block: &mut BlockContext<'rc>,
@@ -105,7 +105,7 @@ impl Round<'_> {
             (None, None) => return Ok(()),
         };
         if list.context_path().is_some() {
-            // The path of the block is that of the item; a copy would be one of all that is in it.
+            // The block's path is that of the item; adding the value would copy everything in it.
             names.add_path(item, Vec::new())?;
         } else {
             names.add_value(item, self.item.clone())?;

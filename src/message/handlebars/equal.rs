@@ -1,4 +1,4 @@
-//! Whether two values are the same: `eq` and `ne`, which pay for what they look at.
+//! The helpers `eq` and `ne` with a cost per compared value.
 
 use ::handlebars::{
     Context, Handlebars, Helper, HelperDef, HelperResult, JsonValue as Json, Output, RenderContext,
@@ -7,7 +7,7 @@ use ::handlebars::{
 
 use super::budget::{Budget, steps_of_value};
 
-/// `eq`, or `ne`, as handlebars has them: in a parameter, alone, or as a block.
+/// `eq` or `ne`, as in the crate: as a parameter, alone or as a block.
 pub(super) struct Equal {
     name: &'static str,
     budget: Budget,

@@ -1,11 +1,11 @@
-//! The length of a list, an object or a text; of nothing else.
+//! The helper `len` for lists, objects and texts only.
 
 use ::handlebars::{
     Context, Handlebars, Helper, HelperDef, JsonValue as Json, RenderContext, RenderError, RenderErrorReason,
     ScopedJson,
 };
 
-/// `len`, which the crate has for every value: 0 for what has no length.
+/// `len`; the crate's own returns 0 for values without a length.
 pub(super) struct Len;
 
 impl HelperDef for Len {

@@ -1,4 +1,4 @@
-//! `lookup` of handlebars, without copies: what stands in the data is pointed at.
+//! The helper `lookup` without copies: it refers to values in the data.
 
 use ::handlebars::{
     Context, Handlebars, Helper, HelperDef, HelperResult, JsonValue as Json, Output, RenderContext,
@@ -7,7 +7,7 @@ use ::handlebars::{
 
 use super::text::text_of;
 
-/// The member of a value at an index or a key; it has to be there.
+/// The member of a value at an index or key, which must exist.
 pub(super) struct Lookup;
 
 impl HelperDef for Lookup {

@@ -1,9 +1,9 @@
-//! Messages in handlebars: strict, plain text, without files, and with an end.
+//! Messages in handlebars: strict, as plain text, without file access, and with limits.
 //!
-//! The crate has no bounds of its own, so what could run for ever is bounded here: [`nesting`] looks at a template
-//! before it is read, loops ([`each`]) and comparisons ([`equal`]) pay from a [`budget`], nothing copies what stands in
-//! the data ([`lookup`]), and the output stops at its limit. What has no text or no length is an error ([`text`],
-//! [`len`]) rather than a placeholder.
+//! The crate has no limits of its own, so everything that could run without end is limited here: [`nesting`] checks a
+//! template before it is parsed, loops ([`each`]) and comparisons ([`equal`]) draw on a [`budget`], nothing copies the
+//! data ([`lookup`]), and the output ends at its limit. A value without text or length is an error ([`text`], [`len`])
+//! rather than a placeholder.
 
 mod budget;
 mod each;
@@ -67,7 +67,7 @@ impl HandlebarsTemplate {
         Ok(Self { template, mentions_files: mentions_files(text) })
     }
 
-    /// Returns true if the text has a name by which the data of files and objects can be asked for.
+    /// Returns true if the text mentions a name of the data of files and objects.
     pub(super) fn mentions_files(&self) -> bool {
         self.mentions_files
     }
@@ -92,13 +92,13 @@ impl HandlebarsTemplate {
     }
 }
 
-/// Returns true if the text has a name by which a template gets at the data of files and objects, or at all data at once.
+/// Returns true if the text mentions files, objects, or all data at once.
 fn mentions_files(text: &str) -> bool {
     const NAMES: [&str; 7] = ["Files", "FileChanges", "Objects", "@root", "lookup", "each this", "each ."];
     let is_whole = |tag: &str, name: &str| {
         tag.match_indices(name).any(|(at, _)| !tag[at + name.len()..].starts_with('.'))
     };
-    // Where there is a quotation mark, the end may stand within a text.
+    // With a quotation mark before it, the end may be inside a text.
     let tag = |text: &'_ str| {
         let end = text.find("}}").filter(|end| !text[..*end].contains(['"', '\'']));
         one_line(&text[..end.unwrap_or(text.len())])
@@ -115,7 +115,7 @@ const HELPERS: [&str; 16] = [
     "not", "len",
 ];
 
-/// What templates may use.
+/// The helpers and settings of a rendering.
 fn registry(budget: &Budget) -> Handlebars<'static> {
     let mut registry = Handlebars::new();
     registry.set_strict_mode(true);
@@ -132,7 +132,7 @@ fn registry(budget: &Budget) -> Handlebars<'static> {
     registry
 }
 
-/// Where a partial stands that brings its own content, which the crate would render, and copy the data for.
+/// Finds a partial with content, which the crate would render, copying the data.
 fn partial_with_content(template: &Template) -> Option<(usize, usize)> {
     template.elements.iter().zip(&template.mapping).find_map(|(element, place)| match element {
         TemplateElement::PartialBlock(_) => Some((place.0, place.1)),
@@ -152,7 +152,7 @@ fn refuse_inline(
     Err(RenderErrorReason::Other("inline partials are not supported in commit messages".to_owned()).into())
 }
 
-/// What went wrong, without the place.
+/// Describes an error without its location.
 fn describe(error: &RenderError, most: usize) -> String {
     match error.reason() {
         RenderErrorReason::MissingVariable(Some(name)) => format!("there is no {name:?} in the data"),
@@ -176,10 +176,10 @@ fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// After how many writes a rendering asks whether it is interrupted.
+/// The number of writes between two checks for an interrupt.
 const WRITES_BETWEEN_POLLS: usize = 1_000;
 
-/// The message as far as it is rendered. It ends the rendering when it gets too long, or when that is interrupted.
+/// The output of a rendering, which it ends at the limit or when interrupted.
 struct Message<'i> {
     bytes: Vec<u8>,
     writes: usize,

@@ -1,10 +1,11 @@
-//! How deep the parts of a template stand in one another, seen before it is parsed: parser and renderer go down
-//! with them.
+//! Limits the nesting of a template before it is parsed.
+//!
+//! The crate's parser and renderer recurse into nested parts.
 
-/// How deep blocks and subexpressions may go.
+/// The maximum nesting depth of blocks and subexpressions.
 const DEEPEST: usize = 100;
 
-/// Refuses a template that goes too deep. Each `else` counts like a block, as it does for the renderer.
+/// Rejects a template that is nested too deeply; each `else` counts as a block, as in the renderer.
 pub(super) fn check(text: &str) -> Result<(), String> {
     let too_deep = || format!("blocks or expressions stand in one another deeper than {DEEPEST} levels");
     let mut blocks: Vec<usize> = Vec::new();
@@ -30,7 +31,7 @@ pub(super) fn check(text: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// `{{^` may begin an inverse block as well; counted as part of the block around it, the depth is the same.
+/// `{{^` may also begin an inverse block; counting it as part of the outer block gives the same depth.
 fn begin_else(blocks: &mut Vec<usize>) {
     match blocks.last_mut() {
         Some(block) => *block += 1,
@@ -38,7 +39,7 @@ fn begin_else(blocks: &mut Vec<usize>) {
     }
 }
 
-/// How deep subexpressions, lists and objects stand in one another.
+/// The nesting depth of subexpressions, lists and objects.
 fn brackets(tag: &str) -> usize {
     let (mut depth, mut deepest) = (0_usize, 0);
     for byte in tag.bytes() {

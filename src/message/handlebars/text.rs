@@ -1,4 +1,4 @@
-//! Values as text: what a template shows by a name alone. Of most objects and lists there is no text.
+//! Renders values as text; most objects and lists have none.
 
 use ::handlebars::template::{HelperTemplate, Parameter, TemplateElement};
 use ::handlebars::{
@@ -6,13 +6,13 @@ use ::handlebars::{
     RenderContext, RenderError, RenderErrorReason, Template,
 };
 
-/// The name of the helper that shows values, which no template can write.
+/// The name of the helper that renders values; no template can contain it.
 pub(super) const SHOW: &str = "the text of";
 
-/// The member that is an object's text, if it has one: automations, policies and images do.
+/// The member with an object's text; automations, policies and images have one.
 const TEXT: &str = "String";
 
-/// Shows its parameter.
+/// The helper that renders its parameter.
 pub(super) struct Show;
 
 impl HelperDef for Show {
@@ -48,7 +48,7 @@ pub(super) fn text_of(value: &Json, name: &str) -> Result<String, RenderError> {
     Err(RenderErrorReason::Other(format!("{name} is {advice}")).into())
 }
 
-/// Makes every name that stands alone a call of [`Show`], unless it is that of a helper.
+/// Replaces every name that stands alone, unless a helper's, by a call of [`Show`].
 pub(super) fn show_names(template: &mut Template, is_helper: &dyn Fn(&str) -> bool) {
     for element in &mut template.elements {
         match element {

@@ -1,5 +1,6 @@
-//! The data of a message as plain objects and lists, under the names that Go's templates have for them. What is a
-//! method there is a member here, and a map by objects is a list of objects.
+//! Converts the data of a message into plain objects and lists.
+//!
+//! Names are those of Go's templates. Go's methods are members here, and its maps by object are lists of objects.
 
 use ::handlebars::JsonValue as Json;
 
@@ -7,7 +8,7 @@ use crate::message::data::MessageData;
 use crate::message::image::PolicyImage;
 use crate::update::{Change, ObjectIdentifier};
 
-/// The data as a template is given them.
+/// Converts the data into the template's data.
 pub(super) fn template_data(data: &MessageData) -> Json {
     let files = data.files().iter().map(|(file, objects)| {
         let objects =
@@ -52,7 +53,7 @@ fn changed(data: &MessageData, images: Json) -> Json {
     ])
 }
 
-/// An object with what happened in it.
+/// An object with its changes or images.
 fn with(object: &ObjectIdentifier, name: &str, items: impl Iterator<Item = Json>) -> Json {
     members([
         ("APIVersion", object.api_version.as_str().into()),
@@ -90,7 +91,9 @@ fn full_name(namespace: &str, name: &str) -> Json {
     ])
 }
 
-/// An object of these members. The macro `json!` would copy each part once more for every level above it.
+/// An object with these members.
+///
+/// The macro `json!` would copy each part once more per level above it.
 fn members<'n>(members: impl IntoIterator<Item = (&'n str, Json)>) -> Json {
     Json::Object(members.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
 }
