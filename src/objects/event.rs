@@ -1,20 +1,20 @@
-//! What is announced of an object.
+//! Events of objects.
 
 use sha2::{Digest, Sha256};
 
-/// An event about an object.
+/// An event of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// How much it matters.
+    /// Its severity.
     pub type_: EventType,
-    /// What happened, in one word.
+    /// The reason, in one word.
     pub reason: String,
-    /// What happened.
+    /// The message.
     pub message: String,
 }
 
 impl Event {
-    /// A digest of what it says, for its message may be long.
+    /// Returns a digest of the event, because its message may be long.
     pub fn digest(&self) -> [u8; 32] {
         let type_ = match self.type_ {
             EventType::Normal => "Normal",
@@ -30,13 +30,13 @@ impl Event {
     }
 }
 
-/// How much an event matters.
+/// The severity of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EventType {
-    /// It is worth a notification.
+    /// Worth a notification.
     Normal,
-    /// Something is wrong.
+    /// A problem.
     Warning,
-    /// It is only recorded, as a normal event; nobody is notified.
+    /// Only recorded, as a normal event; no notification is sent.
     Trace,
 }

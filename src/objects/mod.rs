@@ -1,4 +1,4 @@
-//! What is read and written besides git: the objects of a cluster, or manifest files in its place.
+//! Objects that a reconcile reads and writes, from a cluster or from manifest files.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -18,75 +18,80 @@ mod name;
 pub use event::{Event, EventType};
 pub use name::ObjectName;
 
-/// The objects that a reconcile reads and writes, wherever they are kept.
+/// A store of objects for a reconcile.
 pub trait Objects: Sync {
-    /// The policies of a namespace.
+    /// Returns the policies of a namespace.
     ///
     /// # Errors
     ///
-    /// When they cannot be read.
+    /// If they cannot be read.
     fn policies(
         &self,
         namespace: &str,
     ) -> impl Future<Output = Result<Vec<Arc<ImagePolicy>>, ObjectsError>> + Send;
 
-    /// A GitRepository, if it exists.
+    /// Returns a GitRepository, if it exists.
     ///
     /// # Errors
     ///
-    /// When it cannot be read.
+    /// If it cannot be read.
     fn git_repository(
         &self,
         namespace: &str,
         name: &str,
     ) -> impl Future<Output = Result<Option<GitRepository>, ObjectsError>> + Send;
 
-    /// The data of a secret.
+    /// Returns the data of a secret.
     ///
     /// # Errors
     ///
-    /// When it does not exist or cannot be read.
+    /// If it does not exist or cannot be read.
     fn secret(
         &self,
         namespace: &str,
         name: &str,
     ) -> impl Future<Output = Result<BTreeMap<String, Secret>, ObjectsError>> + Send;
 
-    /// The names of the pull secrets of a service account, in its order.
+    /// Returns the names of the pull secrets of a service account, in its order.
     ///
     /// # Errors
     ///
-    /// When it does not exist or cannot be read.
+    /// If it does not exist or cannot be read.
     fn pull_secrets(
         &self,
         namespace: &str,
         account: &str,
     ) -> impl Future<Output = Result<Vec<String>, ObjectsError>> + Send;
 
-    /// What to do where a secret is missing that no login of the caller's can stand for, if that is not plain; it follows a
-    /// sentence.
+    /// Returns advice for a missing secret that no local login replaces.
+    ///
+    /// It follows an error message; empty if none is needed.
     fn advice_for_secret(&self) -> &'static str {
         ""
     }
 
-    /// What to do where a secret with logins for registries is missing, if that is not plain; it follows a sentence.
+    /// Returns advice for a missing login at a registry.
+    ///
+    /// It follows an error message; empty if none is needed.
     fn advice_for_registry(&self) -> &'static str {
         ""
     }
 
-    /// What to do where SSH is to be used and no secret is named, if that is not plain; it follows a sentence.
+    /// Returns advice for SSH without the name of a secret.
+    ///
+    /// It follows an error message; empty if none is needed.
     fn advice_for_ssh(&self) -> &'static str {
         ""
     }
 
-    /// Brings the status of an automation up to date and gives the object as it then is, unless it has gone.
+    /// Updates the status of an automation and returns the updated object, unless it was deleted.
     ///
-    /// `status` makes the new status from the object as it stands at the time. It is called again where somebody else
-    /// was faster.
+    /// `status` makes the new status from the current object. It is called again if another client changed the object
+    /// meanwhile.
     ///
     /// # Errors
     ///
-    /// When it cannot be written.
+    /// If it cannot be written.
     fn update_status(
         &self,
         automation: &ImageUpdateAutomation,
@@ -94,20 +99,20 @@ pub trait Objects: Sync {
     ) -> impl Future<Output = Result<Option<ImageUpdateAutomation>, ObjectsError>> + Send;
 }
 
-/// Makes the status of an automation from the object as it stands.
+/// Makes the status of an automation from the current object.
 pub type StatusMaker<'a> = dyn Fn(&ImageUpdateAutomation) -> ImageUpdateAutomationStatus + Sync + 'a;
 
-/// Why objects could not be read or written.
+/// The error of reading or writing objects.
 #[derive(Debug, thiserror::Error)]
 pub enum ObjectsError {
-    /// There is no such secret.
+    /// The secret does not exist.
     #[error("secret '{namespace}/{name}' not found{advice}")]
     NoSecret {
         /// The namespace.
         namespace: String,
         /// The name.
         name: String,
-        /// Where to put it, where that is not plain.
+        /// Advice about the place for it, if there is any.
         advice: &'static str,
     },
     /// A secret has too many keys.
@@ -121,10 +126,10 @@ pub enum ObjectsError {
         name: String,
         /// The number of its keys.
         keys: usize,
-        /// The number of keys that it may have.
+        /// The maximum number of keys.
         most: usize,
     },
-    /// There is no such service account.
+    /// The service account does not exist.
     #[error("serviceaccount '{namespace}/{name}' not found")]
     NoServiceAccount {
         /// The namespace.
@@ -132,7 +137,7 @@ pub enum ObjectsError {
         /// The name.
         name: String,
     },
-    /// A secret that is given as a directory cannot be read.
+    /// A secret in a directory cannot be read.
     #[error("secret '{namespace}/{name}' cannot be read from {}", directory.display())]
     SecretDirectory {
         /// The namespace.
@@ -141,23 +146,23 @@ pub enum ObjectsError {
         name: String,
         /// The directory.
         directory: std::path::PathBuf,
-        /// Why.
+        /// The cause.
         #[source]
         cause: std::io::Error,
     },
     /// A manifest cannot be used.
     #[error(transparent)]
     Manifest(manifests::ManifestError),
-    /// The cluster does not do what it is asked.
+    /// The cluster rejected the request, or did not answer.
     #[error(transparent)]
     Cluster(#[from] cluster::ClusterError),
-    /// The state could not be read or kept.
+    /// The state could not be read or saved.
     #[error(transparent)]
     State(#[from] manifests::StateError),
 }
 
 impl ObjectsError {
-    /// The same error with other advice, where it gives any.
+    /// Replaces the advice of the error, if it has any.
     #[must_use]
     pub fn with_advice(self, advice: &'static str) -> Self {
         match self {
@@ -172,7 +177,7 @@ impl Failing for ObjectsError {
         Reason::Failed
     }
 
-    /// Another object may come, and another disk.
+    /// The object may be created, and the disk replaced, before a retry.
     fn is_retryable(&self) -> bool {
         true
     }

@@ -1,4 +1,4 @@
-//! The name by which an object is known.
+//! Names of objects.
 
 use std::fmt;
 
@@ -15,7 +15,7 @@ pub struct ObjectName {
     pub name: String,
 }
 
-/// Prints as in `namespace/name`.
+/// Formats a name as `namespace/name`.
 impl fmt::Display for ObjectName {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{}/{}", self.namespace, self.name)
@@ -23,7 +23,7 @@ impl fmt::Display for ObjectName {
 }
 
 impl ObjectName {
-    /// The name of an object in a namespace.
+    /// Returns the name of an object.
     pub fn of(object: &impl ResourceExt) -> Self {
         Self { namespace: object.namespace().unwrap_or_default(), name: object.name_any() }
     }

@@ -1,4 +1,4 @@
-//! The service accounts of a cluster, and tokens by which they are themselves elsewhere.
+//! Service accounts of a cluster, and tokens for them.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,11 +15,11 @@ use crate::registry::{AccountError, Accounts};
 use crate::secret::Secret;
 use crate::sentence::chain;
 
-/// Where the rights are described that are needed for tokens.
+/// The advice for missing RBAC rights; it follows an error message.
 const ADVICE: &str =
     "the controller needs the right to create serviceaccounts/token, see deploy/rbac/account-tokens.yaml";
 
-/// The accounts of a cluster.
+/// Reads the service accounts of a cluster and requests their tokens.
 #[derive(Clone)]
 pub struct ClusterAccounts {
     client: Client,
@@ -33,18 +33,18 @@ impl fmt::Debug for ClusterAccounts {
 }
 
 impl ClusterAccounts {
-    /// Those that a client sees.
+    /// Makes a reader of the accounts that a client can access.
     pub fn new(client: Client, gate: Gate) -> Self {
         Self { client, gate }
     }
 
-    /// An account, if it exists.
+    /// Returns an account, if it exists.
     pub(super) async fn find(
         &self,
         namespace: &str,
         name: &str,
     ) -> Result<Option<ServiceAccount>, ClusterError> {
-        // It becomes a part of a path, and `../` in it would lead to another namespace.
+        // The name becomes a part of a URL path, and `../` in it would lead to another namespace.
         if !is_object_name(name) {
             return Ok(None);
         }

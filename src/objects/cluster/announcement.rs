@@ -1,4 +1,4 @@
-//! Announcing what happened to an object: as a Kubernetes event, and to Flux's notification controller.
+//! Announces changes of an object: as a Kubernetes event, and to Flux's notification controller.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -18,52 +18,55 @@ use super::{ClusterError, ClusterObjects};
 use crate::backoff::Backoff;
 use crate::objects::Event;
 
-/// The annotations of an object that its announcements carry.
+/// The prefix of an object's annotations that its announcements carry.
 const CARRIED: &str = "event.toolkit.fluxcd.io/";
 
-/// How long the API server may take; whoever announces something has more to do.
+/// The timeout of the API server for an event; the caller has more to do.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The maximum number of tries to record an event while the API server is unavailable.
 const TRIES: u32 = 5;
 
-/// The waits between these tries.
+/// The delay between these tries.
 const BACKOFF: Backoff = Backoff { first: Duration::from_secs(2), longest: Duration::from_secs(60) };
 
-/// The maximum length of a message, in bytes. The message of a push has that of its commit, and the API server refuses
-/// events that are larger than 1.5 MiB.
+/// The maximum length of a message, in bytes.
+///
+/// The message of a push has that of its commit, and the API server rejects events that are larger than 1.5 MiB.
 const MAX_MESSAGE: usize = 256 * 1024;
 
-/// The longest wait for delayed events at the end.
+/// The maximum wait for delayed events at shutdown.
 const FAREWELL: Duration = Duration::from_secs(1);
 
-/// What tells an event from others that say the same.
+/// Identifies an event among others with the same content.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Occurrence {
-    /// A commit was pushed, which happens once. These events are not limited.
+    /// A pushed commit, which happens once. These events are not limited.
     Pushed(String),
-    /// It happens once in the life of the object, however often it is found: a set of problems, say.
+    /// An event that happens once in the life of the object, even if found again.
+    ///
+    /// For example, a set of problems.
     Once(String),
-    /// It may happen again, and is counted then.
+    /// An event that may happen again, and is counted then.
     Repeated,
 }
 
-/// What is to be announced.
+/// An event of an object, to be announced.
 #[derive(Clone, Debug)]
 pub struct Announcement {
-    /// The object that it is about.
+    /// The object of the event.
     pub object: ObjectReference,
     /// The annotations of that object.
     pub annotations: BTreeMap<String, String>,
-    /// What happened.
+    /// The event.
     pub event: Event,
-    /// What tells it from others that say the same.
+    /// Identifies the event among others with the same content.
     pub occurrence: Occurrence,
-    /// When it happened.
+    /// The time of the event.
     pub time: Timestamp,
 }
 
-/// Announces what happens to objects.
+/// Announces events of objects.
 pub struct Announcer {
     recorder: Arc<Recorder>,
     limiter: Mutex<EventLimiter>,
@@ -74,7 +77,9 @@ pub struct Announcer {
 }
 
 impl Announcer {
-    /// One that announces among `objects` as `instance` of a controller, and to a notifier if there is one.
+    /// Makes an announcer for `objects` and the process `instance` of a controller.
+    ///
+    /// It sends to a notifier as well, if there is one.
     pub fn new(
         objects: &ClusterObjects,
         notifier: Option<Notifier>,
@@ -87,14 +92,15 @@ impl Announcer {
         Self { recorder, limiter: Mutex::default(), delayed, notifier, controller, instance }
     }
 
-    /// Announces an event; what happens only once is announced once, even by a process that knows nothing of another.
+    /// Announces an event; one that happens once is announced once, even across processes.
     ///
-    /// If the API server is not up to it, it is recorded later, in the background. An event beyond the limit of its object
-    /// is not recorded; receivers of notifications have limits of their own. A message that is too long is cut.
+    /// If the API server is unavailable, it is recorded later, in the background. An event beyond the rate limit of
+    /// its object is not recorded; receivers of notifications have limits of their own. A message that is too long is
+    /// cut.
     ///
     /// # Errors
     ///
-    /// When the cluster does not take it; notifications are on their way all the same.
+    /// If the cluster rejects the event; the notification is sent all the same.
     pub async fn announce(&self, mut announcement: Announcement) -> Result<(), ClusterError> {
         cut(&mut announcement.event.message);
         let recorded =
@@ -119,7 +125,7 @@ impl Announcer {
         }
     }
 
-    /// Returns whether an event may be recorded.
+    /// Returns whether the rate limit admits an event.
     fn admits(&self, announcement: &Announcement) -> bool {
         if matches!(announcement.occurrence, Occurrence::Pushed(_)) {
             return true;
@@ -133,7 +139,7 @@ impl Announcer {
         admits
     }
 
-    /// Announces an event in the background, as `announce` does it.
+    /// Announces an event in the background with `announce`.
     pub fn announce_later<F>(&self, mut announcement: Announcement, announce: impl FnOnce(Announcement) -> F)
     where
         F: Future<Output = ()> + Send + 'static,
@@ -150,7 +156,7 @@ impl Announcer {
         }
     }
 
-    /// Records an event later, with growing waits.
+    /// Records an event later, with exponential backoff.
     fn delay(&self, announcement: Announcement, error: &ClusterError) {
         tracing::info!(error = %error, "cannot record an event, trying again");
         let recorder = self.recorder.clone();
@@ -169,7 +175,7 @@ impl Announcer {
         });
     }
 
-    /// Waits until what is on its way has arrived or failed, but not for long.
+    /// Waits briefly until the events and notifications in flight have arrived or failed.
     pub async fn finish(&self) {
         let notifications = async {
             if let Some(notifier) = &self.notifier {
@@ -180,7 +186,7 @@ impl Announcer {
     }
 }
 
-/// Cuts a message to its maximum length, and says so at its end.
+/// Truncates a message to its maximum length, with a note at its end.
 fn cut(message: &mut String) {
     if message.len() <= MAX_MESSAGE {
         return;
@@ -191,13 +197,13 @@ fn cut(message: &mut String) {
 }
 
 impl Announcement {
-    /// The memory that it takes, in bytes.
+    /// Returns the memory that it takes, in bytes.
     fn size(&self) -> usize {
         let annotations = self.annotations.iter().map(|(name, value)| name.len() + value.len());
         self.event.message.len() + annotations.sum::<usize>() + 1024
     }
 
-    /// The annotations that go along.
+    /// Returns the annotations that the announcement carries.
     pub(super) fn carried(&self) -> BTreeMap<String, String> {
         let carried = self.annotations.iter().filter(|(key, _)| key.starts_with(CARRIED));
         carried.map(|(key, value)| (key.clone(), value.clone())).collect()

@@ -1,4 +1,4 @@
-//! What a watch has told of the objects of one kind.
+//! A cache of the objects of one kind, kept up to date by a watch.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use tokio::sync::watch;
 
 use crate::objects::ObjectName;
 
-/// The objects of one kind as they were last seen. Clones are one and the same.
+/// The last seen objects of one kind. Clones share the cache.
 #[derive(Debug)]
 pub struct Cache<K> {
     contents: Arc<RwLock<Contents<K>>>,
@@ -22,29 +22,31 @@ struct Contents<K> {
     objects: BTreeMap<ObjectName, Arc<K>>,
     /// The listing in progress.
     listing: Option<Listing>,
-    /// The object of another kind that one names.
+    /// Returns the object of another kind that an object references.
     reference: fn(&K) -> Option<ObjectName>,
-    /// Who names which object.
+    /// The index of references: the referring objects by referenced object.
     referring: BTreeMap<ObjectName, BTreeSet<ObjectName>>,
 }
 
-/// A listing of all objects.
+/// A listing of all objects in progress.
 #[derive(Debug, Default)]
 struct Listing {
-    /// The objects that it named so far.
+    /// The objects that were listed so far.
     named: BTreeSet<ObjectName>,
-    /// The objects that we wrote since it began. It may show them as they were before.
+    /// The objects that we wrote since the listing began.
+    ///
+    /// The listing may have older versions of them.
     written: BTreeSet<ObjectName>,
 }
 
-/// What became of an object.
+/// A change of an object.
 #[derive(Clone, Debug)]
 pub struct Change<K> {
     /// Its name.
     pub name: ObjectName,
-    /// What it was; nothing where it is new.
+    /// Its previous state; `None` if it is new.
     pub old: Option<Arc<K>>,
-    /// What it is; nothing where it has gone.
+    /// Its current state; `None` if it was deleted.
     pub new: Option<Arc<K>>,
 }
 
@@ -61,7 +63,9 @@ impl<K> Clone for Cache<K> {
 }
 
 impl<K> Cache<K> {
-    /// One that knows at once who names an object of another kind, which `reference` reads from an object.
+    /// Makes a cache with an index of references.
+    ///
+    /// `reference` returns the object of another kind that an object references.
     pub fn referring_by(reference: fn(&K) -> Option<ObjectName>) -> Self {
         let contents =
             Contents { objects: BTreeMap::new(), listing: None, reference, referring: BTreeMap::new() };
@@ -93,10 +97,11 @@ impl<K> Contents<K> {
 }
 
 impl<K: ResourceExt + PartialEq> Cache<K> {
-    /// Takes note of what a watch says, and gives what changed by it.
+    /// Applies an event of the watch and returns the resulting changes.
     ///
-    /// After a gap in the watch a new listing tells what has gone meanwhile, so no change is lost. A listing replaces
-    /// what was known, also by a lower resource version: the API server may have been restored from a backup.
+    /// After a gap in the watch, a new listing shows what was deleted meanwhile, so no change is lost. A listing
+    /// replaces the cached objects, also by those with a lower resource version: the API server may have been
+    /// restored from a backup.
     pub fn observe(&self, event: Event<K>) -> Vec<Change<K>> {
         match event {
             Event::Init => {
@@ -130,12 +135,12 @@ impl<K: ResourceExt + PartialEq> Cache<K> {
         }
     }
 
-    /// Takes note of an object, unless something newer is known of it.
+    /// Stores an object, unless a newer version is cached.
     fn put(&self, object: K) -> Option<Change<K>> {
         self.put_unless(object, |new, old| !is_newer(new, old))
     }
 
-    /// Takes note of an object, unless it is stale compared with what is known of it.
+    /// Stores an object, unless it is stale compared to the cached one.
     fn put_unless(&self, object: K, is_stale: impl Fn(&K, &K) -> bool) -> Option<Change<K>> {
         let name = ObjectName::of(&object);
         let mut contents = self.contents.write();
@@ -148,7 +153,9 @@ impl<K: ResourceExt + PartialEq> Cache<K> {
         Some(Change { name, old, new: Some(new) })
     }
 
-    /// Takes note of an object as we wrote it; one that is not known has gone meanwhile, and stays so.
+    /// Stores an object that we wrote.
+    ///
+    /// If it is not cached, it was deleted meanwhile, and stays so.
     pub fn refresh(&self, object: K) -> Option<Change<K>> {
         let name = ObjectName::of(&object);
         self.get(&name)?;
@@ -158,18 +165,18 @@ impl<K: ResourceExt + PartialEq> Cache<K> {
         self.put(object)
     }
 
-    /// Takes note that an object has gone, or cannot be understood any more.
+    /// Removes an object that was deleted or can no longer be parsed.
     pub fn remove(&self, name: &ObjectName) -> Option<Change<K>> {
         let old = self.contents.write().remove(name)?;
         Some(Change { name: name.clone(), old: Some(old), new: None })
     }
 
-    /// An object, if it is known.
+    /// Returns an object, if it is cached.
     pub fn get(&self, name: &ObjectName) -> Option<Arc<K>> {
         self.contents.read().objects.get(name).cloned()
     }
 
-    /// The objects of a namespace, in the order of their names.
+    /// Returns the objects of a namespace, sorted by name.
     pub fn in_namespace(&self, namespace: &str) -> Vec<Arc<K>> {
         let first = ObjectName { namespace: namespace.to_owned(), name: String::new() };
         let contents = self.contents.read();
@@ -177,28 +184,28 @@ impl<K: ResourceExt + PartialEq> Cache<K> {
         rest.take_while(|(name, _)| name.namespace == namespace).map(|(_, object)| object.clone()).collect()
     }
 
-    /// The objects that name another, in the order of their names.
+    /// Returns the objects that reference another one, sorted by name.
     pub fn referring_to(&self, other: &ObjectName) -> Vec<Arc<K>> {
         let contents = self.contents.read();
         let names = contents.referring.get(other).into_iter().flatten();
         names.filter_map(|name| contents.objects.get(name).cloned()).collect()
     }
 
-    /// All objects.
+    /// Returns all objects.
     pub fn all(&self) -> Vec<Arc<K>> {
         self.contents.read().objects.values().cloned().collect()
     }
 
-    /// Waits until all objects that there are have been listed once.
+    /// Waits until the first listing of all objects is complete.
     pub async fn complete(&self) {
-        // We hold the sending end ourselves, so the wait ends with its condition.
+        // This cache holds the sender itself, so the wait ends only with its condition.
         let _ = self.is_complete.subscribe().wait_for(|is_complete| *is_complete).await;
     }
 }
 
-/// Returns whether `new` is a later state than `old`; of another object of the same name it is taken to be.
+/// Returns whether `new` is later than `old`, or another object of the same name.
 ///
-/// Versions of one kind rise with time, in every API server that stores in etcd.
+/// The resource versions of one kind increase with time, in every API server that stores in etcd.
 fn is_newer<K: ResourceExt>(new: &K, old: &K) -> bool {
     let version = |object: &K| object.resource_version().and_then(|text| text.parse::<u64>().ok());
     match (version(new), version(old)) {
@@ -240,14 +247,14 @@ mod tests {
         assert_eq!(short(&cache.observe(Event::InitApply(object("m", "b", "2", 2)))), ["m/b ->2"]);
         assert!(cache.observe(Event::InitDone).is_empty());
         assert_eq!(short(&cache.observe(Event::Apply(object("n", "a", "1", 5)))), ["n/a 1>5"]);
-        // What we wrote comes back through the watch, after something older.
+        // Our own write comes back through the watch, behind an older event.
         assert_eq!(short(cache.refresh(object("n", "a", "1", 10)).as_slice()), ["n/a 5>10"]);
         for version in [8, 10] {
             assert!(cache.observe(Event::Apply(object("n", "a", "1", version))).is_empty());
         }
         // Another object of the same name.
         assert_eq!(short(&cache.observe(Event::Apply(object("n", "a", "3", 9)))), ["n/a 10>9"]);
-        // A gap: one has gone, one is new, one is as it was.
+        // A gap: one object was deleted, one is new, one is unchanged.
         cache.observe(Event::Apply(object("n", "c", "4", 11)));
         cache.observe(Event::Init);
         assert_eq!(short(&cache.observe(Event::InitApply(object("n", "d", "5", 12)))), ["n/d ->12"]);
@@ -261,7 +268,9 @@ mod tests {
         assert!(cache.in_namespace("m").is_empty());
     }
 
-    /// What a listing after a gap makes of an object that is known by version 10, which `wrote` may raise meanwhile.
+    /// Returns the result of a listing for an object that is cached in version 10.
+    ///
+    /// `wrote` is a version that we wrote meanwhile.
     fn relisted(wrote: Option<u64>, listed: ConfigMap) -> Vec<String> {
         let cache = Cache::default();
         cache.observe(Event::Apply(object("n", "a", "1", 10)));
@@ -272,7 +281,7 @@ mod tests {
         let mut changes = cache.observe(Event::InitApply(listed));
         changes.extend(cache.observe(Event::InitDone));
         assert!(cache.contents.read().listing.is_none());
-        // What is watched from there on counts.
+        // Later events of the watch apply.
         assert_eq!(cache.observe(Event::Apply(object("n", "a", "1", 30))).len(), 1);
         short(&changes)
     }
@@ -282,13 +291,13 @@ mod tests {
         let unchanged: [&str; 0] = [];
         assert_eq!(relisted(None, object("n", "a", "1", 10)), unchanged);
         assert_eq!(relisted(None, object("n", "a", "1", 12)), ["n/a 10>12"]);
-        // From a backup, with the same UID.
+        // Restored from a backup, with the same UID.
         assert_eq!(relisted(None, object("n", "a", "1", 7)), ["n/a 10>7"]);
-        // After the restore versions are given out again, to other states.
+        // After the restore, versions are assigned again, to other states.
         let mut other = object("n", "a", "1", 10);
         other.data = Some([("other".to_owned(), "state".to_owned())].into());
         assert_eq!(relisted(None, other), ["n/a 10>10"]);
-        // A page of the listing may be older than what we wrote since it began.
+        // A page of the listing may be older than our writes since it began.
         assert_eq!(relisted(Some(15), object("n", "a", "1", 10)), unchanged);
         assert_eq!(relisted(Some(15), object("n", "a", "1", 15)), unchanged);
         assert_eq!(relisted(Some(15), object("n", "a", "1", 16)), ["n/a 15>16"]);
@@ -319,12 +328,12 @@ mod tests {
             (referring("x"), referring("y")),
             (vec!["a".to_owned(), "b".to_owned()], vec!["c".to_owned()])
         );
-        // One names another now, one has gone, one is what it was.
+        // One object references another now, one was deleted, one is unchanged.
         cache.observe(Event::Apply(naming("a", 5, "y")));
         cache.observe(Event::Delete(naming("b", 6, "x")));
         cache.observe(Event::Apply(naming("c", 7, "y")));
         assert_eq!((referring("x"), referring("y")), (vec![], vec!["a".to_owned(), "c".to_owned()]));
-        // So it is after a gap.
+        // The same holds after a gap.
         cache.observe(Event::Init);
         cache.observe(Event::InitApply(naming("a", 8, "x")));
         cache.observe(Event::InitDone);

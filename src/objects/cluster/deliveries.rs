@@ -1,4 +1,4 @@
-//! Tasks that deliver something, bounded and fair by namespace.
+//! Background deliveries, bounded and fair by namespace.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -11,7 +11,9 @@ use tokio::time::timeout;
 
 use crate::tenancy::{FairQueue, QueueLimits};
 
-/// Deliveries in flight. Beyond a bound, the oldest one of the namespace with most is given up. Clones share them.
+/// The deliveries in flight; clones share them.
+///
+/// Beyond a bound, the oldest delivery of the namespace with the most is canceled.
 #[derive(Clone, Debug)]
 pub(super) struct Deliveries(Arc<Inner>);
 
@@ -23,25 +25,25 @@ struct Inner {
 
 #[derive(Debug)]
 struct Task {
-    /// The object that it is about, for the log.
+    /// The object of the delivery, for the log.
     label: String,
     handle: AbortHandle,
 }
 
-/// Something to deliver.
+/// A delivery to start.
 #[derive(Debug)]
 pub(super) struct Delivery<F> {
     /// The namespace that it counts for.
     pub(super) namespace: String,
-    /// The object that it is about, for the log.
+    /// The object of the delivery, for the log.
     pub(super) label: String,
     /// The memory that it takes, in bytes.
     pub(super) bytes: usize,
-    /// Delivers it.
+    /// The future that delivers.
     pub(super) work: F,
 }
 
-/// Removes a delivery from the table when it ends, also by being given up.
+/// Removes a delivery from the table when it ends or is canceled.
 struct InFlight {
     deliveries: Deliveries,
     namespace: String,
@@ -49,13 +51,13 @@ struct InFlight {
 }
 
 impl Deliveries {
-    /// A table without deliveries.
+    /// Makes an empty table.
     pub(super) fn new(limits: QueueLimits) -> Self {
         let tasks = Mutex::new(FairQueue::new(limits));
         Self(Arc::new(Inner { tasks, became_idle: Notify::new() }))
     }
 
-    /// Starts a delivery, and gives the labels of those that are given up for it.
+    /// Starts a delivery; returns the labels of the deliveries that were canceled for it.
     pub(super) fn start<F>(&self, delivery: Delivery<F>) -> Vec<String>
     where
         F: Future<Output = ()> + Send + 'static,
@@ -68,14 +70,14 @@ impl Deliveries {
             let _in_flight = in_flight;
             work.await;
         });
-        // The task cannot end before it is in the table, which is locked.
+        // The task cannot end before it is in the table, because the table is locked.
         let displaced = tasks.push(&namespace, id, bytes, Task { label, handle: task.abort_handle() });
         drop(tasks);
         displaced.iter().for_each(|task| task.handle.abort());
         displaced.into_iter().map(|task| task.label).collect()
     }
 
-    /// Waits until nothing is in flight, but no longer than `patience`.
+    /// Waits until nothing is in flight, at most `patience`.
     pub(super) async fn finish(&self, patience: Duration) {
         let idle = async {
             loop {

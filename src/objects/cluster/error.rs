@@ -1,4 +1,4 @@
-//! Why a cluster did not do what it was asked.
+//! Errors of requests to the API server.
 
 use std::time::Duration;
 
@@ -6,33 +6,33 @@ use kube::core::Status;
 
 use crate::sentence::chain;
 
-/// Why the cluster did not do what it was asked.
+/// The error of a request to the API server.
 #[derive(Debug, thiserror::Error)]
 pub enum ClusterError {
-    /// The API server says no.
+    /// The API server rejected the request.
     #[error("{}", words(.0))]
     Refused(Box<Status>),
-    /// The API server says nothing.
+    /// The API server did not answer in time.
     #[error("the API server did not answer within {} s", .0.as_secs())]
     Silent(Duration),
-    /// There is no way to the API server, or its answer makes no sense.
+    /// The API server cannot be reached, or its response is invalid.
     #[error("cannot speak with the API server: {words}")]
     Unreachable {
-        /// What went wrong, in the words of whoever noticed.
+        /// The message of the underlying error.
         words: String,
     },
-    /// Another may be the one who writes.
+    /// The request was not sent, because another process may be the leader.
     #[error("another controller may have become the leader, so the API server is asked for nothing more")]
     Deposed,
-    /// Others changed the object each time that it was to be written.
+    /// Others changed the object during each attempt to write it.
     #[error("others changed the object during each of {tries} tries to write it")]
     Overtaken {
-        /// How often it was tried.
+        /// The number of attempts.
         tries: u32,
     },
 }
 
-/// What the server says, or at least its number.
+/// Returns the server's message, or at least its status code.
 fn words(status: &Status) -> String {
     if status.message.is_empty() {
         format!("the API server answered with status {}", status.code)
@@ -42,32 +42,36 @@ fn words(status: &Status) -> String {
 }
 
 impl ClusterError {
-    /// Returns whether what was asked for does not exist, be it the whole kind: then the server answers without a reason.
+    /// Returns whether the object does not exist.
+    ///
+    /// If the whole kind does not exist, the server answers without a reason.
     pub fn is_not_found(&self) -> bool {
         matches!(self, Self::Refused(status) if status.is_not_found() || status.code == 404)
     }
 
-    /// Returns whether somebody else changed the object meanwhile.
+    /// Returns whether another client changed the object meanwhile.
     pub fn is_conflict(&self) -> bool {
         matches!(self, Self::Refused(status) if status.is_conflict())
     }
 
-    /// Returns whether it exists already.
+    /// Returns whether the object exists already.
     pub fn is_already_there(&self) -> bool {
         matches!(self, Self::Refused(status) if status.is_already_exists())
     }
 
-    /// Returns true if the request itself is invalid, such as one with a label selector that cannot be parsed.
+    /// Returns whether the request itself is invalid.
+    ///
+    /// For example, if it has a label selector that cannot be parsed.
     pub fn is_bad_request(&self) -> bool {
         matches!(self, Self::Refused(status) if status.code == 400)
     }
 
-    /// Returns whether we may not do this.
+    /// Returns whether the request is forbidden.
     pub fn is_forbidden(&self) -> bool {
         matches!(self, Self::Refused(status) if status.is_forbidden() || status.code == 403)
     }
 
-    /// Returns whether the same request may succeed in a moment.
+    /// Returns whether the same request may succeed soon.
     pub fn is_passing(&self) -> bool {
         match self {
             Self::Refused(status) => status.code >= 500 || status.code == 429,
@@ -79,7 +83,7 @@ impl ClusterError {
 
 impl From<kube::Error> for ClusterError {
     fn from(error: kube::Error) -> Self {
-        // Their own texts end with that of their cause, which would stand in a sentence twice.
+        // The messages of these variants end with that of their cause, which the chain would repeat.
         let words = match error {
             kube::Error::Api(status) => return Self::Refused(status),
             kube::Error::Service(cause) => chain(cause.as_ref()),

@@ -1,4 +1,4 @@
-//! A limit of the events that are recorded about one object.
+//! A rate limiter for the events of one object.
 
 use std::time::{Duration, Instant};
 
@@ -10,11 +10,12 @@ use crate::tenancy::{FairCache, Rate, TokenBucket};
 /// The rate of client-go's `EventSourceObjectSpamFilter`, which Flux's controllers record with.
 const RATE: Rate = Rate { burst: 25, refill: Duration::from_secs(300) };
 
-/// The maximum number of objects that are remembered, as in client-go.
+/// The maximum number of tracked objects, as in client-go.
 const MAX_OBJECTS: usize = 4096;
 
-/// Limits the events of one source per object, as client-go's spam filter does: 25, then one in five minutes. What an
-/// event says makes no difference.
+/// Limits the events of one source per object, as client-go's spam filter does.
+///
+/// An object may have 25 events, then one in five minutes, of any content.
 #[derive(Debug)]
 pub(super) struct EventLimiter {
     buckets: FairCache<[u8; 32], TokenBucket>,
@@ -27,7 +28,7 @@ impl Default for EventLimiter {
 }
 
 impl EventLimiter {
-    /// Returns whether one more event about an object may be recorded; if so, it counts.
+    /// Returns whether one more event of an object may be recorded; if so, it counts.
     pub(super) fn admits(&mut self, object: &ObjectReference, now: Instant) -> bool {
         let key = key(object);
         if let Some(bucket) = self.buckets.get(&key) {
@@ -40,7 +41,7 @@ impl EventLimiter {
     }
 }
 
-/// A digest of what client-go tells objects apart by.
+/// Returns a digest of the fields by which client-go identifies objects.
 fn key(object: &ObjectReference) -> [u8; 32] {
     let ObjectReference { kind, namespace, name, uid, api_version, .. } = object;
     let mut hash = Sha256::new();
@@ -75,7 +76,7 @@ mod tests {
         for other in [object("n", "a", "2"), object("n", "b", "1"), object("m", "a", "1")] {
             assert_eq!(admitted(&other, 30, 100), 25, "{other:?}");
         }
-        // After two hours and five minutes of silence it is as good as new.
+        // After two hours and five minutes without events the bucket is full again.
         assert_eq!(admitted(&one, 25 + 125, 100), 25);
     }
 }

@@ -1,4 +1,4 @@
-//! The way to the API server.
+//! The guard of requests to the API server: semaphore, timeout and fence.
 
 use std::future::Future;
 use std::time::Duration;
@@ -11,24 +11,28 @@ use crate::git::StopSignal;
 use crate::metrics::{Metrics, SlotResource};
 use crate::tenancy::{FairSemaphore, QueueLimits, SlotLimits};
 
-/// How long the API server may take to answer.
+/// The timeout of a request.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// How many requests may be under way at once. Each has a connection of its own.
+/// The maximum number of requests in flight. Each has a connection of its own.
 const AT_ONCE: usize = 16;
 
-/// Bounds of the events that are delayed until the API server takes them. Beyond them, one of the namespace with most is
-/// given up.
+/// The bounds of the events that are delayed while the API server is unavailable.
+///
+/// Beyond them, an event of the namespace with the most is dropped.
 const DELAYED: QueueLimits = QueueLimits { items: 256, bytes: 16 * 1024 * 1024 };
 
-/// Lets requests through, not too many at once, round robin by namespace, and none for ever, as long as we are the ones
-/// who write. Clones share the slots and the delayed events, also those of different controllers.
+/// Guards requests to the API server.
+///
+/// A semaphore, fair by namespace, bounds the requests in flight; each request has a timeout; and no request is sent
+/// once we may not be the leader any more. Clones share the semaphore and the delayed events, also those of different
+/// controllers.
 #[derive(Clone, Debug)]
 pub struct Gate {
     slots: FairSemaphore,
     delayed: Deliveries,
     patience: Duration,
-    /// Tells that another may be the one who writes.
+    /// Set once another process may be the leader.
     deposed: StopSignal,
 }
 
@@ -39,7 +43,7 @@ impl Default for Gate {
 }
 
 impl Gate {
-    /// A gate that measures how long namespaces wait for slots.
+    /// Makes a guard that measures the waits of namespaces for slots.
     pub fn measured(metrics: &Metrics) -> Self {
         Self::with(FairSemaphore::measured(SlotLimits::shared(AT_ONCE), SlotResource::api, metrics))
     }
@@ -48,28 +52,28 @@ impl Gate {
         Self { slots, delayed: Deliveries::new(DELAYED), patience: PATIENCE, deposed: StopSignal::default() }
     }
 
-    /// The same slots, for requests that are let through until `deposed` is given.
+    /// Returns a guard with the same slots that sends no requests once `deposed` is set.
     #[must_use]
     pub fn until(&self, deposed: StopSignal) -> Self {
         Self { deposed, ..self.clone() }
     }
 
-    /// The same slots, for requests that are not to be waited for as long.
+    /// Returns a guard with the same slots and another timeout.
     #[must_use]
     pub fn with_patience(&self, patience: Duration) -> Self {
         Self { patience, ..self.clone() }
     }
 
-    /// The events that are delayed until the API server takes them.
+    /// Returns the events that are delayed while the API server is unavailable.
     pub(super) fn delayed(&self) -> &Deliveries {
         &self.delayed
     }
 
-    /// Awaits an answer of the API server, on behalf of a namespace: that of the object which the request is made for.
+    /// Sends a request for a namespace: that of the object which the request is made for.
     ///
     /// # Errors
     ///
-    /// When there is none in time, it is a refusal, or the way is closed.
+    /// If there is no response in time, it is an error, or another process may be the leader.
     pub async fn answer<T>(
         &self,
         namespace: &str,
@@ -120,7 +124,7 @@ mod tests {
             assert!(request.now_or_never().is_none());
         }
         let begin = tokio::time::Instant::now();
-        // Requests of another half of the controller go through the same slots.
+        // The requests of another controller share the slots.
         let other_half = gate.until(StopSignal::default());
         assert!(other_half.answer("victim", async { Ok(()) }).await.is_ok());
         assert!(begin.elapsed() <= SlotLimits::OVERFLOW_AFTER);

@@ -1,4 +1,4 @@
-//! Listing the objects of one kind, page by page.
+//! Lists the objects of one kind, page by page.
 
 use std::fmt::Debug;
 
@@ -8,14 +8,16 @@ use serde::de::DeserializeOwned;
 use super::error::ClusterError;
 use super::gate::Gate;
 
-/// The number of objects in a page of a list: a page of the largest objects (1.5 MiB each) takes 75 MiB.
+/// The number of objects per page of a list.
+///
+/// A page of the largest objects (1.5 MiB each) takes 75 MiB.
 pub(super) const PAGE_SIZE: u32 = 50;
 
-/// The objects that match, read in pages.
+/// Lists the matching objects, page by page.
 ///
 /// # Errors
 ///
-/// When a page cannot be read.
+/// If a page cannot be read.
 pub async fn list<K: Clone + DeserializeOwned + Debug>(
     api: &Api<K>,
     gate: &Gate,

@@ -1,11 +1,11 @@
-//! What turns one JSON document into another, as a JSON merge patch (RFC 7386).
+//! Computes JSON merge patches (RFC 7386).
 
 use serde_json::{Map, Value};
 
-/// The merge patch that turns `old` into `new`: what is gone is null, lists are replaced whole, and what is equal is
-/// left out. `None` where nothing differs.
+/// Returns the merge patch that turns `old` into `new`; `None` if they are equal.
 ///
-/// Members that neither has are not touched by it, whoever put them there.
+/// Removed members are null, lists are replaced as a whole, and equal members are omitted. Members that are in
+/// neither document are not touched.
 pub(super) fn difference(old: &Value, new: &Value) -> Option<Value> {
     let (Value::Object(old), Value::Object(new)) = (old, new) else {
         return (old != new).then(|| new.clone());
@@ -30,7 +30,7 @@ mod tests {
 
     use super::*;
 
-    /// Applies a patch as the RFC says.
+    /// Applies a patch as the RFC defines it.
     fn apply(target: Value, patch: &Value) -> Value {
         let Value::Object(patch) = patch else { return patch.clone() };
         let mut object = if let Value::Object(object) = target { object } else { Map::new() };

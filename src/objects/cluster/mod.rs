@@ -49,17 +49,20 @@ pub use notification::{Notification, Notifier, NotifierError};
 pub use watching::{Observation, Scope, follow};
 pub use writing::{ObjectWriter, Written};
 
-/// The field manager of Flux's controller, so that either can take over from the other.
+/// The field manager of Flux's automation controller.
+///
+/// It is the same, so that either controller can take over from the other.
 pub const FIELD_MANAGER: &str = "image-automation-controller";
 
-/// The same of the controller that scans.
+/// The field manager of Flux's reflector controller.
 pub const REFLECTOR: &str = "image-reflector-controller";
 
-/// The keys that a Secret may have. Kubernetes bounds the size of their values alone, and a hundred thousand empty ones
-/// would take 30 MiB here.
+/// The maximum number of keys of a Secret.
+///
+/// Kubernetes bounds the size of the values alone, and a hundred thousand empty ones would take 30 MiB here.
 const MAX_SECRET_KEYS: usize = 1_024;
 
-/// The objects of a cluster that automations have to do with. Clones are one and the same.
+/// The objects of a cluster that a reconcile needs. Clones share their caches.
 #[derive(Clone)]
 pub struct ClusterObjects {
     client: Client,
@@ -67,7 +70,7 @@ pub struct ClusterObjects {
     secrets: Option<SecretMemo>,
     /// The namespace that requests for Secrets count for; without one, that of the Secret.
     tenant: Option<Arc<str>>,
-    /// The automations that are ours to carry out.
+    /// The automations that this process reconciles.
     pub automations: Cache<ImageUpdateAutomation>,
     /// All policies.
     pub policies: Cache<ImagePolicy>,
@@ -75,16 +78,16 @@ pub struct ClusterObjects {
     pub git_repositories: Cache<GitRepository>,
 }
 
-/// The small secrets that were asked for so far, each as soon as it is there.
+/// A cache of small secrets, each filled by its first request.
 type SecretMemo = Arc<Mutex<HashMap<ObjectName, Arc<OnceCell<BTreeMap<String, Secret>>>>>>;
 
 impl ClusterObjects {
-    /// Objects of which nothing is known yet.
+    /// Makes empty caches.
     pub fn new(client: Client) -> Self {
         Self::behind(client, Gate::default())
     }
 
-    /// The same with a way to the API server that is given.
+    /// Makes empty caches whose requests pass through a guard.
     pub fn behind(client: Client, gate: Gate) -> Self {
         Self {
             client,
@@ -97,45 +100,49 @@ impl ClusterObjects {
         }
     }
 
-    /// The client that reaches the cluster.
+    /// Returns the client of the cluster.
     pub fn client(&self) -> &Client {
         &self.client
     }
 
-    /// The way to the API server.
+    /// Returns the guard of requests to the API server.
     pub fn gate(&self) -> &Gate {
         &self.gate
     }
 
-    /// The service accounts of the cluster.
+    /// Returns the service accounts of the cluster.
     pub fn accounts(&self) -> ClusterAccounts {
         ClusterAccounts::new(self.client.clone(), self.gate.clone())
     }
 
-    /// Waits until all objects that there are have been listed once.
+    /// Waits until the first listing of all objects is complete.
     pub async fn complete(&self) {
         tokio::join!(self.automations.complete(), self.policies.complete(), self.git_repositories.complete(),);
     }
 
-    /// The same objects for those who go together: a secret that several of them need is asked for once, and forgotten
-    /// with this. A large one is shared by those who wait for it at the time, and kept for no other.
+    /// Returns the same objects for a batch, with a cache of its secrets.
+    ///
+    /// A secret that several members of the batch need is requested once, and dropped with the batch. A large secret
+    /// is shared by concurrent requests only, and is not cached.
     #[must_use]
     pub fn for_a_batch(&self) -> Self {
         Self { secrets: Some(SecretMemo::default()), ..self.clone() }
     }
 
-    /// The same objects for the object of a namespace, which may refer to others: Secrets are asked for on its behalf.
+    /// Returns the same objects for requests on behalf of a namespace.
+    ///
+    /// Its objects may reference Secrets elsewhere, and the requests for these count for it.
     #[must_use]
     pub fn on_behalf_of(&self, namespace: &str) -> Self {
         Self { tenant: Some(namespace.into()), ..self.clone() }
     }
 
-    /// Writes to automations.
+    /// Returns a writer of automations.
     pub fn writer(&self) -> ObjectWriter {
         self.writer_as(FIELD_MANAGER)
     }
 
-    /// Writes to objects under the name of another of Flux's controllers.
+    /// Returns a writer with the field manager of another controller of Flux.
     pub fn writer_as(&self, manager: &'static str) -> ObjectWriter {
         ObjectWriter::new(self.client.clone(), self.gate.clone(), manager)
     }
@@ -147,7 +154,7 @@ impl ClusterObjects {
     ) -> Result<BTreeMap<String, Secret>, ObjectsError> {
         let missing =
             || ObjectsError::NoSecret { namespace: namespace.to_owned(), name: name.to_owned(), advice: "" };
-        // It becomes a part of a path, and `../` in it would lead to another namespace.
+        // The name becomes a part of a URL path, and `../` in it would lead to another namespace.
         if !is_object_name(name) {
             return Err(missing());
         }
@@ -168,7 +175,9 @@ impl ClusterObjects {
     }
 }
 
-/// Returns whether an object can have this name: small letters, digits, dashes and dots, with a letter or digit at both ends.
+/// Returns whether a name is a valid object name.
+///
+/// It has small letters, digits, dashes and dots, with a letter or digit at both ends.
 pub fn is_object_name(name: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
     let bytes = name.as_bytes();

@@ -1,4 +1,4 @@
-//! Notifications for Flux's notification controller, or whoever takes them in its place.
+//! Notifications for Flux's notification controller, or a replacement of it.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -17,19 +17,21 @@ use crate::objects::{Event, EventType};
 use crate::sentence::chain;
 use crate::tenancy::QueueLimits;
 
-/// How long a receiver may take to answer.
+/// The timeout of a receiver's response.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The maximum number of tries to send a notification to a receiver that fails.
 const TRIES: u32 = 5;
 
-/// The waits between these tries.
+/// The delay between these tries.
 const BACKOFF: Backoff = Backoff { first: Duration::from_secs(1), longest: Duration::from_secs(60) };
 
-/// Bounds of the notifications that are on their way. Beyond them, one of the namespace with most is given up.
+/// The bounds of the notifications in flight.
+///
+/// Beyond them, the oldest one of the namespace with the most is dropped.
 const ON_THEIR_WAY: QueueLimits = QueueLimits { items: 1000, bytes: 32 * 1024 * 1024 };
 
-/// How long the end of the process is put off for notifications that are on their way.
+/// The maximum wait for notifications in flight at shutdown.
 const FAREWELL: Duration = Duration::from_secs(1);
 
 /// Sends notifications to an address in the background. Clones share the bounds.
@@ -40,43 +42,43 @@ pub struct Notifier {
     deliveries: Deliveries,
 }
 
-/// What is sent.
+/// A notification of an event.
 #[derive(Clone, Debug)]
 pub struct Notification {
-    /// The object that it is about.
+    /// The object of the event.
     pub object: ObjectReference,
-    /// What happened to it.
+    /// The event.
     pub event: Event,
     /// The object's annotations for its notifications.
     pub metadata: BTreeMap<String, String>,
     /// The controller that sends it.
     pub controller: &'static str,
-    /// Which process of it.
+    /// The process of the controller.
     pub instance: String,
-    /// When it happened.
+    /// The time of the event.
     pub time: Timestamp,
 }
 
-/// Why notifications cannot be sent at all.
+/// The error of an address that cannot receive notifications.
 #[derive(Debug, thiserror::Error)]
 pub enum NotifierError {
-    /// The address is none.
+    /// The address is invalid.
     #[error("--events-addr {address:?} is no address to send events to: write http://HOST or https://HOST")]
     Address {
         /// The address without user info.
         address: String,
     },
-    /// There is no client for it.
+    /// The HTTP client for it cannot be made.
     #[error("cannot prepare to send events")]
     Client(#[from] ConnectionError),
 }
 
 impl Notifier {
-    /// Sends to an address over HTTP.
+    /// Makes a notifier that sends to an address over HTTP.
     ///
     /// # Errors
     ///
-    /// When the address is none.
+    /// If the address is invalid.
     pub fn new(address: &str) -> Result<Self, NotifierError> {
         let url = Url::parse(address).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
         let url = url.ok_or_else(|| NotifierError::Address { address: redact(address) })?;
@@ -112,19 +114,19 @@ impl Notifier {
         }
     }
 
-    /// Waits until nothing is on its way, but not for long.
+    /// Waits briefly until nothing is in flight.
     pub(super) async fn finish(&self) {
         self.deliveries.finish(FAREWELL).await;
     }
 }
 
-/// Sends a body until it is taken, or it makes no sense to go on.
+/// Sends a body until it is accepted, or a retry makes no sense.
 async fn send(client: &Client, address: Url, body: &Value) -> Result<(), String> {
     for attempt in 1..=TRIES {
         let words = match client.post(address.clone()).json(body).send().await {
             Ok(response) => match response.status() {
                 status if status.is_success() => return Ok(()),
-                // It has been sent before, and the receiver knows it.
+                // It was sent before, and the receiver knows it.
                 StatusCode::TOO_MANY_REQUESTS => return Ok(()),
                 status if status.is_server_error() => format!("the receiver answered with status {status}"),
                 status => return Err(format!("the receiver answered with status {status}")),
@@ -141,13 +143,15 @@ async fn send(client: &Client, address: Url, body: &Value) -> Result<(), String>
 }
 
 impl Notification {
-    /// The memory that it takes, in bytes: twice its text, once as it is and once as JSON.
+    /// Returns the memory that it takes, in bytes.
+    ///
+    /// This is twice its text: once as it is and once as JSON.
     fn size(&self) -> usize {
         let annotations = self.metadata.iter().map(|(name, value)| name.len() + value.len());
         2 * (self.event.message.len() + annotations.sum::<usize>()) + 1024
     }
 
-    /// The body as Flux's receivers read it.
+    /// Returns the body in the format of Flux's receivers.
     fn body(&self) -> Value {
         let severity = if self.event.type_ == EventType::Warning { "error" } else { "info" };
         let time = Timestamp::from_second(self.time.as_second()).unwrap_or(self.time);
@@ -167,7 +171,7 @@ impl Notification {
     }
 }
 
-/// An object as the log names it.
+/// Formats an object for the log.
 pub(super) fn named(object: &ObjectReference) -> String {
     let text = |field: &Option<String>| field.clone().unwrap_or_default();
     format!("{}/{}/{}", text(&object.kind), text(&object.namespace), text(&object.name))

@@ -1,4 +1,4 @@
-//! Events of Kubernetes: made, or counted where the same was said not long ago.
+//! Records Kubernetes events: creates them, or counts recent ones that are repeated.
 
 use std::time::Duration;
 
@@ -16,30 +16,32 @@ use super::{ClusterError, Gate};
 use crate::objects::{Event, EventType};
 use crate::tenancy::FairCache;
 
-/// For how long an event that is repeated is counted and not made anew.
+/// The time for which a repeated event is counted instead of created anew.
 const REPEAT: Duration = Duration::from_secs(600);
 
-/// The maximum number of events that are remembered.
+/// The maximum number of remembered events.
 const REMEMBERED: usize = 4096;
 
-/// The longest name that leaves room for what tells events of one object apart.
+/// The maximum length of an object's name in an event's name.
+///
+/// It leaves room for a suffix.
 const LONGEST_NAME: usize = 235;
 
-/// Keeps Kubernetes events, as one of Flux's controllers.
+/// Records Kubernetes events as one of Flux's controllers.
 pub(super) struct Recorder {
     client: Client,
     gate: Gate,
-    /// The name of Flux's controller in whose place we speak.
+    /// The name of Flux's controller that is the source of the events.
     controller: &'static str,
     instance: String,
     recent: Mutex<FairCache<Saying, Recorded>>,
 }
 
-/// A digest of an object and of an event about it, for a message may be long.
+/// A digest of an object and an event, because a message may be long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Saying([u8; 32]);
 
-/// An event that stands in the cluster.
+/// An event in the cluster.
 #[derive(Clone, Debug)]
 struct Recorded {
     name: String,
@@ -48,18 +50,18 @@ struct Recorded {
 }
 
 impl Recorder {
-    /// One that records as `instance` of a controller.
+    /// Makes a recorder for the process `instance` of a controller.
     pub(super) fn new(client: Client, gate: Gate, controller: &'static str, instance: String) -> Self {
         Self { client, gate, controller, instance, recent: Mutex::new(FairCache::new(REMEMBERED)) }
     }
 
-    /// Makes the Kubernetes event, or counts it, and says whether it is news.
+    /// Creates or counts a Kubernetes event; returns whether it is new.
     ///
-    /// To say it again changes nothing where it has arrived, but for the count of one that is repeated.
+    /// To repeat a request that arrived changes nothing but the count of a repeated event.
     ///
     /// # Errors
     ///
-    /// When the cluster does not take it.
+    /// If the cluster rejects the event.
     pub(super) async fn record(&self, announcement: &Announcement) -> Result<bool, ClusterError> {
         let Announcement { object, event, occurrence, time: now, .. } = announcement;
         let now = *now;
@@ -78,7 +80,7 @@ impl Recorder {
                     self.remember(namespace, saying, Recorded { count, last: now, ..before });
                     return Ok(true);
                 }
-                // Events do not live for ever.
+                // Events expire.
                 Err(error) if error.is_not_found() => {}
                 Err(error) => return Err(error),
             }
@@ -109,7 +111,7 @@ impl Recorder {
                 self.remember(namespace, saying, Recorded { name, count: 1, last: now });
                 Ok(true)
             }
-            // Who was ended before the status had it has announced it already.
+            // A process that ended before it had written the status has announced it already.
             Err(error) if error.is_already_there() => Ok(false),
             Err(error) => Err(error),
         }
@@ -122,7 +124,7 @@ impl Recorder {
         (now.duration_since(found.last) < age).then(|| found.clone())
     }
 
-    /// Remembers an event. One that is forgotten is made anew, and not counted on.
+    /// Remembers an event; a forgotten one is created anew instead of counted.
     fn remember(&self, namespace: &str, saying: Saying, recorded: Recorded) {
         let mut recent = self.recent.lock();
         recent.insert(namespace, saying, recorded);
@@ -141,7 +143,7 @@ impl Saying {
     }
 }
 
-/// The type of an event as Kubernetes has it.
+/// Returns the Kubernetes type of an event.
 fn type_of(event: &Event) -> &'static str {
     match event.type_ {
         EventType::Warning => "Warning",
@@ -149,12 +151,14 @@ fn type_of(event: &Event) -> &'static str {
     }
 }
 
-/// A point in time as Kubernetes keeps it.
+/// Truncates a time to seconds, as Kubernetes does.
 fn whole_seconds(time: Timestamp) -> Timestamp {
     Timestamp::from_second(time.as_second()).expect("the second of a timestamp is one")
 }
 
-/// The name of an event: of one that happens once always the same, so that it cannot be made twice.
+/// Returns the name of an event.
+///
+/// An event that happens once always has the same name, so that it cannot be created twice.
 fn event_name(object: &ObjectReference, occurrence: &Occurrence, now: Timestamp) -> String {
     let mut name = object.name.clone().unwrap_or_default();
     name.truncate(LONGEST_NAME);

@@ -1,4 +1,4 @@
-//! Watching the objects of one kind.
+//! Watches the objects of one kind.
 
 use std::time::{Duration, Instant};
 
@@ -16,41 +16,43 @@ use super::listing::PAGE_SIZE;
 use crate::backoff::Backoff;
 use crate::objects::ObjectName;
 
-/// Which objects of a kind are watched.
+/// The selection of the objects of a kind to watch.
 #[derive(Clone, Debug, Default)]
 pub struct Scope {
     /// The only namespace; `None`: all.
     pub namespace: Option<String>,
-    /// The labels that they must have, as a selector.
+    /// The label selector.
     pub labels: Option<String>,
 }
 
-/// What a watch tells.
+/// An event of a watch.
 #[derive(Debug)]
 pub enum Observation<K> {
-    /// An object has changed, or one that was never understood has gone.
+    /// An object changed, or one that could never be parsed was deleted.
     Changed(Change<K>),
-    /// An object cannot be understood. It counts as absent, and the others go on.
+    /// An object cannot be parsed. It counts as absent, and the watch continues.
     Unreadable {
         /// The object's metadata.
         metadata: Box<ObjectMeta>,
-        /// What is wrong with it.
+        /// The error message.
         words: String,
-        /// What became of it by that, where it could be understood before.
+        /// The change that follows from its absence, if it could be parsed before.
         change: Option<Change<K>>,
     },
-    /// All objects are listed from here on to [`Complete`](Self::Complete), also those that were told of before.
+    /// A listing of all objects begins, which ends with [`Complete`](Self::Complete).
+    ///
+    /// It has the known objects, too.
     Listing,
-    /// All objects that there are have been listed.
+    /// All existing objects have been listed.
     Complete,
-    /// The watch is disturbed and goes on in a moment.
+    /// The watch failed and is retried shortly.
     Disturbed(ClusterError),
 }
 
-/// Counts failures in a row, with a short backoff.
+/// Counts consecutive failures, with a short backoff.
 ///
-/// The first requests after an outage of the API server fail as well (it knows no roles yet, and no versions of before), so
-/// a watch that had backed off far by then would come back last.
+/// The first requests after an outage of the API server fail as well (it does not know roles and former versions
+/// yet), so a watch with a long backoff would recover last.
 #[derive(Debug, Default)]
 struct Waits {
     failures: u32,
@@ -60,7 +62,7 @@ struct Waits {
 impl Waits {
     const BACKOFF: Backoff = Backoff { first: Duration::from_millis(500), longest: Duration::from_secs(5) };
 
-    /// Failures that are further apart are not in a row.
+    /// The time after which a failure is not consecutive any more.
     const APART: Duration = Duration::from_secs(30);
 
     fn after_failure(&mut self, now: Instant) -> Duration {
@@ -72,11 +74,11 @@ impl Waits {
     }
 }
 
-/// Watches the objects of a kind, keeps `cache` up to date and tells `observe`, until the future is dropped.
+/// Watches the objects of a kind, updates `cache` and calls `observe`, until dropped.
 ///
 /// Objects are listed in pages, which the API server grants only without a resource version in the request. They are
-/// listed again after an outage of the API server: if it was restored from a backup, it would take the resource version
-/// of the last watch for one that is yet to come, and tell nothing.
+/// listed again after an outage of the API server: if it was restored from a backup, the resource version of the last
+/// watch would be in its future, and it would send no events.
 pub async fn follow<K>(
     client: Client,
     scope: &Scope,
@@ -142,7 +144,9 @@ pub async fn follow<K>(
     }
 }
 
-/// The event with its object as it should be, or what is wrong with that. Managed fields are nothing that we read.
+/// Unwraps the object of an event; the error has its metadata and a message.
+///
+/// It drops the managed fields, which nothing reads.
 fn understood<K: Resource>(event: Event<DeserializeGuard<K>>) -> Result<Event<K>, (Box<ObjectMeta>, String)> {
     let open = |guard: DeserializeGuard<K>| match guard.0 {
         Ok(mut object) => {
@@ -160,7 +164,7 @@ fn understood<K: Resource>(event: Event<DeserializeGuard<K>>) -> Result<Event<K>
     })
 }
 
-/// Returns whether the API server could not be asked to go on with a watch.
+/// Returns whether the API server could not be asked to continue a watch.
 fn is_outage(error: &watcher::Error) -> bool {
     match error {
         watcher::Error::WatchStartFailed(kube::Error::Api(status)) => status.code >= 500,

@@ -1,4 +1,4 @@
-//! Writing to objects: merge patches of the difference, on top of the state that they were made from.
+//! Writes objects by merge patches of the difference.
 
 use std::fmt::Debug;
 use std::time::Duration;
@@ -17,13 +17,15 @@ use super::gate::Gate;
 use super::merge_patch;
 use crate::backoff::Backoff;
 
-/// The maximum number of tries to write an object that others change meanwhile, or while the API server is unavailable.
+/// The maximum number of attempts to write an object.
+///
+/// An attempt fails if others change the object meanwhile, or the API server is unavailable.
 const TRIES: u32 = 5;
 
-/// The waits between these tries.
+/// The delay between these attempts.
 const BACKOFF: Backoff = Backoff { first: Duration::from_millis(100), longest: Duration::from_secs(60) };
 
-/// A kind of objects that is written to.
+/// An object that can be written.
 pub trait Written:
     Resource<DynamicType = (), Scope = NamespaceResourceScope>
     + HasStatus
@@ -46,34 +48,36 @@ impl<K> Written for K where
 {
 }
 
-/// Writes to objects as one of Flux's controllers, so that either can take over from the other.
+/// Writes objects as one of Flux's controllers.
+///
+/// So either controller can take over from the other.
 #[derive(Clone)]
 pub struct ObjectWriter {
     client: Client,
     gate: Gate,
-    /// The field manager that Flux's controller uses.
+    /// The field manager of Flux's controller.
     manager: &'static str,
 }
 
-/// A change that an object is to be given.
+/// A change of an object.
 struct Write<'a, K> {
-    /// True if it concerns the status.
+    /// True if it changes the status.
     is_status: bool,
-    /// Makes the merge patch from the object as it stands; `None` where there is nothing to do.
+    /// Makes the merge patch from the current object; `None` if nothing changes.
     patch: &'a (dyn Fn(&K) -> Option<Value> + Sync),
 }
 
 impl ObjectWriter {
-    /// One that writes as a field manager.
+    /// Makes a writer with a field manager.
     pub fn new(client: Client, gate: Gate, manager: &'static str) -> Self {
         Self { client, gate, manager }
     }
 
-    /// Puts a finalizer on an object, and gives it as it then is, unless it has gone.
+    /// Adds a finalizer to an object and returns the updated object, unless it was deleted.
     ///
     /// # Errors
     ///
-    /// When it cannot be written.
+    /// If it cannot be written.
     pub async fn add_finalizer<K: Written>(
         &self,
         object: &K,
@@ -83,18 +87,18 @@ impl ObjectWriter {
             let mut finalizers = current.finalizers().to_vec();
             let is_missing = !finalizers.iter().any(|own| own == finalizer);
             finalizers.push(finalizer.to_owned());
-            // Nobody may put one on an object that is on its way out.
+            // The API server rejects new finalizers on an object that is being deleted.
             (is_missing && current.meta().deletion_timestamp.is_none())
                 .then(|| json!({"metadata": {"finalizers": finalizers}}))
         };
         Box::pin(self.write(object, &Write { is_status: false, patch: &patch })).await
     }
 
-    /// Takes a finalizer off an object, which may go then.
+    /// Removes a finalizer from an object, which may be deleted then.
     ///
     /// # Errors
     ///
-    /// When it cannot be written; that it has gone is none.
+    /// If it cannot be written; an object that was deleted is no error.
     pub async fn remove_finalizer<K: Written>(
         &self,
         object: &K,
@@ -110,11 +114,11 @@ impl ObjectWriter {
         Ok(())
     }
 
-    /// The same for an object of kind `K` of which nothing but the metadata can be understood.
+    /// Removes a finalizer from an object of which only the metadata can be parsed.
     ///
     /// # Errors
     ///
-    /// When it cannot be written, be it that somebody else has changed it; that it has gone is none.
+    /// If it cannot be written or was changed by another client; an object that was deleted is no error.
     pub async fn release<K>(&self, metadata: &ObjectMeta, finalizer: &str) -> Result<(), ClusterError>
     where
         K: Resource<DynamicType = (), Scope = NamespaceResourceScope> + Clone + DeserializeOwned + Debug,
@@ -136,14 +140,14 @@ impl ObjectWriter {
         }
     }
 
-    /// Brings the status of an object up to date and gives the object as it then is, unless it has gone.
+    /// Updates the status of an object and returns the updated object, unless it was deleted.
     ///
-    /// `status` makes the new status from the object as it stands at the time. It is called again where somebody else
-    /// was faster.
+    /// `status` makes the new status from the current object. It is called again if another client changed the object
+    /// meanwhile.
     ///
     /// # Errors
     ///
-    /// When it cannot be written.
+    /// If it cannot be written.
     pub async fn update_status<K: Written>(
         &self,
         object: &K,
@@ -165,9 +169,9 @@ impl ObjectWriter {
         PatchParams { field_manager: Some(self.manager.to_owned()), ..Default::default() }
     }
 
-    /// Writes to an object what follows from the state it is in, as often as that changes under our hands.
+    /// Writes a change of an object, again after each conflict.
     ///
-    /// What that needs is large, and is put aside (`Box`) so that those who are yet to write need not hold it.
+    /// Callers put the large future on the heap (`Box`), so that those that do not write yet stay small.
     async fn write<K: Written>(&self, object: &K, write: &Write<'_, K>) -> Result<Option<K>, ClusterError> {
         let name = object.name_any();
         let namespace = object.namespace().unwrap_or_default();
@@ -193,11 +197,11 @@ impl ObjectWriter {
                 Err(error) => return Err(error),
             }
             match self.gate.answer(&namespace, api.get_opt(&name)).await {
-                // Another object of the same name is none of this one's business.
+                // This is another object of the same name.
                 Ok(Some(found)) if found.uid() != object.uid() => return Ok(None),
                 Ok(Some(found)) => current = found,
                 Ok(None) => return Ok(None),
-                // The next try shows whether it was meant to last.
+                // The next attempt shows whether the error is permanent.
                 Err(error) if error.is_passing() => {}
                 Err(error) => return Err(error),
             }

@@ -1,4 +1,4 @@
-//! From a file's content to its documents, lists taken apart.
+//! Splits the content of a file into documents, and lists into their items.
 
 use memchr::memmem;
 use serde_json::Value;
@@ -10,7 +10,9 @@ use super::{ManifestError, SyntaxError};
 /// The API groups that are read.
 pub(super) const GROUPS: [&str; 2] = [tagboat_api::IMAGE_GROUP, tagboat_api::SOURCE_GROUP];
 
-/// The kinds of Kubernetes itself that are read; a file holds one only where it names it.
+/// The core kinds that are read.
+///
+/// A file is parsed for them only if it has the name of one.
 const ASIDE: [ManifestKind; 3] =
     [ManifestKind::Secret, ManifestKind::ServiceAccount, ManifestKind::Namespace];
 
@@ -20,32 +22,36 @@ pub(super) struct Document {
 }
 
 impl Document {
-    /// The member `key` of the document as text, or nothing.
+    /// Returns the string member `key` of the document, or an empty string.
     pub(super) fn text(&self, key: &str) -> &str {
         self.value.get(key).and_then(Value::as_str).unwrap_or_default()
     }
 
-    /// Returns whether it is of a kind that others have more use for than we.
+    /// Returns whether it is of a core kind.
+    ///
+    /// Other tools use these kinds more than we do.
     pub(super) fn is_aside(&self) -> bool {
         self.text("apiVersion") == "v1" && ASIDE.iter().any(|kind| kind.name() == self.text("kind"))
     }
 }
 
-/// What a file of a directory may hold, as far as a search can tell without parsing it.
+/// The possible content of a file of a directory, as a text search shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Promise {
-    /// It names a group of Flux's, so it has to be understood.
+    /// It has the name of a group of Flux's, so it must be parsed.
     Objects,
-    /// At most Secrets, ServiceAccounts and Namespaces; it may be anything else as well, and need not be YAML.
+    /// At most Secrets, ServiceAccounts and Namespaces.
+    ///
+    /// It may have any other content as well, and need not be YAML.
     Aside,
-    /// Nothing of ours.
+    /// No object that we read.
     Nothing,
 }
 
-/// Searches a file for what every object of ours has in it.
+/// Searches a file for text that every object we read contains.
 pub(super) fn screen(content: &[u8]) -> Promise {
     let is_in_word = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
-    // As a word of its own, for most files have an `imagePullSecrets` or a `secretRef`.
+    // It must be a word of its own: most files have an `imagePullSecrets` or a `secretRef`.
     let has_word = |word: &[u8]| {
         let ends = |at: usize| !is_in_word(content[..at].last()) && !is_in_word(content.get(at + word.len()));
         memmem::find_iter(content, word).any(ends)
@@ -59,15 +65,15 @@ pub(super) fn screen(content: &[u8]) -> Promise {
     }
 }
 
-/// Splits a file into its documents; empty ones are dropped, the items of a `List` stand for themselves.
+/// Splits a file into its documents; drops empty ones and expands each `List` into its items.
 pub(super) fn split(source: &Source) -> Result<Vec<Document>, ManifestError> {
     let not_yaml =
         |line, column, cause| ManifestError::NotYaml { file: source.file.clone(), line, column, cause };
     let text =
         std::str::from_utf8(&source.content).map_err(|error| not_yaml(1, 1, SyntaxError::NotUtf8(error)))?;
-    // The size of a file is bounded, and so are aliases by default; a budget for documents and values would refuse
-    // what kustomize builds. Kubernetes' own YAML library takes y, n, on and off for the strings that they mostly are.
-    // An error that showed the lines around it could show a secret.
+    // The size of a file is bounded, and aliases are by default; a budget for documents and values would reject what
+    // kustomize builds. Like Kubernetes' own YAML library, this reads y, n, on and off as strings. An error that
+    // showed the lines around it could show a secret.
     let options = serde_saphyr::options! { strict_booleans: true, budget: None, with_snippet: false };
     let values: Vec<Value> = serde_saphyr::from_multiple_with_options(text, options).map_err(|error| {
         let (line, column) = error.location().map_or((1, 1), |location| (location.line(), location.column()));
@@ -85,7 +91,7 @@ fn flatten(mut value: Value, documents: &mut Vec<Document>) {
     if is_list && let Some(Value::Array(items)) = value.get_mut("items").map(Value::take) {
         let item_kind = value["kind"].as_str().and_then(|kind| kind.strip_suffix("List")).unwrap_or_default();
         for mut item in items {
-            // The items of a typed list leave out what the list says.
+            // The items of a typed list omit apiVersion and kind.
             if !item_kind.is_empty()
                 && let Value::Object(object) = &mut item
             {

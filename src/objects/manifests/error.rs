@@ -1,4 +1,4 @@
-//! What can be wrong with a manifest, and what is worth a word.
+//! Errors and notes of reading manifests.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use tagboat_api::Reason;
 use super::secret::SecretError;
 use crate::failing::Failing;
 
-/// Why a manifest could not be read.
+/// The error of a manifest that cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ManifestError {
     /// The path does not exist or cannot be read.
@@ -17,7 +17,7 @@ pub enum ManifestError {
     Unreadable {
         /// The path as given.
         file: PathBuf,
-        /// Why.
+        /// The cause.
         #[source]
         cause: Box<dyn std::error::Error + Send + Sync>,
     },
@@ -30,11 +30,11 @@ pub enum ManifestError {
         line: u64,
         /// The column, counted from 1.
         column: u64,
-        /// Why.
+        /// The cause.
         #[source]
         cause: SyntaxError,
     },
-    /// A kind of Flux's image group that does not exist.
+    /// An unknown kind of Flux's image group.
     #[error(
         "{}: {api_version} has no kind {kind:?}; tagboat reads ImageUpdateAutomation, ImagePolicy and ImageRepository there",
         file.display()
@@ -47,7 +47,7 @@ pub enum ManifestError {
         /// The document's kind.
         kind: String,
     },
-    /// A version that is not read.
+    /// A version that is not supported.
     #[error("{}: {kind} of {api_version} is not read; use {group}/v1 or {group}/v1beta2", file.display())]
     UnknownVersion {
         /// The file.
@@ -76,7 +76,7 @@ pub enum ManifestError {
         object: String,
         /// The field with its path.
         field: String,
-        /// What may have been meant.
+        /// The suggested field, if any.
         hint: String,
     },
     /// A field of the wrong type or value.
@@ -88,28 +88,28 @@ pub enum ManifestError {
         object: String,
         /// The field with its path.
         field: String,
-        /// What is wrong.
+        /// The cause.
         #[source]
         cause: FieldError,
     },
-    /// An explicitly named file without anything to read.
+    /// An explicitly named file without any object to read.
     #[error("{}: there is no object of image.toolkit.fluxcd.io or source.toolkit.fluxcd.io in it", file.display())]
     NothingToRead {
         /// The file.
         file: PathBuf,
     },
-    /// A Secret that is asked for and has no values that can be used.
+    /// A requested Secret without usable values.
     #[error("{}: {object} cannot be used", file.display())]
     Secret {
         /// The file.
         file: PathBuf,
         /// Kind, namespace and name.
         object: String,
-        /// Why.
+        /// The cause.
         #[source]
         cause: SecretError,
     },
-    /// A ServiceAccount that is asked for and does not say which pull secrets it has.
+    /// A requested ServiceAccount whose pull secrets cannot be read.
     #[error("{}: {object} cannot be used: imagePullSecrets must be a list of names", file.display())]
     PullSecrets {
         /// The file.
@@ -117,7 +117,7 @@ pub enum ManifestError {
         /// Kind, namespace and name.
         object: String,
     },
-    /// An object that is given twice.
+    /// An object that is defined twice.
     #[error("{object} is given twice, in {} and in {}; keep one", first.display(), second.display())]
     Repeated {
         /// Kind, namespace and name.
@@ -129,18 +129,20 @@ pub enum ManifestError {
     },
 }
 
-/// Why a file is not YAML. The words of what lies below are part of its own, so it names no further cause.
+/// The error of a file that is not YAML.
+///
+/// Its message has that of its cause, so it has no source.
 #[derive(Debug, thiserror::Error)]
 pub enum SyntaxError {
-    /// It is not even text.
+    /// It is not UTF-8.
     #[error("it is not UTF-8 at byte {}", .0.valid_up_to())]
     NotUtf8(Utf8Error),
-    /// The parser's error; its words without the place, which stands in front already.
+    /// The parser's error. The position is omitted from its message, which begins with it already.
     #[error("{}", words(.0))]
     Parser(Box<serde_saphyr::Error>),
 }
 
-/// What the parser says, without the place and without its options, which are nothing to the user.
+/// Returns the parser's message, without the position and without its API options.
 fn words(error: &serde_saphyr::Error) -> String {
     let text = error.to_string();
     let line = text.lines().next().unwrap_or_default();
@@ -148,13 +150,15 @@ fn words(error: &serde_saphyr::Error) -> String {
     line.split(" at line ").next().unwrap_or_default().to_owned()
 }
 
-/// What is wrong with a field. The words of what lies below are part of its own, so it names no further cause.
+/// The error of a field.
+///
+/// Its message has that of its cause, so it has no source.
 #[derive(Debug, thiserror::Error)]
 pub enum FieldError {
-    /// It has to be a mapping and is none.
+    /// It must be a mapping.
     #[error("it must be a mapping")]
     NotAMapping,
-    /// It is none of the values that it may have.
+    /// It is not one of the possible values.
     #[error(transparent)]
     Choice(Box<UnknownChoice>),
     /// It has the wrong type or value.
@@ -162,15 +166,15 @@ pub enum FieldError {
     Value(serde_json::Error),
 }
 
-/// A value that is none of those that a field may have.
+/// A value that is not one of the possible values of a field.
 #[derive(Debug, thiserror::Error)]
 #[error("`{value}` is not allowed; allowed are {}{}", choices.join(", "), meant(nearest.as_deref()))]
 pub struct UnknownChoice {
     /// The value as it was written.
     pub value: String,
-    /// The values that it may have.
+    /// The possible values.
     pub choices: Vec<String>,
-    /// The one of them that was probably meant.
+    /// The suggested value, if one is similar.
     pub nearest: Option<String>,
 }
 
@@ -178,15 +182,15 @@ fn meant(nearest: Option<&str>) -> String {
     nearest.map(|nearest| format!("; did you mean {nearest}?")).unwrap_or_default()
 }
 
-/// What to do about the value of a field.
+/// Returns advice about the value of a field.
 fn hint(error: &serde_json::Error) -> &'static str {
     let text = error.to_string();
     let wants_text = text.starts_with("invalid type") && text.ends_with("expected a string");
     if wants_text { "; put it in quotes" } else { "" }
 }
 
-/// Manifest files are the objects of the command line, so nothing but the files themselves can be at fault; Flux
-/// never meets any, and has no reason for them. Only a file that could not be had may be had the next time.
+/// Manifests exist only on the command line, so Flux has no reasons for their errors. Only a file that could not
+/// be read may succeed on a retry.
 impl Failing for ManifestError {
     fn reason(&self) -> Reason {
         Reason::Failed
@@ -197,14 +201,14 @@ impl Failing for ManifestError {
     }
 }
 
-/// Something about the manifests that a person should know.
+/// A note for the user about the manifests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Note {
-    /// A document of a kind that is not ours to read.
+    /// A document of a kind that we do not read.
     ForeignDocument {
         /// The file.
         file: PathBuf,
-        /// Its kind and apiVersion, or what it is instead of an object.
+        /// Its kind and apiVersion, or a description if it is not an object.
         what: String,
     },
     /// Files of a directory without any object of Flux's.
@@ -212,14 +216,14 @@ pub enum Note {
         /// The files.
         files: Vec<PathBuf>,
     },
-    /// A link or directory that could not be looked into.
+    /// A link or directory that could not be read.
     Skipped {
         /// Its path.
         file: PathBuf,
-        /// Why.
+        /// The cause.
         cause: String,
     },
-    /// A field that a cluster would insist on.
+    /// A field that a cluster would require.
     MissingField {
         /// The file.
         file: PathBuf,
@@ -228,13 +232,13 @@ pub enum Note {
         /// The field with its path.
         field: &'static str,
     },
-    /// A status that cannot be understood, wholly or in part; what cannot is left out.
+    /// A status that cannot be parsed; its invalid parts are ignored.
     StatusNotUnderstood {
         /// The file.
         file: PathBuf,
         /// Kind, namespace and name.
         object: String,
-        /// What is wrong.
+        /// The cause.
         cause: String,
     },
 }

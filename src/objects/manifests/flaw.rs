@@ -1,4 +1,4 @@
-//! What could not be read, and which object that is.
+//! Errors of manifests, with the object that they belong to.
 
 use serde_json::Value;
 
@@ -8,34 +8,36 @@ use super::ManifestError;
 use super::kind::ManifestKind;
 use crate::objects::ObjectName;
 
-/// Where an object without a namespace belongs, as `kubectl` has it.
+/// The namespace of an object without one, as in `kubectl`.
 pub(super) const DEFAULT_NAMESPACE: &str = "default";
 
-/// Something wrong among manifests.
+/// An error among manifests.
 #[derive(Debug)]
 pub struct Flaw {
-    /// What is wrong.
+    /// The error.
     pub error: ManifestError,
     object: Option<(ManifestKind, ObjectName)>,
 }
 
 impl Flaw {
-    /// A flaw of one object.
+    /// Makes the error of one object.
     pub(super) fn of(object: Option<(ManifestKind, ObjectName)>, error: ManifestError) -> Self {
         Self { error, object }
     }
 
-    /// The ImagePolicy that cannot be read, if it is one.
+    /// Returns the ImagePolicy that cannot be read, if it is one.
     pub fn policy(&self) -> Option<&ObjectName> {
         self.named(ManifestKind::Flux(Kind::Policy))
     }
 
-    /// The ImageRepository that cannot be read, if it is one.
+    /// Returns the ImageRepository that cannot be read, if it is one.
     pub fn repository(&self) -> Option<&ObjectName> {
         self.named(ManifestKind::Flux(Kind::Repository))
     }
 
-    /// Returns whether nothing tells which object it is, so that it may be any, and more than one.
+    /// Returns whether the object is unknown.
+    ///
+    /// It may then be any object, and more than one.
     pub fn is_of_unknown(&self) -> bool {
         self.object.is_none()
     }
@@ -45,14 +47,14 @@ impl Flaw {
     }
 }
 
-/// What cannot be laid at the door of an object.
+/// For an error that belongs to no known object.
 impl From<ManifestError> for Flaw {
     fn from(error: ManifestError) -> Self {
         Self { error, object: None }
     }
 }
 
-/// The name of an object, with the namespace where it belongs if it says none.
+/// Returns the name of an object, in the default namespace if it has none.
 pub(super) fn name_of(value: &Value) -> Option<ObjectName> {
     let text = |field: &str| value["metadata"][field].as_str().filter(|text| !text.is_empty());
     let namespace = text("namespace").unwrap_or(DEFAULT_NAMESPACE).to_owned();

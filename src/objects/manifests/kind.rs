@@ -1,4 +1,4 @@
-//! The kinds that are read, and what each is known by.
+//! The kinds that are read, and their required fields.
 
 use serde_json::{Value, json};
 use tagboat_api::{DEPRECATED_VERSION, Kind, VERSION};
@@ -6,18 +6,20 @@ use tagboat_api::{DEPRECATED_VERSION, Kind, VERSION};
 /// A kind that is read from manifests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ManifestKind {
-    /// One of Flux's.
+    /// A kind of Flux's.
     Flux(Kind),
     Secret,
     ServiceAccount,
     Namespace,
 }
 
-/// A field on which a cluster would insist and which is not needed here: its path, and what is put in its place.
+/// A field that a cluster requires and that is not needed here.
+///
+/// It has a path and a default.
 pub(super) type Placeholder = (&'static str, fn() -> Value);
 
 impl ManifestKind {
-    /// The kind of that name in that API group; that of Kubernetes itself has no name.
+    /// Returns the kind of a name in an API group; the core group is empty.
     pub(super) fn of(group: &str, name: &str) -> Option<Self> {
         match (group, name) {
             ("", "Secret") => Some(Self::Secret),
@@ -27,7 +29,7 @@ impl ManifestKind {
         }
     }
 
-    /// The name of the kind.
+    /// Returns the name of the kind.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Flux(kind) => kind.name(),
@@ -44,7 +46,7 @@ impl ManifestKind {
         }
     }
 
-    /// The fields that may be absent, outer ones first.
+    /// Returns the fields that may be absent, outer ones first.
     pub(super) fn placeholders(self) -> &'static [Placeholder] {
         match self {
             Self::Flux(Kind::Automation) => &[

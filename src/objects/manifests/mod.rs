@@ -1,10 +1,10 @@
-//! Objects from manifest files: what the command line has in place of a cluster.
+//! Objects from manifest files, which replace a cluster on the command line.
 //!
 //! [`read`] takes files and directories (`source`), splits them into documents and lists into items (`document`), and
-//! makes typed objects (`object`, `secret`, `service_account`) of those that are ours to read (`kind`). A document that is ours and
-//! cannot be understood is an error, because a misread selector would change the wrong files; who changes nothing may do
-//! with the others ([`read_in_part`], `flaw`). A document of somebody else is a [`Note`]. A [`ManifestStore`] makes objects
-//! of them that a reconcile can work with.
+//! makes typed objects (`object`, `secret`, `service_account`) of the supported kinds (`kind`). A document of a
+//! supported kind that cannot be parsed is an error, because a misread selector would change the wrong files; a
+//! command that changes nothing may use the other objects ([`read_in_part`], `flaw`). A document of another kind is a
+//! [`Note`]. A [`ManifestStore`] makes the objects available to a reconcile.
 
 mod document;
 mod error;
@@ -34,7 +34,7 @@ pub use service_account::ServiceAccountManifest;
 pub use state::{Destination, Recollection, StateAccess, StateDirectory, StateError, StateLock};
 pub use store::{ManifestStore, SecretDirectory};
 
-/// The label that each namespace of a cluster has, with its name, whoever made it.
+/// The label with its name that each namespace of a cluster has.
 pub const NAME_LABEL: &str = "kubernetes.io/metadata.name";
 
 /// The objects of a set of manifest files.
@@ -42,7 +42,7 @@ pub const NAME_LABEL: &str = "kubernetes.io/metadata.name";
 pub struct Manifests {
     /// All objects, in the order of files and documents.
     pub objects: Vec<Manifest>,
-    /// What was passed over, and what is incomplete.
+    /// Notes about documents that were skipped or are incomplete.
     pub notes: Vec<Note>,
 }
 
@@ -74,7 +74,7 @@ pub enum Object {
     Namespace(NamespaceManifest),
 }
 
-/// What is read of a Namespace.
+/// A Namespace of a manifest.
 #[derive(Debug)]
 pub struct NamespaceManifest {
     /// Its name.
@@ -84,7 +84,7 @@ pub struct NamespaceManifest {
 }
 
 impl Manifests {
-    /// The automations, in the order of files and documents.
+    /// Iterates over the automations, in the order of files and documents.
     pub fn automations(&self) -> impl Iterator<Item = &ImageUpdateAutomation> {
         self.objects.iter().filter_map(|manifest| match &manifest.object {
             Object::Automation(automation) => Some(automation.as_ref()),
@@ -92,7 +92,7 @@ impl Manifests {
         })
     }
 
-    /// The policies, in the order of files and documents.
+    /// Iterates over the policies, in the order of files and documents.
     pub fn policies(&self) -> impl Iterator<Item = &ImagePolicy> {
         self.objects.iter().filter_map(|manifest| match &manifest.object {
             Object::Policy(policy) => Some(policy.as_ref()),
@@ -100,7 +100,7 @@ impl Manifests {
         })
     }
 
-    /// The image repositories, in the order of files and documents.
+    /// Iterates over the image repositories, in the order of files and documents.
     pub fn repositories(&self) -> impl Iterator<Item = &ImageRepository> {
         self.objects.iter().filter_map(|manifest| match &manifest.object {
             Object::Repository(repository) => Some(repository.as_ref()),
@@ -108,7 +108,7 @@ impl Manifests {
         })
     }
 
-    /// The GitRepository of that name.
+    /// Returns the GitRepository of a name.
     pub fn git_repository(&self, namespace: &str, name: &str) -> Option<&GitRepository> {
         self.objects.iter().find_map(|manifest| match &manifest.object {
             Object::GitRepository(repository)
@@ -121,7 +121,9 @@ impl Manifests {
         })
     }
 
-    /// The labels of the Namespace of that name, of all its manifests together; nothing where it has none.
+    /// Returns the labels of a Namespace, merged from all its manifests.
+    ///
+    /// Returns `None` if it has no manifest.
     pub fn namespace_labels(&self, name: &str) -> Option<BTreeMap<String, String>> {
         let found = self.objects.iter().filter_map(|manifest| match &manifest.object {
             Object::Namespace(namespace) if namespace.name == name => Some(namespace.labels.clone()),
@@ -133,11 +135,11 @@ impl Manifests {
         })
     }
 
-    /// The values of the Secret of that name.
+    /// Returns the values of the Secret of a name.
     ///
     /// # Errors
     ///
-    /// When its values cannot be had, or when it is given twice. Neither is looked at before it is asked for.
+    /// If its values cannot be read, or if it is defined twice. Neither is checked before it is requested.
     pub fn secret(
         &self,
         namespace: &str,
@@ -162,11 +164,11 @@ impl Manifests {
 }
 
 impl Manifests {
-    /// The names of the pull secrets of the ServiceAccount of that name.
+    /// Returns the names of the pull secrets of a ServiceAccount.
     ///
     /// # Errors
     ///
-    /// When they cannot be read, or when it is given twice. Neither is looked at before it is asked for.
+    /// If they cannot be read, or if it is defined twice. Neither is checked before it is requested.
     pub fn pull_secrets(&self, namespace: &str, name: &str) -> Result<Option<&[String]>, ManifestError> {
         let mut found = self.objects.iter().filter_map(|manifest| match &manifest.object {
             Object::ServiceAccount(account) if account.namespace == namespace && account.name == name => {
@@ -185,17 +187,19 @@ impl Manifests {
     }
 }
 
-/// Reads all objects in `paths`: files, directories (all YAML and JSON files below them), or `-` for standard input.
+/// Reads all objects in `paths`: files, directories, or `-` for standard input.
+///
+/// Of a directory it reads all YAML and JSON files, those of subdirectories included.
 ///
 /// # Errors
 ///
-/// The problems of all files and objects, not only the first; no objects are given then.
+/// The errors of all files and objects, not only the first; no objects are returned then.
 pub fn read(paths: &[PathBuf]) -> Result<Manifests, Vec<ManifestError>> {
     let (manifests, flaws) = read_in_part(paths);
     if flaws.is_empty() { Ok(manifests) } else { Err(flaws.into_iter().map(|flaw| flaw.error).collect()) }
 }
 
-/// Reads the objects in `paths` that can be read, and says what is wrong with the others.
+/// Reads the valid objects in `paths`, and returns the errors of the others.
 pub fn read_in_part(paths: &[PathBuf]) -> (Manifests, Vec<Flaw>) {
     let mut manifests = Manifests::default();
     let mut flaws: Vec<Flaw> = Vec::new();
@@ -248,8 +252,9 @@ fn take(
     }
 }
 
-/// Objects that are given twice: nothing says which of the two holds. Secrets and ServiceAccounts are looked at when they
-/// are asked for, and Namespaces count together.
+/// Returns errors for objects that are defined twice, since either could be meant.
+///
+/// Secrets and ServiceAccounts are checked when they are requested, and the labels of Namespaces are merged.
 fn repeated(objects: &[Manifest]) -> Vec<Flaw> {
     let mut seen: BTreeMap<String, &Path> = BTreeMap::new();
     let mut flaws = Vec::new();
@@ -271,7 +276,7 @@ fn given_twice(object: &Object, first: &Path, second: &Path) -> ManifestError {
 }
 
 impl Object {
-    /// Its kind and name, where it has a type of its own.
+    /// Returns its kind and name, if it has a type of its own.
     fn identity(&self) -> Option<(ManifestKind, ObjectName)> {
         match self {
             Self::Automation(object) => {
@@ -289,7 +294,7 @@ impl Object {
     }
 }
 
-/// Prints as `Kind namespace/name`.
+/// Formats an object as `Kind namespace/name`.
 impl std::fmt::Display for Object {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let (kind, metadata) = match self {

@@ -1,4 +1,4 @@
-//! From a document to a typed object.
+//! Parses a document into a typed object.
 
 use std::path::Path;
 
@@ -16,13 +16,13 @@ use super::service_account::ServiceAccountManifest;
 use super::{FieldError, ManifestError, NamespaceManifest, Note, Object};
 use crate::sentence::chain;
 
-/// A document understood; `None` where it is of a kind that others read.
+/// A parsed document; its object is `None` if we do not read its kind.
 pub(super) struct Parsed {
     pub(super) object: Option<Object>,
     pub(super) notes: Vec<Note>,
 }
 
-/// Understands one document; what is wrong comes with the name of the object, as far as that can be read.
+/// Parses one document; an error has the name of the object, if that can be read.
 pub(super) fn parse(file: &Path, document: Document, known: &KnownFields) -> Result<Parsed, Box<Flaw>> {
     let group = document.text("apiVersion").split_once('/').map_or("", |(group, _)| group);
     let object = ManifestKind::of(group, document.text("kind")).zip(name_of(&document.value));
@@ -51,7 +51,7 @@ fn understand(file: &Path, document: Document, known: &KnownFields) -> Result<Pa
     let mut reading = Reading { file, version, kind, name: String::new(), notes: Vec::new() };
     let mut value = document.value;
     if let Err(error) = reading.settle_name(&mut value) {
-        // Nobody can ask for it without a name, so it is in nobody's way.
+        // Without a name it cannot be requested, so it does no harm.
         return match kind {
             ManifestKind::Secret | ManifestKind::ServiceAccount => {
                 Ok(passed_over(file, format!("a {} without a name", kind.name())))
@@ -65,7 +65,7 @@ fn understand(file: &Path, document: Document, known: &KnownFields) -> Result<Pa
     Ok(Parsed { object: Some(object), notes: reading.notes })
 }
 
-/// A Namespace, of which nothing but its labels is of interest: whatever else is odd about one is in nobody's way.
+/// Parses a Namespace, of which only the labels matter; all other fields are ignored.
 fn namespace(file: &Path, value: &Value) -> Parsed {
     let metadata = &value["metadata"];
     let Some(name) = metadata["name"].as_str().filter(|name| !name.is_empty()) else {
@@ -90,7 +90,7 @@ fn passed_over(file: &Path, what: String) -> Parsed {
     Parsed { object: None, notes: vec![Note::ForeignDocument { file: file.to_owned(), what }] }
 }
 
-/// Fields whose unknown values are refused in Flux's words by those who use them.
+/// Fields whose unknown values the reconcile rejects, with Flux's messages.
 const REFUSED_LATER: [&str; 5] = [
     "spec.policy.alphabetical.order",
     "spec.policy.numerical.order",
@@ -99,7 +99,7 @@ const REFUSED_LATER: [&str; 5] = [
     "spec.git.commit.signingKey.type",
 ];
 
-/// A document on its way to an object.
+/// A document that is being parsed.
 struct Reading<'a> {
     file: &'a Path,
     version: &'a str,
@@ -110,7 +110,7 @@ struct Reading<'a> {
 }
 
 impl Reading<'_> {
-    /// Sees to it that the object has a name and a namespace.
+    /// Ensures that the object has a name and a namespace.
     fn settle_name(&mut self, value: &mut Value) -> Result<(), ManifestError> {
         let no_name =
             || ManifestError::NoName { file: self.file.to_owned(), kind: self.kind.name().to_owned() };
@@ -124,7 +124,9 @@ impl Reading<'_> {
         Ok(())
     }
 
-    /// A misspelled field must not pass for one that was left out, nor a misspelled value for the default; a status is a machine's, and only noted.
+    /// Rejects unknown fields and values; in a status, which a program wrote, they are only noted.
+    ///
+    /// A misspelled field must not be taken for an absent one, nor a misspelled value for the default.
     fn check_fields(&mut self, misfits: Option<Vec<Misfit>>) -> Result<(), ManifestError> {
         for misfit in misfits.unwrap_or_default() {
             match misfit {
@@ -157,13 +159,13 @@ impl Reading<'_> {
         Ok(())
     }
 
-    /// Returns whether an unknown value of a field is refused in Flux's words by those who use it, and always by them.
+    /// Returns whether the reconcile always rejects an unknown value of a field, with Flux's message.
     fn is_refused_later(&self, path: &str) -> bool {
         REFUSED_LATER.contains(&path)
             || (self.kind == ManifestKind::Flux(Kind::GitRepository) && path == "spec.provider")
     }
 
-    /// Fills in what a cluster would insist on and an update does not need.
+    /// Adds the fields that a cluster requires and an update does not need.
     fn complete(&mut self, value: &mut Value) {
         for &(field, placeholder) in self.kind.placeholders() {
             let (parent, key) = match field.rsplit_once('.') {
@@ -206,8 +208,10 @@ impl Reading<'_> {
         })
     }
 
-    /// Makes the typed object; a status that cannot be understood is left out with a note, for it is no
-    /// person's wish and must not keep the rest from being read.
+    /// Makes the typed object.
+    ///
+    /// A status that cannot be parsed is omitted with a note: it is not the user's intent and must not keep the rest
+    /// from being read.
     fn deserialize<T: DeserializeOwned>(&mut self, mut value: Value) -> Result<T, ManifestError> {
         let error = match serde_path_to_error::deserialize(&value) {
             Ok(object) => return Ok(object),

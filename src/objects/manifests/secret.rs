@@ -1,8 +1,8 @@
-//! Secrets among the manifests.
+//! Secrets of manifests.
 //!
-//! Directories of manifests are full of Secrets that nobody will ask for: encrypted ones, templates, overlays of one
-//! another. So what is wrong with one is kept beside it, and is an error for those only who need it. No message has
-//! a value in it, nor a part of one.
+//! Directories of manifests contain many Secrets that are never requested: encrypted ones, templates, overlays of
+//! each other. So the error of an invalid Secret is stored with it, and is reported only when the Secret is
+//! requested. No message has a value in it, nor a part of one.
 
 use std::collections::BTreeMap;
 
@@ -14,13 +14,13 @@ use zeroize::Zeroizing;
 
 use crate::secret::Secret;
 
-/// Kubernetes' base64 does not look at the bits that are left over at the end.
+/// Decodes base64 as Kubernetes does, which ignores trailing bits.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
     &alphabet::STANDARD,
     GeneralPurposeConfig::new().with_decode_allow_trailing_bits(true),
 );
 
-/// The longest key, in bytes.
+/// The maximum length of a key, in bytes.
 const KEY_LENGTH: usize = 253;
 
 /// A Secret of a manifest.
@@ -30,23 +30,23 @@ pub struct SecretManifest {
     pub namespace: String,
     /// The name.
     pub name: String,
-    /// The values by their keys, or why they cannot be had.
+    /// The values by key, or the error of reading them.
     pub values: Result<BTreeMap<String, Secret>, SecretError>,
 }
 
-/// Why the values of a Secret cannot be had.
+/// The error of a Secret whose values cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SecretError {
     /// SOPS has encrypted the values.
     #[error("it is encrypted with SOPS, which tagboat does not read; give it decrypted")]
     Encrypted,
-    /// `data` or `stringData` is no mapping.
+    /// `data` or `stringData` is not a mapping.
     #[error("{field} must be a mapping")]
     NotAMapping {
-        /// Which of the two.
+        /// `data` or `stringData`.
         field: &'static str,
     },
-    /// A key that no Secret can have.
+    /// A key that is invalid in a Secret.
     #[error("{key:?} is no key of a Secret: 1 to 253 letters, digits, '-', '_' and '.' are allowed")]
     Key {
         /// The key.
@@ -60,7 +60,7 @@ pub enum SecretError {
         /// The key of the value.
         key: String,
     },
-    /// A value of `data` that cannot be decoded.
+    /// A value of `data` that is not valid base64.
     #[error("the value of data.{key} is not base64; plain text belongs in stringData")]
     NotBase64 {
         /// The key of the value.
@@ -68,7 +68,7 @@ pub enum SecretError {
     },
 }
 
-/// Takes the values out of a Secret. What stands in `stringData` counts more than what stands in `data`.
+/// Takes the values out of a Secret; `stringData` has precedence over `data`.
 pub(super) fn values(mut secret: Value) -> Result<BTreeMap<String, Secret>, SecretError> {
     if secret.get("sops").is_some() {
         return Err(SecretError::Encrypted);
@@ -84,7 +84,9 @@ pub(super) fn values(mut secret: Value) -> Result<BTreeMap<String, Secret>, Secr
     Ok(values)
 }
 
-/// The entries of one of the two mappings; a null counts as an empty text, as it does for Kubernetes.
+/// Returns the entries of one of the two mappings.
+///
+/// A null counts as an empty string, as in Kubernetes.
 fn texts(secret: &mut Value, field: &'static str) -> Result<Vec<(String, Zeroizing<String>)>, SecretError> {
     let entries = match secret.get_mut(field).map(Value::take) {
         None | Some(Value::Null) => return Ok(Vec::new()),
@@ -105,7 +107,7 @@ fn texts(secret: &mut Value, field: &'static str) -> Result<Vec<(String, Zeroizi
 }
 
 fn decode(text: &str) -> Option<Secret> {
-    // Long values stand on several lines, as `base64` breaks them.
+    // Long values may have line breaks, which `base64` adds.
     let line: Zeroizing<Vec<u8>> =
         Zeroizing::new(text.bytes().filter(|byte| !matches!(byte, b'\n' | b'\r')).collect());
     // The error is dropped because it would show a byte of the value.

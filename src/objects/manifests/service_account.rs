@@ -1,4 +1,4 @@
-//! ServiceAccounts among the manifests, of which nothing but the pull secrets counts.
+//! ServiceAccounts of manifests, of which only the pull secrets are read.
 
 use serde_json::Value;
 
@@ -9,7 +9,7 @@ pub struct ServiceAccountManifest {
     pub namespace: String,
     /// The name.
     pub name: String,
-    /// The names of its pull secrets; none where they cannot be read.
+    /// The names of its pull secrets; `None` if they cannot be read.
     pub pull_secrets: Option<Vec<String>>,
 }
 

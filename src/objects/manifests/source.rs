@@ -1,4 +1,4 @@
-//! From paths to the content of manifest files.
+//! Reads manifest files from paths.
 
 use std::collections::HashSet;
 use std::fs;
@@ -11,40 +11,42 @@ use crate::directory::{self, Directory};
 use crate::update::scope::manifest_scope;
 use crate::update::{FileTree, TreeError};
 
-/// A manifest file is no larger than this; etcd takes no object beyond 1.5 MiB, and a file holds many.
+/// The maximum size of a manifest file.
+///
+/// etcd accepts no object beyond 1.5 MiB, and a file holds many.
 const FILE_SIZE: usize = 32 * 1024 * 1024;
 
-/// One file's content.
+/// The content of a file.
 pub(super) struct Source {
     pub(super) file: PathBuf,
     pub(super) content: Vec<u8>,
     pub(super) origin: Origin,
 }
 
-/// How a file came among the manifests.
+/// The origin of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Origin {
-    /// By its own name, so it has to hold something.
+    /// Its own path was given, so it must contain an object.
     Named,
-    /// From a directory, where files of any kind may stand; it names a group of Flux's.
+    /// A directory, which may have files of any kind; this one has the name of a group of Flux's.
     Found,
-    /// From a directory, and only because a Secret, a ServiceAccount or a Namespace may be in it.
+    /// A directory; this file may only contain a Secret, a ServiceAccount or a Namespace.
     Aside,
 }
 
-/// What stands at some paths.
+/// The files of some paths.
 #[derive(Default)]
 pub(super) struct Sources {
-    /// The files that may hold objects, each once, however many of the given paths lead to it.
+    /// The files that may contain objects, without duplicates.
     pub(super) files: Vec<Source>,
-    /// The YAML files of directories that name no group of ours.
+    /// The YAML files of directories without a name of our groups.
     pub(super) passed_over: Vec<PathBuf>,
     pub(super) notes: Vec<Note>,
     seen: HashSet<PathBuf>,
 }
 
 impl Sources {
-    /// Reads what stands at `path`: a file, all YAML and JSON files of a directory, or standard input for `-`.
+    /// Reads a file, the YAML and JSON files of a directory, or standard input (`-`).
     pub(super) fn collect(&mut self, path: &Path) -> Result<(), ManifestError> {
         let unreadable =
             |error: io::Error| ManifestError::Unreadable { file: path.to_owned(), cause: error.into() };
@@ -98,7 +100,7 @@ impl Sources {
         Ok(())
     }
 
-    /// Takes note of a file without anything of ours; JSON is mostly somebody else's, and no word is worth saying of it.
+    /// Records a file without objects; JSON files, which mostly belong to other tools, are not reported.
     pub(super) fn pass_over(&mut self, file: PathBuf) {
         if file.extension().is_none_or(|extension| extension != "json") {
             self.passed_over.push(file);

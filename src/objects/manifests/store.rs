@@ -1,4 +1,4 @@
-//! Manifest files in the place of a cluster.
+//! A store of objects from manifest files, in place of a cluster.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,36 +15,36 @@ use crate::directory;
 use crate::objects::{Objects, ObjectsError, StatusMaker};
 use crate::secret::Secret;
 
-/// Where a secret that is missing could have come from.
+/// Advice for a missing secret; it follows an error message.
 const ADVICE: &str = "; give it as a Secret among the manifests or as --secret NAMESPACE/NAME=DIR, or log in as \
                       yourself with --git-login user";
 
-/// The same for a key that signs, for certificates and proxies: no login is in their place.
+/// Advice for a missing signing key, certificate or proxy, which no local login replaces.
 const ADVICE_FOR_SECRET: &str = "; give it as a Secret among the manifests or as --secret NAMESPACE/NAME=DIR";
 
-/// The same for logins at registries.
+/// Advice for a missing login at a registry.
 const ADVICE_FOR_REGISTRY: &str = "; give it as a Secret among the manifests or as --secret NAMESPACE/NAME=DIR, or log \
                                    in as yourself with --registry-login user";
 
-/// The same for SSH without the name of a secret.
+/// Advice for SSH without the name of a secret.
 const ADVICE_FOR_SSH: &str = "; name a Secret with the key in spec.secretRef of the GitRepository, or log in as \
                               yourself with --git-login user";
 
-/// The objects of manifest files, secrets in directories, and a state directory for what is written.
+/// The objects of manifest files, secrets in directories, and a state directory for writes.
 #[derive(Clone, Debug)]
 pub struct ManifestStore {
     /// The manifests.
     pub manifests: Arc<Manifests>,
-    /// Secrets that are given as directories; they count more than those among the manifests.
+    /// Secrets from directories; they take precedence over those of the manifests.
     pub secrets: Vec<SecretDirectory>,
-    /// Where statuses are kept, if anywhere.
+    /// The directory of statuses, if there is one.
     pub state: Option<StateDirectory>,
 }
 
-/// A secret with one file a key, as a volume of a pod has it.
+/// A secret with one file per key, like a volume of a pod.
 #[derive(Clone, Debug)]
 pub struct SecretDirectory {
-    /// The namespace; `None`: any that asks.
+    /// The namespace; `None`: any.
     pub namespace: Option<String>,
     /// The name.
     pub name: String,
@@ -53,16 +53,16 @@ pub struct SecretDirectory {
 }
 
 impl SecretDirectory {
-    /// Returns whether it stands for the secret of that name.
+    /// Returns whether it provides the secret of a name.
     pub fn is(&self, namespace: &str, name: &str) -> bool {
         self.name == name && self.namespace.as_deref().is_none_or(|own| own == namespace)
     }
 
-    /// Reads the keys; names that begin with two dots are a volume's own.
+    /// Reads the keys; names that begin with two dots belong to the volume itself.
     ///
     /// # Errors
     ///
-    /// When a file cannot be read.
+    /// If a file cannot be read.
     pub fn read(&self) -> io::Result<BTreeMap<String, Secret>> {
         let mut data = BTreeMap::new();
         for item in fs::read_dir(&self.directory)? {

@@ -1,4 +1,6 @@
-//! Where automations were last run, which tells one set of manifests from another that has the same names.
+//! The destinations of automations: the repository and branch of the last run.
+//!
+//! They distinguish sets of manifests with the same names.
 
 use std::fmt;
 
@@ -9,10 +11,10 @@ use super::file::Kept;
 use super::{StateDirectory, StateError};
 use crate::git::redact;
 
-/// What stands in the place of a kind for where automations were last run.
+/// The directory of destinations; it has the place of a kind.
 const DESTINATIONS: &str = "destinations";
 
-/// The git repository of an automation, without what a URL may hold that is secret, and the branch.
+/// The git repository of an automation, without secrets in its URL, and the branch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Destination {
     url: String,
@@ -20,11 +22,11 @@ pub struct Destination {
 }
 
 impl Destination {
-    /// That of an automation which works on a source.
+    /// Returns the destination of an automation and its source.
     pub fn of(automation: &ImageUpdateAutomation, source: &GitRepository) -> Self {
         let checkout = automation.spec.git.as_ref().and_then(|git| git.checkout.as_ref());
         let reference = checkout.map(|checkout| &checkout.reference).or(source.spec.reference.as_ref());
-        // With which login a repository is reached makes it no other.
+        // The login does not identify the repository.
         let url = redact(&source.spec.url).replacen("••••@", "", 1);
         Self { url, branch: reference.and_then(|reference| reference.branch.clone()) }
     }
@@ -38,11 +40,11 @@ impl fmt::Display for Destination {
 }
 
 impl StateDirectory {
-    /// Where an automation was last run, if that is known.
+    /// Returns the destination of an automation's last run, if it is known.
     ///
     /// # Errors
     ///
-    /// When what is here cannot be read.
+    /// If the file cannot be read.
     pub fn destination(&self, automation: &ImageUpdateAutomation) -> Result<Option<Destination>, StateError> {
         Ok(match self.read(&self.place(DESTINATIONS, automation))? {
             Kept::Whole(destination) => Some(destination),
@@ -50,11 +52,11 @@ impl StateDirectory {
         })
     }
 
-    /// Keeps in mind where an automation was run.
+    /// Saves the destination of an automation.
     ///
     /// # Errors
     ///
-    /// When it cannot be written.
+    /// If it cannot be written.
     pub fn keep_destination(
         &self,
         automation: &ImageUpdateAutomation,

@@ -1,25 +1,25 @@
-//! What stands in the way of the state.
+//! The error of the state directory.
 
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Why the state could not be read or kept.
+/// The error of reading or writing the state.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot {deed} the state in {}{}", root.display(), Place { root, culprit })]
 pub struct StateError {
-    /// `read`, `keep` or `lock`.
+    /// The operation: `read`, `keep` or `lock`.
     pub(super) deed: &'static str,
     /// The state directory as it was given.
     pub(super) root: PathBuf,
-    /// The file or directory that is in the way.
+    /// The file or directory of the error.
     pub(super) culprit: PathBuf,
-    /// Why.
+    /// The cause.
     #[source]
     pub(super) cause: io::Error,
 }
 
-/// Prints what is in the way, where that is not the whole directory.
+/// Formats the path, unless it is the state directory itself.
 struct Place<'a> {
     root: &'a Path,
     culprit: &'a Path,

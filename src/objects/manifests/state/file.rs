@@ -1,4 +1,4 @@
-//! The files of the state: read as they are, replaced wholly or not at all.
+//! The files of the state, replaced atomically.
 
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, Write};
@@ -11,13 +11,13 @@ use serde_json::Value;
 use super::{StateDirectory, StateError};
 use crate::directory;
 
-/// What a file has of an object.
+/// The content of a file.
 pub(super) enum Kept<T> {
     /// There is no file.
     Nothing,
     /// The object.
     Whole(T),
-    /// Something that nobody can understand.
+    /// Invalid content.
     Damaged,
 }
 
@@ -35,16 +35,17 @@ impl StateDirectory {
         }
     }
 
-    /// Replaces a file, wholly or not at all, be it that the power fails. A run holds the state meanwhile, so the other file
-    /// is of no other process.
+    /// Replaces a file atomically, even if the power fails.
+    ///
+    /// The caller holds the lock of the state, so no other process uses the temporary file.
     pub(super) fn write(&self, place: &Path, content: &[u8]) -> Result<(), StateError> {
-        // To wait for the disk takes much longer than to look.
+        // A sync to disk takes much longer than a comparison.
         if directory::read(place).is_ok_and(|kept| kept == content) {
             return Ok(());
         }
         let folder = place.parent().unwrap_or(place);
         let name = place.file_name().unwrap_or_default().to_string_lossy();
-        // No object's file begins with a dot.
+        // Names of object files never begin with a dot.
         let new = folder.join(format!(".new-{name}"));
         let replace = || {
             private_folder(folder)?;
@@ -52,28 +53,28 @@ impl StateDirectory {
             options.write(true).create(true).truncate(true).mode(0o600);
             let mut file = directory::open_with(&new, &mut options)?;
             file.write_all(content)?;
-            // Some file systems would keep the new name before they keep the content. Should they lose the name, the file
-            // that was here before is still here.
+            // Some file systems would persist the rename before the content. If they lose the rename, the old file
+            // remains.
             file.sync_data()?;
             fs::rename(&new, place)
         };
         replace().map_err(|cause| {
-            // What cannot be removed either is overwritten by the next who writes.
+            // If it cannot be removed either, the next write replaces it.
             let _ = fs::remove_file(&new);
             self.failed("keep", place, cause)
         })
     }
 
-    /// A failure at `place`, which is put down to as much of that path as there is.
+    /// Makes an error at a path, reported at the deepest existing part of that path.
     pub(super) fn failed(&self, deed: &'static str, place: &Path, cause: io::Error) -> StateError {
         let culprit = place.ancestors().find(|path| fs::symlink_metadata(path).is_ok());
-        // A relative path ends in an empty one, which stands for the current directory.
+        // The last ancestor of a relative path is empty, which means the current directory.
         let culprit = culprit.unwrap_or(&self.root).to_owned();
         StateError { deed, root: self.root.clone(), culprit, cause }
     }
 }
 
-/// Makes a folder that only we can read: conditions quote what servers say.
+/// Makes a directory that only its owner can read: conditions quote messages of servers.
 pub(super) fn private_folder(folder: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(folder)
 }

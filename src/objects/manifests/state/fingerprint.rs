@@ -1,4 +1,4 @@
-//! What tells objects from others, without being them: a URL may hold a password.
+//! Fingerprints that identify objects without their content: a URL may hold a password.
 
 use std::io;
 
@@ -9,18 +9,18 @@ use tagboat_api::{GitRepository, ImageRepository, ImageUpdateAutomation};
 
 use crate::policy::RepositoryWishes;
 
-/// What tells an automation and its source from others.
+/// Returns the fingerprint of an automation and its source.
 pub(super) fn fingerprint(automation: &ImageUpdateAutomation, source: &GitRepository) -> io::Result<Vec<u8>> {
     let source = (source.namespace(), source.name_any(), &source.spec);
     hash(&(&automation.spec, automation.annotations(), source))
 }
 
-/// What tells an image repository from others, as far as persons have a say in it.
+/// Returns the fingerprint of the user-set fields of an image repository.
 pub(super) fn wishes(repository: &ImageRepository) -> io::Result<Vec<u8>> {
     hash(&(repository.namespace(), repository.name_any(), RepositoryWishes::of(repository)))
 }
 
-/// The annotations of an object that are settings of ours.
+/// Returns the annotations of an object that are our settings.
 pub(super) fn settings(object: &impl ResourceExt) -> Vec<(&String, &String)> {
     object.annotations().iter().filter(|(name, _)| name.starts_with(PREFIX)).collect()
 }

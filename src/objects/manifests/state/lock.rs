@@ -1,4 +1,4 @@
-//! One run at a time on a state directory.
+//! A lock of the state directory: one run at a time.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind};
@@ -8,15 +8,19 @@ use super::file::private_folder;
 use super::{StateDirectory, StateError};
 use crate::directory;
 
-/// Holds a state directory for one run. The lock is an advisory one (`flock`) on an open file, so the kernel releases it
-/// when the process ends, however it ends.
+/// Locks a state directory for one run.
+///
+/// The lock is an advisory one (`flock`) on an open file, so the kernel releases it when the process ends, however it
+/// ends.
 #[derive(Debug)]
 pub struct StateLock {
-    /// `None` if the directory is read-only and was never written, so that there is nothing to lock.
+    /// `None` if a read-only directory was never written.
+    ///
+    /// There is nothing to lock then.
     _file: Option<File>,
 }
 
-/// What a run may do to the state that it locks.
+/// The access of a run to the state that it locks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StateAccess {
     /// Write statuses and tags.
@@ -26,12 +30,14 @@ pub enum StateAccess {
 }
 
 impl StateDirectory {
-    /// Locks the state without waiting; `None` if another process holds it. The directory is created if there is none.
+    /// Locks the state without waiting; `None` if another process holds it.
+    ///
+    /// The directory is created if it does not exist.
     ///
     /// # Errors
     ///
-    /// When the directory cannot be read, or the lock file cannot be created or locked. A directory that cannot be written is no error for
-    /// [`StateAccess::ReadOnly`].
+    /// If the directory cannot be read, or the lock file cannot be created or locked. A directory that cannot be
+    /// written is no error for [`StateAccess::ReadOnly`].
     pub fn try_lock(&self, access: StateAccess) -> Result<Option<StateLock>, StateError> {
         if let Err(error) = fs::read_dir(&self.root)
             && error.kind() != ErrorKind::NotFound
@@ -41,7 +47,7 @@ impl StateDirectory {
         let place = self.root.join("lock");
         let open = || {
             private_folder(&self.root)?;
-            // Other users cannot open it, so they cannot hold it either.
+            // Other users cannot open it, so they cannot lock it either.
             let mut options = OpenOptions::new();
             directory::open_with(&place, options.write(true).create(true).truncate(false).mode(0o600))
         };
@@ -62,7 +68,7 @@ impl StateDirectory {
         match file.try_lock() {
             Ok(()) => Ok(Some(StateLock { _file: Some(file) })),
             Err(TryLockError::WouldBlock) => Ok(None),
-            // Some network file systems have no locks. A run there works as if it were alone.
+            // Some network file systems have no locks. A run proceeds there without one.
             Err(TryLockError::Error(cause)) if cause.kind() == ErrorKind::Unsupported => {
                 Ok(Some(StateLock { _file: Some(file) }))
             }
@@ -71,7 +77,7 @@ impl StateDirectory {
     }
 }
 
-/// Returns whether an error says that the place must not be written.
+/// Returns whether an error means that the path is not writable.
 fn is_refused(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem)
 }
@@ -87,7 +93,7 @@ mod tests {
         for access in [StateAccess::ReadWrite, StateAccess::ReadOnly] {
             let lock = state.try_lock(access).unwrap();
             assert!(lock.is_some());
-            // A lock belongs to an open file, so one process is enough to see that it holds.
+            // The lock belongs to an open file, so one process suffices for the test.
             for other in [StateAccess::ReadWrite, StateAccess::ReadOnly] {
                 assert!(state.try_lock(other).unwrap().is_none(), "{access:?} {other:?}");
             }

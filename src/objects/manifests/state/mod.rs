@@ -1,4 +1,4 @@
-//! What a cluster would remember of objects: their generation and their status.
+//! The state directory: stores the generations and statuses of objects, as a cluster would.
 
 mod destination;
 mod error;
@@ -27,35 +27,38 @@ pub use destination::Destination;
 pub use error::StateError;
 pub use lock::{StateAccess, StateLock};
 
-/// A directory that keeps objects as a cluster would: one JSON file each, `objects/KIND/NAMESPACE/NAME.json`.
+/// A directory that stores objects as a cluster would.
+///
+/// Each object has a JSON file, `objects/KIND/NAMESPACE/NAME.json`.
 #[derive(Clone, Debug)]
 pub struct StateDirectory {
     root: PathBuf,
 }
 
-/// What is here of an object.
+/// The result of loading an object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Recollection {
-    /// Nothing.
+    /// There is no file.
     Nothing,
-    /// Its generation and its status, which it has been given.
+    /// The object has its stored generation and status now.
     Known,
-    /// A file that nobody can understand.
+    /// A file with invalid content.
     Damaged(PathBuf),
 }
 
 impl StateDirectory {
-    /// The state in `root`, which is made when something is written.
+    /// Makes a state in `root`, which is created on the first write.
     pub fn new(root: &Path) -> Self {
         Self { root: root.to_owned() }
     }
 
-    /// Gives an automation the generation and the status that it has here, as an API server would: the generation
-    /// rises when the spec or an annotation has changed.
+    /// Sets the stored generation and status of an automation, as an API server would.
+    ///
+    /// The generation increases if the spec or an annotation changed.
     ///
     /// # Errors
     ///
-    /// When what is here cannot be read.
+    /// If the file cannot be read.
     pub fn recall(&self, automation: &mut ImageUpdateAutomation) -> Result<(), StateError> {
         let recollection = self.recall_object(automation, |known, now| {
             known.spec == now.spec && known.annotations() == now.annotations()
@@ -64,11 +67,13 @@ impl StateDirectory {
         Ok(())
     }
 
-    /// The same for an image repository, of whose annotations only our settings count.
+    /// Sets the stored generation and status of an image repository.
+    ///
+    /// Of its annotations only our settings count for the generation.
     ///
     /// # Errors
     ///
-    /// When what is here cannot be read.
+    /// If the file cannot be read.
     pub fn recall_repository(&self, repository: &mut ImageRepository) -> Result<(), StateError> {
         let recollection = self.recall_object(repository, |known, now| {
             known.spec == now.spec && settings(known) == settings(now)
@@ -77,22 +82,24 @@ impl StateDirectory {
         Ok(())
     }
 
-    /// The same for a policy, whose generation rises only with what bears on its choice: no person's wish is behind a
-    /// lower image because somebody let it rest. What is damaged here is more than can be made anew: the image below which
-    /// there is no going back.
+    /// Sets the stored generation and status of a policy.
+    ///
+    /// Its generation increases only with fields that affect the choice: to suspend a policy must not permit a
+    /// downgrade. Unlike other kinds, damaged state is returned to the caller, because it cannot be rebuilt: it holds
+    /// the image below which downgrade protection does not go.
     ///
     /// # Errors
     ///
-    /// When what is here cannot be read.
+    /// If the file cannot be read.
     pub fn recall_policy(&self, policy: &mut ImagePolicy) -> Result<Recollection, StateError> {
         self.recall_object(policy, |known, now| PolicyWishes::of(known) == PolicyWishes::of(now))
     }
 
-    /// Keeps an automation with a new status.
+    /// Saves an automation with a new status.
     ///
     /// # Errors
     ///
-    /// When it cannot be written; what was here before is still here then.
+    /// If it cannot be written; the old file remains then.
     pub fn keep(
         &self,
         automation: &ImageUpdateAutomation,
@@ -101,11 +108,11 @@ impl StateDirectory {
         self.keep_object(&ImageUpdateAutomation { status: Some(status.clone()), ..automation.clone() })
     }
 
-    /// The same for an image repository.
+    /// Saves an image repository with a new status.
     ///
     /// # Errors
     ///
-    /// When it cannot be written; what was here before is still here then.
+    /// If it cannot be written; the old file remains then.
     pub fn keep_repository(
         &self,
         repository: &ImageRepository,
@@ -114,21 +121,22 @@ impl StateDirectory {
         self.keep_object(&ImageRepository { status: Some(status.clone()), ..repository.clone() })
     }
 
-    /// The same for a policy.
+    /// Saves a policy with a new status.
     ///
     /// # Errors
     ///
-    /// When it cannot be written; what was here before is still here then.
+    /// If it cannot be written; the old file remains then.
     pub fn keep_policy(&self, policy: &ImagePolicy, status: &ImagePolicyStatus) -> Result<(), StateError> {
         self.keep_object(&ImagePolicy { status: Some(status.clone()), ..policy.clone() })
     }
 
-    /// Returns whether persons have wanted a policy's repository to be another than [`StateDirectory::keep_wishes`] was last
-    /// told; of what nobody told, nobody knows.
+    /// Returns whether the user changed a policy's repository since [`StateDirectory::keep_wishes`].
+    ///
+    /// Returns false if nothing is stored.
     ///
     /// # Errors
     ///
-    /// When what is here cannot be read.
+    /// If the file cannot be read.
     pub fn has_other_wishes(
         &self,
         policy: &ImagePolicy,
@@ -139,7 +147,7 @@ impl StateDirectory {
         match directory::read(&place) {
             Ok(known) => {
                 let wishes = wishes(repository).map_err(failed)?;
-                // A file that was cut off is no word of any person's.
+                // A truncated file does not show a change.
                 let is_whole = known.len() == wishes.len() && known.iter().all(u8::is_ascii_hexdigit);
                 Ok(is_whole && known != wishes)
             }
@@ -148,18 +156,18 @@ impl StateDirectory {
         }
     }
 
-    /// Keeps in mind with which repository a policy chose: what bears on its tags, as far as that tells it from others.
+    /// Saves a fingerprint of the repository fields that affect a policy's tags.
     ///
     /// # Errors
     ///
-    /// When it cannot be written.
+    /// If it cannot be written.
     pub fn keep_wishes(&self, policy: &ImagePolicy, repository: &ImageRepository) -> Result<(), StateError> {
         let place = self.place(WISHES, policy);
         let content = wishes(repository).map_err(|cause| self.failed("keep", &place, cause))?;
         self.write(&place, &content)
     }
 
-    /// The directory of the tags that were found.
+    /// Returns the directory of the stored tags.
     pub fn tags(&self) -> PathBuf {
         self.root.join("tags")
     }
@@ -194,11 +202,11 @@ impl StateDirectory {
         self.write(&place, &content)
     }
 
-    /// Returns whether an automation or its source is another than [`StateDirectory::keep_success`] was last told.
+    /// Returns whether an automation or its source changed since [`StateDirectory::keep_success`].
     ///
     /// # Errors
     ///
-    /// When what is here cannot be read.
+    /// If the file cannot be read.
     pub fn is_new(
         &self,
         automation: &ImageUpdateAutomation,
@@ -213,12 +221,13 @@ impl StateDirectory {
         }
     }
 
-    /// Keeps in mind with which spec, annotations and source a run succeeded; one that stalled has looked at nothing.
-    /// The URL may hold a password, so only what tells all of it from others is kept.
+    /// Saves a fingerprint of the spec, annotations and source of a successful run.
+    ///
+    /// A stalled run has examined nothing. The URL may hold a password, so only a fingerprint is stored.
     ///
     /// # Errors
     ///
-    /// When it cannot be written.
+    /// If it cannot be written.
     pub fn keep_success(
         &self,
         automation: &ImageUpdateAutomation,
@@ -236,20 +245,20 @@ impl StateDirectory {
     }
 }
 
-/// What stands in the place of a kind for what runs succeeded with.
+/// The directory of fingerprints of successful runs; it has the place of a kind.
 const SUCCESSES: &str = "successes";
 
-/// The same for what policies chose with.
+/// The directory of fingerprints of repositories with which policies chose.
 const WISHES: &str = "wishes";
 
-/// Says that what is here of an object is of no use; it can be made anew.
+/// Logs that a stored object is damaged; it can be rebuilt.
 fn warn_of_damage(recollection: &Recollection) {
     if let Recollection::Damaged(place) = recollection {
         tracing::warn!("the state in {} is damaged, so what was known there is forgotten", place.display());
     }
 }
 
-/// A name as a file's: what a cluster would not take for a name cannot lead elsewhere.
+/// Encodes a name as a file name, so that it cannot lead to another directory.
 fn file_name(name: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '.';
     let mut text = String::new();
@@ -349,7 +358,7 @@ mod tests {
             ImageUpdateAutomationStatus { last_push_commit: Some(commit.to_owned()), ..Default::default() }
         });
         let mut files = Vec::new();
-        // Each file is a new one, so that whoever reads has the old one as a whole.
+        // Each write replaces the file, so that a reader still has the complete old one.
         for status in [before, status("a"), status("a"), status("b")] {
             state.keep(&object, &status).unwrap();
             files.push(fs::File::open(&place).unwrap());
