@@ -1,4 +1,4 @@
-//! One writer at a time in a directory.
+//! Locks a directory for one writer at a time.
 
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
@@ -7,16 +7,16 @@ use tagboat_api::Reason;
 
 use crate::failing::Failing;
 
-/// Holds a directory for one writing process; gives it back on drop or when the process ends.
+/// The lock of a directory, released when dropped or when the process ends.
 #[derive(Debug)]
 pub struct Lock {
     _directory: File,
 }
 
-/// Why a directory could not be locked.
+/// The error of a directory that cannot be locked.
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
-    /// Another process holds it.
+    /// Another process holds the lock.
     #[error("another tagboat is writing in {}; run again when it is done", path.display())]
     Held {
         /// The directory.
@@ -27,13 +27,13 @@ pub enum LockError {
     Failed {
         /// The directory.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         #[source]
         cause: std::io::Error,
     },
 }
 
-/// The other process ends some time.
+/// The other process will release it.
 impl Failing for LockError {
     fn reason(&self) -> Reason {
         Reason::UpdateFailed
@@ -49,14 +49,14 @@ impl Lock {
     ///
     /// # Errors
     ///
-    /// Returns an error if another process holds it.
+    /// Returns an error if another process holds the lock.
     pub fn take(path: &Path) -> Result<Self, LockError> {
         let failed = |cause| LockError::Failed { path: path.to_owned(), cause };
         let directory = File::open(path).map_err(failed)?;
         match directory.try_lock() {
             Ok(()) => Ok(Self { _directory: directory }),
             Err(TryLockError::WouldBlock) => Err(LockError::Held { path: path.to_owned() }),
-            // Some network file systems have no locks; then two writers can at worst redo each other's work.
+            // Some network file systems have no locks; two writers can then at worst redo each other's work.
             Err(TryLockError::Error(cause)) if cause.kind() == std::io::ErrorKind::Unsupported => {
                 Ok(Self { _directory: directory })
             }

@@ -1,4 +1,4 @@
-//! A plain directory as a tree of files, and the writing of edits into it; opening of files by their paths.
+//! A plain directory as a tree of files: lists, reads and writes it.
 
 mod lock;
 mod open;

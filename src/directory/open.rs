@@ -1,4 +1,4 @@
-//! Opening files that may be anything: a named pipe would be waited for without end, and so would a device.
+//! Opens files of unknown type: opening a named pipe or device could block forever.
 
 use std::fs::{self, File, FileType, OpenOptions};
 use std::io::{self, ErrorKind, Read};
@@ -7,32 +7,32 @@ use std::path::Path;
 
 use rustix::fs::OFlags;
 
-/// Places of streams that are open already, as `<(…)` of a shell names them, and of the device that is always empty.
+/// Paths of open streams, such as those of `<(…)` in a shell, and the null device.
 const STREAMS: [&str; 4] = ["/dev/fd", "/dev/stdin", "/dev/null", "/proc/self/fd"];
 
-/// Opens a regular file or a directory to be read. [`STREAMS`] are opened as they are.
+/// Opens a regular file or a directory for reading. [`STREAMS`] are opened as they are.
 ///
 /// # Errors
 ///
-/// Returns an error if it cannot be opened, or is of another kind.
+/// Returns an error if it cannot be opened, or is of another type.
 pub fn open(path: &Path) -> io::Result<File> {
     open_with(path, OpenOptions::new().read(true))
 }
 
-/// Opens a regular file or a directory with these options, without waiting.
+/// Opens a regular file or a directory with these options, without blocking.
 ///
 /// # Errors
 ///
-/// As [`open`].
+/// Returns the errors of [`open`].
 pub fn open_with(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
     if STREAMS.iter().any(|stream| path.starts_with(stream)) {
         return options.open(path);
     }
-    // Opening a socket fails, too, but with an error that does not say why.
+    // Opening a socket fails as well, but with an error that does not name the cause.
     fs::metadata(path).map_or(Ok(()), |metadata| check(metadata.file_type()))?;
     let flags = i32::try_from(OFlags::NONBLOCK.bits()).expect("a flag of open fits an int");
     let file = options.custom_flags(flags).open(path)?;
-    // It may have become another file meanwhile.
+    // It may have been replaced by another file.
     check(file.metadata()?.file_type())?;
     Ok(file)
 }
@@ -41,7 +41,7 @@ pub fn open_with(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
 ///
 /// # Errors
 ///
-/// Returns an error if it cannot be read, or is of another kind.
+/// Returns an error if it cannot be read, or is of another type.
 pub fn read(path: &Path) -> io::Result<Vec<u8>> {
     let mut content = Vec::new();
     open(path)?.read_to_end(&mut content)?;
@@ -65,7 +65,7 @@ mod tests {
 
     use super::*;
 
-    /// Such a path was waited for without end.
+    /// Opening such a path used to block forever.
     #[test]
     fn what_is_no_regular_file_is_refused_at_once() {
         let place = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Listing and reading a directory.
+//! Lists and reads a directory as a tree of files.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -14,36 +14,38 @@ use super::write::is_left_over;
 use crate::update::reach::{Reach, check_depth};
 use crate::update::{Descent, Entry, EntryKind, FileTree, TreeError, TreePath, TreeVisitor};
 
-/// How much of a large file is searched at a time.
+/// The number of bytes of a large file that are searched at a time.
 const WINDOW: usize = 256 * 1024;
 
 /// A directory of the file system as a [`FileTree`].
 ///
-/// Links are never followed on the way to a file, so nothing outside the directory is read.
+/// Symbolic links are never followed on the way to a file, so nothing outside the directory is read.
 #[derive(Debug, Clone)]
 pub struct Directory {
     root: PathBuf,
-    /// Where a listing met what a killed run left: noted in passing, so that nobody has to list again for it.
+    /// The directories in which a listing found temporary files of a killed run.
+    ///
+    /// They are recorded to save a second listing.
     littered: RefCell<BTreeSet<TreePath>>,
 }
 
 impl Directory {
-    /// The directory at `root`, which may itself be reached through links.
+    /// Opens the directory at `root`; its own path may contain symbolic links.
     ///
     /// # Errors
     ///
-    /// Returns an error if `root` does not exist, is no directory or cannot be listed.
+    /// Returns an error if `root` does not exist, is not a directory or cannot be listed.
     pub fn open(root: &Path) -> io::Result<Self> {
         fs::read_dir(root)?;
         Ok(Self { root: root.to_owned(), littered: RefCell::default() })
     }
 
-    /// The directories listed so far in which a killed run left a file.
+    /// The directories listed so far that contain a temporary file of a killed run.
     pub(super) fn littered(&self) -> BTreeSet<TreePath> {
         self.littered.borrow().clone()
     }
 
-    /// The items of one directory.
+    /// Lists one directory.
     fn list(
         &self,
         path: &TreePath,
@@ -71,7 +73,7 @@ impl Directory {
         Ok(OpenDirectory { path: path.clone(), items })
     }
 
-    /// Where a path of the tree stands in the file system.
+    /// The path in the file system of a path in the tree.
     pub fn locate(&self, path: &TreePath) -> PathBuf {
         if path.is_root() {
             return self.root.clone();
@@ -80,22 +82,22 @@ impl Directory {
     }
 }
 
-/// A directory that is being walked through.
+/// A directory in the course of a walk.
 struct OpenDirectory {
     path: TreePath,
-    /// Its items that were not visited, in falling order.
+    /// Its items that were not visited yet, in descending order.
     items: Vec<Item>,
 }
 
 /// An item of a directory.
 struct Item {
     name: Vec<u8>,
-    /// `None` for a directory.
+    /// The type; `None` for a directory.
     kind: Option<EntryKind>,
 }
 
 impl Item {
-    /// Orders items of one directory as the paths of all that is in them.
+    /// The sort key that orders items like the paths of everything inside them.
     fn sort_key(&self) -> impl Iterator<Item = u8> {
         self.name.iter().copied().chain(self.kind.is_none().then_some(b'/'))
     }
@@ -137,7 +139,7 @@ impl FileTree for Directory {
                     ControlFlow::Continue(Descent::Skip) => {}
                     ControlFlow::Break(()) => break,
                 },
-                // One closed directory must not keep the others from being looked into.
+                // One unreadable directory must not keep the others from being visited.
                 Err(_) => {
                     let kind = EntryKind::ClosedDirectory;
                     if visitor.entry(Entry { path, kind, content: None }).is_break() {
@@ -156,7 +158,7 @@ impl FileTree for Directory {
         match entry_kind(metadata.file_type()) {
             Some(kind) => Ok(kind),
             None if metadata.is_dir() => Ok(EntryKind::Directory),
-            // A device, a socket or a pipe holds no file of ours.
+            // A device, a socket or a pipe is no file to update.
             None => Err(TreeError::NotFound { path: path.clone() }),
         }
     }
@@ -170,7 +172,7 @@ impl FileTree for Directory {
                 return Ok(if content.len() > limit { u64::try_from(content.len()).ok() } else { None });
             }
             let file = File::open(&path)?;
-            // One byte more than allowed tells a file at the limit from one beyond it.
+            // One byte more than the limit distinguishes a file at the limit from a larger one.
             let allowed = u64::try_from(limit).unwrap_or(u64::MAX).saturating_add(1);
             (&file).take(allowed).read_to_end(content)?;
             if content.len() > limit { Ok(Some(file.metadata()?.len())) } else { Ok(None) }
@@ -206,7 +208,7 @@ impl FileTree for Directory {
     }
 }
 
-/// Files and links; directories, sockets, devices and pipes are `None`.
+/// The type of files and links; `None` for directories, sockets, devices and pipes.
 fn entry_kind(kind: fs::FileType) -> Option<EntryKind> {
     if kind.is_file() {
         Some(EntryKind::File)

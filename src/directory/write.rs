@@ -1,9 +1,9 @@
-//! Writing an edit so that a file is either wholly old or wholly new.
+//! Writes edits atomically: a file has either its old or its new content.
 //!
-//! The new bytes go to a file beside the old one, get the old one's mode and owner, and take its place in one
-//! rename. There is no flush to the disk, as git makes none when it checks files out: it would cost more than all
-//! the rest. So a killed process does no harm, and a power cut may. What a killed process leaves is a file
-//! with a name of ours, which the next run that comes there [sweeps](sweep).
+//! The new bytes go to a temporary file beside the old one, get its mode and owner, and replace it in one rename. There
+//! is no flush to disk, as in git's checkout: it would cost more than everything else. So a killed process does no
+//! harm, but a power failure may. The temporary file of a killed process has a recognizable name, and the next run in
+//! that directory [removes](sweep) it.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -21,35 +21,35 @@ use crate::update::FileEdit;
 const PREFIX: &str = ".tagboat-";
 const SUFFIX: &str = ".part";
 
-/// Why a file could not be written; it is as it was before.
+/// The error of a file that cannot be written; it is unchanged.
 #[derive(Debug, thiserror::Error)]
 pub enum WriteError {
-    /// Somebody else changed the file since it was read.
+    /// The file changed since it was read.
     #[error("{file} was changed by somebody else meanwhile; it was left alone, run again")]
     ChangedMeanwhile {
         /// The file.
         file: String,
     },
-    /// The file system refused.
+    /// The file system returned an error.
     #[error("cannot write {file}; it is as it was")]
     Refused {
         /// The file.
         file: String,
-        /// Why.
+        /// The cause.
         #[source]
         cause: io::Error,
     },
 }
 
 impl WriteError {
-    /// Whether the disk is full, so that further files would fare no better.
+    /// Returns true if the disk is full: writing further files would fail as well.
     pub fn is_disk_full(&self) -> bool {
         matches!(self, Self::Refused { cause, .. } if matches!(cause.kind(),
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded))
     }
 }
 
-/// A full disk is emptied, and a changed file is read anew.
+/// A full disk may be emptied, and a changed file can be read again.
 impl Failing for WriteError {
     fn reason(&self) -> Reason {
         Reason::UpdateFailed
@@ -69,7 +69,7 @@ fn write_edit(directory: &Directory, edit: &FileEdit) -> Result<(), WriteError> 
     let file = edit.entry.path.to_string();
     let refused = |cause| WriteError::Refused { file: file.clone(), cause };
     let path = directory.locate(&edit.entry.path);
-    // A rename would replace a file that nobody may write; opening it asks for that permission.
+    // A rename would replace even a read-only file; opening the file for writing checks the permission.
     let mut old = OpenOptions::new().read(true).write(true).open(&path).map_err(refused)?;
     let mut before = Vec::new();
     old.read_to_end(&mut before).map_err(refused)?;
@@ -84,7 +84,7 @@ fn replace(path: &Path, old: &File, content: &[u8]) -> io::Result<()> {
     new.write_all(content)?;
     let (old, mine) = (old.metadata()?, new.as_file().metadata()?);
     if (old.uid(), old.gid()) != (mine.uid(), mine.gid()) {
-        // Only a privileged process may give a file away; for others the file becomes theirs, as with sed -i.
+        // Only a privileged process may change the owner; otherwise the file becomes its own, as with sed -i.
         match fchown(new.as_file(), Some(old.uid()), Some(old.gid())) {
             Err(error) if error.kind() != io::ErrorKind::PermissionDenied => return Err(error),
             _ => {}
@@ -95,16 +95,16 @@ fn replace(path: &Path, old: &File, content: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// Files that could not be written, and why.
+/// Files that cannot be written, with the error.
 #[derive(Debug)]
 pub struct WriteFailure<'p> {
     /// The files, by their names in results.
     pub files: Vec<&'p str>,
-    /// Why.
+    /// The error.
     pub sentence: String,
 }
 
-/// Writes the edits, each file for itself; a full disk ends it, for nothing further would fit.
+/// Writes the edits independently of one another; a full disk ends it, since nothing else would fit.
 pub fn write_all<'p>(directory: &Directory, edits: &'p [FileEdit]) -> Vec<WriteFailure<'p>> {
     sweep(directory, edits);
     let mut failures = Vec::new();
@@ -122,10 +122,11 @@ pub fn write_all<'p>(directory: &Directory, edits: &'p [FileEdit]) -> Vec<WriteF
     failures
 }
 
-/// Removes what killed runs left in the directories of `edits`, and wherever else a listing of `directory` met it;
-/// gives the number of files removed.
+/// Removes temporary files of killed runs, and returns their number.
 ///
-/// To be called under the directory's [`Lock`](super::Lock), so that no running process loses a file.
+/// It looks in the directories of `edits`, and in those where a listing of `directory` found such files.
+///
+/// Call it under the directory's [`Lock`](super::Lock), so that no running process loses a file.
 fn sweep(directory: &Directory, edits: &[FileEdit]) -> usize {
     let mut parents = directory.littered();
     parents.extend(edits.iter().map(|edit| edit.entry.path.parent()));
@@ -139,12 +140,14 @@ fn sweep(directory: &Directory, edits: &[FileEdit]) -> usize {
     removed
 }
 
-/// Whether a process runs; a run in a directory above or below may be writing right now.
+/// Returns true if a process is running.
+///
+/// A run in a parent or child directory may be writing.
 fn is_alive(process: &str) -> bool {
     process != std::process::id().to_string() && Path::new("/proc").join(process).exists()
 }
 
-/// Whether a file of this name was left by a run that is over.
+/// Returns true if the name is that of an ended run's temporary file.
 pub(super) fn is_left_over(name: &[u8]) -> bool {
     let middle = name.strip_prefix(PREFIX.as_bytes()).and_then(|rest| rest.strip_suffix(SUFFIX.as_bytes()));
     let Some((process, random)) = middle.and_then(|middle| std::str::from_utf8(middle).ok()?.split_once('-'))

@@ -1,4 +1,4 @@
-//! The address of an image repository, as an ImageRepository gives it, and where a registry is to be asked for it.
+//! The address of an image repository, and the registry and scheme for requests.
 
 use std::fmt;
 
@@ -7,26 +7,26 @@ use tagboat_api::Reason;
 use super::{Digest, ImageName, Tag};
 use crate::failing::Failing;
 
-/// The registry of names that name none.
+/// The registry of names without a registry.
 const DOCKER_HUB: &str = "index.docker.io";
 
-/// Another name of Docker Hub, in images and not in requests.
+/// The alias of Docker Hub, used in images but not in requests.
 const DOCKER_HUB_ALIAS: &str = "docker.io";
 
-/// Where an official image of Docker Hub stands, whose name has one part only.
+/// The path prefix of Docker Hub's official images, whose names have only one component.
 const OFFICIAL: &str = "library/";
 
 /// The address of an image repository: no scheme, no tag, no digest.
 ///
-/// Prints as it was written, and that is what a policy's latest image is called by; [`RepositoryAddress::canonical`] is
-/// the name that is the same for every way to write it.
+/// Prints as written, as in the names of a policy's latest image; [`RepositoryAddress::canonical`] is the same for all
+/// spellings.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct RepositoryAddress {
     name: ImageName,
     is_insecure: bool,
 }
 
-/// How a registry is spoken to.
+/// The URL scheme of a registry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Scheme {
     /// Without encryption.
@@ -36,7 +36,7 @@ pub enum Scheme {
 }
 
 impl Scheme {
-    /// The scheme as it begins a URL.
+    /// The scheme as in a URL.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Http => "http",
@@ -50,7 +50,7 @@ impl RepositoryAddress {
     ///
     /// # Errors
     ///
-    /// Returns an error if the text is no address. The sentences are Flux's.
+    /// Returns an error if the text is not an address. The sentences are Flux's.
     pub fn parse(image: &str, is_insecure: bool) -> Result<Self, AddressError> {
         if let Some((scheme, _)) = image.split_once("://") {
             return Err(AddressError::Scheme { image: image.to_owned(), scheme: scheme.to_owned() });
@@ -64,12 +64,12 @@ impl RepositoryAddress {
         }
     }
 
-    /// The name as it was written.
+    /// The name as written.
     pub fn name(&self) -> &ImageName {
         &self.name
     }
 
-    /// The registry's host, with its port if it has one.
+    /// The registry's host, with its port if any.
     pub fn registry(&self) -> &str {
         match self.name.parts() {
             (None | Some(DOCKER_HUB_ALIAS), _) => DOCKER_HUB,
@@ -77,7 +77,7 @@ impl RepositoryAddress {
         }
     }
 
-    /// The repository's path within the registry.
+    /// The repository's path in the registry.
     pub fn repository(&self) -> String {
         let (_, path) = self.name.parts();
         let is_official = self.registry() == DOCKER_HUB && !path.contains('/');
@@ -89,8 +89,9 @@ impl RepositoryAddress {
         format!("{}/{}", self.registry(), self.repository())
     }
 
-    /// How the registry is spoken to: without encryption where the ImageRepository says so, and where the host is one
-    /// that has no certificate.
+    /// The scheme for requests to the registry.
+    ///
+    /// It is HTTP if the ImageRepository says so, and for local hosts, which have no certificate.
     pub fn scheme(&self) -> Scheme {
         if self.is_insecure || is_local(self.registry()) { Scheme::Http } else { Scheme::Https }
     }
@@ -102,9 +103,9 @@ impl fmt::Display for RepositoryAddress {
     }
 }
 
-/// The name in a reference, if it is one: with a tag, with a digest, or with neither.
+/// Returns the name in a reference, which may have a tag, a digest or neither.
 fn name_of(image: &str) -> Option<ImageName> {
-    // Behind the last colon stands a tag, unless a slash follows; then the colon is that of a port.
+    // The last colon precedes a tag, unless a slash follows; then it precedes a port.
     let tagged = |text: &str| match text.rsplit_once(':') {
         Some((name, tag)) if !tag.contains('/') => {
             Tag::parse(tag).ok().and_then(|_| ImageName::parse(name).ok())
@@ -119,7 +120,7 @@ fn name_of(image: &str) -> Option<ImageName> {
     tagged(image).or_else(digested)
 }
 
-/// Whether a host is a private or a local one, by the rules of go-containerregistry.
+/// Returns true if a host is private or local, by the rules of go-containerregistry.
 fn is_local(registry: &str) -> bool {
     let host = registry.split(':').next().unwrap_or(registry);
     is_private(host)
@@ -129,7 +130,7 @@ fn is_local(registry: &str) -> bool {
         || registry.contains("::1")
 }
 
-/// Whether a host is an IPv4 address of a private network (RFC 1918).
+/// Returns true if a host is an IPv4 address of a private network (RFC 1918).
 fn is_private(host: &str) -> bool {
     let octet = |text: &str| {
         let is_plain =
@@ -140,7 +141,7 @@ fn is_private(host: &str) -> bool {
     matches!(octets.as_deref(), Some([10, _, _, _] | [172, 16..=31, _, _] | [192, 168, _, _]))
 }
 
-/// `….localhost`, with a port of up to five digits perhaps.
+/// Returns true for `….localhost`, with or without a port of up to five digits.
 fn ends_in_localhost(registry: &str) -> bool {
     let host = match registry.rsplit_once(':') {
         Some((host, port))
@@ -153,18 +154,18 @@ fn ends_in_localhost(registry: &str) -> bool {
     host.ends_with(".localhost")
 }
 
-/// Why a text is no address of an image repository. The sentences are Flux's.
+/// The error of a text that is not an address. The sentences are Flux's.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AddressError {
-    /// It begins with `https://` or the like.
+    /// It begins with a scheme such as `https://`.
     #[error("image '{image}' should not include URL scheme; remove '{scheme}://'")]
     Scheme {
         /// The text as given.
         image: String,
-        /// What stands in front of `://`.
+        /// The text before `://`.
         scheme: String,
     },
-    /// It is no image name.
+    /// It is not an image name.
     #[error("could not parse reference: {image}")]
     Malformed {
         /// The text as given.
@@ -175,12 +176,12 @@ pub enum AddressError {
     Tag {
         /// The text as given.
         image: String,
-        /// What stands behind the first colon.
+        /// The text after the first colon.
         tag: String,
     },
 }
 
-/// An address stands in an object, and is wrong until the object changes.
+/// An address is part of an object, and is invalid until the object changes.
 impl Failing for AddressError {
     fn reason(&self) -> Reason {
         Reason::ImageURLInvalid

@@ -11,7 +11,7 @@ impl Digest {
     ///
     /// # Errors
     ///
-    /// Returns an error if the algorithm is another or the digits are not 64 in lower case.
+    /// Returns an error for another algorithm, or if there are not 64 lower case digits.
     pub fn parse(text: &str) -> Result<Self, DigestError> {
         let hex = text.strip_prefix("sha256:").ok_or(DigestError::Algorithm)?;
         let is_hex = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
@@ -22,7 +22,7 @@ impl Digest {
         }
     }
 
-    /// The digest as text, algorithm included.
+    /// The digest as text, including the algorithm.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -34,13 +34,13 @@ impl fmt::Display for Digest {
     }
 }
 
-/// Why a text is no digest.
+/// The error of a text that is not a digest.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DigestError {
     /// Another algorithm, or none.
     #[error("the digest does not begin with 'sha256:'")]
     Algorithm,
-    /// Not the right number of digits, or other characters.
+    /// The wrong number of digits, or other characters.
     #[error("the digest does not have 64 hexadecimal digits in lower case behind 'sha256:'")]
     Digits,
 }

@@ -1,4 +1,4 @@
-//! Image names, and names with a tag and perhaps a digest.
+//! Image names, and image references with a tag and an optional digest.
 
 use std::fmt;
 
@@ -8,14 +8,13 @@ use tagboat_api::{ImageRef, Reason};
 use super::{Digest, DigestError, Tag, TagError};
 use crate::failing::Failing;
 
-/// The name of an image repository, as written: `podinfo`, `ghcr.io/stefanprodan/podinfo`,
-/// `localhost:5000/app`.
+/// The name of an image repository as written, such as `podinfo` or `localhost:5000/app`.
 ///
-/// What is a registry and how long the rest may be are go-containerregistry's rules, because that is what Flux accepts
-/// (`docs/flux-behaviour.md`, Images and scans of a repository): what stands before the first `/` is a registry only
-/// if it holds a `.` or a `:`; the rest has 2 to 255 characters of `a-z 0-9 _ . - /`. Beyond that each part of the
-/// rest has to be what registries and container runtimes take, words parted by one `.`, one or two `_`, or any number
-/// of `-`: what breaks that can be neither pushed nor pulled, and would only break the files that it is written into.
+/// The rules for registry and length are those of go-containerregistry, which Flux uses (`docs/flux-behaviour.md`,
+/// Images and scans of a repository): the text before the first `/` is a registry only if it contains a `.` or a `:`;
+/// the rest has 2 to 255 characters of `a-z 0-9 _ . - /`. In addition, each component of the rest must be acceptable to
+/// registries and container runtimes: words separated by one `.`, one or two `_`, or any number of `-`. Other names can
+/// be neither pushed nor pulled, and would only break the files that they are written into.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ImageName(String);
 
@@ -24,7 +23,7 @@ impl ImageName {
     ///
     /// # Errors
     ///
-    /// Returns an error if the text breaks the rules above.
+    /// Returns an error if the text violates these rules.
     pub fn parse(text: &str) -> Result<Self, ReferenceError> {
         let error = |cause: NameError| ReferenceError::Name { name: text.to_owned(), cause };
         if text.contains("://") {
@@ -43,13 +42,13 @@ impl ImageName {
         &self.0
     }
 
-    /// The registry as written, if the name has one, and the repository.
+    /// The registry as written, if any, and the repository.
     pub(super) fn parts(&self) -> (Option<&str>, &str) {
         split(&self.0)
     }
 }
 
-/// The registry, if the text names one, and the repository.
+/// The registry, if the text has one, and the repository.
 fn split(text: &str) -> (Option<&str>, &str) {
     match text.split_once('/') {
         Some((registry, rest)) if registry.contains(['.', ':']) => (Some(registry), rest),
@@ -57,7 +56,7 @@ fn split(text: &str) -> (Option<&str>, &str) {
     }
 }
 
-/// A registry is a host as a URL may have it, in brackets or not, and perhaps a port.
+/// Checks a registry: a host as in a URL, with or without brackets, and an optional port.
 fn check_registry(registry: &str) -> Result<(), NameError> {
     let (host, port) = match registry.rsplit_once(':') {
         Some((host, port)) if !port.ends_with(']') => (host, port),
@@ -88,7 +87,7 @@ fn check_repository(repository: &str) -> Result<(), NameError> {
     }
 }
 
-/// Whether a part of a repository, of the allowed characters, is words with separators between them.
+/// Returns true if a component of allowed characters consists of words with separators between them.
 fn is_part(part: &str) -> bool {
     let is_separator = |c: char| "_.-".contains(c);
     let mut separators = part.split(|c: char| !is_separator(c)).filter(|separator| !separator.is_empty());
@@ -106,7 +105,7 @@ impl fmt::Display for ImageName {
     }
 }
 
-/// An image that a policy has chosen: name, tag and perhaps a digest.
+/// The image of a policy: name, tag and an optional digest.
 ///
 /// Prints as `name:tag` or `name:tag@digest`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -115,7 +114,7 @@ pub struct ImageReference {
     pub name: ImageName,
     /// The tag.
     pub tag: Tag,
-    /// The digest, where the policy reflects it.
+    /// The digest, if the policy reflects it.
     pub digest: Option<Digest>,
 }
 
@@ -124,16 +123,16 @@ impl ImageReference {
     ///
     /// # Errors
     ///
-    /// Returns an error if a part is missing or malformed; the tag must be there.
+    /// Returns an error if a part is missing or malformed; the tag is required.
     pub fn parse(text: &str) -> Result<Self, ReferenceError> {
         let parts: ImageRef =
             text.parse().map_err(|NoTag| ReferenceError::NoTag { text: text.to_owned() })?;
-        // Behind an `@` that somebody wrote a digest has to follow; in a status an empty one is an absent one.
+        // A digest must follow a written `@`; in a status an empty digest is an absent one.
         let digest = parts.digest.as_deref().map(parse_digest).transpose()?;
         Ok(Self { digest, ..Self::from_parts(&parts.name, &parts.tag, None)? })
     }
 
-    /// Puts a reference together from its parts; an empty digest is none.
+    /// Creates a reference from its parts; an empty digest counts as none.
     ///
     /// # Errors
     ///
@@ -161,7 +160,7 @@ impl fmt::Display for ImageReference {
     }
 }
 
-/// Why a text is no image reference.
+/// The error of a text that is not an image reference.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ReferenceError {
     /// The name is malformed.
@@ -169,7 +168,7 @@ pub enum ReferenceError {
     Name {
         /// The name as given.
         name: String,
-        /// What is wrong with it.
+        /// The cause.
         #[source]
         cause: NameError,
     },
@@ -184,7 +183,7 @@ pub enum ReferenceError {
     Tag {
         /// The tag as given.
         tag: String,
-        /// What is wrong with it.
+        /// The cause.
         #[source]
         cause: TagError,
     },
@@ -193,25 +192,25 @@ pub enum ReferenceError {
     Digest {
         /// The digest as given.
         digest: String,
-        /// What is wrong with it.
+        /// The cause.
         #[source]
         cause: DigestError,
     },
 }
 
-/// What is wrong with an image name.
+/// The defect of an image name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NameError {
-    /// It begins with `https://` or the like.
+    /// It begins with a scheme such as `https://`.
     #[error("a name has no URL scheme")]
     Scheme,
-    /// The part before the first `/` is no host and port.
+    /// The part before the first `/` is not a host with an optional port.
     #[error("{registry:?} is no registry host")]
     Registry {
-        /// That part.
+        /// The part.
         registry: String,
     },
-    /// A character that no repository has.
+    /// It has a character that repositories do not have.
     #[error(
         "it has the character {character:?}; only a-z, 0-9, '_', '.', '-' and '/' are allowed behind the registry"
     )]
@@ -219,21 +218,25 @@ pub enum NameError {
         /// The first such character.
         character: char,
     },
-    /// A part between slashes that no repository has.
+    /// It has a component that repositories do not have.
     #[error(
         "its part {part:?} is none of a repository: words of a-z and 0-9 are wanted, with '.', '_', '__' or '-' only between \
          them"
     )]
     Part {
-        /// The first such part.
+        /// The first such component.
         part: String,
     },
-    /// Too short or too long.
+    /// It is too short or too long.
     #[error("a repository has 2 to 255 characters")]
     Length,
 }
 
-/// One answer for every text that is no reference: it stands in an object, and is wrong until the object changes.
+/// An invalid reference is part of an object, and invalid until the object changes.
+///
+/// The reason is that of an update, which reads such a text in a policy's status. Code that reads references from
+/// elsewhere has a reason of its own. The errors of the parts ([`NameError`], [`TagError`], [`DigestError`]) are always
+/// the cause of this one and do not implement [`Failing`].
 ///
 /// The answer is that of an update, which meets such a text in a policy's status. Whoever reads references from
 /// elsewhere has a reason of his own. The errors of the parts ([`NameError`], [`TagError`], [`DigestError`]) are
@@ -287,7 +290,7 @@ mod tests {
         }
     }
 
-    /// What no registry has must not be written into anybody's files.
+    /// A name that no registry has must not be written into files.
     #[test]
     fn a_name_that_no_image_can_have_is_refused() {
         let name = |text: &str| ImageName::parse(text).map_err(|error| error.to_string());

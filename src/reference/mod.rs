@@ -1,4 +1,4 @@
-//! Image references as types: text that was parsed once and need not be doubted again.
+//! Image references as types: parsed once, valid from then on.
 
 pub mod address;
 pub mod digest;

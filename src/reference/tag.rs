@@ -4,8 +4,7 @@ use std::fmt;
 
 /// A tag: 1 to 128 characters of `A-Z a-z 0-9 _ . -`.
 ///
-/// OCI forbids `.` and `-` in front; go-containerregistry, whose rules Flux follows, does not look, and nor do
-/// we.
+/// OCI forbids a leading `.` or `-`; go-containerregistry, which Flux uses, does not check that, nor does this type.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Tag(String);
 
@@ -14,7 +13,7 @@ impl Tag {
     ///
     /// # Errors
     ///
-    /// Returns an error if the text is empty, too long or holds another character.
+    /// Returns an error if the text is empty, too long or contains another character.
     pub fn parse(text: &str) -> Result<Self, TagError> {
         let is_allowed = |c: char| c.is_ascii_alphanumeric() || "_.-".contains(c);
         if text.is_empty() {
@@ -28,8 +27,9 @@ impl Tag {
         }
     }
 
-    /// Whether a text is a tag as the OCI distribution specification has it: like those that [`parse`](Self::parse)
-    /// accepts, and without `.` or `-` in front.
+    /// Returns true if a text is a tag according to the OCI distribution specification.
+    ///
+    /// Unlike in [`parse`](Self::parse), a leading `.` or `-` is not allowed.
     pub fn is_well_formed(text: &str) -> bool {
         let is_allowed = |byte: &u8| byte.is_ascii_alphanumeric() || b"_.-".contains(byte);
         (1..=128).contains(&text.len())
@@ -49,16 +49,16 @@ impl fmt::Display for Tag {
     }
 }
 
-/// Why a text is no tag.
+/// The error of a text that is not a tag.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TagError {
-    /// There is no text.
+    /// The text is empty.
     #[error("the tag is empty")]
     Empty,
-    /// There is too much of it.
+    /// The text is too long.
     #[error("the tag is longer than 128 characters")]
     TooLong,
-    /// A character that no tag has.
+    /// It has a character that tags do not have.
     #[error("the tag has the character {character:?}; only letters, digits, '_', '.' and '-' are allowed")]
     Character {
         /// The first such character.

@@ -1,22 +1,22 @@
-//! The tags of a repository, as they are stored.
+//! A compact list of the tags of a repository.
 
 use std::sync::{Arc, OnceLock};
 
 use tagboat_versions::Version;
 
-/// Tags in falling byte order, none twice: the order in which Flux stores them, on which ties depend.
+/// Distinct tags in descending byte order: the order in which Flux stores them, on which ties depend.
 ///
-/// A registry may list any text as a tag, and what it lists is kept as it is. All stand in one text, for there may be
-/// very many. Clones share them.
+/// A registry may list any text as a tag, and it is kept as it is. All tags are in one text, since there may be very
+/// many. Clones share them.
 #[derive(Debug, Clone, Default)]
 pub struct TagList(Arc<Tags>);
 
 #[derive(Debug, Default)]
 struct Tags {
     text: Box<str>,
-    /// Where each tag ends in the text.
+    /// The end of each tag in the text.
     ends: Box<[u32]>,
-    /// The places of the tags that are versions, the greatest first, once somebody wants to know.
+    /// The indices of the tags that are versions, the greatest first; computed on first use.
     by_version: OnceLock<Box<[u32]>>,
 }
 
@@ -29,12 +29,12 @@ impl PartialEq for TagList {
 impl Eq for TagList {}
 
 impl TagList {
-    /// How many there are.
+    /// The number of tags.
     pub fn len(&self) -> usize {
         self.0.ends.len()
     }
 
-    /// Whether there is none.
+    /// Returns true if there are no tags.
     pub fn is_empty(&self) -> bool {
         self.0.ends.is_empty()
     }
@@ -44,9 +44,9 @@ impl TagList {
         (0..self.len()).map(|index| self.tag(index))
     }
 
-    /// The tags that are versions, from the greatest to the least; equal ones in the order of the list.
+    /// The tags that are versions, from the greatest to the least; equal ones in list order.
     ///
-    /// They are put in order once, however many ask.
+    /// They are sorted once, on first use.
     pub fn by_version(&self) -> impl Iterator<Item = &str> {
         let order = self.0.by_version.get_or_init(|| {
             let versions = (0_u32..).zip(self.iter());
@@ -58,7 +58,7 @@ impl TagList {
         order.iter().map(|place| self.tag(*place as usize))
     }
 
-    /// Where a tag stands in the order, if it is there.
+    /// The index of a tag, if it is in the list.
     pub fn position(&self, tag: &str) -> Option<usize> {
         let (mut low, mut high) = (0, self.len());
         while low < high {
@@ -72,12 +72,12 @@ impl TagList {
         None
     }
 
-    /// How many bytes of memory they take, in both orders.
+    /// The memory in bytes, including both orders.
     pub fn size(&self) -> usize {
         self.0.text.len() + 2 * size_of_val(&*self.0.ends)
     }
 
-    /// The checksum by which Flux tells one list from another: that of the list as Go writes it in JSON.
+    /// The checksum by which Flux distinguishes lists: that of the list in Go's JSON.
     pub fn revision(&self) -> String {
         let mut sum = Adler::default();
         sum.add(b"[");
@@ -103,7 +103,7 @@ impl TagList {
     }
 }
 
-/// Makes a list of tags that come in its order, without a second copy of them.
+/// Builds a list from sorted tags, without a second copy of them.
 #[derive(Debug)]
 pub struct SortedTags {
     text: String,
@@ -112,7 +112,7 @@ pub struct SortedTags {
 }
 
 impl SortedTags {
-    /// No tags yet, with room for so many bytes of them.
+    /// Creates a builder with room for `bytes` bytes of tags.
     pub fn with_capacity(bytes: usize) -> Self {
         Self { text: String::with_capacity(bytes), ends: Vec::new(), is_in_order: true }
     }
@@ -126,19 +126,19 @@ impl SortedTags {
         self.ends.push(u32::try_from(self.text.len()).expect("no repository has 4 GiB of tags"));
     }
 
-    /// Returns true if each tag was less than the one before it.
+    /// Returns true if the tags came in descending order.
     pub fn is_in_order(&self) -> bool {
         self.is_in_order
     }
 
-    /// The list.
+    /// Returns the list.
     pub fn finish(self) -> TagList {
         let (text, ends) = (self.text.into_boxed_str(), self.ends.into());
         TagList(Arc::new(Tags { text, ends, by_version: OnceLock::new() }))
     }
 }
 
-/// A text as Go writes it in JSON: safe within a page of HTML.
+/// A text in Go's JSON, which is safe inside HTML.
 fn in_go_json(text: &str) -> String {
     let json = serde_json::Value::from(text).to_string();
     if !json.contains(['<', '>', '&', '\u{2028}', '\u{2029}']) {
@@ -227,7 +227,7 @@ mod tests {
         for (tags, revision) in [(&["d", "c", "b", "a"][..], "580584407"), (&[], "18153657")] {
             assert_eq!(tags.iter().copied().collect::<TagList>().revision(), revision, "{tags:?}");
         }
-        // The upstream tests store tags in rising order.
+        // The upstream tests store tags in ascending order.
         for (json, wanted) in [
             (r#"["latest","v0.0.1","v0.0.2"]"#, 1_943_865_137),
             (r#"["latest","v0.0.1","v0.0.2","v0.0.3"]"#, 3_168_012_550),

@@ -1,19 +1,19 @@
-//! A bounded map that evicts first from the namespace with most entries.
+//! A bounded cache that evicts first from the namespace with most entries.
 
 use std::borrow::Borrow;
 use std::collections::HashMap;
 use std::hash::Hash;
 
-/// A cache with a maximum of entries that tenants share.
+/// A cache with a maximum number of entries, shared by tenants.
 ///
-/// If it is full, the least recently used entry of the namespace with most entries is evicted: a tenant that makes
-/// entries without end displaces its own.
+/// A full cache evicts the least recently used entry of the namespace with most entries, so a tenant with endless
+/// entries evicts only its own.
 #[derive(Debug)]
 pub struct FairCache<K, V> {
     max_entries: usize,
     entries: HashMap<K, Entry<V>>,
     by_namespace: HashMap<String, usize>,
-    /// Counts uses; the time of a use is its count.
+    /// The number of uses so far, which serves as time.
     clock: u64,
 }
 
@@ -25,7 +25,7 @@ struct Entry<V> {
 }
 
 impl<K: Clone + Eq + Hash, V> FairCache<K, V> {
-    /// An empty cache for at most so many entries, and at least one.
+    /// Creates an empty cache of at most `max_entries` entries, and at least one.
     pub fn new(max_entries: usize) -> Self {
         Self {
             max_entries: max_entries.max(1),
@@ -35,7 +35,7 @@ impl<K: Clone + Eq + Hash, V> FairCache<K, V> {
         }
     }
 
-    /// The value of a key, which counts as used now.
+    /// Returns the value of a key, and marks it as used.
     pub fn get<Q: Eq + Hash + ?Sized>(&mut self, key: &Q) -> Option<&mut V>
     where
         K: Borrow<Q>,
@@ -46,7 +46,7 @@ impl<K: Clone + Eq + Hash, V> FairCache<K, V> {
         Some(&mut entry.value)
     }
 
-    /// Inserts a value on behalf of a namespace, and gives the value that it replaces or displaces.
+    /// Inserts a value on behalf of a namespace, and returns a replaced or evicted value.
     pub fn insert(&mut self, namespace: &str, key: K, value: V) -> Option<V> {
         let replaced = self.remove(&key);
         let evicted = if self.entries.len() >= self.max_entries { self.evict(namespace) } else { None };
@@ -56,7 +56,7 @@ impl<K: Clone + Eq + Hash, V> FairCache<K, V> {
         replaced.or(evicted)
     }
 
-    /// Removes a key and gives its value.
+    /// Removes a key, and returns its value.
     pub fn remove<Q: Eq + Hash + ?Sized>(&mut self, key: &Q) -> Option<V>
     where
         K: Borrow<Q>,
@@ -66,7 +66,7 @@ impl<K: Clone + Eq + Hash, V> FairCache<K, V> {
         Some(entry.value)
     }
 
-    /// Removes the entries that do not match.
+    /// Removes the entries that `is_kept` rejects.
     pub fn retain(&mut self, is_kept: impl Fn(&K, &V) -> bool) {
         let Self { entries, by_namespace, .. } = self;
         entries.retain(|key, entry| is_kept(key, &entry.value));
@@ -76,7 +76,7 @@ impl<K: Clone + Eq + Hash, V> FairCache<K, V> {
         }
     }
 
-    /// All keys and values, in no order.
+    /// All keys and values, in no particular order.
     pub fn iter(&self) -> impl Iterator<Item = (&K, &V)> {
         self.entries.iter().map(|(key, entry)| (key, &entry.value))
     }
@@ -86,12 +86,12 @@ impl<K: Clone + Eq + Hash, V> FairCache<K, V> {
         self.entries.len()
     }
 
-    /// Whether there is no entry.
+    /// Returns true if there is no entry.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// Evicts an entry for a new one of `newest`, which counts first if several namespaces have as many.
+    /// Evicts an entry for a new one of `newest`, the namespace preferred among equals.
     fn evict(&mut self, newest: &str) -> Option<V> {
         let counts = self.by_namespace.iter();
         let largest =
@@ -123,7 +123,7 @@ mod tests {
             assert_eq!(cache.insert("attacker", key, value), None);
         }
         assert_eq!(cache.get("a"), Some(&mut 1));
-        // The least recently used of the attacker's goes.
+        // The attacker's least recently used entry is evicted.
         assert_eq!(cache.insert("attacker", "d", 4), Some(2));
         assert_eq!(cache.insert("victim", "w", 5), Some(3));
         assert_eq!(cache.get("v"), Some(&mut 0));

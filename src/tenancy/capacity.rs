@@ -6,22 +6,26 @@ use super::memory::MemoryBudget;
 use super::pool::BlockingPool;
 use crate::metrics::Metrics;
 
-/// The blocking threads and the memory that all tenants of a process share. Clones share them.
+/// The blocking threads and the memory that all tenants of a process share.
+///
+/// Clones share them.
 #[derive(Clone, Debug)]
 pub struct Capacity {
-    /// Threads for work whose cost a tenant controls.
+    /// Threads for work whose cost tenants control.
     pub pool: BlockingPool,
-    /// Threads for lookups of names that a tenant gives.
+    /// Threads for DNS lookups of names that tenants give.
     pub lookups: BlockingPool,
     /// Memory for large inputs.
     pub memory: MemoryBudget,
 }
 
 impl Capacity {
-    /// The longest wait for memory or a thread, of work that waits with a timeout of its own suspended.
+    /// The maximum wait for memory or a thread.
+    ///
+    /// Waiting work suspends its own timeout meanwhile.
     pub const LONGEST_WAIT: Duration = Duration::from_secs(600);
 
-    /// The capacity that suits this machine, with its use measured by namespace.
+    /// The default capacity for this machine, with its use measured by namespace.
     pub fn measured(metrics: &Metrics) -> Self {
         Self {
             pool: BlockingPool::measured(metrics),
@@ -32,7 +36,7 @@ impl Capacity {
 }
 
 impl Default for Capacity {
-    /// The capacity that suits this machine.
+    /// The default capacity for this machine.
     fn default() -> Self {
         Self {
             pool: BlockingPool::for_this_machine(),

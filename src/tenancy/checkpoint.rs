@@ -6,20 +6,20 @@ use std::time::{Duration, Instant};
 
 use super::pool::BlockingPool;
 
-/// Checked by a job between two pieces of its work, such as two tags: says when the job must stop.
+/// Ends a job early: the job checks it between two pieces of its work, such as two tags.
 #[derive(Clone, Debug)]
 pub struct Checkpoint {
     deadline: Option<Instant>,
     is_cancelled: Arc<AtomicBool>,
 }
 
-/// Why a job stopped before its end.
+/// The reason for which a job ended early.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Interrupted {
-    /// Its time is up.
+    /// Its deadline passed.
     #[error("the time is up")]
     DeadlineExceeded,
-    /// Its result is not wanted any more.
+    /// It was cancelled.
     #[error("the work was cancelled")]
     Cancelled,
 }
@@ -34,11 +34,11 @@ impl Drop for CancelOnDrop {
 }
 
 impl Checkpoint {
-    /// Says whether the job may go on.
+    /// Checks whether the job may continue.
     ///
     /// # Errors
     ///
-    /// Returns an error if its time is up, or its result is not wanted any more.
+    /// Returns an error if its deadline passed, or if it was cancelled.
     pub fn check(&self) -> Result<(), Interrupted> {
         if self.is_cancelled.load(Ordering::Relaxed) {
             return Err(Interrupted::Cancelled);
@@ -51,8 +51,9 @@ impl Checkpoint {
 }
 
 impl BlockingPool {
-    /// Runs a job as [`run`](Self::run) does, with a checkpoint: the job's time is `timeout` from when it begins, and
-    /// dropping the future cancels it.
+    /// Runs a job like [`run`](Self::run), with a deadline and cancellation.
+    ///
+    /// The deadline is `timeout` from the start of the job. Dropping the future cancels it.
     pub async fn run_within<T: Send + 'static>(
         &self,
         namespace: &str,

@@ -1,30 +1,31 @@
-//! The memory that large inputs of tenants may take, as one weighted semaphore.
+//! The memory budget for large inputs of tenants, as a weighted semaphore.
 
 use super::semaphore::{FairSemaphore, Permit, SlotLimits};
 use crate::metrics::{Metrics, SlotResource};
 
-/// The bytes that all memory-hungry work of a process may take at once.
+/// The maximum memory in bytes of all memory-intensive work of a process.
 ///
-/// With [`overflow`] of it and what the process needs anyway, the process stays below 512 MiB, half of what the Deployment
-/// allows a pod. The comparison of `--dry-run` comes on top.
+/// With [`overflow`] and its base memory, the process stays below 512 MiB, half of a pod's limit in the Deployment. The
+/// comparison of `--dry-run` comes on top.
 const TOTAL: u64 = 320 * 1024 * 1024;
 
-/// Reserves memory for large responses, tree listings, plans, templates and git processes before they are begun.
+/// Reserves memory for large work before it starts.
 ///
-/// No namespace ever holds more than half, and of that at most two fifths for git, which waits for servers: git servers
-/// that never answer leave the rest to the plans of their namespace. Memory for an answer of a registry is no part of these
-/// two fifths; it is held for a short time only, whatever the registry does. Two namespaces may hold everything; a third
-/// one that holds nothing gets its memory beyond the limit after two seconds, within what such namespaces may have
-/// together. Work never reserves twice at a time, so that two pieces of work cannot wait for each other. Clones are one and
-/// the same budget.
+/// Such work comprises large responses, tree listings, plans, templates and git processes.
+///
+/// A namespace never holds more than half, and at most two fifths of that for git processes, which wait for servers:
+/// git servers that never respond leave the rest to the plans of their namespace. Memory for a registry's response is
+/// not part of these two fifths, since it is held only briefly in any case. Two namespaces may hold everything; a third
+/// one that holds nothing gets memory beyond the limit after two seconds, up to the joint limit of such namespaces.
+/// Work never makes two reservations at a time, so there are no deadlocks. Clones share the budget.
 #[derive(Clone, Debug)]
 pub struct MemoryBudget {
     all: FairSemaphore,
-    /// The part that may be held for as long as a server takes; taken first.
+    /// The part for work that lasts as long as a server takes; acquired first.
     for_servers: FairSemaphore,
 }
 
-/// Memory that is reserved until this is dropped.
+/// Reserved memory, released when dropped.
 #[derive(Debug)]
 pub struct MemoryReservation {
     _all: Permit,
@@ -32,12 +33,12 @@ pub struct MemoryReservation {
 }
 
 impl MemoryBudget {
-    /// A budget of so many bytes.
+    /// Creates a budget of `bytes` bytes.
     pub fn new(bytes: u64) -> Self {
         Self::of(bytes, FairSemaphore::new(limits(bytes)))
     }
 
-    /// The default budget, with waits measured by namespace.
+    /// Creates the default budget, with waits measured by namespace.
     pub fn measured(metrics: &Metrics) -> Self {
         Self::of(TOTAL, FairSemaphore::measured(limits(TOTAL), SlotResource::memory, metrics))
     }
@@ -47,19 +48,19 @@ impl MemoryBudget {
         Self { all, for_servers: FairSemaphore::new(for_servers.with_overflow(for_servers.total)) }
     }
 
-    /// Waits until so many bytes are free for a namespace and reserves them. More than a namespace may hold counts as
-    /// all of that.
+    /// Waits until memory is free for a namespace, and reserves it.
+    ///
+    /// More than a namespace may hold counts as all that it may hold.
     pub async fn reserve(&self, namespace: &str, bytes: u64) -> MemoryReservation {
         MemoryReservation { _all: self.all.acquire(namespace, bytes).await, _for_servers: None }
     }
 
-    /// Reserves so many bytes if that needs no wait.
+    /// Reserves memory if that needs no wait.
     pub fn try_reserve(&self, namespace: &str, bytes: u64) -> Option<MemoryReservation> {
         Some(MemoryReservation { _all: self.all.try_acquire(namespace, bytes)?, _for_servers: None })
     }
 
-    /// The same as [`reserve`](Self::reserve) for work that takes as long as a server does,
-    /// such as a fetch.
+    /// Like [`reserve`](Self::reserve), for work that waits for a server, such as a fetch.
     pub async fn reserve_for_server(&self, namespace: &str, bytes: u64) -> MemoryReservation {
         let for_servers = self.for_servers.acquire(namespace, bytes).await;
         MemoryReservation { _all: self.all.acquire(namespace, bytes).await, _for_servers: Some(for_servers) }
@@ -70,8 +71,9 @@ fn limits(bytes: u64) -> SlotLimits {
     SlotLimits::halved(bytes).with_overflow(overflow(bytes))
 }
 
-/// The bytes beyond a budget for namespaces that hold nothing: of the default budget 96 MiB, which is a plan with its
-/// commit, or a few transfers.
+/// The bytes beyond a budget for namespaces that hold nothing.
+///
+/// With the default budget these are 96 MiB, enough for a plan with its commit, or for a few transfers.
 fn overflow(bytes: u64) -> u64 {
     bytes / 10 * 3
 }
@@ -117,7 +119,7 @@ mod tests {
         assert!(timeout(PATIENCE * 2, victim).await.is_ok());
     }
 
-    /// Two namespaces whose plans or lists take all memory for minutes kept a third one waiting until one of them ended.
+    /// Plans or lists of two namespaces with all memory used to block a third one for minutes.
     #[tokio::test(start_paused = true)]
     async fn a_namespace_that_holds_nothing_waits_two_seconds_at_most_for_the_memory_of_a_plan() {
         let budget = MemoryBudget::default();
@@ -127,7 +129,7 @@ mod tests {
         let third =
             timeout(PATIENCE * 10, budget.reserve("c", plan)).await.expect("it is granted beyond the limit");
         assert_eq!(begin.elapsed(), PATIENCE);
-        // There is no more than that, however many namespaces wait: the process must not grow without bound.
+        // This is the maximum for any number of waiting namespaces: the process must not grow without limit.
         assert!(timeout(PATIENCE * 10, budget.reserve("d", 1)).await.is_err());
         assert!(timeout(PATIENCE * 10, budget.reserve("c", 1)).await.is_err());
         assert_eq!(budget.all.held(), TOTAL + overflow(TOTAL));

@@ -1,9 +1,9 @@
-//! Shared resources, bounded and divided fairly between namespaces.
+//! Shared resources, limited and divided fairly between namespaces.
 //!
-//! A namespace stands for a tenant. Whatever tenants share is taken through one of these: [`semaphore`] counts slots or
-//! bytes and grants them round robin, [`pool`] bounds CPU-heavy and blocking work, [`memory`] bounds the memory of large
-//! inputs, [`cache`] and [`sized_cache`] bound shared tables and [`queue`] what waits to be sent, and [`token_bucket`] says
-//! how often something may happen. [`capacity`] bundles what a whole process has.
+//! A namespace stands for a tenant. All shared resources go through one of these: [`semaphore`] counts slots or bytes
+//! and grants them round robin, [`pool`] limits CPU-intensive and blocking work, [`memory`] limits the memory of large
+//! inputs, [`cache`] and [`sized_cache`] limit shared tables, [`queue`] limits items to be sent, and [`token_bucket`]
+//! limits rates. [`capacity`] combines the resources of a process.
 
 mod cache;
 mod capacity;

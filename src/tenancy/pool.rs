@@ -6,25 +6,27 @@ use std::time::Instant;
 use super::semaphore::{FairSemaphore, Permit, SlotLimits};
 use crate::metrics::{Metrics, SlotResource};
 
-/// Threads for lookups of names. The system's resolver takes its time for a zone whose servers never answer, and cannot be
-/// interrupted.
+/// Threads for DNS lookups.
+///
+/// The system's resolver takes long for a zone with unresponsive servers, and cannot be interrupted.
 const LOOKUPS: SlotLimits = SlotLimits { total: 32, per_namespace: 16, overflow: None }.with_overflow(32);
 
-/// Work on an input smaller than this, in bytes, may run inline on an async worker.
+/// The size in bytes of inputs below which work may run on async workers.
 pub const INLINE_BYTES: usize = 16 * 1024;
 
-/// Runs work whose cost a tenant controls on blocking threads, so that it never holds up the async workers.
+/// Runs work whose cost tenants control on blocking threads, off the async workers.
 ///
-/// At most so many jobs run at once, and of one namespace at most half of that: a job that cannot be interrupted holds
-/// up no other namespace. A job that waits is queued, not a thread. Clones are one and the same pool.
+/// The number of concurrent jobs is limited, and a namespace gets at most half of them: a job that cannot be
+/// interrupted blocks no other namespace. A waiting job is in a queue and has no thread. Clones share the pool.
 #[derive(Clone, Debug)]
 pub struct BlockingPool {
     threads: FairSemaphore,
     metrics: Option<Metrics>,
 }
 
-/// The right to do blocking or CPU-heavy work on a thread of the caller's own, which counts as one of the pool's until
-/// this is dropped.
+/// A permit for blocking or CPU-intensive work on the caller's own thread.
+///
+/// It counts as a thread of the pool until it is dropped.
 #[derive(Debug)]
 pub struct PoolPermit {
     permit: Permit,
@@ -33,39 +35,42 @@ pub struct PoolPermit {
 }
 
 impl BlockingPool {
-    /// A pool of so many threads, at least two.
+    /// Creates a pool of `threads` threads, at least two.
     pub fn new(threads: usize) -> Self {
         Self { threads: FairSemaphore::new(limits(threads)), metrics: None }
     }
 
-    /// A pool for lookups of names: apart, for its threads wait for servers and do no work. A job has its thread until the
-    /// resolver gives up, however early its future is dropped.
+    /// Creates a separate pool for DNS lookups, whose threads wait for servers and do no work.
+    ///
+    /// A job keeps its thread until the resolver's timeout, even if its future is dropped.
     pub fn for_lookups() -> Self {
         Self { threads: FairSemaphore::new(LOOKUPS), metrics: None }
     }
 
-    /// A pool with twice as many threads as this process has CPUs, and at least four.
+    /// Creates a pool with two threads per CPU of this process, and at least four.
     pub fn for_this_machine() -> Self {
         Self::new(threads_of_this_machine())
     }
 
-    /// The pool for this machine, with waits for it and the time used measured by namespace.
+    /// Creates the pool for this machine, with waits and used time measured by namespace.
     pub fn measured(metrics: &Metrics) -> Self {
         let limits = limits(threads_of_this_machine());
         let threads = FairSemaphore::measured(limits, SlotResource::pool, metrics);
         Self { threads, metrics: Some(metrics.clone()) }
     }
 
-    /// Runs a job for a namespace and gives its result. A panic of the job is passed on.
+    /// Runs a job for a namespace, and returns its result.
     ///
-    /// Dropping the future removes a job that has not begun, and discards the result of one that has.
+    /// A panic of the job is propagated.
+    ///
+    /// Dropping the future removes a queued job, and discards the result of a running one.
     pub async fn run<T: Send + 'static>(
         &self,
         namespace: &str,
         job: impl FnOnce() -> T + Send + 'static,
     ) -> T {
         let permit = self.enter(namespace).await;
-        // Log lines of the job go where those of its future go.
+        // The job logs to the subscriber of its future.
         let (dispatch, span) = (tracing::dispatcher::get_default(Clone::clone), tracing::Span::current());
         let ended = tokio::task::spawn_blocking(move || {
             let result = tracing::dispatcher::with_default(&dispatch, || span.in_scope(job));
@@ -80,7 +85,7 @@ impl BlockingPool {
         }
     }
 
-    /// Runs a job inline if its input has fewer than [`INLINE_BYTES`] bytes, and otherwise as [`run`](Self::run) does.
+    /// Runs a job inline for an input below [`INLINE_BYTES`] bytes, and like [`run`](Self::run) otherwise.
     pub async fn run_sized<T: Send + 'static>(
         &self,
         namespace: &str,
@@ -90,7 +95,7 @@ impl BlockingPool {
         if bytes < INLINE_BYTES { job() } else { self.run(namespace, job).await }
     }
 
-    /// Waits for a free thread of the pool, for work on a thread that the caller has already.
+    /// Waits for a permit of the pool, for work on an existing thread.
     pub async fn enter(&self, namespace: &str) -> PoolPermit {
         let permit = self.threads.acquire(namespace, 1).await;
         PoolPermit { permit, since: Instant::now(), metrics: self.metrics.clone() }
@@ -165,7 +170,7 @@ mod tests {
                 running.fetch_add(1, Ordering::SeqCst);
                 let _ = released.lock().unwrap().recv();
             };
-            // Polled once, and then given up as by a timeout.
+            // It is polled once and then dropped, as by a timeout.
             assert!(pool.run("attacker", job).now_or_never().is_none());
         }
         while running.load(Ordering::SeqCst) < 16 {

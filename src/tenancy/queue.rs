@@ -1,20 +1,20 @@
-//! A bounded queue of what waits, from which a flood displaces only its own.
+//! A bounded queue that discards first from the namespace with most items.
 
 use std::collections::{HashMap, VecDeque};
 
-/// The bounds of a queue.
+/// The limits of a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QueueLimits {
     /// The maximum number of items.
     pub items: usize,
-    /// The maximum of their sizes together, in bytes.
+    /// The maximum total size of the items in bytes.
     pub bytes: usize,
 }
 
-/// Items that wait, with a maximum that tenants share.
+/// A bounded queue of items, shared by tenants.
 ///
-/// Beyond a bound, the oldest item of the namespace that holds most of it is displaced. The namespace of a new item
-/// counts first if several hold as much.
+/// Beyond a limit, the oldest item of the namespace with the largest share is discarded; among equals, the namespace of
+/// the new item comes first.
 #[derive(Debug)]
 pub struct FairQueue<T> {
     limits: QueueLimits,
@@ -38,19 +38,20 @@ struct Waiting<T> {
 }
 
 impl<T> FairQueue<T> {
-    /// An empty queue.
+    /// Creates an empty queue.
     pub fn new(limits: QueueLimits) -> Self {
         Self { limits, queues: HashMap::new(), items: 0, bytes: 0, next_id: 0 }
     }
 
-    /// An identifier for the next item, which no other item has.
+    /// Returns a unique identifier for the next item.
     pub fn next_id(&mut self) -> u64 {
         self.next_id += 1;
         self.next_id
     }
 
-    /// Appends an item of so many bytes, and gives the items that it displaces; one that is larger than the bound
-    /// displaces itself.
+    /// Appends an item of `bytes` bytes, and returns the items that it displaces.
+    ///
+    /// An item larger than the limit displaces itself.
     pub fn push(&mut self, namespace: &str, id: u64, bytes: usize, item: T) -> Vec<T> {
         let share = self.queues.entry(namespace.to_owned());
         let share = share.or_insert_with(|| Share { waiting: VecDeque::new(), bytes: 0 });
@@ -73,12 +74,12 @@ impl<T> FairQueue<T> {
         self.take(namespace, place)
     }
 
-    /// Whether nothing waits.
+    /// Returns true if the queue is empty.
     pub fn is_empty(&self) -> bool {
         self.items == 0
     }
 
-    /// The namespace that holds most of what is over its bound.
+    /// The namespace with the largest share of the exceeded limit.
     fn largest(&self, newest: &str) -> Option<String> {
         let are_too_many = self.items > self.limits.items;
         let held = |share: &Share<T>| if are_too_many { share.waiting.len() } else { share.bytes };
@@ -104,7 +105,7 @@ impl<T> FairQueue<T> {
 mod tests {
     use super::*;
 
-    /// Pushes items of a size and gives what is displaced.
+    /// Pushes items of a size, and returns the displaced ones.
     fn push(queue: &mut FairQueue<&'static str>, items: &[(&str, usize, &'static str)]) -> Vec<&'static str> {
         let mut displaced = Vec::new();
         for (namespace, bytes, item) in items {
@@ -118,11 +119,11 @@ mod tests {
     fn a_flood_displaces_the_oldest_of_its_own() {
         let mut queue = FairQueue::new(QueueLimits { items: 4, bytes: 1000 });
         assert!(push(&mut queue, &[("victim", 1, "v"), ("victim", 1, "w"), ("attacker", 1, "a")]).is_empty());
-        // With as many items as the victim, it is the attacker that goes over the bound.
+        // With as many items as the victim, the attacker exceeds the limit.
         let flood = [("attacker", 1, "b"), ("attacker", 1, "c"), ("attacker", 1, "d")];
         assert_eq!(push(&mut queue, &flood), ["a", "b"]);
         assert_eq!(push(&mut queue, &[("victim", 1, "x")]), ["v"]);
-        // A third namespace takes the place of an item of one of those with most.
+        // An item of a third namespace displaces one of a namespace with most items.
         assert_eq!(push(&mut queue, &[("other", 1, "o")]).len(), 1);
     }
 

@@ -11,44 +11,46 @@ use tokio::time::{Instant, sleep_until};
 use super::waiters::Waiters;
 use crate::metrics::{Metrics, SlotResource};
 
-/// The bounds of a semaphore, in units: slots, threads or bytes.
+/// The limits of a semaphore, in units: slots, threads or bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SlotLimits {
-    /// Units that all namespaces together hold at most, and at least one.
+    /// The maximum number of units of all namespaces together, at least one.
     pub total: u64,
-    /// Units that one namespace holds at most.
+    /// The maximum number of units of one namespace.
     pub per_namespace: u64,
-    /// Units beyond `total` for namespaces that hold nothing. `None`: they wait like all others.
+    /// Units beyond `total` for namespaces that hold none. `None`: they wait like all others.
     pub overflow: Option<Overflow>,
 }
 
-/// Units that a waiter whose namespace holds nothing is granted beyond the limit.
+/// Units beyond the limit, granted to waiters whose namespaces hold none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Overflow {
     /// The wait after which they are granted.
     pub after: Duration,
-    /// Their maximum, of all such namespaces together.
+    /// The maximum for all such namespaces together.
     pub units: u64,
 }
 
 impl SlotLimits {
-    /// The time after which a namespace that holds no slot gets one beyond the limit.
+    /// The wait after which a namespace without a slot gets one beyond the limit.
     pub const OVERFLOW_AFTER: Duration = Duration::from_secs(2);
 
-    /// Slots of which one namespace may hold all while no other waits, and of which a namespace that holds none gets
-    /// one within [`Self::OVERFLOW_AFTER`].
+    /// Limits of slots that one namespace may hold entirely while no other waits.
+    ///
+    /// A namespace without a slot gets one within [`Self::OVERFLOW_AFTER`].
     pub fn shared(total: usize) -> Self {
         let total = u64::try_from(total).unwrap_or(u64::MAX).max(1);
         Self { total, per_namespace: total, overflow: None }.with_overflow(total)
     }
 
-    /// Units of which no namespace ever holds more than half.
+    /// Limits under which no namespace ever holds more than half.
     pub fn halved(total: u64) -> Self {
         Self { total: total.max(1), per_namespace: (total / 2).max(1), overflow: None }
     }
 
-    /// The same limits with so many units beyond them, of which a namespace that holds none is granted its share after
-    /// [`Self::OVERFLOW_AFTER`].
+    /// Adds units beyond the limits for namespaces that hold none.
+    ///
+    /// They are granted after [`Self::OVERFLOW_AFTER`].
     pub const fn with_overflow(self, units: u64) -> Self {
         Self { overflow: Some(Overflow { after: Self::OVERFLOW_AFTER, units }), ..self }
     }
@@ -56,16 +58,16 @@ impl SlotLimits {
 
 /// A weighted semaphore that is fair by namespace. Clones share its units.
 ///
-/// Waiters of one namespace are served in the order of their arrival, and namespaces take turns. A namespace that
-/// holds its maximum is passed over. A waiter whose units are not free yet keeps its turn, so that small requests do
-/// not starve a large one.
+/// Waiters of one namespace are served in the order of their arrival, and namespaces take turns. A namespace at its
+/// maximum is skipped. A waiter whose units are not free yet keeps its turn, so that small requests do not starve a
+/// large one.
 #[derive(Clone, Debug)]
 pub struct FairSemaphore(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
     limits: SlotLimits,
-    /// Measures waits, if that is wanted.
+    /// Measures waits, if set.
     metrics: Option<(SlotResource, Metrics)>,
     state: Mutex<State>,
 }
@@ -73,7 +75,7 @@ struct Inner {
 #[derive(Debug, Default)]
 struct State {
     total: u64,
-    /// Units of `total` that were taken beyond all limits; they use up no overflow.
+    /// Units of `total` that were acquired beyond all limits; they do not count as overflow.
     beyond: u64,
     by_namespace: HashMap<String, u64>,
     waiters: Waiters<Waiter>,
@@ -88,7 +90,7 @@ struct Waiter {
     granted: oneshot::Sender<()>,
 }
 
-/// Units of a semaphore, returned when this is dropped.
+/// Acquired units of a semaphore, returned when dropped.
 #[derive(Debug)]
 pub struct Permit {
     semaphore: FairSemaphore,
@@ -97,7 +99,7 @@ pub struct Permit {
     is_beyond: bool,
 }
 
-/// Leaves the queue when a wait is cancelled, and returns units that were granted at that moment.
+/// A queued wait: dropping it leaves the queue, and returns units granted at that moment.
 struct Pending<'s> {
     semaphore: &'s FairSemaphore,
     namespace: &'s str,
@@ -109,18 +111,20 @@ struct Pending<'s> {
 }
 
 impl FairSemaphore {
-    /// A semaphore whose units are all free.
+    /// Creates a semaphore whose units are all free.
     pub fn new(limits: SlotLimits) -> Self {
         Self(Arc::new(Inner { limits, metrics: None, state: Mutex::default() }))
     }
 
-    /// The same, with waits measured by namespace.
+    /// Creates a semaphore with waits measured by namespace.
     pub fn measured(limits: SlotLimits, resource: SlotResource, metrics: &Metrics) -> Self {
         let metrics = Some((resource, metrics.clone()));
         Self(Arc::new(Inner { limits, metrics, state: Mutex::default() }))
     }
 
-    /// Waits for units and takes them. A weight beyond the limits counts as all that a namespace may hold.
+    /// Waits for units and acquires them.
+    ///
+    /// A weight beyond the limits counts as the maximum of a namespace.
     ///
     /// Dropping the future leaves the queue.
     pub async fn acquire(&self, namespace: &str, weight: u64) -> Permit {
@@ -150,7 +154,7 @@ impl FairSemaphore {
         pending.into_permit()
     }
 
-    /// Takes units if they are free and no waiter would be overtaken.
+    /// Acquires units if they are free and no waiter would be overtaken.
     pub fn try_acquire(&self, namespace: &str, weight: u64) -> Option<Permit> {
         let weight = self.clamp(weight);
         let mut state = self.0.state.lock();
@@ -162,7 +166,7 @@ impl FairSemaphore {
         Some(Permit { semaphore: self.clone(), namespace: namespace.to_owned(), weight, is_beyond: false })
     }
 
-    /// Takes units at once, beyond all limits if need be.
+    /// Acquires units at once, beyond all limits if necessary.
     pub fn acquire_beyond_limits(&self, namespace: &str, weight: u64) -> Permit {
         let mut state = self.0.state.lock();
         state.take(namespace, weight);
@@ -171,13 +175,13 @@ impl FairSemaphore {
         Permit { semaphore: self.clone(), namespace: namespace.to_owned(), weight, is_beyond: true }
     }
 
-    /// Whether no units are held and none are waited for, so that a new semaphore is as good.
+    /// Returns true if no units are held or awaited: a new semaphore is equivalent.
     pub fn is_idle(&self) -> bool {
         let state = self.0.state.lock();
         state.total == 0 && state.waiters.heads().next().is_none()
     }
 
-    /// Units that are held now.
+    /// The number of held units.
     pub fn held(&self) -> u64 {
         self.0.state.lock().total
     }
@@ -206,12 +210,14 @@ impl State {
         self.total + weight <= limits.total && self.held_by(namespace) + weight <= limits.per_namespace
     }
 
-    /// Returns true if a grant for a namespace would overtake a waiter: one of its own, or one that may hold more.
+    /// Returns true if a grant for a namespace would overtake a waiter: one of its own, or one below its maximum.
     fn is_overtaking(&self, limits: &SlotLimits, namespace: &str) -> bool {
         self.waiters.heads().any(|(other, waiter)| other == namespace || self.has_room(limits, other, waiter))
     }
 
-    /// Returns true if a waiter gets its units as soon as they are free. Otherwise its namespace must return some first.
+    /// Returns true if a waiter gets its units once they are free.
+    ///
+    /// Otherwise its namespace must return some first.
     fn has_room(&self, limits: &SlotLimits, namespace: &str, waiter: &Waiter) -> bool {
         self.held_by(namespace) + waiter.weight <= limits.per_namespace
     }
@@ -231,11 +237,11 @@ impl State {
         }
     }
 
-    /// Grants units to waiters as long as the next one can have them.
+    /// Grants units to waiters in turn for as long as they are free.
     fn grant(&mut self, limits: &SlotLimits, now: Instant) {
         while let Some(namespace) = self.next(limits, now) {
             let Some(waiter) = self.waiters.pop(&namespace) else { return };
-            // A receiver that is gone has left the queue already; this one is still there.
+            // A receiver that was dropped has already left the queue, so this one exists.
             if waiter.granted.send(()).is_ok() {
                 self.take(&namespace, waiter.weight);
             }
@@ -244,7 +250,7 @@ impl State {
 
     /// The namespace whose first waiter gets its units now.
     fn next(&self, limits: &SlotLimits, now: Instant) -> Option<String> {
-        // The first that may hold more keeps its turn until its units are free.
+        // The first waiter below its namespace's maximum keeps its turn until its units are free.
         let in_turn =
             self.waiters.heads().find(|(namespace, waiter)| self.has_room(limits, namespace, waiter));
         if let Some((namespace, waiter)) = in_turn
@@ -349,7 +355,7 @@ mod tests {
         assert!(semaphore.acquire("b", 2).now_or_never().is_some());
     }
 
-    /// One waiter of a namespace at its maximum made every large answer for others be requested twice.
+    /// One waiter at its maximum used to cause second requests for large responses of others.
     #[tokio::test]
     async fn a_waiter_without_room_keeps_no_other_namespace_from_units_that_are_free() {
         let semaphore = slots(4, 2);
@@ -403,7 +409,8 @@ mod tests {
         let begin = Instant::now();
         let beyond = semaphore.acquire("b", 1).await;
         assert_eq!(begin.elapsed(), SlotLimits::OVERFLOW_AFTER);
-        // One that holds a slot waits for a free one, and so does the third namespace: twice the limit is all there is.
+        // A namespace with a slot waits for a free one, and so does the third namespace: twice the limit is the
+        // maximum.
         let mut more_of_b = waiting(&semaphore, "b", 1);
         let mut of_c = waiting(&semaphore, "c", 1);
         tokio::time::sleep(Duration::from_secs(60)).await;

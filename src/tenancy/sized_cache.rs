@@ -1,20 +1,20 @@
-//! A map whose entries have sizes, and together a maximum.
+//! A cache bounded by the total size of its entries.
 
 use std::borrow::Borrow;
 use std::collections::HashMap;
 use std::hash::Hash;
 
-/// A cache that tenants share, bounded by the sum of the sizes of its entries.
+/// A cache with a maximum total size of its entries, shared by tenants.
 ///
 /// Beyond the maximum, the least recently used entry of the namespace with most bytes is evicted, so that a tenant
-/// displaces its own. The last entry stays, however large it is.
+/// evicts its own entries. The last entry stays at any size.
 #[derive(Debug)]
 pub struct SizedCache<K, V> {
     entries: HashMap<K, Entry<V>>,
     by_namespace: HashMap<String, u64>,
     total: u64,
     max: u64,
-    /// Counts uses; the time of a use is its count.
+    /// The number of uses so far, which serves as time.
     clock: u64,
 }
 
@@ -27,12 +27,12 @@ struct Entry<V> {
 }
 
 impl<K: Clone + Eq + Hash, V> SizedCache<K, V> {
-    /// An empty cache for so many bytes.
+    /// Creates an empty cache of at most `max` bytes.
     pub fn new(max: u64) -> Self {
         Self { entries: HashMap::new(), by_namespace: HashMap::new(), total: 0, max, clock: 0 }
     }
 
-    /// The value of a key, which counts as used now.
+    /// Returns the value of a key, and marks it as used.
     pub fn get<Q: Eq + Hash + ?Sized>(&mut self, key: &Q) -> Option<&V>
     where
         K: Borrow<Q>,
@@ -43,7 +43,7 @@ impl<K: Clone + Eq + Hash, V> SizedCache<K, V> {
         Some(&entry.value)
     }
 
-    /// Inserts a value on behalf of a namespace, and gives the keys whose entries were evicted.
+    /// Inserts a value on behalf of a namespace, and returns the keys of evicted entries.
     pub fn insert(&mut self, namespace: &str, key: K, bytes: u64, value: V) -> Vec<K> {
         self.insert_beyond_limit(namespace, key, bytes, value);
         let mut evicted = Vec::new();
@@ -55,7 +55,7 @@ impl<K: Clone + Eq + Hash, V> SizedCache<K, V> {
         evicted
     }
 
-    /// Inserts a value, whatever the size of the cache is then.
+    /// Inserts a value without evicting any other.
     pub fn insert_beyond_limit(&mut self, namespace: &str, key: K, bytes: u64, value: V) {
         self.remove(&key);
         self.clock += 1;
@@ -79,7 +79,7 @@ impl<K: Clone + Eq + Hash, V> SizedCache<K, V> {
         }
     }
 
-    /// Removes the entries whose keys do not match.
+    /// Removes the entries whose keys `is_kept` rejects.
     pub fn retain(&mut self, is_kept: impl Fn(&K) -> bool) {
         let gone: Vec<K> = self.entries.keys().filter(|key| !is_kept(key)).cloned().collect();
         for key in gone {
@@ -107,7 +107,7 @@ mod tests {
         assert!(cache.insert("attacker", "b", 30, 3).is_empty());
         assert_eq!(cache.get("a"), Some(&2));
         assert_eq!(cache.insert("attacker", "c", 1, 4), ["b"]);
-        // An entry that is too large alone goes itself, and none of other namespaces.
+        // An entry that exceeds the maximum alone is evicted itself, and no entry of other namespaces.
         assert_eq!(cache.insert("attacker", "a", 100, 5), ["c", "a"]);
         assert_eq!(cache.get("old"), Some(&1));
         assert_eq!(cache.total, 30);

@@ -1,25 +1,25 @@
-//! A token bucket as a value: time comes in as an argument.
+//! A token bucket as a value, with the time as an argument.
 
 use std::time::{Duration, Instant};
 
-/// How often something may happen.
+/// The rate of a token bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rate {
-    /// How often in a row, and at least once.
+    /// The maximum number of consecutive events, at least one.
     pub burst: u32,
-    /// The time after which it may happen once more.
+    /// The time after which another event is allowed.
     pub refill: Duration,
 }
 
-/// Counts how often one thing happened lately, as the generic cell rate algorithm does: in one point in time.
+/// A token bucket as in the generic cell rate algorithm (GCRA): its state is one point in time.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TokenBucket {
-    /// When the bucket is full again; full since ever without one.
+    /// The time at which the bucket is full again; `None` if it always was.
     full_at: Option<Instant>,
 }
 
 impl TokenBucket {
-    /// The earliest time at which there is a token; `None` if there is one at any time.
+    /// The earliest time at which there is a token; `None` if there always is one.
     pub fn next(&self, rate: Rate) -> Option<Instant> {
         self.full_at?.checked_sub(rate.refill.saturating_mul(rate.burst.max(1) - 1))
     }
@@ -33,13 +33,13 @@ impl TokenBucket {
         has_one
     }
 
-    /// Takes a token, also one that is not there yet.
+    /// Takes a token, even one that is not there yet.
     pub fn take(&mut self, rate: Rate, now: Instant) {
         let from = self.full_at.map_or(now, |full_at| full_at.max(now));
         self.full_at = Some(from + rate.refill);
     }
 
-    /// Whether a new bucket is as good.
+    /// Returns true if the bucket is full, so that a new one is equivalent.
     pub fn is_full(&self, now: Instant) -> bool {
         self.full_at.is_none_or(|full_at| full_at <= now)
     }
@@ -60,7 +60,7 @@ mod tests {
         assert_eq!(found, [0, 1, 2, 10, 20, 30, 40, 50]);
         assert_eq!(bucket.next(rate), Some(start + Duration::from_secs(60)));
         assert!(!bucket.is_full(start + Duration::from_secs(79)));
-        // After a pause there is a burst again, and no more than that.
+        // After a pause there is one burst again.
         let later = start + Duration::from_secs(80);
         assert!(bucket.is_full(later));
         let taken = (0..5).filter(|_| bucket.try_take(rate, later)).count();

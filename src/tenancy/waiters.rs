@@ -2,11 +2,11 @@
 
 use std::collections::{HashMap, VecDeque};
 
-/// First-in-first-out queues by namespace, with a turn that goes around the namespaces (fair queueing).
+/// FIFO queues by namespace, which take turns (fair queueing).
 #[derive(Debug)]
 pub(super) struct Waiters<T> {
     queues: HashMap<String, VecDeque<T>>,
-    /// Namespaces with waiters; the one whose turn is next stands first.
+    /// Namespaces with waiters; the one with the next turn is first.
     ring: VecDeque<String>,
 }
 
@@ -27,14 +27,14 @@ impl<T> Waiters<T> {
         }
     }
 
-    /// The first waiter of each namespace, the namespace whose turn is next first.
+    /// The first waiter of each namespace, starting with the next turn.
     pub(super) fn heads(&self) -> impl Iterator<Item = (&str, &T)> {
         self.ring
             .iter()
             .filter_map(|namespace| Some((namespace.as_str(), self.queues.get(namespace)?.front()?)))
     }
 
-    /// Removes the first waiter of a namespace, whose next turn comes after that of all others.
+    /// Removes the first waiter of a namespace, and moves the namespace behind all others.
     pub(super) fn pop(&mut self, namespace: &str) -> Option<T> {
         let waiter = self.queues.get_mut(namespace)?.pop_front();
         self.ring.retain(|other| other != namespace);
@@ -46,7 +46,7 @@ impl<T> Waiters<T> {
         waiter
     }
 
-    /// Removes the waiters of a namespace that match, without changing the turn of the others.
+    /// Removes the waiters of a namespace that match, without changing the turns of others.
     pub(super) fn remove(&mut self, namespace: &str, is_removed: impl Fn(&T) -> bool) {
         let Some(queue) = self.queues.get_mut(namespace) else { return };
         queue.retain(|waiter| !is_removed(waiter));
@@ -61,7 +61,7 @@ impl<T> Waiters<T> {
 mod tests {
     use super::*;
 
-    /// Serves the head whose turn it is until none waits.
+    /// Serves the waiter with the next turn until none waits.
     fn serve(mut waiters: Waiters<u32>) -> Vec<u32> {
         let mut served = Vec::new();
         loop {

@@ -1,4 +1,4 @@
-//! What is served over HTTP: that the process is alive, and what it counts.
+//! Serves health checks and metrics over HTTP.
 
 use std::future::{Future, IntoFuture};
 use std::io;
@@ -10,17 +10,17 @@ use tokio::net::TcpListener;
 
 use crate::metrics::Metrics;
 
-/// Prometheus' name for its text format, in the version that has units.
+/// The content type of OpenMetrics, the version of Prometheus' text format with units.
 const METRICS_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// Opens an address as Go writes it: `:8080` is that port on all addresses of the machine.
+/// Listens on an address in Go's form: `:8080` is that port on all addresses of the machine.
 ///
 /// # Errors
 ///
-/// Returns an error if somebody else has it, or it is none.
+/// Returns an error if the address is in use or invalid.
 pub async fn listen(address: &str) -> io::Result<TcpListener> {
     match address.strip_prefix(':') {
-        // One that takes both versions of IP where the machine has both.
+        // This binds both IPv6 and IPv4 if the machine has both.
         Some(port) => match TcpListener::bind(format!("[::]:{port}")).await {
             Ok(listener) => Ok(listener),
             Err(_) => TcpListener::bind(format!("0.0.0.0:{port}")).await,
@@ -29,7 +29,7 @@ pub async fn listen(address: &str) -> io::Result<TcpListener> {
     }
 }
 
-/// Serves `/healthz` and `/readyz`, as Flux does: whoever answers is well.
+/// Serves `/healthz` and `/readyz`, as Flux does: a response means healthy.
 pub fn serve_health(listener: TcpListener) -> impl Future<Output = io::Result<()>> {
     let ping = || async { "ok" };
     let routes = Router::new().route("/healthz", get(ping)).route("/readyz", get(ping));
