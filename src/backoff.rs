@@ -1,26 +1,28 @@
-//! Exponential backoff with jitter: the waits between tries of something that fails.
+//! Exponential backoff with jitter: the delays between retries.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::time::Duration;
 
-/// Waits that double with each failure in a row, up to a maximum.
+/// Delays that double with each consecutive failure, up to a maximum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Backoff {
-    /// The wait after the first failure.
+    /// The delay after the first failure.
     pub first: Duration,
-    /// The longest wait.
+    /// The maximum delay.
     pub longest: Duration,
 }
 
 impl Backoff {
-    /// The wait after so many failures in a row, counted from 1.
+    /// Returns the delay after a number of consecutive failures, counted from 1.
     pub fn after(self, failures: u32) -> Duration {
         let doubled = 2_u32.saturating_pow(failures.saturating_sub(1));
         self.first.saturating_mul(doubled).min(self.longest)
     }
 }
 
-/// A random number from 0 to 1, seeded as the hash maps of the standard library are.
+/// Returns a random number from 0 to 1.
+///
+/// It is seeded like the hash maps of the standard library.
 pub fn random_fraction() -> f64 {
     let random = RandomState::new().build_hasher().finish() >> 32;
     f64::from(u32::try_from(random).unwrap_or_default()) / f64::from(u32::MAX)

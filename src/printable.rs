@@ -1,35 +1,36 @@
-//! Foreign text for terminals: characters that command a terminal, reverse the direction of text or cannot be seen become
-//! visible escapes.
+//! Makes foreign text safe for terminals.
+//!
+//! Control characters, characters that reverse the direction of text, and invisible ones become visible escapes.
 
 use std::borrow::Cow;
 use std::fmt::Write;
 
-/// Returns true for a character that is shown as an escape.
+/// Returns `true` for a character that is shown as an escape.
 ///
-/// Joiners (U+200C, U+200D) and variation selectors are not among them: words and emoji are spelled with them.
+/// Joiners (U+200C, U+200D) and variation selectors are not escaped: words and emoji are spelled with them.
 pub fn is_unprintable(c: char) -> bool {
     let breaks_or_turns_text = matches!(
         c,
-        // Separators of lines and paragraphs, embeddings and overrides; isolates and their deprecated kin.
+        // Separators of lines and paragraphs, embeddings and overrides; isolates and related deprecated characters.
         '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{206f}'
-        // Marks of direction.
+        // Direction marks.
         | '\u{61c}' | '\u{200e}' | '\u{200f}'
     );
     let is_invisible = matches!(
         c,
         '\u{ad}' | '\u{180e}' | '\u{200b}' | '\u{2060}'..='\u{2065}' | '\u{feff}'
-        // Annotations, and the copies of ASCII that are shown as nothing.
+        // Annotations, and the invisible copies of ASCII.
         | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}'
     );
     c.is_control() || breaks_or_turns_text || is_invisible
 }
 
-/// Text on one line: each unprintable character but the tab as an escape.
+/// Escapes each unprintable character of a line, except tabs.
 pub fn printable(text: &str) -> Cow<'_, str> {
     escaped(text, &['\t'])
 }
 
-/// Text of several lines: each unprintable character but tabs and line feeds as an escape.
+/// Escapes each unprintable character of a text, except tabs and line feeds.
 pub fn printable_lines(text: &str) -> Cow<'_, str> {
     escaped(text, &['\t', '\n'])
 }
@@ -46,7 +47,9 @@ fn escaped<'t>(text: &'t str, kept: &[char]) -> Cow<'t, str> {
     Cow::Owned(result)
 }
 
-/// JSON on one line, with unprintable characters as `\u` escapes: the same document for every parser.
+/// Escapes unprintable characters of JSON on one line as `\u` escapes.
+///
+/// Parsers read it as the same document.
 pub fn printable_json(json: String) -> String {
     if !json.contains(is_unprintable) {
         return json;
@@ -68,7 +71,9 @@ pub fn printable_json(json: String) -> String {
 mod tests {
     use super::*;
 
-    /// U+202E in a tag, a file name or a server's sentence reversed the rest of the line, and other characters hid text.
+    /// Without escapes, U+202E in a tag or a message reversed the rest of the line.
+    ///
+    /// Other characters hid text.
     #[test]
     fn what_commands_a_terminal_or_turns_and_hides_text_is_escaped() {
         for (text, expected) in [

@@ -1,6 +1,6 @@
-//! The log: one line an event, as JSON with the keys that `flux logs` reads, or for people.
+//! The log: one line per event, as JSON with the keys that `flux logs` reads, or as text.
 //!
-//! What belongs to a reconcile stands in a span of that name; each line inside it gets the names of the object.
+//! Events of a reconcile are in a span of that name, and each of their lines gets the names of the object.
 
 use std::fmt::{self, Write as _};
 use std::io::Write;
@@ -19,23 +19,23 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 
 use crate::printable::{printable, printable_json};
 
-/// The span that a reconcile is in.
+/// The span of a reconcile.
 const RECONCILE: &str = "reconcile";
 
-/// What is left out of the log.
+/// The log level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogLevel {
-    /// Nothing.
+    /// Everything.
     Trace,
-    /// What only its authors understand.
+    /// Everything except traces.
     Debug,
-    /// What is of no use to who runs it.
+    /// Everything except debug messages and traces.
     Info,
-    /// Everything but errors.
+    /// Errors only.
     Error,
 }
 
-/// What a line looks like.
+/// The format of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogEncoding {
     /// A JSON object.
@@ -44,9 +44,9 @@ pub enum LogEncoding {
     Console,
 }
 
-/// Logs to standard error from now on, until the process ends.
+/// Starts logging to standard error, until the process ends.
 ///
-/// A second call changes nothing, for there is one log.
+/// A second call has no effect, because there is one log.
 pub fn log(level: LogLevel, encoding: LogEncoding) {
     let (own, others) = match level {
         LogLevel::Trace => (LevelFilter::TRACE, LevelFilter::DEBUG),
@@ -59,13 +59,13 @@ pub fn log(level: LogLevel, encoding: LogEncoding) {
     let _ = tracing_subscriber::registry().with(lines.with_filter(filter)).try_init();
 }
 
-/// Writes lines.
+/// A tracing layer that writes lines.
 struct Lines<W> {
     encoding: LogEncoding,
     output: Mutex<W>,
 }
 
-/// What was recorded of a span or an event.
+/// The recorded fields of a span or an event.
 #[derive(Debug, Default)]
 struct Fields(Map<String, Value>);
 
@@ -127,12 +127,12 @@ where
             LogEncoding::Console => for_people(line),
         };
         text.push('\n');
-        // Nobody can be told that the log cannot be written.
+        // An error of writing the log cannot be reported anywhere.
         let _ = self.output.lock().write_all(text.as_bytes());
     }
 }
 
-/// The members of a line, in the order in which Flux writes them.
+/// Returns the members of a line, in the order in which Flux writes them.
 fn line(
     level: Level,
     mut fields: Map<String, Value>,
@@ -169,7 +169,7 @@ fn line(
     line
 }
 
-/// A line for people: what happened when, and the members that say more.
+/// Formats a line as text: time, level and message, and the other members as JSON.
 fn for_people(mut line: Map<String, Value>) -> String {
     let mut take = |key: &str| match line.remove(key) {
         Some(Value::String(text)) => text,

@@ -1,4 +1,4 @@
-//! A registry with as many repositories as one likes, which answers what a scan asks and counts it.
+//! A registry with any number of repositories, which counts its requests.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -12,10 +12,10 @@ use axum::http::{Request, Response, StatusCode, header};
 use sha2::{Digest, Sha256};
 use tokio::net::TcpListener;
 
-/// How many tags a page has where nobody asks for a number.
+/// The default number of tags per page.
 const PAGE: usize = 100;
 
-/// A running registry, for as long as the runtime lives.
+/// A running registry, which stops with the runtime.
 pub(crate) struct Catalog {
     address: SocketAddr,
     shelf: Arc<Shelf>,
@@ -23,7 +23,7 @@ pub(crate) struct Catalog {
 
 #[derive(Default)]
 struct Shelf {
-    /// The tags of each repository, in rising order.
+    /// The tags of each repository, in ascending order.
     tags: RwLock<BTreeMap<String, Vec<String>>>,
     requests: AtomicUsize,
 }
@@ -37,7 +37,7 @@ impl Catalog {
         Self { address, shelf }
     }
 
-    /// Adds tags to a repository, which is made if it is not there.
+    /// Adds tags to a repository, which is created if necessary.
     pub(crate) fn add(&self, repository: &str, tags: impl IntoIterator<Item = String>) {
         let mut shelf = self.shelf.tags.write().unwrap();
         let list = shelf.entry(repository.to_owned()).or_default();
@@ -45,7 +45,7 @@ impl Catalog {
         list.sort_unstable();
     }
 
-    /// An image as objects name it.
+    /// Returns the image name of a repository.
     pub(crate) fn image(&self, repository: &str) -> String {
         format!("{}/{repository}", self.address)
     }

@@ -1,4 +1,4 @@
-//! Many automations on a few repositories.
+//! Benchmarks many automations on a few repositories.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -13,17 +13,17 @@ use crate::support::bare_repository::BareRepository;
 use crate::support::content::file;
 use crate::support::git_host::Operation;
 
-/// How long anything may take.
+/// The timeout of each wait.
 const PATIENCE: Duration = Duration::from_secs(180);
 
-/// Automations, each with a policy of its own, a few on each repository.
+/// Automations with one policy each, several on each repository.
 pub(crate) struct Crowd {
     pub(crate) scene: Scene,
     pub(crate) repositories: Vec<BareRepository>,
     members: Vec<String>,
 }
 
-/// What is measured from a moment on.
+/// A measurement, from its start on.
 pub(crate) struct Row<'a> {
     crowd: &'a Crowd,
     process: &'a Measured,
@@ -80,7 +80,7 @@ impl Crowd {
         }
     }
 
-    /// Insists on one commit for each automation.
+    /// Asserts one commit per automation.
     pub(crate) fn assert_each_landed_once(&self) {
         let mut authors = Vec::new();
         for repository in &self.repositories {

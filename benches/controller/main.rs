@@ -1,8 +1,10 @@
-//! Measures the controller's program on a real API server and a real git server; `hack/bench controller` runs it.
+//! Measures the controller on a real API server and a real git server.
 //!
-//! `reflect` measures the half that scans and chooses, with a registry of this process; with `small`, a tenth of it.
+//! `hack/bench controller` runs it. `reflect` measures the reflector controller with a registry of this process;
+//! `small` measures a tenth of it.
 //!
-//! The program is the argument. CPU and memory are those of its process tree, so git counts and the servers do not.
+//! The first argument is the program. CPU and memory are those of its process tree, so its git processes count and
+//! the servers do not.
 
 #![cfg(test)]
 #![allow(
@@ -31,7 +33,7 @@ use crowd::Crowd;
 use process::Measured;
 use support::content::file;
 
-/// The head of the table that is printed.
+/// The head of the printed table.
 const HEAD: &str =
     "| | seconds | CPU s | peak MB | pushes | fetches | listings |\n|---|---|---|---|---|---|---|";
 
@@ -69,10 +71,10 @@ fn main() {
             reflection::measure(&program, if is_small { 10 } else { 1 }).await;
         }
     });
-    // The servers that all share are no value of ours; they end with this process.
+    // The shared servers are not owned by a value; they stop with this process.
 }
 
-/// Every policy moves at once.
+/// Every policy changes at once.
 async fn wave(program: &std::path::Path, members: usize, repositories: usize) {
     let crowd = Crowd::new(members, repositories, "10m").await;
     let process = Measured::start(program, &crowd.scene).await;
@@ -87,7 +89,7 @@ async fn wave(program: &std::path::Path, members: usize, repositories: usize) {
     process.end();
 }
 
-/// The same while a person pushes every 200 ms.
+/// Every policy changes at once while a user pushes every 200 ms.
 async fn beside_a_person(program: &std::path::Path, members: usize) {
     let crowd = Arc::new(Crowd::new(members, 1, "10m").await);
     let process = Measured::start(program, &crowd.scene).await;
@@ -118,12 +120,12 @@ async fn beside_a_person(program: &std::path::Path, members: usize) {
     process.end();
 }
 
-/// A minute in which no policy moves, while somebody pushes so often.
+/// One minute without changed policies, while a user pushes a number of commits.
 async fn idle(program: &std::path::Path, commits: u32) {
     let crowd = Crowd::new(200, 1, "1m").await;
     let process = Measured::start(program, &crowd.scene).await;
     crowd.all_at("1.0.0").await;
-    // After one interval all go together.
+    // After one interval, all automations reconcile together.
     tokio::time::sleep(Duration::from_secs(65)).await;
     let row = crowd.row(&process);
     let begin = Instant::now();

@@ -1,4 +1,4 @@
-//! The program, and what it and its children cost.
+//! Runs the program and measures the CPU time and memory of its process tree.
 
 use std::fs;
 use std::path::Path;
@@ -12,7 +12,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::scene::Scene;
 
-/// How often the memory is looked at.
+/// The interval between two samples of the memory.
 const LOOK: Duration = Duration::from_millis(20);
 
 /// A running program.
@@ -33,7 +33,7 @@ impl Measured {
             .env("KUBECONFIG", scene.cluster.kubeconfig(&scene.cluster.token_with_the_roles().await))
             .env("RUNTIME_NAMESPACE", scene.cluster.namespace())
             .env("TMPDIR", temporary)
-            // As in the image.
+            // As in the container image.
             .env("MALLOC_ARENA_MAX", "2")
             .env("NO_PROXY", "127.0.0.1")
             .stdout(Stdio::null())
@@ -53,10 +53,10 @@ impl Measured {
         Self { child, peak, is_over, watching: Some(watching) }
     }
 
-    /// The CPU seconds of the program and of all its children that have ended.
+    /// Returns the CPU seconds of the program and of all its ended children.
     pub(crate) fn cpu_seconds(&self) -> f64 {
         let stat = fs::read_to_string(format!("/proc/{}/stat", self.child.id())).unwrap();
-        // The second field is a name in brackets, which may hold anything.
+        // The second field is a name in brackets, which may hold any characters.
         let fields: Vec<&str> = stat.rsplit(')').next().unwrap().split_whitespace().collect();
         let ticks: u64 = fields[11..15].iter().map(|field| field.parse::<u64>().unwrap()).sum();
         ticks as f64 / rustix::param::clock_ticks_per_second() as f64
@@ -85,7 +85,9 @@ impl Drop for Measured {
     }
 }
 
-/// The memory of a process and all below it, in bytes: of pages that several hold, each counts its share.
+/// Returns the memory of a process and its descendants, in bytes.
+///
+/// A shared page counts proportionally.
 fn memory(id: u32) -> u64 {
     let tasks = fs::read_dir(format!("/proc/{id}/task")).into_iter().flatten().flatten();
     let children = tasks.filter_map(|task| fs::read_to_string(task.path().join("children")).ok());
@@ -96,7 +98,7 @@ fn memory(id: u32) -> u64 {
     own_memory(id) + below
 }
 
-/// The memory of one process, in bytes; one that has ended has none.
+/// Returns the memory of one process in bytes, 0 if it has ended.
 fn own_memory(id: u32) -> u64 {
     let rollup = fs::read_to_string(format!("/proc/{id}/smaps_rollup")).unwrap_or_default();
     let share = rollup.lines().find_map(|line| line.strip_prefix("Pss:")?.trim().strip_suffix(" kB"));

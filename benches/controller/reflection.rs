@@ -1,4 +1,4 @@
-//! Repositories and policies: long lists of tags, many policies, many of both.
+//! Benchmarks repositories and policies: long tag lists, many policies, many of both.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -11,17 +11,17 @@ use crate::catalog::Catalog;
 use crate::process::Measured;
 use crate::scene::{Kind, Scene, kstatus};
 
-/// How long anything may take.
+/// The timeout of each wait.
 const PATIENCE: Duration = Duration::from_secs(300);
 
-/// How many objects are created at the same time.
+/// The number of objects that are created concurrently.
 const AT_ONCE: usize = 16;
 
-/// The head of the table that is printed.
+/// The head of the printed table.
 const HEAD: &str = "| | seconds | CPU s | peak MB | requests to the registry | requests to the API server |\n\
                     |---|---|---|---|---|---|";
 
-/// Measures everything, or a part of everything that is so many times smaller.
+/// Runs all benchmarks, at sizes divided by `part`.
 pub(crate) async fn measure(program: &Path, part: usize) {
     println!("{HEAD}");
     long_list(program, 10_000 / part, 100 / part).await;
@@ -31,14 +31,14 @@ pub(crate) async fn measure(program: &Path, part: usize) {
     }
 }
 
-/// One repository with many tags, of which each policy wants a series of its own.
+/// One repository with many tags, and a policy for each series of tags.
 async fn long_list(program: &Path, tags: usize, policies: usize) {
     let field = Field::new().await;
     let versions = |policy: usize| (0..tags / policies).map(move |minor| format!("{policy}.{minor}.0"));
     field.catalog.add("app", (0..policies).flat_map(versions));
     let process = Measured::start(program, &field.scene).await;
     field.create_all(Kind::Policy, policies, |number| policy("app", &format!("{number}.x"))).await;
-    // They have no repository yet, and the program has said so of all.
+    // The policies have no repository yet, and the program has reported that for all of them.
     field
         .all_are(policies, |object| {
             kstatus(object) == "InProgress" && object.data["status"]["conditions"].is_array()
@@ -64,7 +64,7 @@ async fn long_list(program: &Path, tags: usize, policies: usize) {
     field.rest_and_restart(program, process, Duration::from_secs(60)).await;
 }
 
-/// One repository, whose new tag is every policy's.
+/// One repository whose new tag all policies choose.
 async fn many_policies(program: &Path, policies: usize) {
     let field = Field::new().await;
     field.catalog.add("app", (0..100).map(|minor| format!("1.{minor}.0")));
@@ -80,7 +80,7 @@ async fn many_policies(program: &Path, policies: usize) {
     process.end();
 }
 
-/// Repositories with a policy each.
+/// Repositories with one policy each.
 async fn many_pairs(program: &Path, pairs: usize, rest: Duration) {
     let field = Field::new().await;
     for number in 0..pairs {
@@ -159,7 +159,7 @@ impl Field {
         }
     }
 
-    /// Waits until that many policies are Ready with tags as they should be.
+    /// Waits until `count` policies are Ready with accepted tags.
     async fn all_at(&self, count: usize, is: impl Fn(&str) -> bool) {
         let is_there = |object: &DynamicObject| {
             let tag = object.data["status"]["latestRef"]["tag"].as_str();
@@ -168,7 +168,7 @@ impl Field {
         self.all_are(count, is_there).await;
     }
 
-    /// Waits until that many policies are as they should be.
+    /// Waits until `count` policies are in an accepted state.
     async fn all_are(&self, count: usize, is: impl Fn(&DynamicObject) -> bool) {
         let (begin, api) = (Instant::now(), self.scene.api(Kind::Policy));
         loop {
@@ -178,12 +178,12 @@ impl Field {
                 return;
             }
             assert!(begin.elapsed() < PATIENCE, "{there} of {count} policies are there");
-            // Looking costs the machine more the more there are.
+            // The more policies, the more a check costs.
             tokio::time::sleep(Duration::from_millis(20 + count as u64 / 4)).await;
         }
     }
 
-    /// A time in which nothing happens, and the same after a restart.
+    /// Measures a time without changes, and again after a restart.
     async fn rest_and_restart(&self, program: &Path, process: Measured, time: Duration) {
         tokio::time::sleep(Duration::from_secs(5)).await;
         let row = self.row(&process);
@@ -203,14 +203,14 @@ impl Field {
         Row { field: self, process, begin: Instant::now(), cpu: process.cpu_seconds(), requests }
     }
 
-    /// Those to the registry, and those to the API server; watches are none.
+    /// Returns the numbers of requests to the registry and to the API server, without watches.
     fn requests(&self) -> [usize; 2] {
         let audit = self.scene.cluster.audit("tagboat");
         [self.catalog.requests(), audit.iter().filter(|request| request.verb != "watch").count()]
     }
 }
 
-/// What is measured from a moment on.
+/// A measurement, from its start on.
 struct Row<'a> {
     field: &'a Field,
     process: &'a Measured,

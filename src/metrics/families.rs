@@ -1,4 +1,4 @@
-//! Everything that is counted or measured, and under which name.
+//! The metric families and their registration.
 
 use std::sync::atomic::AtomicU64;
 
@@ -15,13 +15,13 @@ use super::namespaces::NamespaceFamilies;
 use super::process::ProcessCost;
 use super::under_way::UnderWay;
 
-/// The limits of the buckets of reconciles, in seconds: ten, each the same number of times the one before.
+/// The histogram buckets of reconciles in seconds: lowest and highest limit, and the number of limits.
 const RECONCILE: (f64, f64, i32) = (0.01, 1800.0, 10);
 
-/// The same of what git does.
+/// The histogram buckets of git operations.
 const GIT: (f64, f64, i32) = (0.01, 300.0, 10);
 
-/// Each thing that is counted or measured.
+/// All metric families.
 pub(super) struct Families {
     pub(super) reconciles: Family<ObjectLabels, Histogram>,
     pub(super) results: Family<ResultLabels, Counter>,
@@ -65,7 +65,7 @@ impl Default for Families {
 }
 
 impl Families {
-    /// A registry that shows all of them, and what the process costs.
+    /// Makes a registry of all families and of the process metrics.
     pub(super) fn registered(&self) -> Registry {
         let mut registry = Registry::default();
         registry.register_with_unit(
@@ -141,7 +141,7 @@ impl Families {
     }
 }
 
-/// A histogram with buckets from the first limit to the second.
+/// Makes a histogram with exponential buckets between two limits.
 pub(super) fn histogram((lowest, highest, count): (f64, f64, i32)) -> Histogram {
     let factor = (highest / lowest).powf(1.0 / f64::from(count - 1));
     Histogram::new((0..count).map(move |step| lowest * factor.powi(step)))

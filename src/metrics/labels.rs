@@ -1,11 +1,11 @@
-//! By what counts and measures are told apart.
+//! The labels of the metrics.
 
 use prometheus_client::encoding::{EncodeLabelSet, EncodeLabelValue};
 
 /// The names of the controllers as labels.
 pub(super) const CONTROLLERS: [&str; 3] = ["imageupdateautomation", "imagerepository", "imagepolicy"];
 
-/// The name of the controller of a kind as a label, which dashboards for Flux select by.
+/// Returns the controller label of a kind; dashboards for Flux select by it.
 pub(super) fn controller_of(kind: &str) -> &'static str {
     match kind {
         "ImageRepository" => CONTROLLERS[1],
@@ -14,7 +14,7 @@ pub(super) fn controller_of(kind: &str) -> &'static str {
     }
 }
 
-/// An object that something was measured of.
+/// The labels of an object.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub struct ObjectLabels {
     /// Its kind.
@@ -56,30 +56,30 @@ pub(super) struct ShadowLabels {
     pub(super) outcome: ShadowOutcome,
 }
 
-/// How what another controller pushed compares with what a shadow would have pushed.
+/// The result of comparing another controller's push with our dry run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, EncodeLabelValue)]
 #[allow(non_camel_case_types, reason = "the names are the values of the label")]
 pub enum ShadowOutcome {
-    /// It is the same.
+    /// Both changes are equal.
     agreed,
-    /// It is something else.
+    /// The changes differ.
     differed,
-    /// The shadow would have pushed nothing.
+    /// The dry run would have pushed nothing.
     missed,
 }
 
-/// How a run ended, in one word.
+/// The outcome of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, EncodeLabelValue)]
 #[allow(non_camel_case_types, reason = "the names are the values of the label")]
 pub enum RunOutcome {
-    /// Something was pushed.
+    /// It pushed a commit.
     pushed,
-    /// There was something to look at and nothing to change.
+    /// It examined the files and found nothing to change.
     unchanged,
-    /// Nothing was new.
+    /// It was skipped because nothing was new.
     skipped,
-    /// Only a change of an object helps.
+    /// Only a change of an object can fix the error.
     stalled,
-    /// It is tried again.
+    /// It failed and is retried.
     failed,
 }

@@ -1,6 +1,6 @@
-//! What the program counts and measures, for Prometheus.
+//! Metrics for Prometheus.
 //!
-//! A value that is handed in to whoever has something to count; there is no global one.
+//! They are a value that is passed to its users; there is no global registry.
 
 mod families;
 mod labels;
@@ -25,7 +25,7 @@ pub use labels::{ObjectLabels, RunOutcome, ShadowOutcome};
 pub use namespaces::SlotResource;
 pub use under_way::Look;
 
-/// Counters and measures. Clones are one and the same.
+/// Counters, gauges and histograms. Clones share their values.
 #[derive(Clone)]
 pub struct Metrics {
     families: Arc<Families>,
@@ -41,7 +41,7 @@ impl Default for Metrics {
 }
 
 impl Metrics {
-    /// Takes note of how long a reconcile took and whether it failed.
+    /// Records the duration of a reconcile and whether it succeeded.
     pub fn reconciled(&self, object: &ObjectLabels, duration: Duration, is_success: bool) {
         self.families.namespaces.add_object(object);
         self.families.reconciles.get_or_create(object).observe(duration.as_secs_f64());
@@ -53,24 +53,26 @@ impl Metrics {
         }
     }
 
-    /// Begins a look at an object of a kind.
+    /// Starts a timer of a reconcile of a kind.
     pub fn begin(&self, kind: &str) -> Look {
         self.families.under_way.begin(controller_of(kind), Instant::now())
     }
 
-    /// Takes note of an answer of the API server, by its status; none where it gave no answer.
+    /// Records a response of the API server by its status; `None` if there was no response.
     pub fn answered(&self, status: Option<u16>) {
-        // As Go's client writes it.
+        // Go's client uses this value.
         let code = status.map_or_else(|| "<error>".to_owned(), |status| status.to_string());
         self.families.requests.get_or_create(&RequestLabels { code }).inc();
     }
 
-    /// Takes note of how a run ended.
+    /// Records the outcome of a run.
     pub fn run_ended(&self, outcome: RunOutcome) {
         self.families.runs.get_or_create(&RunLabels { outcome }).inc();
     }
 
-    /// Takes note of when the digest that a policy follows is looked up next; one that follows none has no such time.
+    /// Records the time of the next lookup of a policy's digest.
+    ///
+    /// `None` if the policy follows no digest.
     pub fn next_poll(&self, policy: &ObjectLabels, next: Option<Timestamp>) {
         match next {
             Some(next) => {
@@ -83,53 +85,57 @@ impl Metrics {
         }
     }
 
-    /// Takes note of what was found in the files of an automation.
+    /// Records the number of files that an automation examined, and of its unresolved markers.
     pub fn looked(&self, object: &ObjectLabels, files: u64, unresolved: u64) {
         self.families.files_scanned.inc_by(files);
         self.families.unresolved.get_or_create(object).set(i64::try_from(unresolved).unwrap_or(i64::MAX));
     }
 
-    /// Takes note of a call of git.
+    /// Records a call of git.
     pub fn git_called(&self, operation: &'static str, duration: Duration) {
         self.families.git.get_or_create(&GitLabels { operation }).observe(duration.as_secs_f64());
     }
 
-    /// Takes note of what a fetch brought.
+    /// Records the bytes that a fetch added to a mirror.
     pub fn fetched(&self, bytes: u64) {
         self.families.fetched.inc_by(bytes);
     }
 
-    /// Takes note of a lost race.
+    /// Records a push that lost a race and is retried.
     pub fn push_retried(&self) {
         self.families.pushes_retried.inc();
     }
 
-    /// Takes note of whether we lead.
+    /// Records whether this process is the leader.
     pub fn set_leader(&self, is_leader: bool) {
         self.families.leader.set(if is_leader { 1.0 } else { 0.0 });
     }
 
-    /// Takes note of a commit that would have been made.
+    /// Records a commit that a dry run would have made.
     pub fn would_have_committed(&self) {
         self.families.shadow_commits.inc();
     }
 
-    /// Takes note of how what another controller pushed compares with what we would have pushed.
+    /// Records the comparison of another controller's push with our dry run.
     pub fn compared(&self, outcome: ShadowOutcome) {
         self.families.shadow_comparisons.get_or_create(&ShadowLabels { outcome }).inc();
     }
 
-    /// Adds a wait of a namespace for a slot of a shared resource; also one that ended at once.
+    /// Records the wait of a namespace for a slot of a shared resource.
+    ///
+    /// Waits that ended at once count, too.
     pub fn slot_waited(&self, resource: SlotResource, namespace: &str, duration: Duration) {
         self.families.namespaces.slot_waited(resource, namespace, duration);
     }
 
-    /// Adds the time that a job of a namespace ran on a thread of the blocking pool.
+    /// Records the time that a job of a namespace used a blocking thread.
     pub fn pool_used(&self, namespace: &str, duration: Duration) {
         self.families.namespaces.pool_used(namespace, duration);
     }
 
-    /// Forgets an object that has gone, and the metrics of its namespace with the last object there.
+    /// Removes the metrics of a deleted object.
+    ///
+    /// With the last object of its namespace, the metrics of the namespace are removed.
     pub fn forget(&self, object: &ObjectLabels) {
         self.families.namespaces.forget(object);
         self.families.reconciles.remove(object);
@@ -137,7 +143,7 @@ impl Metrics {
         self.families.next_poll.remove(object);
     }
 
-    /// Everything in Prometheus' text format.
+    /// Encodes all metrics in Prometheus' text format.
     pub fn to_text(&self) -> String {
         let mut text = String::new();
         encode(&mut text, &self.registry).expect("writing to a string cannot fail");
@@ -145,7 +151,7 @@ impl Metrics {
     }
 }
 
-/// Prints nothing of what is counted.
+/// Omits the values.
 impl fmt::Debug for Metrics {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("Metrics")
@@ -200,7 +206,7 @@ mod tests {
         let buckets = text
             .lines()
             .filter(|line| line.contains("duration_seconds_bucket") && line.contains(r#"name="a""#));
-        // Ten limits and the rest.
+        // Ten limits and `+Inf`.
         assert_eq!(buckets.count(), 11);
         metrics.forget(&labels("a"));
         assert!(!metrics.to_text().contains(r#"name="a""#));

@@ -13,13 +13,15 @@ use prometheus_client::registry::{Registry, Unit};
 use super::families::histogram;
 use super::labels::ObjectLabels;
 
-/// The bucket limits of waits, in seconds: six powers of ten.
+/// The histogram buckets of waits in seconds: six powers of ten.
 const WAITS: (f64, f64, i32) = (0.01, 1000.0, 6);
 
-/// The maximum number of namespaces with metrics of their own. All further ones share the empty label.
+/// The maximum number of namespaces with metrics of their own.
+///
+/// All further namespaces share the empty label.
 const MAX_NAMESPACES: usize = 1000;
 
-/// A shared resource whose slots are given out fairly by namespace.
+/// A shared resource whose slots are granted fairly by namespace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, EncodeLabelValue)]
 #[allow(non_camel_case_types, reason = "the names are the values of the label")]
 pub enum SlotResource {
@@ -50,14 +52,14 @@ struct NamespaceLabels {
     namespace: String,
 }
 
-/// The metrics that have a namespace as their label, for a bounded number of namespaces.
+/// The metrics with a namespace label, for a bounded number of namespaces.
 pub(super) struct NamespaceFamilies {
     waits: Family<SlotLabels, Histogram>,
     pool: Family<NamespaceLabels, Counter<f64>>,
     known: Mutex<Known>,
 }
 
-/// The namespaces that have a label of their own, each with its objects that were reconciled.
+/// The namespaces with a label of their own, with their reconciled objects.
 type Known = BTreeMap<String, BTreeSet<(&'static str, String)>>;
 
 impl Default for NamespaceFamilies {
@@ -87,19 +89,19 @@ impl NamespaceFamilies {
         );
     }
 
-    /// Adds a wait for a slot.
+    /// Records a wait for a slot.
     pub(super) fn slot_waited(&self, resource: SlotResource, namespace: &str, duration: Duration) {
         let namespace = label(&mut self.known.lock(), namespace);
         self.waits.get_or_create(&SlotLabels { namespace, resource }).observe(duration.as_secs_f64());
     }
 
-    /// Adds time used on the pool.
+    /// Records time on the pool.
     pub(super) fn pool_used(&self, namespace: &str, duration: Duration) {
         let namespace = label(&mut self.known.lock(), namespace);
         self.pool.get_or_create(&NamespaceLabels { namespace }).inc_by(duration.as_secs_f64());
     }
 
-    /// Keeps the metrics of an object's namespace until the object is forgotten.
+    /// Keeps the metrics of an object's namespace until the object is removed.
     pub(super) fn add_object(&self, object: &ObjectLabels) {
         let mut known = self.known.lock();
         label(&mut known, &object.namespace);
@@ -108,7 +110,9 @@ impl NamespaceFamilies {
         }
     }
 
-    /// Forgets an object, and with the last object of a namespace the metrics of that.
+    /// Removes an object.
+    ///
+    /// With the last object of a namespace, the metrics of the namespace are removed.
     pub(super) fn forget(&self, object: &ObjectLabels) {
         let mut known = self.known.lock();
         let namespace = &object.namespace;
@@ -126,7 +130,7 @@ impl NamespaceFamilies {
     }
 }
 
-/// The label of a namespace: its name, or empty for one beyond the maximum.
+/// Returns the label of a namespace: its name, or empty beyond the maximum.
 fn label(known: &mut Known, namespace: &str) -> String {
     if !known.contains_key(namespace) {
         if known.len() >= MAX_NAMESPACES {

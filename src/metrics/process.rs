@@ -1,4 +1,4 @@
-//! What this process costs, looked up whenever somebody asks.
+//! Process metrics, read on each scrape.
 
 use std::fmt;
 use std::fs;
@@ -10,13 +10,13 @@ use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::Unit;
 
-/// What this process costs, under the names that all programs use.
+/// The CPU and memory of this process, under the conventional names.
 #[derive(Debug)]
 pub(super) struct ProcessCost;
 
 impl Collector for ProcessCost {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        // Only Linux tells so; elsewhere there is nothing to say.
+        // Only Linux has this file; on other systems the metrics are absent.
         let Some(cost) = fs::read_to_string("/proc/self/stat").ok().and_then(|stat| Cost::parse(&stat))
         else {
             return Ok(());
@@ -38,19 +38,19 @@ impl Collector for ProcessCost {
     }
 }
 
-/// What Linux says of a process.
+/// The values of a process from Linux.
 #[derive(Debug, PartialEq, Eq)]
 struct Cost {
-    /// The CPU time of it and of the children that it has waited for, in ticks of the clock.
+    /// The CPU time of the process and of its waited-for children, in clock ticks.
     ticks: u64,
-    /// The pages of memory that it holds.
+    /// The resident memory, in pages.
     pages: u64,
 }
 
 impl Cost {
-    /// Reads a line of `/proc/PID/stat` (proc(5)).
+    /// Parses a line of `/proc/PID/stat` (proc(5)).
     fn parse(stat: &str) -> Option<Self> {
-        // The second field is a name in brackets, which may hold anything.
+        // The second field is a name in brackets, which may hold any characters.
         let (_, rest) = stat.rsplit_once(')')?;
         let fields: Vec<&str> = rest.split_whitespace().collect();
         let number = |index: usize| fields.get(index)?.parse::<u64>().ok();

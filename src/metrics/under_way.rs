@@ -1,4 +1,4 @@
-//! How long what is under way has taken so far.
+//! The duration of the longest reconcile in flight.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -12,7 +12,7 @@ use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::Unit;
 
-/// The looks at objects that are under way. Clones are one and the same.
+/// The reconciles in flight. Clones share them.
 #[derive(Clone, Debug, Default)]
 pub(super) struct UnderWay {
     begun: Arc<Mutex<Begun>>,
@@ -24,7 +24,7 @@ struct Begun {
     looks: HashMap<u64, (&'static str, Instant)>,
 }
 
-/// A look at an object; it is under way as long as this is there.
+/// A timer of a reconcile, which is in flight until the timer is dropped.
 #[derive(Debug)]
 pub struct Look {
     under_way: UnderWay,
@@ -38,7 +38,7 @@ impl Drop for Look {
 }
 
 impl UnderWay {
-    /// Begins a look by a controller.
+    /// Starts a timer of a controller.
     pub(super) fn begin(&self, controller: &'static str, now: Instant) -> Look {
         let mut begun = self.begun.lock();
         begun.count += 1;
@@ -47,7 +47,7 @@ impl UnderWay {
         Look { under_way: self.clone(), number }
     }
 
-    /// The seconds of the longest look of a controller, as of `now`.
+    /// Returns the duration of a controller's longest reconcile in flight, in seconds.
     fn longest(&self, controller: &str, now: Instant) -> f64 {
         let begun = self.begun.lock();
         let own = begun.looks.values().filter(|(of, _)| *of == controller);

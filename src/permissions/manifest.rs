@@ -1,42 +1,42 @@
-//! The table as manifests: for kustomize, and as templates of the chart.
+//! Formats the permissions as manifests, for kustomize and as templates of the chart.
 
 use std::fmt::Write;
 
 use super::{ACCOUNT_TOKENS, EVERYWHERE, OWN_NAMESPACE, Permission, Verb, lease_name};
 
-/// A role with its binding, as a file: its path below `deploy` and its text.
+/// A file with roles and their bindings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RoleFile {
-    /// Path below `deploy`, with `/` between its parts.
+    /// The path below `deploy`, with `/` as separator.
     pub path: &'static str,
-    /// Text of the file.
+    /// The content.
     pub text: String,
 }
 
-/// Where a role counts.
+/// The scope of a role.
 #[derive(Clone, Copy)]
 enum Reach {
     Cluster,
     Namespace,
 }
 
-/// How manifests are named: by plain values, or by what a chart puts in their places.
+/// The names in the manifests: literals, or expressions of a chart.
 struct Names {
-    /// Before the first object.
+    /// The text before the first object.
     head: &'static str,
-    /// Name of the roles and their bindings.
+    /// The name of the roles and their bindings.
     name: &'static str,
-    /// Name of the role for tokens.
+    /// The name of the role for tokens.
     tokens: &'static str,
-    /// Name of the service account.
+    /// The name of the service account.
     account: &'static str,
-    /// Namespace of the service account.
+    /// The namespace of the service account.
     namespace: &'static str,
     /// The lines of the labels.
     labels: &'static str,
-    /// Behind the name of each Lease in `resourceNames`.
+    /// The suffix of each Lease in `resourceNames`.
     lease_suffix: &'static str,
-    /// After the last object.
+    /// The text after the last object.
     tail: &'static str,
 }
 
@@ -62,8 +62,10 @@ const CHART: Names = Names {
     tail: "{{- end }}\n",
 };
 
-/// The files below `deploy` that are made from the table. `selector` is that of `--watch-label-selector`, on which the
-/// names of the Leases depend; the chart reads it from its own values.
+/// Returns the files below `deploy` that are generated from the permissions.
+///
+/// `selector` is that of `--watch-label-selector`, on which the names of the Leases depend; the chart reads it from
+/// its own values.
 #[must_use]
 pub fn files(selector: Option<&str>) -> Vec<RoleFile> {
     let file = |path, names: &Names, reach, selector| RoleFile { path, text: text(names, reach, selector) };
@@ -88,7 +90,7 @@ pub fn files(selector: Option<&str>) -> Vec<RoleFile> {
     ]
 }
 
-/// What is said of the role for tokens where no binding goes with it.
+/// The comment of the role for tokens where no binding is generated.
 const PLAIN_TOKENS: &str = "\
 # Only for the feature gate ObjectLevelWorkloadIdentity, so it is not part of the kustomization, and it allows nothing
 # before you bind it. Bind it in the namespaces whose service accounts log in at clouds, and nowhere else: whoever has a
@@ -100,7 +102,7 @@ const PLAIN_TOKENS: &str = "\
 # Where all of them use one account (--default-service-account), a copy of the rule with resourceNames is narrower still.
 ";
 
-/// In the chart it is bound in the namespaces of a list.
+/// The chart binds the role in the namespaces of a list.
 const CHART_TOKENS_HEAD: &str = "{{- if .Values.rbac.accountTokens }}\n";
 const CHART_TOKENS_TAIL: &str = r#"{{- range $namespace := .Values.rbac.accountTokens }}
 ---
@@ -123,7 +125,7 @@ subjects:
 {{- end }}
 "#;
 
-/// The role for tokens, without a binding.
+/// Returns the role for tokens, without a binding.
 fn account_tokens(names: &Names) -> String {
     let rules: String = ACCOUNT_TOKENS.iter().map(|permission| rule(permission, names, None)).collect();
     format!(
@@ -148,7 +150,7 @@ fn text(names: &Names, reach: Reach, selector: Option<&str>) -> String {
     )
 }
 
-/// The first lines of an object.
+/// Returns the first lines of an object.
 fn object(names: &Names, reach: Reach, kind: &str) -> String {
     let Names { name, namespace, labels, .. } = names;
     let mut text =

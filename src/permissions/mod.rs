@@ -1,7 +1,7 @@
-//! What the controller must be allowed to do in a cluster, and why; and the roles that allow just that.
+//! The RBAC permissions of the controller, with their reasons, and the roles that grant them.
 //!
-//! A table, from which the files below `deploy` are made that hold roles. Flux's own roles allow all of it as well:
-//! where Tagboat takes the place of Flux's controllers, theirs stay.
+//! The files with roles below `deploy` are generated from this table. Flux's own roles grant all of it as well: if
+//! Tagboat replaces Flux's controllers, their roles stay.
 
 mod lease;
 mod manifest;
@@ -9,27 +9,27 @@ mod manifest;
 pub use lease::{ELECTED, lease_name};
 pub use manifest::{RoleFile, files};
 
-/// What is done with objects.
+/// An operation on objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verb {
-    /// Read one.
+    /// Read one object.
     Get,
-    /// Read all.
+    /// Read all objects.
     List,
-    /// Hear of changes.
+    /// Receive changes.
     Watch,
-    /// Make one.
+    /// Create an object.
     Create,
-    /// Change parts of one.
+    /// Change parts of an object.
     Patch,
-    /// Replace one.
+    /// Replace an object.
     Update,
 }
 
 use Verb::{Create, Get, List, Patch, Update, Watch};
 
 impl Verb {
-    /// The verb as roles name it.
+    /// Returns the verb as roles name it.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -43,26 +43,27 @@ impl Verb {
     }
 }
 
-/// One rule of a role.
+/// A rule of a role.
 #[derive(Clone, Copy, Debug)]
 pub struct Permission {
     /// The API group; the core group is empty.
     pub group: &'static str,
-    /// Plurals, with a subresource where one is meant.
+    /// The plural names, with a subresource if only that is meant.
     pub resources: &'static [&'static str],
-    /// The only Leases that are meant, by the controllers that they elect; empty for all objects. RBAC cannot restrict
-    /// `create` like that.
+    /// The controllers to whose Leases the rule is restricted; empty for all objects.
+    ///
+    /// RBAC cannot restrict `create` by name.
     pub leases: &'static [&'static str],
-    /// What is done with them.
+    /// The operations.
     pub verbs: &'static [Verb],
-    /// Why.
+    /// The reason.
     pub reason: &'static str,
 }
 
 const IMAGES: &str = "image.toolkit.fluxcd.io";
 const SOURCES: &str = "source.toolkit.fluxcd.io";
 
-/// What is needed in every namespace that is served.
+/// The permissions in every watched namespace.
 pub const EVERYWHERE: &[Permission] = &[
     Permission {
         group: IMAGES,
@@ -115,8 +116,10 @@ pub const EVERYWHERE: &[Permission] = &[
     },
 ];
 
-/// What is needed besides, with the feature gate `ObjectLevelWorkloadIdentity`, in the namespaces whose service accounts
-/// log in at clouds. Whoever has a token of an account may do what it may, so it is allowed nowhere by itself.
+/// The permission to request tokens of service accounts, for the feature gate `ObjectLevelWorkloadIdentity`.
+///
+/// It is needed in the namespaces whose service accounts log in at clouds. The holder of an account's token has all
+/// permissions of the account, so it is granted nowhere by default.
 pub const ACCOUNT_TOKENS: &[Permission] = &[Permission {
     group: "",
     resources: &["serviceaccounts/token"],
@@ -125,7 +128,7 @@ pub const ACCOUNT_TOKENS: &[Permission] = &[Permission {
     reason: "Tokens by which accounts that an object names log in at clouds.",
 }];
 
-/// What is needed in the namespace that the controller runs in.
+/// The permissions in the controller's own namespace.
 pub const OWN_NAMESPACE: &[Permission] = &[
     Permission {
         group: "coordination.k8s.io",
