@@ -2,34 +2,29 @@
 
 #![cfg(test)]
 
-mod access;
-mod api_server;
 mod automation_status;
-mod cli;
-mod clouds;
+mod cloud_logins;
+mod commit_messages_page;
 mod controller;
+mod demo;
 mod deployment;
 mod explain;
-mod git_hosts;
-mod golden;
+mod git_access;
+mod harness;
 mod help;
 mod language;
-mod links;
 mod lint;
-mod manual;
+mod manifest_secrets;
 mod mirrors;
-mod paths;
 mod properties;
 mod registry;
+mod render;
 mod rooms;
 mod run;
-mod run_scans;
-mod run_ways;
 mod scan;
-mod secrets;
 mod security_page;
-mod server_builds;
 mod shared_maps;
 mod signing;
 mod support;
 mod tenants;
+mod update;

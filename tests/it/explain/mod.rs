@@ -1,7 +1,7 @@
 //! `tagboat explain policy`: on tags of a file, on those of a real registry, and from a real cluster.
 
 mod cluster;
-mod live;
+mod registry;
 mod tags;
 
 use serde_json::Value;

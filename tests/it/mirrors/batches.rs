@@ -16,7 +16,7 @@ use tagboat::reconcile::automation::transaction::Prepared;
 use tokio::sync::{Notify, oneshot};
 use tokio::time::timeout;
 
-use super::place::{Place, proposer};
+use super::local_remote::{Place, proposer};
 use crate::support::content::file;
 use crate::support::fleet::tag_line;
 

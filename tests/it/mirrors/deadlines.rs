@@ -9,7 +9,7 @@ use tagboat::reconcile::automation::proposal::{ProposalError, UpdateProposal};
 use tagboat::sentence::chain;
 use tagboat::update::{Checkpoint, FileTree, MarkerIndex, Progress};
 
-use super::place::{Place, proposer};
+use super::local_remote::{Place, proposer};
 use crate::support::content::file;
 use crate::support::fleet::tag_line;
 

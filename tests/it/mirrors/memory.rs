@@ -6,7 +6,7 @@ use tagboat::git::outcome::Outcome;
 use tagboat::reconcile::automation::proposal::{Detail, UpdateProposal};
 use tagboat::tenancy::Capacity;
 
-use super::place::{Place, proposer};
+use super::local_remote::{Place, proposer};
 use crate::support::content::file;
 use crate::support::fleet::tag_line;
 

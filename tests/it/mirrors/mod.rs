@@ -1,14 +1,14 @@
 //! Mirrors: what they weigh after years, what they survive, and what they say of a tree.
 
-mod age;
 mod batches;
-mod bounds;
-mod damage;
+mod corruption;
 mod deadlines;
-mod hostile;
-mod indexes;
+mod hostile_objects;
+mod local_remote;
+mod maintenance;
+mod marker_index;
 mod memory;
-mod outline;
-mod place;
+mod plan_summary;
 mod processes;
+mod size_limits;
 mod trees;

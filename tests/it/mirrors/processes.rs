@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
-use super::place::files_below;
+use super::local_remote::files_below;
 use crate::support::bare_repository::BareRepository;
 use crate::support::content::file;
 use crate::support::fleet::{podinfo, tag_line};

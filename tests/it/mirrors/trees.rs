@@ -13,8 +13,8 @@ use tagboat::directory::Directory;
 use tagboat::git::GitTree;
 use tagboat::update::{Entry, EntryKind, FileTree, MarkerIndex, TreeError, TreePath, UpdateRequest, plan};
 
-use super::outline::outline;
-use super::place::setters;
+use super::local_remote::setters;
+use super::plan_summary::outline;
 use crate::support::bare_repository::BareRepository;
 use crate::support::content::{Change, Content, change};
 use crate::support::fleet::tag_line;

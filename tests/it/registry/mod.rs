@@ -1,7 +1,8 @@
 //! Talk with registries: the real one, and what goes wrong on the way there.
 
 mod ages;
-mod bounds;
+mod coalescing;
+mod credential_scope;
 mod fairness;
 mod faults;
 mod list_memory;
@@ -9,8 +10,7 @@ mod listings;
 mod local_addresses;
 mod logins;
 mod manifests;
-mod secrecy;
-mod sharing;
+mod response_limits;
 
 use std::time::Duration;
 

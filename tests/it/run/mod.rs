@@ -1,13 +1,11 @@
-//! `tagboat run` against real git servers: what goes wrong between two programs and a network, and what is left then.
+//! `tagboat run` on real git servers and a real registry.
 
-mod batches;
-mod crowd;
-mod hung_servers;
-mod kills;
-mod lost_answers;
-mod races;
-mod redirects;
-mod refspecs;
+mod checkout_and_push;
+mod concurrency;
+mod images;
+mod logins;
+mod output;
+mod process_audit;
 mod refusals;
-mod signals;
-mod vanished_bases;
+pub(crate) mod scene;
+mod shared_branch;

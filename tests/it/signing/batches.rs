@@ -5,7 +5,7 @@ use serde_json::json;
 use super::gpg_home::GpgHome;
 use super::ssh_signer::{self, SshSigner};
 use super::{NONE, SOURCE};
-use crate::run_ways::scene::Scene;
+use crate::run::scene::Scene;
 use crate::support::content::file;
 use crate::support::manifests::{marker, policy_with_status};
 

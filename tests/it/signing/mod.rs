@@ -1,7 +1,7 @@
 //! Signed commits: keys made by gpg and ssh-keygen, commits made by `tagboat run`, and git's own word on them.
 
 mod batches;
-mod damage;
+mod corrupt_keys;
 mod expiry;
 mod gpg_home;
 mod openpgp;
@@ -13,7 +13,7 @@ pub(crate) use ssh_signer::SshSigner;
 
 use serde_json::{Value, json};
 
-use crate::run_ways::scene::Scene;
+use crate::run::scene::Scene;
 
 /// No further arguments.
 const NONE: [&str; 0] = [];

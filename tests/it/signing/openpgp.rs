@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::gpg_home::GpgHome;
 use super::{NONE, PASSPHRASE, scene, sign_with};
-use crate::run_ways::scene::Scene;
+use crate::run::scene::Scene;
 
 #[test]
 fn keys_of_every_sort_sign() {

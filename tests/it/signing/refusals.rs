@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::gpg_home::GpgHome;
 use super::ssh_signer::SshSigner;
 use super::{PASSPHRASE, SOURCE, assert_refused, scene, sign_with};
-use crate::run_ways::scene::Scene;
+use crate::run::scene::Scene;
 
 /// A key that is good for nothing but this; newer versions of ssh-keygen make none of its sort any more.
 const DSA_KEY: &str = include_str!("../../../testdata/signing/openssh-dsa-key");

@@ -107,7 +107,7 @@ fn text_of_any_make_is_read_and_a_passphrase_that_is_not_needed_does_not_matter(
 #[test]
 fn a_key_may_come_from_a_directory() {
     let signer = SshSigner::new(&["-t", "ed25519"], "");
-    let scene = crate::run_ways::scene::Scene::new().local();
+    let scene = crate::run::scene::Scene::new().local();
     super::sign_with(&scene, "ssh");
     let directory = scene.secret_directory(&[("identity", &signer.private)]);
     let secret = format!("default/key={}", directory.display());

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::Command;
 
-use crate::run_ways::scene::Scene;
+use crate::run::scene::Scene;
 use crate::support::git_program::{harden, output};
 use crate::support::program::run;
 

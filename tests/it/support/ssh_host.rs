@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 use super::git_program::harden;
-use super::leash::Leash;
+use super::process_reaper::Leash;
 use super::program::run;
 use super::ssh_key::SshKey;
 

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use crate::support::built_program::{ETCD, KUBE_APISERVER};
 use crate::support::certificates::Authority;
-use crate::support::leash::Leash;
+use crate::support::process_reaper::Leash;
 
 use super::access::{ADMIN_TOKEN, Access};
 use super::audit::Audited;

@@ -21,7 +21,7 @@ use sha2::{Digest, Sha256};
 use tempfile::TempDir;
 
 use super::built_program::REGISTRY;
-use super::leash::Leash;
+use super::process_reaper::Leash;
 pub(crate) use token_server::TokenServer;
 
 /// Who may pull from a registry that is guarded.

@@ -1,0 +1,10 @@
+//! One run from the checkout to the push: references, trees, commits and their messages, refspecs, redirects.
+
+mod checkout;
+mod commit_messages;
+mod commits;
+mod redirects;
+mod refspecs;
+mod replaced_branches;
+mod short_circuit;
+mod trees;

@@ -1,0 +1,274 @@
+//! A run on what is known costs one listing; anything new is noticed.
+
+use serde_json::{Value, json};
+
+use crate::run::scene::Scene;
+use crate::support::content::file;
+use crate::support::fleet::IMAGE;
+use crate::support::git_host::{Fault, GitHost, Operation, Settings};
+use crate::support::program::Run;
+
+const NONE: [&str; 0] = [];
+
+/// Runs and gives the only result.
+#[track_caller]
+fn result(run: &Run) -> Value {
+    let mut results = run.json();
+    assert_eq!(results["automations"].as_array().map(Vec::len), Some(1), "{run:?}");
+    results["automations"][0].take()
+}
+
+#[track_caller]
+fn outcome(scene: &Scene, more: &[&str]) -> String {
+    let run = scene.run_with_state(["--output", "json"].iter().chain(more)).with_status(0);
+    result(&run)["outcome"].as_str().unwrap().to_owned()
+}
+
+/// The requests that a run sends, in short.
+fn requests(host: &GitHost, work: impl FnOnce()) -> Vec<String> {
+    let before = host.requests().len();
+    work();
+    let records = host.requests().split_off(before);
+    let short = |record: &crate::support::git_host::Record| {
+        let command = record.request.command.clone().unwrap_or_default();
+        format!("{:?} {command}", record.operation.unwrap()).trim_end().to_owned()
+    };
+    records.iter().map(short).collect()
+}
+
+/// What `git ls-remote` sends too.
+const LISTING: [&str; 2] = ["ListForFetch", "Fetch ls-refs"];
+
+/// Specs of every kind of target.
+fn targets() -> [(&'static str, Value); 7] {
+    [
+        ("the checked out branch", json!({})),
+        ("another branch", json!({"push": {"branch": "update"}})),
+        ("a refspec", json!({"push": {"refspec": "refs/heads/main:refs/heads/copy"}})),
+        ("both", json!({"push": {"branch": "update", "refspec": "+HEAD:refs/heads/copy"}})),
+        ("a tag", json!({"checkout": {"ref": {"tag": "v1.0.0"}}, "push": {"branch": "update"}})),
+        ("a range", json!({"checkout": {"ref": {"semver": "1.x"}}, "push": {"branch": "update"}})),
+        (
+            "a full name",
+            json!({"checkout": {"ref": {"name": "refs/heads/main"}}, "push": {"branch": "main"}}),
+        ),
+    ]
+}
+
+fn scene() -> (Scene, GitHost) {
+    let scene = Scene::new();
+    scene.repository.annotated_tag("v1.0.0", "main");
+    let host = scene.serve(Settings::default());
+    (scene, host)
+}
+
+#[test]
+fn nothing_new_costs_one_listing_whatever_is_pushed_to() {
+    for (name, git) in targets() {
+        let (scene, host) = scene();
+        scene.automation(json!({"git": git}));
+        assert_eq!(outcome(&scene, &[]), "pushed", "{name}");
+        let before = scene.status();
+        let sent = requests(&host, || assert_eq!(outcome(&scene, &[]), "skipped", "{name}"));
+        assert_eq!(sent, LISTING, "{name}");
+        for field in
+            ["observedSourceRevision", "observedPolicies", "lastPushCommit", "lastPushTime", "conditions"]
+        {
+            assert_eq!(scene.status()[field], before[field], "{name}: {field}");
+        }
+    }
+}
+
+#[test]
+fn nothing_new_after_nothing_to_do_costs_one_listing_too() {
+    for (name, git) in targets() {
+        let (scene, host) = scene();
+        scene.latest("4.0.6");
+        scene.automation(json!({"git": git}));
+        assert_eq!(outcome(&scene, &[]), "unchanged", "{name}");
+        let sent = requests(&host, || assert_eq!(outcome(&scene, &[]), "skipped", "{name}"));
+        assert_eq!(sent, LISTING, "{name}");
+    }
+}
+
+#[test]
+fn a_push_by_somebody_else_is_noticed_wherever_it_goes() {
+    for (name, git) in targets() {
+        let is_tag =
+            git["checkout"]["ref"]["tag"].is_string() || git["checkout"]["ref"]["semver"].is_string();
+        for branch in ["main", "update", "copy"] {
+            let (scene, _host) = scene();
+            scene.automation(json!({"git": git}));
+            assert_eq!(outcome(&scene, &[]), "pushed", "{name}");
+            let is_of_concern = scene.repository.id(branch).is_some() && !(branch == "main" && is_tag);
+            scene.repository.commit(branch, "By a person", &[file("other.yaml", "a: 1\n")]);
+            let wanted = if is_of_concern { "unchanged" } else { "skipped" };
+            assert_eq!(outcome(&scene, &[]), wanted, "{name}: {branch}");
+            assert_eq!(outcome(&scene, &[]), "skipped", "{name}: {branch}");
+        }
+    }
+}
+
+#[test]
+fn a_moved_tag_is_noticed() {
+    let (scene, _host) = scene();
+    scene.automation(json!({"git": {"checkout": {"ref": {"tag": "v1.0.0"}}, "push": {"branch": "update"}}}));
+    assert_eq!(outcome(&scene, &[]), "pushed");
+    scene.repository.commit("main", "Next", &[file("other.yaml", "a: 1\n")]);
+    scene.repository.git(["tag", "--force", "v1.0.0", "main"]);
+    assert_eq!(outcome(&scene, &[]), "unchanged");
+    assert_eq!(outcome(&scene, &[]), "skipped");
+}
+
+#[test]
+fn a_change_of_any_object_forces_a_run() {
+    let (scene, host) = scene();
+    let url = host.url("fleet.git");
+    let again = |what: &str, wanted: &str, more: &[&str]| {
+        assert_eq!(outcome(&scene, more), wanted, "{what}");
+        assert_eq!(outcome(&scene, more), "skipped", "{what}, once more");
+    };
+    again("the first run", "pushed", &[]);
+    scene.automation(json!({"update": {"path": "./"}}));
+    again("update.path", "unchanged", &[]);
+    let annotations = json!({"reconcile.fluxcd.io/requestedAt": "now"});
+    scene.automation_with(
+        json!({"metadata": {"annotations": annotations}, "spec": {"update": {"path": "./"}}}),
+    );
+    again("an annotation", "unchanged", &[]);
+    scene.source(json!({"url": url, "timeout": "11s"}));
+    again("the GitRepository", "unchanged", &[]);
+    scene.source(json!({"url": url, "ref": {"name": "refs/heads/main", "branch": "main"}}));
+    again("its reference", "unchanged", &[]);
+    scene.latest("5.0.4");
+    again("a policy", "pushed", &[]);
+    again("a given image", "pushed", &["--latest", &format!("podinfo={IMAGE}:5.0.5")]);
+    again("no given image any more", "pushed", &[]);
+    assert_eq!(scene.tag("main"), "5.0.4");
+    scene.repository.assert_sound();
+}
+
+/// A run that failed has not looked at what is new.
+#[test]
+fn a_changed_source_is_not_forgotten_by_a_run_that_fails() {
+    let (scene, host) = scene();
+    let url = host.url("fleet.git");
+    assert_eq!(outcome(&scene, &[]), "pushed");
+    scene.source(json!({"url": url, "timeout": "11s"}));
+    host.once(Operation::ListForFetch, Fault::Status(500));
+    scene.run_with_state(NONE).with_status(1);
+    assert_eq!(outcome(&scene, &[]), "unchanged");
+    assert_eq!(outcome(&scene, &[]), "skipped");
+}
+
+/// Both automations have to look at what is new, however they are run.
+#[test]
+fn a_changed_source_is_not_forgotten_by_a_run_of_another_automation() {
+    let (scene, host) = scene();
+    let other = crate::support::manifests::automation(
+        "default",
+        "other",
+        "  git: {commit: {author: {email: a@example.com}}}\n",
+    );
+    scene.write("other.yaml", &other);
+    let one = |name: &str| outcome(&scene, &["--automation", name]);
+    assert_eq!((one("fleet"), one("other")), ("pushed".to_owned(), "unchanged".to_owned()));
+    scene.source(json!({"url": host.url("fleet.git"), "timeout": "11s"}));
+    assert_eq!((one("fleet"), one("other")), ("unchanged".to_owned(), "unchanged".to_owned()));
+    assert_eq!((one("fleet"), one("other")), ("skipped".to_owned(), "skipped".to_owned()));
+}
+
+/// A run that stalled has looked at nothing, though it has taken note of the new generation.
+#[test]
+fn a_spec_that_a_stalled_run_never_looked_at_is_not_skipped_later() {
+    let (scene, host) = scene();
+    assert_eq!(outcome(&scene, &[]), "pushed");
+    scene.automation(json!({"update": {"strategy": "Setters", "path": "./elsewhere"}}));
+    scene.source(json!({"url": host.url("fleet.git"), "provider": "azure", "serviceAccountName": "s"}));
+    assert_eq!(scene.run_with_state(["--output", "json"]).status, Some(1));
+    scene.source(json!({"url": host.url("fleet.git")}));
+    let run = scene.run_with_state(["--output", "json"]);
+    assert_eq!(result(&run)["outcome"], "failed", "{run:?}");
+    assert!(run.errors.contains("elsewhere"), "{run:?}");
+}
+
+#[test]
+fn a_lost_mirror_or_status_costs_a_run() {
+    let (scene, host) = scene();
+    assert_eq!(outcome(&scene, &[]), "pushed");
+    let log = scene.repository.log("main");
+    std::fs::remove_dir_all(scene.state().join("objects")).unwrap();
+    // Nobody seems to have been told of the push.
+    assert_eq!(outcome(&scene, &[]), "pushed");
+    assert_eq!(scene.repository.log("main").len(), log.len());
+    assert_eq!(outcome(&scene, &[]), "skipped");
+    // The status alone tells enough where the branch that is looked at is the one that is pushed to.
+    std::fs::remove_dir_all(scene.state().join("mirrors")).unwrap();
+    let sent = requests(&host, || assert_eq!(outcome(&scene, &[]), "skipped"));
+    assert_eq!(sent, LISTING);
+    scene.latest("5.0.4");
+    assert_eq!(outcome(&scene, &[]), "pushed");
+}
+
+#[test]
+fn without_state_every_run_looks() {
+    let (scene, _host) = scene();
+    for wanted in ["pushed", "unchanged", "unchanged"] {
+        let run = scene.run(["--output", "json"]).with_status(0);
+        assert_eq!(result(&run)["outcome"], wanted);
+    }
+    assert!(!scene.state().exists());
+    assert_eq!(std::fs::read_dir(scene.temporary()).unwrap().count(), 0, "temporary mirrors are gone");
+}
+
+/// What the manifests say of the status of automations is of another cluster, and no matter here.
+#[test]
+fn a_status_among_the_manifests_does_not_count() {
+    let (scene, _host) = scene();
+    let tip = scene.repository.id("main").unwrap();
+    scene.automation_with(json!({"status": {
+        "observedGeneration": 1,
+        "observedSourceRevision": format!("main@sha1:{tip}"),
+        "observedPolicies": {"podinfo": {"name": IMAGE, "tag": "5.0.3"}},
+    }}));
+    assert_eq!(outcome(&scene, &[]), "pushed");
+    assert_eq!(scene.tag("main"), "5.0.3");
+}
+
+/// Spec §2.7: any failure leaves what was observed and pushed as it was.
+#[test]
+fn a_failure_leaves_what_was_observed_and_is_ready_no_more() {
+    let (scene, host) = scene();
+    assert_eq!(outcome(&scene, &[]), "pushed");
+    let before = scene.status();
+    scene.latest("5.0.4");
+    for operation in [Operation::ListForFetch, Operation::Push] {
+        host.once(operation, Fault::Status(500));
+        let run = scene.run_with_state(["--output", "json"]).with_status(1);
+        assert_eq!(result(&run)["outcome"], "failed");
+        let after = scene.status();
+        for field in [
+            "observedSourceRevision",
+            "observedPolicies",
+            "lastPushCommit",
+            "lastPushTime",
+            "observedGeneration",
+        ] {
+            assert_eq!(after[field], before[field], "{operation:?}: {field}");
+        }
+        let ready = after["conditions"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|one| one["type"] == "Ready")
+            .unwrap()
+            .clone();
+        assert_eq!((&ready["status"], &ready["reason"]), (&json!("False"), &json!("GitOperationFailed")));
+        let sentence = ready["message"].as_str().unwrap();
+        assert_eq!(run.only_error(), format!("default/fleet: {sentence}"));
+    }
+    assert_eq!(outcome(&scene, &[]), "pushed");
+    let tip = scene.repository.id("main").unwrap();
+    assert_eq!(scene.status()["observedSourceRevision"], format!("main@sha1:{tip}"));
+    assert_eq!(scene.repository.log("main").len(), 3);
+}

@@ -1,0 +1,155 @@
+//! A push that arrives and whose answer does not.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use crate::run::shared_branch::{self, Member};
+use crate::support::content::file;
+use crate::support::git_host::{Fault, Operation};
+use crate::support::remote_fleet::{RemoteFleet, git_repository, outcome_and_commit, ready};
+
+fn impatient_fleet() -> RemoteFleet {
+    let fleet = RemoteFleet::small();
+    fleet.write_small_manifests("branch: main", "timeout: 2s");
+    fleet
+}
+
+/// How many requests of a kind a run makes until it pushes.
+fn requests_before_push(operation: Operation) -> usize {
+    let fleet = RemoteFleet::small();
+    fleet.run().with_status(0);
+    let requests = fleet.host.requests();
+    let before = requests.iter().take_while(|request| request.operation != Some(Operation::Push));
+    before.filter(|request| request.operation == Some(operation)).count()
+}
+
+/// Lets the listing after the push hang, and all that follow.
+fn hang_after_push(fleet: &RemoteFleet) {
+    for _ in 0..requests_before_push(Operation::ListForFetch) {
+        fleet.host.once(Operation::ListForFetch, Fault::Delay(Duration::ZERO));
+    }
+    fleet.host.always(Operation::ListForFetch, Fault::Hang);
+    fleet.host.once(Operation::Push, Fault::HangAfterwards);
+}
+
+#[test]
+fn the_next_listing_tells_what_became_of_a_push_without_an_answer() {
+    for fault in [Fault::HangAfterwards, Fault::ResetAfterwards, Fault::Status(504)] {
+        let fleet = impatient_fleet();
+        if let Fault::Status(_) = fault {
+            // A proxy that gave up, while the server went on behind it.
+            fleet.repository.hook("post-receive", "sleep 1");
+            fleet.host.once(Operation::Push, Fault::ResetAfterwards);
+        } else {
+            fleet.host.once(Operation::Push, fault.clone());
+        }
+        let run = fleet.run().with_status(0);
+        assert_eq!(run.errors, "");
+        assert_eq!(outcome_and_commit(&run), ("pushed".to_owned(), Some(fleet.tip())), "{fault:?}");
+        fleet.assert_pushed_once();
+        fleet.assert_no_processes();
+    }
+}
+
+/// Where the connection breaks off git pushes once more by itself, and is refused for what it pushed the first time.
+#[test]
+fn a_push_that_git_made_twice_is_told_though_others_pushed_on_top_of_it() {
+    for commits_on_top in [1, 3] {
+        let fleet = RemoteFleet::small();
+        let (repository, before, is_first) = (fleet.repository.clone(), fleet.tip(), AtomicBool::new(true));
+        fleet.host.meanwhile(Operation::ListForFetch, move || {
+            if repository.id("main").as_ref() != Some(&before) && is_first.swap(false, Ordering::SeqCst) {
+                for number in 0..commits_on_top {
+                    repository.commit("main", "On top", &[file(format!("{number}.yaml"), "1\n")]);
+                }
+            }
+        });
+        fleet.host.once(Operation::Push, Fault::ResetAfterwards);
+        let run = fleet.run().with_status(0);
+        let [own] = &*fleet.own_commits() else { panic!("{:?}", fleet.own_commits()) };
+        assert_eq!(outcome_and_commit(&run), ("pushed".to_owned(), Some(own.id.clone())), "{commits_on_top}");
+        assert_eq!(fleet.status("fleet")["lastPushCommit"], *own.id);
+        assert_eq!(fleet.repository.log("main").len(), 2 + commits_on_top);
+    }
+}
+
+#[test]
+fn a_push_that_nobody_could_tell_of_is_reported_by_the_next_run() {
+    for commits_on_top in [0, 1, 5] {
+        let fleet = impatient_fleet();
+        hang_after_push(&fleet);
+        let run = fleet.run().with_status(1);
+        assert_eq!(outcome_and_commit(&run), ("failed".to_owned(), None));
+        let _one_sentence = run.only_error();
+        assert_eq!(ready(&fleet.status("fleet"))["status"], "False");
+        assert_eq!(fleet.own_commits().len(), 1, "it has arrived all the same");
+        fleet.assert_no_processes();
+        fleet.host.heal();
+        for number in 0..commits_on_top {
+            fleet.repository.commit("main", "On top", &[file(format!("{number}.yaml"), "1\n")]);
+        }
+        let commit = fleet.own_commits()[0].id.clone();
+        let pushes = fleet.host.requests_for(Operation::Push).len();
+        let run = fleet.run().with_status(0);
+        assert_eq!(outcome_and_commit(&run), ("pushed".to_owned(), Some(commit)), "{commits_on_top}");
+        assert_eq!(fleet.host.requests_for(Operation::Push).len(), pushes);
+        fleet.assert_pushed_once();
+        assert_eq!(outcome_and_commit(&fleet.run()).0, "skipped");
+    }
+}
+
+#[test]
+fn each_automation_of_a_push_that_nobody_could_tell_of_finds_its_own_commit() {
+    let members = Member::several(3);
+    let fleet = shared_branch::fleet(&members);
+    let manifests: String = members.iter().map(Member::manifests).collect();
+    fleet.write_manifests(&(manifests + &git_repository(&fleet.host.url("fleet.git"), "timeout: 2s")));
+    hang_after_push(&fleet);
+    fleet.run().with_status(1);
+    fleet.host.heal();
+    fleet.repository.commit("main", "On top", &[file("other.yaml", "1\n")]);
+    let run = fleet.run().with_status(0);
+    shared_branch::assert_each_landed_once(&fleet, &members);
+    let own = fleet.own_commits();
+    for (member, outcome) in members.iter().zip(run.json()["automations"].as_array().unwrap()) {
+        let commit = own.iter().find(|commit| commit.author.starts_with(&member.author)).unwrap();
+        assert_eq!(
+            (&outcome["outcome"], &outcome["commit"]["id"]),
+            (&"pushed".into(), &commit.id.as_str().into())
+        );
+        assert_eq!(fleet.status(&member.name)["lastPushCommit"], commit.id.as_str());
+    }
+}
+
+/// The answer to the question what became of the push is "nothing", and then it changes.
+#[test]
+fn a_push_that_arrives_after_the_run_has_given_up_is_still_made_once() {
+    for wait in [Duration::ZERO, Duration::from_secs(4)] {
+        let fleet = impatient_fleet();
+        fleet.host.once(Operation::Push, Fault::Delay(Duration::from_secs(5)));
+        let run = fleet.run().with_status(1);
+        assert_eq!(outcome_and_commit(&run), ("failed".to_owned(), None));
+        assert_eq!(fleet.own_commits(), []);
+        std::thread::sleep(wait);
+        assert_eq!(outcome_and_commit(&fleet.run().with_status(0)), ("pushed".to_owned(), Some(fleet.tip())));
+        std::thread::sleep(Duration::from_secs(5).saturating_sub(wait));
+        fleet.assert_pushed_once();
+    }
+}
+
+/// What was to be pushed is not wanted any more by the time that anybody looks again.
+#[test]
+fn a_push_that_never_arrived_is_not_reported_by_runs_that_want_nothing() {
+    let fleet = impatient_fleet();
+    fleet.host.once(Operation::Push, Fault::Hang);
+    assert_eq!(outcome_and_commit(&fleet.run().with_status(1)), ("failed".to_owned(), None));
+    let tip = fleet.tip();
+    for _ in 0..3 {
+        let run = fleet.run_with_tag("4.0.6").with_status(0);
+        assert_eq!(outcome_and_commit(&run), ("unchanged".to_owned(), None), "{run:?}");
+    }
+    assert_eq!((fleet.tip(), fleet.own_commits().len()), (tip, 0));
+    assert_eq!(fleet.status("fleet")["lastPushCommit"], serde_json::Value::Null);
+    fleet.run().with_status(0);
+    fleet.assert_pushed_once();
+}

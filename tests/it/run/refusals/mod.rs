@@ -1,0 +1,66 @@
+//! What can be wrong, and the one sentence that says so: in bounded time, with exit status 1, and nothing lost.
+
+mod handshakes;
+mod hung_servers;
+mod invalid_objects;
+mod logins;
+mod machine;
+mod memory;
+mod references;
+mod rejected_pushes;
+mod servers;
+
+use std::ffi::OsStr;
+use std::net::TcpListener;
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+use crate::run::scene::{Scene, run_in_time};
+use crate::support::git_host::{Access, GitHost, Settings};
+
+/// Runs and insists on one sentence of the automation's, and on a repository as it was. A sentence that ends in `…` may
+/// go on in the words of a library.
+#[track_caller]
+fn refused<I>(scene: &Scene, more: I, sentence: &str)
+where
+    I: IntoIterator,
+    I::Item: AsRef<OsStr>,
+{
+    refused_by(scene, scene.command().args(more), sentence);
+}
+
+#[track_caller]
+fn refused_by(scene: &Scene, command: &mut Command, sentence: &str) {
+    let before = scene.repository.git(["for-each-ref"]);
+    let run = run_in_time(command).with_status(1);
+    let said = run.only_error().strip_prefix("default/fleet: ").unwrap_or_else(|| panic!("{run:?}"));
+    match sentence.strip_suffix('…') {
+        Some(begin) => assert!(said.starts_with(begin), "\nwanted: {begin}\nfound:  {said}"),
+        None => assert_eq!(said, sentence, "{run:?}"),
+    }
+    assert!(!said.contains("hunter2") && !run.output.contains("hunter2"), "{run:?}");
+    assert_eq!(scene.repository.git(["for-each-ref"]), before);
+    scene.repository.assert_sound();
+}
+
+const NONE: [&str; 0] = [];
+
+/// How sentences begin, by the stage at which a run stops.
+const SOURCE: &str = "failed configuring source manager";
+const CHECKOUT: &str = "failed to checkout source";
+const PUSH: &str = "failed to update source";
+
+/// A scene with a host that wants a password, and what the secret says about it.
+fn guarded(data: &Value) -> (Scene, GitHost) {
+    let scene = Scene::new();
+    let host = scene.serve(Settings { access: Access::basic("bot", "hunter2"), tls: None });
+    scene.source(json!({"url": host.url("fleet.git"), "secretRef": {"name": "login"}}));
+    scene.secret("login", json!({"stringData": data}));
+    (scene, host)
+}
+
+/// A port of loopback where nobody listens.
+fn closed_port() -> u16 {
+    TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap().port()
+}
