@@ -19,9 +19,9 @@ demo: ## Run the main job on an embedded sample
 	@cargo run --quiet --locked -- demo
 
 .PHONY: test
-test: ## Run every test, of Rust and of the programs in hack/
+test: ## Run every test, of Rust and of the programs in hack/; print the ten slowest
 	@hack/setup
-	cargo test --workspace --locked
+	hack/test
 	cd hack/yardstick && $(GO) test ./...
 	cd hack/oracle && $(GO) vet ./...
 
