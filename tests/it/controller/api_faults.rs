@@ -1,11 +1,11 @@
-//! An API server that does not do as it should.
+//! Faults of the API server: refusals, lost answers, silence, watches that end.
 
 use std::time::Duration;
 
 use super::scene::{Kind, Scene, eventually};
 use crate::support::api_server::{Ending, Fault, Faults};
 
-/// Insists that the one push is in the status, and was announced once.
+/// Asserts that the one push is in the status, and was announced once.
 async fn assert_told_once(scene: &Scene) {
     let commits = scene.commits();
     assert_eq!(commits.len(), 1, "{commits:?}");
@@ -22,7 +22,7 @@ async fn a_status_that_cannot_be_written_is_written_later_and_nothing_is_pushed_
     for (times, fault) in [
         (2, Fault::Conflict),
         (3, Fault::Broken),
-        // More often than it is tried at once.
+        // More failures than one request is retried.
         (7, Fault::Broken),
         (8, Fault::Conflict),
         (2, Fault::Unreachable),
@@ -67,7 +67,7 @@ async fn a_watch_that_ends_loses_nothing() {
     let faults = Faults::default();
     let controller = scene.controller().through(scene.cluster.faulty_client(&faults)).start();
     scene.ready("app").await;
-    // While nobody watches, an image is chosen and an automation comes and goes.
+    // While no watch is open, an image is chosen, and an automation is created and deleted.
     faults.next(1, Fault::Late(Duration::from_secs(1)), |call| call.is("watch", "imagepolicies"));
     assert_eq!(faults.end_watches(Ending::Reset, |call| call.verb == "watch"), 3);
     scene.choose("app", "2.0.0").await;
@@ -106,7 +106,7 @@ async fn a_steady_state_writes_nothing_but_the_time_of_the_run() {
     controller.end().await;
 }
 
-/// Ended between the push and whatever was to be said of it, at each step of that.
+/// Kills the controller between the push and each step of reporting it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_a_killed_controller_pushed_is_told_by_the_next_one_once() {
     for (verb, resource, fault) in [
@@ -120,7 +120,7 @@ async fn what_a_killed_controller_pushed_is_told_by_the_next_one_once() {
         scene.ready("app").await;
         faults.forget_calls();
         faults.next(usize::MAX, fault, move |call| call.is(verb, resource));
-        // What comes after a lost answer is never reached.
+        // Steps after a lost answer are never reached.
         faults.next(usize::MAX, Fault::Silence, |call| call.is("patch", "imageupdateautomations/status"));
         scene.choose("app", "2.0.0").await;
         scene.lands("app", "2.0.0").await;

@@ -1,4 +1,5 @@
-//! Runs that are given up because nobody wants them any more, and those that go with them.
+//! Reconciles that are cancelled because their object was deleted, suspended or deselected, and others of their
+//! batch.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,7 +14,7 @@ use crate::support::bare_repository::BareRepository;
 use crate::support::content::file;
 use crate::support::git_host::{Fault, Operation};
 
-/// How long a server holds back an answer that nobody lets it give.
+/// Delay of an answer that no test waits for.
 const LONG: Duration = Duration::from_secs(300);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -43,7 +44,7 @@ async fn an_automation_goes_at_once_though_a_mate_of_its_batch_still_waits_for_i
     let controller = scene.controller().through(scene.cluster.faulty_client(&faults)).start();
     eventually("the Secret is asked for", async || faults.calls().iter().any(is_secret)).await;
     scene.delete(Kind::Automation, "app").await;
-    // The request for the Secret is given up after twice that time.
+    // The request for the Secret is cancelled after twice that time.
     eventually_within(Duration::from_secs(15), "app is gone", async || scene.get("app").await.is_none())
         .await;
     assert!(scene.host.requests().is_empty(), "it was waiting for its mate");
@@ -62,15 +63,15 @@ async fn an_automation_goes_at_once_though_the_run_of_a_mate_of_its_batch_does_n
     eventually("the run of the other is to begin", async || faults.calls().iter().any(begins)).await;
     scene.until("app", "given a finalizer", |object| object.metadata.finalizers.is_some()).await;
     scene.delete(Kind::Automation, "app").await;
-    // The request of the other is given up after twice that time.
+    // The request of the other automation is cancelled after twice that time.
     eventually_within(Duration::from_secs(15), "app is gone", async || scene.get("app").await.is_none())
         .await;
     faults.heal();
     controller.end().await;
 }
 
-/// Lets `app` follow all policies, with a message that cannot be made: so it always goes with whoever has something to
-/// commit, and has its answer before anything is pushed.
+/// Lets `app` follow all policies, with a message template that fails. So it is in each batch that has something to
+/// commit, and it is answered before the push.
 async fn let_app_fail_with_others(scene: &Scene) {
     let spec = json!({"policySelector": null, "git": {"commit": {"messageTemplate": "{{ fail \"no\" }}"}}});
     scene.patch(Kind::Automation, "app", &json!({"spec": spec})).await;
@@ -106,7 +107,7 @@ async fn a_run_given_up_that_had_its_answer_already_fails_none_of_those_that_go_
     controller.end().await;
 }
 
-/// Where a push has arrived and the answer has not, and others have pushed since, history has to be searched for it.
+/// If a push arrived without an answer, and others pushed after it, the history is searched for its commit.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_search_for_an_earlier_push_that_is_broken_off_is_made_again() {
     let scene = Scene::new(&["app", "other"]).await;
@@ -131,7 +132,7 @@ async fn a_search_for_an_earlier_push_that_is_broken_off_is_made_again() {
         let (remote, mirrors) = (remote(), scene.mirrors());
         let (is_searching, is_over) = (is_searching.clone(), is_over.clone());
         move || {
-            // Who fetches though the tip is there wants what is below it.
+            // A fetch although the mirror has the tip is for the history below it.
             if remote.log("main").len() > 3 && mirror_has_tip(&remote, &mirrors) {
                 is_searching.store(true, Ordering::SeqCst);
                 let begin = Instant::now();
@@ -148,7 +149,7 @@ async fn a_search_for_an_earlier_push_that_is_broken_off_is_made_again() {
     scene.until("app", "at rest", rests).await;
     is_over.store(true, Ordering::SeqCst);
     tokio::join!(scene.lands("app", "2.0.0"), scene.lands("other", "2.0.0"));
-    // Also what is suspended is told of its push, as soon as it goes on.
+    // A suspended automation has its push reported as soon as it is resumed.
     scene.patch(Kind::Automation, "app", &json!({"spec": {"suspend": false}})).await;
     for name in ["app", "other"] {
         let commits = scene.commits();

@@ -1,4 +1,4 @@
-//! A controller that writes nothing beside one that does.
+//! Compare mode: a controller that writes nothing beside one that does.
 
 use std::fs;
 use std::path::Path;
@@ -15,7 +15,7 @@ use super::scene::{Kind, Scene, eventually, line};
 use crate::support::api_server::{apply, documents};
 use crate::support::content::file;
 
-/// The arguments of `deploy`, and the one more.
+/// The arguments of `deploy`, and the one for compare mode.
 const ARGUMENTS: [&str; 5] = [
     "--watch-all-namespaces=false",
     "--log-level=info",
@@ -24,7 +24,7 @@ const ARGUMENTS: [&str; 5] = [
     "--dry-run",
 ];
 
-/// The rules that the manual gives a shadow.
+/// The rules that the manual gives a controller in compare mode.
 fn rules() -> Value {
     let manual = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/migrate-from-flux.md"));
     let manual = manual.unwrap();
@@ -35,7 +35,7 @@ fn rules() -> Value {
     documents(patch["patch"].as_str().unwrap()).remove(0)[0]["value"].clone()
 }
 
-/// A shadow that may do just what the manual says, in the test's namespace.
+/// Starts a controller in compare mode with just the permissions of the manual, in the test's namespace.
 async fn shadow(scene: &Scene) -> Pod {
     let token = scene.cluster.token("shadow").await;
     let group = "rbac.authorization.k8s.io";
@@ -54,30 +54,30 @@ async fn shadow(scene: &Scene) -> Pod {
     Pod::start_with(scene, &token, &ARGUMENTS)
 }
 
-/// Lets the branch be looked at every second.
+/// Sets an interval of one second.
 async fn hurry(scene: &Scene, name: &str) {
     scene.patch(Kind::Automation, name, &json!({"spec": {"interval": "1s"}})).await;
 }
 
-/// The lines that begin like this.
+/// The log lines with this beginning.
 fn said(pod: &Pod, beginning: &str) -> Vec<Value> {
     let mut lines = pod.lines();
     lines.retain(|line| line["msg"].as_str().unwrap().starts_with(beginning));
     lines
 }
 
-/// Waits for a line, and gives the last such.
+/// Waits for log lines with this beginning, and gives the last one.
 async fn says(pod: &Pod, beginning: &str, count: usize) -> Value {
     eventually(beginning, async || said(pod, beginning).len() >= count).await;
     said(pod, beginning).pop().unwrap()
 }
 
-/// Somebody else pushes the one file.
+/// Pushes the file as another author.
 fn push(scene: &Scene, content: &str) {
     scene.repository.commit("main", "Not ours", &[file("fleet.yaml", content)]);
 }
 
-/// Everything in the namespace that a controller might write.
+/// Every object in the namespace that a controller might write.
 async fn written(scene: &Scene) -> Vec<String> {
     let (client, namespace) = (scene.cluster.client(), scene.cluster.namespace());
     let leases: Api<Lease> = Api::namespaced(client.clone(), namespace);
@@ -98,7 +98,7 @@ async fn a_shadow_compares_and_writes_nothing() {
     const OTHER: &str = "another controller pushed";
     let scene = Scene::new(&["app"]).await;
     hurry(&scene, "app").await;
-    // What Flux observed is no reason to look away.
+    // An image that Flux has observed is compared all the same.
     let theirs = json!({"observedPolicies": {"app": {"name": super::scene::IMAGE, "tag": "2.0.0"}}});
     scene.patch_status("app", "image-automation-controller", &theirs).await;
     scene.choose("app", "2.0.0").await;
@@ -113,7 +113,7 @@ async fn a_shadow_compares_and_writes_nothing() {
     assert!(diff.contains(&format!("-{}+{}", at("1.0.0"), at("2.0.0"))), "{diff}");
     assert!(would["commit_message"].as_str().unwrap().starts_with("Update from image update automation"));
 
-    // The same edit, beside something of somebody else's.
+    // The same edit, beside an unrelated change by another author.
     let other_file = file("README", "more\n");
     scene.repository.commit("main", "Not ours", &[file("fleet.yaml", at("2.0.0")), other_file]);
     let agreed = says(&pod, OTHER, 1).await;
@@ -132,7 +132,7 @@ async fn a_shadow_compares_and_writes_nothing() {
     assert_eq!(differed["msg"], "another controller pushed the same values in other bytes: fleet.yaml");
     assert!(differed["diff"].as_str().unwrap().contains("\n-\n"), "{differed}");
 
-    // An edit where we have none to make: we would set it back.
+    // An edit to a value that is up to date for us: we would set it back.
     push(&scene, &format!("\n{}", at("0.0.1")));
     let missed = says(&pod, OTHER, 3).await;
     assert_eq!(
@@ -149,7 +149,7 @@ async fn a_shadow_compares_and_writes_nothing() {
     assert!(other["msg"].as_str().unwrap().starts_with("another controller pushed other values: fleet.yaml"));
     says(&pod, WOULD, 4).await;
 
-    // Nothing is said or counted again while nothing changes.
+    // Nothing is logged or counted again while nothing changes.
     tokio::time::sleep(Duration::from_secs(3)).await;
     assert_eq!((said(&pod, WOULD).len(), said(&pod, OTHER).len()), (4, 4));
     let metrics = get(&pod.metrics, "metrics").await;
@@ -193,7 +193,7 @@ async fn a_shadow_agrees_with_a_controller_on_all_members() {
         scene.choose(member, "2.0.0").await;
     }
     says(&pod, "would push a commit", 3).await;
-    // All lines stand in one file, and each automation makes a commit of its own.
+    // All lines are in one file, and each automation makes a commit of its own.
     let controller = scene.controller().start();
     for member in members {
         scene.lands(member, "2.0.0").await;
@@ -218,7 +218,7 @@ async fn a_shadow_looks_at_the_push_branch_as_soon_as_there_is_one() {
     scene.repository.move_branch("auto", &scene.repository.id("main").unwrap());
     scene.repository.commit("auto", "Not ours", &[file("fleet.yaml", line)]);
     says(&pod, "another controller pushed the same", 1).await;
-    // What is merged is old news.
+    // A branch that was merged is not compared again.
     scene.repository.move_branch("main", &scene.repository.id("auto").unwrap());
     scene.repository.delete_branch("auto");
     tokio::time::sleep(Duration::from_secs(3)).await;

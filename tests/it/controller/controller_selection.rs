@@ -1,4 +1,4 @@
-//! One program for both halves, and clusters that have what one of them needs alone.
+//! One program for both controllers, and clusters that have the kinds of one of them only.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -15,13 +15,13 @@ use crate::support::registry::Registry;
 
 const OWN: &str = "--watch-all-namespaces=false";
 
-/// The messages of a program that contain something.
+/// The log messages of a program that contain a text.
 fn said(pod: &Pod, words: &str) -> Vec<String> {
     let messages = pod.lines().into_iter().filter_map(|line| line["msg"].as_str().map(str::to_owned));
     messages.filter(|message| message.contains(words)).collect()
 }
 
-/// Waits until a program has said something, and insists that nothing like it was said besides.
+/// Waits until a program has logged a text, and asserts that no other message contains it.
 async fn says(pod: &Pod, words: &str) {
     let begin = Instant::now();
     while said(pod, "left alone") != [words] {
@@ -60,7 +60,7 @@ async fn one_program_serves_both_halves_under_both_leases() {
 async fn each_half_can_be_left_to_another() {
     let scene = Scene::new(&["app"]).await;
     let (_registry, image) = repository(&scene, "2.0.0").await;
-    // What only writes git leaves repositories and policies alone.
+    // The automation controller alone does not reconcile repositories and policies.
     let mut pod = Pod::start(&scene, &["controller", OWN, "--halves=automation"]).await;
     scene.ready("app").await;
     scene.choose("app", "1.5.0").await;
@@ -77,7 +77,7 @@ async fn each_half_can_be_left_to_another() {
     assert_eq!(scene.commits().len(), commits);
 }
 
-/// Takes a kind out of a cluster.
+/// Deletes the definition of a kind from a cluster.
 async fn undefine(scene: &Scene, kind: Kind) {
     let resource = kind.resource();
     let name = format!("{}.{}", resource.plural, resource.group);
@@ -122,7 +122,7 @@ async fn without_the_permission_a_half_stays_off_with_one_line() {
     let scene = Scene::new(&["app"]).await;
     let (_registry, image) = repository(&scene, "2.0.0").await;
     let token = scene.cluster.token("scanner").await;
-    // A role as Flux's reflector has it, which knows nothing of automations.
+    // A role as Flux's reflector has it, without automations.
     let rule = |groups: &str, resources: &[&str], verbs: &[&str]| json!({"apiGroups": [groups], "resources": resources, "verbs": verbs});
     let kinds = ["imagerepositories", "imagepolicies"];
     let statuses = ["imagerepositories/status", "imagepolicies/status"];

@@ -1,4 +1,4 @@
-//! A lower winner that only the list of tags brought, against a real API server and a real registry.
+//! Downgrade protection: a lower winner that only the list of tags brought, on a real API server and a real registry.
 
 use std::time::Duration;
 
@@ -34,17 +34,18 @@ impl Shelf {
         chosen(&self.scene, "app", &image).await
     }
 
-    /// Has the repository scanned, and waits until that has ended; the second of the last scan is another then.
+    /// Has the repository scanned, and waits for the end of the scan. The time of the last scan is in another second
+    /// then.
     async fn scan(&self, token: &str) -> Value {
         self.scene.patch(Kind::Repository, "app", &requested(token)).await;
         let is = |object: &DynamicObject| object.data["status"]["lastHandledReconcileAt"] == token;
         let status = until(&self.scene, Kind::Repository, "app", is).await;
-        // Scans are told apart by the second.
+        // Scans are distinguished by the second.
         tokio::time::sleep(Duration::from_millis(1100)).await;
         status
     }
 
-    /// Waits until the policy holds its image after so many scans, and gives what the condition says.
+    /// Waits until the policy holds its image after this many scans, and gives the message of the condition.
     async fn held(&self, scans: u32) -> String {
         let words = format!("1.0.0 is lower than 1.1.0 and waits: {scans} of 3 complete scans in a row");
         let is = |object: &DynamicObject| {
@@ -74,7 +75,7 @@ async fn a_deleted_tag_counts_after_three_complete_scans_and_the_time() {
     shelf.scan("1").await;
     shelf.held(1).await;
 
-    // A page that fails and a list that is empty are no scans, and a restart is none either.
+    // A page that fails, an empty list and a restart do not count as scans.
     shelf.way.answer(
         |request| {
             if request.path.ends_with("/tags/list") { Reply::status(500) } else { Reply::Forward }
@@ -90,7 +91,7 @@ async fn a_deleted_tag_counts_after_three_complete_scans_and_the_time() {
     let reflector = begin().start();
     assert_eq!(shelf.status().await["latestRef"]["tag"], "1.1.0");
 
-    // The two scans that are missing, and then the time.
+    // The two remaining scans, and then the time.
     shelf.scan("2").await;
     shelf.held(2).await;
     shelf.scan("3").await;
@@ -106,14 +107,14 @@ async fn a_person_lets_a_lower_winner_through_and_a_webhook_does_not() {
     let reflector = Reflector::of(&shelf.scene).start();
     shelf.at("1.1.0").await;
     shelf.registry.remove("web", "1.1.0");
-    // What asks for the repository is a webhook as often as not.
+    // A request for the repository may come from a webhook, so it is no intent of a user.
     shelf.scan("1").await;
     let words = shelf.held(1).await;
     assert!(words.contains("set the annotation reconcile.fluxcd.io/requestedAt of the policy"), "{words}");
     shelf.scan("2").await;
     shelf.held(2).await;
     shelf.scan("3").await;
-    // The time is not over.
+    // The time has not passed yet.
     shelf.held(3).await;
     shelf.scene.patch(Kind::Policy, "app", &requested("by a person")).await;
     shelf.at("1.0.0").await;
@@ -137,7 +138,7 @@ async fn a_tag_that_comes_back_ends_the_wait() {
     reflector.end().await;
 }
 
-/// As where the state is in memory, and the pod is another.
+/// As with a state in memory and a new pod.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_restart_without_the_tags_of_before_changes_nothing() {
     let shelf = Shelf::new().await;
@@ -147,7 +148,7 @@ async fn a_restart_without_the_tags_of_before_changes_nothing() {
     let events = shelf.scene.events("app").await;
     let before = shelf.status().await;
 
-    // The registry takes its time for the first listing.
+    // The registry is slow to answer the first listing.
     shelf.way.answer(|request| {
         if request.path.ends_with("/tags/list") {
             std::thread::sleep(Duration::from_secs(6));
@@ -208,7 +209,7 @@ async fn a_ready_policy_is_left_alone_while_its_repository_stalls() {
     };
     until(&shelf.scene, Kind::Repository, "app", is_stalled).await;
     reflector.end().await;
-    // Everything is due at the beginning.
+    // At the start every object is due.
     let reflector = Reflector::of(&shelf.scene).start();
     shelf.scene.patch(Kind::Repository, "app", &requested("seen")).await;
     let is_seen = |object: &DynamicObject| object.data["status"]["lastHandledReconcileAt"] == "seen";

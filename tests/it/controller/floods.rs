@@ -1,4 +1,4 @@
-//! Objects that are woken as fast as their owner can.
+//! Reconcile requests as fast as the owner of an object can send them.
 
 use std::time::{Duration, Instant};
 
@@ -7,7 +7,7 @@ use tagboat::metrics::Metrics;
 
 use super::scene::{Kind, Scene};
 
-/// How often an automation was reconciled.
+/// The number of reconciles of an automation.
 fn reconciles(metrics: &Metrics, name: &str) -> u64 {
     let text = metrics.to_text();
     let is_count = |line: &&str| {
@@ -37,7 +37,7 @@ async fn an_object_is_reconciled_ten_times_in_a_row_and_then_once_a_second() {
         scene.patch(Kind::Automation, "app", &json!({"metadata": {"annotations": annotations}})).await;
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
-    // An object beside it need not wait, and the last request is answered.
+    // Another object does not wait, and the last request is answered.
     scene.choose("other", "2.0.0").await;
     scene.lands("other", "2.0.0").await;
     scene.request("app", "last").await;

@@ -1,10 +1,10 @@
-//! Taking over from Flux, and giving back.
+//! Taking over objects from Flux, and handing them back.
 
 use serde_json::{Value, json};
 
 use super::scene::{IMAGE, Kind, Scene, condition};
 
-/// What Flux's controller leaves behind of an object that it stalled, with a policy that is long gone.
+/// The status that Flux's controller leaves on a stalled object, with a policy that is long gone.
 fn left_by_flux() -> Value {
     let condition = |type_: &str, status: &str| {
         json!({
@@ -28,7 +28,7 @@ async fn nothing_stale_of_flux_stays_and_flux_can_take_it_back() {
     const FLUX: &str = "image-automation-controller";
     let scene = Scene::new(&["app"]).await;
     scene.patch_status("app", FLUX, &left_by_flux()).await;
-    // A condition of a third party is nobody's business.
+    // A condition of a third party stays as it is.
     let theirs = json!({
         "type": "Audited", "status": "True", "reason": "Fine", "message": "",
         "lastTransitionTime": "2025-01-01T00:00:00Z",
@@ -71,20 +71,20 @@ async fn nothing_stale_of_flux_stays_and_flux_can_take_it_back() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_deleted_automation_goes_and_one_of_the_same_name_is_another() {
     let scene = Scene::new(&["app", "old"]).await;
-    // One goes before anybody has put the finalizer on it.
+    // One is deleted before it gets the finalizer.
     scene.delete(Kind::Automation, "old").await;
     let controller = scene.controller().start();
     scene.ready("app").await;
     scene.delete(Kind::Automation, "app").await;
     super::scene::eventually("the automation is gone", async || scene.get("app").await.is_none()).await;
-    // A new one of the same name is another.
+    // A new object of the same name is another object.
     scene.create(Kind::Automation, "app", &Scene::spec("app")).await;
     let status = scene.ready("app").await;
     assert_eq!(status["observedGeneration"], 1);
     controller.end().await;
 }
 
-/// Whether a mirror has notes on an automation.
+/// True if the push journal of a mirror has an entry of an automation.
 fn is_noted(scene: &Scene, name: &str) -> bool {
     let mirrors = std::fs::read_dir(scene.mirrors()).unwrap();
     let notes =
@@ -105,7 +105,7 @@ async fn what_is_noted_of_an_automation_goes_with_it() {
     assert!(is_noted(&scene, "app") && is_noted(&scene, "other"));
     scene.delete(Kind::Automation, "app").await;
     super::scene::eventually("the automation is gone", async || scene.get("app").await.is_none()).await;
-    // The next one who works on the mirror clears up.
+    // The next transaction on the mirror removes the entry.
     scene.request("other", "now").await;
     super::scene::eventually("the notes are gone", async || !is_noted(&scene, "app")).await;
     assert!(is_noted(&scene, "other"));

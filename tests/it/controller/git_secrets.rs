@@ -1,4 +1,4 @@
-//! Log-ins from secrets of the cluster, and where they must not show.
+//! Logins from Secrets of the cluster, and places in which they must not show.
 
 use futures::future::join_all;
 use k8s_openapi::api::core::v1::Secret;
@@ -28,7 +28,7 @@ async fn a_secret_is_read_where_its_repository_is_and_once_for_all_who_go_togeth
     let members = ["a", "b", "c", "d"];
     let settings = Settings { access: Access::basic("robot", PASSWORD), ..Settings::default() };
     let scene = Scene::with_host(settings, &members).await;
-    // One of the same name elsewhere is nobody's.
+    // A Secret of the same name in another namespace is not used.
     let elsewhere = scene.cluster.another_namespace().await;
     create_secret(&scene, &elsewhere, "another").await;
     scene.patch(Kind::Source, "fleet", &json!({"spec": {"secretRef": {"name": "login"}}})).await;

@@ -1,4 +1,4 @@
-//! Servers that never answer, and those who have to do with them.
+//! Servers that never answer, and the objects that depend on them or share their mirror.
 
 use kube::api::{DynamicObject, ListParams};
 use serde_json::json;
@@ -24,7 +24,7 @@ impl Silent {
         Self { host, _root: root }
     }
 
-    /// Automations of this name, each with a repository of its own there that may take its time.
+    /// Creates automations, each with a repository of its own on this server and a long timeout.
     async fn create_automations(&self, scene: &Scene, names: &[&str]) {
         for name in names {
             let source = json!({"url": self.host.url(&format!("{name}.git")), "timeout": "10m"});
@@ -32,7 +32,7 @@ impl Silent {
         }
     }
 
-    /// Waits until so many were asked for something.
+    /// Waits until this many requests have arrived.
     async fn asked(&self, count: usize) {
         let what = format!("{count} questions to the silent server");
         eventually(&what, async || self.host.requests_for(Operation::ListForFetch).len() >= count).await;
@@ -51,12 +51,12 @@ async fn a_git_host_that_hangs_holds_up_nobody_but_itself() {
     scene.choose("app", "2.0.0").await;
     scene.lands("app", "2.0.0").await;
     scene.ready("app").await;
-    // The host itself has no more than there are places.
+    // The host has no more requests than there are slots.
     assert_eq!(silent.host.requests_for(Operation::ListForFetch).len(), 2);
     controller.end().await;
 }
 
-/// Lets nobody wait for the end of a run that hangs.
+/// Sets a timeout so long that no test waits for the end of a hanging reconcile.
 pub(super) async fn be_patient(scene: &Scene) {
     scene.patch(Kind::Source, "fleet", &json!({"spec": {"timeout": "10m"}})).await;
 }
@@ -69,7 +69,7 @@ pub(super) async fn gone(scene: &Scene, name: &str) {
     eventually(&format!("{name} is gone"), async || scene.get(name).await.is_none()).await;
 }
 
-/// Insists that the mirrors are whole.
+/// Asserts that the mirrors are sound.
 fn assert_mirrors_sound(scene: &Scene) {
     for mirror in std::fs::read_dir(scene.mirrors()).unwrap() {
         BareRepository::existing(&mirror.unwrap().path().join("repository.git")).assert_sound();
@@ -91,7 +91,7 @@ async fn an_automation_deleted_while_its_push_hangs_goes_at_once_and_others_of_t
     scene.ready("other").await;
     let authors: Vec<String> = scene.commits().into_iter().map(|commit| commit.author).collect();
     assert_eq!(authors, ["other <bot@example.com>"]);
-    // Nothing was said of the run that was given up.
+    // The cancelled reconcile has no event.
     assert_eq!(scene.events("app").await, ["Normal Succeeded: repository up-to-date"]);
     controller.end().await;
     scene.repository.assert_sound();
@@ -109,7 +109,7 @@ async fn an_automation_deleted_while_it_waits_behind_one_that_hangs_goes_at_once
     scene.host.always(Operation::Push, Fault::Hang);
     scene.choose("app", "2.0.0").await;
     pushing(&scene).await;
-    // Both work on one mirror, and only one at a time can.
+    // Both use one mirror, which serves one transaction at a time.
     let before = scene.status("late").await["lastHandledReconcileAt"].clone();
     scene.request("late", "now").await;
     scene.until("late", "begun", |object| condition(&object.data["status"], "Reconciling").is_some()).await;
@@ -133,7 +133,7 @@ async fn an_automation_suspended_while_its_run_hangs_rests_at_once_as_before_the
     let is_resting = |object: &DynamicObject| object.data["status"]["observedGeneration"] == 2;
     let after = scene.until("app", "at rest", is_resting).await;
     assert_eq!(after["conditions"], before["conditions"]);
-    // What was asked for meanwhile is done when it goes on.
+    // The request of the meantime is served once the server answers.
     scene.host.heal();
     scene.choose("app", "2.0.0").await;
     scene.patch(Kind::Automation, "app", &json!({"spec": {"suspend": false}})).await;
@@ -144,11 +144,11 @@ async fn an_automation_suspended_while_its_run_hangs_rests_at_once_as_before_the
     assert_mirrors_sound(&scene);
 }
 
-/// More wait for it than there are places for those who do something.
+/// More repositories wait for it than there are slots for work.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_registry_that_hangs_holds_up_no_other() {
     let (scene, registry) = (Scene::new(&["app"]).await, Registry::start());
-    // Nobody ever takes a connection from it.
+    // Its connections are never accepted.
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = silent.local_addr().unwrap();
     for number in 0..80 {
@@ -156,7 +156,7 @@ async fn a_registry_that_hangs_holds_up_no_other() {
         scene.create(Kind::Repository, &format!("silent{number}"), &spec).await;
     }
     let reflector = Reflector::of(&scene).start();
-    // These say that they are under way as soon as that takes its time.
+    // A reconcile that takes long sets the condition `Reconciling`.
     eventually("all others are under way", async || {
         let found = scene.api(Kind::Repository).list(&ListParams::default()).await.unwrap();
         found.items.iter().all(|object| condition(&object.data["status"], "Reconciling").is_some())

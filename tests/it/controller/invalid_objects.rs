@@ -1,4 +1,4 @@
-//! Objects that cannot be understood.
+//! Objects that cannot be decoded.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use super::reflector::Reflector;
 use super::scene::{Kind, Scene, eventually};
 use crate::support::api_server::{ApiServer, Faults};
 
-/// A kind as a cluster may have it whose schema says nothing.
+/// The definition of a kind with a schema that allows everything.
 fn loose_definition(kind: &ApiResource) -> Value {
     let schema = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
     json!({
@@ -36,7 +36,7 @@ fn loose_definition(kind: &ApiResource) -> Value {
     })
 }
 
-/// Takes what a definition says about its kind away. The server is the test's own, then.
+/// Replaces the schema of a kind by one that allows everything. The test needs a server of its own for it.
 async fn loosen(scene: &Scene, kind: Kind) {
     let definitions: Api<DynamicObject> = Api::all_with(
         scene.cluster.client(),
@@ -53,7 +53,7 @@ async fn loosen(scene: &Scene, kind: Kind) {
     definitions.patch(name, &PatchParams::default(), &patch).await.unwrap();
 }
 
-/// An object that cannot be understood, as soon as the server lets it pass.
+/// Creates an object that cannot be decoded, as soon as the server accepts it.
 async fn create_senseless(scene: &Scene, kind: Kind, name: &str) {
     eventually("an object that makes no sense", async || {
         let spec = json!({"interval": 5, "sourceRef": "fleet", "image": 5});
@@ -64,15 +64,15 @@ async fn create_senseless(scene: &Scene, kind: Kind, name: &str) {
     .await;
 }
 
-/// One that cannot even be read is named, and costs nobody else anything.
+/// An object that cannot be decoded is named in the log, and other objects are reconciled as before.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_object_that_cannot_be_understood_stops_nobody() {
-    // The definition is the server's, so the server is the test's own.
+    // A definition belongs to the whole server, so the test has one of its own.
     let server = std::sync::Arc::new(crate::support::api_server::ApiServer::start());
     let scene = Scene::on(server, &["app"]).await;
     loosen(&scene, Kind::Automation).await;
     create_senseless(&scene, Kind::Automation, "bad").await;
-    // As long as another leads, it is the other's to speak of it.
+    // As long as another instance leads, that one reports the object.
     let leases: Api<Lease> = Api::namespaced(scene.cluster.client(), scene.cluster.namespace());
     let held = json!({"metadata": {"name": lease_name("image-automation-controller", None)}, "spec": {"holderIdentity": "flux", "leaseDurationSeconds": 3600}});
     leases.create(&PostParams::default(), &serde_json::from_value(held).unwrap()).await.unwrap();
@@ -90,7 +90,7 @@ async fn an_object_that_cannot_be_understood_stops_nobody() {
     assert!(events[0].starts_with("Warning InvalidObject: the object cannot be understood"), "{events:?}");
     scene.choose("app", "2.0.0").await;
     scene.lands("app", "2.0.0").await;
-    // Nobody else would ever let go of it.
+    // No other program would remove its finalizer.
     scene.delete(Kind::Automation, "bad").await;
     eventually("its end", async || scene.api(Kind::Automation).get_opt("bad").await.unwrap().is_none()).await;
     controller.end().await;
@@ -113,7 +113,8 @@ async fn of_a_repository_that_cannot_be_understood_the_leader_speaks_once() {
     };
     eventually("it is said", async || told("bad").await == 1).await;
 
-    // One who does not lead says nothing, and that the object changes elsewhere is no news for the one who does.
+    // An instance that does not lead reports nothing, and a change of another part of the object is not reported
+    // again.
     let faults = Faults::default();
     let client = scene.cluster.faulty_client(&faults);
     let second = Reflector::of(&scene).through(client).standing_as("second").start();
@@ -132,11 +133,11 @@ async fn of_a_repository_that_cannot_be_understood_the_leader_speaks_once() {
         lease.spec.and_then(|spec| spec.holder_identity).as_deref() == Some("second")
     };
     eventually("the second leads", is_second).await;
-    // One that is to go is let go, though it was spoken of before.
+    // An object that is deleted loses its finalizer, though it was reported before.
     scene.delete(Kind::Repository, "bad").await;
     eventually("its end", async || scene.api(Kind::Repository).get_opt("bad").await.unwrap().is_none()).await;
     second.end().await;
-    // What the first has said need not be said again.
+    // A report of the first instance is not repeated.
     assert_eq!((told("bad").await, told("worse").await), (1, 1));
 }
 

@@ -1,4 +1,4 @@
-//! The program killed at each step around a push, and what the next one makes of it.
+//! The program killed at each step around a push, and the recovery of the next one.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,16 +13,17 @@ use super::scene::{Kind, Scene, eventually};
 use crate::support::api_server::{Fault, Faults};
 use crate::support::git_host::{self, Operation};
 
-/// No Lease: the second process need not wait until that of the first runs out.
+/// No Lease, so the second process does not wait until that of the first expires.
 const ARGUMENTS: [&str; 2] = ["--watch-all-namespaces=false", "--log-level=info"];
 
 const STATUS: &str = "imageupdateautomations/status";
 
-/// How an event begins that tells of a push.
+/// The beginning of the message of a push event.
 const PUSHED: &str = "pushed commit";
 
-/// Kills a process at a step that lasts, lets the next one go on, and insists that it all looks as if nothing had
-/// happened: one commit, told once.
+/// Kills a process during a step that lasts, lets the next one go on, and asserts that the result is the same as
+/// without
+/// the kill: one commit, reported once.
 async fn assert_made_up_for(step: &str, scene: &Scene, pod: Pod, is_time: impl AsyncFn() -> bool) {
     scene.choose("app", "2.0.0").await;
     eventually(step, is_time).await;
@@ -48,7 +49,7 @@ async fn assert_made_up_for(step: &str, scene: &Scene, pod: Pod, is_time: impl A
         told.retain(|event| event.message.as_ref().is_some_and(|message| message.starts_with(PUSHED)));
         told
     };
-    // An event that the API server was too busy for comes later.
+    // An event that the API server was too busy for is sent later.
     eventually(step, async || !told().await.is_empty()).await;
     assert_eq!(pod.terminate().0, Some(0), "{step}");
     let told = told().await;
@@ -57,7 +58,7 @@ async fn assert_made_up_for(step: &str, scene: &Scene, pod: Pod, is_time: impl A
     scene.repository.assert_sound();
 }
 
-/// Each row: what git is at, what becomes of it, and whether the branch has the commit when the process is killed.
+/// Each row: the operation of git, its fault, and whether the branch has the commit when the process is killed.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_process_killed_while_git_is_at_work_is_made_up_for() {
     let second = Duration::from_secs(1);
@@ -69,7 +70,7 @@ async fn a_process_killed_while_git_is_at_work_is_made_up_for() {
         ("after the push", Operation::Push, git_host::Fault::HangAfterwards, true),
     ] {
         let scene = Scene::new(&["app"]).await;
-        // What a killed process has started goes on without it until its time is up, and holds the mirror.
+        // A child of a killed process goes on until its timeout, and holds the mirror.
         scene.patch(Kind::Source, "fleet", &json!({"spec": {"timeout": "5s"}})).await;
         let pod = Pod::start(&scene, &ARGUMENTS).await;
         scene.ready("app").await;
@@ -84,7 +85,7 @@ async fn a_process_killed_while_git_is_at_work_is_made_up_for() {
     }
 }
 
-/// Each row: the request to the API server that is the last, and whether it is carried out.
+/// Each row: the last request to the API server, and whether the server executes it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_process_killed_between_the_push_and_the_word_of_it_is_made_up_for() {
     for (step, verb, resource, fault) in [
@@ -107,7 +108,7 @@ async fn a_process_killed_between_the_push_and_the_word_of_it_is_made_up_for() {
             reached.fetch_or(is_it, Ordering::Relaxed);
             is_it
         });
-        // What comes after a lost answer is never reached.
+        // Steps after a lost answer are never reached.
         faults.next(usize::MAX, Fault::Silence, move |call| call.is("patch", STATUS) && is_pushed());
         let is_time = async || match (fault, resource) {
             (Fault::LostAnswer, STATUS) => scene.status("app").await["lastPushCommit"].is_string(),

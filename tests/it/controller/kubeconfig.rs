@@ -1,4 +1,4 @@
-//! Ways to a cluster, and what is allowed there.
+//! Connections to a cluster by kubeconfig and proxy, and the permissions that one namespace takes.
 
 use kube::api::{Api, PostParams};
 use serde_json::json;
@@ -20,7 +20,7 @@ async fn a_cluster_is_reached_through_the_proxy_of_the_environment() {
     let requests = proxy.requests();
     assert!(requests.iter().any(|request| request.line.starts_with("CONNECT 127.0.0.1:")), "{requests:?}");
     assert_eq!(pod.terminate().0, Some(0));
-    // An address that needs none is reached without it.
+    // An address that is exempt from the proxy is reached without it.
     scene.choose("app", "2.0.0").await;
     let nowhere = [("HTTPS_PROXY", "http://127.0.0.1:1"), ("NO_PROXY", "127.0.0.1")];
     let mut pod = Pod::start_in(&scene, &kubeconfig, &nowhere, &flags);
@@ -63,7 +63,7 @@ async fn one_namespace_needs_no_more_than_a_role_in_it() {
     scene.ready("app").await;
     assert_eq!(pod.terminate().0, Some(0), "{:#?}", pod.lines());
     let audit = scene.cluster.audit("tagboat");
-    // Everybody may ask what they may.
+    // Every account may review its own access.
     let is_own = |request: &&Audited| request.resource != "selfsubjectaccessreviews";
     assert!(audit.iter().filter(is_own).all(|request| request.namespace == namespace), "{audit:?}");
 }

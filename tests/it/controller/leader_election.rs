@@ -1,4 +1,4 @@
-//! Several controllers, of which one writes.
+//! Leader election: several controllers, one of which writes.
 
 use std::time::Duration;
 
@@ -33,7 +33,7 @@ async fn only_the_leader_writes_and_another_follows_when_it_ends() {
     tokio::time::sleep(Duration::from_secs(1)).await;
     assert!(faults.calls().iter().all(|call| !call.writes()), "{:?}", faults.calls());
     first.end().await;
-    // It was given back, so nobody waits until it runs out.
+    // The Lease was released, so the next leader does not wait until it expires.
     eventually("the second leads", async || holder(&scene).await == "second").await;
     scene.choose("app", "2.0.0").await;
     scene.lands("app", "2.0.0").await;
@@ -61,11 +61,11 @@ async fn whoever_loses_the_lease_ends_its_pushes_at_once() {
     assert!(begin.elapsed() < Duration::from_secs(20), "{:?}", begin.elapsed());
     assert_eq!(holder(&scene).await, "flux");
     assert!(scene.commits().is_empty());
-    // Nothing is said of a run that was broken off.
+    // The cancelled reconcile has no event.
     assert_eq!(scene.events("app").await, ["Normal Succeeded: repository up-to-date"]);
 }
 
-/// What it found out is the next one's to say.
+/// The next leader reports the result.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn whoever_loses_the_lease_writes_no_status_any_more() {
     let scene = Scene::new(&["app"]).await;
@@ -109,7 +109,7 @@ async fn whoever_cannot_renew_the_lease_leads_no_longer() {
     assert!(begin.elapsed() < Duration::from_secs(20), "{:?}", begin.elapsed());
 }
 
-/// A Lease that nobody renews meanwhile is another's before the first object is looked at.
+/// A Lease that is not renewed meanwhile is another's before the first object is reconciled.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_lease_is_kept_while_the_cluster_takes_its_time_to_list_its_objects() {
     let scene = Scene::new(&["app"]).await;
@@ -118,10 +118,10 @@ async fn the_lease_is_kept_while_the_cluster_takes_its_time_to_list_its_objects(
     let slow = scene.controller().through(scene.cluster.faulty_client(&faults)).standing_as("slow").start();
     eventually("the slow one leads", async || holder(&scene).await == "slow").await;
     let other = scene.controller().standing_as("other").start();
-    // Longer than the Lease lasts.
+    // Longer than the Lease is valid.
     tokio::time::sleep(Duration::from_secs(5)).await;
     assert_eq!(holder(&scene).await, "slow");
-    // Whoever is told to end while it waits gives the Lease back all the same.
+    // A controller that is shut down while it waits releases the Lease all the same.
     slow.end().await;
     eventually("the other leads", async || holder(&scene).await == "other").await;
     scene.ready("app").await;

@@ -1,4 +1,4 @@
-//! Many automations on one branch or many, and others who push to them.
+//! Load: many automations on one branch or many, beside other authors who push to them.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -15,14 +15,14 @@ use crate::support::bare_repository::BareRepository;
 use crate::support::content::file;
 use crate::support::git_host::Operation;
 
-/// How long a crowd may take; a build for tests is slow, and the machine may be busy.
+/// Timeout for many automations: a build for tests is slow, and the machine may be busy.
 const PATIENCE: Duration = Duration::from_secs(300);
 
 fn names(count: usize) -> Vec<String> {
     (0..count).map(|number| format!("m{number:03}")).collect()
 }
 
-/// Waits until all automations are Ready as they stand. To ask for each would keep the API server busy.
+/// Waits until all automations are Ready. A request for each would keep the API server busy.
 async fn all_ready(scene: &Scene) {
     eventually_within(PATIENCE, "all are ready", async || {
         tokio::time::sleep(Duration::from_millis(200)).await;
@@ -32,7 +32,7 @@ async fn all_ready(scene: &Scene) {
     .await;
 }
 
-/// Waits until so many commits of automations are on branches, all together.
+/// Waits until the branches have this many commits of automations altogether.
 async fn all_landed(repositories: &[BareRepository], count: usize) {
     eventually_within(PATIENCE, "all commits", async || {
         tokio::time::sleep(Duration::from_millis(200)).await;
@@ -41,7 +41,7 @@ async fn all_landed(repositories: &[BareRepository], count: usize) {
     .await;
 }
 
-/// Insists on one commit for each member, told to its object, and on its line.
+/// Asserts that each member has one commit, which its status names, and its new line.
 async fn assert_each_landed_once(scene: &Scene, repository: &BareRepository, members: &[&str]) {
     let commits = Scene::commits_of(repository);
     let authors: BTreeSet<String> = commits.iter().map(|commit| commit.author.clone()).collect();
@@ -58,10 +58,10 @@ async fn assert_each_landed_once(scene: &Scene, repository: &BareRepository, mem
     repository.assert_sound();
 }
 
-/// How often the person pushes.
+/// Interval between two pushes of the person.
 const PACE: Duration = Duration::from_millis(200);
 
-/// Somebody who pushes to `main` every 200 ms, to one repository after the other.
+/// A person who pushes to `main` every 200 ms, to one repository after the other.
 struct Person {
     is_over: Arc<AtomicBool>,
     thread: JoinHandle<Vec<(usize, String)>>,
@@ -82,7 +82,7 @@ impl Person {
                     let note = file("notes.txt", format!("{}\n", made.len()));
                     let commit = repositories[number].commit_beside_others("main", "A person's", &[note]);
                     made.push((number, commit));
-                    // A machine that is slower than people are is as slow for this one.
+                    // On a slow machine the person is slower, too.
                     std::thread::sleep(PACE.max(6 * begin.elapsed()));
                 }
                 made
@@ -91,7 +91,7 @@ impl Person {
         Self { is_over, thread }
     }
 
-    /// Ends it, and insists that nothing of it is lost.
+    /// Stops the person, and asserts that none of the person's commits is lost.
     fn end(self, repositories: &[BareRepository]) {
         self.is_over.store(true, Ordering::Relaxed);
         let made = self.thread.join().unwrap();
@@ -193,7 +193,7 @@ async fn a_storm_of_a_thousand_changes_of_policies_ends_at_the_last_ones() {
         scene.lands(member, "2.0.100").await;
         scene.ready(member).await;
     }
-    // Changes that come together are served together.
+    // Changes at the same time are batched.
     let pushes = scene.host.requests_for(Operation::Push).len();
     assert!(pushes <= 150, "{pushes} pushes for 1,000 changes");
     scene.repository.assert_sound();

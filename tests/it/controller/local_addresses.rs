@@ -1,4 +1,4 @@
-//! Objects that would lead the controller to its own machine, or into its files.
+//! SSRF: objects that would lead the controller to its own machine, or into its files.
 
 use kube::api::PostParams;
 use serde_json::{Value, json};
@@ -34,7 +34,7 @@ async fn objects_cannot_lead_to_this_machine_or_its_link() {
         scene.create_with_source(&format!("local-{number}"), &json!({"url": url})).await;
     }
     let files = [format!("file://{}", scene.root().join("served/fleet.git").display()), "/etc".to_owned()];
-    // The schema lets http, https and ssh through alone, so that nobody gets as far as our own refusal.
+    // The schema allows http, https and ssh only, so such an object does not get as far as our own check.
     for url in &files {
         let object = json!({
             "apiVersion": "source.toolkit.fluxcd.io/v1",
@@ -64,7 +64,7 @@ async fn objects_cannot_lead_to_this_machine_or_its_link() {
         );
         assert!(message.starts_with(&begin) && message.ends_with("--allow-local-addresses"), "{message}");
     }
-    // The secret may be corrected, and nobody watches it.
+    // The Secret may be corrected, and Secrets are not watched.
     let status = scene.not_ready("proxied", "SourceManagerFailed").await;
     let message = condition(&status, "Ready").unwrap()["message"].as_str().unwrap();
     assert!(message.contains("/proxy' cannot be used: the host '127.0.0.1' is"), "{message}");
@@ -76,7 +76,7 @@ async fn objects_cannot_lead_to_this_machine_or_its_link() {
     assert!(scene.host.requests().is_empty());
 }
 
-/// Registries of another network stand behind a proxy that whoever starts the controller names, and which may be local.
+/// Registries of another network are behind the proxy of the controller's environment, which may be local.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn images_cannot_lead_to_this_machine_or_its_link() {
     let scene = Scene::new(&[]).await;
@@ -134,5 +134,5 @@ async fn images_cannot_lead_to_this_machine_or_its_link() {
     assert!(inner.requests().is_empty());
 }
 
-/// Nobody is to try again while the test looks.
+/// Interval that keeps the controller from retrying during the test.
 const LONG: std::time::Duration = std::time::Duration::from_secs(60);

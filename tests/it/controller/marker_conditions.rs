@@ -1,4 +1,4 @@
-//! What is said of markers that have no effect: a condition beside Flux's, and one event a change.
+//! Reports on markers without effect: a condition beside Flux's, and one event per change.
 
 use kube::core::DynamicObject;
 use serde_json::{Value, json};
@@ -10,7 +10,7 @@ fn markers(status: &Value) -> Value {
     condition(status, "MarkersResolved").cloned().unwrap_or_default()
 }
 
-/// Waits until the condition's message begins in some way, and gives the status.
+/// Waits until the condition's message has this beginning, and gives the status.
 async fn said(scene: &Scene, message: &str) -> Value {
     let is = |object: &DynamicObject| {
         let said = &markers(&object.data["status"])["message"];
@@ -19,14 +19,14 @@ async fn said(scene: &Scene, message: &str) -> Value {
     scene.until("app", message, is).await
 }
 
-/// The events about markers alone, as `TYPE REASON: MESSAGE`.
+/// The events about markers, as `TYPE REASON: MESSAGE`.
 async fn events(scene: &Scene) -> Vec<String> {
     let mut events = scene.events("app").await;
     events.retain(|event| event.contains(" Markers"));
     events
 }
 
-/// Asks for a run and waits until it is over.
+/// Requests a reconcile and waits for its end.
 async fn run_once(scene: &Scene, token: &str) -> Value {
     scene.request("app", token).await;
     let is = |object: &DynamicObject| object.data["status"]["lastHandledReconcileAt"] == token;
@@ -61,18 +61,18 @@ async fn what_is_wrong_with_markers_is_a_condition_and_an_event_a_change() {
     ];
     let found_at: Vec<Option<usize>> = places.iter().map(|place| message.find(place)).collect();
     assert!(found_at.is_sorted() && found_at.iter().all(Option::is_some), "{message}");
-    // Ready is what it is in Flux, and stands first.
+    // Ready is as in Flux, and comes first.
     assert_eq!(status["conditions"][0]["message"], "repository up-to-date");
     assert_eq!(events(&scene).await, [format!("Normal MarkersUnresolved: {message}")]);
 
-    // Neither another look, nor one that is spared, nor another process says it again.
+    // Neither another reconcile, nor a skipped one, nor another process reports it again.
     assert_eq!(markers(&run_once(&scene, "1").await), found);
     controller.end().await;
     let mut beginning = scene.controller();
     beginning.options.run.warns_of_markers = true;
     let controller = beginning.start();
     assert_eq!(markers(&run_once(&scene, "2").await), found);
-    // A failure before the look leaves it as it is.
+    // A failure before the files are read leaves the condition as it is.
     scene.patch(Kind::Automation, "app", &json!({"spec": {"sourceRef": {"name": "nowhere"}}})).await;
     assert_eq!(markers(&scene.not_ready("app", "SourceManagerFailed").await), found);
     scene.patch(Kind::Automation, "app", &json!({"spec": {"sourceRef": {"name": "fleet"}}})).await;
@@ -89,7 +89,7 @@ async fn what_is_wrong_with_markers_is_a_condition_and_an_event_a_change() {
     assert!(changed.starts_with("4 problems: ") && changed != message, "{changed}");
     assert_eq!(events(&scene).await[1..], [format!("Warning MarkersUnresolved: {changed}")]);
 
-    // They go.
+    // The markers are removed.
     let gone = ["a", "b", "c", "e"].map(|name| removed(format!("apps/{name}.yaml")));
     scene.repository.commit("main", "Better", &gone);
     let status = run_once(&scene, "4").await;
@@ -115,7 +115,8 @@ async fn a_policy_without_an_image_that_can_be_used_is_worth_saying() {
     controller.end().await;
 }
 
-/// While nothing changes, only the time of the run is written; and what is missing a policy heals with it.
+/// While nothing changes, only the time of the reconcile is written. A marker without a policy is resolved once the
+/// policy exists.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_problem_that_stays_is_written_once_and_goes_with_its_cause() {
     let scene = Scene::new(&["app"]).await;

@@ -1,4 +1,4 @@
-//! A minimum age, in a cluster: a tag waits until it is old enough.
+//! Minimum age in a cluster: a tag waits until it is old enough.
 
 use jiff::{SignedDuration, Timestamp};
 use kube::api::DynamicObject;
@@ -26,14 +26,14 @@ async fn a_tag_counts_when_it_is_old_enough() {
     let reflector = Reflector::of(&scene).start();
     chosen(&scene, "app", &json!({"name": image, "tag": "1.1.0"})).await;
 
-    // What comes now is new to us, whatever its image says.
+    // A tag that appears now is new to us, even if its image is old.
     registry.push("app/web", "1.3.0", &ago(1000));
     let request = json!({"metadata": {"annotations": {"reconcile.fluxcd.io/requestedAt": "now"}}});
     scene.patch(Kind::Repository, "app", &request).await;
     let scanned =
         |object: &DynamicObject| object.data["status"]["lastScanResult"]["latestTags"][0] == "1.3.0";
     until(&scene, Kind::Repository, "app", scanned).await;
-    // A person changes the policy, and that counts at once, upwards and downwards.
+    // A user's change of the policy applies at once, upwards and downwards.
     for (age, tag) in [("30d", "1.0.0"), ("30m", "1.2.0"), ("0s", "1.3.0"), ("3d", "1.1.0")] {
         scene.patch(Kind::Policy, "app", &aged(age)).await;
         chosen(&scene, "app", &json!({"name": image, "tag": tag})).await;

@@ -1,4 +1,4 @@
-//! References that are not there: Flux's sentence in the status, and what there is instead in the log.
+//! Missing references: Flux's message in the status, and the references that exist in the log.
 
 use serde_json::json;
 

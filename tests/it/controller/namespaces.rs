@@ -1,4 +1,4 @@
-//! Namespaces that are different people's: whose secrets are used for what.
+//! Secrets of several namespaces: the GitRepository's is the login, the automation's signs.
 
 use std::fs;
 use std::process::Command;
@@ -57,7 +57,7 @@ async fn the_login_is_the_repositorys_and_the_signature_the_automations() {
         .unwrap()
     };
     api.create(&Default::default(), &object("fleet-of-others", "login")).await.unwrap();
-    // What looks like a way out of the namespace is a name that no secret has.
+    // A name that looks like a path out of the namespace is no Secret's name.
     let ways_out = [
         format!("../../{theirs}/secrets/login"),
         format!("../../../namespaces/{theirs}/secrets/login"),
@@ -80,7 +80,7 @@ async fn the_login_is_the_repositorys_and_the_signature_the_automations() {
     }
     let client = scene.cluster.client_with(&scene.cluster.token_with_the_roles().await).await;
     let mut beginning = scene.controller().through(client);
-    // The other namespace is to be seen, and the automations of other tests are not.
+    // The controller watches the other namespace, but not the automations of other tests.
     beginning.options.scope = Scope { namespace: None, labels: Some(format!("tenant={own}")) };
     let controller = beginning.start();
     scene.lands("app", "2.0.0").await;

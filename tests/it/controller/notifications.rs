@@ -13,7 +13,7 @@ use tokio::net::TcpListener;
 use super::scene::{Kind, Scene, condition, eventually};
 use crate::support::api_server::Faults;
 
-/// Somebody who takes notifications, and answers the first ones as he is told.
+/// A receiver of notifications that answers the first ones as a test wants.
 pub(super) struct Receiver {
     pub(super) address: String,
     pub(super) taken: Arc<Mutex<Vec<Value>>>,
@@ -54,7 +54,7 @@ async fn what_is_worth_a_notification_is_posted_once() {
     let receiver = Receiver::start(&[]).await;
     let controller = scene.controller().notifying(&receiver.address).start();
     scene.ready("app").await;
-    // A run that finds nothing is no news.
+    // A reconcile that changes nothing is not announced.
     scene.request("app", "now").await;
     scene.until("app", "answered", |object| object.data["status"]["lastHandledReconcileAt"] == "now").await;
     scene.choose("app", "2.0.0").await;
@@ -130,7 +130,7 @@ async fn an_object_has_25_events_but_each_push_has_one() {
     let client = scene.cluster.faulty_client(&faults);
     let controller = scene.controller().through(client).notifying(&receiver.address).start();
     scene.ready("app").await;
-    // Every other run fails, so that each has something to tell; they need not wait for each other.
+    // Every second reconcile fails, so that each has something to announce.
     for number in 0..40 {
         let branch = if number % 2 == 0 { "nope" } else { "main" };
         scene.patch(Kind::Source, "fleet", &json!({"spec": {"ref": {"branch": branch}}})).await;
@@ -148,13 +148,13 @@ async fn an_object_has_25_events_but_each_push_has_one() {
     .await;
     controller.end().await;
     let writes = faults.calls().iter().filter(|call| call.resource == "events" && call.writes()).count();
-    // In the time that this takes there may be one more.
+    // One more may happen in the time that this takes.
     assert!((25..=28).contains(&writes), "{writes}");
     let notified = receiver.messages();
     assert!(notified.len() > 28, "receivers have limits of their own: {}", notified.len());
 }
 
-/// Nothing waits for a receiver that is not there.
+/// A receiver that cannot be reached delays nothing.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn without_a_receiver_all_goes_on() {
     let scene = Scene::new(&["app"]).await;

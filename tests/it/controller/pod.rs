@@ -65,22 +65,22 @@ fn tagboat_on(cpu: Option<usize>) -> Command {
 }
 
 impl Pod {
-    /// With the roles that `deploy` gives, and no more.
+    /// Starts the program with just the roles of `deploy`.
     pub(super) async fn start(scene: &Scene, arguments: &[&str]) -> Self {
         Self::start_with(scene, &scene.cluster.token_with_the_roles().await, arguments)
     }
 
-    /// As whoever has a token.
+    /// Starts the program with the account of a token.
     pub(super) fn start_with(scene: &Scene, token: &str, arguments: &[&str]) -> Self {
         Self::start_by(scene, &scene.cluster.kubeconfig(token), arguments)
     }
 
-    /// With a cluster that a kubeconfig leads to.
+    /// Starts the program with a kubeconfig.
     pub(super) fn start_by(scene: &Scene, kubeconfig: &Path, arguments: &[&str]) -> Self {
         Self::start_in(scene, kubeconfig, &[], arguments)
     }
 
-    /// The same with variables of the environment.
+    /// Starts the program with a kubeconfig and further environment variables.
     pub(super) fn start_in(
         scene: &Scene,
         kubeconfig: &Path,
@@ -141,19 +141,19 @@ impl Pod {
         Self { child, lines, health, metrics }
     }
 
-    /// Ends it as Kubernetes does, and gives its exit status and how long it took.
+    /// Ends it with SIGTERM as Kubernetes does, and gives its exit status and the time that it took.
     pub(crate) fn terminate(&mut self) -> (Option<i32>, Duration) {
         let begin = Instant::now();
         kill_process(Pid::from_child(&self.child), Signal::TERM).unwrap();
         (self.wait(), begin.elapsed())
     }
 
-    /// Waits until it has ended by itself, and gives its exit status.
+    /// Waits until it ends by itself, and gives its exit status.
     pub(crate) fn wait(&mut self) -> Option<i32> {
         self.child.wait().unwrap().code()
     }
 
-    /// Ends it as a machine that dies does.
+    /// Ends it with SIGKILL, as after the failure of a machine.
     pub(super) fn kill(mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
@@ -176,7 +176,7 @@ impl Drop for Pod {
     }
 }
 
-/// What is served at an address.
+/// Fetches a path over HTTP, and gives the whole response.
 pub(crate) async fn get(address: &str, path: &str) -> String {
     let client = reqwest::Client::builder().no_proxy().build().unwrap();
     client.get(format!("http://{address}/{path}")).send().await.unwrap().text().await.unwrap()

@@ -83,7 +83,7 @@ async fn a_service_account_brings_its_pull_secrets() {
     ] {
         assert_eq!(message(&scene, name, "AuthenticationFailed").await, format!("{begin}{expected}"));
     }
-    // The login is asked for when the registry wants one, so this is a scan that fails, and no secret stands in.
+    // The login is made when the registry asks for one, so the scan fails, and no Secret is used instead.
     let words = message(&scene, "cloud", "ReadOperationFailed").await;
     let expected = format!("scan failed: invalid AWS registry: '{}'. must match ^", guarded.address());
     assert!(words.starts_with(&expected), "{words}");

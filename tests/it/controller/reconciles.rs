@@ -1,4 +1,4 @@
-//! What becomes of an automation: commits, statuses, events.
+//! Reconciles of an automation: commits, statuses, events.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::scene::{IMAGE, Kind, Scene, condition, eventually, kstatus};
 use crate::support::git_host::{Fault, Operation};
 
-/// A status with members of another in their places.
+/// A status with some members replaced.
 fn merged(mut status: Value, members: &Value) -> Value {
     for (name, value) in members.as_object().unwrap() {
         status[name] = value.clone();
@@ -19,7 +19,7 @@ fn merged(mut status: Value, members: &Value) -> Value {
     status
 }
 
-/// The conditions of a status in short.
+/// The conditions of a status, a line each.
 fn short(status: &Value) -> Vec<String> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let conditions = status["conditions"].as_array().cloned().unwrap_or_default();
@@ -80,7 +80,7 @@ async fn a_new_image_lands_as_a_commit_and_the_status_says_so() {
     scene.repository.assert_sound();
 }
 
-/// What tools make of the object must be true at every moment.
+/// The state that tools compute of the object must be true at every moment.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn whoever_waits_for_the_object_is_never_misled() {
     let scene = Scene::new(&["app"]).await;
@@ -149,7 +149,7 @@ async fn an_automation_that_fails_or_stalls_says_why_in_the_words_of_flux() {
         ]
     );
     assert_eq!(status["observedGeneration"], -1);
-    // It heals when the repository comes.
+    // It recovers when the repository is created.
     let source = json!({"url": scene.host.url("fleet.git"), "interval": "1m", "ref": {"branch": "main"}});
     scene.create(Kind::Source, "fleet", &source).await;
     scene.ready("app").await;
@@ -161,7 +161,7 @@ async fn an_automation_that_fails_or_stalls_says_why_in_the_words_of_flux() {
         [
             format!("Stalled=True InvalidSourceConfiguration {words}"),
             format!("Ready=False InvalidSourceConfiguration {words}"),
-            // What the last look at the files found still holds.
+            // The finding of the last reconcile of the files still holds.
             "MarkersResolved=True MarkersResolved every marker that concerns the automation is resolved"
                 .to_owned(),
         ]

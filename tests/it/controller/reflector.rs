@@ -1,4 +1,4 @@
-//! The half that scans and chooses, running in this process.
+//! The reflector controller, which scans and selects, running in this process.
 //!
 //! ```text
 //! let reflector = Reflector::of(&scene).polling(PollingInterval::Disabled).start();
@@ -34,13 +34,13 @@ use tokio::task::JoinHandle;
 
 use super::scene::{Kind, Scene, condition, kstatus};
 
-/// How long anything may take; the machine may be busy.
+/// Timeout of any step; the machine may be busy.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// When images of no interest were made.
+/// Creation time of images whose age does not matter.
 pub(super) const CREATED: &str = "2026-01-02T03:04:05Z";
 
-/// One that is yet to be started, with a store in the scene's directory.
+/// Builder of a [`Reflector`], with a store in the scene's directory.
 pub(super) struct Beginning {
     pub(super) client: Client,
     pub(super) options: ReflectorOptions,
@@ -48,7 +48,7 @@ pub(super) struct Beginning {
     limits: StoreLimits,
 }
 
-/// A reflector that runs.
+/// A running reflector controller.
 pub(super) struct Reflector {
     end: oneshot::Sender<()>,
     task: JoinHandle<Result<(), ControllerError>>,
@@ -71,29 +71,29 @@ impl Beginning {
         self
     }
 
-    /// In all namespaces, or in that of the scene.
+    /// Sets the namespace; `None` is all namespaces.
     pub(super) fn in_namespace(mut self, namespace: Option<&str>) -> Self {
         self.options.scope.namespace = namespace.map(str::to_owned);
         self
     }
 
-    /// Through a client of the test's.
+    /// Sets the client.
     pub(super) fn through(self, client: Client) -> Self {
         Self { client, ..self }
     }
 
-    /// With a store that keeps so much.
+    /// Sets the limits of the store.
     pub(super) fn storing(self, limits: StoreLimits) -> Self {
         Self { limits, ..self }
     }
 
-    /// With nothing of what others found.
+    /// Sets an empty store, as after a restart without the old one.
     pub(super) fn with_an_empty_store(mut self) -> Self {
         self.tags.set_extension("other");
         self
     }
 
-    /// Only as the leader, under a name.
+    /// Turns leader election on, with this identity.
     pub(super) fn standing_as(mut self, identity: &str) -> Self {
         self.options.election = Some(Election {
             namespace: self.options.scope.namespace.clone().unwrap(),
@@ -157,19 +157,19 @@ impl Reflector {
         }
     }
 
-    /// How long it is until the digest of a policy is looked up next, if that is known.
+    /// The time until the digest of a policy is looked up next, if that is known.
     pub(super) fn next_poll(&self, policy: &str) -> Option<Duration> {
         next_poll(&self.metrics.to_text(), policy)
     }
 
-    /// How many seconds the longest look of a controller has taken so far.
+    /// Seconds of the longest lookup of a controller so far.
     pub(super) fn longest_look(&self, controller: &str) -> f64 {
         let name = format!("workqueue_longest_running_processor_seconds{{name=\"{controller}\"}} ");
         let text = self.metrics.to_text();
         text.lines().find_map(|line| line.strip_prefix(&name)).unwrap().parse().unwrap()
     }
 
-    /// Whether anything is measured of objects of a name.
+    /// True if there is a metric of objects with this name.
     pub(super) fn measures(&self, name: &str) -> bool {
         self.metrics.to_text().contains(&format!("name=\"{name}\",namespace="))
     }
@@ -180,7 +180,7 @@ impl Reflector {
     }
 }
 
-/// The same by the text of the metrics.
+/// The time until the next lookup of a policy, from the text of the metrics.
 pub(super) fn next_poll(metrics: &str, policy: &str) -> Option<Duration> {
     let name = format!("name=\"{policy}\"");
     let mut lines = metrics.lines().filter(|line| line.starts_with("tagboat_next_poll_timestamp_seconds{"));
@@ -189,7 +189,7 @@ pub(super) fn next_poll(metrics: &str, policy: &str) -> Option<Duration> {
     Some(Duration::from_secs_f64((value.parse::<f64>().unwrap() - now).max(0.0)))
 }
 
-/// Waits until an object is as it should be, and gives its status.
+/// Waits until an object fulfils a condition, and gives its status.
 pub(super) async fn until(
     scene: &Scene,
     kind: Kind,

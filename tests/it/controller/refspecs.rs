@@ -1,11 +1,11 @@
-//! A further push beside that of the branch, of one automation among several.
+//! The refspec of one automation among several: a further push beside that of the branch.
 
 use serde_json::json;
 
 use super::scene::{Kind, Scene, condition};
 use crate::support::content::{file, removed};
 
-/// Content that does not get smaller when it is packed.
+/// Content that does not compress.
 fn noise(seed: u64, size: usize) -> Vec<u8> {
     let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
     let mut next = || {
@@ -42,7 +42,7 @@ async fn a_refspec_whose_history_is_too_large_for_the_mirror_fails_alone() {
     scene.lands("copying", "2.0.0").await;
     assert_eq!(scene.repository.id("copy"), Some(copied));
     assert_eq!(scene.commits().len(), 2);
-    // The refspec is owed until it can be pushed.
+    // The refspec stays pending until it can be pushed.
     let forced = json!({"spec": {"git": {"push": {"refspec": "+HEAD:refs/heads/copy"}}}});
     scene.patch(Kind::Automation, "copying", &forced).await;
     scene.ready("copying").await;

@@ -1,4 +1,4 @@
-//! Caches follow the API server, page by page, and also back to a backup of it.
+//! Caches follow the API server, page by page, and also back to a restored backup.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ async fn a_server_that_was_restored_from_a_backup_is_believed() {
         tokio::task::spawn_blocking(move || work(&server)).await.unwrap();
     };
     during_an_outage(ApiServer::back_up).await;
-    // Many versions are given out that the backup knows nothing of.
+    // Many resource versions are used that the backup does not have.
     for number in 0..50 {
         scene
             .patch(Kind::Policy, "app", &json!({"metadata": {"labels": {"number": number.to_string()}}}))
@@ -28,7 +28,7 @@ async fn a_server_that_was_restored_from_a_backup_is_believed() {
     scene.choose("app", "2.0.0").await;
     scene.lands("app", "2.0.0").await;
     during_an_outage(ApiServer::restore).await;
-    // The next versions are lower than those that are known.
+    // The next resource versions are lower than the cached ones.
     scene.choose("app", "3.0.0").await;
     scene.lands("app", "3.0.0").await;
     scene.ready("app").await;

@@ -1,4 +1,4 @@
-//! The half that scans and chooses, against a real Kubernetes API and a real registry.
+//! Scans and selections on a real Kubernetes API and a real registry.
 
 use std::time::{Duration, Instant};
 
@@ -37,7 +37,7 @@ async fn an_image_that_is_pushed_is_in_git_a_moment_after_a_request() {
     scene.patch(Kind::Repository, "app", &requested("now")).await;
     scene.lands("app", "1.1.0").await;
     println!("from the request to the commit: {:?}", begin.elapsed());
-    // A second is what is promised; the machine may be busy.
+    // The promise is one second; the machine may be busy.
     assert!(begin.elapsed() < Duration::from_secs(30), "{:?}", begin.elapsed());
     let status = chosen(&scene, "app", &json!({"name": image, "tag": "1.1.0"})).await;
     assert_eq!(status["observedPreviousRef"], json!({"name": image, "tag": "1.0.0"}));
@@ -46,13 +46,13 @@ async fn an_image_that_is_pushed_is_in_git_a_moment_after_a_request() {
     let answered = |object: &DynamicObject| object.data["status"]["lastHandledReconcileAt"] == "now";
     until(&scene, Kind::Repository, "app", answered).await;
 
-    // What a person leaves out is lower at once.
+    // An exclusion by a user applies at once, also downwards.
     let exclusions = json!({"spec": {"exclusionList": ["^1\\.1"]}});
     scene.patch(Kind::Repository, "app", &exclusions).await;
     chosen(&scene, "app", &json!({"name": image, "tag": "1.0.0"})).await;
     scene.lands("app", "1.0.0").await;
 
-    // Both go as they should.
+    // Both can be deleted.
     scene.delete(Kind::Policy, "app").await;
     scene.delete(Kind::Repository, "app").await;
     for kind in [Kind::Policy, Kind::Repository] {
@@ -120,7 +120,7 @@ async fn what_cannot_be_done_is_said_in_the_words_of_flux() {
     assert_eq!(ready(&stalled).1, words);
     assert_eq!(condition(&stalled, "Stalled").unwrap()["status"], "True");
 
-    // The repair is followed by itself, and the policy comes along.
+    // The corrected repository is scanned by itself, and the policy with it.
     registry.push("nothing", "2.0.0", CREATED);
     scene.patch(Kind::Repository, "app", &json!({"spec": {"image": image}})).await;
     chosen(&scene, "app", &json!({"name": image, "tag": "2.0.0"})).await;
@@ -147,7 +147,7 @@ async fn a_floating_tag_is_followed_by_its_digest() {
     scene.create(Kind::Repository, "app", &json!({"image": image, "interval": "1h"})).await;
     let reflector = Reflector::of(&scene).start();
     chosen(&scene, "app", &json!({"name": image, "tag": "2.4", "digest": first})).await;
-    // Nothing is written while it does not move.
+    // Nothing is written while the tag does not move.
     let version = async || scene.api(Kind::Policy).get("app").await.unwrap().metadata.resource_version;
     let before = version().await;
     tokio::time::sleep(Duration::from_secs(3)).await;
@@ -159,7 +159,7 @@ async fn a_floating_tag_is_followed_by_its_digest() {
     let status = chosen(&scene, "app", &moved).await;
     assert_eq!(status["observedPreviousRef"]["digest"], json!(first));
 
-    // A registry that has gone takes nothing away, not even over a restart.
+    // A registry that cannot be reached removes nothing, not even after a restart.
     drop(registry);
     let stale = |object: &DynamicObject| condition(&object.data["status"], "Stale").is_some();
     let status = until(&scene, Kind::Policy, "app", stale).await;
@@ -176,7 +176,7 @@ async fn a_floating_tag_is_followed_by_its_digest() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_scan_that_gets_no_answer_is_measured_while_it_goes_on() {
     let scene = Scene::new(&[]).await;
-    // It takes connections, and says nothing.
+    // It accepts connections, and never answers.
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let image = format!("{}/app", silent.local_addr().unwrap());
     scene.create(Kind::Repository, "app", &json!({"image": image, "interval": "10m", "timeout": "1m"})).await;
@@ -197,7 +197,7 @@ async fn nothing_is_measured_of_repositories_and_policies_that_have_gone() {
         scene.delete(kind, name).await;
         let is_gone = async || scene.api(kind).get_opt(name).await.unwrap().is_none();
         eventually("the object is gone", is_gone).await;
-        // Also after the look that let it go has ended.
+        // Also after the end of the lookup that was cancelled.
         tokio::time::sleep(Duration::from_millis(500)).await;
         assert!(!reflector.measures(name), "{name} has gone and is measured still");
     }

@@ -38,13 +38,13 @@ use crate::support::bare_repository::{BareRepository, LoggedCommit};
 use crate::support::content::file;
 use crate::support::git_host::{GitHost, Settings};
 
-/// How long anything may take; the machine may be busy.
+/// Timeout of any step; the machine may be busy.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The image of every policy.
 pub(super) const IMAGE: &str = "ghcr.io/org/app";
 
-/// A namespace with objects, and the repository `fleet.git` that they are about.
+/// A namespace with objects, and the repository `fleet.git` that they refer to.
 pub(super) struct Scene {
     pub(super) cluster: Cluster,
     pub(super) repository: BareRepository,
@@ -80,12 +80,12 @@ impl Scene {
         Self::on(ApiServer::shared(), members).await
     }
 
-    /// The same on a server of a test's own.
+    /// Creates the scene on a server of the test's own.
     pub(super) async fn on(server: Arc<ApiServer>, members: &[&str]) -> Self {
         Self::of(Cluster::on(server).await, Settings::default(), members).await
     }
 
-    /// The same with a git server that is as a test wants it.
+    /// Creates the scene with settings of the git server.
     pub(super) async fn with_host(settings: Settings, members: &[&str]) -> Self {
         Self::of(Cluster::new().await, settings, members).await
     }
@@ -127,7 +127,7 @@ impl Scene {
         })
     }
 
-    /// A controller that is yet to be started.
+    /// Builder of a [`Controller`].
     pub(super) fn controller(&self) -> Beginning {
         Beginning::new(self)
     }
@@ -150,26 +150,26 @@ impl Scene {
         self.choose(name, tag).await;
     }
 
-    /// Gives a policy another latest image.
+    /// Sets the latest image of a policy.
     pub(super) async fn choose(&self, policy: &str, tag: &str) {
         let status = json!({"status": {"latestRef": {"name": IMAGE, "tag": tag}}});
         let api = self.api(Kind::Policy);
         api.patch_status(policy, &PatchParams::default(), &Patch::Merge(status)).await.unwrap();
     }
 
-    /// Merges something into an object, as a person does.
+    /// Merges a patch into an object, as a person does.
     pub(super) async fn patch(&self, kind: Kind, name: &str, patch: &Value) -> DynamicObject {
         self.api(kind).patch(name, &PatchParams::default(), &Patch::Merge(patch)).await.unwrap()
     }
 
-    /// Writes an automation's status as somebody else.
+    /// Writes an automation's status as another field manager.
     pub(super) async fn patch_status(&self, name: &str, manager: &str, status: &Value) {
         let parameters = PatchParams { field_manager: Some(manager.to_owned()), ..PatchParams::default() };
         let patch = Patch::Merge(json!({"status": status}));
         self.api(Kind::Automation).patch_status(name, &parameters, &patch).await.unwrap();
     }
 
-    /// Asks for a run.
+    /// Requests a reconcile.
     pub(super) async fn request(&self, automation: &str, token: &str) {
         let annotations = json!({"metadata": {"annotations": {"reconcile.fluxcd.io/requestedAt": token}}});
         self.patch(Kind::Automation, automation, &annotations).await;
@@ -208,7 +208,7 @@ impl Scene {
         self.get(name).await.expect("the automation is there").data["status"].clone()
     }
 
-    /// Waits until an automation is as it should be, and gives it.
+    /// Waits until an automation fulfils a condition, and gives it.
     pub(super) async fn until(&self, name: &str, what: &str, is: impl Fn(&DynamicObject) -> bool) -> Value {
         let begin = Instant::now();
         loop {
@@ -221,7 +221,7 @@ impl Scene {
         }
     }
 
-    /// Waits until an automation is Ready as it stands, and gives its status.
+    /// Waits until an automation is Ready in its present generation, and gives its status.
     pub(super) async fn ready(&self, name: &str) -> Value {
         self.until(name, "ready", |object| kstatus(object) == "Current").await
     }
@@ -247,7 +247,7 @@ impl Scene {
         Self::commits_of(&self.repository)
     }
 
-    /// The same of another repository.
+    /// The commits that automations made in a repository, the newest first.
     pub(super) fn commits_of(repository: &BareRepository) -> Vec<LoggedCommit> {
         let mut commits = repository.log("main");
         commits.retain(|commit| commit.author.ends_with("<bot@example.com>"));
@@ -280,7 +280,7 @@ pub(crate) fn condition<'s>(status: &'s Value, type_: &str) -> Option<&'s Value>
     status["conditions"].as_array()?.iter().find(|condition| condition["type"] == type_)
 }
 
-/// What tools that wait for objects make of one, by the rules of kstatus.
+/// The state of an object by the rules of kstatus, as tools that wait for objects compute it.
 pub(crate) fn kstatus(object: &DynamicObject) -> &'static str {
     let status = &object.data["status"];
     let is = |type_, value| condition(status, type_).is_some_and(|condition| condition["status"] == value);
@@ -298,12 +298,12 @@ pub(crate) fn kstatus(object: &DynamicObject) -> &'static str {
     }
 }
 
-/// Waits until something holds.
+/// Waits until a condition holds.
 pub(super) async fn eventually(what: &str, holds: impl AsyncFn() -> bool) {
     eventually_within(PATIENCE, what, holds).await;
 }
 
-/// The same where much is to be done before.
+/// Waits until a condition holds, with a timeout of the caller's.
 pub(super) async fn eventually_within(patience: Duration, what: &str, holds: impl AsyncFn() -> bool) {
     let begin = Instant::now();
     while !holds().await {
@@ -312,7 +312,7 @@ pub(super) async fn eventually_within(patience: Duration, what: &str, holds: imp
     }
 }
 
-/// A controller that is yet to be started.
+/// Builder of a [`Controller`].
 pub(super) struct Beginning {
     pub(super) client: Client,
     pub(super) options: ControllerOptions,
@@ -363,12 +363,12 @@ impl Beginning {
         Self { client: scene.cluster.client(), options, metrics: Metrics::default() }
     }
 
-    /// Through a client of the test's.
+    /// Sets the client.
     pub(super) fn through(self, client: Client) -> Self {
         Self { client, ..self }
     }
 
-    /// Only as the leader, under a name; a Lease runs out after two seconds.
+    /// Turns leader election on, with this identity; the Lease expires after two seconds.
     pub(super) fn standing_as(mut self, identity: &str) -> Self {
         self.options.election = Some(Election {
             namespace: self.options.scope.namespace.clone().unwrap(),
@@ -382,7 +382,7 @@ impl Beginning {
         self
     }
 
-    /// With notifications to an address.
+    /// Sets the address of the receiver of notifications.
     pub(super) fn notifying(mut self, address: &str) -> Self {
         let _ = rustls::crypto::ring::default_provider().install_default();
         self.options.notifier = Some(Notifier::new(address).unwrap());
@@ -402,19 +402,19 @@ impl Beginning {
 }
 
 impl Controller {
-    /// Ends it in good order.
+    /// Shuts it down.
     pub(super) async fn end(self) {
         let _ = self.end.send(());
         self.task.await.unwrap().unwrap();
     }
 
-    /// Ends it as a kill does: nothing that it does goes on.
+    /// Ends it as a kill does: all of its tasks stop at once.
     pub(super) async fn kill(self) {
         self.task.abort();
         let _ = self.task.await;
     }
 
-    /// Waits until it ends by itself, and gives why.
+    /// Waits until it ends by itself, and gives the error.
     pub(super) async fn ended(self) -> ControllerError {
         let ended = tokio::time::timeout(PATIENCE, self.task).await.expect("it ends in time").unwrap();
         drop(self.end);
@@ -423,7 +423,7 @@ impl Controller {
 }
 
 impl Scene {
-    /// The place of the mirrors.
+    /// The directory of the mirrors.
     pub(super) fn mirrors(&self) -> PathBuf {
         self.root.path().join("state/mirrors")
     }

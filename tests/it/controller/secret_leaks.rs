@@ -1,4 +1,5 @@
-//! Planted secrets, and servers that fail in many ways: nothing that the controller says or keeps has one in it.
+//! Secret leaks: with servers that fail in many ways, nothing that the controller logs, serves or stores contains a
+//! secret.
 
 use std::fs;
 use std::path::Path;
@@ -19,7 +20,7 @@ use crate::support::git_host::{Access, Fault, GitHost, Operation, Settings};
 use crate::support::ssh_host::SshHost;
 use crate::support::ssh_key::SshKey;
 
-/// Words that stand nowhere but in secrets and in user parts of URLs.
+/// Texts that occur only in Secrets and in the user part of URLs.
 const PLANTED: [&str; 20] = [
     "planted-wrong-user",
     "planted-wrong-password",
@@ -40,21 +41,21 @@ const PLANTED: [&str; 20] = [
     "planted-proxy-password",
     "planted-ssh-passphrase",
     "planted-signing-passphrase",
-    // That of the receiver of notifications.
+    // The secret of the receiver of notifications.
     "hunter2",
 ];
 
-/// A text with everything that is served, logged, written and sent, and where it is from.
+/// Everything that is served, logged, written and sent, with its source.
 struct Said {
     place: String,
     bytes: Vec<u8>,
 }
 
-/// Every form of a secret that somebody could read it from.
+/// Every form of a secret from which it could be recovered.
 fn forms(secret: &str) -> Vec<Vec<u8>> {
     let encoded = |before: &str| {
         let text = STANDARD_NO_PAD.encode(format!("{before}{secret}"));
-        // The ends depend on what stands beside it.
+        // The first and last characters of base64 depend on the neighbouring bytes.
         let begin = before.len().div_ceil(3) * 4;
         text.as_bytes()[begin..text.len() - 4].to_vec()
     };
@@ -135,7 +136,7 @@ async fn no_secret_shows_in_anything_that_the_controller_says() {
         scene.create_secret(&own, name, data).await;
     }
 
-    // Automations, each with a source of its own; how it ends, and what is said of it.
+    // Automations, each with a source of its own, the reason of its end, and the text of its message.
     let (plain, echoing, path) = (url(&scene.host), url(&echo), scene.repository.path().to_owned());
     let cases = [
         ("wrong", json!({"url": url(&basic), "secretRef": {"name": "wrong"}}), "GitOperationFailed"),
@@ -181,7 +182,7 @@ async fn no_secret_shows_in_anything_that_the_controller_says() {
         scene.create_with_source(name, source).await;
     }
     let follow = |member: &str| json!({"spec": {"policySelector": {"matchLabels": {"app": member}}}});
-    // A server that says the password aloud, when something is pushed.
+    // A server that prints the password upon a push.
     scene.repository.hook(
         "pre-receive",
         "test \"$REMOTE_USER\" = planted-right-user && exit 0\necho 'no entry for planted-echoed-password, git:planted-echoed-password' >&2\nexit 1",
@@ -201,7 +202,7 @@ async fn no_secret_shows_in_anything_that_the_controller_says() {
         let message = condition(&status, "Ready").unwrap()["message"].as_str().unwrap().to_owned();
         println!("{name}: {message}");
     }
-    // One goes well, and signs in by a secret all the same.
+    // One succeeds, and logs in with a Secret, too.
     let source = json!({"url": url(&basic), "secretRef": {"name": "right"}});
     scene.create_with_source("right", &source).await;
     scene.lands("right", "2.0.0").await;
@@ -234,13 +235,13 @@ async fn no_secret_shows_in_anything_that_the_controller_says() {
         said.push(Said { place: "a commit".to_owned(), bytes: format!("{commit:?}").into_bytes() });
     }
     let mut secrets: Vec<String> = PLANTED.map(str::to_owned).into();
-    // Of the keys, each line; and what lets the controller into the cluster.
+    // Each line of the keys, and the controller's own credentials of the cluster.
     for text in [&ssh.key().private(), &locked, &signer.private()] {
         let lines = text.lines().filter(|line| !line.starts_with("-----") && line.len() > 40);
-        // What every key begins with is no secret.
+        // The first line of every key is the same.
         secrets.extend(lines.skip(1).map(str::to_owned));
     }
-    // Every token of a service account begins so.
+    // The beginning of every service account's token.
     secrets.push("eyJhbGciOiJSUzI1NiIs".to_owned());
     assert_hidden(&secrets, &said);
 }

@@ -1,4 +1,4 @@
-//! Images that change while a run waits.
+//! Images that change while a reconcile waits.
 
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ async fn an_image_that_was_replaced_while_the_run_waited_for_its_server_is_not_c
     scene.host.heal();
     let status = scene.ready("app").await;
     assert_eq!(status["observedPolicies"]["app"], json!({"name": IMAGE, "tag": "1.2.0"}));
-    // Without the image that counted when the run began.
+    // The image that was selected when the reconcile began is not committed.
     assert_eq!(scene.commits().len(), 1, "{:?}", scene.commits());
     controller.end().await;
 }

@@ -1,4 +1,4 @@
-//! What objects share: repositories with policies of other namespaces, and listings with each other.
+//! Repositories that policies of other namespaces share, and listings that repositories share.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -42,7 +42,7 @@ async fn share(api: &Api<DynamicObject>, selectors: &Value) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_repository_says_which_namespaces_may_use_it() {
-    // What watches all namespaces would meddle with other tests.
+    // A controller that watches all namespaces would reconcile the objects of other tests.
     let scene = Scene::on(Arc::new(ApiServer::start()), &["app"]).await;
     let registry = Registry::start();
     let (api, theirs) = stranger(&scene, &registry).await;
@@ -54,7 +54,7 @@ async fn a_repository_says_which_namespaces_may_use_it() {
     let words = ready(&denied(&scene).await).1;
     assert_eq!(words, format!("{begin} missing ACL labels on 'accessFrom'"));
 
-    // Labels that the namespace does not have, then those that it has, then everybody's.
+    // Labels that the namespace does not have, then labels that it has, then all namespaces.
     share(&api, &json!([{"matchLabels": {"tenant": "b"}}])).await;
     let mismatch = format!("{begin} ACL labels mismatch on namespace '{own}'");
     let is = |object: &DynamicObject| {
@@ -114,7 +114,7 @@ async fn objects_of_one_repository_share_listings_whatever_their_timeouts() {
         scene.create(Kind::Repository, name, &spec).await;
     }
     let reflector = Reflector::of(&scene).start();
-    // Whoever takes so long says so.
+    // A reconcile that takes long sets the condition `Reconciling`.
     let is_under_way = |object: &DynamicObject| condition(&object.data["status"], "Reconciling").is_some();
     for name in &names {
         until(&scene, Kind::Repository, name, is_under_way).await;
@@ -123,7 +123,7 @@ async fn objects_of_one_repository_share_listings_whatever_their_timeouts() {
     for name in &names {
         until(&scene, Kind::Repository, name, |object| kstatus(object) == "Current").await;
     }
-    // Who came while the first was under way got the second.
+    // A caller that came while the first listing was in flight got the second.
     let listings = front.requests_for(LIST).len();
     assert!(listings <= 2, "{listings} listings for {} objects", names.len());
     reflector.end().await;

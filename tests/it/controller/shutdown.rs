@@ -1,4 +1,4 @@
-//! How the program ends.
+//! Shutdown: exit status, in-flight reconciles, and the files that are removed.
 
 use std::fs;
 use std::time::Duration;
@@ -29,7 +29,7 @@ async fn holder(scene: &Scene) -> String {
     lease.and_then(|lease| lease.spec?.holder_identity).unwrap_or_default()
 }
 
-/// The private directories that are left.
+/// The private directories that were not removed.
 pub(super) fn left_behind(scene: &Scene) -> Vec<String> {
     let directory = fs::read_dir(scene.root().join("temporary")).unwrap();
     directory.map(|item| item.unwrap().file_name().into_string().unwrap()).collect()
@@ -153,7 +153,7 @@ fn a_pod_without_a_cluster_says_so_in_its_log() {
     assert!(line["msg"].as_str().unwrap().starts_with("there is no cluster: "), "{line}");
 }
 
-/// Its series would stay for ever, for nothing is told of it again.
+/// Its series would stay for ever, because no later event concerns it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nothing_is_measured_of_an_automation_that_became_anothers_during_its_run() {
     let scene = Scene::new(&["app"]).await;
@@ -168,10 +168,10 @@ async fn nothing_is_measured_of_an_automation_that_became_anothers_during_its_ru
     scene.host.always(Operation::Push, Fault::Hang);
     scene.choose("app", "2.0.0").await;
     eventually("a push is under way", async || !scene.host.requests_for(Operation::Push).is_empty()).await;
-    // It is the other's to push now.
+    // The other controller pushes now.
     scene.patch(Kind::Automation, "app", &label(json!("b"))).await;
     eventually("nothing is measured of it", async || !metrics.to_text().contains(r#"name="app""#)).await;
-    // Nor is it carried out again.
+    // It is not reconciled again either.
     scene.host.heal();
     scene.choose("app", "3.0.0").await;
     tokio::time::sleep(Duration::from_secs(1)).await;

@@ -1,4 +1,4 @@
-//! What makes an automation due, and what does not.
+//! Changes that make an automation due, and changes that do not.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use super::scene::{Kind, Scene, condition, eventually};
 use crate::support::content::file;
 use crate::support::git_host::Operation;
 
-/// When the last run of an automation began. A second later it shows whether there was another.
+/// The time of the last reconcile of an automation, in seconds: a reconcile in a later second has another time.
 async fn last_run(scene: &Scene, name: &str) -> Value {
     scene.status(name).await["lastAutomationRunTime"].clone()
 }
@@ -26,7 +26,7 @@ async fn a_request_looks_at_the_files_again_and_is_answered() {
         .await;
     assert_eq!(after["conditions"], before["conditions"]);
     scene.ready("app").await;
-    // It is one event that happened twice: first as news, then only for the record.
+    // It is one event that happened twice: first announced, then only recorded.
     assert_eq!(scene.events("app").await, ["Normal Succeeded: repository up-to-date"]);
     controller.end().await;
 }

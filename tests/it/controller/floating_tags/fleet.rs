@@ -1,10 +1,10 @@
-//! Policies that follow floating tags, an automation that follows all of them, and the way to their registry.
+//! Policies that follow floating tags, an automation that follows all of them, and a front of their registry.
 //!
 //! ```text
 //! let fleet = Fleet::new().await;
 //! let first = fleet.push("web", "2.4");
 //! fleet.write("image: web # {}\n".replace("{}", &fleet.marker("web"))).await;
-//! fleet.follow("web", TICK).await;          // a repository and a policy that looks every tick
+//! fleet.follow("web", TICK).await;          // a repository and a policy that polls every tick
 //! fleet.automate().await;                   // an automation with an interval of an hour
 //! ```
 
@@ -24,15 +24,15 @@ use crate::support::git_host::request::Request;
 use crate::support::http_front::{Front, Reply};
 use crate::support::registry::Registry;
 
-/// The tag that floats.
+/// The floating tag.
 pub(super) const TAG: &str = "2.4";
 
-/// The time between two looks.
+/// The polling interval.
 pub(super) const TICK: Duration = Duration::from_millis(500);
 
 type Plan = Box<dyn Fn(&Request) -> Reply + Send>;
 
-/// A way to a registry, which does as a test says and remembers when digests were looked up.
+/// A front of a registry, which answers as a test wants and records when digests were looked up.
 pub(in crate::controller) struct Way {
     front: Front,
     plan: Arc<Mutex<Plan>>,
@@ -44,7 +44,7 @@ impl Way {
         Self::start(|plan| Front::before(port, plan))
     }
 
-    /// The same at an address that nobody served so far.
+    /// Starts a front at an address that was not served so far.
     pub(in crate::controller) fn at(address: &str, port: u16) -> Self {
         Self::start(|plan| Front::at(address, port, plan))
     }
@@ -63,17 +63,17 @@ impl Way {
         Self { front, plan, looks }
     }
 
-    /// Answers from now on as a test says.
+    /// Sets the answers from now on.
     pub(in crate::controller) fn answer(&self, plan: impl Fn(&Request) -> Reply + Send + 'static) {
         *self.plan.lock().unwrap() = Box::new(plan);
     }
 
-    /// Does no harm any more.
+    /// Forwards all requests from now on.
     pub(in crate::controller) fn heal(&self) {
         self.answer(|_| Reply::Forward);
     }
 
-    /// When digests were looked up so far.
+    /// The times of the lookups of digests so far.
     pub(in crate::controller) fn looks(&self) -> Vec<Instant> {
         self.looks.lock().unwrap().clone()
     }
@@ -86,7 +86,7 @@ impl Way {
         self.front.address()
     }
 
-    /// Waits for as many looks more, and gives how long that took.
+    /// Waits for this many further lookups, and gives the time that they took.
     pub(in crate::controller) async fn more_looks(&self, count: usize) -> Duration {
         let (begin, before) = (Instant::now(), self.looks().len());
         eventually("the digest is looked up", async || self.looks().len() >= before + count).await;
@@ -94,12 +94,12 @@ impl Way {
     }
 }
 
-/// Whether a request asks for the digest of a manifest and nothing else.
+/// True if a request asks for the digest of a manifest only.
 pub(super) fn is_look(request: &Request) -> bool {
     request.method == "HEAD" && request.path.contains("/manifests/")
 }
 
-/// All of it.
+/// The scene with a registry, its front and a controller's options.
 pub(super) struct Fleet {
     pub(super) scene: Scene,
     pub(super) registry: Registry,
@@ -146,20 +146,20 @@ impl Fleet {
         String::from_utf8(self.scene.repository.file("main", "web.yaml")).unwrap()
     }
 
-    /// A repository and a policy that looks so often, both with the image's name.
+    /// Creates a repository and a policy that polls at this interval, both with the image's name.
     pub(super) async fn follow(&self, name: &str, every: Duration) {
         self.scan(name).await;
         self.follow_as(name, name, &json!({"tagboat.dev/poll-interval": format!("{}ms", every.as_millis())}))
             .await;
     }
 
-    /// A repository that is scanned when somebody asks for it.
+    /// Creates a repository that is scanned on request only.
     pub(super) async fn scan(&self, name: &str) {
         let spec = json!({"image": self.image(name), "interval": "1h"});
         self.scene.create(Kind::Repository, name, &spec).await;
     }
 
-    /// A policy that follows the floating tag of a repository.
+    /// Creates a policy that follows the floating tag of a repository.
     pub(super) async fn follow_as(&self, policy: &str, repository: &str, annotations: &Value) {
         let spec = json!({
             "imageRepositoryRef": {"name": repository},
@@ -178,7 +178,7 @@ impl Fleet {
         self.scene.api(Kind::Policy).create(&PostParams::default(), &object).await.unwrap();
     }
 
-    /// An automation that follows all policies, and by itself looks once an hour.
+    /// Creates an automation that follows all policies, with an interval of an hour.
     pub(super) async fn automate(&self) {
         let mut spec = Scene::spec("bot");
         spec["interval"] = json!("1h");
@@ -216,7 +216,7 @@ impl Fleet {
         self.scene.commits()
     }
 
-    /// The lines that a commit took away and brought.
+    /// The lines that a commit removed and added.
     pub(super) fn diff(&self, commit: &LoggedCommit) -> Vec<String> {
         let printed = self.scene.repository.git(["show", "--format=", "--unified=0", &commit.id, "--"]);
         let text = String::from_utf8(printed).unwrap();

@@ -1,4 +1,4 @@
-//! A tag that is followed, as long as its registry answers.
+//! Following a tag while its registry answers.
 
 use std::time::{Duration, Instant};
 
@@ -8,7 +8,7 @@ use super::fleet::{Fleet, TAG, TICK, is_look};
 use crate::controller::reflector::{Reflector, requested};
 use crate::controller::scene::{Kind, eventually};
 
-/// The time between two looks, at its shortest: a twentieth is chance.
+/// The shortest time that so many polls take: jitter is a twentieth.
 fn ticks(count: u32, tick: Duration) -> Duration {
     (tick * count).mul_f64(0.94)
 }
@@ -68,7 +68,7 @@ async fn test_03_a_tag_that_moves_is_in_git_a_moment_after_the_tick() {
     let second = fleet.push("web", TAG);
     fleet.lands(&second).await;
     let landed = Instant::now();
-    // The first look after the push may have been under way already, but not the one after that.
+    // The first lookup after the push may have been in flight before it, but the second was not.
     let tick = fleet.way.looks()[looks];
     println!("from the tick to the commit: {:?}", landed - tick);
     assert!(landed - tick < Duration::from_secs(10), "a second is promised, and the machine may be busy");
@@ -106,7 +106,7 @@ async fn test_08_ten_policies_on_one_tag_share_one_head_a_tick() {
     fleet.way.more_looks(1).await;
     let passed = fleet.way.more_looks(5).await;
     assert!(passed >= ticks(4, Duration::from_secs(1)), "five looks within {passed:?}");
-    // What one look finds is everybody's.
+    // All policies get the digest that one lookup finds.
     let moved = fleet.push("web", TAG);
     all_have(&moved).await;
     reflector.end().await;
@@ -122,7 +122,7 @@ async fn test_15_a_burst_of_moves_between_two_ticks_is_one_commit() {
     fleet.automate().await;
     let (controller, reflector) = (fleet.scene.controller().start(), Reflector::of(&fleet.scene).start());
     fleet.lands(&current).await;
-    // On a busy machine a tick may fall between the two; then it was none, and is made again.
+    // On a busy machine a poll may happen between the two; then the comparison is repeated.
     let (passed_over, last) = loop {
         fleet.way.more_looks(1).await;
         let looks = fleet.way.looks().len();
@@ -144,7 +144,7 @@ async fn test_15_a_burst_of_moves_between_two_ticks_is_one_commit() {
     controller.end().await;
 }
 
-/// Beside the poller: who asks for a policy need not wait for the tick.
+/// Beside the poller: a request for a policy does not wait for the next poll.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_request_looks_at_once() {
     let fleet = Fleet::new().await;

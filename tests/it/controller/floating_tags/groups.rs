@@ -28,7 +28,7 @@ async fn test_07_a_group_changes_together_in_one_commit_or_not_at_all() {
     let (controller, reflector) = (fleet.scene.controller().start(), Reflector::of(&fleet.scene).start());
     let latest = async |name: &str| fleet.policy(name).await.data["status"]["latestRef"].clone();
 
-    // The second has none, so the first gets none either.
+    // The second policy has no digest, so the first gets none either.
     let waits_for_gateway = async || {
         let policy = fleet.policy("online").await;
         let stale = condition(&policy.data["status"], "Stale").cloned().unwrap_or_default();
@@ -51,7 +51,7 @@ async fn test_07_a_group_changes_together_in_one_commit_or_not_at_all() {
     assert_eq!(fleet.commits().len(), 1, "both in one");
     assert_eq!(fleet.diff(&fleet.commits()[0]).len(), 4);
 
-    // The same where both had one before.
+    // The same if both had a digest before.
     fleet.way.answer(without_gateway);
     let second = [fleet.push("online", TAG), fleet.push("gateway", TAG)];
     fleet.stale("online", "GroupIncomplete").await;
@@ -72,7 +72,7 @@ async fn test_07_a_group_changes_together_in_one_commit_or_not_at_all() {
     controller.end().await;
 }
 
-/// The digest of what a person wants comes from the poller, so it is later than the wish.
+/// The digest of a tag that a user wants comes from the poller, so it is known later than the intent.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_lower_tag_that_a_person_wants_of_a_group_counts_as_soon_as_its_digest_is_known() {
     let fleet = Fleet::new().await;

@@ -1,4 +1,4 @@
-//! How often digests are looked up, as the program is told.
+//! The polling interval, as the program's arguments set it.
 
 use std::time::Duration;
 
@@ -30,7 +30,7 @@ async fn test_06_the_variable_says_how_often_and_nought_is_never() {
     fleet.follow_as("web", "web", &json!({"tagboat.dev/poll-interval": "default"})).await;
     let kubeconfig = fleet.scene.cluster.kubeconfig(&fleet.scene.cluster.token_with_the_roles().await);
 
-    // Never, though the tag moves and somebody asks for it.
+    // No lookup, though the tag moves and a reconcile is requested.
     let mut pod = start(&fleet, &kubeconfig, Some("0"));
     chosen(&fleet.scene, "web", &json!({"name": fleet.image("web"), "tag": TAG})).await;
     fleet.push("web", TAG);

@@ -1,5 +1,8 @@
-//! Tags that float, followed by their digests: the acceptance tests of the poller, each against a real API server, the
-//! real registry (behind a front that counts requests and does harm on demand), and a real git server.
+//! Floating tags, followed by their digests.
+//!
+//! These are the acceptance tests of the poller, each on a real API server, the real registry (behind a front that
+//! counts
+//! requests and injects faults), and a real git server.
 
 pub(super) mod fleet;
 mod following;

@@ -1,4 +1,4 @@
-//! Registries that do not answer, or not as they should.
+//! Registries that refuse connections, are silent, or answer with errors.
 
 use std::net::TcpListener;
 use std::time::{Duration, Instant};
@@ -40,7 +40,7 @@ async fn test_04_a_registry_that_is_down_from_the_beginning_is_noticed_when_it_c
     controller.end().await;
 }
 
-/// The same where only digests cannot be looked up.
+/// The same if only digests cannot be looked up.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_digest_that_cannot_be_looked_up_at_first_is_tried_again_soon() {
     let fleet = Fleet::new().await;
@@ -72,7 +72,7 @@ async fn test_05_a_registry_that_has_gone_takes_no_pin_away_not_even_over_a_rest
     controller.end().await;
 
     let Fleet { scene, registry, way } = fleet;
-    // Whoever connects is refused from now on.
+    // Connections are refused from now on.
     drop((registry, way));
     let pinned = json!({"name": image, "tag": TAG, "digest": digest});
     let is_pinned = async || {
@@ -82,7 +82,7 @@ async fn test_05_a_registry_that_has_gone_takes_no_pin_away_not_even_over_a_rest
     };
     for beginning in [Reflector::of(&scene), Reflector::of(&scene).with_an_empty_store()] {
         let (controller, reflector) = (scene.controller().start(), beginning.start());
-        // Whoever begins looks for what happened meanwhile.
+        // A controller that starts polls at once, for the changes of the meantime.
         let stale = async || {
             let policy = scene.api(Kind::Policy).get("web").await.unwrap();
             condition(&policy.data["status"], "Stale")
@@ -113,7 +113,7 @@ async fn test_13_a_registry_that_hangs_or_wants_a_rest_holds_up_nobody_else() {
     fleet.has("web", &digest).await;
     others.more_looks(1).await;
 
-    // One that takes connections and never answers.
+    // A registry that accepts connections and never answers.
     let looks = fleet.way.looks().len();
     fleet.way.answer(|request| if is_look(request) { Reply::Silence } else { Reply::Forward });
     eventually("a look begins", async || fleet.way.looks().len() > looks).await;
@@ -127,7 +127,7 @@ async fn test_13_a_registry_that_hangs_or_wants_a_rest_holds_up_nobody_else() {
     let fresh = fleet.push("web", TAG);
     assert_eq!(condition(&fleet.has("web", &fresh).await, "Stale"), None);
 
-    // One that wants to be left alone.
+    // A registry that throttles (`Retry-After`).
     fleet.way.answer(|request| {
         if is_look(request) { Reply::status(429).with("Retry-After", "60") } else { Reply::Forward }
     });
@@ -140,7 +140,7 @@ async fn test_13_a_registry_that_hangs_or_wants_a_rest_holds_up_nobody_else() {
     reflector.end().await;
 }
 
-/// After a restart all digests are due at once, and a registry that takes its time gets as much as it needs for all.
+/// After a restart all digests are due at once, and a slow registry gets the time that it needs for all of them.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_slow_registry_is_not_called_silent_because_many_tags_are_due() {
     const MANY: usize = 60;
@@ -169,7 +169,7 @@ async fn a_slow_registry_is_not_called_silent_because_many_tags_are_due() {
     eventually("all digests are known", all_have).await;
     reflector.end().await;
 
-    // Many times what one look may take, for all of them together.
+    // All lookups together take many times the limit of one.
     let pause = Duration::from_secs(2);
     fleet.way.answer(move |request| if is_look(request) { Reply::Late(pause) } else { Reply::Forward });
     let reflector = Reflector::of(&fleet.scene).start();
@@ -184,7 +184,7 @@ async fn a_slow_registry_is_not_called_silent_because_many_tags_are_due() {
     reflector.end().await;
 }
 
-/// What concerns the registry concerns all of its tags.
+/// A failure of the registry counts for all of its tags.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_registry_in_trouble_is_tried_with_one_tag_at_a_time() {
     const MANY: usize = 20;
@@ -214,7 +214,7 @@ async fn a_registry_in_trouble_is_tried_with_one_tag_at_a_time() {
         let image = json!({"name": fleet.image("web"), "tag": tag, "digest": digest});
         chosen(&fleet.scene, tag, &image).await;
     }
-    // An answer that is no reason to repeat the request at once.
+    // A status for which the request is not retried at once.
     fleet.way.answer(|request| if is_look(request) { Reply::status(507) } else { Reply::Forward });
     let looks = fleet.way.looks().len();
     fleet.way.more_looks(1).await;
@@ -224,7 +224,7 @@ async fn a_registry_in_trouble_is_tried_with_one_tag_at_a_time() {
     println!("{tried} looks at a registry in trouble, {went_on} at another one, in {:?}", begin.elapsed());
     assert!(tried <= MANY + 3 * went_on, "{tried} looks for {MANY} tags, while another one had {went_on}");
 
-    // A manifest that is missing is that tag's affair: the others are looked up all the time.
+    // A missing manifest concerns its tag only: the others are polled all the time.
     let missing = format!("/v2/web/manifests/{}", tags[0]);
     let path = missing.clone();
     fleet.way.answer(move |request| if request.path == path { Reply::status(404) } else { Reply::Forward });

@@ -1,4 +1,4 @@
-//! What registries answer, and to whom; and where the digest goes.
+//! Answers of registries by login and image, and the places that get the digest.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::controller::scene::{Kind, condition};
 use crate::support::http_front::Reply;
 use crate::support::registry::{PASSWORD, TokenServer, USER};
 
-/// Gives the login for a host, in place of the one before.
+/// Replaces the login for a host.
 async fn log_in(fleet: &Fleet, name: &str, host: &str, password: &str) {
     let config = json!({"auths": {host: {"username": USER, "password": password}}});
     let secret = json!({
@@ -64,7 +64,7 @@ async fn test_10_logins_count_for_their_registry_alone() {
     let status = fleet.stale("wrong", "AuthenticationFailed").await;
     assert_eq!(status["latestRef"], Value::Null);
 
-    // A login that is taken back: what it brought stays, and the others go on.
+    // A login is revoked: the digest that it brought stays, and the other policies go on.
     log_in(&fleet, "basic", &basic.address(), "a guess").await;
     let status = fleet.stale("basic", "AuthenticationFailed").await;
     assert_eq!(status["latestRef"]["digest"], json!(digest));
@@ -159,7 +159,7 @@ async fn test_09_if_not_present_waits_for_another_tag_and_never_does_not_look() 
     chosen(&fleet.scene, "never", &json!({"name": image, "tag": "1.0.0"})).await;
     assert_eq!(fleet.way.looks().len(), 1, "one for the policy that wants a digest");
 
-    // The tag moves, and somebody asks for everything.
+    // The tag moves, and a reconcile of every object is requested.
     let version = async |name: &str| fleet.policy(name).await.data["status"]["latestRef"].clone();
     fleet.push("web", "1.0.0");
     let scans = async || {
