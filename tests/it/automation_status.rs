@@ -1,8 +1,8 @@
-//! The statuses of one automation over a chain of runs, whole, as `testdata/automation-status/chain.yaml` has them.
+//! The complete statuses of one automation over a chain of runs, compared with
+//! `testdata/automation-status/chain.yaml`.
 //!
-//! Each run is a few documents: the status that it begins with where that one is written, the status that it ends
-//! with, and what else is to be done. `TAGBOAT_REGENERATE=1` rewrites the file; the difference is then to be judged
-//! by a person.
+//! Each run is a few documents: the status at its start if that is written, the status at its end, and the remaining
+//! actions. `TAGBOAT_REGENERATE=1` rewrites the file; a person reviews the difference then.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -23,7 +23,7 @@ use tagboat::reconcile::cross_namespace::CrossNamespace;
 use tagboat_api::automation::ImageUpdateAutomationStatus;
 use tagboat_api::{ImageRef, ImageUpdateAutomation, Reason};
 
-/// An automation whose runs are written down.
+/// An automation and the documents of its runs.
 struct Chain {
     status: ImageUpdateAutomationStatus,
     generation: i64,
@@ -33,7 +33,7 @@ struct Chain {
 }
 
 impl Chain {
-    /// The next run, an hour after the one before, which takes a second and a half.
+    /// Adds the next run, an hour after the one before; a run takes a second and a half.
     fn run(&mut self, title: &str, conclusion: &Conclusion) {
         self.clock += SignedDuration::from_hours(1);
         let run = Run {
@@ -85,7 +85,7 @@ fn pushed(from: char, branch: &str, commit: char) -> Outcome {
     })
 }
 
-/// The end of a run whose GitRepository is not there, or whose spec has no `git`.
+/// The end of a run without its GitRepository, or without `git` in its spec.
 fn without_source(git: &serde_json::Value) -> Conclusion {
     let automation: ImageUpdateAutomation = serde_json::from_value(json!({
         "apiVersion": "image.toolkit.fluxcd.io/v1",

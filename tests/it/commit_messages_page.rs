@@ -1,11 +1,11 @@
-//! `docs/commit-messages.md` shows templates and their output: each pair is rendered.
+//! The examples of `docs/commit-messages.md`: each template renders to the output that the page shows.
 
 use tagboat::message::{MessageData, Template};
 use tagboat_api::settings::TemplateLanguage;
 
 const PAGE: &str = include_str!("../../docs/commit-messages.md");
 
-/// A template of the page, and what stands behind it.
+/// A template of the page, and its output.
 struct Example {
     language: TemplateLanguage,
     template: String,

@@ -1,4 +1,4 @@
-//! `tagboat demo`: the first thing that a newcomer runs.
+//! `tagboat demo`, which a newcomer runs first.
 
 use std::fs;
 use std::path::Path;
@@ -46,7 +46,7 @@ fn what_is_pushed_travels_into_commits_and_then_there_is_nothing_to_do() {
     let windows = text("apps/api/kustomization.yaml");
     assert!(windows.split_inclusive('\n').all(|line| line.ends_with("\r\n")), "{windows:?}");
     assert!(windows.contains("newTag: \"1.10\" # {"), "{windows:?}");
-    // The digest of the commit is that of the image which was pushed last.
+    // The commit has the digest of the image that was pushed last.
     let shown = ended.output.lines().filter_map(|line| line.split_once(" -> stable@")).next_back().unwrap().1;
     assert!(text("apps/shop/values.yaml").contains(&format!("tag: stable@{shown} # ")), "{shown}");
 }
@@ -57,7 +57,7 @@ fn registry(output: &str) -> &str {
     rest.split_once(',').unwrap().0
 }
 
-/// The reader may type them; the registry has ended, so nothing changes and the run says so.
+/// The reader may type them; the registry has ended by then, so nothing changes, and the run reports it.
 #[test]
 fn its_commands_change_nothing_without_its_registry() {
     let root = tempfile::tempdir().unwrap();
@@ -76,7 +76,7 @@ fn its_commands_change_nothing_without_its_registry() {
     }
 }
 
-/// Loopback needs no proxy, whatever the machine has.
+/// Loopback needs no proxy, even if the machine has one.
 #[test]
 fn a_proxy_of_the_machine_is_not_in_its_way() {
     let root = tempfile::tempdir().unwrap();
@@ -108,7 +108,7 @@ fn it_unpacks_into_no_directory_that_holds_something() {
     assert_eq!(fs::read_dir(root.path()).unwrap().count(), 1);
 }
 
-/// Once git is there, the same command is to work in the same place.
+/// Once git is installed, the same command must work in the same directory.
 #[test]
 fn without_git_nothing_is_unpacked() {
     let root = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! What the real git and ssh make of the files and variables that lead them to a remote repository.
+//! The configuration files and variables for git and ssh, read by the real git and ssh.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -58,14 +58,14 @@ fn configuration(access: &Access) -> PathBuf {
     variable(access, "GIT_CONFIG_GLOBAL").unwrap().into()
 }
 
-/// Runs a program as a git process is run: with nothing of this process but the path to programs.
+/// Runs a program in the environment of a git process: only PATH is inherited.
 fn run(access: &Access, program: &str, arguments: &[&str]) -> Output {
     let mut command = Command::new(program);
     command.env_clear().env("PATH", std::env::var_os("PATH").unwrap()).env("LC_ALL", "C");
     command.envs(access.environment().iter().cloned()).args(arguments).current_dir("/").output().unwrap()
 }
 
-/// What git reads for a setting with this URL.
+/// The value of a setting that git reads for this URL.
 fn setting(access: &Access, name: &str, url: &str) -> String {
     let output = run(access, "git", &["config", "--get-urlmatch", name, url]);
     String::from_utf8(output.stdout).unwrap().trim_end().to_owned()
@@ -153,7 +153,7 @@ fn files_are_private_and_go_with_the_access() {
     assert!(!home.exists() && written.iter().all(|path| !path.parent().unwrap().exists()));
 }
 
-/// Each of them would otherwise be a copy of the system's certificates.
+/// Otherwise each plan would have a copy of the system's certificates.
 #[test]
 fn a_plan_has_no_files_and_equal_ones_share_theirs() {
     let directory = tempfile::tempdir().unwrap();
@@ -164,7 +164,7 @@ fn a_plan_has_no_files_and_equal_ones_share_theirs() {
         let items = [("username", "u"), ("password", password), ("ca.crt", CERTIFICATE)];
         AccessPlan::new(&remote, Login::Given(credentials(&remote, &items)), options.clone()).unwrap()
     };
-    // The system's certificates are not there yet, and nothing misses them.
+    // The system's certificates are not written yet, because no access needs them.
     let plans = [plan("https://h/x", "a"), plan("https://i/x", "b"), plan("https://i/x", "b")];
     fs::write(&roots, "# roots").unwrap();
     let accesses = plans.map(|plan| plan.open().unwrap());
@@ -203,7 +203,7 @@ fn a_login_is_for_its_own_server_alone() {
     }
 }
 
-/// A server that answers each request by `answer`, and gives what it was asked.
+/// Starts a server that answers with `answer`, and returns its port and the request that it got.
 fn serve(answer: &'static str) -> (u16, thread::JoinHandle<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -276,7 +276,7 @@ fn ssh_credentials(url: &RemoteUrl, identity: &str, more: &[(&str, &str)]) -> Cr
     credentials(url, &[items.as_slice(), more].concat())
 }
 
-/// A new private key, encrypted by a passphrase unless that is empty.
+/// Makes a private key, encrypted with a passphrase unless that is empty.
 fn generate_key(passphrase: &str) -> String {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("key");
@@ -287,7 +287,8 @@ fn generate_key(passphrase: &str) -> String {
     fs::read_to_string(path).unwrap()
 }
 
-/// A name that nobody knows leads to where it was pinned, and so no other name can lead elsewhere meanwhile.
+/// A name that does not resolve is connected at its pinned address, so no other lookup can change the address
+/// meanwhile.
 #[test]
 fn git_goes_where_a_name_was_pinned() {
     for host in ["fleet.invalid", "Fleet.Invalid."] {
@@ -301,7 +302,7 @@ fn git_goes_where_a_name_was_pinned() {
         let asked = server.join().unwrap();
         assert!(asked.starts_with("GET /x/info/refs?"), "{asked}");
     }
-    // So does the name of a proxy.
+    // The same holds for the name of a proxy.
     let (port, server) = serve(REFUSAL);
     let address = format!("http://proxy.invalid:{port}");
     let data = data(&[("address", &address)]);
@@ -354,7 +355,7 @@ fn an_encrypted_key_opens_by_its_passphrase_without_a_terminal() {
     let login = ssh_credentials(&remote, &key, &[("password", passphrase)]);
     let access = open(&remote, Login::Given(login), &AccessOptions::default());
     let home = PathBuf::from(variable(&access, "HOME").unwrap());
-    // What reads a key in ssh-keygen is what reads it in ssh.
+    // ssh-keygen and ssh read keys with the same code.
     let command = variable(&access, "GIT_SSH_COMMAND").unwrap().into_string().unwrap();
     let identity = command.split("IdentityFile=\"").nth(1).and_then(|rest| rest.split('"').next());
     let identity = PathBuf::from(identity.unwrap());
@@ -442,7 +443,7 @@ fn a_missing_bundle_is_named() {
     );
 }
 
-/// Scraps of URLs, to be thrown together.
+/// Fragments of URLs to combine at random.
 fn scraps() -> impl Strategy<Value = String> {
     let scraps = [
         "http", "https", "ssh", "file", "ext", "git", "://", "::", ":", "/", "//", "@", "-", "%", "%2F",
@@ -458,7 +459,7 @@ fn check(text: &str) -> Result<(), TestCaseError> {
     for locals in [LocalPaths::Refused, LocalPaths::Under(Path::new("/srv"))] {
         let Ok(url) = RemoteUrl::parse(text, locals) else { continue };
         prop_assert!(!url.to_argument().as_encoded_bytes().starts_with(b"-"));
-        // What git gets is read again as the same address.
+        // The URL that git gets parses to the same address.
         let again =
             RemoteUrl::parse(url.to_argument().to_str().unwrap(), LocalPaths::Under(Path::new("/srv")));
         let again = again.map_err(|error| TestCaseError::fail(format!("{text:?}: {error}")))?;
@@ -481,7 +482,7 @@ proptest! {
     fn a_password_is_never_shown(
         scheme in prop::sample::select(vec!["http", "https", "ssh"]),
         user in "[a-z%@:]{0,4}",
-        // A slash ends what can be a password: https://me:80/SECRET@host is a path on the host `me`.
+        // A slash ends the password: https://me:80/SECRET@host is a path on the host `me`.
         password in "[!-~&&[^/?#]]{0,6}SECRET[!-~&&[^/?#]]{0,6}",
         path in "(/[a-z~%.]{0,3}){0,3}",
     ) {

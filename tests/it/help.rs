@@ -1,6 +1,6 @@
-//! The words of the command line and the schema of its output, as committed files that a change must touch.
+//! The help of the command line and the schema of its output, compared with committed files.
 //!
-//! `TAGBOAT_REGENERATE=1` writes them anew.
+//! `TAGBOAT_REGENERATE=1` writes the files.
 
 use std::fs;
 use std::path::Path;
@@ -29,7 +29,7 @@ fn check(path: &str, found: &str) {
     assert!(wanted == found, "{} is stale; TAGBOAT_REGENERATE=1 writes it anew\n{found}", path.display());
 }
 
-/// Adds the subcommands of a command, and theirs: the name of the page, and the arguments that print it.
+/// Adds all subcommands of a command: the name of the page, and the arguments that print it.
 fn add_pages(command: &clap::Command, above: &[String], pages: &mut Vec<(String, Vec<String>)>) {
     for subcommand in command.get_subcommands() {
         let path = [above, &[subcommand.get_name().to_owned()]].concat();

@@ -1,7 +1,8 @@
-//! The language of comments: two measures that may only fall.
+//! The language of comments, by two measures that may only fall.
 //!
-//! A doc comment says what an item is or does, with the standard term first. One that begins with a question word leaves
-//! that to the reader, and pronouns for persons describe no program.
+//! A doc comment says what an item is or does, with the standard term first. A beginning with a question word leaves
+//! that
+//! to the reader, and pronouns for persons describe no program.
 
 use std::fs;
 use std::path::Path;
@@ -11,13 +12,13 @@ use crate::support::sources::rust_files;
 /// The sources that are read.
 const ROOTS: [&str; 5] = ["src", "api", "crates", "tests", "benches"];
 
-/// Words with which no doc comment should begin.
+/// Words that should not begin a doc comment.
 const OPENINGS: [&str; 13] = [
     "what", "who", "whom", "whose", "whoever", "whether", "how", "where", "why", "which", "when", "that",
     "whatever",
 ];
 
-/// Words for persons, and for anything at all.
+/// Pronouns for persons, and for anything at all.
 const PRONOUNS: [&str; 8] =
     ["nobody", "somebody", "anybody", "whoever", "whom", "whomever", "wherever", "whatever"];
 
@@ -38,7 +39,7 @@ struct Count {
 }
 
 impl Count {
-    /// Counts the comments of a source. A comment behind code on the same line is not read.
+    /// Counts the comments of a source, without comments behind code on the same line.
     fn add(&mut self, source: &str) {
         let mut is_in_doc = false;
         for line in source.lines() {

@@ -1,7 +1,8 @@
-//! `tagboat lint` on the cases in `testdata/lint`: `in` is linted as a directory, `arguments` (one a line) stands for
-//! other paths, `out` is what is printed.
+//! `tagboat lint` on the cases in `testdata/lint`: `in` is linted as a directory, `arguments` (one per line) replaces
+//! that
+//! path, `out` is the expected output.
 //!
-//! `TAGBOAT_REGENERATE=1` writes `out` anew.
+//! `TAGBOAT_REGENERATE=1` writes `out`.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -46,7 +47,7 @@ fn every_case_comes_out_as_it_is_written_down() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// What a repository that is in order may hold, so that nothing of it may be found fault with.
+/// Correct files, for which there must be no finding.
 #[test]
 fn what_is_in_order_is_left_alone() {
     let clean: Vec<PathBuf> =
@@ -73,7 +74,7 @@ fn every_rule_has_a_case_and_stands_in_the_manual() {
     }
 }
 
-/// The text is for people and problem matchers, the JSON for programs; both say the same.
+/// The text is for people and problem matchers, the JSON for programs; both have the same findings.
 #[test]
 fn both_outputs_say_the_same() {
     for case in cases() {

@@ -1,4 +1,4 @@
-//! The integration tests: the real program on real files, and the library under generated input.
+//! The integration tests: the real program on real files and servers, and the library on generated input.
 
 #![cfg(test)]
 

@@ -1,4 +1,4 @@
-//! Secrets among manifest files: had by those who ask for them, in nobody's way otherwise, never shown.
+//! Secrets among manifest files: read on demand only, and never shown.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use tagboat::sentence::chain;
 
 use crate::support::fleet::{Fleet, podinfo, tag_line};
 
-/// What no message may hold.
+/// A secret value that no message may contain.
 const PASSWORD: &str = "hunter2";
 
 fn secret(name: &str, rest: &str) -> String {
@@ -19,7 +19,7 @@ fn read(path: &Path) -> Manifests {
     manifests::read(&[path.to_owned()]).unwrap()
 }
 
-/// Reads manifests from a file of their own; gives the file as well.
+/// Reads manifests from a new file; returns the file as well.
 fn given(text: &str) -> (tempfile::TempDir, PathBuf, Manifests) {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("given.yaml");

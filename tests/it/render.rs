@@ -1,4 +1,4 @@
-//! `tagboat render`: where templates and results come from, and what is wrong usage.
+//! `tagboat render`: sources of templates and results, and usage errors.
 
 use std::fs;
 use std::time::Instant;
@@ -147,7 +147,8 @@ fn what_fails_is_one_sentence_and_no_output() {
     }
 }
 
-/// Each of these took minutes, and more on larger updates, though none went beyond a limit.
+/// Without a budget each of these templates took minutes, and more on larger updates, though within every other
+/// limit.
 #[test]
 fn templates_that_look_at_all_data_again_and_again_end_soon() {
     let place = tempfile::tempdir().unwrap();

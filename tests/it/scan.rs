@@ -1,4 +1,4 @@
-//! `tagboat scan`, and `tagboat explain policy` on what a registry lists.
+//! `tagboat scan`, and `tagboat explain policy` on the tags of a registry.
 
 use std::fs;
 use std::process::Command;
@@ -13,7 +13,7 @@ use crate::support::registry::{PASSWORD, Registry, USER};
 
 const MADE: &str = "2020-01-02T03:04:05Z";
 
-/// The program on a registry of this machine, whatever proxies the caller has.
+/// The program without the caller's proxies, for a registry of this machine.
 fn program(arguments: &[&str]) -> Command {
     let mut command = tagboat();
     for name in ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "DOCKER_CONFIG"] {
@@ -27,7 +27,7 @@ fn scan(arguments: &[&str]) -> Run {
     run(program(&["scan"]).args(arguments))
 }
 
-/// A secret with a login, as a volume of a pod has it.
+/// A Secret with a login, in the layout of a volume in a pod.
 fn secret(server: &str, password: &str) -> TempDir {
     let directory = TempDir::new().unwrap();
     let config = json!({"auths": {server: {"username": USER, "password": password}}});
@@ -87,7 +87,7 @@ fn logins_come_from_a_secret_or_from_the_user() {
     let directory = right.path().to_str().unwrap();
     scan(&[&name, "--secret", directory]).with_status(0);
     run(program(&["scan", &name, "--registry-login", "user"]).env("DOCKER_CONFIG", directory)).with_status(0);
-    // Nobody is asked for the user's own logins unasked.
+    // The user's own logins are not used without the option.
     let ended = run(program(&["scan", &name]).env("DOCKER_CONFIG", directory)).with_status(1);
     assert!(ended.only_error().contains("UNAUTHORIZED"), "{ended:?}");
     let advice = "; no login was given: if the registry wants one, give one by --secret DIR, or log in as yourself with \
@@ -182,7 +182,7 @@ fn a_policy_is_explained_on_what_its_registry_lists() {
     let image = format!("{}/app/web", registry.address());
     let document = explained(&manifests(&image, ""), &[]).with_status(0).json();
     assert_eq!((&document["latest"], &document["error"]), (&json!("1.4.2"), &Value::Null));
-    // Signatures are left out, as Flux leaves them out.
+    // Signatures are left out, as by Flux.
     assert_eq!(document["tags"].as_array().unwrap().len(), 3);
     let all = explained(&manifests(&image, ", exclusionList: ['^1\\.4']"), &[]).with_status(0).json();
     assert_eq!(all["latest"], "1.0.0");

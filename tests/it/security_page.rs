@@ -1,4 +1,4 @@
-//! The promises of `docs/security.md` are held by tests that exist.
+//! The tests that `docs/security.md` names for its promises exist.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ fn promises(page: &str) -> Vec<(String, Vec<String>)> {
     .collect()
 }
 
-/// Whether a test is in the sources: `MODULE::…::NAME` of the integration tests or of the library.
+/// Returns whether a test is in the sources: `MODULE::…::NAME` of the integration tests or of the library.
 fn exists(root: &Path, test: &str) -> bool {
     let Some((modules, name)) = test.rsplit_once("::") else { return false };
     let path = modules.strip_suffix("::tests").unwrap_or(modules).replace("::", "/");

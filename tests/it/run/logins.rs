@@ -1,4 +1,4 @@
-//! Each way to log in: fetch and push work, and no secret shows.
+//! Each kind of login: fetch and push work, and no secret is shown.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -20,20 +20,20 @@ use crate::support::program::Run;
 use crate::support::proxy_host::ProxyHost;
 use crate::support::ssh_host::{PASSPHRASE, SshHost};
 
-/// Long enough for the watch to see who waits.
+/// Long enough for the audit to see each waiting process.
 const DELAY: Duration = Duration::from_millis(150);
 
-/// A password with what URLs, shells and configurations take for their own; no other test has the same.
+/// A password with special characters of URLs, shells and configurations; unique to the test.
 fn password() -> String {
     format!("s3cr3t \"'\\ #%@:/pässword {}", unique())
 }
 
-/// A token that no other test has.
+/// A token that is unique to the test.
 fn token() -> String {
     format!("t0ken-{}", unique())
 }
 
-/// A word that no other test has: files of all of them stand beside each other.
+/// A word that is unique to the test, because the files of all tests are in one directory.
 fn unique() -> String {
     static COUNT: AtomicUsize = AtomicUsize::new(0);
     format!("{}-{:04}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed))
@@ -47,14 +47,14 @@ fn read(path: &Path) -> String {
     fs::read_to_string(path).unwrap()
 }
 
-/// Slows the host down, so that the watch can see each of git's processes.
+/// Slows the host down, so that the audit sees each of git's processes.
 fn slow(host: &GitHost) {
     for operation in [Operation::ListForFetch, Operation::Fetch, Operation::ListForPush, Operation::Push] {
         host.always(operation, Fault::Delay(DELAY));
     }
 }
 
-/// Runs the program with state: it pushes, then finds nothing new; and none of the secrets is seen anywhere.
+/// Runs the program twice with a state: it pushes, then finds no change; and none of the secrets is shown.
 #[track_caller]
 fn works(scene: &Scene, secrets: &[&str], more: &[&str]) {
     works_by(scene, secrets, || {
@@ -66,7 +66,7 @@ fn works(scene: &Scene, secrets: &[&str], more: &[&str]) {
 
 #[track_caller]
 fn works_by(scene: &Scene, secrets: &[&str], command: impl Fn() -> Command) {
-    // The server side is no business of ours: its hook may take its time, so that the push can be watched.
+    // A slow hook of the server keeps the push long enough for the audit.
     scene.repository.hook("pre-receive", "sleep 0.2");
     let (run, lines) = command_lines(|| run_in_time(&mut command()).with_status(0));
     assert_eq!(scene.tag("main"), "5.0.3", "{run:?}");
@@ -87,7 +87,7 @@ fn works_by(scene: &Scene, secrets: &[&str], command: impl Fn() -> Command) {
     scene.repository.assert_sound();
 }
 
-/// Insists that a secret is neither in what a run said nor in what it left.
+/// Asserts that a secret is neither in the output of a run nor in the files that it left.
 #[track_caller]
 fn assert_hidden(scene: &Scene, run: &Run, secret: &str) {
     assert!(!run.output.contains(secret) && !run.errors.contains(secret), "{secret:?}: {run:?}");
@@ -100,7 +100,7 @@ fn assert_hidden(scene: &Scene, run: &Run, secret: &str) {
     }
 }
 
-/// The forms in which user and password could show.
+/// The forms in which user and password could be shown.
 fn forms(user: &str, password: &str) -> [String; 2] {
     [password.to_owned(), STANDARD.encode(format!("{user}:{password}"))]
 }
@@ -137,7 +137,7 @@ fn by_a_bearer_token() {
     let host = scene.serve(settings(Access::bearer(token)));
     slow(&host);
     scene.source(json!({"url": host.url("fleet.git"), "secretRef": {"name": "login"}}));
-    // A line break at the end is what `kubectl create secret --from-file` leaves.
+    // `kubectl create secret --from-file` keeps a line break at the end.
     scene.secret("login", json!({"stringData": {"bearerToken": format!("{token}\n")}}));
     works(&scene, &[token], &[]);
 }
@@ -176,10 +176,10 @@ fn by_a_secret_in_a_directory_of_one_namespace_or_any() {
         let host = scene.serve(settings(Access::basic("bot", secret)));
         slow(&host);
         scene.source(json!({"url": host.url("fleet.git"), "secretRef": {"name": "login"}}));
-        // It counts more than the one among the manifests.
+        // It has precedence over the Secret among the manifests.
         scene.secret("login", json!({"stringData": {"username": "bot", "password": "old"}}));
         let directory = scene.secret_directory(&[("username", "bot\n"), ("password", secret)]);
-        // As a volume of a pod has it.
+        // The layout of a volume in a pod.
         fs::create_dir(directory.join("..data")).unwrap();
         let [password, pair] = forms("bot", secret);
         let argument = format!("{name}={}", directory.display());
@@ -225,7 +225,7 @@ fn over_tls_of_a_private_authority() {
     }
 }
 
-/// Libraries of TLS that had too little memory said that such certificates cannot be read.
+/// With too little memory, TLS libraries reported that such certificates cannot be read.
 #[test]
 fn over_tls_with_hundreds_of_certificates_in_the_secret() {
     let (scene, authority) = (Scene::new(), Authority::new());
@@ -268,7 +268,7 @@ fn by_an_ssh_key_with_or_without_a_passphrase() {
         }
         scene.secret("login", json!({"stringData": data}));
         let key = key.private();
-        // The first lines of a key are the same in many.
+        // The first lines are the same in many keys.
         let line = key.lines().nth_back(2).unwrap();
         works(&scene, &[line], &[]);
     }
@@ -343,7 +343,7 @@ fn by_the_callers_own_credential_store() {
     let scene = Scene::new();
     let host = scene.serve(settings(Access::basic("bot", secret)));
     slow(&host);
-    // Named by the GitRepository, and not needed.
+    // The GitRepository names it, and it is not needed.
     scene.source(json!({"url": host.url("fleet.git"), "secretRef": {"name": "missing"}}));
     let home = scene.root().join("home");
     fs::write(home.join(".gitconfig"), "[credential]\n\thelper = store\n").unwrap();
@@ -369,7 +369,7 @@ fn by_the_callers_own_ssh_agent() {
             .unwrap()
             .success()
     );
-    // ssh takes the home of the account, whatever HOME says, so the host is made known by an option.
+    // ssh uses the home of the account and not HOME, so an option names the known hosts.
     let known_hosts = scene.root().join("known_hosts");
     fs::write(&known_hosts, host.known_hosts()).unwrap();
     let ssh = format!("ssh -F /dev/null -o UserKnownHostsFile={}", known_hosts.display());
@@ -471,7 +471,7 @@ fn through_the_proxy_of_the_environment() {
     let requests = proxy.requests();
     assert!(requests.len() >= 4, "{requests:?}");
     let wanted = format!("Basic {pair}");
-    // Curl shows its password only to a proxy that asks for one, or at once; never anything else.
+    // Curl sends its password to a proxy at once or upon its challenge, and sends it nothing else.
     for request in &requests {
         assert!(request.authorization.as_ref().is_none_or(|found| *found == wanted), "{request:?}");
     }

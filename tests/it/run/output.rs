@@ -1,4 +1,4 @@
-//! What a run prints, for people and for programs, and where.
+//! Output of a run: text and JSON, standard output and standard error.
 
 use std::fs;
 
@@ -14,7 +14,7 @@ use crate::support::trees;
 
 const NONE: [&str; 0] = [];
 
-/// A further automation of the scene, as one manifest.
+/// Writes a further automation of the scene as one manifest.
 fn further(scene: &Scene, name: &str, spec: &Value) {
     let mut whole = json!({
         "interval": "10m",
@@ -211,7 +211,7 @@ fn a_dry_run_without_changes_prints_no_patch() {
     assert_eq!((&result["outcome"], &result["diff"]), (&json!("unchanged"), &json!("")));
 }
 
-/// A rehearsal has looked, but nobody may take that for a run.
+/// A dry run is not recorded as a run.
 #[test]
 fn a_dry_run_after_a_run_still_shows_what_a_run_would_do() {
     let scene = Scene::new();

@@ -1,4 +1,4 @@
-//! A watch over what other processes could see of a run, and a search through what it left.
+//! Audit of a run: the command lines that other processes can see, and the files that it left.
 
 use std::fs;
 use std::path::Path;
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use memchr::memmem;
 
-/// Runs `work` and gives the command lines that all processes of this machine showed meanwhile, each once.
+/// Runs `work` and returns the command lines that all processes of this machine had meanwhile, each once.
 pub(crate) fn command_lines<T>(work: impl FnOnce() -> T) -> (T, Vec<Vec<u8>>) {
     let is_over = AtomicBool::new(false);
     std::thread::scope(|scope| {
@@ -26,7 +26,7 @@ pub(crate) fn command_lines<T>(work: impl FnOnce() -> T) -> (T, Vec<Vec<u8>>) {
     })
 }
 
-/// Ends the watch even if what is watched panics.
+/// Ends the audit even if `work` panics.
 struct EndOnDrop<'a>(&'a AtomicBool);
 
 impl Drop for EndOnDrop<'_> {
@@ -37,7 +37,7 @@ impl Drop for EndOnDrop<'_> {
 
 fn look(lines: &mut Vec<Vec<u8>>) {
     for item in fs::read_dir("/proc").unwrap().flatten() {
-        // A process may end while it is looked at.
+        // A process may end while it is read.
         let Ok(line) = fs::read(item.path().join("cmdline")) else { continue };
         if !line.is_empty() && !lines.contains(&line) {
             lines.push(line);
@@ -45,7 +45,7 @@ fn look(lines: &mut Vec<Vec<u8>>) {
     }
 }
 
-/// Insists that no file at or below a path has the text in it.
+/// Asserts that no file at or below a path contains the text.
 #[track_caller]
 pub(crate) fn assert_without(path: &Path, secret: &str) {
     let Ok(found) = fs::symlink_metadata(path) else { return };
@@ -54,7 +54,7 @@ pub(crate) fn assert_without(path: &Path, secret: &str) {
             assert_without(&item.path(), secret);
         }
     } else if found.is_file() {
-        // What other tests have there may be gone again.
+        // Files of other tests may be gone again.
         let content = fs::read(path).unwrap_or_default();
         let is_there = memmem::find(&content, secret.as_bytes()).is_some();
         assert!(!is_there, "{} has {secret:?} in it", path.display());

@@ -1,4 +1,4 @@
-//! One repository, the manifests that lead to it, and runs of the program on both.
+//! One repository, the manifests that refer to it, and runs of the program on both.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -16,20 +16,20 @@ use crate::support::git_host::{GitHost, Settings};
 use crate::support::manifests::policy;
 use crate::support::program::{Run, run, tagboat};
 
-/// No run of these tests may take longer, whatever is wrong; sources have a timeout of a third.
+/// The longest time of a run in these tests, with any fault; sources have a third of it as their timeout.
 const LONGEST_RUN: Duration = Duration::from_secs(60);
 
-/// A repository `fleet.git`, manifests in a directory of their own, and what a run has around it.
+/// A repository `fleet.git`, a directory of manifests, and the environment of a run.
 ///
 /// The automation is `default/fleet`, its source the GitRepository `default/fleet`, its policy `default/podinfo`. Each
-/// of them can be written anew; what is given is merged into what every test needs.
+/// of them can be written again, with changes that are merged into its default.
 pub(crate) struct Scene {
     root: TempDir,
     pub(crate) repository: BareRepository,
 }
 
 impl Scene {
-    /// A repository with one marked file that is behind its policy.
+    /// A repository with one marked file that is older than its policy's image.
     pub(crate) fn new() -> Self {
         Self::with_files(&[file("app.yaml", tag_line("4.0.6"))])
     }
@@ -46,7 +46,7 @@ impl Scene {
         Self::of(BareRepository::empty)
     }
 
-    /// Whatever repository is made at a path.
+    /// A repository that `make` creates at a path.
     pub(crate) fn of(make: impl FnOnce(&Path) -> BareRepository) -> Self {
         let root = tempfile::tempdir().unwrap();
         for name in ["served", "manifests", "tmp", "home"] {
@@ -59,17 +59,17 @@ impl Scene {
         scene
     }
 
-    /// What stands around everything of this scene.
+    /// The directory of all files of this scene.
     pub(crate) fn root(&self) -> &Path {
         self.root.path()
     }
 
-    /// Where the program may keep temporary files.
+    /// The directory of the program's temporary files.
     pub(crate) fn temporary(&self) -> PathBuf {
         self.root.path().join("tmp")
     }
 
-    /// Where the program keeps its state, if it is asked to.
+    /// The state directory of [`Scene::run_with_state`].
     pub(crate) fn state(&self) -> PathBuf {
         self.root.path().join("state")
     }
@@ -81,7 +81,7 @@ impl Scene {
         host
     }
 
-    /// The repository as a path of this machine is the source.
+    /// Makes the repository's path on this machine the source.
     pub(crate) fn local(self) -> Self {
         self.source(json!({"url": self.repository.path()}));
         self
@@ -119,7 +119,7 @@ impl Scene {
         self.write("automation.yaml", &object.to_string());
     }
 
-    /// Lets the policy have another latest tag.
+    /// Sets the latest tag of the policy.
     pub(crate) fn latest(&self, tag: &str) {
         let image = crate::support::fleet::IMAGE;
         self.write("policy.yaml", &policy("default", "podinfo", image, tag));
@@ -132,7 +132,7 @@ impl Scene {
         self.write(&format!("secret-{name}.yaml"), &object.to_string());
     }
 
-    /// Makes a directory with one file a key, for `--secret`.
+    /// Makes a directory with one file per key, for `--secret`.
     pub(crate) fn secret_directory(&self, keys: &[(&str, &str)]) -> PathBuf {
         let directory = self.root.path().join("secret");
         fs::create_dir(&directory).unwrap();
@@ -142,7 +142,7 @@ impl Scene {
         directory
     }
 
-    /// `tagboat run MANIFESTS`, with nothing of the caller's environment but PATH.
+    /// `tagboat run MANIFESTS`, with only PATH of the caller's environment.
     pub(crate) fn command(&self) -> Command {
         let mut command = tagboat();
         command.env_clear().env("LC_ALL", "C").env("HOME", self.root.path().join("home"));
@@ -151,7 +151,7 @@ impl Scene {
         command
     }
 
-    /// Runs the program, in bounded time.
+    /// Runs the program without a state, in bounded time.
     #[track_caller]
     pub(crate) fn run<I>(&self, more: I) -> Run
     where
@@ -161,7 +161,7 @@ impl Scene {
         run_in_time(self.command().args(more))
     }
 
-    /// The same with state.
+    /// Runs the program with the state directory, in bounded time.
     #[track_caller]
     pub(crate) fn run_with_state<I>(&self, more: I) -> Run
     where
@@ -173,7 +173,7 @@ impl Scene {
         self.run(state.into_iter().chain(more))
     }
 
-    /// What is kept of the automation's status.
+    /// The automation's status in the state directory.
     #[track_caller]
     pub(crate) fn status(&self) -> Value {
         let place = self.state().join("objects/ImageUpdateAutomation/default/fleet.json");
@@ -189,7 +189,7 @@ impl Scene {
     }
 }
 
-/// Runs a command that must not take long.
+/// Runs a command, which may take [`LONGEST_RUN`].
 #[track_caller]
 pub(crate) fn run_in_time(command: &mut Command) -> Run {
     let begin = Instant::now();
@@ -202,7 +202,7 @@ fn object(api_version: &str, kind: &str, name: &str) -> Value {
     json!({"apiVersion": api_version, "kind": kind, "metadata": {"namespace": "default", "name": name}})
 }
 
-/// Merges objects member by member; a null takes a member out.
+/// Merges objects member by member; a null removes a member.
 fn merge(into: &mut Value, changes: Value) {
     match (into, changes) {
         (Value::Object(into), Value::Object(changes)) => {

@@ -5,7 +5,7 @@ use crate::support::git_host::Settings;
 use crate::support::manifests::{automation, marker, policy_with_status};
 use crate::support::remote_fleet::{RemoteFleet, git_fields, git_repository};
 
-/// An automation `default/pN`, the one policy that it follows, and the one line that is marked for it.
+/// An automation `default/pN`, its one policy, and the one line that is marked for it.
 pub(super) struct Member {
     pub(super) name: String,
     pub(super) author: String,
@@ -32,7 +32,7 @@ impl Member {
     }
 }
 
-/// A fleet with a file of one line a member.
+/// A fleet with a file of one line per member.
 pub(super) fn fleet(members: &[Member]) -> RemoteFleet {
     let lines: String = members.iter().map(|member| member.line("1.0.0")).collect();
     let fleet = RemoteFleet::of_files(&[file("fleet.yaml", lines)], Settings::default());
@@ -42,7 +42,7 @@ pub(super) fn fleet(members: &[Member]) -> RemoteFleet {
     fleet
 }
 
-/// Insists that each member has one commit, which changes its own line and no other.
+/// Asserts that each member has one commit, which changes its own line and no other.
 #[track_caller]
 pub(super) fn assert_each_landed_once(fleet: &RemoteFleet, members: &[Member]) {
     let own = fleet.own_commits();

@@ -1,4 +1,4 @@
-//! What a run starts from, where its commit goes, and what the status says of it.
+//! Checkout references and push branches, and the status after the push.
 
 use serde_json::{Value, json};
 
@@ -12,9 +12,9 @@ const NONE: [&str; 0] = [];
 /// A repository whose commits differ in the file `at`: `main` is ahead of everything that has another name.
 struct History {
     scene: Scene,
-    /// The first commit, which is no tip.
+    /// The first commit, which is not the tip of a branch.
     first: String,
-    /// The second one, that tags and a pull request lead to.
+    /// The second commit, which tags and a pull request point to.
     second: String,
     /// The tip of `main`.
     tip: String,
@@ -39,7 +39,7 @@ impl History {
         Self { scene, first, second, tip }
     }
 
-    /// Runs with a checkout reference and a push branch, and insists that the branch is one commit ahead of `base`.
+    /// Runs with a checkout reference and a push branch, and asserts that the branch is one commit ahead of `base`.
     #[track_caller]
     fn pushes(&self, reference: &Value, push: &str, base: &str) {
         self.scene.automation(json!({"git": {"checkout": {"ref": reference}, "push": {"branch": push}}}));
@@ -72,7 +72,7 @@ fn each_kind_of_reference_is_checked_out_and_a_push_branch_made_from_it() {
         ("tag-name", json!({"name": "refs/tags/annotated"}), second, format!("annotated@sha1:{second}")),
         ("commit", json!({"commit": first}), first, format!("sha1:{first}")),
         ("commit-on", json!({"commit": first, "branch": "main"}), first, format!("main@sha1:{first}")),
-        // The one that counts is the one that Flux lets count.
+        // The reference with precedence is the same as in Flux.
         (
             "all",
             json!({"commit": first, "name": "refs/heads/main", "tag": "light", "semver": "*", "branch": "x"}),

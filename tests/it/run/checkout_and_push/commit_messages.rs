@@ -1,4 +1,4 @@
-//! The messages of commits: what a template makes of a run, and what becomes of one that is wrong.
+//! Commit messages: rendered templates, previews, and templates that fail.
 
 use std::fs;
 
@@ -25,7 +25,7 @@ const TWO_FILES: &str = "Automation: default/fleet
     - old -> ghcr.io/stefanprodan/podinfo:5.0.3
 ";
 
-/// A repository with two files that are behind.
+/// A repository with two files that are out of date.
 fn scene() -> Scene {
     let web = format!(
         "apiVersion: apps/v1\nkind: Deployment\nmetadata: {{name: web, namespace: prod}}\nimage: old {}\n",
@@ -135,14 +135,14 @@ fn a_template_that_fails_is_tried_again_in_the_words_of_flux_and_nothing_is_push
         assert_eq!((&ready["reason"], &ready["message"]), (&json!("GitOperationFailed"), &json!(said)));
         let reconciling = conditions.as_array().unwrap().iter().find(|one| one["type"] == "Reconciling");
         assert_eq!(reconciling.unwrap()["reason"], "ProgressingWithRetry", "it is tried again");
-        // The preview says the same without a repository.
+        // The preview prints the same without a repository.
         let preview = render(&scene, &run, template, language).with_status(1);
         assert_eq!(preview.output, "");
         assert!(preview.only_error().contains(fault), "{preview:?}");
     }
 }
 
-/// As in Flux, the template matters only where there is something to commit.
+/// As in Flux, the template is used only if there is something to commit.
 #[test]
 fn nobody_looks_at_a_template_where_nothing_changes() {
     let scene = Scene::with_files(&[file("app.yaml", tag_line("5.0.3"))]).local();

@@ -1,4 +1,4 @@
-//! The commit itself.
+//! Author, committer, time and content of the commit.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 

@@ -1,4 +1,4 @@
-//! Servers that send us elsewhere.
+//! Servers that redirect to another address.
 
 use crate::support::bare_repository::BareRepository;
 use crate::support::content::file;
@@ -7,7 +7,7 @@ use crate::support::git_host::{Access, Fault, GitHost, Operation, Record, Settin
 use crate::support::manifests::automation;
 use crate::support::remote_fleet::{RemoteFleet, git_fields, git_repository, outcome_and_commit, secret};
 
-/// A fleet behind a log-in; `path` is that of the repository in the manifest.
+/// A fleet behind a login; `path` is the path of the repository in the manifest.
 fn fleet(access: Access, members: &str, path: &str) -> RemoteFleet {
     let fleet = RemoteFleet::of_files(&[file("app.yaml", tag_line("4.0.6"))], Settings { access, tls: None });
     let parts = [
@@ -37,7 +37,7 @@ fn no_credential_ever_reaches_another_server() {
                 let sentence = run.only_error();
                 assert_eq!(other.requests().len(), 0, "{operation:?} {status}");
                 assert!(sentence.contains("redirects to"), "{operation:?} {status}: {sentence}");
-                // Where only the push itself is redirected, git has no way to say where to.
+                // If only the push itself is redirected, git does not report the target.
                 if operation != Operation::Push {
                     assert!(sentence.contains(&other.url("fleet.git")), "{operation:?} {status}: {sentence}");
                 }
@@ -48,14 +48,14 @@ fn no_credential_ever_reaches_another_server() {
     }
 }
 
-/// A fleet behind a bearer token, in the manifest by the address `fleet` and moved to `fleet.git`.
+/// A fleet behind a bearer token, with the address `fleet` in the manifest and moved to `fleet.git`.
 fn moved_fleet() -> RemoteFleet {
     let fleet = fleet(Access::bearer("to-ken"), "bearerToken: to-ken", "fleet");
     fleet.host.moved("fleet", "fleet.git");
     fleet
 }
 
-/// The paths that were asked for since `seen` requests, without what git appends.
+/// The paths that were requested since `seen` requests, without the suffixes that git appends.
 fn asked(fleet: &RemoteFleet, seen: usize) -> Vec<String> {
     let path = |record: &Record| record.request.path.split('/').nth(1).unwrap_or_default().to_owned();
     fleet.host.requests()[seen..].iter().map(path).collect()
@@ -67,12 +67,12 @@ fn a_redirect_within_a_server_is_followed_and_remembered() {
     let run = fleet.run().with_status(0);
     assert_eq!(outcome_and_commit(&run), ("pushed".to_owned(), Some(fleet.tip())));
     fleet.assert_pushed_once();
-    // Once for git, and once for the question where to.
+    // Once by git, and once to find the target of the redirect.
     assert_eq!(asked(&fleet, 0).iter().filter(|path| *path == "fleet").count(), 2);
     fleet.repository.commit("main", "Another", &[file("other.yaml", "1\n")]);
     let seen = fleet.host.requests().len();
     assert_eq!(outcome_and_commit(&fleet.run_with_tag("5.0.4").with_status(0)).0, "pushed");
-    // Only the question before the push.
+    // Only to find the target before the push.
     assert_eq!(asked(&fleet, seen).iter().filter(|path| *path == "fleet").count(), 1);
     let seen = fleet.host.requests().len();
     fleet.run_with_tag("5.0.4").with_status(0);

@@ -1,4 +1,4 @@
-//! A further push beside that of the branch, and push options.
+//! Refspecs, which are pushed beside the branch, and push options.
 
 use crate::support::content::file;
 use crate::support::git_host::Operation;
@@ -15,7 +15,7 @@ fn a_copy_of_the_branch_follows_it() {
     assert_eq!(fleet.repository.id("refs/heads/copy"), Some(fleet.tip()));
     fleet.assert_pushed_once();
     assert_eq!(outcome_and_commit(&fleet.run()).0, "skipped");
-    // What others put in between is unknown to a mirror without history.
+    // A mirror without history does not have the commits of others in between.
     for number in 0..3 {
         fleet.repository.commit("main", "Between", &[file(format!("{number}.yaml"), "1\n")]);
     }
@@ -34,7 +34,7 @@ fn a_refspec_for_the_branch_itself_is_no_second_push() {
     assert_eq!(outcome_and_commit(&fleet.run()).0, "skipped");
 }
 
-/// What is checked out goes to one place, and the commit to another.
+/// The checkout is pushed to one reference, and the commit to another.
 #[test]
 fn a_refspec_can_push_the_checkout() {
     let fleet = RemoteFleet::pushing("branch: auto, refspec: 'main:refs/heads/copy'");
@@ -61,7 +61,7 @@ fn a_copy_that_went_its_own_way_is_overwritten_by_force_only() {
             assert!(run.only_error().contains("fast-forward"), "{run:?}");
             assert_eq!(fleet.repository.id("refs/heads/copy"), Some(own_way));
             assert_eq!(ready(&fleet.status("fleet"))["status"], "False");
-            // It is owed until it can be done.
+            // The refspec stays pending until it can be pushed.
             fleet.run().with_status(1);
             fleet.repository.delete_branch("copy");
             assert_eq!(
@@ -96,7 +96,7 @@ fn a_refspec_that_is_refused_is_owed_until_it_is_taken() {
     assert_eq!(outcome_and_commit(&fleet.run()).0, "skipped");
 }
 
-/// As Gerrit does it: the place takes pushes, and no listing shows it.
+/// As with Gerrit: the reference accepts pushes, and no listing shows it.
 #[test]
 fn a_destination_that_no_listing_shows_is_pushed_to_once() {
     let fleet = pushing("HEAD:refs/for/main");
@@ -112,7 +112,7 @@ fn a_destination_that_no_listing_shows_is_pushed_to_once() {
     assert_eq!(updates(), "refs/heads/main\nrefs/for/main\n");
     fleet.assert_pushed_once();
     assert_eq!(outcome_and_commit(&fleet.run()).0, "skipped");
-    // A look that something else gave reason for.
+    // A reconcile for another reason.
     fleet.repository.commit("main", "On top", &[file("other.yaml", "1\n")]);
     assert_eq!(outcome_and_commit(&fleet.run()).0, "unchanged");
     assert_eq!(updates(), "refs/heads/main\nrefs/for/main\n");

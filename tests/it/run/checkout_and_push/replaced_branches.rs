@@ -1,4 +1,4 @@
-//! A branch that is gone, or another, when a run comes back to it.
+//! A branch that is deleted or replaced while a run works on it, or between two runs.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -8,7 +8,7 @@ use crate::support::fleet::tag_line;
 use crate::support::git_host::Operation;
 use crate::support::remote_fleet::{RemoteFleet, outcome_and_commit};
 
-/// Lets something happen to the repository just before a request of an operation, counted from 0.
+/// Changes the repository just before a request of an operation, counted from 0.
 fn expect(fleet: &RemoteFleet, moment: (Operation, usize), event: fn(&BareRepository)) {
     let (repository, count) = (fleet.repository.clone(), AtomicUsize::new(0));
     let (operation, place) = moment;
@@ -19,7 +19,7 @@ fn expect(fleet: &RemoteFleet, moment: (Operation, usize), event: fn(&BareReposi
     });
 }
 
-/// Leaves nothing of what `main` was.
+/// Replaces `main` by a branch without common history.
 fn replace(repository: &BareRepository) {
     repository.delete_branch("main");
     let files = [file("app.yaml", tag_line("4.0.6")), file("new.yaml", "1\n")];
@@ -34,7 +34,7 @@ fn delete(repository: &BareRepository) {
     repository.git(["prune", "--expire=now"]);
 }
 
-/// Every moment at which a run asks the server for something.
+/// Every request that a run sends to the server.
 fn moments() -> Vec<(Operation, usize)> {
     let fleet = RemoteFleet::small();
     fleet.run().with_status(0);

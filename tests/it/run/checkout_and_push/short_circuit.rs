@@ -1,4 +1,4 @@
-//! A run on what is known costs one listing; anything new is noticed.
+//! Short circuit: a run without changes costs one listing, and each kind of change is noticed.
 
 use serde_json::{Value, json};
 
@@ -10,7 +10,7 @@ use crate::support::program::Run;
 
 const NONE: [&str; 0] = [];
 
-/// Runs and gives the only result.
+/// Returns the only result of a run.
 #[track_caller]
 fn result(run: &Run) -> Value {
     let mut results = run.json();
@@ -24,7 +24,7 @@ fn outcome(scene: &Scene, more: &[&str]) -> String {
     result(&run)["outcome"].as_str().unwrap().to_owned()
 }
 
-/// The requests that a run sends, in short.
+/// The requests that a run sends, a word each.
 fn requests(host: &GitHost, work: impl FnOnce()) -> Vec<String> {
     let before = host.requests().len();
     work();
@@ -36,10 +36,10 @@ fn requests(host: &GitHost, work: impl FnOnce()) -> Vec<String> {
     records.iter().map(short).collect()
 }
 
-/// What `git ls-remote` sends too.
+/// The requests of `git ls-remote`.
 const LISTING: [&str; 2] = ["ListForFetch", "Fetch ls-refs"];
 
-/// Specs of every kind of target.
+/// Specs with every kind of push target.
 fn targets() -> [(&'static str, Value); 7] {
     [
         ("the checked out branch", json!({})),
@@ -148,7 +148,7 @@ fn a_change_of_any_object_forces_a_run() {
     scene.repository.assert_sound();
 }
 
-/// A run that failed has not looked at what is new.
+/// A run that failed has not processed the new commit.
 #[test]
 fn a_changed_source_is_not_forgotten_by_a_run_that_fails() {
     let (scene, host) = scene();
@@ -161,7 +161,7 @@ fn a_changed_source_is_not_forgotten_by_a_run_that_fails() {
     assert_eq!(outcome(&scene, &[]), "skipped");
 }
 
-/// Both automations have to look at what is new, however they are run.
+/// Each automation has to process the new commit, whether they are run together or one by one.
 #[test]
 fn a_changed_source_is_not_forgotten_by_a_run_of_another_automation() {
     let (scene, host) = scene();
@@ -178,7 +178,7 @@ fn a_changed_source_is_not_forgotten_by_a_run_of_another_automation() {
     assert_eq!((one("fleet"), one("other")), ("skipped".to_owned(), "skipped".to_owned()));
 }
 
-/// A run that stalled has looked at nothing, though it has taken note of the new generation.
+/// A stalled run has processed nothing, though its status has the new generation.
 #[test]
 fn a_spec_that_a_stalled_run_never_looked_at_is_not_skipped_later() {
     let (scene, host) = scene();
@@ -198,11 +198,11 @@ fn a_lost_mirror_or_status_costs_a_run() {
     assert_eq!(outcome(&scene, &[]), "pushed");
     let log = scene.repository.log("main");
     std::fs::remove_dir_all(scene.state().join("objects")).unwrap();
-    // Nobody seems to have been told of the push.
+    // As if the push had not been reported.
     assert_eq!(outcome(&scene, &[]), "pushed");
     assert_eq!(scene.repository.log("main").len(), log.len());
     assert_eq!(outcome(&scene, &[]), "skipped");
-    // The status alone tells enough where the branch that is looked at is the one that is pushed to.
+    // The status alone is enough if the branch of the checkout is also the push branch.
     std::fs::remove_dir_all(scene.state().join("mirrors")).unwrap();
     let sent = requests(&host, || assert_eq!(outcome(&scene, &[]), "skipped"));
     assert_eq!(sent, LISTING);
@@ -221,7 +221,7 @@ fn without_state_every_run_looks() {
     assert_eq!(std::fs::read_dir(scene.temporary()).unwrap().count(), 0, "temporary mirrors are gone");
 }
 
-/// What the manifests say of the status of automations is of another cluster, and no matter here.
+/// The status of an automation in a manifest is that of a cluster, and is ignored here.
 #[test]
 fn a_status_among_the_manifests_does_not_count() {
     let (scene, _host) = scene();
@@ -235,7 +235,7 @@ fn a_status_among_the_manifests_does_not_count() {
     assert_eq!(scene.tag("main"), "5.0.3");
 }
 
-/// Spec §2.7: any failure leaves what was observed and pushed as it was.
+/// A failure leaves the observed and pushed revisions of the status as they were.
 #[test]
 fn a_failure_leaves_what_was_observed_and_is_ready_no_more() {
     let (scene, host) = scene();

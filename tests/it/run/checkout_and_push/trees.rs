@@ -1,4 +1,4 @@
-//! What can stand in a repository, and how a run takes it.
+//! Contents of repositories: links, submodules, attributes, hooks, odd names, large files.
 
 use serde_json::json;
 
@@ -11,7 +11,7 @@ use crate::support::program::Run;
 
 const NONE: [&str; 0] = [];
 
-/// Runs on a repository with these files, and insists that exactly the expected ones are in the commit.
+/// Runs on a repository with these files, and asserts that the commit contains exactly the expected changes.
 #[track_caller]
 fn changes(files: &[Change], expected: &[Change]) -> (Scene, Run) {
     let scene = Scene::with_files(files).local();
@@ -27,7 +27,7 @@ fn changes(files: &[Change], expected: &[Change]) -> (Scene, Run) {
     (scene, run)
 }
 
-/// What the only result has at a place, as lines of `file: cause`.
+/// The skipped files of the only result, as lines of `file: cause`.
 fn skipped(run: &Run) -> Vec<String> {
     let json = run.json();
     let list = json["automations"][0]["skipped"].as_array().unwrap().clone();
@@ -87,7 +87,7 @@ fn a_link_is_read_through_and_its_target_edited_once() {
     let (_, run) = changes(
         &[
             file("base/app.yaml", tag_line("4.0.6")),
-            // The name of the target alone would not be looked at.
+            // A file with the name of the target would not be read by itself.
             file("base/values.txt", tag_line("4.0.6")),
             link("a.yaml", "base/app.yaml"),
             link("b.yaml", "a.yaml"),
@@ -244,7 +244,7 @@ fn a_repository_of_sha_256_is_told() {
     assert_eq!(scene.repository.id("main"), tip);
 }
 
-/// Whatever a repository says about itself, it is data.
+/// Configuration in a repository is data only.
 #[test]
 fn attributes_hooks_and_configuration_in_a_repository_have_no_effect() {
     let scene = Scene::empty();
@@ -274,7 +274,7 @@ fn attributes_hooks_and_configuration_in_a_repository_have_no_effect() {
     assert!(!trap.exists());
 }
 
-/// The callers' own configuration has no say either, unless they log in with it.
+/// The caller's own configuration has no effect either, unless it is used for the login.
 #[test]
 fn the_callers_configuration_and_variables_have_no_effect() {
     let scene = Scene::new().local();
@@ -318,7 +318,7 @@ fn a_huge_file_with_a_marker_is_said_to_be_too_large() {
 
 #[test]
 fn a_tree_with_entries_that_a_checkout_would_not_take_is_carried_along() {
-    // Made by hand: names that git itself would not add are in old repositories all the same.
+    // Made by hand: old repositories contain names that git itself would not add.
     let scene = Scene::new();
     let blob = scene.repository.id("main:app.yaml").unwrap();
     let listing = format!("100644 blob {blob}\tapp.yaml\n100664 blob {blob}\tgroup.yaml\n");

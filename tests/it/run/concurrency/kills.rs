@@ -1,4 +1,4 @@
-//! Runs that are killed, and the run after each.
+//! Killed runs, and the recovery by the next run.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -12,18 +12,18 @@ use crate::support::git_host::{Access, Fault, Operation, Settings};
 use crate::support::manifests::automation;
 use crate::support::remote_fleet::{RemoteFleet, git_fields, git_repository, secret};
 
-/// Who is killed.
+/// The processes that are killed.
 #[derive(Debug, Clone, Copy)]
 enum Victims {
-    /// The program alone: what it has started goes on without it.
+    /// The program alone: its children go on without it.
     Program,
-    /// All that it has started too.
+    /// The program and its children.
     All,
 }
 
 const VICTIMS: [Victims; 2] = [Victims::Program, Victims::All];
 
-/// A fleet whose password is like no other, so that it can be looked for.
+/// A fleet with a unique password, so that files can be searched for it.
 struct Scene {
     fleet: RemoteFleet,
     password: String,
@@ -46,7 +46,7 @@ impl Scene {
         Self { fleet, password }
     }
 
-    /// One whose host takes its time, so that a run's moments are alike from run to run.
+    /// A fleet with a slow host, so that the steps of a run take about the same time in each run.
     fn slow() -> Self {
         let scene = Self::new();
         for operation in [Operation::ListForFetch, Operation::Fetch, Operation::ListForPush, Operation::Push]
@@ -56,7 +56,7 @@ impl Scene {
         scene
     }
 
-    /// Starts a run and kills it once `is_time`; gives whether it was still running.
+    /// Starts a run and kills it once `is_time` is true; returns whether it was still running.
     fn run_until(&self, victims: Victims, mut is_time: impl FnMut() -> bool) -> bool {
         let mut command = self.fleet.command();
         let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
@@ -76,7 +76,7 @@ impl Scene {
         was_running
     }
 
-    /// The run after: all is well, whatever the killed one left.
+    /// Runs again, and asserts that it recovers from anything that the killed run left.
     #[track_caller]
     fn recover(&self, words: &str) {
         let run = self.fleet.run();
@@ -96,7 +96,7 @@ fn holders(base: &Path, password: &[u8]) -> Vec<String> {
     let directories = listing.flatten().map(|item| item.path());
     let is_private =
         |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("tagboat"));
-    // Other tests remove theirs meanwhile.
+    // Other tests remove their directories meanwhile.
     let listings = directories.filter(is_private).filter_map(|path| std::fs::read_dir(path).ok());
     for item in listings.flat_map(Iterator::flatten) {
         let path = item.path();

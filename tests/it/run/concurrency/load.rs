@@ -1,4 +1,4 @@
-//! Many runs at once on one branch, beside a person.
+//! Load: many concurrent runs on one branch, beside a person.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -11,14 +11,14 @@ use crate::support::remote_fleet::{RemoteFleet, git_repository};
 
 const RUNS: usize = 20;
 
-/// Pushes a commit every 100 ms until told to stop; gives how many arrived.
+/// Pushes a commit every 100 ms until `is_over`; returns the number of commits that arrived.
 fn push_along(fleet: &RemoteFleet, is_over: &AtomicBool) -> usize {
     let person = Person::anonymous();
     let clone = person.clone_bare(&fleet.host.url("fleet.git"), &fleet.root().join("clone.git"));
     let mut count = 0;
     while !is_over.load(Ordering::SeqCst) {
         let begin = Instant::now();
-        // One who loses a race begins anew on what the others have.
+        // After a lost race the commit is made again on the new tip.
         person.git(clone.path(), ["fetch", "--quiet", "origin", "+main:main"]).with_status(0);
         clone.commit("main", &format!("Person {count}"), &[file(format!("person/{count}.yaml"), "1\n")]);
         count += usize::from(person.push(&clone, "main").status == Some(0));

@@ -1,4 +1,4 @@
-//! A push that arrives and whose answer does not.
+//! Pushes that arrive without an answer to the client.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -14,7 +14,7 @@ fn impatient_fleet() -> RemoteFleet {
     fleet
 }
 
-/// How many requests of a kind a run makes until it pushes.
+/// The number of requests of a kind before the push of a run.
 fn requests_before_push(operation: Operation) -> usize {
     let fleet = RemoteFleet::small();
     fleet.run().with_status(0);
@@ -23,7 +23,7 @@ fn requests_before_push(operation: Operation) -> usize {
     before.filter(|request| request.operation == Some(operation)).count()
 }
 
-/// Lets the listing after the push hang, and all that follow.
+/// Lets the listing after the push and all later requests hang.
 fn hang_after_push(fleet: &RemoteFleet) {
     for _ in 0..requests_before_push(Operation::ListForFetch) {
         fleet.host.once(Operation::ListForFetch, Fault::Delay(Duration::ZERO));
@@ -37,7 +37,7 @@ fn the_next_listing_tells_what_became_of_a_push_without_an_answer() {
     for fault in [Fault::HangAfterwards, Fault::ResetAfterwards, Fault::Status(504)] {
         let fleet = impatient_fleet();
         if let Fault::Status(_) = fault {
-            // A proxy that gave up, while the server went on behind it.
+            // As with a proxy that timed out while the server went on.
             fleet.repository.hook("post-receive", "sleep 1");
             fleet.host.once(Operation::Push, Fault::ResetAfterwards);
         } else {
@@ -51,7 +51,7 @@ fn the_next_listing_tells_what_became_of_a_push_without_an_answer() {
     }
 }
 
-/// Where the connection breaks off git pushes once more by itself, and is refused for what it pushed the first time.
+/// If the connection breaks off, git retries the push by itself, and the retry is rejected because of the first one.
 #[test]
 fn a_push_that_git_made_twice_is_told_though_others_pushed_on_top_of_it() {
     for commits_on_top in [1, 3] {
@@ -121,7 +121,7 @@ fn each_automation_of_a_push_that_nobody_could_tell_of_finds_its_own_commit() {
     }
 }
 
-/// The answer to the question what became of the push is "nothing", and then it changes.
+/// The listing after the push does not show the commit, which arrives later.
 #[test]
 fn a_push_that_arrives_after_the_run_has_given_up_is_still_made_once() {
     for wait in [Duration::ZERO, Duration::from_secs(4)] {
@@ -137,7 +137,7 @@ fn a_push_that_arrives_after_the_run_has_given_up_is_still_made_once() {
     }
 }
 
-/// What was to be pushed is not wanted any more by the time that anybody looks again.
+/// The image of the lost push is no longer selected at the time of the next run.
 #[test]
 fn a_push_that_never_arrived_is_not_reported_by_runs_that_want_nothing() {
     let fleet = impatient_fleet();

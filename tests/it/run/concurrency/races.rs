@@ -1,4 +1,4 @@
-//! Somebody else pushes between our look at the branch and our push.
+//! Races: another author pushes between our listing of the branch and our push.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -7,10 +7,10 @@ use crate::support::fleet::tag_line;
 use crate::support::git_host::Operation;
 use crate::support::remote_fleet::{RemoteFleet, outcome_and_commit, ready};
 
-/// Before which request of ours the other one pushes: the race is lost on the client, or on the server.
+/// The request before which the other author pushes: the race is lost on the client, or on the server.
 const SIDES: [Operation; 2] = [Operation::ListForPush, Operation::Push];
 
-/// Lets somebody commit just before each of the first `times` requests of an operation.
+/// Adds a commit of another author just before each of the first `times` requests of an operation.
 fn be_overtaken(fleet: &RemoteFleet, side: Operation, times: usize, changes: fn(usize) -> Change) {
     let (repository, count) = (fleet.repository.clone(), AtomicUsize::new(0));
     fleet.host.meanwhile(side, move || {
@@ -85,7 +85,7 @@ fn a_race_that_is_lost_every_time_ends_in_one_sentence_and_the_next_run_makes_up
     let run = fleet.run().with_status(1);
     let words = "others pushed to the branch during each of 5 tries";
     assert!(run.only_error().contains(words), "{run:?}");
-    // Five tries are a transaction, and the command line begins sixteen of them.
+    // A transaction has five tries, and the command line starts sixteen transactions.
     assert_eq!(fleet.host.requests_for(Operation::ListForPush).len(), 80);
     assert_eq!(fleet.own_commits(), []);
     assert_eq!(fleet.repository.log("main").len(), 81);

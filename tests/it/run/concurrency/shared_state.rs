@@ -1,4 +1,4 @@
-//! Several runs at the same time on one state.
+//! Concurrent runs on one state directory.
 
 use std::fs::{self, File, Permissions};
 use std::os::unix::fs::PermissionsExt;
@@ -11,10 +11,10 @@ use crate::support::git_host::{Fault, Operation};
 use crate::support::program::run;
 use crate::support::remote_fleet::{RemoteFleet, only_outcome};
 
-/// The beginning of the only line that a run may say because there are others.
+/// The beginning of the only line that a run prints because of other runs.
 const WAITING: &str = "waiting for another run that uses the state in ";
 
-/// Three runs at once; what they say of their one automation, in order.
+/// Starts three runs at once, and returns the outcomes of their one automation, sorted.
 fn three_at_once(fleet: &RemoteFleet) -> Vec<String> {
     let runs = std::thread::scope(|scope| {
         let runs = [(); 3].map(|()| scope.spawn(|| run(&mut fleet.command()).with_status(0)));
@@ -60,7 +60,7 @@ fn of_runs_at_once_only_the_one_that_pushed_says_so() {
 #[test]
 fn the_push_of_a_killed_run_is_reported_by_one_of_those_that_come_next() {
     let fleet = RemoteFleet::small();
-    // What the killed run has started holds the mirror for as long.
+    // The children of the killed run hold the mirror for this time.
     fleet.write_small_manifests("branch: main", "timeout: 5s");
     fleet.host.once(Operation::Push, Fault::HangAfterwards);
     let tip = fleet.tip();
@@ -77,7 +77,7 @@ fn the_push_of_a_killed_run_is_reported_by_one_of_those_that_come_next() {
     fleet.assert_pushed_once();
 }
 
-/// Holds the state as a run does.
+/// Locks the state as a run does.
 fn hold(fleet: &RemoteFleet) -> File {
     fs::create_dir_all(fleet.state()).unwrap();
     let file = File::create(fleet.state().join("lock")).unwrap();
@@ -85,7 +85,7 @@ fn hold(fleet: &RemoteFleet) -> File {
     file
 }
 
-/// Waits until a run holds the state.
+/// Waits until a run has locked the state.
 fn until_the_state_is_held(fleet: &RemoteFleet) {
     let begin = Instant::now();
     while File::open(fleet.state().join("lock")).unwrap().try_lock().is_ok() {
@@ -104,7 +104,7 @@ fn errors(fleet: &RemoteFleet) -> String {
     fs::read_to_string(fleet.root().join("errors")).unwrap()
 }
 
-/// Waits until a run has said something on standard error.
+/// Waits until a run has printed something on standard error.
 fn until_it_speaks(fleet: &RemoteFleet) {
     let begin = Instant::now();
     while !errors(fleet).ends_with('\n') {
@@ -147,7 +147,7 @@ fn a_run_that_waits_reads_what_holds_when_the_other_is_done() {
     let held = hold(&fleet);
     let child = start(&fleet, &mut fleet.command());
     until_it_speaks(&fleet);
-    // What the manifests say by then counts, not what they said when the wait began.
+    // The manifests are read after the wait.
     fleet.write_small_manifests("branch: other", "");
     drop(held);
     assert_eq!(child.wait_with_output().unwrap().status.code(), Some(0), "{}", errors(&fleet));
@@ -177,7 +177,8 @@ fn a_signal_ends_a_run_that_waits_for_the_state() {
     }
 }
 
-/// The wait replaces what signals do by default, and nothing may come on standard input for as long as it is open.
+/// The wait installs signal handlers, and reading from a standard input that stays open must end upon a signal all
+/// the same.
 #[test]
 fn a_signal_ends_a_run_that_has_waited_and_reads_manifests_from_a_silent_standard_input() {
     let fleet = RemoteFleet::small();
@@ -205,7 +206,7 @@ fn a_dry_run_works_on_a_state_that_it_cannot_write() {
     fs::remove_file(folder.join("lock")).unwrap();
     let set = |mode| fs::set_permissions(&folder, Permissions::from_mode(mode)).unwrap();
     set(0o500);
-    // Root may write anywhere, so there the directory is locked as usual.
+    // Root may write anywhere, so for root the directory is locked as usual.
     let dry = run(fleet.command().arg("--dry-run"));
     set(0o700);
     assert_eq!(folder.join("lock").exists(), geteuid().is_root());

@@ -1,4 +1,4 @@
-//! A person who ends a run, and what is left then.
+//! Runs that are interrupted by a signal, and the files that are left then.
 
 use std::fs;
 use std::process::{Command, Stdio};
@@ -9,7 +9,8 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::support::git_host::{Fault, Operation};
 use crate::support::remote_fleet::RemoteFleet;
 
-/// Starts a run, gives it a signal once `operation` is asked for, and gives what it said and how long it took then.
+/// Starts a run, sends it a signal upon the first request of `operation`, and returns its output and the time until
+/// its end.
 #[track_caller]
 fn end(
     fleet: &RemoteFleet,

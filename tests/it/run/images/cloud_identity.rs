@@ -1,4 +1,4 @@
-//! `tagboat run` at a cloud is whom its environment says.
+//! The cloud identity of `tagboat run` comes from its environment.
 
 use std::fs;
 

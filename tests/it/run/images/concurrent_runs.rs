@@ -1,4 +1,4 @@
-//! Two runs at the same time on one state.
+//! Two concurrent runs on one state, with scans.
 
 use std::fs::{self, File};
 use std::process::Stdio;
@@ -11,7 +11,7 @@ use serde_json::json;
 use super::scene::{MADE, Scene};
 use crate::support::http_front::{Front, Reply};
 
-/// The time that anything may take; the machine may be busy.
+/// Timeout of any step; the machine may be busy.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn until(what: &str, mut holds: impl FnMut() -> bool) {
@@ -27,7 +27,8 @@ fn a_run_that_began_earlier_never_takes_back_what_a_later_one_chose() {
     let scene = Scene::new();
     let is_answered = Arc::new(AtomicBool::new(false));
     let may_go_on = Arc::clone(&is_answered);
-    // The digest of the image that the first run chooses comes late, so that the first run knows its choice and waits.
+    // The answer for the digest of the first run's image is delayed, so the first run has made its selection and
+    // waits.
     let front = Front::before(scene.registry.port(), move |request| {
         if request.path.ends_with("/manifests/1.0.0") {
             until("the first run may go on", || may_go_on.load(Ordering::SeqCst));
@@ -49,7 +50,7 @@ fn a_run_that_began_earlier_never_takes_back_what_a_later_one_chose() {
     });
     scene.registry.push("app/web", "1.1.0", MADE);
     let mut second = start("second");
-    // It waits, or it has pushed the newer image before the first run goes on.
+    // The second run waits, or it has pushed the newer image before the first run goes on.
     until("the second run waits or has ended", || {
         errors("second").ends_with('\n') || second.try_wait().unwrap().is_some()
     });

@@ -1,11 +1,11 @@
-//! Never backwards by accident: what the state carries from run to run.
+//! Downgrade protection across runs, by the state directory.
 
 use serde_json::{Value, json};
 
 use super::scene::{MADE, Scene};
 use crate::support::remote_fleet::only_outcome;
 
-/// A scene whose fleet runs 1.1.0, which the registry then has no more.
+/// A scene whose fleet runs 1.1.0, a tag that is then deleted from the registry.
 fn without_the_latest() -> Scene {
     let scene = Scene::new();
     scene.registry.push("app/web", "1.1.0", MADE);
@@ -21,7 +21,7 @@ fn scans(scene: &Scene) -> Value {
     held.map_or(Value::Null, |held| held["message"].clone())
 }
 
-/// Scans count by the second, so the next run begins in another one.
+/// Scans are counted by the second, so the next run must start in another second.
 fn another_second() {
     std::thread::sleep(std::time::Duration::from_millis(1_050));
 }
@@ -40,7 +40,7 @@ fn a_deleted_tag_is_held_until_scans_and_time_have_passed() {
     assert_eq!((&outcome["outcome"], &outcome["errors"]), (&json!("skipped"), &json!([])));
     assert!(outcome["choices"][0]["held"].as_str().unwrap().starts_with("1.0.0 is lower than 1.1.0"));
     another_second();
-    // A rehearsal counts for nothing, whatever it shows.
+    // A dry run does not count as a scan.
     scene.outcome(&["--dry-run"]);
     assert!(scans(&scene).as_str().unwrap().contains(" waits: 1 of 3 "));
     scene.outcome(&[]);
@@ -54,7 +54,7 @@ fn a_deleted_tag_is_held_until_scans_and_time_have_passed() {
     assert_eq!(scans(&scene), Value::Null);
 }
 
-/// What nobody counts comes to no end, and no time is promised for it.
+/// Without a state no scans are counted, so no end of the wait is announced.
 #[test]
 fn without_a_state_no_time_is_promised_for_a_lower_image() {
     let scene = Scene::new();
@@ -70,7 +70,7 @@ fn without_a_state_no_time_is_promised_for_a_lower_image() {
     assert_eq!(scene.value("app"), "app/web:1.5.0");
 }
 
-/// Where nothing can be chosen, what waited earlier is no news, for it may be gone.
+/// If nothing can be selected, a held downgrade is not reported, because its tag may be gone.
 #[test]
 fn what_waited_before_a_choice_that_fails_is_not_said_to_wait() {
     let scene = without_the_latest();
@@ -112,7 +112,7 @@ fn what_a_person_wants_counts_at_once() {
     }
 }
 
-/// What was cut off in the middle of the state is told, and a fragment of what persons wanted is not what they want.
+/// A truncated state is reported, and a fragment of the user's intent in it is no intent.
 #[test]
 fn a_damaged_state_is_no_will() {
     let scene = without_the_latest();
@@ -132,7 +132,7 @@ fn a_damaged_state_is_no_will() {
     assert_eq!(scene.value("app"), "app/web:1.1.0");
 }
 
-/// What is damaged of an automation is made anew, and that is said.
+/// A corrupt state of an automation is written anew, and that is reported.
 #[test]
 fn the_damaged_state_of_an_automation_is_told() {
     let scene = Scene::new();
@@ -147,7 +147,7 @@ fn the_damaged_state_of_an_automation_is_told() {
     assert_eq!(only_outcome(&scene.run(&[]).with_status(0))["outcome"], "skipped");
 }
 
-/// Of whose image the state has something that nobody can understand might go back unnoticed, with whatever it chooses.
+/// A policy with a corrupt state could be downgraded unnoticed by any selection.
 #[test]
 fn a_policy_whose_state_is_damaged_is_left_alone_until_a_person_has_seen_to_it() {
     let scene = without_the_latest();
@@ -158,7 +158,7 @@ fn a_policy_whose_state_is_damaged_is_left_alone_until_a_person_has_seen_to_it()
          markers are left alone; restore the file, or remove it to choose as a first run does",
         place.display()
     );
-    // The status of a manifest may be older than what the state knew.
+    // The status in a manifest may be older than the lost state.
     let latest = json!({"name": scene.image("app/web"), "tag": "0.9.0"});
     for status in [json!({}), json!({"status": {"latestRef": latest}})] {
         scene.policy("web", status);
@@ -175,7 +175,7 @@ fn a_policy_whose_state_is_damaged_is_left_alone_until_a_person_has_seen_to_it()
         }
     }
     assert_eq!(scene.value("app"), "app/web:1.1.0");
-    // A person's word, the file as it was, and none at all.
+    // An image override, the file as it was, and no file.
     let given = format!("web={}", scene.image("app/web:1.1.0"));
     assert_eq!(scene.outcome(&["--latest", &given])["policies"]["web"]["tag"], "1.1.0");
     std::fs::write(&place, whole).unwrap();
@@ -187,7 +187,7 @@ fn a_policy_whose_state_is_damaged_is_left_alone_until_a_person_has_seen_to_it()
     assert_eq!(scene.value("app"), "app/web:1.0.0");
 }
 
-/// Who lets a policy rest or looks at it more often has not said that the fleet is to go back.
+/// Suspending a policy or changing its interval is no intent to downgrade.
 #[test]
 fn an_edit_that_bears_on_no_choice_is_no_will() {
     let scene = without_the_latest();
@@ -221,7 +221,7 @@ fn a_note_in_the_metadata_is_no_will() {
     assert_eq!(scene.word(&[]), "skipped");
 }
 
-/// The image of a manifest's status is what the fleet has run so far.
+/// The image in a manifest's status is the one that the fleet has run so far.
 #[test]
 fn an_image_that_the_manifest_knows_is_not_undercut() {
     let scene = Scene::new();

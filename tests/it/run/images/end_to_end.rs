@@ -1,4 +1,4 @@
-//! An image is pushed, and its tag or digest arrives in the commit.
+//! End to end: an image is pushed, and its tag or digest is committed.
 
 use serde_json::json;
 
@@ -63,7 +63,7 @@ fn a_floating_tag_is_followed_by_its_digest() {
     }
 }
 
-/// Digests of a group count together or not at all.
+/// Digests of a group are applied together or not at all.
 #[test]
 fn a_group_moves_when_all_of_it_can() {
     let scene = Scene::new();
@@ -76,7 +76,7 @@ fn a_group_moves_when_all_of_it_can() {
     let first = scene.registry.push("app/web", "stable", MADE);
     scene.policy("web", member.clone());
     scene.policy("api", member);
-    // The registry has nothing of the other member yet.
+    // The registry does not have the image of the other member yet.
     let ended = scene.run(&[]).with_status(1);
     assert!(ended.errors.contains("ImageRepository default/api: scan failed: "), "{ended:?}");
     assert_eq!((scene.value("app"), scene.commits().len()), ("app/web:0.9.0".to_owned(), 0));
@@ -92,7 +92,7 @@ fn each_namespace_has_what_is_its_own() {
     let scene = Scene::new();
     scene.registry.push("app/web", "2.0.0", MADE);
     scene.policy("web", json!({"spec": {"policy": {"semver": {"range": "1.x"}}}}));
-    // The other namespace uses the repository of the first, which lets it.
+    // The other namespace uses the repository of the first, whose access rules allow it.
     scene.repository(
         "web",
         json!({"spec": {"accessFrom": {"namespaceSelectors": [
@@ -125,7 +125,7 @@ fn each_namespace_has_what_is_its_own() {
         (scene.value("app").as_str(), scene.value("team").as_str()),
         ("app/web:1.0.0", "app/web:2.0.0")
     );
-    // A third one may not.
+    // A third namespace is not allowed.
     scene.repository("web", json!({"spec": {"accessFrom": null}}));
     let ended = scene.run(&[]).with_status(1);
     assert_eq!(
@@ -136,7 +136,7 @@ fn each_namespace_has_what_is_its_own() {
     assert_eq!(scene.value("team"), "app/web:2.0.0");
 }
 
-/// Many policies on one repository cost one listing, and a list that has not changed is not sent again.
+/// Many policies of one repository cost one listing, and an unchanged list is not sent again.
 #[test]
 fn a_repository_is_listed_once_a_run_and_by_condition() {
     let scene = Scene::new();

@@ -1,10 +1,10 @@
-//! An image of the command line is what the next run goes on from.
+//! Image overrides on the command line, from which the next run goes on.
 
 use serde_json::{Value, json};
 
 use super::scene::{MADE, Scene};
 
-/// A fleet that runs 1.2.0, which the registry then has no more.
+/// A fleet that runs 1.2.0, a tag that is then deleted from the registry.
 fn without_the_latest() -> Scene {
     let scene = Scene::new();
     for tag in ["1.1.5", "1.2.0"] {
@@ -37,14 +37,14 @@ fn a_lower_image_that_is_given_counts_in_the_runs_after() {
     assert_eq!(kept["conditions"].as_array().unwrap().len(), 1, "nothing waits any more: {kept}");
     let ended = scene.run(&[]).with_status(0);
     assert_eq!((ended.errors.as_str(), scene.value("app").as_str()), ("", "app/web:1.1.5"));
-    // What is lower waits again, and what is higher and listed wins.
+    // A lower tag is held again, and a higher tag that is listed wins.
     let lower = format!("web={}", scene.image("app/web:1.0.0"));
     assert_eq!(scene.word(&["--latest", &lower]), "pushed");
     assert_eq!(scene.word(&[]), "pushed");
     assert_eq!(scene.value("app"), "app/web:1.1.5");
 }
 
-/// One that rests keeps it, and one without a repository has the image of its manifest again.
+/// A suspended policy keeps the override, and one without a repository has the image of its manifest again.
 #[test]
 fn an_image_is_given_to_policies_that_do_not_choose() {
     let scene = without_the_latest();
@@ -64,7 +64,7 @@ fn an_image_is_given_to_policies_that_do_not_choose() {
     assert_eq!(scene.outcome(&[])["policies"]["web"]["tag"], "1.0.0");
 }
 
-/// Who sets a minimum age takes the fleet back to what is old enough, unless the image is named with it.
+/// A new minimum age downgrades the fleet to a tag that is old enough, unless an override names the image.
 #[test]
 fn an_image_that_is_named_when_a_minimum_age_is_set_stays() {
     for is_named in [true, false] {
@@ -96,7 +96,7 @@ fn how_long_a_lower_image_waits_takes_a_state_to_count() {
         assert_eq!(ended.errors, format!("warning: {names} {words}"));
         assert_eq!(scene.run(arguments).with_status(0).errors, "");
     }
-    // That a lower image counts at once takes no memory.
+    // A lower override applies at once without a state, too.
     let latest = json!({"name": scene.image("app/web"), "tag": "1.5.0"});
     scene.policy("web", json!({"status": {"latestRef": latest}}));
     let ended = scene.run_without_state(&["--regression-scans=1", "--regression-time=0s"]).with_status(0);

@@ -1,4 +1,4 @@
-//! How far a scan has come, for a person at a terminal.
+//! The progress line of a scan on a terminal.
 
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -9,7 +9,7 @@ use super::scene::Scene;
 use crate::support::http_front::{Front, Reply};
 use crate::support::program::{run, tagboat};
 
-/// A person who waits sees how far it has come; nothing of it is left behind.
+/// A person sees the progress, and the line is removed at the end.
 #[test]
 fn a_line_of_progress_is_shown_on_a_terminal() {
     let scene = Scene::new();
@@ -23,7 +23,7 @@ fn a_line_of_progress_is_shown_on_a_terminal() {
         let words = std::iter::once(command.get_program()).chain(command.get_args());
         words.map(|word| format!("'{}'", word.to_str().unwrap())).collect::<Vec<_>>().join(" ")
     };
-    // `script` gives a command a terminal.
+    // `script` runs a command on a terminal.
     let shown = |command: &Command| {
         let mut terminal = Command::new("script");
         terminal.args(["--quiet", "--return", "--command", &quoted(command), "/dev/null"]);

@@ -1,4 +1,4 @@
-//! A registry that cannot be read changes nothing, says so in one sentence, and holds up nobody else.
+//! Registry failures: nothing changes, one error message, and no delay of other policies.
 
 use std::fs;
 use std::process::Stdio;
@@ -34,7 +34,7 @@ fn a_registry_that_is_down_changes_nothing() {
     assert_eq!(outcome["choices"][0]["latest"], format!("{address}/app/web:1.0.0"));
     assert_eq!(outcome["choices"][0]["error"], words);
     assert_eq!(fleet.tip(), tip);
-    // The same of a registry that has never been there.
+    // The same for a registry that never existed.
     fs::remove_dir_all(fleet.state()).unwrap();
     let outcome = only_outcome(&run(&mut fleet.command()).with_status(1));
     assert_eq!(outcome["outcome"], "unchanged");
@@ -60,7 +60,7 @@ fn other_policies_go_on() {
     );
 }
 
-/// One registry that is silent costs its own policies no more than its time.
+/// A silent registry costs its own policies no more than its timeout.
 #[test]
 fn a_registry_that_is_silent_is_waited_for_as_long_as_its_object_says() {
     let scene = Scene::new();
@@ -158,7 +158,7 @@ fn a_wrong_login_is_told_and_a_right_one_lets_in() {
     secret("hunter3");
     let wrong = scene.run(&[]).with_status(1);
     assert!(wrong.only_error().contains("UNAUTHORIZED") && !wrong.errors.contains("hunter3"), "{wrong:?}");
-    // The registry's words are the same for no login, and so are those of the condition.
+    // The registry answers a missing login in the same way, and the condition has the same message.
     let condition = |scene: &Scene| {
         let status = scene.kept("ImageRepository", "web")["status"].clone();
         let conditions = status["conditions"].as_array().unwrap().clone();
@@ -183,7 +183,7 @@ fn a_wrong_login_is_told_and_a_right_one_lets_in() {
     assert_eq!(scene.word(&[]), "pushed");
     assert_eq!(scene.value("app"), format!("{image}:1.0.0"));
 
-    // A directory counts more, and one's own login in the place of both.
+    // A Secret directory has precedence, and the caller's own login is used in place of both.
     secret("hunter3");
     let directory = scene.fleet.root().join("login");
     fs::create_dir(&directory).unwrap();
@@ -231,7 +231,7 @@ fn a_policy_that_wants_nothing_of_what_is_there_says_so() {
     assert_eq!(scene.value("app"), "app/web:1.0.0");
 }
 
-/// A front before the registry that answers for no manifest while `is_down`, and an image behind it.
+/// A front of the registry that refuses manifests while `is_down`, and an image behind it.
 fn without_manifests(scene: &Scene, is_down: &Arc<AtomicBool>) -> (Front, String) {
     let is_down = is_down.clone();
     let front = Front::before(scene.registry.port(), move |request| {
@@ -255,7 +255,7 @@ fn a_choice_that_fails_for_want_of_ages_says_why_they_are_not_known() {
     assert!(ended.only_error().contains(&words) && ended.errors.contains("403"), "{ended:?}");
 }
 
-/// Whether it is the first run or a later one makes no difference to its end.
+/// The first run and later ones end in the same way.
 #[test]
 fn a_digest_that_cannot_be_looked_up_fails_each_run() {
     let scene = Scene::new();
@@ -285,7 +285,7 @@ fn a_wrong_setting_is_said_once_where_it_counts() {
         "{ended:?}"
     );
     assert_eq!(scene.value("app"), "app/web:0.9.0");
-    // One that nobody carries out is warned of.
+    // An object that is not reconciled has a warning only.
     let suspended =
         json!({"metadata": {"annotations": {"tagboat.dev/nope": "x"}}, "spec": {"suspend": true}});
     scene.policy("web", json!({}));
@@ -303,7 +303,7 @@ fn a_wrong_setting_is_said_once_where_it_counts() {
     assert!(named[0].starts_with("ImageRepository default/web: annotation tagboat.dev/window"), "{ended:?}");
 }
 
-/// Taken for the default, a misspelled value would take the pinned digest out of the fleet.
+/// If it fell back to the default, a misspelled value would remove the pinned digest from the fleet.
 #[test]
 fn a_misspelled_value_is_an_error_and_no_default() {
     let scene = Scene::new();

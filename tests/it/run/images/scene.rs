@@ -1,4 +1,4 @@
-//! A registry, a git server, and the manifests that lead from one to the other.
+//! A registry, a git server, and the manifests that connect them.
 
 use std::fs;
 use std::path::PathBuf;
@@ -14,11 +14,11 @@ use crate::support::program::{Run, run, tagboat};
 use crate::support::registry::Registry;
 use crate::support::remote_fleet::{RemoteFleet, only_outcome};
 
-/// When the images of these tests were made.
+/// Creation time of the images of these tests.
 pub(super) const MADE: &str = "2020-01-02T03:04:05Z";
 
-/// The policy `default/web` chooses from the ImageRepository `default/web`, and the automation `default/fleet` writes
-/// its image into `app.yaml`. Each object can be written anew; what is given is merged into what every test needs.
+/// The policy `default/web` selects from the ImageRepository `default/web`, and the automation `default/fleet` writes
+/// its image into `app.yaml`. Each object can be written again, with changes that are merged into its default.
 pub(super) struct Scene {
     pub(super) registry: Registry,
     pub(super) fleet: RemoteFleet,
@@ -45,7 +45,7 @@ impl Scene {
         format!("{}/{repository}", self.registry.address())
     }
 
-    /// Writes a manifest; the first of a name takes the place of the one before.
+    /// Writes a manifest, in place of an earlier one of the same kind and name.
     pub(super) fn write(&self, object: &Value) {
         let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap().to_owned();
         let name =
@@ -85,7 +85,7 @@ impl Scene {
         self.write(&object);
     }
 
-    /// Writes the ImagePolicy `default/NAME`, which wants the highest version of the repository of its name.
+    /// Writes the ImagePolicy `default/NAME`, which selects the highest version of the repository of its name.
     pub(super) fn policy(&self, name: &str, changes: Value) {
         let mut object = object("image.toolkit.fluxcd.io/v1", "ImagePolicy", "default", name);
         object["spec"] = json!({"imageRepositoryRef": {"name": name}, "policy": {"semver": {"range": "*"}}});
@@ -102,7 +102,7 @@ impl Scene {
         self.fleet.repository.commit("main", "More", &[file(format!("{name}.yaml"), line)]);
     }
 
-    /// `tagboat run` with the state of this scene, whatever proxies the caller has.
+    /// `tagboat run` with the state of this scene, without the caller's proxies.
     pub(super) fn command(&self) -> Command {
         let mut command = self.fleet.command();
         for name in ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "DOCKER_CONFIG"] {
@@ -115,7 +115,7 @@ impl Scene {
         run(self.command().args(more))
     }
 
-    /// Runs with nothing remembered.
+    /// Runs without a state.
     pub(super) fn run_without_state(&self, more: &[&str]) -> Run {
         let mut command = tagboat();
         command.env("TMPDIR", self.fleet.root().join("temporary"));
@@ -126,13 +126,13 @@ impl Scene {
         run(&mut command)
     }
 
-    /// Runs, insists on success, and gives the outcome.
+    /// Runs, asserts success, and returns the outcome.
     #[track_caller]
     pub(super) fn outcome(&self, more: &[&str]) -> Value {
         only_outcome(&self.run(more).with_status(0))
     }
 
-    /// What comes of a run that succeeds, in a word.
+    /// The outcome of a run that succeeds, in a word.
     #[track_caller]
     pub(super) fn word(&self, more: &[&str]) -> String {
         self.outcome(more)["outcome"].as_str().unwrap().to_owned()
@@ -150,7 +150,7 @@ impl Scene {
         self.fleet.own_commits()
     }
 
-    /// What the state has of an object.
+    /// The state of an object.
     pub(super) fn kept(&self, kind: &str, name: &str) -> Value {
         let place = self.fleet.state().join(format!("objects/{kind}/default/{name}.json"));
         serde_json::from_slice(&fs::read(place).unwrap()).unwrap()
@@ -161,7 +161,7 @@ pub(super) fn object(api_version: &str, kind: &str, namespace: &str, name: &str)
     json!({"apiVersion": api_version, "kind": kind, "metadata": {"namespace": namespace, "name": name}})
 }
 
-/// Merges objects member by member; a null takes a member out.
+/// Merges objects member by member; a null removes a member.
 pub(super) fn merge(into: &mut Value, changes: Value) {
     match (into, changes) {
         (Value::Object(into), Value::Object(changes)) => {

@@ -1,4 +1,4 @@
-//! Which images count: those of registries, of a status, of the command line.
+//! Sources of images and their precedence: registries, statuses, the command line.
 
 use std::fs;
 
@@ -34,11 +34,11 @@ fn an_image_of_the_command_line_counts_more_and_nothing_is_scanned_for_it() {
     let latest = format!("web={image}:7.0.0");
     assert_eq!(scene.outcome(&["--latest", &latest])["outcome"], "pushed");
     assert_eq!(scene.value("app"), format!("{image}:7.0.0"));
-    // It is remembered, and counts more than the status of a manifest.
+    // The state has it, and the state has precedence over the status of a manifest.
     let status = json!({"latestRef": {"name": image, "tag": "8.0.0"}});
     scene.policy("web", json!({"status": status}));
     assert_eq!(scene.outcome(&["--no-scan"])["policies"]["web"]["tag"], "7.0.0");
-    // Who never scans remembers no choice, so that the status of the manifest counts again.
+    // Without scans the state has no selection, so the status of the manifest is used again.
     fs::remove_dir_all(scene.fleet.state()).unwrap();
     assert_eq!(scene.outcome(&["--no-scan", "--latest", &latest])["policies"]["web"]["tag"], "7.0.0");
     let outcome = scene.outcome(&["--no-scan"]);
@@ -52,7 +52,7 @@ fn who_rests_is_left_alone() {
     let scene = Scene::new();
     assert_eq!(scene.word(&[]), "pushed");
     scene.registry.push("app/web", "1.1.0", MADE);
-    // A repository that rests is not scanned, and its policies choose from what was found before.
+    // A suspended repository is not scanned, and its policies select from the stored tags.
     scene.repository("web", json!({"spec": {"suspend": true}}));
     assert_eq!(scene.word(&[]), "skipped");
     fs::remove_dir_all(scene.fleet.state()).unwrap();
@@ -62,7 +62,7 @@ fn who_rests_is_left_alone() {
         "ImageRepository default/web is suspended, and no run that is remembered has scanned it; no run that is \
          remembered has chosen an image for its policies, so their markers are left alone"
     );
-    // A policy that rests keeps the image of its manifest, or else that of the state.
+    // A suspended policy keeps the image of its manifest, or else that of the state.
     scene.repository("web", json!({}));
     let status = json!({"latestRef": {"name": scene.image("app/web"), "tag": "1.0.0"}});
     scene.policy("web", json!({"spec": {"suspend": true}, "status": status}));
@@ -105,7 +105,7 @@ fn a_dry_run_scans_and_keeps_nothing() {
     assert_eq!(scene.commits().len(), 0);
 }
 
-/// How old a tag is follows from the run that first saw it, and the state remembers that.
+/// The age of a tag is counted from the run that first saw it, which the state records.
 #[test]
 fn a_tag_waits_until_it_is_old_enough() {
     let scene = Scene::new();
@@ -121,7 +121,7 @@ fn a_tag_waits_until_it_is_old_enough() {
     policy("1s");
     assert_eq!(scene.word(&[]), "pushed");
     assert_eq!(scene.value("app"), "app/web:1.1.0");
-    // A tag that is refused is as if it were not there; a person said so.
+    // An excluded tag is as good as absent, by the user's intent.
     let mut exclude = annotations("1s");
     exclude["tagboat.dev/exclude"] = json!("[1.1.0]");
     scene.policy("web", json!({"metadata": {"annotations": exclude}}));
@@ -129,7 +129,7 @@ fn a_tag_waits_until_it_is_old_enough() {
     assert_eq!(scene.value("app"), "app/web:1.0.0");
 }
 
-/// Exclusion lists of repositories and filters of policies count as in a cluster.
+/// Exclusion lists of repositories and filters of policies apply as in a cluster.
 #[test]
 fn exclusions_and_filters_count() {
     let scene = Scene::new();

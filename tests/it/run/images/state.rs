@@ -1,4 +1,4 @@
-//! What a run knows without the registries: the choices of the state, and less so the statuses of manifests.
+//! Selections without a registry: from the state, and with less precedence from the statuses of manifests.
 
 use std::fs;
 
@@ -7,7 +7,7 @@ use serde_json::json;
 use super::scene::{Scene, object};
 use crate::support::remote_fleet::only_outcome;
 
-/// The status of a manifest may be older than the fleet: it is no choice while the registry cannot be asked.
+/// The status of a manifest may be older than the fleet, so it is not used during an outage of the registry.
 #[test]
 fn an_outage_does_not_take_the_fleet_back_to_the_status_of_a_manifest() {
     let scene = Scene::new();
@@ -16,7 +16,7 @@ fn an_outage_does_not_take_the_fleet_back_to_the_status_of_a_manifest() {
     scene.repository("web", json!({"spec": {"image": scene.image("nobody/home")}}));
     let left_alone =
         "; no run that is remembered has chosen an image for its policies, so their markers are left alone";
-    // A second run with a state remembers no more than the first.
+    // A second run with a state knows no more than the first.
     for ended in [scene.run_without_state(&[]), scene.run(&[]), scene.run(&[])] {
         let ended = ended.with_status(1);
         assert!(ended.only_error().ends_with(left_alone), "{ended:?}");
@@ -54,12 +54,12 @@ fn without_a_scan_what_the_state_has_chosen_counts_before_the_status_of_a_manife
     assert_eq!(scene.outcome(&["--no-scan"])["policies"]["web"]["tag"], "1.0.0");
     scene.policy("web", json!({}));
     assert_eq!(scene.outcome(&["--no-scan"])["policies"]["web"]["tag"], "1.0.0");
-    // Nor does it go back where the repository is not among the manifests any more.
+    // It does not go back either if the repository is removed from the manifests.
     fs::remove_file(scene.manifests().join("ImageRepository-default-web.yaml")).unwrap();
     scene.policy("web", older.clone());
     assert_eq!(scene.outcome(&[])["policies"]["web"]["tag"], "1.0.0");
     assert_eq!(scene.value("app"), "app/web:1.0.0");
-    // Where nothing is remembered, the manifest's status counts, and without one there is nothing.
+    // Without a state the manifest's status is used, and without a status there is no image.
     fs::remove_dir_all(scene.fleet.state()).unwrap();
     assert_eq!(scene.word(&["--no-scan", "--dry-run"]), "dry-run");
     scene.policy("web", json!({}));
@@ -71,7 +71,7 @@ fn without_a_scan_what_the_state_has_chosen_counts_before_the_status_of_a_manife
     );
 }
 
-/// Two sets of manifests with the same names would be taken for each other.
+/// Two sets of manifests with the same names would be mistaken for each other.
 #[test]
 fn a_state_that_was_used_for_another_branch_is_told() {
     let scene = Scene::new();

@@ -1,4 +1,4 @@
-//! The tags that a state keeps: files that cannot be used, and files that nobody uses any more.
+//! The tag store of a state: files that cannot be read, and files without a repository.
 
 use std::fs::{self, File};
 use std::os::unix::fs::symlink;
@@ -11,7 +11,7 @@ fn tags(scene: &Scene) -> PathBuf {
     scene.fleet.state().join("tags")
 }
 
-/// As with a damaged one. Nobody can keep root from reading a file, so it is a link in a circle here.
+/// As with a corrupt file. Root can read every file, so the file is a circular link here.
 #[test]
 fn a_file_that_cannot_be_read_is_written_anew() {
     let scene = Scene::new();
@@ -40,7 +40,7 @@ fn what_cannot_be_written_is_said_once_and_no_failure() {
     assert!(ended.only_error().contains(&format!("cannot read {}: ", file.display())), "{ended:?}");
     assert_eq!(scene.value("app"), "app/web:1.1.0");
 
-    // One that was never there cannot be read either, and nothing is wrong with that.
+    // A missing file is no error.
     fs::remove_file(tags(&scene)).unwrap();
     symlink("/proc/self/fdinfo", tags(&scene)).unwrap();
     let ended = scene.run(&[]).with_status(0);
@@ -62,7 +62,7 @@ fn old_files_of_repositories_that_are_gone_are_removed() {
     for (name, days) in [("gone.tags", 8), ("another-run.tags", 1), ("idle.tags", 30)] {
         make(name, days);
     }
-    // Nobody asks for its tags, but it is among the manifests.
+    // No policy uses its tags, but it is among the manifests.
     scene.repository("idle", serde_json::json!({}));
     scene.run(&["--dry-run"]).with_status(0);
     assert!(directory.join("gone.tags").exists(), "a rehearsal changes nothing");

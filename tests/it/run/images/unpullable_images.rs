@@ -1,4 +1,7 @@
-//! A run that remembers nothing looks at the winner before it writes it: some registries list a tag before it can be pulled.
+//! Winners that cannot be pulled yet.
+//!
+//! A run without a state checks the manifest of the winner first, because some registries list a tag before it can be
+//! pulled.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, Ordering};
@@ -10,7 +13,7 @@ use super::scene::{MADE, Scene};
 use crate::support::http_front::{Front, Reply};
 use crate::support::remote_fleet::only_outcome;
 
-/// A scene, and a registry that answers looks at manifests with a status; 200 for what there is.
+/// A scene, and a registry that answers requests for manifests with a status; 200 forwards them.
 fn scene() -> (Scene, Front, Arc<AtomicU16>) {
     let (scene, status) = (Scene::new(), Arc::new(AtomicU16::new(200)));
     let shared = status.clone();
@@ -31,7 +34,7 @@ fn a_winner_that_cannot_be_pulled_yet_is_not_written() {
     let (scene, front, status) = scene();
     let image = format!("{}/app/web:1.0.0", front.address());
     status.store(404, Ordering::SeqCst);
-    // A second run with a state remembers no more than the first.
+    // A second run with a state knows no more than the first.
     for ended in [scene.run_without_state(&[]), scene.run(&[]), scene.run(&[])] {
         let ended = ended.with_status(1);
         let wanted = format!(
@@ -44,7 +47,7 @@ fn a_winner_that_cannot_be_pulled_yet_is_not_written() {
         assert_eq!(scene.value("app"), "app/web:0.9.0");
     }
     assert_eq!(looks(&front), 3);
-    // When it is there, it is written, and what is remembered is not looked at again.
+    // Once it can be pulled it is written, and an image of the state is not checked again.
     status.store(200, Ordering::SeqCst);
     assert_eq!(scene.word(&[]), "pushed");
     assert_eq!(scene.value("app"), image);
@@ -63,7 +66,7 @@ fn any_other_answer_lets_a_winner_through() {
 #[test]
 fn policies_with_the_same_winner_share_a_look() {
     let scene = Scene::new();
-    // While the first look is in flight all the others ask, and share the next one.
+    // While the first check is in flight, all other policies ask, and share the next one.
     let front = Front::before(scene.registry.port(), |request| match request.method.as_str() {
         "HEAD" => Reply::Late(Duration::from_secs(2)),
         _ => Reply::Forward,
@@ -76,7 +79,7 @@ fn policies_with_the_same_winner_share_a_look() {
     assert!((1..=2).contains(&looks(&front)), "{}", looks(&front));
 }
 
-/// What the registry does not have yet is late, and a person's will all the same.
+/// An image that the registry does not have yet is delayed, and stays the user's intent.
 #[test]
 fn a_lower_winner_that_a_person_wants_counts_as_soon_as_it_can_be_pulled() {
     let (scene, front, status) = scene();

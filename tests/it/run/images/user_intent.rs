@@ -1,4 +1,4 @@
-//! What a person wants counts also while the registry is silent: what a policy forbids is never written again.
+//! User intent during an outage of the registry: an image that a policy now forbids is never written again.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,7 +11,7 @@ use crate::support::http_front::{Front, Reply};
 use crate::support::manifests::marker;
 use crate::support::remote_fleet::only_outcome;
 
-/// A fleet that runs 1.2.0, of a registry that can be shut.
+/// A fleet that runs 1.2.0, from a registry that can be shut down.
 struct Shop {
     scene: Scene,
     is_shut: Arc<AtomicBool>,
@@ -49,7 +49,7 @@ impl Shop {
         self.scene.policy("web", json!({"metadata": {"annotations": {"tagboat.dev/exclude": tags}}}));
     }
 
-    /// The registry is shut, and a person writes another tag into git.
+    /// Shuts the registry down, and commits another tag as a person.
     fn shut_and_roll_back_to(&self, tag: &str) {
         self.is_shut.store(true, Ordering::SeqCst);
         let line = format!("image: {} {}\n", self.image(tag), marker("default:web"));
@@ -108,7 +108,7 @@ fn what_a_person_forbids_while_the_registry_is_silent_is_not_pushed_again() {
             (shop.kept("latestRef"), shop.kept("observedPreviousRef")),
             (json!("1.1.0"), json!("1.2.0"))
         );
-        // What was wanted is met: from now on the policy keeps what it has.
+        // The intent is fulfilled: from now on the policy keeps its image.
         let ended = shop.scene.run(&[]).with_status(1);
         assert!(ended.only_error().ends_with("; its policies keep the images that they have"), "{ended:?}");
         shop.open();
@@ -135,7 +135,7 @@ fn without_tags_to_choose_from_the_markers_of_a_policy_that_was_changed_are_left
         assert_eq!(only_outcome(&ended)["choices"][0].get("latest"), None);
         assert_eq!(shop.value(), shop.image("1.0.0"));
     }
-    // Nor does it count where nothing is scanned.
+    // It is not used without a scan either.
     let ended = shop.scene.run(&["--no-scan"]).with_status(0);
     assert_eq!(
         ended.only_error(),
@@ -146,13 +146,13 @@ fn without_tags_to_choose_from_the_markers_of_a_policy_that_was_changed_are_left
         )
     );
     assert_eq!(shop.value(), shop.image("1.0.0"));
-    // The person's word still counts when the registry is back.
+    // The user's intent still applies when the registry is back.
     shop.open();
     assert_eq!(shop.scene.word(&[]), "pushed");
     assert_eq!(shop.value(), shop.image("1.1.0"));
 }
 
-/// Whether the registry answers or not: what is left to choose from is nothing, or cannot be taken.
+/// With and without the registry: no tags are left to select from, or the selected one cannot be pulled.
 #[test]
 fn where_nothing_takes_the_place_of_a_forbidden_image_the_markers_are_left_alone() {
     let changes: [&dyn Fn(&Shop); 3] = [
@@ -200,7 +200,7 @@ fn policies_that_nobody_changed_keep_their_images_beside_one_that_was() {
     assert_eq!(outcome["errors"].as_array().unwrap().len(), 1);
 }
 
-/// Nobody says that the winner is there, so the image before it would stay, which a person has forbidden.
+/// The winner cannot be verified, so the earlier image would stay, which the user has forbidden.
 #[test]
 fn a_forbidden_image_does_not_stand_in_for_a_winner_that_is_not_there() {
     let scene = Scene::new();

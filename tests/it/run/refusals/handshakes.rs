@@ -1,4 +1,4 @@
-//! What SSH and TLS do not like.
+//! Failed handshakes of SSH and TLS.
 
 use std::fs;
 use std::path::Path;
@@ -93,7 +93,7 @@ fn what_ssh_does_not_like() {
     );
 }
 
-/// Such a key would be unlocked by ssh, whose effort has no bound.
+/// Such a key would be unlocked by ssh, without a bound on the effort.
 #[test]
 fn a_key_that_only_ssh_could_unlock_is_refused_with_the_line_that_rewrites_it() {
     let host = SshHost::start();
@@ -118,7 +118,7 @@ fn a_key_that_only_ssh_could_unlock_is_refused_with_the_line_that_rewrites_it() 
     }
 }
 
-/// A new key that 257 rounds of bcrypt unlock.
+/// Makes a key with 257 rounds of bcrypt.
 fn many_rounds(folder: &Path) -> String {
     let file = folder.join("many-rounds");
     let mut command = Command::new("ssh-keygen");
@@ -159,6 +159,6 @@ fn what_tls_does_not_like() {
     let url = host.url("fleet.git");
     scene.source(json!({"url": url, "secretRef": {"name": "login"}}));
     scene.secret("login", json!({"stringData": {"ca.crt": certificate(&authority)}}));
-    // Whether the client gets to hear why depends on who is quicker.
+    // The client gets the reason only if it arrives before the connection is closed.
     refused(&scene, NONE, &format!("{CHECKOUT}: unable to list '{url}': …"));
 }

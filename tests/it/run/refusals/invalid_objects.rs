@@ -1,4 +1,4 @@
-//! Objects that do not say what to do.
+//! Objects with missing, contradictory or unsupported fields.
 
 use std::fs;
 

@@ -43,7 +43,7 @@ fn the_callers_own_login_that_is_refused_is_not_blamed_on_a_secret() {
 fn a_secret_that_is_missing() {
     let (scene, host) = guarded(&json!({}));
     let advice = "give it as a Secret among the manifests or as --secret NAMESPACE/NAME=DIR";
-    // No login of the caller's stands for a proxy.
+    // The caller's own logins are not used for a proxy.
     for (kind, more) in [("auth", ", or log in as yourself with --git-login user"), ("proxy", "")] {
         let field = if kind == "auth" { "secretRef" } else { "proxySecretRef" };
         scene.source(json!({"url": host.url("fleet.git"), field: {"name": "other"}}));

@@ -1,4 +1,4 @@
-//! What is wrong with this machine: its disk, its git, its directories.
+//! Errors of this machine: a full disk, an old git, unwritable directories.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -12,7 +12,7 @@ use crate::support::fleet::tag_line;
 use crate::support::git_host::Settings;
 use crate::support::program::run;
 
-/// The program with limits of a shell.
+/// The program under resource limits that a shell sets.
 fn limited(scene: &Scene, program: &str, arguments: &[&OsStr]) -> Command {
     let tagboat = scene.command();
     let mut command = Command::new(program);
@@ -24,7 +24,7 @@ fn limited(scene: &Scene, program: &str, arguments: &[&OsStr]) -> Command {
 
 #[test]
 fn a_disk_that_is_full() {
-    // Nothing that could be compressed, so that it meets every limit.
+    // Content that does not compress, so that it exceeds every limit.
     let large = (0..400_000_u32).flat_map(|n| n.wrapping_mul(2_654_435_761).wrapping_pow(3).to_le_bytes());
     let large: Vec<u8> = large.collect();
     let scene = Scene::with_files(&[file("app.yaml", tag_line("4.0.6")), file("large", large)]);
@@ -36,7 +36,7 @@ fn a_disk_that_is_full() {
     let small = "trap '' XFSZ; ulimit -f 512; exec \"$@\"";
     refused_by(&scene, &mut limited(&scene, "sh", &["-c", small, "sh"].map(OsStr::new)), &format!("{full}…"));
 
-    // Mounts of its own, which need no privileges.
+    // A mount namespace of its own, which needs no privileges.
     let may_mount = run(Command::new("unshare").args(["-rm", "mount", "-t", "tmpfs", "none", "/mnt"]));
     assert_eq!(
         may_mount.status,
@@ -110,7 +110,7 @@ fn a_state_that_cannot_be_kept_is_said_once_for_all_automations() {
     scene.write("second.yaml", &second.to_string());
     let objects = scene.state().join("objects");
     fs::create_dir_all(&objects).unwrap();
-    // A link to nowhere reads as nothing and cannot become a directory.
+    // A dangling link reads as a missing file, and no directory can be made in its place.
     std::os::unix::fs::symlink("nowhere", objects.join("ImageUpdateAutomation")).unwrap();
     let run = scene.run_with_state(["--output", "json"]).with_status(1);
     let sentence = format!(
@@ -124,7 +124,7 @@ fn a_state_that_cannot_be_kept_is_said_once_for_all_automations() {
     assert_eq!(scene.tag("main"), "5.0.3");
 }
 
-/// A run whose PATH holds nothing but, perhaps, a script as git.
+/// A run whose PATH has no program, or only a script as git.
 fn with_only(scene: &Scene, git: Option<&str>) -> Command {
     let bin = scene.root().join("bin");
     fs::create_dir_all(&bin).unwrap();

@@ -1,4 +1,4 @@
-//! Objects that would fill git's memory.
+//! Objects that would exceed git's memory.
 
 use git2::{ObjectType, Repository};
 use serde_json::json;
@@ -10,7 +10,7 @@ use crate::support::git_host::Settings;
 
 const MEBIBYTE: usize = 1 << 20;
 
-/// Lets `main` lead to a commit like its tip whose message has so many bytes.
+/// Moves `main` to a commit like its tip, with a message of this many bytes.
 fn commit_with_message(scene: &Scene, length: usize) {
     let objects = Repository::open_bare(scene.repository.path()).unwrap();
     let mut text = scene.repository.git(["cat-file", "commit", "main"]);
@@ -19,7 +19,7 @@ fn commit_with_message(scene: &Scene, length: usize) {
     scene.repository.move_branch("main", &commit.to_string());
 }
 
-/// Git would hold it whole, in each of three processes.
+/// Git would read it whole, in each of three processes.
 #[test]
 fn a_commit_message_of_120_mebibytes() {
     let scene = Scene::new();
@@ -34,7 +34,7 @@ fn a_commit_message_of_120_mebibytes() {
     refused(&scene, NONE, &sentence);
 }
 
-/// A file is never held whole.
+/// A file is never read whole.
 #[test]
 fn a_file_of_120_mebibytes_is_none_of_them() {
     let scene = Scene::new();

@@ -1,4 +1,4 @@
-//! What can be wrong, and the one sentence that says so: in bounded time, with exit status 1, and nothing lost.
+//! Errors, each with its one message: in bounded time, with exit status 1, and without loss of data.
 
 mod handshakes;
 mod hung_servers;
@@ -19,8 +19,9 @@ use serde_json::{Value, json};
 use crate::run::scene::{Scene, run_in_time};
 use crate::support::git_host::{Access, GitHost, Settings};
 
-/// Runs and insists on one sentence of the automation's, and on a repository as it was. A sentence that ends in `…` may
-/// go on in the words of a library.
+/// Runs, and asserts one error message for the automation and an unchanged repository. After `…` at the end, the
+/// message
+/// may continue with the text of a library.
 #[track_caller]
 fn refused<I>(scene: &Scene, more: I, sentence: &str)
 where
@@ -46,12 +47,12 @@ fn refused_by(scene: &Scene, command: &mut Command, sentence: &str) {
 
 const NONE: [&str; 0] = [];
 
-/// How sentences begin, by the stage at which a run stops.
+/// Beginnings of messages, by the stage at which a run fails.
 const SOURCE: &str = "failed configuring source manager";
 const CHECKOUT: &str = "failed to checkout source";
 const PUSH: &str = "failed to update source";
 
-/// A scene with a host that wants a password, and what the secret says about it.
+/// A scene with a host that wants a password, and a Secret with this data.
 fn guarded(data: &Value) -> (Scene, GitHost) {
     let scene = Scene::new();
     let host = scene.serve(Settings { access: Access::basic("bot", "hunter2"), tls: None });
@@ -60,7 +61,7 @@ fn guarded(data: &Value) -> (Scene, GitHost) {
     (scene, host)
 }
 
-/// A port of loopback where nobody listens.
+/// A loopback port without a listener.
 fn closed_port() -> u16 {
     TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap().port()
 }

@@ -1,4 +1,4 @@
-//! References that are not there, or are none.
+//! References that do not exist or are invalid.
 
 use serde_json::json;
 

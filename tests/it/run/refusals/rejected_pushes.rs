@@ -1,4 +1,4 @@
-//! A server that does not take a push.
+//! Pushes that the server rejects.
 
 use std::time::{Duration, Instant};
 
@@ -36,7 +36,7 @@ fn a_refusal_is_passed_on_in_the_servers_words_and_the_next_run_tries_again() {
 fn one_commit_that_is_refused_does_not_keep_the_others_out() {
     let members = Member::several(3);
     let fleet = shared_branch::fleet(&members);
-    // As a forge does that takes commits of its members only.
+    // As a forge that accepts commits of its members only.
     fleet.repository.hook(
         "pre-receive",
         "while read old new name; do\n\

@@ -1,4 +1,4 @@
-//! Servers that cannot be reached, say no or say nothing.
+//! Servers that cannot be reached, refuse or hang.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
@@ -59,7 +59,7 @@ fn a_server_that_says_no() {
         (Operation::ListForFetch, 403, format!("{list}{forbidden}")),
         (Operation::ListForFetch, 500, format!("{list}{broken}")),
         (Operation::Fetch, 503, format!("{list}{broken}")),
-        // Everybody may read, and nobody without a login may push.
+        // Reading needs no login, and pushing does.
         (Operation::ListForPush, 401, format!("{push}{stranger}")),
         (Operation::ListForPush, 403, format!("{push}{forbidden}")),
         (Operation::ListForPush, 404, format!("{push}{missing}: …")),
@@ -113,7 +113,7 @@ fn a_listing_that_never_ends_is_an_error_and_never_used_in_part() {
     let tip = scene.repository.id("refs/heads/main").unwrap();
     let mut listing = "# pack-refs with: peeled fully-peeled sorted \n".to_owned();
     let long = format!("{}/", "x".repeat(200)).repeat(15);
-    // The first of them is within the range.
+    // The first of the tags is within the range.
     listing.push_str(&format!("{tip} refs/tags/1.0.0\n"));
     for number in 0..23_000 {
         listing.push_str(&format!("{tip} refs/tags/{long}{number:05}\n"));
@@ -130,7 +130,7 @@ fn a_listing_that_never_ends_is_an_error_and_never_used_in_part() {
     assert_eq!(scene.repository.id("refs/heads/main"), Some(tip));
 }
 
-/// A page to log in, or that of a captive portal: git takes it for the listing of an empty repository.
+/// An HTML page of a login or a captive portal, which git reads as the listing of an empty repository.
 #[test]
 fn a_page_for_people_is_not_taken_for_an_empty_repository() {
     let scene = Scene::new();
