@@ -1,4 +1,4 @@
-//! Jobs of one batch: what is cancelled is concluded at once, however long its mates take.
+//! Jobs of one batch: a cancelled job is concluded at once, however long the others take.
 
 use std::sync::mpsc;
 use std::sync::{Arc, Mutex};
@@ -22,7 +22,7 @@ use crate::support::fleet::tag_line;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Prepares a request as it is told, and tells how it ended.
+/// A job that prepares a request of the test, and sends its conclusion to the test.
 struct TestJob<'t> {
     prepare: Box<dyn FnMut() -> BoxFuture<'t, Request<UpdateProposal>> + Send + 't>,
     concluded: Option<oneshot::Sender<Conclusion>>,
@@ -93,7 +93,7 @@ async fn a_cancelled_job_waits_for_no_mate_that_is_still_being_prepared() {
     writer.finish().await;
 }
 
-/// A reselection that runs a hook before each proposal and selects nothing else.
+/// A reselection that runs a hook before each proposal and leaves the selection as it is.
 fn with_hook(
     mut request: Request<UpdateProposal>,
     hook: impl Fn() + Send + Sync + 'static,
@@ -111,8 +111,9 @@ fn with_hook(
     request
 }
 
-/// Others push to `main` before each push of the first job; the second one, on another branch, plans until it is told
-/// to go on.
+/// Others push to `main` before each push of the first job; the second job, on another branch, plans until the test
+/// lets
+/// it go on.
 #[tokio::test]
 async fn an_overtaken_job_that_is_cancelled_waits_for_no_answer_of_a_mate() {
     let place = &place();
@@ -138,7 +139,7 @@ async fn an_overtaken_job_that_is_cancelled_waits_for_no_answer_of_a_mate() {
         let may_go_on = Arc::clone(&may_go_on);
         let request = place.request("default/slow", proposer("2.0.0"), PATIENCE);
         let mut request = with_hook(request, move || {
-            // An error says that the test is over.
+            // An error means that the test has ended.
             let _ = may_go_on.lock().unwrap().recv();
         });
         request.proposal.target.push = "slow".parse().unwrap();

@@ -1,4 +1,4 @@
-//! A mirror is a cache: whatever is broken in it, the next run fetches again what it needs, and commits nothing wrong.
+//! Corrupt mirrors: a mirror is a cache, so the next run fetches what it needs again, and commits nothing wrong.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -56,7 +56,7 @@ fn write(path: &Path, content: &[u8]) {
     fs::write(path, content).unwrap();
 }
 
-/// Insists that a run makes exactly the right commit, and that the one after it works on the same mirror.
+/// Asserts that a run makes exactly the right commit, and that the next one works on the same mirror.
 #[track_caller]
 fn assert_next_run_is_right(place: &Place, what: &str) {
     let before = place.remote.id("main").unwrap();
@@ -117,7 +117,7 @@ fn left_over_locks_and_unfinished_files_are_removed() {
     assert!(before.1.iter().all(|pack| pack.exists()));
 }
 
-/// Unpacks everything, as a person might, and damages what comes of it.
+/// Unpacks all packs, as a person might, and damages each loose object.
 fn loosen(place: &Place, damage: fn(&Path)) {
     let mirror = BareRepository::existing(&place.mirror());
     for path in packs(place, "pack") {
@@ -131,8 +131,8 @@ fn loosen(place: &Place, damage: fn(&Path)) {
     objects.iter().for_each(|(path, _)| damage(path));
 }
 
-/// Lets two files have each other's content, as an index of a pack with two offsets exchanged does: every piece of the
-/// pack is as it should be, and so is every checksum that is looked at.
+/// Exchanges the contents of two files, by exchanging two offsets in the index of a pack: every part of the pack is
+/// sound, and so is every checksum that is verified.
 fn exchange(place: &Place, paths: [&str; 2]) {
     let ids = paths.map(|path| {
         let id = place.remote.id(&format!("main:{path}")).unwrap();
@@ -162,7 +162,7 @@ fn exchange(place: &Place, paths: [&str; 2]) {
     panic!("no pack has both");
 }
 
-/// Something that can befall a mirror, and its name.
+/// A kind of damage to a mirror, with its name.
 type Damage = (&'static str, fn(&Place));
 
 fn damages() -> Vec<Damage> {
@@ -267,7 +267,7 @@ fn a_damaged_mirror_is_mended_where_something_is_to_be_fetched() {
     assert_all_are_mended(true);
 }
 
-/// What no run reads shows when the mirror is packed.
+/// Damage to objects that no run reads is found when the mirror is packed.
 #[test]
 fn a_mirror_that_cannot_be_packed_is_begun_anew() {
     let place = place();

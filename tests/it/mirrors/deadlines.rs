@@ -1,4 +1,4 @@
-//! Planning has a deadline and can be cancelled, and what it has read by then is kept.
+//! Planning has a deadline and can be cancelled, and its index is kept.
 
 use std::sync::mpsc::{Sender, channel};
 use std::time::{Duration, Instant};
@@ -13,7 +13,7 @@ use super::local_remote::{Place, proposer};
 use crate::support::content::file;
 use crate::support::fleet::tag_line;
 
-/// Makes an update, and goes on as if there were files without end.
+/// A proposer that plans an update, and then goes on without end.
 struct Endless {
     update: UpdateProposal,
     is_endless: bool,
@@ -94,6 +94,6 @@ fn a_plan_is_cancelled_between_two_files_and_its_index_is_kept() {
     assert!(begin.elapsed() < Duration::from_secs(300), "it was ended by its deadline");
     let index = std::fs::read(place.mirror().with_file_name("index")).unwrap();
     let text = String::from_utf8_lossy(&index);
-    // Both files are known, the one that is no YAML too.
+    // Both files are in the index, also the one that is no YAML.
     assert!(text.contains("default:podinfo:tag") && text.contains("failure"), "{text}");
 }

@@ -1,4 +1,4 @@
-//! Objects that no git would make, from somebody who writes them by hand.
+//! Hostile git objects, written by hand, which git itself would not make.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -23,7 +23,7 @@ const DIRECTORY: &str = "40000";
 /// An entry of a tree: mode, name and object.
 type Line<'l> = (&'l str, &'l str, Oid);
 
-/// A tree with these entries as they are, in the order that git wants.
+/// Writes a tree with these entries as they are, in git's order.
 fn tree(objects: &Repository, entries: &[Line<'_>]) -> Oid {
     let lines = entries
         .iter()
@@ -31,14 +31,14 @@ fn tree(objects: &Repository, entries: &[Line<'_>]) -> Oid {
     objects.odb().unwrap().write(ObjectType::Tree, &lines.collect::<Vec<u8>>()).unwrap()
 }
 
-/// One directory within another, `depth` times, and a marked file in the last.
+/// Nested directories to a depth, with a marked file in the innermost.
 fn nested(objects: &Repository, depth: usize) -> Oid {
     let file = objects.blob(tag_line("1.0.0").as_bytes()).unwrap();
     (0..depth)
         .fold(tree(objects, &[(FILE, "a.yaml", file)]), |below, _| tree(objects, &[(DIRECTORY, "d", below)]))
 }
 
-/// Lets `main` lead to a new commit of this tree.
+/// Moves `main` to a new commit of this tree.
 fn commit(repository: &BareRepository, tree: Oid) -> String {
     let tree = tree.to_string();
     let commit = String::from_utf8(repository.git(["commit-tree", "-m", "By hand", &tree])).unwrap();
@@ -53,7 +53,7 @@ fn repository() -> (TempDir, BareRepository, Repository) {
     (root, repository, objects)
 }
 
-/// Why the tree of a commit cannot be listed.
+/// The error of listing the tree of a commit.
 #[track_caller]
 fn refusal(objects: &Repository, commit: &str) -> TreeError {
     let tree = GitTree::of(objects, commit.parse().unwrap()).unwrap();
@@ -68,7 +68,7 @@ fn a_tree_nested_six_thousand_deep_is_refused() {
     let error = refusal(&objects, &commit(&repository, nested(&objects, 6000)));
     assert!(matches!(error, TreeError::TooDeep { .. }), "{error}");
 
-    // A commit and a directory are of one mind about how deep is too deep.
+    // A commit and a directory have the same limit of depth.
     for (depth, is_refused) in [(199, false), (200, true)] {
         let id = commit(&repository, nested(&objects, depth));
         let committed = GitTree::of(&objects, id.parse().unwrap()).unwrap();

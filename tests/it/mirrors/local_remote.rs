@@ -1,4 +1,4 @@
-//! A remote on this disk and the mirrors of it, worked on through the library.
+//! A remote on this disk and its mirrors, used through the library.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -26,7 +26,7 @@ use crate::support::bare_repository::BareRepository;
 use crate::support::content::Change;
 use crate::support::fleet::IMAGE;
 
-/// The limit of a mirror where a test is not about it.
+/// The size limit of a mirror in tests of other things.
 const ROOMY: u64 = 2 << 30;
 
 /// A remote with a branch `main`, and a directory of mirrors.
@@ -45,7 +45,7 @@ impl Place {
         Self::at(tempfile::tempdir().unwrap(), files)
     }
 
-    /// The same in memory, where there is such a place.
+    /// Creates the remote in memory if the machine has such a file system.
     pub(super) fn in_memory(files: &[Change]) -> Self {
         let root = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir());
         Self::at(root.unwrap(), files)
@@ -56,12 +56,12 @@ impl Place {
         Self { root, remote, limit: ROOMY, total_limit: ROOMY, pushed: Mutex::default() }
     }
 
-    /// The same with mirrors of at most so many bytes.
+    /// Sets the size limit of each mirror, in bytes.
     pub(super) fn within(self, limit: u64) -> Self {
         Self { limit, ..self }
     }
 
-    /// The same with mirrors of at most so many bytes in all.
+    /// Sets the size limit of all mirrors together, in bytes.
     pub(super) fn within_total(self, total_limit: u64) -> Self {
         Self { total_limit, ..self }
     }
@@ -79,7 +79,7 @@ impl Place {
         repository_of_only_mirror(&self.mirrors())
     }
 
-    /// Lets `default/podinfo` have `tag` and updates the remote through the mirror.
+    /// Sets the tag of `default/podinfo` and updates the remote through the mirror.
     pub(super) fn update(&self, tag: &str) -> Result<Outcome, Arc<SyncError>> {
         self.answer(tag, false).result.map_err(|failure| match failure {
             Failure::Sync(error) => error,
@@ -87,7 +87,7 @@ impl Place {
         })
     }
 
-    /// The same without a push.
+    /// Plans the same update without a push.
     pub(super) fn rehearse(&self, tag: &str) -> Answer<UpdateProposal> {
         self.answer(tag, true)
     }
@@ -132,7 +132,7 @@ impl Place {
         Writer::new(self.writer_options(is_rehearsal))
     }
 
-    /// The same with threads and memory that other work shares.
+    /// A writer with threads and memory that other work shares.
     pub(super) fn writer_within<P: Proposer>(&self, capacity: Capacity) -> Writer<P> {
         let context = WriterContext { capacity, ..WriterContext::default() };
         Writer::new(WriterOptions { context, ..self.writer_options(false) })
@@ -174,7 +174,7 @@ pub(super) fn repository_of_only_mirror(mirrors: &Path) -> PathBuf {
     folder.join("repository.git")
 }
 
-/// Lets `default/podinfo` have `tag`.
+/// A proposer that sets the tag of `default/podinfo`.
 pub(super) fn proposer(tag: &str) -> UpdateProposal {
     UpdateProposal {
         update: UpdateRequest { setters: setters([("podinfo", tag)]), ..UpdateRequest::default() },
@@ -212,7 +212,7 @@ pub(super) fn files_below(directory: &Path) -> Vec<(PathBuf, u64)> {
     let mut files = Vec::new();
     let mut directories = vec![directory.to_owned()];
     while let Some(directory) = directories.pop() {
-        // What is looked at may be at work, so anything may vanish.
+        // The directory may be in use, so any file may vanish.
         let Ok(listing) = fs::read_dir(directory) else { continue };
         for item in listing.flatten() {
             match item.metadata() {

@@ -1,7 +1,8 @@
-//! A mirror that has seen years of commits is as small and as quick as a new one.
+//! Maintenance: after thousands of commits a mirror is as small and fast as a new one.
 //!
-//! The remote is a path, for a server would only add its own time to each of the runs, and all stands in memory where
-//! that can be had, for a disk would do the same.
+//! The remote is a path, because a server would only add its own time to each run. All files are in memory if the
+//! machine
+//! has such a file system, because a disk would add time, too.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -12,7 +13,7 @@ use super::local_remote::{Place, size_of};
 use crate::support::content::{Change, file};
 use crate::support::fleet::tag_line;
 
-/// How a mirror is at some time.
+/// The extent of a mirror at one time.
 #[derive(Debug, Default, Clone, Copy)]
 struct Age {
     size: u64,
@@ -56,8 +57,9 @@ fn place() -> Place {
     Place::in_memory(&fleet())
 }
 
-/// Runs `run` for each number, and gives the greatest extent of the mirror and the mean time, of the first and of the
-/// last `window` runs.
+/// Calls `run` with each number; returns the greatest extent of the mirror and the mean time of a run, for the first
+/// and
+/// for the last `window` runs.
 fn live(place: &Place, runs: usize, window: usize, mut run: impl FnMut(usize)) -> [(Age, Duration); 2] {
     let mut ends = [(Age::default(), Duration::ZERO); 2];
     for number in 0..runs {

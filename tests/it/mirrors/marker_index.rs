@@ -1,4 +1,4 @@
-//! An index of markers saves reading, and never changes what a plan says.
+//! The marker index saves reading, and never changes a plan.
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,10 +17,10 @@ use tagboat::update::{
 use super::plan_summary::outline;
 use crate::support::manifests::marker;
 
-/// What begins so is the target of a link.
+/// Beginning of the content of a link; its target follows.
 const LINK: &str = "-> ";
 
-/// Files and links in memory. Contents and directories have ids as in git; how often a file is read is counted.
+/// Files and links in memory. Contents and directories have ids as in git, and reads of files are counted.
 #[derive(Debug, Default)]
 struct Memory {
     files: BTreeMap<TreePath, String>,
@@ -39,7 +39,7 @@ impl Memory {
         Self { files, reads: Cell::new(0) }
     }
 
-    /// What is below a directory, by its path from there.
+    /// The files and links below a directory, with their paths relative to it.
     fn below(&self, directory: &TreePath) -> Vec<(TreePath, &String)> {
         let files = self.files.iter();
         files.filter_map(|(path, text)| Some((path.relative_to(directory)?, text))).collect()
@@ -108,7 +108,7 @@ fn planned(tree: &Memory, request: &UpdateRequest, index: &mut MarkerIndex) -> S
         Ok(plan) => {
             let reads = tree.reads.get();
             let outline = outline(&plan, tree);
-            // To outline is not to plan.
+            // Reads by the summary do not count.
             tree.reads.set(reads);
             outline
         }
@@ -166,7 +166,7 @@ fn contents_and_links() -> impl Strategy<Value = String> {
     let targets =
         ["h.yaml", "../a.yaml", "../c/d.yaml", "../c/g/h.yaml", "g/h.yaml", "missing", "../../x", "g"];
     let link = select(targets.to_vec()).prop_map(|target| format!("{LINK}{target}"));
-    // Files without markers make directories barren.
+    // Files without markers, for directories without markers.
     prop_oneof![2 => contents(), 2 => Just("a: 1\n".to_owned()), 1 => link]
 }
 
@@ -195,7 +195,7 @@ fn setters() -> impl Strategy<Value = Setters> {
     })
 }
 
-/// What happens between two runs.
+/// The changes between two runs.
 #[derive(Debug, Clone)]
 struct Step {
     changes: BTreeMap<String, Option<String>>,
@@ -269,7 +269,7 @@ proptest! {
         planned(&tree, &request(&setters), &mut index);
         prop_assert_eq!(tree.reads.take(), reads);
         prop_assert!(reads <= reads_before);
-        // Maps have no order; that of their lengths is enough here.
+        // Maps have no order, so only the lengths are compared.
         prop_assert_eq!(index.to_bytes().len(), again.to_bytes().len());
     }
 
@@ -291,7 +291,7 @@ proptest! {
             let mut index = MarkerIndex::from_bytes(bytes);
             prop_assert_eq!(planned(&tree, &request(&setters), &mut index), expected.clone());
         }
-        // Bytes that still say something may say something wrong, but panic they must not.
+        // Bytes that still decode may be wrong, but must not cause a panic.
         let mut bytes = bytes;
         let at = at.index(bytes.len());
         bytes.splice(at..at, garbage);
@@ -321,7 +321,7 @@ fn a_second_plan_reads_only_what_has_to_change() {
     }
 }
 
-/// A file of many markers that changes often would otherwise fill the index with versions that nobody has any more.
+/// A file of many markers that changes often would otherwise fill the index with old versions.
 #[test]
 fn a_version_that_is_replaced_is_forgotten() {
     let policies = |tag: &str| {
@@ -363,7 +363,7 @@ fn a_content_under_many_names_is_read_once() {
     let cold = plan(&tree, &request, &mut index, &mut |_| Ok(())).unwrap();
     assert_eq!((cold.unparsable.len(), cold.near_misses.len(), cold.edits.len()), (3, 3, 3));
     assert_eq!(tree.reads.take(), 3);
-    // What cannot be read, and what is no marker, is reported again without being read again.
+    // Unreadable files and near misses are reported again without another read.
     let warm = plan(&tree, &request, &mut index, &mut |_| Ok(())).unwrap();
     assert_eq!(tree.reads.take(), 1);
     assert_eq!(format!("{:?}", warm.unparsable), format!("{:?}", cold.unparsable));
@@ -385,7 +385,7 @@ fn an_interrupted_plan_is_continued_by_the_next() {
         runs += 1;
         assert!(runs < 30, "no run gets further than the one before it");
         let before = tree.reads.get();
-        // Time for seven files.
+        // The deadline passes after seven files.
         let checkpoint = &mut |_| match tree.reads.get() - before {
             7.. => Err(Interrupt::Cancelled),
             _ => Ok(()),

@@ -10,7 +10,7 @@ use super::local_remote::{Place, proposer};
 use crate::support::content::file;
 use crate::support::fleet::tag_line;
 
-/// Each step waited until one of the two returned some of it, for ten minutes at most, and failed then.
+/// Each step waited until one of the two released memory, for ten minutes at most, and failed then.
 #[test]
 fn a_transaction_needs_no_memory_that_two_other_namespaces_hold() {
     let place = Place::new(&[file("app.yaml", tag_line("1.0.0"))]);
@@ -28,6 +28,6 @@ fn a_transaction_needs_no_memory_that_two_other_namespaces_hold() {
         answer
     });
     assert!(matches!(answer.result, Ok(Outcome::Pushed(_))), "{:?}", answer.result);
-    // Listing, fetching, planning and pushing wait one after the other.
+    // The waits of listing, fetching, planning and pushing add up.
     assert!(begin.elapsed() < Capacity::LONGEST_WAIT / 2, "{:?}", begin.elapsed());
 }

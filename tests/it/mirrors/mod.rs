@@ -1,4 +1,4 @@
-//! Mirrors: what they weigh after years, what they survive, and what they say of a tree.
+//! Mirrors: size and maintenance, corruption, deadlines, and the trees that they give.
 
 mod batches;
 mod corruption;

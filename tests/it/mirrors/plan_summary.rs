@@ -1,10 +1,10 @@
-//! What a plan says, whatever tree and index it was made with.
+//! A comparable summary of a plan, independent of its tree and index.
 
 use std::fmt::Write;
 
 use tagboat::update::{FileTree, UpdatePlan};
 
-/// Everything in a plan but the ids of contents.
+/// Everything in a plan except the ids of contents.
 pub(super) fn outline(plan: &UpdatePlan, tree: &dyn FileTree) -> String {
     let mut text = String::new();
     for edit in &plan.edits {

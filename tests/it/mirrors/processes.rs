@@ -1,4 +1,4 @@
-//! Several processes on one mirror, one after the other's death or at once.
+//! Several processes on one mirror, at the same time or one after a killed one.
 
 use std::fs;
 use std::path::PathBuf;
@@ -71,7 +71,7 @@ fn two_processes_on_one_state_wait_for_each_other() {
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     }
     setting.assert_one_commit();
-    // Whoever wrote the status last, it knows of the push.
+    // The status has the push, whichever process wrote it last.
     let status = setting.root.path().join("state/objects/ImageUpdateAutomation/default/fleet.json");
     let object: serde_json::Value = serde_json::from_slice(&fs::read(status).unwrap()).unwrap();
     assert_eq!(object["status"]["lastPushCommit"], setting.remote.id("main").unwrap().as_str(), "{object:#}");
@@ -79,7 +79,7 @@ fn two_processes_on_one_state_wait_for_each_other() {
 
 #[test]
 fn a_run_that_is_killed_while_it_fetches_is_made_good_by_the_next() {
-    // The first request of this kind is the listing; the fetch has a second one.
+    // The first request of this kind is the listing, the second is the fetch.
     for requests in [1, 2] {
         let setting = Setting::new();
         setting.host.always(Operation::Fetch, Fault::Delay(Duration::from_secs(2)));
@@ -92,7 +92,7 @@ fn a_run_that_is_killed_while_it_fetches_is_made_good_by_the_next() {
         child.kill().unwrap();
         child.wait().unwrap();
         setting.host.heal();
-        // The git of the process that was killed may still be at work.
+        // The git process of the killed program may still run.
         run(&mut setting.command()).with_status(0);
         setting.assert_one_commit();
         run(&mut setting.command()).with_status(0);

@@ -1,4 +1,4 @@
-//! The size that a mirror may have.
+//! Size limits of one mirror and of all mirrors.
 
 use std::fs;
 use std::path::PathBuf;
@@ -16,7 +16,7 @@ use crate::support::fleet::tag_line;
 
 const MEBIBYTE: usize = 1 << 20;
 
-/// A file that no compression makes smaller, and another for each number.
+/// A file that does not compress, different for each number.
 fn noise(number: u64, length: usize) -> Change {
     let mut state = 0x9e37_79b9_7f4a_7c15 ^ number;
     let mut step = || {
@@ -57,7 +57,7 @@ fn a_repository_beyond_the_limit_is_refused_while_it_is_fetched() {
     assert!(matches!(place.within(2 << 30).update("2.0.0").unwrap(), Outcome::Pushed(_)));
 }
 
-/// A listing is given little memory at first, for silent servers are waited for in it.
+/// A listing first reserves little memory, because it is held while a silent server is awaited.
 #[test]
 fn a_listing_that_needs_more_memory_is_made_again_with_more() {
     let place = Place::new(&[file("app.yaml", tag_line("1.0.0"))]);
@@ -69,7 +69,7 @@ fn a_listing_that_needs_more_memory_is_made_again_with_more() {
     assert!(matches!(place.update("2.0.0").unwrap(), Outcome::Pushed(_)));
 }
 
-/// Each mirror alone is within its limit; without a bound on all of them they would fill the node's disk.
+/// Each mirror alone is within its limit; without a limit on all of them they would fill the node's disk.
 #[test]
 fn mirrors_that_are_too_large_together_displace_the_least_recently_used() {
     let place = Place::new(&[file("app.yaml", tag_line("1.0.0")), noise(1, MEBIBYTE)]);
@@ -88,7 +88,7 @@ fn mirrors_that_are_too_large_together_displace_the_least_recently_used() {
     place.remote.commit("main", "More", &[noise(3, MEBIBYTE)]);
     assert!(matches!(place.update("1.0.3").unwrap(), Outcome::Pushed(_)));
     assert!(!idle.exists() && own.exists());
-    // One that does not fit at all gives back its place.
+    // A mirror that does not fit at all is removed again.
     let limit = 4 * MEBIBYTE;
     let place = place.within_total(limit as u64);
     place.remote.commit("main", "More", &[noise(4, 2 * limit)]);
@@ -121,7 +121,7 @@ fn packs(place: &Place) -> Vec<PathBuf> {
     packs
 }
 
-/// Each refused push, and each dry run with large files, left its objects for good.
+/// Each rejected push, and each dry run with large files, left its objects for ever.
 #[test]
 fn objects_of_commits_that_are_not_pushed_do_not_stay_in_the_mirror() {
     let place = Place::new(&[file("app.yaml", tag_line("1.0.0"))]);

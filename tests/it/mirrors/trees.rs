@@ -1,4 +1,4 @@
-//! A commit is as good a tree as the directory that it was made of.
+//! The tree of a commit is the same as the directory that it was made from.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -81,7 +81,7 @@ fn contents() -> impl Strategy<Value = Content> {
     ]
 }
 
-/// Files at paths of which none leads through another.
+/// Files at paths, none of which is a directory of another.
 fn files() -> impl Strategy<Value = Files> {
     vec((vec(names(), 1..4), contents()), 1..25).prop_map(|entries| {
         let mut files = Files::new();
@@ -116,7 +116,7 @@ fn write(root: &Path, files: &Files) {
     }
 }
 
-/// Every file and directory, some paths at which nothing is, and the root.
+/// Every file and directory, some missing paths, and the root.
 fn paths(files: &Files) -> BTreeSet<TreePath> {
     let mut paths = BTreeSet::from([TreePath::root(), TreePath::from_bytes("nope")]);
     for (path, content) in files {
@@ -135,7 +135,7 @@ fn paths(files: &Files) -> BTreeSet<TreePath> {
     paths
 }
 
-/// What a tree says of a path, in words.
+/// The result of listing or reading a path of a tree, as text.
 fn listing(tree: &dyn FileTree, path: &TreePath) -> String {
     let say = |result: Result<Vec<(TreePath, EntryKind)>, TreeError>| match result {
         Ok(entries) => format!("{entries:?}"),

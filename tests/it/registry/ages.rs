@@ -1,4 +1,4 @@
-//! Policies with a minimum age, on a real registry: what is asked, what is remembered, and what that leads to.
+//! Policies with a minimum age, on a real registry: requests for manifests, stored ages, and selections.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -31,21 +31,21 @@ use tempfile::TempDir;
 use crate::support::http_front::{Front, Reply};
 use crate::support::registry::Registry;
 
-/// The moment of the first scan.
+/// The time of the first scan.
 const BEGINNING: &str = "2026-11-01T00:00:00Z";
 
 fn at(hours: i64) -> Timestamp {
     BEGINNING.parse::<Timestamp>().unwrap() + SignedDuration::from_hours(hours)
 }
 
-/// A repository that is scanned by us, and a policy that wants tags of three days.
+/// A repository that the test scans, and a policy with a minimum age of three days.
 struct Cooldown {
     front: Front,
     root: TempDir,
     shelf: Shelf,
     registry: KnownRegistries<ManifestStore>,
     policy: Value,
-    /// How many requests were told of already.
+    /// The number of requests that were returned already.
     seen: AtomicUsize,
 }
 
@@ -69,12 +69,12 @@ impl Cooldown {
         format!("{}/app", self.front.address())
     }
 
-    /// What a restart leaves.
+    /// Drops everything that a restart loses.
     fn restart(&mut self) {
         self.shelf = Shelf::new(TagStore::new(Some(self.root.path().to_owned())), Capacity::default());
     }
 
-    /// A scan of that hour found these tags.
+    /// Stores these tags as found by a scan in that hour.
     async fn scan(&self, hour: i64, tags: impl IntoIterator<Item = String>) {
         let object = ObjectName { namespace: "n".to_owned(), name: "r".to_owned() };
         let scan =
@@ -95,7 +95,7 @@ impl Cooldown {
         .unwrap()
     }
 
-    /// A run of that hour, on the status of the one before: the new status, and when to look again.
+    /// Reconciles in that hour, from the previous status: the new status, and the time of the next reconcile.
     async fn run(&self, hour: i64, cause: Cause, previous: &ImagePolicyStatus) -> (ImagePolicyStatus, Next) {
         let mut policy: ImagePolicy = serde_json::from_value(self.policy.clone()).unwrap();
         policy.status = Some(previous.clone());
@@ -122,7 +122,7 @@ impl Cooldown {
         (report.status, report.next)
     }
 
-    /// The tags whose manifests were asked for since the last time, each with the method.
+    /// The tags whose manifests were requested since the last call, each with the method.
     fn asked(&self) -> Vec<String> {
         let requests = self.front.requests();
         let seen = self.seen.swap(requests.len(), Ordering::Relaxed);
@@ -161,25 +161,25 @@ async fn images_tell_their_age_until_our_own_clock_knows_it() {
     cooldown.scan_words(0, "1.0.0 1.1.0 1.2.0 1.3.0").await;
     let (first, next) = cooldown.run(0, Cause::Tags, &ImagePolicyStatus::default()).await;
     assert_eq!(tag(&first), "1.1.0");
-    // 1.2.0 is the next. One is looked at, then two at a time.
+    // 1.2.0 is the next. One manifest is requested, then two at a time.
     assert_eq!(next, Next::After(Duration::from_secs(22 * 3600)));
     let mut asked = cooldown.asked();
     asked[1..3].sort();
     assert_eq!(asked, ["GET 1.3.0", "GET 1.1.0", "GET 1.2.0"]);
 
-    // What is known is not asked for again, not even after a restart.
+    // A known age is not requested again, not even after a restart.
     for _ in 0..2 {
         let (again, _) = cooldown.run(1, Cause::Tags, &first).await;
         assert_eq!((tag(&again), cooldown.asked()), ("1.1.0", vec![]));
         cooldown.restart();
     }
 
-    // A tag that comes while we watch is as old as our sight of it, whatever its image says.
+    // The age of a tag that appears between two scans is counted from the later one, even if its image is old.
     push(&registry, &[("2.0.0", 1000)]);
     cooldown.scan_words(10, "1.0.0 1.1.0 1.2.0 1.3.0 2.0.0").await;
     let (second, _) = cooldown.run(10, Cause::Tags, &first).await;
     assert_eq!((tag(&second), cooldown.asked()), ("1.1.0", vec![]));
-    // Time alone makes the others old enough; whether they are still the same is looked up once.
+    // The others become old enough by time alone; one request verifies that they are still the same.
     let (third, _) = cooldown.run(23, Cause::Tags, &second).await;
     assert_eq!(
         (tag(&third), cooldown.asked()),
@@ -223,7 +223,7 @@ async fn a_tag_that_a_listing_left_out_for_once_does_not_lose_its_place() {
     cooldown.scan_words(1, "1.0.0").await;
     let (second, _) = cooldown.run(1, Cause::Tags, &first).await;
     assert!(condition(&second, "RegressionHeld").is_some());
-    // It is new to us now, but it is what counts, and nothing lower waits any more.
+    // It is new to us now, but it is the current image, and no lower tag is held any more.
     cooldown.scan_words(2, "1.0.0 1.1.0").await;
     for hour in [2, 3, 4] {
         let (status, _) = cooldown.run(hour, Cause::Tags, &second).await;
@@ -242,7 +242,7 @@ async fn an_image_that_was_made_anew_is_young_again() {
     registry.push("app", "1.1.0", &at(12).to_string());
     let (second, next) = cooldown.run(13, Cause::Tags, &first).await;
     assert_eq!(tag(&second), "1.0.0");
-    // Until the tag has been known for three days, which is sooner than its image is of that age.
+    // Until the tag has been known for three days, which is earlier than its image has that age.
     assert_eq!(next, Next::After(Duration::from_secs((72 - 13) * 3600)));
     let (third, _) = cooldown.run(72, Cause::Tags, &second).await;
     assert_eq!(tag(&third), "1.1.0");
@@ -261,7 +261,7 @@ async fn an_image_without_a_time_waits_for_our_own_clock_or_is_let_in() {
     cooldown.asked();
     let (second, _) = cooldown.run(1, Cause::Tags, &first).await;
     assert_eq!((tag(&second), cooldown.asked()), ("none", vec![]));
-    // A person may know more than we do.
+    // A user may know more than we do.
     cooldown.run(1, Cause::Person, &first).await;
     assert_eq!(cooldown.asked(), ["GET 1.0.0"]);
     let (third, _) = cooldown.run(72, Cause::Tags, &second).await;
@@ -281,7 +281,7 @@ async fn a_registry_that_tells_no_ages_takes_nothing_away() {
     cooldown.scan_words(0, "1.0.0 1.1.0").await;
     let latest = json!({"latestRef": {"name": cooldown.image(), "tag": "1.1.0"}});
     let before: ImagePolicyStatus = serde_json::from_value(latest).unwrap();
-    // What counts already is not asked for its age, unless by a person.
+    // The age of the current image is not requested, unless by a user.
     let (status, next) = cooldown.run(0, Cause::Tags, &before).await;
     assert_eq!((tag(&status), next, cooldown.asked()), ("1.1.0", Next::Wait, vec![]));
     let (status, next) = cooldown.run(0, Cause::Person, &before).await;
@@ -291,7 +291,7 @@ async fn a_registry_that_tells_no_ages_takes_nothing_away() {
     let words = format!("the manifest of {}:1.1.0 is not shown to us: ", cooldown.image());
     assert!(stale.starts_with(&words), "{stale}");
     assert!(condition(&status, "Ready").unwrap().contains("resolved to 1.1.0"));
-    // Without an image before there is none to keep.
+    // Without a current image there is none to keep.
     let (status, _) = cooldown.run(0, Cause::Tags, &ImagePolicyStatus::default()).await;
     assert!(condition(&status, "Ready").unwrap().ends_with("2 tags are too new"), "{status:?}");
 }
@@ -335,7 +335,7 @@ async fn of_very_many_young_images_some_are_looked_at_at_a_time() {
     let asked = cooldown.asked();
     assert_eq!(asked.len(), 19, "{asked:?}");
 
-    // Where something counts already, it does so meanwhile.
+    // A current image stays meanwhile.
     let other = Cooldown::new(&registry, forward);
     other.scan(0, (0..=50).map(|patch| format!("1.0.{patch}"))).await;
     let latest = json!({"latestRef": {"name": other.image(), "tag": "1.0.20"}});

@@ -1,4 +1,4 @@
-//! What those share who ask for the same, whatever time each has and whatever each knows.
+//! Request coalescing: callers of one listing share requests, each with its own deadline and its own last known list.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,7 +15,7 @@ use crate::support::http_front::{Front, Reply};
 const LIST: &str = "/v2/app/web/tags/list";
 const MANIFEST: &str = "/v2/app/web/manifests/1.0.0";
 
-/// A registry that keeps all but greetings waiting, until it is told to let so many of them through.
+/// A registry that holds back all answers but those to `GET /v2/`, until the test lets a number of them through.
 struct Door {
     front: Front,
     open: Arc<AtomicUsize>,
@@ -43,13 +43,13 @@ impl Door {
         Access { timeout: Duration::from_secs(seconds), ..anonymous(&self.front.address(), "app/web") }
     }
 
-    /// Lets some through, when everybody has asked.
+    /// Lets some answers through, when all callers have asked.
     async fn let_through(&self, number: usize) {
         settle().await;
         self.open.fetch_add(number, Ordering::SeqCst);
     }
 
-    /// Waits until so many have asked.
+    /// Waits until this many requests have arrived.
     async fn asked(&self, path: &str, number: usize) {
         while self.front.requests_for(path).len() < number {
             tokio::time::sleep(Duration::from_millis(5)).await;
@@ -57,7 +57,7 @@ impl Door {
     }
 }
 
-/// Begins a listing.
+/// Starts a listing.
 fn list(
     registries: &Registries,
     access: Access,
@@ -72,7 +72,7 @@ fn digest(registries: &Registries, access: Access) -> JoinHandle<Result<Digest, 
     tokio::spawn(async move { registries.digest(access, &Tag::parse("1.0.0").unwrap()).await })
 }
 
-/// The tests have one thread, so that everybody has asked after a few turns.
+/// Yields to the other tasks. The tests have one thread, so all callers have asked after a few turns.
 async fn settle() {
     for _ in 0..20 {
         yield_now().await;
@@ -113,7 +113,7 @@ async fn objects_with_different_timeouts_share_a_listing_and_each_waits_for_its_
     assert_eq!(door.front.requests_for(LIST).len(), 2);
 }
 
-/// Whoever began a listing is no more than the first of those who wait for it.
+/// The caller that started a listing is only the first of those that wait for it.
 #[tokio::test]
 async fn a_listing_goes_on_without_the_one_who_began_it() {
     let door = Door::new(|_| page());
@@ -149,10 +149,10 @@ async fn unchanged_is_said_only_to_those_who_know_that_state() {
         ended.push(one.await.unwrap());
     }
     assert!(matches!(ended[0], Ok(Listed::Unchanged)), "{:?}", ended[0]);
-    // They know different things, so all of them get the tags.
+    // Their last known lists differ, so all of them get the tags.
     assert!(ended[1..].iter().all(|listed| count(listed) == 2));
 
-    // Those who all know the same are told so by one request.
+    // Callers with the same last known list share one conditional request.
     let under_way = list(&registries, door.access(60), None);
     door.asked(LIST, 4).await;
     let mut waiting = Vec::new();
@@ -190,7 +190,7 @@ async fn nothing_is_shared_between_namespaces_or_secrets() {
     for access in strangers {
         waiting.push(list(&registries, access, None));
     }
-    // All are under way at the same time, each with a request of its own.
+    // All are in flight at the same time, each with a request of its own.
     door.asked(LIST, 5).await;
     door.let_through(5).await;
     for one in waiting {

@@ -1,4 +1,4 @@
-//! Credentials go only where they belong.
+//! Credentials are sent only to the registry and the token server that they are for.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,7 +14,7 @@ use crate::support::registry::{Registry, TokenServer};
 
 const MADE: &str = "2026-01-02T03:04:05Z";
 
-/// The certificates of a test's own authority, as a secret has them.
+/// The certificates of a test's own authority, as a Secret has them.
 fn tls(authority: &Authority, identity: Option<&Identity>) -> Tls {
     let read = |path: &std::path::Path| Secret::new(fs::read(path).unwrap());
     let mut data = BTreeMap::from([("ca.crt".to_owned(), read(authority.certificate_file()))]);
@@ -30,7 +30,7 @@ fn with_tls(mut access: Access, tls: Tls) -> Access {
     access
 }
 
-/// A registry that wants a password and sends whoever has one elsewhere.
+/// A registry that wants a password and redirects requests that have one.
 fn sends_to(target: String) -> Front {
     Front::alone(move |request| match request.authorization() {
         None => Reply::status(401).with("WWW-Authenticate", "Basic realm=\"x\""),
@@ -65,7 +65,7 @@ async fn nor_does_one_that_leads_back_again() {
     assert_eq!(tags(user(&front.address(), "app/web")).await.unwrap(), ["1.0.0"]);
 }
 
-/// Where a redirect leads, a server asks for tokens of its own server for tokens.
+/// The target of a redirect demands a token of its own token server.
 #[tokio::test]
 async fn another_server_does_not_say_where_they_go() {
     for path in ["/v2/", "/v2/app/web/tags/list"] {
@@ -81,7 +81,7 @@ async fn another_server_does_not_say_where_they_go() {
             Some(_) => Reply::body(200, r#"{"tags": ["1.0.0"]}"#),
         });
         let listed = tags(user(&registry.address(), "app/web")).await;
-        // A greeting that leads elsewhere says nothing of the registry, which asks by itself then.
+        // A redirected `GET /v2/` tells nothing about the registry, whose own challenge is used then.
         let expected = (path == "/v2/").then(|| vec!["1.0.0".to_owned()]);
         assert_eq!(listed.ok(), expected, "{path}");
         assert!(!other.requests().is_empty(), "{path}");
@@ -90,7 +90,7 @@ async fn another_server_does_not_say_where_they_go() {
     }
 }
 
-/// Behind one host, each path may be served by another tenant.
+/// Each path of one host may be served by another tenant.
 #[tokio::test]
 async fn a_challenge_of_one_tenants_path_gets_no_login_of_another() {
     for greeting in ["Basic realm=\"x\"", "Bearer realm=\"GOOD\",service=\"x\"", ""] {
@@ -106,7 +106,7 @@ async fn a_challenge_of_one_tenants_path_gets_no_login_of_another() {
                 ("/v2/", _) => challenge(&greeting),
                 ("/v2/evil/app/tags/list", value) if value != Some("Bearer evil") => challenge(&realm),
                 (_, None) => challenge(&wanted),
-                // The realm of this path alone; a smaller page for all would show in the next request, too.
+                // The realm of this path only; a smaller page size would be seen in the next request, too.
                 ("/v2/evil/app/tags/list", _) if request.query.contains("n=1000") => Reply::status(400),
                 _ => Reply::body(200, r#"{"tags": ["1.0.0"]}"#),
             }
@@ -123,7 +123,7 @@ async fn a_challenge_of_one_tenants_path_gets_no_login_of_another() {
         for repository in ["victim/app", "victim/other"] {
             assert_eq!(tags_by(&registries, victim(repository)).await.unwrap(), ["1.0.0"]);
         }
-        // The attacker's path is asked again, now that the victim has a token.
+        // The attacker's path is listed again, now that the victim has a token.
         assert_eq!(tags_by(&registries, attacker).await.unwrap(), ["1.0.0"]);
         assert!(!evil.requests().is_empty(), "the attacker's own login goes where its path says");
         assert!(evil.requests().iter().all(|request| request.query.contains("evil%2Fapp")));
@@ -206,11 +206,11 @@ async fn tokens_are_not_shared_between_namespaces() {
     let guarded = registry.guarded_by(&tokens);
     let registries = registries();
     tags_by(&registries, user(&guarded.address(), "app/web")).await.unwrap();
-    // Another namespace without credentials is not let in by the first one's token.
+    // Another namespace without credentials does not get access with the first one's token.
     let mut other = super::anonymous(&guarded.address(), "app/web");
     other.namespace = "other".to_owned();
     assert!(tags_by(&registries, other).await.is_err());
-    // And with the same credentials it gets a token of its own.
+    // With the same credentials it gets a token of its own.
     let before = tokens.requests().len();
     let mut other = user(&guarded.address(), "app/web");
     other.namespace = "other".to_owned();
@@ -265,7 +265,7 @@ async fn a_client_certificate_is_not_shown_where_a_redirect_leads() {
     let authority = Authority::new();
     let page = |_: &_| Reply::body(200, r#"{"tags": ["1.0.0"]}"#);
     let client = authority.issue("client");
-    // A server that wants one talks to nobody without it.
+    // A server that demands a client certificate refuses connections without one.
     for (wants_one, expected) in [(false, true), (true, false)] {
         let other = Front::secured(None, authority.server(wants_one), page);
         let target = other.url("/elsewhere");
@@ -280,13 +280,13 @@ async fn a_client_certificate_is_not_shown_where_a_redirect_leads() {
     }
 }
 
-/// An answer with an error that says all that it was shown, as it came and decoded.
+/// An error response that contains the credentials of the request, encoded and decoded.
 fn echo(authorization: &str) -> Reply {
     use base64::Engine as _;
     let value = authorization.split_once(' ').map_or("", |(_, value)| value);
     let decoded = base64::engine::general_purpose::STANDARD.decode(value).unwrap_or_default();
     let decoded = String::from_utf8_lossy(&decoded);
-    // Where the words are cut off, half of a secret is one as well.
+    // After truncation, half of a secret must not be shown either.
     let long = format!("{}{decoded}", "x".repeat(280));
     let message = format!("{decoded}|{long}");
     let errors =
@@ -324,7 +324,7 @@ async fn a_server_that_repeats_what_it_was_shown_is_not_quoted_with_it() {
     }
 }
 
-/// An object can lead to any server of the cluster's network, whose answers are not for its status.
+/// An object can name any server of the cluster's network, whose answers must not be in its status.
 #[tokio::test]
 async fn what_a_server_says_beside_an_error_document_is_not_quoted() {
     let internal = Front::alone(|request| match request.path.as_str() {

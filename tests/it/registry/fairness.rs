@@ -1,4 +1,4 @@
-//! What one namespace does at a registry keeps another from it for two seconds at most.
+//! Fairness: one namespace delays another one's requests to a registry by two seconds at most.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use tokio::task::JoinHandle;
 use super::{anonymous, registries, tags_by, user};
 use crate::support::http_front::{Front, Reply};
 
-/// Long enough for any machine, and far less than the attackers hold on.
+/// Long enough for any machine, and far less than the attackers hold their slots.
 const SOON: Duration = Duration::from_secs(20);
 
 fn of(namespace: &str, access: Access) -> Access {
@@ -93,7 +93,7 @@ async fn a_namespace_without_a_slot_gets_one_though_all_are_held() {
     }
 }
 
-/// Registries limit accounts and paths, and a tenant may have a path of its own.
+/// Registries throttle accounts and paths, and a tenant may have a path of its own.
 #[tokio::test]
 async fn a_pause_that_one_namespace_or_login_is_told_of_is_no_others() {
     let is_over = Arc::new(AtomicBool::new(false));
@@ -114,13 +114,13 @@ async fn a_pause_that_one_namespace_or_login_is_told_of_is_no_others() {
     for victim in [anonymous(&server, "app/web"), user(&server, "app/web")] {
         assert_eq!(tags_by(&registries, of("victim", victim)).await.unwrap(), ["1.0.0"]);
     }
-    // What was told is kept to, by the login that was told it.
+    // The login that got the `Retry-After` respects it.
     is_over.store(true, Ordering::SeqCst);
     let error = tags_by(&registries, of("evil", user(&server, "evil/other"))).await.unwrap_err();
     assert!(matches!(error, RegistryError::Resting { .. }), "{error}");
 }
 
-/// A redirect of one server says nothing of when the other one wants requests.
+/// The `Retry-After` of a redirect's target does not concern the server that redirects.
 #[tokio::test]
 async fn a_pause_of_the_target_of_a_redirect_is_none_of_the_server_that_redirects() {
     let other = Front::alone(|_| Reply::status(429).with("Retry-After", "3600"));

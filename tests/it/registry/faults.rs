@@ -1,4 +1,4 @@
-//! Registries that are slow, busy, broken or away.
+//! Registries that are slow, busy, broken or unreachable.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,7 +15,7 @@ use crate::support::registry::Registry;
 const LIST: &str = "/v2/app/web/tags/list";
 const MADE: &str = "2026-01-02T03:04:05Z";
 
-/// The real registry, and what happens to the first listings there.
+/// The real registry behind a front, with a fault for the first listings.
 fn troubled(
     registry: &Registry,
     number: usize,
@@ -79,7 +79,7 @@ async fn a_server_that_wants_a_rest_gets_it_from_all() {
     while front.requests_for(LIST).is_empty() {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
-    // The answer is on its way; the second must not be sooner than its being read.
+    // The answer is being sent; the second request must not start before it is read.
     tokio::time::sleep(Duration::from_millis(500)).await;
     assert_eq!(tags_by(&registries, anonymous(&front.address(), "app/api")).await.unwrap(), ["2.0.0"]);
     assert!(begin.elapsed() >= Duration::from_secs(2), "{:?}", begin.elapsed());
@@ -110,7 +110,7 @@ async fn every_wait_has_an_end() {
     let front = troubled(&registry, 99, || Reply::Silence);
     let error = tags_by(&impatient(), anonymous(&front.address(), "app/web")).await.unwrap_err();
     assert!(error.to_string().contains("the server did not begin to answer within 500ms"), "{error}");
-    // The bytes come, but never all of them.
+    // The bytes arrive slowly, and never all of them.
     let front = troubled(&registry, 99, || Reply::Drip);
     let mut access = anonymous(&front.address(), "app/web");
     access.timeout = Duration::from_secs(1);
@@ -183,7 +183,7 @@ async fn a_proxy_of_a_secret_is_used() {
     use tagboat::secret::Secret;
 
     let registry = registry();
-    // A proxy gets the whole address in place of the path.
+    // A proxy gets the whole URL in place of the path.
     let proxy = Front::before(registry.port(), |request| {
         if request.path.starts_with("http://registry.example.localhost/") {
             Reply::Forward
@@ -217,7 +217,7 @@ async fn a_list_of_tags_with_errors_in_it_is_none() {
 #[tokio::test]
 async fn a_registry_without_tls_comes_with_what_to_do() {
     use std::io::{Read, Write};
-    // No other address of this machine than this one is taken for one without a certificate.
+    // Plain HTTP is used for this one address of the machine only.
     let listener = std::net::TcpListener::bind("127.0.0.2:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
     std::thread::spawn(move || {
@@ -248,7 +248,7 @@ async fn a_dead_proxy_is_named_and_its_login_is_not() {
     assert!(error.contains(&format!("by the proxy {dead}: ")) && !error.contains("hunter2"), "{error}");
 }
 
-/// The same by an object's own proxy.
+/// The same access through an object's own proxy.
 fn by(proxy: &Front, mut access: Access) -> Access {
     let data = BTreeMap::from([("address".to_owned(), Secret::new(format!("http://{}", proxy.address())))]);
     access.way.proxy =
@@ -256,7 +256,7 @@ fn by(proxy: &Front, mut access: Access) -> Access {
     access
 }
 
-/// A proxy of one object's own may say anything in the registry's name.
+/// An object's own proxy may answer anything in the registry's name.
 #[tokio::test]
 async fn a_rest_that_an_own_proxy_tells_of_is_nobody_elses() {
     let registry = registry();
@@ -295,7 +295,7 @@ async fn who_waits_for_the_end_of_such_a_rest_takes_nobodys_place() {
     while !is_refused() {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
-    // Both have come as far as they can.
+    // Both have come as far as they can without an answer.
     tokio::time::sleep(Duration::from_millis(300)).await;
     assert_eq!(tags_by(&registries, access).await.unwrap(), ["1.0.0"]);
     assert!(waiting.iter().all(|one| !one.is_finished()));

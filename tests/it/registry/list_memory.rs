@@ -1,4 +1,4 @@
-//! The memory of large lists: reserved until they are processed, shared, and never waited for with a slot.
+//! Memory of large lists: reserved until they are processed, shared, and never awaited with a slot held.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use std::time::Duration;
 /// The memory that one namespace may reserve.
 const OF_A_NAMESPACE: u64 = 160 << 20;
 
-/// A registry in which the list of `large` has more tags than are read without memory.
+/// A registry whose list of `large` has more tags than are read without a reservation.
 fn front() -> Front {
     let tags: Vec<String> = (0..6000).map(|number| format!("{number:0>100}")).collect();
     let large = serde_json::json!({ "tags": tags }).to_string();
@@ -48,7 +48,7 @@ async fn a_large_list_is_shared_and_its_memory_reserved_until_all_have_processed
     let has_all = || capacity.memory.try_reserve("apps", OF_A_NAMESPACE).is_some();
     drop(first);
     assert!(!has_all(), "the list is there, and nothing is reserved for it");
-    // Those that share it take turns, for the memory is enough for one at a time.
+    // Callers that share the list take turns, because the memory suffices for one at a time.
     let turn = second.turn().await;
     let third = second.clone();
     assert!(futures::FutureExt::now_or_never(third.turn()).is_none());
@@ -56,7 +56,7 @@ async fn a_large_list_is_shared_and_its_memory_reserved_until_all_have_processed
     assert!(has_all());
 }
 
-/// Of a server that may be asked once at a time, one large list that waited for memory kept all others waiting.
+/// With one slot for a server, a large list that waited for memory blocked all other requests.
 #[tokio::test]
 async fn an_answer_that_waits_for_memory_holds_no_slot_of_its_server() {
     let (front, capacity) = (Arc::new(front()), Capacity::default());
@@ -75,7 +75,7 @@ async fn an_answer_that_waits_for_memory_holds_no_slot_of_its_server() {
     assert_eq!(waiting.await.unwrap().tags.len(), 6000);
 }
 
-/// A list whose first page is large begins anew, with memory for any list, before it is read further.
+/// A list with a large first page is restarted with memory for any list before it is read further.
 #[tokio::test]
 async fn a_large_page_that_is_followed_by_others_is_read_within_memory_for_the_whole_list() {
     let page = |from: usize| {
@@ -107,7 +107,7 @@ async fn a_registry_that_sends_a_large_list_slowly_holds_memory_for_a_short_time
     let page = first.clone();
     let front = Front::alone(move |request| match (request.path.as_str(), request.query.as_str()) {
         ("/v2/", _) => Reply::status(200),
-        // Most of it arrives at once, and then a byte now and then.
+        // Most of it arrives at once, and the rest slowly, byte by byte.
         ("/v2/slow/tags/list", _) => {
             Reply::Paced { body: first.clone(), piece: 500_000, pause: Duration::from_secs(600) }
         }

@@ -1,4 +1,4 @@
-//! Listings of tags: pages of the real registry, and those of others.
+//! Listings of tags: pages of the real registry, and pages as other registries send them.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -12,7 +12,7 @@ use crate::support::registry::Registry;
 
 const LIST: &str = "/v2/app/web/tags/list";
 
-/// A registry of ours, which has one repository.
+/// A registry of the test, with one repository.
 fn registry(list: impl Fn(&str) -> Reply + Send + Sync + 'static) -> Front {
     Front::alone(move |request| match request.path.as_str() {
         "/v2/" => Reply::status(200),
@@ -249,7 +249,7 @@ async fn one_listing_serves_all_who_ask_at_the_same_time() {
     while front.requests_for(LIST).is_empty() {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
-    // Who comes while the first listing is under way gets the second.
+    // Callers that come while the first listing is in flight share the second.
     asked.extend((1..50).map(|_| ask()));
     tokio::time::sleep(Duration::from_millis(100)).await;
     is_open.store(true, Ordering::SeqCst);
@@ -257,7 +257,7 @@ async fn one_listing_serves_all_who_ask_at_the_same_time() {
         assert_eq!(one.await.unwrap(), 3);
     }
     assert_eq!(front.requests_for(LIST).len(), 2);
-    // Another namespace asks for itself.
+    // Another namespace has a listing of its own.
     let before = front.requests_for(LIST).len();
     let mut other = anonymous(&front.address(), "app/web");
     other.namespace = "other".to_owned();
@@ -290,7 +290,7 @@ async fn the_wrong_media_type_does_no_harm_and_a_packed_list_is_named() {
     );
 }
 
-/// The next page may be named by another scheme, host or port, and is asked for where the first one was.
+/// The link to the next page may have another scheme, host or port; the request goes to the server of the first page.
 #[tokio::test]
 async fn no_link_takes_a_request_elsewhere() {
     let other = Front::alone(|_| page(named(7..9)));

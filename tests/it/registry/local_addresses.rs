@@ -1,4 +1,4 @@
-//! Objects cannot lead the controller to its own machine, or to what stands on its network link.
+//! SSRF: objects cannot lead the controller to its own machine, or to servers on its network link.
 
 use tagboat::address::LocalAddresses;
 use tagboat::failing::Failing;
@@ -8,7 +8,7 @@ use tagboat_api::Reason;
 use super::{tags_by, user};
 use crate::support::http_front::{Front, Reply};
 
-/// Registries as a controller has them.
+/// Registries with the guard of a controller.
 fn guarded() -> Registries {
     Registries::new(RegistryOptions {
         local_addresses: LocalAddresses::Refused,
@@ -37,7 +37,7 @@ async fn a_registry_there_is_not_asked() {
     assert_eq!(tags_by(&super::registries(), user(&front.address(), "app/web")).await.unwrap(), ["1.0.0"]);
 }
 
-/// A proxy stands in for the registry, so that the first request leads somewhere without any local address.
+/// A proxy stands in for the registry, so that the first request needs no local address.
 #[tokio::test]
 async fn nor_is_one_behind_a_proxy() {
     let proxy = open();
@@ -48,7 +48,7 @@ async fn nor_is_one_behind_a_proxy() {
     assert!(proxy.requests().is_empty());
 }
 
-/// Where a front is asked as a proxy, it can be any registry.
+/// Access to a registry of any name, which a front serves as its proxy.
 fn by_proxy(registry: &str, proxy: &Front) -> tagboat::registry::Access {
     let data = std::collections::BTreeMap::from([(
         "address".to_owned(),

@@ -1,4 +1,4 @@
-//! Passwords and tokens, at the real registry and at others.
+//! Passwords and tokens, at the real registry and at servers of the tests.
 
 use tagboat::registry::{Credential, RegistryError};
 use tagboat::secret::Secret;
@@ -47,7 +47,7 @@ async fn a_token_that_is_no_longer_good_is_replaced_once() {
     let guarded = registry.guarded_by(&tokens);
     let registries = registries();
     tokens.expire(true);
-    // Two tokens in a row that are past their time are enough.
+    // After two expired tokens in a row it gives up.
     let error = tags_by(&registries, user(&guarded.address(), "app/web")).await.unwrap_err();
     assert!(error.to_string().contains("UNAUTHORIZED"), "{error}");
     assert_eq!(tokens.requests().len(), 2);
@@ -81,7 +81,7 @@ async fn a_wrong_password_is_the_token_servers_to_refuse() {
     assert!(error.to_string().ends_with("service=test-registry: DENIED: wrong password"), "{error}");
 }
 
-/// A registry that wants the token `good`, which is to be had from `realm`.
+/// A registry that wants the token `good`, which `realm` issues.
 fn wants_token(realm: String) -> Front {
     Front::alone(move |request| match request.authorization() {
         Some("Bearer good") => Reply::body(200, r#"{"tags": ["1.0.0"]}"#),

@@ -47,7 +47,7 @@ async fn a_tag_that_cannot_be_pulled_is_not_found() {
     assert!(repository.facts(&tag("2.0.0")).await.unwrap_err().is_not_found());
 }
 
-/// A winner is kept back only where its manifest is not there, and not where something else is missing.
+/// A winner is held back only if its manifest is missing, and not if something else is missing.
 #[tokio::test]
 async fn a_missing_server_for_tokens_is_no_missing_tag() {
     let tokens = Front::alone(|_| Reply::status(404));
@@ -127,10 +127,10 @@ async fn what_is_not_what_was_asked_for_is_damaged() {
     assert!(error.to_string().contains("what was sent is damaged"), "{error}");
 }
 
-/// What a registry sends, and what is said of it.
+/// The answer of a registry, and the expected message.
 type Case = (fn() -> Reply, &'static str);
 
-/// A registry that does not answer to HEAD, and sends this in place of a manifest.
+/// A registry that does not support HEAD, and sends this in place of a manifest.
 fn without_head(body: impl Fn() -> Reply + Send + Sync + 'static) -> Front {
     Front::alone(move |request| match (request.method.as_str(), request.path.as_str()) {
         (_, "/v2/") => Reply::status(200),
@@ -163,7 +163,7 @@ async fn the_digest_of_what_is_no_manifest_is_none() {
     }
 }
 
-/// Who does not say how an answer may be packed gets it as the server likes.
+/// Without `Accept-Encoding`, a server may choose any encoding.
 #[tokio::test]
 async fn nothing_is_to_be_packed() {
     let registry = Registry::start();

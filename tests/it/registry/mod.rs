@@ -1,4 +1,4 @@
-//! Talk with registries: the real one, and what goes wrong on the way there.
+//! The registry client, with the real registry and with faults in front of it.
 
 mod ages;
 mod coalescing;
@@ -23,7 +23,7 @@ use tagboat::secret::Secret;
 
 use crate::support::registry::{PASSWORD, USER};
 
-/// Nobody in particular, on the direct way to a repository.
+/// Anonymous access to a repository, without a proxy.
 fn anonymous(server: &str, repository: &str) -> Access {
     Access {
         namespace: "apps".to_owned(),
@@ -36,7 +36,7 @@ fn anonymous(server: &str, repository: &str) -> Access {
     }
 }
 
-/// The user whom guarded registries let in.
+/// Access with the login of registries that want a password.
 fn user(server: &str, repository: &str) -> Access {
     let credential = Credential::Basic { user: Secret::new(USER), password: Secret::new(PASSWORD) };
     Access { login: credential.into(), ..anonymous(server, repository) }
@@ -46,7 +46,7 @@ fn registries() -> Registries {
     Registries::new(RegistryOptions::default())
 }
 
-/// Registries with little patience and a small budget.
+/// Registries with short timeouts and a low rate limit.
 fn impatient() -> Registries {
     let limit = Duration::from_millis(500);
     Registries::new(RegistryOptions {
@@ -56,7 +56,7 @@ fn impatient() -> Registries {
     })
 }
 
-/// The tags that a listing finds.
+/// The tags of a listing.
 async fn tags(access: Access) -> Result<Vec<String>, RegistryError> {
     tags_by(&registries(), access).await
 }

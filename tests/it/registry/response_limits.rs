@@ -1,4 +1,4 @@
-//! Answers of any shape are read in bounded memory, and a list keeps the tags in them.
+//! Responses of any shape are read in bounded memory, and a list keeps only the valid tags.
 
 use std::fmt::Write as _;
 use std::process::{Command, Stdio};
@@ -15,7 +15,7 @@ const LIST: &str = "/v2/app/web/tags/list";
 /// The largest page that is read.
 const PAGE: usize = 32 * 1024 * 1024;
 
-/// A registry whose list is this.
+/// A registry with this answer to listings, by query.
 fn registry(list: impl Fn(&str) -> Reply + Send + Sync + 'static) -> Front {
     Front::alone(move |request| match request.path.as_str() {
         "/v2/" => Reply::status(200),
@@ -50,7 +50,7 @@ async fn names_that_are_no_tags_are_left_out_and_counted() {
     assert_eq!(ended.json()["count"], 3);
 }
 
-/// A page that is full of them is as full as any other, and its last one is where the next page begins.
+/// Invalid names fill a page like any others, and the next page starts after the last one.
 #[tokio::test]
 async fn pages_of_names_that_are_no_tags_are_followed_by_the_next() {
     let front = registry(|query| match query.split_once("last=") {
@@ -60,7 +60,7 @@ async fn pages_of_names_that_are_no_tags_are_followed_by_the_next() {
         Some((_, other)) => panic!("{other}"),
     });
     assert_eq!(tags(anonymous(&front.address(), "app/web")).await.unwrap(), ["1.1.0", "1.0.0"]);
-    // A registry that does not understand `last` gives the same page again, and that is all it has.
+    // A registry that does not support `last` sends the same page again, and has no others.
     let front = registry(|_| page((0..1000).map(|number| format!(".{number:04}"))));
     let repository = registries().repository(anonymous(&front.address(), "app/web"));
     let listed = repository.list(ListOptions::default()).await.unwrap();
@@ -69,7 +69,7 @@ async fn pages_of_names_that_are_no_tags_are_followed_by_the_next() {
     assert_eq!(front.requests_for(LIST).len(), 2);
 }
 
-/// The maximum of resident memory of a program while it runs, in MiB, and the end of what it says.
+/// The peak of resident memory of a program, in MiB, and its standard error.
 fn peak(command: &mut Command) -> (u64, String) {
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     let status = format!("/proc/{}/status", child.id());
@@ -95,7 +95,7 @@ fn repeated(before: &str, one: &str, after: &str) -> Vec<u8> {
     text.into_bytes()
 }
 
-/// As many different tags as the page has room for.
+/// As many different tags as fit into a page.
 fn numbered() -> Vec<u8> {
     let mut text = String::with_capacity(PAGE);
     text.push_str("{\"tags\":[");
@@ -122,7 +122,7 @@ fn a_page_of_any_shape_takes_no_more_than_100_mib_beyond_itself() {
         let image = format!("{}/app/web", front.address());
         let (peak, words) = peak(tagboat().args(["scan", &image, "--limit", "1"]));
         assert!(words.contains(expected), "{shape}: {words}");
-        // The body, the program itself, and what may be made of the body.
+        // The body, the program itself, and the memory for reading the body.
         assert!(peak < 32 + 30 + 100, "{shape}: {peak} MiB");
     }
 }

@@ -1,4 +1,4 @@
-//! The frame itself: a victim beside an attacker that does little.
+//! The scene itself: a victim beside an attacker that does little.
 
 use std::time::Duration;
 

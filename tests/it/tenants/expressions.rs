@@ -6,10 +6,10 @@ use super::scene::Scene;
 use crate::controller::scene::{Kind, condition};
 use crate::support::http_front::{Front, Reply};
 
-/// The tags of the list, each of 100 letters `a` and `b`: a search that is not given up takes half a minute and more.
+/// The tags of the list, each of 100 letters `a` and `b`: a search without a deadline takes half a minute and more.
 const TAGS: usize = 50_000;
 
-/// A registry whose tags look random, so that no search can remember how it went on before.
+/// A registry with random-looking tags, so that no search can reuse cached states.
 fn registry() -> Front {
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     let mut letter = move || {
@@ -39,7 +39,7 @@ async fn slow_exclusions_end_at_the_timeout_of_their_own_repository() {
             scene.victim_is_reconciled().await;
         })
         .await;
-    // A busy machine may take so long for the list alone, and the scan is tried again.
+    // A busy machine may take this long for the list alone; then the scan is retried.
     let words = "scan failed: spec.exclusionList could not be applied to all 50000 tags within 5s";
     let is_slow = |object: &kube::core::DynamicObject| {
         let ready = condition(&object.data["status"], "Ready");
@@ -57,7 +57,7 @@ async fn slow_filters_end_at_the_timeout_of_the_repository() {
     let image = format!("{}/app", registry.address());
     let spec = json!({"image": image, "interval": "10m", "timeout": "2s", "exclusionList": ["^$"]});
     attacker.create(Kind::Repository, "slow", &spec).await;
-    // Without a letter that a search could look for first, and with matches that are no longer than the tags.
+    // No required letter that a search could find first, and matches that are no longer than the tags.
     let alternatives: Vec<String> = (40..60).map(|number| format!("[ab]*a[ab]{{{number}}}[c-z]")).collect();
     let pattern = alternatives.join("|");
     scene

@@ -1,4 +1,4 @@
-//! Floods of small things: requests for reconciles, and the events that come of them.
+//! Floods of reconcile requests, and of the events that they cause.
 
 use std::collections::BTreeSet;
 use std::time::Instant;
@@ -51,7 +51,7 @@ async fn requests_without_end_are_answered_once_a_second_and_displace_nothing() 
         request.resource == "events" && request.writes() && request.namespace == attacker.namespace()
     };
     let events = scene.cluster.audit("tagboat").into_iter().filter(is_event).count();
-    // Three objects, and one more of each after five minutes.
+    // Three objects with bursts of 25 events, and one more each after five minutes.
     assert!((2..=78).contains(&events), "{events} events");
     let victim: Api<Event> = Api::namespaced(scene.cluster.client(), scene.victim.tenant.namespace());
     let pushes = victim.list(&ListParams::default()).await.unwrap().items;

@@ -22,7 +22,7 @@ use crate::support::http_front::{Front, Reply};
 
 const MEBIBYTE: usize = 1 << 20;
 
-/// Lets `main` lead to a commit whose message has so many bytes.
+/// Moves `main` to a commit with a message of this many bytes.
 fn commit_with_message(repository: &BareRepository, length: usize) {
     let objects = Repository::open_bare(repository.path()).unwrap();
     let mut text = repository.git(["cat-file", "commit", "main"]);
@@ -31,8 +31,7 @@ fn commit_with_message(repository: &BareRepository, length: usize) {
     repository.move_branch("main", &commit.to_string());
 }
 
-/// Git took 277 MiB in each of three processes for a message of 270 MiB, and for a smaller one it takes as much beside
-/// what tagboat reads.
+/// Git took 277 MiB in each of three processes for a message of 270 MiB, in addition to the memory of tagboat.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_oversized_commit_and_odd_addresses_end_with_a_sentence_of_their_own() {
     let scene = Scene::start().await;
@@ -76,7 +75,7 @@ async fn an_oversized_commit_and_odd_addresses_end_with_a_sentence_of_their_own(
 async fn servers_that_list_slowly_take_no_more_memory_than_is_reserved() {
     let scene = Scene::start().await;
     let attacker = &scene.attacker;
-    // Git keeps what has come of a list until the rest is there. Each server has slots of its own.
+    // Git keeps a partial list in memory until the rest arrives. Each server has slots of its own.
     let reply = || Reply::Paced { body: vec![b'x'; 20 * MEBIBYTE], piece: 18 * MEBIBYTE, pause: PATIENCE };
     let servers: Vec<Front> = (0..8).map(|_| Front::alone(move |_| reply())).collect();
     for (number, server) in servers.iter().enumerate() {
@@ -85,7 +84,7 @@ async fn servers_that_list_slowly_take_no_more_memory_than_is_reserved() {
         attacker.create_automation(&name, &json!({})).await;
     }
     scene.victim_is_reconciled().await;
-    // By then those that wait for their server have released their slots to the others.
+    // By then transactions that wait for their server have released their slots.
     tokio::time::sleep(Duration::from_secs(15)).await;
     let begin = Instant::now();
     while servers.iter().filter(|server| !server.requests().is_empty()).count() < 4 {
@@ -95,7 +94,7 @@ async fn servers_that_list_slowly_take_no_more_memory_than_is_reserved() {
     scene.assert_memory_below(128 << 20);
 }
 
-/// The private directories that a process holds, each by its lock.
+/// The private directories of a process, found by their locks.
 fn private_directories(process: u32) -> Vec<PathBuf> {
     let open = fs::read_dir(format!("/proc/{process}/fd")).unwrap().flatten();
     let targets = open.filter_map(|item| fs::read_link(item.path()).ok());
@@ -119,7 +118,7 @@ async fn logins_that_wait_have_no_files_and_equal_certificates_share_one() {
         attacker.create_automation(name, &json!({})).await;
     }))
     .await;
-    // The first of them wait for their server, the others for a slot.
+    // The first ones wait for their server, the others for a slot.
     let begin = Instant::now();
     while silent.requests().is_empty() {
         assert!(begin.elapsed() < PATIENCE, "no automation gets to its server");
@@ -128,7 +127,7 @@ async fn logins_that_wait_have_no_files_and_equal_certificates_share_one() {
     scene.victim_is_reconciled().await;
     let mut bundles = Vec::new();
     let directories = private_directories(scene.pod.id());
-    // One for each transaction at work, and one for each content.
+    // One for each running transaction, and one for each content.
     assert!(directories.len() < names.len(), "{directories:?}");
     for directory in directories {
         bundles.extend(fs::metadata(directory.join("ca.crt")).ok().map(|file| file.size()));
@@ -139,13 +138,14 @@ async fn logins_that_wait_have_no_files_and_equal_certificates_share_one() {
     scene.assert_memory_below(512 << 20);
 }
 
-/// Each automation that waited for a slot held its Secret twice, as read and as written for ssh. A thousand of them took
+/// Each automation that waited for a slot held its Secret twice, as read and as written for ssh. A thousand of them
+/// used
 /// 2 GiB.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn automations_that_wait_hold_few_large_secrets() {
     let scene = Scene::start().await;
     let attacker = &scene.attacker;
-    // Connections are in its backlog, and nothing is ever said to them.
+    // Connections stay in its backlog, without any answer.
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("ssh://git@{}/silent.git", silent.local_addr().unwrap());
     let identity = "-----BEGIN PRIVATE KEY-----\nAA==\n-----END PRIVATE KEY-----\n";
@@ -158,20 +158,20 @@ async fn automations_that_wait_hold_few_large_secrets() {
         attacker.create_source(name, &json!({"url": url, "secretRef": {"name": name}})).await;
         attacker.create_automation(name, &json!({})).await;
     };
-    // The API server of the test takes several times the size of each.
+    // The API server of the test needs several times the size of each Secret.
     futures::stream::iter(&names).for_each_concurrent(8, create).await;
     let is_reconciling = |object: &DynamicObject| condition(&object.data["status"], "Reconciling").is_some();
     for name in &names {
         attacker.until(Kind::Automation, name, "reconciling", is_reconciling).await;
     }
     scene.victim_is_reconciled().await;
-    // All of them would be 115 MiB, and the program without them takes 50.
+    // All of them would be 115 MiB, and the program needs 50 without them.
     scene.assert_memory_below(110 << 20);
     scene.delete_and_wait(Kind::Automation, "large-0").await;
     attacker.delete_secrets().await;
 }
 
-/// How many bytes the files below a directory have.
+/// The size of the files below a directory, in bytes.
 fn size_of(directory: &Path) -> u64 {
     let Ok(listing) = fs::read_dir(directory) else { return 0 };
     let sizes = listing.flatten().map(|item| match item.metadata() {
@@ -182,7 +182,7 @@ fn size_of(directory: &Path) -> u64 {
     sizes.sum()
 }
 
-/// Content that does not get smaller when it is packed.
+/// Content that does not compress.
 fn noise(seed: u64, size: usize) -> Vec<u8> {
     let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
     let mut next = || {
@@ -194,7 +194,7 @@ fn noise(seed: u64, size: usize) -> Vec<u8> {
     std::iter::repeat_with(&mut next).take(size).collect()
 }
 
-/// Each mirror is within its limit, and there may be any number of repositories.
+/// Each mirror is within its limit, and the number of repositories is not limited.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn many_repositories_displace_their_own_mirrors() {
     let limit = 8 * MEBIBYTE;

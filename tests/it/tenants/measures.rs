@@ -1,4 +1,4 @@
-//! Bounds of time, and measurements of a process from outside: answers of `/healthz`, memory, threads.
+//! Time limits, and measurements of a process from outside: answers of `/healthz`, memory, threads.
 
 use std::collections::VecDeque;
 use std::fs;
@@ -9,19 +9,19 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// The time that anything may take before a test gives up; no bound that the program promises.
+/// Timeout of any step of a test; no limit that the program promises.
 pub(super) const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What a slow machine with other work on it may add to every bound but that of `/healthz`.
+/// Allowance for a slow and busy machine, added to every limit except that of `/healthz`.
 pub(super) const NOISE: Duration = Duration::from_secs(5);
 
-/// The longest time in which an automation of another namespace is reconciled.
+/// The longest time until an automation of another namespace is reconciled.
 pub(super) const RECONCILED_WITHIN: Duration = Duration::from_secs(5);
 
-/// The longest time in which a deleted object loses its finalizer.
+/// The longest time until a deleted object loses its finalizer.
 pub(super) const DELETED_WITHIN: Duration = Duration::from_secs(3);
 
-/// The longest time in which `/healthz` answers: 250 ms are promised, the rest is for noise.
+/// The longest time until `/healthz` answers: the promise is 250 ms, the rest is noise.
 pub(super) const HEALTHY_WITHIN: Duration = Duration::from_secs(1);
 
 /// The time between two probes of `/healthz`, and the one between two samples of memory.
@@ -53,14 +53,14 @@ impl<T> Drop for Measuring<T> {
     }
 }
 
-/// Asks `/healthz` again and again, one request at a time.
+/// Probes `/healthz` repeatedly, one request at a time.
 pub(super) struct HealthProbe(Measuring<HealthRecord>);
 
 /// The answers of `/healthz`.
 #[derive(Debug, Default)]
 pub(super) struct HealthRecord {
     pub(super) answers: usize,
-    /// The longest time until an answer; one that never came counts as the time that was waited for it.
+    /// The longest time until an answer; a missing answer counts as the timeout.
     pub(super) longest: Duration,
 }
 
@@ -74,7 +74,7 @@ impl HealthProbe {
                 let is_answered = is_healthy(&address);
                 record.longest = record.longest.max(begin.elapsed());
                 if !is_answered {
-                    // It counts as too late, however quickly the connection failed.
+                    // A failure counts as too late, even if the connection failed quickly.
                     record.longest = record.longest.max(PATIENCE);
                 }
                 record.answers += 1;
@@ -84,13 +84,13 @@ impl HealthProbe {
         }))
     }
 
-    /// Waits for the last answer, and gives the record.
+    /// Waits for the last answer, and returns the record.
     pub(super) fn stop(self) -> HealthRecord {
         self.0.stop()
     }
 }
 
-/// Whether `/healthz` answers with 200.
+/// Returns whether `/healthz` answers with 200.
 pub(super) fn is_healthy(address: &str) -> bool {
     let ask = || -> std::io::Result<String> {
         let mut connection = TcpStream::connect(address)?;
@@ -123,18 +123,18 @@ impl MemorySampler {
         Self { peak, _measuring: measuring }
     }
 
-    /// The most so far, in bytes.
+    /// The peak so far, in bytes.
     pub(super) fn peak(&self) -> u64 {
         self.peak.load(Ordering::Relaxed)
     }
 
-    /// Forgets the peak.
+    /// Resets the peak.
     pub(super) fn reset(&self) {
         self.peak.store(0, Ordering::Relaxed);
     }
 }
 
-/// A process and its descendants. What ends meanwhile is left out.
+/// A process and its descendants, without those that end meanwhile.
 fn family(process: u32) -> Vec<u32> {
     let (mut found, mut waiting) = (Vec::new(), VecDeque::from([process]));
     while let Some(process) = waiting.pop_front() {

@@ -22,9 +22,10 @@
 //! so two scenes cannot share an API server: there are `SCENES_AT_ONCE` of these, each for one scene at a time, and a
 //! scene removes the objects that the one before it left.
 //!
-//! All tests together may take four minutes on a machine with two CPUs, so one test may take about five seconds. Hostile
-//! inputs are made as small as shows the defect, and a test waits for a state, never for a time. The bounds of time
-//! are in `measures.rs` and nowhere else; a test that needs a bound of its own compares counts.
+//! All tests together may take four minutes on a machine with two CPUs, so one test may take about five seconds.
+//! Hostile
+//! inputs are as small as the defect allows, and a test waits for a state, never for a time. The time limits are in
+//! `measures.rs` and nowhere else; a test that needs a limit of its own compares counts.
 
 mod beside_a_victim;
 mod expressions;

@@ -1,6 +1,6 @@
-//! Repositories of a few kilobytes that stand for huge plans, and git objects that no memory should hold.
+//! Repositories of a few kilobytes that expand to huge plans, and git objects that are too large for memory.
 //!
-//! Each is carried out by `tagboat run`, and by the controller beside a victim.
+//! Each is reconciled by `tagboat run`, and by the controller beside a victim.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -23,7 +23,7 @@ use crate::support::remote_fleet::{RemoteFleet, only_outcome};
 /// The most anonymous memory of the program and its children, in bytes.
 const MEMORY: u64 = 512 << 20;
 
-/// The files of a large update: more than the data of a template had room for.
+/// The files of a large update: more than the limit of a template's data allowed.
 const LARGE_UPDATE: usize = 20_000;
 
 /// A tree of files, or of directories, with these names and objects.
@@ -33,7 +33,7 @@ fn tree<'n>(objects: &Repository, mode: &str, entries: impl Iterator<Item = (&'n
     objects.odb().unwrap().write(ObjectType::Tree, &bytes).unwrap()
 }
 
-/// Lets `main` lead to a commit of a tree that is made by hand.
+/// Moves `main` to a commit of a tree that is made by hand.
 fn commit_by_hand(repository: &BareRepository, message: &str, make: impl FnOnce(&Repository) -> Oid) -> Oid {
     let objects = Repository::open_bare(repository.path()).unwrap();
     let root = make(&objects);
@@ -51,7 +51,7 @@ fn many_names(objects: &Repository, content: &str, count: usize) -> Oid {
     tree(objects, "100644", names.iter().map(|name| (name.as_str(), content)))
 }
 
-/// Files in one directory that all differ and all have to change.
+/// Files in one directory that all differ and all need a change.
 fn many_edits(objects: &Repository, count: usize) -> Oid {
     let name = |number: usize| format!("f{number:05}.yaml");
     let files: Vec<(String, Oid)> = (0..count)
@@ -83,7 +83,7 @@ fn fleet() -> RemoteFleet {
     fleet
 }
 
-/// Runs, and gives the peak of anonymous memory in bytes.
+/// Runs, and returns the peak of anonymous memory in bytes.
 fn run_measured(fleet: &RemoteFleet) -> (Run, u64) {
     let mut command = fleet.command();
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -111,7 +111,7 @@ fn a_million_changes_end_with_one_sentence() {
     assert!(peak < MEMORY, "{}", peak >> 20);
 }
 
-/// From 16,000 changes on, no template could be rendered, whatever it said.
+/// From 16,000 changes on, no template could be rendered.
 #[test]
 fn a_large_update_is_committed_with_any_message_that_is_short() {
     let fleet = fleet();
@@ -145,7 +145,7 @@ fn a_tree_of_many_files_is_not_held_in_memory() {
         run.errors
     );
     assert_eq!(only_outcome(&run)["filesRead"], 200_000);
-    // The entries alone took 90 MiB.
+    // The entries alone used 90 MiB.
     assert!(peak < 64 << 20, "{}", peak >> 20);
 }
 
@@ -172,11 +172,11 @@ fn an_object_that_is_too_large_is_named_and_not_fetched_again() {
             "{message}"
         );
     }
-    // It is no damage, for which the mirror would be begun anew.
+    // It is no corruption, for which the mirror would be made anew.
     assert_eq!(mirrors[0], mirrors[1]);
 }
 
-/// Markers without end that are worth a warning, a message without end, and one content that is no YAML under many names.
+/// Very many markers with a warning, a very long message, and one content that is no YAML under many names.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn huge_plans_end_on_their_own_objects_beside_a_victim() {
     let scene = Scene::start().await;

@@ -1,4 +1,4 @@
-//! Registries that a tenant reaches by a hanging proxy, or that answer with as much as is read.
+//! Registries behind a hanging proxy, and registries that answer with the largest page that is read.
 
 use std::time::{Duration, Instant};
 

@@ -21,7 +21,7 @@ use crate::support::api_server::Cluster;
 const FLAGS: [&str; 4] =
     ["--watch-all-namespaces", "--log-level=info", "--log-encoding=json", "--enable-leader-election"];
 
-/// A controller with two tenants. The fields end in this order.
+/// A controller with two tenants. The fields are dropped in this order.
 pub(super) struct Scene {
     memory: MemorySampler,
     pub(super) pod: Pod,
@@ -40,7 +40,7 @@ impl Scene {
         Self::start_with(&[]).await
     }
 
-    /// Starts the controller with more flags than are shipped.
+    /// Starts the controller with further flags.
     pub(super) async fn start_with(flags: &[&str]) -> Self {
         let own = OwnServer::take().await;
         let cluster = Cluster::on(own.server.clone()).await;
@@ -61,7 +61,7 @@ impl Scene {
         scene
     }
 
-    /// Ends the program as Kubernetes does, and starts it again with nothing on its disk.
+    /// Ends the program as Kubernetes does, and starts it again with an empty disk.
     pub(super) async fn restart(&mut self) {
         let (status, _) = self.pod.terminate();
         assert_eq!(status, Some(0));
@@ -75,7 +75,7 @@ impl Scene {
         }
     }
 
-    /// Asks `/healthz` every 50 ms while something goes on, and insists that each answer comes within a second.
+    /// Probes `/healthz` every 50 ms during `something`, and asserts that each answer comes within a second.
     pub(super) async fn assert_healthy_while<T>(&self, something: impl Future<Output = T>) -> T {
         let probe = HealthProbe::start(&self.pod.health);
         let outcome = something.await;
@@ -85,7 +85,7 @@ impl Scene {
         outcome
     }
 
-    /// Pushes a new image of the victim's, and insists that a commit with it is pushed in time. Gives the time.
+    /// Pushes a new image of the victim's, asserts that a commit with it is pushed in time, and returns the time.
     pub(super) async fn victim_is_reconciled(&self) -> Duration {
         let time = self.victim.is_reconciled().await;
         println!("the victim was reconciled in {time:?}");
@@ -93,7 +93,7 @@ impl Scene {
         time
     }
 
-    /// Deletes an object of the attacker's, and insists that it loses its finalizer in time. Gives the time.
+    /// Deletes an object of the attacker's, asserts that it loses its finalizer in time, and returns the time.
     pub(super) async fn delete_and_wait(&self, kind: Kind, name: &str) -> Duration {
         let time = self.attacker.delete(kind, name).await;
         println!("{name} was gone in {time:?}");
@@ -106,14 +106,14 @@ impl Scene {
         &self.memory
     }
 
-    /// Insists that the anonymous memory of the program and its children was never above a number of bytes.
+    /// Asserts that the anonymous memory of the program and its children was never above a number of bytes.
     pub(super) fn assert_memory_below(&self, bytes: u64) {
         let peak = self.memory.peak();
         println!("the peak of anonymous memory was {} MiB", peak >> 20);
         assert!(peak < bytes, "the peak of anonymous memory was {} MiB", peak >> 20);
     }
 
-    /// The program's directory for temporary files, in which mirrors are kept.
+    /// The program's directory for temporary files, which contains the mirrors.
     pub(super) fn temporary(&self) -> PathBuf {
         self.directory.path().join("temporary")
     }
@@ -123,7 +123,7 @@ impl Scene {
         threads(self.pod.id())
     }
 
-    /// What the program logged about an object of the attacker's.
+    /// The lines that the program logged about an object of the attacker's.
     pub(super) fn lines_about(&self, name: &str) -> Vec<serde_json::Value> {
         let is_about = |line: &serde_json::Value| {
             line["name"] == name && line["namespace"].as_str() == Some(self.attacker.namespace())

@@ -1,4 +1,4 @@
-//! API servers that the scenes take in turn.
+//! Pool of API servers that the scenes use in turn.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, LazyLock, Mutex};
@@ -19,7 +19,7 @@ const SCENES_AT_ONCE: usize = 2;
 /// All kinds whose objects a scene may leave behind.
 const KINDS: [Kind; 4] = [Kind::Automation, Kind::Policy, Kind::Repository, Kind::Source];
 
-/// The servers that no scene holds, by their number.
+/// The free servers, by their number.
 struct Pool {
     turns: Arc<Semaphore>,
     free: Mutex<Vec<(usize, Option<Arc<ApiServer>>)>>,
@@ -30,7 +30,7 @@ static POOL: LazyLock<Pool> = LazyLock::new(|| Pool {
     free: Mutex::new((0..SCENES_AT_ONCE).map(|number| (number, None)).collect()),
 });
 
-/// An API server that one scene has to itself.
+/// An API server that one scene uses alone.
 pub(super) struct OwnServer {
     pub(super) server: Arc<ApiServer>,
     /// The number of the server, which is also that of the CPU for the program.
@@ -53,12 +53,12 @@ impl OwnServer {
 
 impl Drop for OwnServer {
     fn drop(&mut self) {
-        // The fields are dropped after this, so a server is free before its turn is given to another scene.
+        // The fields are dropped after this, so a server is free before its permit goes to another scene.
         POOL.free.lock().unwrap().push((self.number, Some(Arc::clone(&self.server))));
     }
 }
 
-/// Removes all objects of our kinds, whatever finalizers they have. No program may be running.
+/// Removes all objects of our kinds and their finalizers. No program may be running.
 pub(super) async fn remove_all_objects(client: &Client) {
     for kind in KINDS {
         let resource = kind.resource();
@@ -77,7 +77,7 @@ pub(super) async fn remove_all_objects(client: &Client) {
         let released = futures::stream::iter(kept).for_each_concurrent(16, async |object| {
             let none = Patch::Merge(json!({"metadata": {"finalizers": null}}));
             let api = in_namespace(&object.namespace().expect("our kinds are in namespaces"));
-            // The object may have been gone before.
+            // The object may be gone already.
             let _released = api.patch(&object.name_any(), &PatchParams::default(), &none).await;
         });
         released.await;

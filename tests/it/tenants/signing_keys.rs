@@ -1,4 +1,4 @@
-//! Signing keys that take long to unlock, with a password that is not theirs.
+//! Signing keys that take long to unlock, with a wrong passphrase.
 
 use serde_json::json;
 

@@ -10,7 +10,7 @@ use crate::controller::scene::{Kind, condition};
 use crate::support::git_host::{Fault, Operation};
 use crate::support::http_front::{Front, Reply};
 
-/// More than the slots of the controller, and than one namespace may have waiting beside them.
+/// More than the slots of the controller and the waiters that one namespace may have.
 const ATTACKERS: usize = 24;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -25,7 +25,7 @@ async fn hanging_proxies_on_the_way_to_the_victims_git_host_take_none_of_its_slo
         attacker.create_source(&format!("evil{number}"), &source).await;
         attacker.create_automation(&format!("evil{number}"), &json!({})).await;
     }
-    // As many transactions as one route may have, and a victim that is not held up by them.
+    // As many transactions as one route may have, and a victim that is not delayed by them.
     wait_until("four requests at the proxy", || silent.requests().len() >= 4).await;
     scene.assert_healthy_while(scene.victim_is_reconciled()).await;
     scene.delete_and_wait(Kind::Automation, "evil0").await;
@@ -45,7 +45,7 @@ async fn transactions_that_wait_for_a_slot_have_no_thread() {
     for number in 0..80 {
         attacker.until(Kind::Automation, &format!("slow{number}"), "reconciling", is_reconciling).await;
     }
-    // Four run, each with a thread of its own and two that read from git; the rest is what a busy runtime keeps.
+    // Four run, each with a thread of its own and two that read from git; the rest are threads of a busy runtime.
     let more = scene.threads().saturating_sub(before);
     assert!(more < 40, "{more} more threads for 80 automations");
     scene.victim_is_reconciled().await;

@@ -1,4 +1,4 @@
-//! Long lists of tags, many at once, with policies that choose from them.
+//! Long lists of tags, many at once, with policies that select from them.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -18,7 +18,8 @@ const REPOSITORIES: usize = 3;
 /// The tags of one repository, of 120 bytes each.
 const TAGS: usize = 20_000;
 
-/// The same is counted in `registry/ages.rs`. Each policy held its list and all tags once more while it waited for its registry.
+/// Each policy held its list, and all tags once more, while it waited for its registry. `registry/ages.rs` counts the
+/// same.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn lists_whose_policies_wait_for_a_silent_registry_are_not_held_in_memory() {
     let scene = Scene::start().await;

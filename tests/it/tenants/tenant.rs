@@ -69,7 +69,7 @@ impl Tenant {
         api.create(&PostParams::default(), &serde_json::from_value(object).unwrap()).await.unwrap();
     }
 
-    /// Gives a Secret other data.
+    /// Replaces the data of a Secret.
     pub(super) async fn change_secret(&self, name: &str, data: &Value) {
         let api: Api<Secret> = Api::namespaced(self.client.clone(), &self.namespace);
         let patch = Patch::Merge(json!({"stringData": data}));
@@ -108,7 +108,7 @@ impl Tenant {
         self.create(Kind::Policy, name, &spec).await;
     }
 
-    /// Merges something into an object, as `kubectl patch` does.
+    /// Merges a patch into an object, as `kubectl patch` does.
     pub(super) async fn patch(&self, kind: Kind, name: &str, patch: &Value) {
         self.api(kind).patch(name, &PatchParams::default(), &Patch::Merge(patch)).await.unwrap();
     }
@@ -119,7 +119,7 @@ impl Tenant {
         self.patch(kind, name, &annotations).await;
     }
 
-    /// Deletes an object, and waits until nothing holds it any more; gives the time that took.
+    /// Deletes an object, waits until it has no finalizer any more, and returns the time that this took.
     pub(super) async fn delete(&self, kind: Kind, name: &str) -> Duration {
         let begin = Instant::now();
         let api = self.api(kind);
@@ -135,7 +135,7 @@ impl Tenant {
         self.api(kind).get(name).await.unwrap().data["status"].clone()
     }
 
-    /// Waits until an object is as it should be, and gives its status.
+    /// Waits until an object fulfils a condition, and returns its status.
     pub(super) async fn until(
         &self,
         kind: Kind,
@@ -154,7 +154,7 @@ impl Tenant {
         }
     }
 
-    /// Waits until the first reconcile of an object has ended, and gives the message of its condition Ready.
+    /// Waits until the first reconcile of an object has ended, and returns the message of its condition Ready.
     pub(super) async fn sentence_of(&self, kind: Kind, name: &str) -> String {
         let has_ended = |object: &DynamicObject| {
             condition(&object.data["status"], "Ready").is_some_and(|ready| ready["status"] != "Unknown")
@@ -164,7 +164,7 @@ impl Tenant {
     }
 }
 
-/// A spec with the members of another, which win.
+/// A spec with the members of another, which have precedence.
 fn merged(mut spec: Value, more: &Value) -> Value {
     let members = more.as_object().expect("a spec is an object").clone();
     spec.as_object_mut().expect("a spec is an object").extend(members);

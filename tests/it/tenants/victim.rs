@@ -14,7 +14,7 @@ use serde_json::json;
 /// The name of each of the victim's objects.
 pub(super) const NAME: &str = "app";
 
-/// The time at which all images were made.
+/// Creation time of all images.
 const CREATED: &str = "2026-01-02T03:04:05Z";
 
 /// A tenant that does nothing unusual.
@@ -46,7 +46,7 @@ impl Victim {
         self.tenant.until(Kind::Automation, NAME, "Ready", is_current).await;
     }
 
-    /// Pushes a new image, requests a scan, and gives the time until a commit with it is pushed.
+    /// Pushes a new image, requests a scan, and returns the time until a commit with it is pushed.
     pub(super) async fn is_reconciled(&self) -> Duration {
         let number = self.newest.fetch_add(1, Ordering::Relaxed) + 1;
         let tag = format!("1.{number}.0");
@@ -63,7 +63,7 @@ impl Victim {
         let reference = self.repository.path().join("refs/heads/main");
         let (begin, mut seen) = (Instant::now(), String::new());
         loop {
-            // Only a branch that has moved is worth a git process.
+            // A git process is started only if the branch has moved.
             let tip = std::fs::read_to_string(&reference).unwrap_or_default();
             if tip != seen {
                 let text = self.repository.file("main", "fleet.yaml");

@@ -1,4 +1,4 @@
-//! Which automation, which images, which path: the choices a caller has, and how wrong ones are refused.
+//! Arguments that select the automation, the images and the path, and the refusal of wrong ones.
 
 use crate::support::fleet::{Fleet, podinfo, tag_line};
 use crate::support::manifests::{automation, marker, policy};
@@ -90,7 +90,7 @@ fn a_given_image_must_name_one_policy() {
     assert!(run.only_error().contains("two images for default/podinfo"), "{run:?}");
 }
 
-/// Only the policy in the automation's namespace can have an effect, so no other can be meant.
+/// Only the policy in the automation's namespace can have an effect, so the name refers to that one.
 #[test]
 fn the_automation_s_namespace_decides_between_policies_of_one_name() {
     for (choice, old) in [("one", "4.0.6"), ("two", "old")] {

@@ -1,4 +1,4 @@
-//! Standard output that nobody reads or that takes nothing: no failure of its own, and never a veil over one.
+//! Standard output that is closed or full: no failure by itself, and no failure is hidden by it.
 
 use std::fs::{self, File, OpenOptions};
 use std::path::Path;
@@ -9,7 +9,7 @@ use crate::support::manifests::{automation, marker};
 use crate::support::program::{Run, run, tagboat};
 use crate::support::unwritable::Unwritable;
 
-/// Runs the program with this standard output; a reader would be gone before the program starts.
+/// Runs the program with this standard output, whose reader has ended before the program starts.
 fn run_into(output: impl Into<Stdio>, command: &mut Command) -> Run {
     let child = command.stdout(output).stderr(Stdio::piped()).spawn().expect("the program starts");
     let ended = child.wait_with_output().expect("the program ends");
@@ -17,14 +17,14 @@ fn run_into(output: impl Into<Stdio>, command: &mut Command) -> Run {
     Run { status: ended.status.code(), output: String::new(), errors }
 }
 
-/// A pipe whose reader is gone.
+/// A pipe whose reader has ended.
 fn pipe_without_reader() -> std::io::PipeWriter {
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
     writer
 }
 
-/// A device that is full.
+/// A device without space.
 fn full_device() -> File {
     OpenOptions::new().write(true).open("/dev/full").unwrap()
 }
@@ -54,7 +54,7 @@ fn nobody_reading_a_dry_run_is_no_failure() {
     assert_eq!(fleet.text("app.yaml"), tag_line("4.0.6"));
 }
 
-/// As a supervisor starts programs whose output it does not want.
+/// As a supervisor starts programs with output discarded.
 #[test]
 fn a_program_without_any_standard_output_does_its_work() {
     let fleet = Fleet::small();
@@ -74,8 +74,9 @@ fn output_that_cannot_be_written_is_a_failure() {
     assert_eq!(fleet.text("app.yaml"), tag_line("5.0.3"), "the work was done before");
 }
 
-/// Runs an update that fails, with an output that is read, one that nobody reads and one that is full: the exit
-/// status and standard error are the same, but that a full one is told of too.
+/// Runs an update that fails, with an output that is read, a closed one and a full one: the exit status and standard
+/// error
+/// are the same, but a full one is reported in addition.
 #[track_caller]
 fn fails_alike(command: &dyn Fn(&str) -> Command, status: i32, words: &str) {
     for form in ["text", "json"] {

@@ -1,4 +1,4 @@
-//! Exit status and message of what goes wrong before a file is looked into, in one table.
+//! Exit status and message of the errors before any file is read, in one table.
 
 use std::path::Path;
 
@@ -6,8 +6,9 @@ use crate::support::fleet::{Fleet, podinfo, tag_line};
 use crate::support::manifests::{automation, policy};
 use crate::support::program::{run, tagboat, update};
 
-/// Runs `tagboat update` in the fleet's root with these arguments; what goes wrong must be told in one sentence with
-/// these words, and nothing be written.
+/// Runs `tagboat update` in the fleet's root with these arguments, and asserts one error message that contains
+/// `words`,
+/// and no written file.
 #[track_caller]
 fn refused(manifests: &str, arguments: &[&str], status: i32, words: &[&str]) {
     let fleet = Fleet::new([("app.yaml", &tag_line("4.0.6"))], manifests);
@@ -38,7 +39,7 @@ fn a_directory_that_is_none_is_named_with_the_cause() {
     }
 }
 
-/// The advice was to write `-- -1`, which makes a path of it.
+/// The advice was to write `-- -1`, which makes it a path.
 #[test]
 fn negative_values_are_refused_by_what_they_mean() {
     const LENGTH: &str = "a length of time cannot be negative: write one such as 1m30s, or 0s";
@@ -108,7 +109,7 @@ fn manifests_that_cannot_be_read_are_named() {
     }
 }
 
-/// A setting of ours that is wrong stops an automation, and only a word is said of one at a policy.
+/// A wrong value of one of our annotations is an error at an automation, and a warning at a policy.
 #[test]
 fn a_wrong_setting_is_named() {
     let at = |text: &str| text.replace("metadata: {", "metadata: {annotations: {tagboat.dev/nope: x}, ");

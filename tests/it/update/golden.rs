@@ -1,9 +1,9 @@
-//! Golden cases: a tree of files, the manifests, and byte for byte what must come of it.
+//! Golden cases: a tree of files, the manifests, and the expected result, byte for byte.
 //!
 //! `testdata/update/CASE/` holds `in` (the tree), `manifests`, `out` (the whole tree afterwards) and
-//! `outcome.json`; `arguments` (one a line) and `stderr.txt` where there are any. The files in `out` were written
+//! `outcome.json`; `arguments` (one per line) and `stderr.txt` are optional. The files in `out` were written
 //! by hand together with `in`, not taken from the program. `TAGBOAT_REGENERATE=1` rewrites `out`, `outcome.json`
-//! and `stderr.txt`; every byte of the difference is then to be judged by a person.
+//! and `stderr.txt`; a person reviews every byte of the difference then.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -33,7 +33,7 @@ fn update(case: &Path, directory: &Path, more: &[&str]) -> Run {
     run(command.args(["--output", "json"]).args(arguments.lines()).args(more))
 }
 
-/// Runs a case twice in a fresh copy of its tree; the second run is to change nothing.
+/// Runs a case twice in a fresh copy of its tree; the second run must not change anything.
 fn carry_out(case: &Path) -> (Tree, Run, Tree) {
     let copy = tempfile::tempdir().unwrap();
     trees::write(copy.path(), &trees::read(&case.join("in")));
@@ -89,7 +89,7 @@ fn every_case_comes_out_as_it_is_written_down() {
     assert!(wrong.is_empty(), "{} things wrong\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// A diff that reads well but cannot be applied would be a sham, and it shows each change from another side.
+/// The diff must be one that git can apply, and it checks each change in a second way.
 #[test]
 fn the_diff_of_a_dry_run_leads_to_the_same_tree() {
     let mut wrong = Vec::new();

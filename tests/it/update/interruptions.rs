@@ -1,4 +1,4 @@
-//! A run that is killed or runs out of space: every file is wholly old or wholly new, and the next run finishes.
+//! Killed runs and full disks: every file is completely old or completely new, and the next run finishes.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -9,7 +9,7 @@ use crate::support::fleet::{Fleet, podinfo, tag_line};
 use crate::support::program::{Run, run, tagboat, update};
 use crate::support::trees::{self, Node, Tree};
 
-/// A file of many marked lines and some ballast, with `value` in each.
+/// A long file of marked lines with `value` in each.
 fn long_text(lines: usize, value: &str) -> String {
     let mut text = String::new();
     for line in 0..lines {
@@ -33,8 +33,9 @@ fn many_files(count: usize, value: &str) -> Tree {
         .collect()
 }
 
-/// Insists that every file is as in `old` or as in `new` and that only temporary files stand beside them; gives the
-/// number of new files and the temporary ones.
+/// Asserts that every file is as in `old` or as in `new`, beside temporary files only; returns the number of new
+/// files and
+/// the temporary ones.
 #[track_caller]
 fn assert_whole(old: &Tree, new: &Tree, found: &Tree) -> (usize, Vec<PathBuf>) {
     let mut count = 0;
@@ -51,7 +52,7 @@ fn assert_whole(old: &Tree, new: &Tree, found: &Tree) -> (usize, Vec<PathBuf>) {
     (count, strangers)
 }
 
-/// Many kills at moments that nobody chose; most of them fall into the writing.
+/// Many kills at various moments, most of them during the writing.
 #[test]
 fn a_kill_leaves_whole_files_and_the_next_run_finishes() {
     let (old, new) = (many_files(900, "4.0.6"), many_files(900, "5.0.3"));
@@ -82,7 +83,7 @@ fn update_within(limit: usize, trap: &str, directory: &Path, manifests: &Path) -
     run(command.arg(directory).arg("--policies").arg(manifests).args(["--output", "json"]))
 }
 
-/// Of three files the middle one is too large for the limit.
+/// Three files, the middle one of which exceeds the limit.
 fn three_files(value: &str) -> Tree {
     let file = |lines| Node::File(long_text(lines, value).into_bytes());
     [("a.yaml", file(2)), ("deep/b.yaml", file(200)), ("z.yaml", file(2))]
@@ -90,7 +91,7 @@ fn three_files(value: &str) -> Tree {
         .into()
 }
 
-/// The signal comes in the middle of a write, so a temporary file is certain to be left.
+/// The signal comes in the middle of a write, so a temporary file is left for certain.
 #[test]
 fn a_signal_in_the_middle_of_a_write_leaves_whole_files_and_the_next_run_cleans_up() {
     let (old, new) = (three_files("4.0.6"), three_files("5.0.3"));
@@ -103,11 +104,11 @@ fn a_signal_in_the_middle_of_a_write_leaves_whole_files_and_the_next_run_cleans_
     assert_eq!(trees::differences(&new, &fleet.tree()), "");
 }
 
-/// Files with a name like ours are not ours, and a process that runs may still need its own.
+/// Files with a similar name are not ours, and a running process may still need its own.
 #[test]
 fn only_our_own_left_overs_are_removed() {
     let alive = format!(".tagboat-{}-abc123.part", std::process::id());
-    // No process has so high a number.
+    // No process id is that high.
     let names = [
         ".tagboat-4194305-abc123.part",
         ".tagboat-notes.part",
@@ -124,7 +125,7 @@ fn only_our_own_left_overs_are_removed() {
     assert_eq!(there, [false, true, true, true, true]);
 }
 
-/// The run that was killed may have been the last one with something to write there.
+/// The killed run may have been the last one with something to write there.
 #[test]
 fn left_overs_are_removed_where_nothing_is_to_be_written() {
     let left_over = ".tagboat-4194305-abc123.part";
@@ -156,7 +157,7 @@ fn a_write_that_is_refused_half_way_leaves_the_file_and_goes_on() {
     assert_eq!(changed, ["a.yaml", "z.yaml"]);
 }
 
-/// A file system in memory, taken down at the end of the test.
+/// A file system in memory, which is unmounted at the end of the test.
 struct SmallDisk {
     at: PathBuf,
 }
@@ -176,8 +177,8 @@ impl Drop for SmallDisk {
     }
 }
 
-/// On a disk that is really full where the test may mount one, else under a limit of the process that refuses the
-/// same write.
+/// On a disk that is really full if the test may mount one, else under a limit of the process that refuses the same
+/// write.
 #[test]
 fn a_full_disk_is_named_and_leaves_whole_files() {
     let (old, new) = (three_files("4.0.6"), three_files("5.0.3"));

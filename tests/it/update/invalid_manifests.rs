@@ -1,10 +1,10 @@
-//! Manifests that are broken, missing, foreign or incomplete: one clear sentence, and nothing is written.
+//! Manifests that are broken, missing, foreign or incomplete: one error message, and nothing is written.
 
 use crate::support::fleet::{Fleet, IMAGE, podinfo, tag_line};
 use crate::support::manifests::{automation, marker, policy, policy_with_status};
 use crate::support::program::{run, run_with_input, tagboat, update};
 
-/// The update must fail with this status and one sentence that holds all of `words`, and write nothing.
+/// Asserts that the update fails with this status and one message that contains all of `words`, and writes nothing.
 #[track_caller]
 fn refused(manifests: &str, status: i32, words: &[&str]) {
     let fleet = Fleet::new([("app.yaml", &tag_line("4.0.6"))], manifests);
@@ -72,7 +72,7 @@ fn an_unknown_field_gets_a_hint() {
     refused(&format!("{}{nested}", podinfo()), 1, &["spec.update.pth", "did you mean path?"]);
 }
 
-/// An API server would refuse it; taken for `Never` it would take every digest away.
+/// An API server would refuse it; read as `Never` it would remove every digest.
 #[test]
 fn a_misspelled_digest_reflection_policy_is_an_error() {
     let misspelled = podinfo().replace("spec: {", "spec: {digestReflectionPolicy: always, ");

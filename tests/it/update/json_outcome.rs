@@ -1,11 +1,11 @@
-//! The members of the JSON outcome that other programs rely on, as issue 3 fixes them.
+//! The members of the JSON outcome that other programs rely on.
 
 use serde_json::{Value, json};
 
 use crate::support::fleet::{Fleet, podinfo};
 use crate::support::manifests::{automation, marker};
 
-/// The file of the example: the changed value stands on line 17, the unresolved marker on line 21.
+/// The file of the example: the changed value is on line 17, the unresolved marker on line 21.
 fn foo_deployment() -> String {
     let (tag, nope) = (marker("default:podinfo:tag"), marker("default:nope"));
     format!(
@@ -28,7 +28,7 @@ fn example_automation() -> String {
     automation("default", "test-update-auto", git)
 }
 
-/// Takes members away that may be added to those the issue fixes.
+/// Removes the members that are no part of the contract.
 fn keep(value: &mut Value, names: &[&str]) {
     let object = value.as_object_mut().unwrap();
     object.retain(|name, _| names.contains(&name.as_str()));
@@ -72,7 +72,7 @@ fn wanted(outcome: &str, message: Option<&str>) -> Value {
     wanted
 }
 
-/// The parser's words are its own; the rest of an unreadable file's entry is fixed.
+/// Removes the parser's message; the rest of an unreadable file's entry is part of the contract.
 fn take_unparsable(outcome: &mut Value) {
     let unparsable = outcome.as_object_mut().unwrap().remove("unparsable").unwrap();
     assert_eq!(unparsable[0]["file"], "broken.yaml");
@@ -92,7 +92,7 @@ fn with_an_automation_all_fixed_members_are_there() {
     ] {
         let mut found = fixed_members(fleet.update(arguments).with_status(0).json());
         take_unparsable(&mut found);
-        // What the sentence says is fixed, how it goes on is not.
+        // The beginning of the message is part of the contract, the rest is not.
         let sentence = found["message"].as_str().unwrap().get(..message.len()).unwrap_or_default().to_owned();
         found["message"] = json!(sentence);
         assert_eq!(found, wanted(outcome, Some(message)));

@@ -1,4 +1,4 @@
-//! Bounds on what one file may ask for, and the absence of bounds where repositories are large.
+//! Limits of one file, and the absence of limits on large repositories.
 
 use std::process::Command;
 
@@ -8,13 +8,13 @@ use crate::support::fleet::{Fleet, podinfo, tag_line};
 use crate::support::manifests::{marker, policy};
 use crate::support::program::{Run, run};
 
-/// So many markers and near misses may stand in one file, see docs/limits.md.
+/// The most markers and near misses in one file, see docs/limits.md.
 const MARKERS: usize = 10_000;
 
 /// The longest name of an object.
 const NAME: usize = 1024;
 
-/// Runs `tagboat update` within so many MiB of memory.
+/// Runs `tagboat update` within this memory, in MiB.
 fn update_within(mebibytes: usize, fleet: &Fleet, more: &[&str]) -> Run {
     let script = format!("ulimit -c 0; ulimit -v {}; exec \"$@\"", mebibytes * 1024);
     let mut command = Command::new("bash");
@@ -54,7 +54,7 @@ fn a_huge_name_beside_many_markers_keeps_memory_and_output_small() {
 fn each_part_of_an_object_s_name_has_its_bound() {
     let keys = ["apiVersion", "kind", "metadata: {name", "metadata: {namespace"];
     for (key, member) in keys.into_iter().zip(["apiVersion", "kind", "name", "namespace"]) {
-        // The bound is one of bytes: the second character has two.
+        // The limit counts bytes: the second character has two.
         for (value, is_kept) in [
             ("n".repeat(NAME), true),
             ("n".repeat(NAME + 1), false),
@@ -106,7 +106,7 @@ fn markers_and_near_misses_count_together() {
     }
 }
 
-/// Such a file is not parsed at all; a few of its lines are enough to go by.
+/// Such a file is not parsed at all; a few of its lines are enough for the report.
 #[test]
 fn of_mentions_without_quotes_only_the_first_are_listed() {
     let text = "a: 1 # {$imagepolicy: 'default:podinfo'}\n".repeat(50_000);
@@ -148,7 +148,7 @@ fn a_file_of_manifests_may_hold_thousands_of_objects() {
     }
 }
 
-/// Files to update may hold as many; each marker knows its own object.
+/// Files to update may hold as many; each marker is reported with its own object.
 #[test]
 fn a_file_to_update_may_hold_thousands_of_objects() {
     const COUNT: usize = 2500;
@@ -167,7 +167,7 @@ fn a_file_to_update_may_hold_thousands_of_objects() {
     }
 }
 
-/// Work that grows with the square of the lines would not end within a day.
+/// Work that is quadratic in the lines would not end within a day.
 #[test]
 fn a_block_of_very_many_lines_is_replaced_and_shown() {
     const LINES: usize = 200_000;

@@ -1,4 +1,4 @@
-//! `--policies DIR`: which files of a directory count as manifests, and what is said of the others.
+//! `--policies DIR`: the files of a directory that are read as manifests, and the warnings about others.
 
 use std::fs::{self, File};
 use std::os::unix::fs::{FileExt, symlink};
@@ -13,7 +13,7 @@ const LIMIT: u64 = 32 * 1024 * 1024;
 
 const GROUP: &str = "image.toolkit.fluxcd.io";
 
-/// The warnings of a run that did its work, without the paths in front.
+/// The warnings of a successful run, without the paths in front.
 #[track_caller]
 fn warnings(fleet: &Fleet) -> Vec<String> {
     let ended = fleet.update([""; 0]).with_status(0);
@@ -22,7 +22,7 @@ fn warnings(fleet: &Fleet) -> Vec<String> {
     ended.errors.lines().map(|line| line.replace(&root, "")).collect()
 }
 
-/// A file of `size` bytes that takes no room on the disk, with `text` at `at`.
+/// Makes a sparse file of `size` bytes, with `text` at `at`.
 fn large_file(path: &Path, size: u64, text: &str, at: u64) {
     let file = File::create(path).unwrap();
     file.set_len(size).unwrap();
@@ -59,7 +59,7 @@ fn files_that_name_no_group_of_ours_are_not_parsed() {
     );
 }
 
-/// kubectl takes them too.
+/// kubectl accepts JSON, too.
 #[test]
 fn a_manifest_in_json_counts() {
     let fleet = Fleet::small();
@@ -105,7 +105,7 @@ fn a_file_beyond_the_size_that_names_no_group_is_passed_over() {
     );
 }
 
-/// Where the name stands makes no difference: the file is searched piece by piece, and it may lie across two pieces.
+/// The position of the name makes no difference: the file is searched in chunks, and the name may cross two of them.
 #[test]
 fn a_file_beyond_the_size_that_names_a_group_is_an_error() {
     let size = LIMIT + 1;
@@ -131,7 +131,7 @@ fn a_file_beyond_the_size_that_is_named_itself_is_an_error() {
     }
 }
 
-/// Runs with links beside the manifests; gives what is said of them.
+/// Runs with links beside the manifests; returns the warnings about them.
 fn linked(links: &[(&str, &str)]) -> Vec<String> {
     let fleet = Fleet::small();
     fs::write(fleet.root().join("outside.yaml"), policy("default", "outside", "ab", "v1")).unwrap();
@@ -171,7 +171,7 @@ fn links_within_the_directory_are_read_once() {
     assert_eq!(linked(&[("again.yaml", "manifests.yaml"), ("third.yaml", "again.yaml")]), [""; 0]);
 }
 
-/// The kubelet mounts a ConfigMap so: the data in a directory of its own, behind two links.
+/// The kubelet mounts a ConfigMap with the data in a directory of its own, behind two links.
 #[test]
 fn a_mounted_config_map_is_read() {
     let fleet = Fleet::small();

@@ -1,4 +1,4 @@
-//! What is said where: reports on standard output, errors on standard error, colour on a terminal only.
+//! Reports on standard output, errors on standard error, colour on a terminal only.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -36,7 +36,7 @@ fn the_text_has_the_shape_of_the_founding_document() {
     assert_eq!(run.errors, "");
 }
 
-/// A policy that has chosen nothing is the likeliest reason why nothing was updated.
+/// A policy without an image is the likeliest reason for an update without changes.
 #[test]
 fn selected_policies_without_an_image_are_listed() {
     let label = |value: &str| format!("team: {value}");
@@ -52,7 +52,7 @@ fn selected_policies_without_an_image_are_listed() {
     let text = format!("{manifests}{}", automation("default", "fleet", fields));
     let run = Fleet::new([("app.yaml", "a: 1\n")], &text).update([""; 0]).with_status(0);
     assert!(run.output.starts_with(block), "{}", run.output);
-    // Without an automation every policy counts, and goes by its whole name.
+    // Without an automation every policy is used, and shown with its namespace.
     let run = Fleet::new([("app.yaml", "a: 1\n")], &manifests).update([""; 0]).with_status(0);
     assert!(
         run.output.contains("\n- default/left-out: ab:v1\n- default/new: no latest image that can be used\n"),
@@ -60,7 +60,7 @@ fn selected_policies_without_an_image_are_listed() {
     );
 }
 
-/// One marker of each kind that is worth saying, a near miss, a broken file and a link that leads nowhere.
+/// A marker for each kind of warning, a near miss, a broken file and a dangling link.
 fn troubled(manifests: &str) -> Fleet {
     let lines = [
         tag_line("4.0.6"),
@@ -137,7 +137,7 @@ fn there_are_no_escape_codes_in_a_pipe() {
     }
 }
 
-/// Runs the program on a terminal that `script` makes.
+/// Runs the program on a terminal of `script`.
 fn on_a_terminal(fleet: &Fleet, no_color: Option<&str>) -> Run {
     let line = format!(
         "'{}' update '{}' --policies '{}' --dry-run",
@@ -164,7 +164,7 @@ fn there_is_colour_on_a_terminal_unless_it_is_unwanted() {
     assert!(!on_a_terminal(&fleet, Some("1")).output.contains('\u{1b}'));
 }
 
-/// A file's content and name must not command the terminal of whoever reads the report.
+/// A file's content and name must not control the terminal of the report's reader.
 #[test]
 fn control_characters_of_files_are_escaped() {
     let marker = marker("default:podinfo:tag");
@@ -178,7 +178,8 @@ fn control_characters_of_files_are_escaped() {
     assert!(run.output.contains("\"\\u{1b}[2J\\r4\" -> 5.0.3"), "{}", run.output);
 }
 
-/// U+202E of a file name or a value reversed the line that showed it, and without colour a terminal got the diff as it is.
+/// U+202E in a file name or a value reversed the line of the report, and without colour a terminal got the diff
+/// unescaped.
 #[test]
 fn characters_that_turn_or_hide_text_are_escaped() {
     let marker = marker("default:podinfo:tag");

@@ -1,4 +1,4 @@
-//! File names and update paths of every sort, the names that git cannot carry in golden cases among them.
+//! File names and update paths of every kind, among them names that golden cases in git cannot have.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
@@ -84,7 +84,7 @@ fn the_diff_of_a_dry_run_names_files_from_the_root() {
     assert!(run.output.starts_with("--- a/apps/a.yaml\n+++ b/apps/a.yaml\n"), "{}", run.output);
 }
 
-/// Git quotes such names in its own diffs, and reads them back so.
+/// Git quotes such names in its own diffs, and reads quoted names.
 #[test]
 fn the_diff_of_a_dry_run_can_be_applied_to_odd_names() {
     let names: [&[u8]; 6] = [
@@ -109,7 +109,7 @@ fn the_diff_of_a_dry_run_can_be_applied_to_odd_names() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Pipes and sockets have no content to rewrite, and reading one would wait for ever.
+/// Pipes and sockets have no content to rewrite, and reading one would block for ever.
 #[test]
 fn only_files_are_read() {
     let fleet = Fleet::small();

@@ -1,4 +1,4 @@
-//! Paths of the command line at which something else than a file or a directory is.
+//! Paths of the command line that are neither a file nor a directory.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -7,12 +7,12 @@ use std::process::Command;
 use crate::support::fleet::podinfo;
 use crate::support::program::{Run, run};
 
-/// Runs the program, and ends it if it waits.
+/// Runs the program, with a timeout.
 fn run_for_a_while(arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Run {
     run(Command::new("timeout").args(["60", env!("CARGO_BIN_EXE_tagboat")]).args(arguments))
 }
 
-/// A named pipe was waited for without end.
+/// Reading a named pipe blocked for ever.
 #[test]
 fn a_named_pipe_is_refused_wherever_a_file_is_read() {
     let place = tempfile::tempdir().unwrap();
@@ -53,7 +53,7 @@ fn a_named_pipe_is_refused_wherever_a_file_is_read() {
     assert!(run.output.ends_with(finding), "{run:?}");
 }
 
-/// A shell passes the output of a command as a pipe that it has opened.
+/// A shell passes the output of a command as an open pipe.
 #[test]
 fn a_pipe_of_the_shell_is_read() {
     let script = "exec \"$0\" lint <(printf 'a: 1\\n')";

@@ -1,4 +1,4 @@
-//! Symbolic links: what stays inside is read through and edited once at its target; all others are left alone.
+//! Symbolic links: a target inside the tree is edited once, in its own place; all other links are left alone.
 
 use serde_json::{Value, json};
 
@@ -22,7 +22,7 @@ fn updated(mut tree: Tree, changed: &[&str]) -> Tree {
     tree
 }
 
-/// Updates a tree; exactly the files at `changed` must have changed, and the links must be links still.
+/// Updates a tree, and asserts that exactly the files at `changed` have changed, and that links are still links.
 #[track_caller]
 fn changes(before: &Tree, path: Option<&str>, changed: &[&str]) -> (Run, Value) {
     let fields = path.map(|path| format!("  update: {{path: {path:?}}}\n")).unwrap_or_default();
@@ -97,7 +97,7 @@ fn links_that_leave_dangle_loop_or_lead_to_a_directory_are_listed() {
     );
 }
 
-/// Directories are walked at their own place, so no file is met twice.
+/// Directories are walked in their own place, so no file is found twice.
 #[test]
 fn links_to_directories_are_not_entered() {
     let before = tree(&["real/app.yaml"], &[("link", "real"), ("real/up", "..")]);

@@ -1,4 +1,4 @@
-//! What is written and how: only what changes, whole files, with their mode; nothing in a dry run.
+//! Writing: changed files only, atomically, with their mode; nothing in a dry run.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
@@ -52,7 +52,7 @@ fn the_mode_and_the_owner_stay() {
     }
 }
 
-/// Inode, modification time and bytes: what a rewrite would move.
+/// Inode, modification time and bytes, some of which a rewrite would change.
 fn traces(path: &Path) -> (u64, i64, i64, Vec<u8>) {
     let metadata = fs::metadata(path).unwrap();
     (metadata.ino(), metadata.mtime(), metadata.mtime_nsec(), fs::read(path).unwrap())
