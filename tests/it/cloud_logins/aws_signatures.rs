@@ -1,4 +1,4 @@
-//! The signature that arrives is that of what arrives.
+//! AWS signatures: the server computes the same signature from the request that it gets.
 
 use std::fmt::Write;
 
@@ -22,7 +22,7 @@ fn hex(bytes: &[u8]) -> String {
     })
 }
 
-/// The signature that a request should have, made as a server makes it: from the headers that it names.
+/// The right signature of a request, computed as by a server: from the headers that the request names.
 fn signature(request: &Request, secret: &str) -> String {
     let authorization = request.authorization().unwrap();
     let part = |name: &str| {

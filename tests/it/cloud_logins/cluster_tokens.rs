@@ -1,5 +1,4 @@
-//! Tokens of a real cluster: made with the roles that are generated, for one audience, in the namespaces where that is
-//! allowed.
+//! Tokens of a real cluster: created with the generated roles, for one audience, in the namespaces that allow it.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -33,7 +32,7 @@ async fn account(cluster: &Cluster, namespace: &str, name: &str) {
     api.create(&PostParams::default(), &serde_json::from_value(object).unwrap()).await.unwrap();
 }
 
-/// Lets the controller make tokens in the test's namespace.
+/// Allows the controller to create tokens in the test's namespace.
 async fn allow_tokens(cluster: &Cluster) {
     let files = permissions::files(None);
     let file = files.iter().find(|file| file.path == "rbac/account-tokens.yaml").unwrap();
@@ -71,7 +70,7 @@ fn repository(namespace: &str, account: Option<&str>) -> ImageRepository {
         .unwrap()
 }
 
-/// Who an object is at its cloud.
+/// The cloud identity of an object.
 async fn identity(
     objects: &ClusterObjects,
     repository: &ImageRepository,
@@ -97,7 +96,7 @@ async fn a_token_of_a_cluster_is_for_one_account_and_one_audience() {
         account(&cluster, namespace, "puller").await;
     }
     let objects = ClusterObjects::new(cluster.client_with(&cluster.token_with_the_roles().await).await);
-    // The roles of every day make no tokens.
+    // The default roles do not allow tokens.
     let puller = identity(&objects, &repository(here, Some("puller")), None).await.unwrap();
     let nothing = Recording::replay(&[]);
     let error = log_in_as(&clouds(&nothing, &[]), puller.clone(), ECR, after(0)).await.unwrap_err();
@@ -108,7 +107,7 @@ async fn a_token_of_a_cluster_is_for_one_account_and_one_audience() {
     allow_tokens(&cluster).await;
     let begin = Instant::now();
     let requests = loop {
-        // The server learns of a binding a moment after it is made.
+        // A binding is in force a moment after it is created.
         let recording = Recording::replay(&["aws-account-of-a-cluster", "aws-token-with-session"]);
         match log_in_as(&clouds(&recording, &[]), puller.clone(), ECR, after(0)).await {
             Ok((_, password)) => {
@@ -121,7 +120,7 @@ async fn a_token_of_a_cluster_is_for_one_account_and_one_audience() {
     };
     let form: std::collections::BTreeMap<String, String> =
         url::form_urlencoded::parse(&requests[0].body).into_owned().collect();
-    // AWS takes no more than 64 characters, and names of tests are long.
+    // AWS accepts at most 64 characters, and names of tests are long.
     let session = format!("puller.{here}.eu-west-1.fluxcd.io");
     assert_eq!(form["RoleSessionName"], session[..session.len().min(64)]);
     let claims = form["WebIdentityToken"].split('.').nth(1).unwrap();
@@ -162,7 +161,7 @@ async fn the_account_is_that_of_the_object_or_else_the_one_of_all() {
         let found = identity(&objects, &repository(here, named), default).await.unwrap();
         assert_eq!(name(found).as_deref(), expected);
     }
-    // Flux notices it when the registry wants a login, so it is an error of the scan.
+    // Flux reports it when the registry wants a login, so it is an error of the scan.
     for (named, default, expected) in [
         (
             Some("nobody"),

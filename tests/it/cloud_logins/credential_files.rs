@@ -1,4 +1,4 @@
-//! Files that say who this process is at a cloud.
+//! Credential files, from which this process gets its cloud identity.
 
 use std::fs;
 
@@ -59,7 +59,7 @@ async fn profiles_of_aws_lead_to_a_password() {
             &["aws-role", "aws-token-with-session"],
             &[("AWS_CONFIG_FILE", config.as_str()), ("AWS_PROFILE", "token")],
         ),
-        // The environment comes before files, and files before the machine.
+        // The environment has precedence over files, and files over the machine.
         (&["aws-token"], &[own, ("AWS_PROFILE", "none"), KEYS[0], KEYS[1]]),
         (&["aws-token"], &[own, ("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "/v1/credentials")]),
         (&["aws-instance", "aws-token-with-session"], &[("HOME", "/nonexistent")]),
@@ -121,7 +121,7 @@ fn person() -> Value {
     })
 }
 
-/// Somebody for whom others vouch, by a file.
+/// The configuration of an external account, whose token comes from a file.
 fn external(recording: &Recording, file: &str, format: &Value) -> Value {
     let account =
         "v1/projects/-/serviceAccounts/puller@project-1.iam.gserviceaccount.com:generateAccessToken";
@@ -157,7 +157,7 @@ async fn credentials_of_google_lead_to_a_password() {
         let at_home = ("HOME", home.path().display().to_string());
         let nothing = Recording::replay(names);
         for (recording, (name, value)) in [(&recording, named), (&nothing, at_home)] {
-            // An address in the file is that of the first server.
+            // An address in the file is replaced by that of the first server.
             if names.len() > 1 && name == "HOME" {
                 continue;
             }

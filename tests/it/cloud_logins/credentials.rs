@@ -1,4 +1,4 @@
-//! Who we are becomes user and password, once for all who may have them.
+//! Cloud identities are exchanged for user and password, which are cached for everything that may share them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ const ACR_USER: (&str, &str) = (
     "eyJhbGciOiJSUzI1NiJ9.eyJqdGkiOiIxIiwiZXhwIjoxNzY3MzMzODQ1fQ.signature",
 );
 
-/// A file with what a cluster gives a pod.
+/// A file as a cluster mounts it into a pod.
 fn file(content: &str) -> (tempfile::TempDir, String) {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("token");
@@ -29,7 +29,7 @@ fn file(content: &str) -> (tempfile::TempDir, String) {
     (directory, path)
 }
 
-/// Logs in at a registry, by a record from beginning to end.
+/// Logs in at a registry, with a record that is replayed completely.
 async fn succeeds(names: &[&str], variables: &[(&str, &str)], image: &str, user: (&str, &str)) {
     let recording = Recording::replay(names);
     let clouds = clouds(&recording, variables);
@@ -62,7 +62,7 @@ async fn every_identity_of_aws_leads_to_a_password() {
     log_in(&clouds(&recording, &full), ECR, after(0)).await.unwrap();
     recording.finish();
     succeeds(&["aws-instance", "aws-token-with-session"], &[], ECR, AWS_USER).await;
-    // What stands in the environment comes first.
+    // Keys in the environment have precedence.
     let all: Vec<_> = KEYS.into_iter().chain(role).chain(relative).collect();
     succeeds(&["aws-token"], &all, ECR, AWS_USER).await;
 }
@@ -102,7 +102,7 @@ async fn the_metadata_server_of_google_gives_a_password() {
 
 #[tokio::test]
 async fn a_login_is_kept_until_shortly_before_its_end() {
-    // The record ends at 15:04:05, twelve hours after its begin.
+    // The token expires at 15:04:05, twelve hours after the start of the record.
     let recording = Recording::replay(&["aws-token"]);
     let known = clouds(&recording, &KEYS);
     for seconds in [0, 3600, 12 * 3600 - 301] {
@@ -121,7 +121,7 @@ async fn tokens_of_azure_are_shared_and_those_of_registries_are_not() {
     let recording = Recording::replay(&["azure-machine", "azure-exchange", "azure-exchange-of-another"]);
     let known = clouds(&recording, &[("AZURE_CLIENT_ID", "client-1")]);
     log_in(&known, ACR, after(0)).await.unwrap();
-    // Another repository of the registry, and another registry: the token of Azure is there already.
+    // Another repository of the registry, and another registry: the token of Azure is cached already.
     log_in(&known, "org.azurecr.io/other", after(10)).await.unwrap();
     assert_eq!(recording.replayed(), 2);
     log_in(&known, "second.azurecr.io/other", after(10)).await.unwrap();
@@ -162,7 +162,7 @@ async fn who_goes_by_another_proxy_gets_another_token() {
     recording.finish();
 }
 
-/// Objects choose the region of a login, and all logins of this process once counted for one namespace.
+/// Objects choose the region of a login, and all logins of this process once were counted for one namespace.
 #[tokio::test]
 async fn the_regions_of_one_namespace_displace_no_login_of_another() {
     let front = Front::alone(|_| {

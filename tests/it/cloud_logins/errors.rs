@@ -1,4 +1,4 @@
-//! A login that fails ends in one sentence, without a secret in it.
+//! Errors of cloud logins: one message each, without a secret in it.
 
 use tagboat::failing::Failing;
 use tagboat::registry::{CloudIdentity, CloudProvider, Clouds, Login, ProxyChoice, RegistryError};
@@ -8,7 +8,7 @@ use tagboat_api::Reason;
 use super::{ACR, ECR, GAR, KEYS, after, clouds, log_in, options};
 use crate::support::recording::Recording;
 
-/// The sentence of a login that fails.
+/// The error message of a login that fails.
 async fn sentence(names: &[&str], variables: &[(&str, &str)], image: &str) -> String {
     let recording = Recording::replay(names);
     let error = log_in(&clouds(&recording, variables), image, after(0)).await.unwrap_err();
@@ -110,7 +110,7 @@ async fn where_nobody_says_who_we_are_it_says_what_was_looked_for() {
     let gone = Recording::replay(&[]);
     let mut options = options(&gone, &[]);
     drop(gone);
-    // The port is free again; nobody else takes it at once.
+    // The port is free again, and is not reused at once.
     options.limits.connect = std::time::Duration::from_secs(5);
     let known = std::sync::Arc::new(Clouds::new(&options));
     for (image, words) in [

@@ -1,4 +1,4 @@
-//! Logins at clouds, against recorded exchanges.
+//! Logins at clouds, with recorded exchanges.
 
 mod aws_signatures;
 mod cluster_tokens;
@@ -24,19 +24,19 @@ const ECR: &str = "012345678901.dkr.ecr.eu-west-1.amazonaws.com/app/web";
 const ACR: &str = "org.azurecr.io/app/web";
 const GAR: &str = "europe-docker.pkg.dev/project/app/web";
 
-/// The variables of a process that has its keys in the environment.
+/// The environment variables of a process with its keys in the environment.
 const KEYS: [(&str, &str); 2] = [
     ("AWS_ACCESS_KEY_ID", "AKIDEXAMPLE"),
     ("AWS_SECRET_ACCESS_KEY", "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"),
 ];
 
-/// The time of the records, and so many seconds later.
+/// The time that is `seconds` after the start of the records.
 fn after(seconds: i64) -> Timestamp {
     let begin: Timestamp = "2026-01-02T03:04:05Z".parse().unwrap();
     begin + SignedDuration::from_secs(seconds)
 }
 
-/// What is known of clouds by a process with some variables; all of them are asked at one server.
+/// The clouds of a process with some environment variables; one server replays all of them.
 fn clouds(recording: &Recording, variables: &[(&str, &str)]) -> Arc<Clouds> {
     Arc::new(Clouds::new(&options(recording, variables)))
 }
@@ -65,7 +65,7 @@ fn options(recording: &Recording, variables: &[(&str, &str)]) -> RegistryOptions
     RegistryOptions { clouds, ..RegistryOptions::default() }
 }
 
-/// The provider whose registry an image is in, in these tests.
+/// The provider of an image's registry.
 fn provider(image: &str) -> CloudProvider {
     let host = image.split('/').next().unwrap_or_default();
     if host.ends_with(".azurecr.io") {
@@ -77,12 +77,12 @@ fn provider(image: &str) -> CloudProvider {
     }
 }
 
-/// Logs in at the registry of an image and gives user and password.
+/// Logs in at the registry of an image and returns user and password.
 async fn log_in(clouds: &Arc<Clouds>, image: &str, now: Timestamp) -> Result<(String, String), LoginError> {
     log_in_as(clouds, CloudIdentity::Process, image, now).await
 }
 
-/// The same as somebody.
+/// Logs in with an identity.
 async fn log_in_as(
     clouds: &Arc<Clouds>,
     identity: CloudIdentity,

@@ -1,4 +1,4 @@
-//! The login of a cloud, from the object's access to the listing of tags.
+//! Cloud logins in use: from an object's settings to the listing of tags.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -17,10 +17,10 @@ use crate::support::http_front::{Front, Reply};
 use crate::support::proxy_host::ProxyHost;
 use crate::support::recording::Recording;
 
-/// `AWS:hunter2` as a header has it.
+/// `AWS:hunter2` as an `Authorization` header.
 const SHOWN: &str = "Basic QVdTOmh1bnRlcjI=";
 
-/// A registry of AWS: it has the name, and wants a password.
+/// The answers of a registry of AWS, which wants a password.
 fn plan(request: &crate::support::git_host::request::Request) -> Reply {
     match request.authorization() {
         Some(SHOWN) => Reply::body(200, r#"{"tags": ["1.0.0"]}"#),
@@ -28,7 +28,7 @@ fn plan(request: &crate::support::git_host::request::Request) -> Reply {
     }
 }
 
-/// Asks for the tags of an image by a proxy that leads to the registry of the test.
+/// Access to an image through a proxy that connects to the registry of the test.
 fn access(image: &str, proxy: &ProxyHost, authority: Option<&Authority>) -> Access {
     let data = BTreeMap::from([("address".to_owned(), Secret::new(proxy.url()))]);
     let proxy = Proxy::from_secret(SecretData { name: "apps/proxy", data: &data }).unwrap();
@@ -66,7 +66,7 @@ async fn a_registry_of_a_cloud_is_listed_with_its_token() {
     let other = Access { namespace: "other".to_owned(), ..access(ECR, &proxy, Some(&authority)) };
     assert_eq!(list(&registries, other).await.unwrap(), ["1.0.0"]);
     recording.finish();
-    // The services of the cloud are reached by the object's proxy, as with Flux.
+    // The services of the cloud are reached through the object's proxy, as with Flux.
     let lines = proxy.requests().into_iter().map(|request| request.line);
     assert_eq!(lines.filter(|line| line.starts_with("POST http://127.0.0.1:")).count(), 1);
 }

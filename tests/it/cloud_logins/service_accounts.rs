@@ -21,7 +21,7 @@ const POOL: (&str, &str) = (
 );
 const ACCOUNT: (&str, &str) = ("iam.gke.io/gcp-service-account", "puller@project-1.iam.gserviceaccount.com");
 
-/// A cluster that vouches for everybody, and says for whom.
+/// A cluster that issues every token, and records the accounts.
 #[derive(Debug, Default)]
 struct Vouching(Mutex<Vec<String>>);
 
@@ -74,7 +74,7 @@ async fn an_account_logs_in_by_its_annotations_and_not_as_the_controller() {
         (&["google-gke", "google-gke-exchange"], &[], GAR, "hunter2"),
     ] {
         let recording = Recording::replay(names);
-        // Who the controller is counts for nothing.
+        // The identity of the controller is not used.
         let known = clouds(&recording, &KEYS);
         let identity = account(&cluster, "apps/puller", annotations);
         let found = log_in_as(&known, identity, image, after(0)).await;
@@ -111,7 +111,7 @@ async fn no_account_gets_what_another_one_got() {
     }
     assert_eq!(recording.replayed(), 2);
     assert_eq!(cluster.0.lock().unwrap().len(), 1);
-    // Another namespace, another name, another role, another annotation: each has to ask.
+    // Another namespace, another name, another role, another annotation: each needs a request.
     let role = ("eks.amazonaws.com/role-arn", "arn:aws:iam::012345678901:role/other");
     for other in [
         account(&cluster, "other/puller", &[AWS]),
@@ -127,7 +127,7 @@ async fn no_account_gets_what_another_one_got() {
         );
     }
     assert_eq!(cluster.0.lock().unwrap().len(), 5);
-    // And so does the controller itself.
+    // The controller itself does, too.
     log_in(&known, ECR, after(1000)).await.unwrap();
     recording.finish();
 }

@@ -66,7 +66,7 @@ fn said(pod: &Pod, beginning: &str) -> Vec<Value> {
     lines
 }
 
-/// Waits for log lines with this beginning, and gives the last one.
+/// Waits for log lines with this beginning, and returns the last one.
 async fn says(pod: &Pod, beginning: &str, count: usize) -> Value {
     eventually(beginning, async || said(pod, beginning).len() >= count).await;
     said(pod, beginning).pop().unwrap()

@@ -45,7 +45,7 @@ impl Shelf {
         status
     }
 
-    /// Waits until the policy holds its image after this many scans, and gives the message of the condition.
+    /// Waits until the policy holds its image after this many scans, and returns the message of the condition.
     async fn held(&self, scans: u32) -> String {
         let words = format!("1.0.0 is lower than 1.1.0 and waits: {scans} of 3 complete scans in a row");
         let is = |object: &DynamicObject| {

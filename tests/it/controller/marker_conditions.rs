@@ -10,7 +10,7 @@ fn markers(status: &Value) -> Value {
     condition(status, "MarkersResolved").cloned().unwrap_or_default()
 }
 
-/// Waits until the condition's message has this beginning, and gives the status.
+/// Waits until the condition's message has this beginning, and returns the status.
 async fn said(scene: &Scene, message: &str) -> Value {
     let is = |object: &DynamicObject| {
         let said = &markers(&object.data["status"])["message"];

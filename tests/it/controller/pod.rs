@@ -141,14 +141,14 @@ impl Pod {
         Self { child, lines, health, metrics }
     }
 
-    /// Ends it with SIGTERM as Kubernetes does, and gives its exit status and the time that it took.
+    /// Ends it with SIGTERM as Kubernetes does, and returns its exit status and the time that it took.
     pub(crate) fn terminate(&mut self) -> (Option<i32>, Duration) {
         let begin = Instant::now();
         kill_process(Pid::from_child(&self.child), Signal::TERM).unwrap();
         (self.wait(), begin.elapsed())
     }
 
-    /// Waits until it ends by itself, and gives its exit status.
+    /// Waits until it ends by itself, and returns its exit status.
     pub(crate) fn wait(&mut self) -> Option<i32> {
         self.child.wait().unwrap().code()
     }
@@ -176,7 +176,7 @@ impl Drop for Pod {
     }
 }
 
-/// Fetches a path over HTTP, and gives the whole response.
+/// Fetches a path over HTTP, and returns the whole response.
 pub(crate) async fn get(address: &str, path: &str) -> String {
     let client = reqwest::Client::builder().no_proxy().build().unwrap();
     client.get(format!("http://{address}/{path}")).send().await.unwrap().text().await.unwrap()

@@ -9,7 +9,7 @@ use super::pod::Pod;
 use super::scene::{Kind, Scene, condition, eventually};
 use crate::support::registry::{PASSWORD, Registry, USER};
 
-/// Waits until an object is ready or not for a reason, and gives the message.
+/// Waits until an object is ready or not for a reason, and returns the message.
 async fn message(scene: &Scene, name: &str, reason: &str) -> String {
     let status = async || scene.api(Kind::Repository).get(name).await.unwrap().data["status"].clone();
     let is = |status: &Value| condition(status, "Ready").is_some_and(|ready| ready["reason"] == reason);

@@ -189,7 +189,7 @@ pub(super) fn next_poll(metrics: &str, policy: &str) -> Option<Duration> {
     Some(Duration::from_secs_f64((value.parse::<f64>().unwrap() - now).max(0.0)))
 }
 
-/// Waits until an object fulfils a condition, and gives its status.
+/// Waits until an object fulfils a condition, and returns its status.
 pub(super) async fn until(
     scene: &Scene,
     kind: Kind,

@@ -221,12 +221,12 @@ impl Scene {
         }
     }
 
-    /// Waits until an automation is Ready in its present generation, and gives its status.
+    /// Waits until an automation is Ready in its present generation, and returns its status.
     pub(super) async fn ready(&self, name: &str) -> Value {
         self.until(name, "ready", |object| kstatus(object) == "Current").await
     }
 
-    /// Waits until an automation has failed or stalled for a reason, and gives its status.
+    /// Waits until an automation has failed or stalled for a reason, and returns its status.
     pub(super) async fn not_ready(&self, name: &str, reason: &str) -> Value {
         let is = |object: &DynamicObject| {
             condition(&object.data["status"], "Ready")
@@ -414,7 +414,7 @@ impl Controller {
         let _ = self.task.await;
     }
 
-    /// Waits until it ends by itself, and gives the error.
+    /// Waits until it ends by itself, and returns the error.
     pub(super) async fn ended(self) -> ControllerError {
         let ended = tokio::time::timeout(PATIENCE, self.task).await.expect("it ends in time").unwrap();
         drop(self.end);

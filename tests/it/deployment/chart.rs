@@ -1,4 +1,4 @@
-//! The chart, as helm makes it: what comes out is what kustomize makes, and it goes in and out of a real API server.
+//! The chart, rendered by helm: the same objects as by kustomize, installed in and removed from a real API server.
 
 use std::collections::BTreeMap;
 
@@ -24,13 +24,13 @@ fn helm_finds_nothing_wrong_with_it() {
     assert!(lint.output.contains("1 chart(s) linted, 0 chart(s) failed"), "{lint:?}");
 }
 
-/// There are no nodes, so nothing is waited for.
+/// There are no nodes, so it does not wait for pods.
 #[tokio::test]
 async fn it_is_installed_changed_and_removed() {
     let cluster = Cluster::new().await;
     let helm = Helm::new(cluster.namespace());
     let kubeconfig = cluster.administrators_kubeconfig();
-    // What counts everywhere has the name of the release.
+    // Cluster-scoped objects have the name of the release.
     let release = format!("of-{}", cluster.namespace());
     let call = |arguments: &[&str], over: Value, with_chart: bool| {
         let mut command = helm.command(arguments, &over);
@@ -82,7 +82,7 @@ async fn by_default_it_makes_what_the_kustomization_makes() {
         let container = &mut pod["containers"][0];
         container["image"].take();
         let mut arguments: Vec<String> = serde_json::from_value(container["args"].take()).unwrap();
-        // A flag that is alone and one that is true mean the same.
+        // A flag without a value is the same as `true`.
         arguments.sort();
         container["args"] = json!(arguments);
     };
@@ -133,7 +133,7 @@ async fn its_values_reach_the_objects() {
 
 #[test]
 fn a_value_stays_a_value() {
-    // Each would end its line and begin a member of its own if it stood there as it is.
+    // Without quoting, each would end its line and begin a member of its own.
     let hostile = "x\"'\n    privileged: true # {{ .Values }}";
     let over = json!({
         "env": [{"name": "PROXY", "value": hostile}],
@@ -225,7 +225,7 @@ async fn tokens_of_accounts_may_be_created_in_the_namespaces_of_a_list_only() {
     for object in [role, bindings[0]] {
         apply(&cluster.client(), object, true).await.unwrap();
     }
-    // Without the list there is none of it.
+    // Without the list there is no such object.
     let none = Helm::new("ns").template("images", &json!({}));
     assert!(none.iter().all(|object| !object["metadata"]["name"].as_str().unwrap().contains("tokens")));
 }

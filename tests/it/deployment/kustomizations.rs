@@ -1,4 +1,4 @@
-//! The kustomizations, as kustomize makes them: a real API server takes what comes out.
+//! The kustomizations, rendered by kustomize: a real API server accepts the objects.
 
 use serde_json::Value;
 

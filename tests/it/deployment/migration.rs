@@ -1,4 +1,4 @@
-//! The patches of `docs/migrate-from-flux.md`, as kustomize applies them.
+//! The patches of `docs/migrate-from-flux.md`, applied by kustomize.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -30,7 +30,7 @@ fn of_flux() -> Vec<Value> {
     ["image-automation-controller", "image-reflector-controller"].map(deployment).into()
 }
 
-/// What kustomize makes of a kustomization whose files hold Flux's controllers, by kind and name.
+/// The objects of a kustomization of Flux's controllers, by kind and name.
 fn with_flux(kustomization: &Value) -> BTreeMap<String, Value> {
     let directory = tempfile::tempdir().unwrap();
     for (number, file) in kustomization["resources"].as_array().unwrap().iter().enumerate() {
@@ -103,7 +103,7 @@ fn the_shadow_gets_one_more_flag_and_may_only_read() {
     assert_eq!(found, expected);
 }
 
-/// The files of a directory, as a base must lie beside its overlay.
+/// Copies a directory, because a base must be beside its overlay.
 fn copy(from: &Path, to: &Path) {
     fs::create_dir(to).unwrap();
     for item in fs::read_dir(from).unwrap().map(Result::unwrap) {

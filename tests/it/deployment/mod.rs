@@ -1,4 +1,4 @@
-//! What `deploy` holds: fresh, complete, taken by a real API server, and allowed no more than is needed.
+//! The manifests in `deploy`: up to date, complete, accepted by a real API server, with the least permissions.
 
 mod chart;
 mod kustomizations;
@@ -8,12 +8,12 @@ mod roles;
 
 use std::path::{Path, PathBuf};
 
-/// The folder.
+/// The folder `deploy`.
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("deploy")
 }
 
-/// A file in it.
+/// Reads a file in `deploy`.
 fn read(path: &str) -> String {
     let file = folder().join(path);
     std::fs::read_to_string(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()))

@@ -1,4 +1,4 @@
-//! What helm and kustomize make of what `deploy` holds.
+//! Renders the manifests in `deploy` with helm and kustomize.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -13,18 +13,18 @@ use crate::support::program::run;
 
 /// The documents of a kustomization.
 pub(super) fn kustomize(directory: &Path) -> Vec<Value> {
-    // An overlay may name bases that are not below it.
+    // An overlay may have bases that are not below it.
     let mut command = Command::new(KUSTOMIZE.file());
     command.args(["build", "--load-restrictor", "LoadRestrictionsNone"]).arg(directory);
     documents(&run(&mut command).with_status(0).output)
 }
 
-/// The chart.
+/// The directory of the chart.
 pub(super) fn chart() -> PathBuf {
     folder().join("chart/tagboat")
 }
 
-/// Helm with a home of its own, and what it has to be told of a release.
+/// Helm with a home directory of its own, for releases in one namespace.
 pub(super) struct Helm {
     home: TempDir,
     namespace: String,
@@ -35,7 +35,7 @@ impl Helm {
         Self { home: tempfile::tempdir().unwrap(), namespace: namespace.to_owned() }
     }
 
-    /// A call of helm, with values over the chart's own where there are any.
+    /// A command of helm, with values that override the chart's own.
     pub(super) fn command(&self, arguments: &[&str], over: &Value) -> Command {
         let values = self.home.path().join("values.json");
         std::fs::write(&values, over.to_string()).unwrap();

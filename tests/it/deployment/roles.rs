@@ -1,4 +1,4 @@
-//! The roles are made from one table, and allow just what it says.
+//! The roles are generated from one table, and allow exactly its permissions.
 
 use std::collections::BTreeSet;
 
@@ -46,12 +46,12 @@ fn the_program_prints_them_or_writes_them() {
     }
 }
 
-/// Everything that one can be allowed, of what a controller might want.
+/// Every verb that a controller might use.
 const VERBS: [&str; 8] = ["get", "list", "watch", "create", "patch", "update", "delete", "deletecollection"];
 
-/// Kinds that the table does not name, besides those that it does.
+/// Kinds that are not in the table, in addition to those of the table.
 const OTHERS: [(&str, &str); 11] = [
-    // With a token of any account one is that account.
+    // A token of an account gives its identity.
     ("", "serviceaccounts/token"),
     ("image.toolkit.fluxcd.io", "imagepolicies/finalizers"),
     ("", "configmaps"),
@@ -65,7 +65,7 @@ const OTHERS: [(&str, &str); 11] = [
     ("apiextensions.k8s.io", "customresourcedefinitions"),
 ];
 
-/// Whether a client may do something with all objects, or with the one of a name.
+/// Returns whether a client may use a verb on all objects, or on the one with a name.
 async fn may(
     client: &Client,
     verb: &str,
@@ -120,14 +120,14 @@ async fn the_server_allows_what_the_table_says_and_no_more() {
     }
 }
 
-/// Leases of other controllers in the same namespace are theirs alone.
+/// Leases of other controllers in the same namespace are out of reach.
 #[tokio::test]
 async fn only_the_own_leases_may_be_read_and_updated() {
     const SELECTOR: &str = "sharding.fluxcd.io/key=shard1";
     let cluster = Cluster::new().await;
     let namespace = cluster.namespace();
     let client = cluster.client_with(&cluster.token_with_the_roles().await).await;
-    // The same role for a shard, as the program prints it, for an account of its own.
+    // The role of a shard, as the program prints it, for an account of its own.
     let role = run(tagboat().args(["rbac", "--watch-label-selector", SELECTOR])).with_status(0).output;
     let mut objects: Vec<Value> =
         documents(&role).into_iter().filter(|object| object["metadata"]["namespace"].is_string()).collect();

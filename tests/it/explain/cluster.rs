@@ -1,4 +1,4 @@
-//! From a real cluster, with a real registry.
+//! `tagboat explain policy` on a real cluster, with a real registry.
 
 use std::path::{Path, PathBuf};
 
@@ -16,7 +16,7 @@ use crate::support::registry::{PASSWORD, Registry, USER};
 const MADE: &str = "2020-01-02T03:04:05Z";
 const ADMIN: &str = "admin-token";
 
-/// A cluster with a policy of a name that no other test has, since names have to be unique in all of it.
+/// A cluster with a policy of a unique name, because the search is over all namespaces.
 struct Scene {
     cluster: Cluster,
     name: String,
@@ -24,7 +24,7 @@ struct Scene {
 }
 
 impl Scene {
-    /// A policy in the cluster's namespace, on the repository of this image.
+    /// Creates a policy in the cluster's namespace, on the repository of this image.
     async fn new(image: &str, spec: &Value) -> Self {
         let cluster = Cluster::new().await;
         let name = format!("web-{}", cluster.namespace());
@@ -126,7 +126,7 @@ async fn a_policy_of_the_cluster_is_explained_with_the_login_of_its_repository()
             ],
         })
     );
-    // As users of kubectl say it.
+    // The flags of kubectl.
     for arguments in [&["--context", "test"][..], &["-n", namespace], &["--namespace", namespace]] {
         assert_eq!(scene.explain(arguments).with_status(0).json(), document);
     }
@@ -138,7 +138,7 @@ async fn a_policy_of_the_cluster_is_explained_with_the_login_of_its_repository()
     let text = run(by_environment().args(["--context", "test"])).with_status(0).output;
     assert!(text.starts_with(&format!("Policy: {namespace}/{}\nLatest: 1.4.2\n", scene.name)), "{text}");
     run(&mut by_environment()).with_status(0);
-    // Tags may be given here too.
+    // A list of tags works here, too.
     let directory = tempfile::tempdir().unwrap();
     let tags = directory.path().join("tags");
     std::fs::write(&tags, "1.9.0\n").unwrap();
@@ -210,7 +210,7 @@ async fn who_may_not_list_all_namespaces_gets_that_of_the_kubeconfig() {
     ] {
         apply(&scene.cluster.client(), &object, false).await.unwrap();
     }
-    // The server learns of a role a moment after it is made.
+    // A role is in force a moment after it is created.
     let policies: Api<ImagePolicy> = Api::default_namespaced(scene.cluster.client_with(&token).await);
     let begin = std::time::Instant::now();
     while let Err(error) = policies.get(&scene.name).await {

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::support::program::tagboat;
 
-/// The program, whatever proxies and clusters the caller has.
+/// The program, without the caller's proxies and clusters.
 fn program() -> std::process::Command {
     let mut command = tagboat();
     for name in ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"] {
@@ -24,14 +24,14 @@ fn outcomes(document: &Value) -> Vec<(&str, &str)> {
     tags.map(|tag| (tag["tag"].as_str().unwrap(), tag["outcome"].as_str().unwrap())).collect()
 }
 
-/// Why a tag is where it is.
+/// The reason of a tag's outcome.
 fn reason<'d>(document: &'d Value, tag: &str) -> &'d str {
     let tags = document["tags"].as_array().unwrap();
     let found = tags.iter().find(|one| one["tag"] == tag).unwrap_or_else(|| panic!("no {tag}: {document:#}"));
     found["reason"].as_str().unwrap()
 }
 
-/// Some time ago, as images have it.
+/// The time some hours ago, in the format of images.
 fn ago(hours: i64) -> String {
     (jiff::Timestamp::now() - jiff::SignedDuration::from_hours(hours)).to_string()
 }

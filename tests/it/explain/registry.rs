@@ -1,4 +1,4 @@
-//! On what a real registry lists: access, images that cannot be pulled yet, and the age of images.
+//! `tagboat explain policy` on the tags of a real registry: access, images that cannot be pulled yet, age of images.
 
 use std::fs;
 
@@ -67,7 +67,7 @@ fn a_repository_that_does_not_admit_the_policy_is_the_error_of_its_condition() {
         (selectors("{matchLabels: {tenant: b}}"), labelled, Some(mismatch.clone())),
         (selectors("{matchLabels: {tenant: b}}, {matchLabels: {tenant: a}}"), labelled, None),
         (selectors("{matchLabels: {tenant: a}}"), "", Some(mismatch)),
-        // Each namespace has this one, whether there is a manifest of it or not.
+        // Each namespace has this label, with or without a manifest of the namespace.
         (selectors("{matchLabels: {kubernetes.io/metadata.name: apps}}"), "", None),
         (selectors("{matchLabels: {kubernetes.io/metadata.name: apps}}"), labelled, None),
     ] {
@@ -77,7 +77,7 @@ fn a_repository_that_does_not_admit_the_policy_is_the_error_of_its_condition() {
         assert_eq!(found["error"], json!(error), "{spec} {namespace}");
         assert_eq!(found["latest"], error.map_or(json!("1.0.0"), |_| Value::Null));
     }
-    // Where the tags are given, no repository matters.
+    // With a list of tags the repository is not used.
     let manifests = format!("{}{}", policy("images", "", ""), repository("images", &image, ""));
     let directory = TempDir::new().unwrap();
     let tags = directory.path().join("tags");
@@ -108,7 +108,7 @@ fn an_invalid_policy_is_an_error_before_any_registry_is_asked() {
     assert!(front.requests().is_empty());
 }
 
-/// Programs get a document whatever stands in the way; people get the same with what to do.
+/// Programs get a document in spite of any error; people get the same error with advice.
 #[test]
 fn a_registry_that_cannot_be_read_is_the_error_of_a_document() {
     let gone = Registry::start();
@@ -172,7 +172,7 @@ fn what_to_do_about_a_refused_login_is_told_beside_the_condition() {
     assert!(missed.starts_with(&words), "{missed}");
 }
 
-/// The repository is needed for its tags, and only for them.
+/// The repository is used for its tags only.
 #[test]
 fn a_repository_that_cannot_be_read_is_the_error_of_a_document() {
     let manifests =
@@ -205,7 +205,7 @@ fn an_exclusion_of_every_tag_is_told_beside_the_condition() {
     assert_eq!(text.output, format!("Policy: apps/web\nLatest: none: {error}\nNote:   {note}\n"));
 }
 
-/// A registry that lists 1.0.0, 1.4.0 and 1.5.0, and does not have the last one yet.
+/// A registry that lists 1.0.0, 1.4.0 and 1.5.0, without the manifest of the last one yet.
 fn not_yet_there(registry: &Registry, answer: fn() -> Reply) -> Front {
     registry.push("app/web", "1.0.0", MADE);
     registry.tag("app/web", "1.0.0", ["1.4.0", "1.5.0"].map(str::to_owned));
@@ -235,7 +235,7 @@ fn a_winner_that_cannot_be_pulled_yet_leaves_the_one_before() {
     );
     assert_eq!(text.errors, "");
 
-    // Manifests know of none before, so the winner stands, with a word of doubt.
+    // The manifests have no earlier image, so the winner is selected, with a warning.
     let first = format!("{}{repository}", policy("apps", "", ""));
     let ended = explained(&first, &["--output", "json"]).with_status(0);
     let found = ended.json();
@@ -246,7 +246,7 @@ fn a_winner_that_cannot_be_pulled_yet_leaves_the_one_before() {
     let words = format!("the greatest of 3 candidates; {doubt}");
     assert!(reason(&found, "1.5.0").starts_with(&words), "{found:#}");
     assert!(ended.only_error().starts_with(&format!("note: 1.5.0 wins; {doubt}")), "{ended:?}");
-    // Who wants its digest has nothing to announce.
+    // A policy that needs the digest has no image to report.
     let digests = first.replace(
         "spec: {imageRepositoryRef",
         "spec: {digestReflectionPolicy: IfNotPresent, imageRepositoryRef",
@@ -256,7 +256,7 @@ fn a_winner_that_cannot_be_pulled_yet_leaves_the_one_before() {
     assert!(error.starts_with(&format!("failed fetching digest of {image}:1.5.0: ")), "{error}");
     assert_eq!((&found["latest"], outcomes(&found)[0]), (&Value::Null, ("1.5.0", "candidate")));
 
-    // The one that counts already is not looked at again.
+    // The current image is not checked again.
     let before = front.requests().len();
     let same = format!("{}{repository}", policy("apps", "", &status(&image, "1.5.0")));
     assert_eq!(document(&same, 0)["latest"], "1.5.0");
@@ -272,7 +272,7 @@ fn any_other_answer_lets_a_winner_through() {
         let manifests = format!("{}{}", policy("apps", "", ""), repository("apps", &image, ", timeout: 10s"));
         assert_eq!(document(&manifests, 0)["latest"], "1.5.0");
     }
-    // Who wants its digest gets none.
+    // A policy that needs the digest gets none.
     let front = not_yet_there(&registry, || Reply::status(403));
     let image = format!("{}/app/web", front.address());
     let digests = policy("apps", "", "").replace("spec: {", "spec: {digestReflectionPolicy: IfNotPresent, ");
@@ -313,29 +313,29 @@ fn images_are_asked_for_their_age_from_the_best_to_the_first_that_is_old_enough(
     );
     assert_eq!(reason(&found, "1.6.0"), "its age is not known, and tagboat.dev/minimum-age asks for 72h");
     let reason = reason(&found, "1.4.0");
-    // The seconds that the test has taken count too.
+    // The seconds since the start of the test are part of the age.
     assert!(
         reason.starts_with("it is 50h ") && reason.ends_with("old, and tagboat.dev/minimum-age asks for 72h"),
         "{reason}"
     );
-    // Nobody asked for what could not win.
+    // Tags that cannot win were not requested.
     let asked = |tag: &str| {
         front.requests().iter().any(|request| request.path.ends_with(&format!("manifests/{tag}")))
     };
     assert!(asked("1.3.0") && asked("1.6.0") && !asked("2.0.0") && !asked("platform"));
 
-    // What does not say how old it is may be let in.
+    // An image of unknown age can be accepted by an annotation.
     let open = document(&aged(", tagboat.dev/unknown-age: accept"), 0);
     assert_eq!(open["latest"], "1.6.0");
     let all = aged("").replace("minimum-age: 3d", "minimum-age: 90d");
     let found = document(&all, 1);
     assert_eq!(found["error"], "unable to determine latest version from provided list: 5 tags are too new");
-    // What counts already was old enough once.
+    // The current image was old enough once.
     let annotations = ", annotations: {tagboat.dev/minimum-age: 3d}";
     let counts = policy("apps", annotations, &status(&name, "1.5.0"));
     let counts = format!("{counts}{}", repository("apps", &name, ""));
     assert_eq!(document(&counts, 0)["latest"], "1.5.0");
-    // Without a minimum age nobody is asked for one.
+    // Without a minimum age no age is requested.
     let before = front.requests().len();
     let plain = format!("{}{}", policy("apps", "", ""), repository("apps", &name, ""));
     assert_eq!(document(&plain, 0)["latest"], "1.6.0");

@@ -1,4 +1,4 @@
-//! `tagboat explain policy`: the document, the table, and how it ends.
+//! `tagboat explain policy` on a list of tags: the document, the table, and the exit status.
 
 use std::fs;
 
@@ -18,7 +18,7 @@ fn policy(namespace: &str, name: &str, annotations: &str, spec: &str) -> String 
 
 const RANGE: &str = "policy: {semver: {range: 1.x}}";
 
-/// Explains the policy `apps/web` of this spec on these tags, as JSON.
+/// Explains the policy `apps/web` with this spec on these tags, as JSON.
 fn explained(annotations: &str, spec: &str, tags: &str, status: i32) -> Value {
     let (document, errors) = explained_with_errors(annotations, spec, tags, status);
     match &document["error"] {
@@ -256,7 +256,7 @@ fn a_tag_of_any_length_has_a_line() {
     assert!(lines[5].starts_with(&format!("{long}  {long}  not-a-version  ")));
 }
 
-/// Lists of other things than tags are no riddle: what is odd about a file is told beside the words of the condition.
+/// If a list contains other things than tags, that is reported beside the message of the condition.
 #[test]
 fn a_file_that_is_no_list_of_tags_is_told() {
     for (tags, note) in [
@@ -315,7 +315,7 @@ fn explained_among(manifests: &[(&str, String)], arguments: &[&str]) -> Run {
 
 const JSON: [&str; 2] = ["--output", "json"];
 
-/// Once there was a sentence on standard error and no document.
+/// Once there was a message on standard error and no document.
 #[test]
 fn a_policy_that_cannot_be_read_has_a_document_too() {
     for (spec, error) in [
@@ -346,7 +346,7 @@ fn a_policy_that_cannot_be_read_has_a_document_too() {
         let text = explained_among(&manifests, &[]).with_status(1);
         assert_eq!((text.output.as_str(), text.errors), ("", ended.errors));
     }
-    // What cannot be read has a name all the same, which may be that of others too.
+    // An invalid object has a name all the same, which other objects may have, too.
     let invalid = policy("apps", "web", "", "policy: {semver: {}}");
     let two = [("a.yaml", invalid.clone()), ("b.yaml", policy("other", "web", "", RANGE))];
     let ended = explained_among(&two, &JSON).with_status(2);
@@ -361,7 +361,7 @@ fn a_policy_that_cannot_be_read_has_a_document_too() {
     assert!(ended.json()["error"].as_str().unwrap().starts_with("ImagePolicy apps/web is given twice"));
 }
 
-/// Once any invalid object among the files was the end of every explanation.
+/// Once any invalid object among the files was an error of every explanation.
 #[test]
 fn what_is_wrong_with_other_objects_is_a_warning() {
     let repository = "apiVersion: image.toolkit.fluxcd.io/v1\nkind: ImageRepository\n\
@@ -378,7 +378,7 @@ fn what_is_wrong_with_other_objects_is_a_warning() {
         let ended = explained_among(&[good.clone(), ("b.yaml", text.clone())], &JSON).with_status(0);
         assert_eq!(ended.json()["latest"], "1.1.0");
         assert!(ended.only_error().starts_with("warning: ") && ended.errors.contains(words), "{ended:?}");
-        // A policy that is not there may be in what cannot be read.
+        // A missing policy may be in a file that cannot be read.
         let lost = [("a.yaml", policy("apps", "other", "", RANGE)), ("b.yaml", text)];
         let is_unknown = words.ends_with("YAML");
         let ended = explained_among(&lost, &JSON).with_status(if is_unknown { 1 } else { 2 });

@@ -1,4 +1,4 @@
-//! The servers of the tests, tested: the properties that the other tests rely on.
+//! Tests of the test servers: the properties that the other tests rely on.
 
 mod api_server;
 mod git_hosts;

@@ -1,4 +1,4 @@
-//! `hack/testbin/build`: once a machine, as a whole or not at all. The real script, with modules that take no minutes.
+//! `hack/testbin/build`: once per machine, and atomic. The real script runs with modules that are built quickly.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -9,7 +9,7 @@ use tempfile::TempDir;
 
 use crate::support::program::{Run, run};
 
-/// A checkout with the script, whose module `registry` is made by a few lines of shell.
+/// A checkout with the script and a module `registry`, which a few lines of shell build.
 struct Checkout {
     root: TempDir,
 }
@@ -52,12 +52,12 @@ impl Checkout {
         run(&mut self.command())
     }
 
-    /// How often the recipe ran.
+    /// The number of times that the recipe ran.
     fn builds(&self) -> usize {
         fs::read_to_string(self.path("built")).unwrap_or_default().lines().count()
     }
 
-    /// The folders of the cache that hold programs.
+    /// The number of cache folders with programs.
     fn folders(&self) -> usize {
         let items = fs::read_dir(self.path("cache")).unwrap().map(|item| item.unwrap());
         let names = items.map(|item| item.file_name().into_string().unwrap());
@@ -65,7 +65,7 @@ impl Checkout {
     }
 }
 
-/// Makes a program that says its version.
+/// Recipe of a program that prints its version.
 const GOOD: &str = r#"echo built >>"$BUILT"
 printf '#!/bin/sh\necho 1.0\n' >"$1/registry"
 chmod +x "$1/registry"
@@ -87,7 +87,7 @@ fn what_is_built_stays_until_the_recipe_changes() {
         checkout.build().with_status(0);
     }
     assert_eq!((checkout.builds(), checkout.folders()), (4, 4));
-    // The links follow, and nothing else is left beside them.
+    // The links point to the new programs, and no other file is left beside them.
     let link = fs::read_link(checkout.path("target/testbin/registry")).unwrap();
     assert!(link.starts_with(checkout.path("cache")), "{}", link.display());
     assert_eq!(fs::read_dir(checkout.path("target/testbin")).unwrap().count(), 1);
@@ -145,7 +145,7 @@ fn what_the_environment_names_is_not_built() {
     checkout.program("bin/registry", "exit 0");
     run(checkout.command().env("KUBEBUILDER_ASSETS", checkout.path("bin"))).with_status(0);
     assert_eq!(checkout.builds(), 0);
-    // A variable that names nothing helps nobody.
+    // A variable that names a missing file is no substitute.
     run(checkout.command().env("TEST_ASSET_REGISTRY", "/nowhere")).with_status(0);
     assert_eq!(checkout.builds(), 1);
 }

@@ -1,4 +1,4 @@
-//! From the shape of a file to its text, which remembers where the values stand that may change.
+//! Renders the shape of a file to text, in pieces that are fixed or may change.
 
 use super::shapes::{Entry, FileShape, Node, Scalar, Style};
 use crate::support::manifests::marker;
@@ -6,7 +6,7 @@ use crate::support::manifests::marker;
 /// A part of a file's text.
 #[derive(Debug, Clone)]
 pub(crate) enum Piece {
-    /// To stay as it is.
+    /// Text that must not change.
     Fixed(String),
     /// A marked value.
     Value(String),
@@ -20,11 +20,11 @@ impl Piece {
     }
 }
 
-/// A marked value and what it should read as.
+/// A marked value and its expected value.
 #[derive(Debug, Clone)]
 pub(crate) struct Marked {
     pub(crate) document: usize,
-    /// The JSON pointer to it.
+    /// The JSON pointer to the value.
     pub(crate) pointer: String,
     pub(crate) policy: String,
     pub(crate) tag: String,
@@ -71,7 +71,7 @@ impl Document {
         self.pieces.iter().map(Piece::text).collect()
     }
 
-    /// Joins fixed pieces that follow one another, and settles the line ends.
+    /// Joins adjacent fixed pieces, and applies the line endings of the shape.
     fn finish(&mut self, shape: &FileShape) {
         let mut pieces: Vec<Piece> = Vec::new();
         for piece in self.pieces.drain(..) {
@@ -128,7 +128,7 @@ impl Document {
         }
     }
 
-    /// What stands behind a key or a dash at `indentation`.
+    /// Renders the node after a key or a dash at `indentation`.
     fn node(&mut self, node: &Node, indentation: usize, pointer: &str) {
         match node {
             Node::Mapping(entries) => {
@@ -137,7 +137,7 @@ impl Document {
             }
             Node::Sequence(is_indented, entries) => {
                 self.fixed("\n");
-                // Behind a dash a sequence must be indented.
+                // After a dash a sequence must be indented.
                 let is_behind_dash = pointer.rsplit('/').next().is_some_and(|step| !step.starts_with('k'));
                 let deeper = usize::from(*is_indented || is_behind_dash) * 2;
                 self.sequence(entries, indentation + deeper, pointer);

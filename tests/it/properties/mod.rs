@@ -1,5 +1,4 @@
-//! What must hold for every file: only marked values change, they read as wanted, and nothing makes the rewriter
-//! panic.
+//! Properties of every file: only marked values change, they read as expected, and the rewriter never panics.
 
 mod documents;
 mod shapes;
@@ -29,10 +28,10 @@ fn update(text: &str, setters: &Setters) -> Result<FileOutcome, YamlError> {
     update_file(text.as_bytes(), setters, &Limits::default())
 }
 
-/// Reads a file by a reader that has no part in the rewriting.
+/// Reads a file with a parser that the rewriter does not use.
 fn read(text: &str) -> Vec<Value> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    // A tag such as 1e310 reads as an infinite number, which is nothing to refuse here.
+    // A tag such as 1e310 reads as an infinite number, which is accepted here.
     let options =
         serde_saphyr::options! { non_finite_float_policy: serde_saphyr::NonFiniteFloatPolicy::AsString };
     serde_saphyr::from_multiple_with_options(text, options).unwrap_or_else(|error| panic!("{error}\n{text}"))
@@ -73,7 +72,7 @@ proptest! {
         check_fixed_pieces(&document, &found)?;
 
         let mut wanted = read(&source);
-        // A value already current is never touched, whatever its type: a plain `true` stays plain.
+        // A current value of any type is never edited: a plain `true` stays plain.
         let is_current = |policy: &str| {
             let marker = outcome.markers.iter().find(|found| found.marker.policy.name == policy);
             marker.is_some_and(|found| found.outcome == MarkerOutcome::Current)
@@ -102,7 +101,7 @@ proptest! {
     }
 }
 
-/// What YAML is made of, to be thrown together.
+/// Fragments of YAML to combine at random.
 fn scraps() -> impl Strategy<Value = String> {
     let (tag, name) = (marker("default:p:tag"), marker("default:p:name"));
     let scraps: Vec<String> = [

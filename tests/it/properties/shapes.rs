@@ -1,4 +1,4 @@
-//! Shapes of YAML files to generate: what stands where, in which style, and what is marked.
+//! Generators of YAML files as shapes: structure, styles and markers.
 
 use proptest::collection::vec;
 use proptest::option;
@@ -21,7 +21,7 @@ pub(crate) struct Entry {
     pub(crate) node: Node,
 }
 
-/// What an entry holds.
+/// The value of an entry.
 #[derive(Debug, Clone)]
 pub(crate) enum Node {
     Mapping(Vec<Entry>),
@@ -32,7 +32,7 @@ pub(crate) enum Node {
     Scalar(Scalar),
 }
 
-/// How a scalar is written.
+/// The style of a scalar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Style {
     Absent,
@@ -41,7 +41,7 @@ pub(crate) enum Style {
     Single,
     Double,
     DoubleLines,
-    /// The indicators of a block, and blank lines behind it.
+    /// The indicators of a block, and the number of blank lines after it.
     Block(&'static str, usize),
 }
 
@@ -57,7 +57,7 @@ pub(crate) struct Scalar {
     pub(crate) marker: Option<(&'static str, String)>,
 }
 
-/// Texts that some reader takes for something else, among harmless ones.
+/// Tags that some YAML reader mistakes for another type, among harmless ones.
 fn tags() -> impl Strategy<Value = String> {
     let odd = [
         "1",

@@ -1,4 +1,4 @@
-//! No knots inside rooms: files that import each other in a circle can only be read and changed together.
+//! Import circles inside rooms: files that import each other in a circle can only be read and changed together.
 
 use std::fmt::Write;
 use std::fs;
@@ -85,7 +85,7 @@ fn no_circle_inside_a_room_has_more_than_three_files() {
     assert!(unused.is_empty(), "no circle needs these exceptions any more: {unused:?}");
 }
 
-/// A policy chooses without knowing what is made of its choice, and a repository scans without knowing who chooses.
+/// A policy does not depend on the use of its selection, and a repository does not depend on policies.
 #[test]
 fn the_kinds_of_reconcile_import_in_one_direction() {
     for (from, to) in [("policy", "automation"), ("repository", "automation"), ("repository", "policy")] {

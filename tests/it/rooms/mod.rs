@@ -1,5 +1,6 @@
-//! The import rule of the design: the folders of `src/` are rooms in an order, no room uses one below it, there
-//! are no circles, and the pure rooms touch no file system, clock, process, network or async runtime.
+//! The import rules: the folders of `src/` are rooms in an order, no room uses one below it, there are no circles,
+//! and the
+//! pure rooms use no file system, clock, process, network or async runtime.
 //!
 //! The rule is read from the sources as text: every `crate::ROOM`, and every `super::` that climbs out of a room.
 
@@ -59,7 +60,7 @@ const PURE: [&str; 14] = [
     "lint",
 ];
 
-/// What no pure room may name.
+/// Paths that no pure room may name.
 const IMPURE: [&str; 16] = [
     "std::fs",
     "std::net",
@@ -173,7 +174,7 @@ fn pure_rooms_touch_nothing_outside() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Time limits, proxies and the refusal of local addresses stand in one place.
+/// Timeouts, proxies and the SSRF guard are in one place.
 #[test]
 fn clients_for_http_are_made_in_one_place() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");

@@ -5,9 +5,9 @@ pub(super) struct Row {
     pub(super) file: &'static str,
     /// `Struct.field`, or the name of a static.
     pub(super) place: &'static str,
-    /// The key, and which of namespace, route and login are part of it.
+    /// The key, with the parts of it among namespace, route and login.
     pub(super) key: &'static str,
-    /// What bounds the number of entries, and which is evicted.
+    /// The bound of the number of entries, and the evicted entry.
     pub(super) bound: &'static str,
 }
 
@@ -15,7 +15,7 @@ const fn row(file: &'static str, place: &'static str, key: &'static str, bound: 
     Row { file, place, key, bound }
 }
 
-/// Objects of the API server: their number is bounded there, by a ResourceQuota.
+/// Objects of the API server: a ResourceQuota bounds their number there.
 const GOES_WITH_OBJECT: &str = "one entry for an object of the cluster; removed when the object is deleted";
 
 pub(super) const INVENTORY: &[Row] = &[

@@ -1,9 +1,11 @@
-//! Every map, set or cache that several tasks share has a key and a bound: a tenant can neither fill it for others nor find
-//! there what belongs to another.
+//! Every map, set or cache that several tasks share has a key and a bound, so that a tenant can neither fill it for
+//! others
+//! nor read entries of others.
 //!
 //! `scan.rs` reads the sources of all crates and finds the fields and statics whose type holds a map, set or cache behind a
-//! lock. `inventory.rs` has a row for each: by what it is keyed, what bounds it, and what is evicted. One without a row
-//! fails the test, and so does a row without a field.
+//! lock. `inventory.rs` has a row for each: its key, its bound, and its eviction. A field without a row fails the
+//! test, and
+//! so does a row without a field.
 
 mod inventory;
 mod scan;

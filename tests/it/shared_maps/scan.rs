@@ -3,7 +3,7 @@
 //! A type is followed through aliases and through the structs and enums that are declared in these sources, so that
 //! `Arc<Mutex<State>>` counts if `State` has a map somewhere. Names are looked up in the same file first, then in all files
 //! whose declaration is visible; of several declarations with one name one with a map is enough. A map that has a lock of its
-//! own further inside is a place of its own. What is only compiled for tests is left out.
+//! own further inside is a place of its own. Code for tests is left out.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -44,16 +44,16 @@ struct Declaration {
     place: String,
 }
 
-/// A type's name, and all that a declaration of it says.
+/// The name and visibility of a declared type.
 struct Owner<'a> {
-    /// As messages have it.
+    /// The name in messages.
     name: String,
     of_type: &'a syn::Ident,
     visibility: &'a syn::Visibility,
 }
 
 impl Source {
-    /// Parses a file, which has a name for messages.
+    /// Parses a file; `name` is used in messages.
     pub(super) fn parse(name: &str, text: &str) -> Self {
         let file = syn::parse_file(text).unwrap_or_else(|error| panic!("{name}: {error}"));
         let mut source = Self {
@@ -85,7 +85,8 @@ impl Source {
         self.fields.push(Field { place: name.to_string(), of: of.clone(), is_thread_local });
     }
 
-    /// Whether a declaration of this file can be named in another one: it is public, or the other is a module below.
+    /// Returns whether a declaration of this file can be named in another one: it is public, or the other is a module
+    /// below.
     fn shows(&self, declaration: &Declaration, other: &Self) -> bool {
         let folder = self
             .name
@@ -94,7 +95,7 @@ impl Source {
         declaration.is_public || self.name == other.name || other.name.starts_with(&folder)
     }
 
-    /// Whether the module of this file has a name.
+    /// Returns whether the module of this file has this name.
     fn is_module(&self, name: &str) -> bool {
         self.name.ends_with(&format!("/{name}.rs"))
             || self.name.ends_with(&format!("/{name}/mod.rs"))
@@ -186,7 +187,7 @@ fn thread_locals(input: ParseStream<'_>) -> syn::Result<Vec<(syn::Ident, syn::Ty
     Ok(found)
 }
 
-/// Whether something has `#[cfg(test)]` or `#[test]`.
+/// Returns whether an item has `#[cfg(test)]` or `#[test]`.
 fn is_for_tests(attributes: &[syn::Attribute]) -> bool {
     attributes.iter().any(|attribute| {
         attribute.path().is_ident("test")
@@ -197,7 +198,7 @@ fn is_for_tests(attributes: &[syn::Attribute]) -> bool {
 
 /// The places of all sources that hold a map, set or cache behind a lock, as `FILE PLACE`.
 pub(super) fn shared_maps(sources: &[Source]) -> BTreeSet<String> {
-    // The second time, a lock around something that has such a place inside is none for that reason.
+    // In the second search, a lock around a type with such a place inside is not found because of that place.
     find(sources, &find(sources, &BTreeSet::new()))
 }
 
@@ -216,18 +217,19 @@ fn find(sources: &[Source], known: &BTreeSet<String>) -> BTreeSet<String> {
     found
 }
 
-/// Questions about types as one source names them.
+/// Resolves types by their names in one source.
 #[derive(Clone, Copy)]
 struct Search<'s> {
     source: &'s Source,
     sources: &'s [Source],
-    /// The places that were found before; what they hold belongs to them.
+    /// The places that were found before, whose maps are theirs.
     known: &'s BTreeSet<String>,
 }
 
 impl<'s> Search<'s> {
-    /// Whether a lock with a map inside is part of a type as it is written, aliases resolved. A struct that has such a field
-    /// is no such place itself: its field is.
+    /// Returns whether a lock with a map inside is part of a type, with aliases resolved. A struct with such a field
+    /// is no
+    /// such place itself: its field is.
     fn is_shared_map(&self, of: &syn::Type, seen: &mut BTreeSet<String>) -> bool {
         paths(of).iter().any(|path| {
             let segment = path.segments.last().expect("a path has a segment");
@@ -243,7 +245,7 @@ impl<'s> Search<'s> {
         })
     }
 
-    /// A lock, or the channel of tokio that keeps one value which its senders change.
+    /// Returns whether it is a lock, or tokio's channel of one value that its senders change.
     fn is_lock(&self, path: &syn::Path, name: &str) -> bool {
         let is_watch = || {
             path.segments.iter().any(|segment| segment.ident == "watch")
@@ -252,7 +254,7 @@ impl<'s> Search<'s> {
         LOCKS.contains(&name) || name == "Sender" && is_watch()
     }
 
-    /// Whether a map, set or cache is anywhere in a type.
+    /// Returns whether a map, set or cache is anywhere in a type.
     fn has_map(&self, of: &syn::Type, seen: &mut BTreeSet<String>) -> bool {
         paths(of).iter().any(|path| {
             let name = path.segments.last().expect("a path has a segment").ident.to_string();
@@ -267,7 +269,7 @@ impl<'s> Search<'s> {
         })
     }
 
-    /// What a type of these sources is made of, by its name.
+    /// The declarations of a type of these sources, by its name.
     fn declarations(&self, name: &str) -> impl Iterator<Item = (&'s Source, &'s Declaration)> {
         let of = |source: &'s Source| {
             let all = source.declared.get(name).into_iter().flatten();
@@ -318,7 +320,7 @@ fn arguments(segment: &syn::PathSegment) -> impl Iterator<Item = &syn::Type> {
 mod tests {
     use super::*;
 
-    /// The places that are found in files.
+    /// Returns the places that are found in files.
     fn found(files: &[(&str, &str)]) -> Vec<String> {
         let sources: Vec<Source> = files.iter().map(|(name, text)| Source::parse(name, text)).collect();
         shared_maps(&sources).into_iter().collect()

@@ -1,4 +1,4 @@
-//! Keys that are cut off or have a wrong bit: a sentence, or a key that still signs, and nothing else.
+//! Corrupt keys, truncated or with a wrong bit: an error message, or a key that still signs, and never a panic.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ fn data(pairs: &[(&str, &[u8])]) -> BTreeMap<String, Secret> {
     pairs.iter().map(|(key, value)| ((*key).to_owned(), Secret::new(*value))).collect()
 }
 
-/// Unlocks a key without a memory of it.
+/// Unlocks a key without a cache.
 fn unlock_anew(kind: SigningKeyKind, data: &BTreeMap<String, Secret>) -> Result<SigningKey, SigningKeyError> {
     unlock_signing_key(kind, SecretData { name: "n/key", data }, NOW)
 }
@@ -36,7 +36,7 @@ async fn unlock(
     keyring.unlock(kind, "n/key", data.clone(), NOW).await
 }
 
-/// Cuts a key off at many places and turns a bit at many others.
+/// Truncates a key at many places and flips a bit at many others.
 fn assert_no_panic(kind: SigningKeyKind, name: &str, whole: &[u8]) {
     let wrecks = (0..whole.len()).step_by(1 + whole.len() / 150).flat_map(|place| {
         let mut turned = whole.to_vec();
@@ -77,7 +77,7 @@ fn a_damaged_ssh_key_ends_in_a_sentence() {
     }
 }
 
-/// What is stretched once is remembered while the secret stays as it is, and only then.
+/// A derived key is cached as long as the Secret does not change.
 #[tokio::test]
 async fn a_key_is_unlocked_once() {
     let locked = SshSigner::new(&["-t", "ed25519", "-a", "100"], PASSPHRASE).private;
@@ -93,7 +93,7 @@ async fn a_key_is_unlocked_once() {
     }
     let remembered = begin.elapsed();
     assert!(remembered < stretched, "{remembered:?} for twenty times, {stretched:?} for the first");
-    // Another passphrase is another secret, and the one before it is known no longer.
+    // Another passphrase is another Secret, and the earlier one is not cached any more.
     assert!(unlock(&keyring, SigningKeyKind::Ssh, &bad).await.is_err());
     let again = unlock(&keyring, SigningKeyKind::Ssh, &good).await.unwrap();
     assert_eq!(again.sign(b"text", NOW).unwrap(), first.sign(b"text", NOW).unwrap());
@@ -105,7 +105,7 @@ async fn a_key_is_unlocked_once() {
     assert!(shown.contains("SHA256:") && !shown.contains("identity"), "{shown}");
 }
 
-/// A wrong passphrase costs as much as the right one, and each retry once paid for it again.
+/// A wrong passphrase costs as much as the right one, and once each retry derived the key again.
 #[tokio::test]
 async fn a_key_that_failed_is_not_tried_again_before_its_secret_changes() {
     let locked = SshSigner::new(&["-t", "ed25519", "-a", "100"], PASSPHRASE).private;
@@ -126,7 +126,7 @@ async fn a_key_that_failed_is_not_tried_again_before_its_secret_changes() {
     assert_eq!(format!("{keyring:?}"), "{}");
 }
 
-/// The bounds hold for what people use: `ssh-keygen -a 256` is the most that is allowed.
+/// The limit is above common use: `ssh-keygen -a 256` is the most that is allowed.
 #[test]
 fn keys_with_as_many_rounds_as_are_allowed_are_unlocked() {
     let with_rounds = |rounds: &str| {
@@ -144,7 +144,7 @@ fn keys_with_as_many_rounds_as_are_allowed_are_unlocked() {
     );
 }
 
-/// The same ring gives another part of the same key at another time.
+/// The same ring selects another part of the same key at another time.
 #[tokio::test]
 async fn time_is_looked_at_each_time() {
     let home = GpgHome::new();
@@ -166,7 +166,7 @@ async fn time_is_looked_at_each_time() {
     assert_eq!((existed(1_577_836_799), existed(1_577_836_800)), (false, true));
 }
 
-/// The maker of a key chose how much memory it took to unlock it, up to 2 GiB: more than the program may have.
+/// The maker of a key chose the memory that unlocking takes, up to 2 GiB: more than the program may have.
 #[test]
 fn a_lock_that_takes_much_memory_is_refused() {
     const SALT: [u8; 16] = *b"a salt of sixtee";

@@ -1,4 +1,4 @@
-//! Keys that may not sign: expired, revoked, for something else, or without their secret half.
+//! Keys that may not sign: expired, revoked, for another use, or without their secret half.
 
 use serde_json::json;
 
@@ -7,7 +7,7 @@ use super::{NONE, assert_refused, scene};
 
 const UNUSABLE: &str = "signing key in secret 'key' cannot be used";
 
-/// What gpg prints of a fingerprint where it is short.
+/// The short form of a fingerprint, as gpg prints it.
 fn id(fingerprint: &str) -> &str {
     &fingerprint[fingerprint.len() - 16..]
 }

@@ -1,4 +1,4 @@
-//! A home directory of gpg's with keys in it.
+//! A gpg home directory with keys.
 
 use std::path::Path;
 use std::process::Command;
@@ -9,7 +9,7 @@ use crate::run::scene::Scene;
 use crate::support::git_program::{harden, output};
 use crate::support::program::run;
 
-/// A home directory of gpg's; its agent ends with it.
+/// A gpg home directory; its agent ends with it.
 pub(super) struct GpgHome {
     directory: TempDir,
 }
@@ -20,13 +20,13 @@ impl GpgHome {
         Self { directory: tempfile::Builder::new().prefix("gpg").tempdir_in("/tmp").unwrap() }
     }
 
-    /// Makes a key of some kind for some use (`sign`, `cert`, …), and gives its fingerprint.
+    /// Makes a key of a kind for a use (`sign`, `cert`, …), and returns its fingerprint.
     #[track_caller]
     pub(super) fn key(&self, kind: &str, usage: &str, passphrase: &str) -> String {
         self.dated_key(kind, usage, passphrase, ("", "never"))
     }
 
-    /// The same at another time (such as `20200101T000000`, or none) and with an end.
+    /// Makes a key at another time (such as `20200101T000000`, or none) and with an expiry.
     #[track_caller]
     pub(super) fn dated_key(
         &self,
@@ -42,7 +42,7 @@ impl GpgHome {
         fingerprints.last().unwrap().clone()
     }
 
-    /// Adds a subkey to a key, and gives its fingerprint.
+    /// Adds a subkey to a key, and returns its fingerprint.
     #[track_caller]
     pub(super) fn subkey(&self, key: &str, kind: &str, usage: &str, passphrase: &str) -> String {
         self.dated_subkey(key, kind, usage, passphrase, ("", "never"))
@@ -71,7 +71,7 @@ impl GpgHome {
         lines.map(|line| line.split(':').nth(9).unwrap().to_owned()).collect()
     }
 
-    /// What gpg prints when it exports a key in some way; text unless it is asked for bytes.
+    /// The output of gpg for an export of a key; text unless the arguments ask for bytes.
     #[track_caller]
     pub(super) fn export(&self, how: &[&str], key: &str, passphrase: &str) -> Vec<u8> {
         let mut arguments = vec!["--passphrase", passphrase];
@@ -90,7 +90,7 @@ impl GpgHome {
     #[track_caller]
     pub(super) fn revoke(&self, key: &str) {
         let place = self.path().join("openpgp-revocs.d").join(format!("{key}.rev"));
-        // A colon in front keeps people from importing it by mistake.
+        // gpg puts a colon in front, against imports by mistake.
         let certificate = std::fs::read_to_string(place).unwrap().replace("\n:-----BEGIN", "\n-----BEGIN");
         self.gpg(&["--import"], certificate.as_bytes());
     }
@@ -127,7 +127,7 @@ impl GpgHome {
         self.directory.path()
     }
 
-    /// Insists that git finds a good signature on a commit, made by the part with a fingerprint.
+    /// Asserts that git finds a good signature on a commit, made by the key part with a fingerprint.
     #[track_caller]
     pub(super) fn assert_signed(&self, scene: &Scene, revision: &str, fingerprint: &str) {
         let mut command = Command::new("git");

@@ -1,4 +1,4 @@
-//! Signed commits: keys made by gpg and ssh-keygen, commits made by `tagboat run`, and git's own word on them.
+//! Signed commits: keys made by gpg and ssh-keygen, commits made by `tagboat run`, and verification by git.
 
 mod batches;
 mod corrupt_keys;
@@ -18,13 +18,13 @@ use crate::run::scene::Scene;
 /// No further arguments.
 const NONE: [&str; 0] = [];
 
-/// How the message of each failure at this stage begins.
+/// Beginning of the message of each failure at this stage.
 const SOURCE: &str = "failed configuring source manager";
 
-/// The passphrase of keys that have one.
+/// The passphrase of locked keys.
 const PASSPHRASE: &str = "correct horse";
 
-/// Lets the automation sign with the secret `key`; an empty type is left out.
+/// Lets the automation sign with the Secret `key`; an empty type is left out.
 fn sign_with(scene: &Scene, kind: &str) {
     let mut key = json!({"secretRef": {"name": "key"}});
     if !kind.is_empty() {
@@ -33,7 +33,7 @@ fn sign_with(scene: &Scene, kind: &str) {
     scene.automation(json!({"git": {"commit": {"signingKey": key}}}));
 }
 
-/// A scene with a local repository whose automation signs with what a secret holds.
+/// A scene with a local repository whose automation signs with the key of a Secret.
 fn scene(kind: &str, data: &Value) -> Scene {
     let scene = Scene::new().local();
     sign_with(&scene, kind);
@@ -41,7 +41,7 @@ fn scene(kind: &str, data: &Value) -> Scene {
     scene
 }
 
-/// Insists that a run fails with a sentence, also a dry one; that the condition has it; and that nothing is pushed.
+/// Asserts that a run and a dry run fail with a message, that the condition has it, and that nothing is pushed.
 #[track_caller]
 fn assert_refused(scene: &Scene, sentence: &str) {
     let before = scene.repository.id("main");

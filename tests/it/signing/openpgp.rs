@@ -1,4 +1,4 @@
-//! OpenPGP keys of every sort and shape.
+//! OpenPGP keys of every algorithm and form.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -65,7 +65,7 @@ fn a_primary_key_signs_beside_a_subkey_for_encryption() {
     home.assert_signed(&scene, "main", &key);
 }
 
-/// What `--export-secret-subkeys` gives: the secret half of the primary key is not in it.
+/// As exported by `--export-secret-subkeys`, without the secret half of the primary key.
 #[test]
 fn a_key_whose_primary_part_is_a_stub_signs() {
     let home = GpgHome::new();

@@ -1,4 +1,4 @@
-//! Secrets without a key that can sign, each with its sentence.
+//! Secrets without a key that can sign, each with its message.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use super::ssh_signer::SshSigner;
 use super::{PASSPHRASE, SOURCE, assert_refused, scene, sign_with};
 use crate::run::scene::Scene;
 
-/// A key that is good for nothing but this; newer versions of ssh-keygen make none of its sort any more.
+/// A key for this test only; newer versions of ssh-keygen do not make DSA keys any more.
 const DSA_KEY: &str = include_str!("../../../testdata/signing/openssh-dsa-key");
 
 #[test]
@@ -19,7 +19,7 @@ fn a_secret_that_is_not_there_is_missed_in_the_automation_s_namespace() {
         "default/fleet: {SOURCE}: could not find signing key secret 'key': secret 'default/key' not found"
     );
     assert!(run.only_error().starts_with(&begin), "{run:?}");
-    // A login is in nobody's place who signs.
+    // The caller's own login cannot replace a signing key.
     let advice = "; give it as a Secret among the manifests or as --secret NAMESPACE/NAME=DIR";
     assert!(run.only_error().ends_with(advice), "{run:?}");
 }

@@ -1,4 +1,4 @@
-//! SSH keys of every sort and form.
+//! SSH keys of every algorithm and format.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -7,7 +7,7 @@ use serde_json::json;
 use super::ssh_signer::{SshSigner, assert_signed};
 use super::{NONE, PASSPHRASE, assert_refused, scene};
 
-/// What of ssh-keygen's options makes each sort of key.
+/// The options of ssh-keygen for each algorithm.
 const SORTS: [&[&str]; 6] = [
     &["-t", "ed25519"],
     &["-t", "ecdsa", "-b", "256"],
@@ -66,7 +66,7 @@ fn a_key_in_encrypted_pkcs8_is_refused_and_signs_once_it_is_rewritten_as_the_sen
     assert_signed(&scene, "main", &signer.public);
 }
 
-/// Ssh-keygen does not write it, other programs do. The key is that of RFC 8032's first test.
+/// ssh-keygen does not write this form, but other programs do. The key is that of RFC 8032's first test.
 #[test]
 fn an_ed25519_key_signs_in_pkcs8() {
     let bytes = |hex: &str| -> Vec<u8> {

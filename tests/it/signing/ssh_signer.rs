@@ -1,4 +1,4 @@
-//! SSH keys that sign, and what git says of their signatures.
+//! SSH keys that sign, and the verification of their signatures by git.
 
 use std::fs;
 use std::io::Write;
@@ -16,7 +16,7 @@ pub(crate) struct SshSigner {
 }
 
 impl SshSigner {
-    /// Makes a key; `options` are those of ssh-keygen that say which one.
+    /// Makes a key; `options` of ssh-keygen choose the algorithm.
     #[track_caller]
     pub(crate) fn new(options: &[&str], passphrase: &str) -> Self {
         let directory = tempfile::tempdir().unwrap();
@@ -40,7 +40,7 @@ impl SshSigner {
     }
 }
 
-/// Insists that git finds a good signature by a public key on a commit.
+/// Asserts that git finds a good signature by a public key on a commit.
 #[track_caller]
 pub(super) fn assert_signed(scene: &Scene, revision: &str, public: &str) {
     let place = scene.root().join("allowed_signers");

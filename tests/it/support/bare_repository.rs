@@ -1,4 +1,4 @@
-//! Bare repositories: what a server has, made and looked at without a work tree.
+//! Bare repositories, as on a server, which tests make and inspect without a work tree.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -30,17 +30,17 @@ pub(crate) struct LoggedCommit {
 }
 
 impl BareRepository {
-    /// A repository that was made elsewhere.
+    /// An existing repository.
     pub(crate) fn existing(path: &Path) -> Self {
         Self { path: path.to_owned() }
     }
 
-    /// A repository without commits, which takes pushes over HTTP.
+    /// A repository without commits, which accepts pushes over HTTP.
     pub(crate) fn empty(path: &Path) -> Self {
         Self::init(path, "sha1")
     }
 
-    /// The same, with ids of SHA-256.
+    /// A repository without commits, with ids of SHA-256.
     pub(crate) fn empty_sha256(path: &Path) -> Self {
         Self::init(path, "sha256")
     }
@@ -57,7 +57,7 @@ impl BareRepository {
         let format = format!("--object-format={format}");
         output(git(path).args(["init", "--quiet", "--bare", "--template=", "-b", "main", &format]), b"");
         let repository = Self::existing(path);
-        // Nothing may go on in the background after a push: a test looks at the files, and then removes them.
+        // No background work after a push: a test reads the files, and then removes them.
         let settings = "[http]\n\treceivepack = true\n[receive]\n\tautogc = false\n";
         let mut file = fs::OpenOptions::new().append(true).open(path.join("config")).expect("git wrote it");
         file.write_all(settings.as_bytes()).expect("the configuration can be written");
@@ -77,19 +77,19 @@ impl BareRepository {
     pub(crate) fn hook(&self, name: &str, script: &str) {
         let hooks = self.path.join("hooks");
         fs::create_dir_all(&hooks).expect("the directory can be made");
-        // Written beside and moved: a program that is being written cannot be started.
+        // Written as another file and renamed: a program that is open for writing cannot be started.
         let (beside, place) = (hooks.join("new"), hooks.join(name));
         fs::write(&beside, format!("#!/bin/sh\n{script}\n")).expect("a hook can be written");
         fs::set_permissions(&beside, fs::Permissions::from_mode(0o755)).expect("a hook can be run");
         fs::rename(beside, place).expect("a hook can be moved");
     }
 
-    /// Commits changes on top of a branch, which need not exist, and gives the commit's id.
+    /// Commits changes on top of a branch, which need not exist, and returns the commit's id.
     pub(crate) fn commit(&self, branch: &str, message: &str, changes: &[Change]) -> String {
         self.commits(branch, [(message, changes)])
     }
 
-    /// Commits one after another, by one process; gives the id of the last.
+    /// Adds several commits with one process; returns the id of the last.
     #[track_caller]
     pub(crate) fn commits<'a>(
         &self,
@@ -100,7 +100,7 @@ impl BareRepository {
         self.import(&reference, self.id(&reference), commits)
     }
 
-    /// Commits as a person does beside whom others push: anew on their tip where they were faster.
+    /// Commits as a person beside others who push: after a lost race, again on the new tip.
     pub(crate) fn commit_beside_others(&self, branch: &str, message: &str, changes: &[Change]) -> String {
         let reference = format!("refs/heads/{branch}");
         loop {
@@ -116,7 +116,7 @@ impl BareRepository {
         }
     }
 
-    /// Makes commits on top of one, and gives the id of the last, to which the reference points then.
+    /// Makes commits on top of a commit, moves the reference to the last one, and returns its id.
     #[track_caller]
     fn import<'a>(
         &self,
@@ -129,7 +129,7 @@ impl BareRepository {
             stream.extend(
                 format!("commit {reference}\ncommitter Tester <tester@example.com> {SECOND}\n").bytes(),
             );
-            // As `git commit` ends it.
+            // With the line break that `git commit` adds.
             data(&mut stream, format!("{message}\n").as_bytes());
             if let Some(parent) = parent.take() {
                 stream.extend(format!("from {parent}\n").bytes());
@@ -143,7 +143,7 @@ impl BareRepository {
         self.id(reference).expect("a commit was made")
     }
 
-    /// Lets a branch point to any commit, also backwards.
+    /// Moves a branch to any commit, also backwards.
     pub(crate) fn move_branch(&self, branch: &str, commit: &str) {
         self.git(["update-ref", &format!("refs/heads/{branch}"), commit]);
     }
@@ -160,19 +160,19 @@ impl BareRepository {
         self.git(["tag", "--annotate", "--message", name, name, commit]);
     }
 
-    /// The id of whatever a reference or an expression such as `main^{tree}` names.
+    /// The id of a reference or of an expression such as `main^{tree}`.
     pub(crate) fn id(&self, expression: &str) -> Option<String> {
         let found = run(git(&self.path).args(["rev-parse", "--verify", "--quiet", expression]));
         (found.status == Some(0)).then(|| found.output.trim_end().to_owned())
     }
 
-    /// A file as it is in a commit.
+    /// The content of a file in a commit.
     #[track_caller]
     pub(crate) fn file(&self, revision: &str, path: &str) -> Vec<u8> {
         self.git(["cat-file", "blob", &format!("{revision}:{path}")])
     }
 
-    /// Everything that a commit has, by path.
+    /// All entries of a commit's tree, by path.
     pub(crate) fn tree(&self, revision: &str) -> BTreeMap<Vec<u8>, Content> {
         let mut tree = BTreeMap::new();
         for entry in self.git(["ls-tree", "-r", "-z", revision]).split(|byte| *byte == 0) {
@@ -185,7 +185,7 @@ impl BareRepository {
         tree
     }
 
-    /// The commits that a revision leads to, the newest first.
+    /// The history of a revision, the newest commit first.
     #[track_caller]
     pub(crate) fn log(&self, revision: &str) -> Vec<LoggedCommit> {
         let format = "--format=%H%x1f%P%x1f%an <%ae>%x1f%cn <%ce>%x1f%B%x1e";
@@ -208,18 +208,18 @@ impl BareRepository {
             .collect()
     }
 
-    /// Insists that every object is there and whole.
+    /// Asserts that every object exists and is sound.
     #[track_caller]
     pub(crate) fn assert_sound(&self) {
         let check =
             run(self.command().args(["fsck", "--full", "--strict", "--no-dangling", "--no-progress"]));
-        // A HEAD that leads nowhere is no damage: the branch may have been deleted, and a mirror never has one.
+        // A dangling HEAD is no corruption: the branch may have been deleted, and a mirror never has one.
         let is_damage = |line: &&str| !line.starts_with("notice: ");
         let damage: Vec<&str> = check.errors.lines().filter(is_damage).collect();
         assert_eq!((check.status, check.output.as_str(), damage.as_slice()), (Some(0), "", &[][..]));
     }
 
-    /// Runs git in the repository, and insists on success.
+    /// Runs git in the repository, and asserts success.
     #[track_caller]
     pub(crate) fn git<I>(&self, arguments: I) -> Vec<u8>
     where
@@ -258,7 +258,7 @@ fn write_change(stream: &mut Vec<u8>, change: &Change) {
     }
 }
 
-/// A path in quotes, with every byte that could end it or begin an escape written in octal.
+/// A path in quotes, with every byte that could end it or begin an escape in octal.
 fn quoted(path: &[u8]) -> Vec<u8> {
     let mut bytes = vec![b'"'];
     for byte in path {

@@ -1,4 +1,4 @@
-//! Where programs come from that no package has: found as envtest finds its own.
+//! Finds the programs that `hack/testbin/build` makes, as envtest finds its own.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 #[derive(Clone, Copy)]
 pub(crate) struct BuiltProgram {
     pub(crate) name: &'static str,
-    /// The variable that names a file to take in its place.
+    /// The environment variable that names another file.
     pub(crate) variable: &'static str,
     /// The module of `hack/testbin` that makes it.
     pub(crate) module: &'static str,
-    /// How long that takes the first time.
+    /// The duration of the first build, for the message.
     pub(crate) patience: &'static str,
 }
 
@@ -51,13 +51,13 @@ pub(crate) const KUSTOMIZE: BuiltProgram = BuiltProgram {
 };
 
 impl BuiltProgram {
-    /// The program's file. A test without it fails, and says how to get it.
+    /// The program's file. A test without it fails with the command that builds it.
     pub(crate) fn file(self) -> PathBuf {
         self.find(|variable| std::env::var_os(variable), Path::new(env!("CARGO_MANIFEST_DIR")))
             .unwrap_or_else(|reason| panic!("{reason}"))
     }
 
-    /// The file that an environment and a checkout lead to.
+    /// The file according to an environment and a checkout.
     pub(crate) fn find(
         self,
         variable: impl Fn(&str) -> Option<OsString>,

@@ -1,4 +1,4 @@
-//! Certificates made for one test: an authority of its own, and what it vouches for.
+//! Certificates of one test: an authority, and the certificates that it issues.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -18,14 +18,14 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use rustls::server::WebPkiClientVerifier;
 use tempfile::TempDir;
 
-/// A certificate authority; its files live as long as it.
+/// A certificate authority; its files are removed with it.
 pub(crate) struct Authority {
     issuer: CertifiedIssuer<'static, KeyPair>,
     directory: TempDir,
     file: PathBuf,
 }
 
-/// A certificate with its key, in files as programs want them.
+/// A certificate with its key, in PEM files.
 pub(crate) struct Identity {
     certificate: CertificateDer<'static>,
     key: Vec<u8>,
@@ -38,7 +38,7 @@ impl Authority {
         Self::of(CertificateParams::default())
     }
 
-    /// One that may itself be a server on loopback, as `openssl req -x509` makes it.
+    /// An authority that is itself a server on loopback, as `openssl req -x509` makes it.
     pub(crate) fn of_loopback() -> Self {
         Self::of(CertificateParams::new(["127.0.0.1".to_owned()]).unwrap())
     }
@@ -78,18 +78,19 @@ impl Authority {
         }
     }
 
-    /// A new key and its public half, as PEM, for a server that signs tokens.
+    /// A key and its public half, as PEM, for a server that signs tokens.
     pub(crate) fn signing_key() -> (String, String) {
         let key = KeyPair::generate().unwrap();
         (pem("PRIVATE KEY", key.serialized_der()), pem("PUBLIC KEY", &key.subject_public_key_info()))
     }
 
-    /// What a server on loopback needs; with `client_certificates`, it takes nobody who shows none of ours.
+    /// The TLS configuration of a server on loopback; with `client_certificates`, clients need a certificate of this
+    /// authority.
     pub(crate) fn server(&self, client_certificates: bool) -> Arc<ServerConfig> {
         self.server_named("127.0.0.1", client_certificates)
     }
 
-    /// What a server needs that shows the authority's own certificate.
+    /// The TLS configuration of a server with the authority's own certificate.
     pub(crate) fn server_of_its_own(&self) -> Arc<ServerConfig> {
         let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(self.issuer.key().serialize_der()));
         let builder = ServerConfig::builder_with_provider(Arc::new(default_provider()));
@@ -97,7 +98,7 @@ impl Authority {
         Arc::new(builder.with_single_cert(vec![self.issuer.der().clone()], key).unwrap())
     }
 
-    /// The same for a server of another name.
+    /// The TLS configuration of a server of another name.
     pub(crate) fn server_named(&self, name: &str, client_certificates: bool) -> Arc<ServerConfig> {
         let identity = self.issue(name);
         let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(identity.key));
@@ -126,7 +127,7 @@ impl Identity {
     }
 }
 
-/// Bytes in the form in which programs take them from files.
+/// Bytes as a PEM block.
 fn pem(label: &str, der: &[u8]) -> String {
     let text = STANDARD.encode(der);
     let lines: Vec<&str> = (0..text.len()).step_by(64).map(|at| &text[at..text.len().min(at + 64)]).collect();

@@ -1,4 +1,4 @@
-//! What stands at a path of a commit.
+//! Entries of a commit's tree, and changes to them.
 
 /// The content at one path.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -11,7 +11,7 @@ pub(crate) enum Content {
     Submodule(String),
 }
 
-/// A path's new content, or that it goes.
+/// A path and its new content, or its removal.
 #[derive(Debug, Clone)]
 pub(crate) struct Change {
     pub(crate) path: Vec<u8>,
@@ -23,18 +23,18 @@ pub(crate) fn file(path: impl Into<Vec<u8>>, content: impl Into<Vec<u8>>) -> Cha
     change(path, Content::File(content.into()))
 }
 
-/// Anything at a path.
+/// Any content at a path.
 pub(crate) fn change(path: impl Into<Vec<u8>>, content: Content) -> Change {
     Change { path: path.into(), content: Some(content) }
 }
 
-/// Nothing at a path any more.
+/// The removal of a path.
 pub(crate) fn removed(path: impl Into<Vec<u8>>) -> Change {
     Change { path: path.into(), content: None }
 }
 
 impl Content {
-    /// Reads what git says of an entry: its mode, its object, and the object's bytes if it is a blob.
+    /// Makes an entry from git's listing: its mode, its object, and the object's bytes if it is a blob.
     pub(super) fn of_git(mode: &str, id: &str, blob: impl FnOnce() -> Vec<u8>) -> Self {
         match mode {
             "100644" => Self::File(blob()),

@@ -1,4 +1,4 @@
-//! A directory to update and the manifests to update it by, on disk for the length of one test.
+//! A directory to update and the manifests of the update, on disk for the duration of one test.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use super::manifests::{marker, policy};
 use super::program::{self, Run};
 use super::trees::{self, Tree};
 
-/// The image that the fleet's one policy has chosen.
+/// The image that the fleet's one policy has selected.
 pub(crate) const IMAGE: &str = "ghcr.io/stefanprodan/podinfo";
 
 /// A line whose value follows the fleet's policy: `tag: VALUE # marker`.
@@ -22,7 +22,7 @@ pub(crate) fn podinfo() -> String {
     policy("default", "podinfo", IMAGE, "5.0.3")
 }
 
-/// Two directories beside each other: the tree and the manifests.
+/// Two directories: the tree and the manifests.
 pub(crate) struct Fleet {
     root: TempDir,
 }
@@ -45,7 +45,7 @@ impl Fleet {
         Self::new([("app.yaml", &tag_line("4.0.6"))], &podinfo())
     }
 
-    /// What stands around the tree and the manifests.
+    /// The parent directory of the tree and the manifests.
     pub(crate) fn root(&self) -> &Path {
         self.root.path()
     }
@@ -58,12 +58,12 @@ impl Fleet {
         self.root.path().join("manifests")
     }
 
-    /// The tree as it stands now.
+    /// The tree as it is now.
     pub(crate) fn tree(&self) -> Tree {
         trees::read(&self.directory())
     }
 
-    /// A file of the tree as it stands now.
+    /// A file of the tree as it is now.
     pub(crate) fn text(&self, path: &str) -> String {
         std::fs::read_to_string(self.directory().join(path)).unwrap()
     }

@@ -1,4 +1,4 @@
-//! The git program, apart from the caller's configuration, and the person who clones and pushes with it.
+//! The git program without the caller's configuration, and persons who clone and push with it.
 
 use std::ffi::{OsStr, OsString};
 use std::io::Write;
@@ -9,10 +9,10 @@ use super::bare_repository::BareRepository;
 use super::certificates::Identity;
 use super::program::{Run, run};
 
-/// Every commit and tag of the tests is of this second, so that equal content has equal ids.
+/// The time of every commit and tag of the tests, so that equal content has equal ids.
 pub(crate) const SECOND: &str = "1767323045 +0000";
 
-/// Clears a command's environment and gives it what git needs, without anybody's configuration.
+/// Replaces a command's environment by the one that git needs, without the caller's configuration.
 pub(crate) fn harden(command: &mut Command) -> &mut Command {
     command.env_clear();
     if let Some(path) = std::env::var_os("PATH") {
@@ -39,14 +39,14 @@ pub(crate) fn git(directory: &Path) -> Command {
     command
 }
 
-/// Runs git with `input` and gives what it prints; anything but success fails the test.
+/// Runs git with `input` and returns its output; anything but success fails the test.
 #[track_caller]
 pub(crate) fn output(command: &mut Command, input: &[u8]) -> Vec<u8> {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().expect("git starts");
     let mut pipe = child.stdin.take().expect("a pipe");
     let output = std::thread::scope(|scope| {
-        // A git that fails early reads no further; what it says then matters more than the broken pipe.
+        // A git that fails early stops reading; its message matters more than the broken pipe.
         scope.spawn(move || pipe.write_all(input));
         child.wait_with_output().expect("git ends")
     });
@@ -54,7 +54,7 @@ pub(crate) fn output(command: &mut Command, input: &[u8]) -> Vec<u8> {
     output.stdout
 }
 
-/// A person with a git program of their own: how they log in and whom they trust.
+/// A person with a git program of their own: the login, and the trusted certificate authority.
 ///
 /// ```text
 /// let person = Person::basic("bot", "secret").trusting(authority.certificate_file());
@@ -69,12 +69,12 @@ pub(crate) struct Person {
 }
 
 impl Person {
-    /// Somebody without credentials.
+    /// A person without credentials.
     pub(crate) fn anonymous() -> Self {
         Self::default()
     }
 
-    /// Somebody who logs in with user name and password.
+    /// A person with user name and password.
     pub(crate) fn basic(user: &str, password: &str) -> Self {
         let helper =
             r#"!f() { test "$1" = get && echo "username=$TEST_USER" && echo "password=$TEST_PASSWORD"; }; f"#;
@@ -84,33 +84,33 @@ impl Person {
             .setting("credential.helper", helper)
     }
 
-    /// Somebody who sends a bearer token with every request.
+    /// A person who sends a bearer token with every request.
     pub(crate) fn bearer(token: &str) -> Self {
         Self::default().setting("http.extraHeader", format!("Authorization: Bearer {token}"))
     }
 
-    /// Somebody who reaches servers by this SSH command.
+    /// A person who connects with this SSH command.
     pub(crate) fn ssh(command: &str) -> Self {
         Self::default().with("GIT_SSH_COMMAND", command)
     }
 
-    /// Trusts the certificates of one authority and no others.
+    /// Trusts the certificates of this authority only.
     pub(crate) fn trusting(self, authority: &Path) -> Self {
         self.setting("http.sslCAInfo", authority)
     }
 
-    /// Shows a client certificate.
+    /// Adds a client certificate.
     pub(crate) fn showing(self, identity: &Identity) -> Self {
         self.setting("http.sslCert", identity.certificate_file()).setting("http.sslKey", identity.key_file())
     }
 
-    /// Has one more variable in the environment.
+    /// Adds an environment variable.
     pub(crate) fn with(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
         self.environment.push((name.into(), value.as_ref().into()));
         self
     }
 
-    /// Has one more line of configuration.
+    /// Adds a line of configuration.
     pub(crate) fn setting(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
         self.settings.push((name.to_owned(), value.as_ref().into()));
         self
@@ -141,7 +141,7 @@ impl Person {
         BareRepository::existing(to)
     }
 
-    /// Pushes a branch of a clone to where it came from.
+    /// Pushes a branch of a clone to its origin.
     pub(crate) fn push(&self, clone: &BareRepository, branch: &str) -> Run {
         self.git(clone.path(), ["push", "--porcelain", "origin", branch])
     }

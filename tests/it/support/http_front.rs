@@ -1,11 +1,11 @@
-//! A small HTTP server on loopback that stands in front of a real one, and does to requests what a test says.
+//! A small HTTP server on loopback in front of a real one, which answers or forwards each request as a test wants.
 //!
 //! ```text
 //! let front = Front::before(registry.port(), |request| match request.path.as_str() {
 //!     "/v2/app/tags/list" => Reply::status(429).with("Retry-After", "1"),
 //!     _ => Reply::Forward,
 //! });
-//! // … ask front.address() …
+//! // … send requests to front.address() …
 //! assert_eq!(front.requests().len(), 3);
 //! ```
 
@@ -21,21 +21,21 @@ use rustls::ServerConfig;
 use super::git_host::request::Request;
 use super::git_host::stream::Stream;
 
-/// What becomes of a request.
+/// The handling of a request.
 pub(crate) enum Reply {
-    /// The server behind answers.
+    /// The server behind the front answers.
     Forward,
-    /// This is the answer.
+    /// The front answers with this.
     Answer { status: u16, headers: Vec<(String, String)>, body: Vec<u8> },
-    /// The server behind answers, and the connection ends before the last bytes of that.
+    /// The server behind answers, and the connection is closed before the last bytes of the answer.
     Truncated,
     /// The server behind answers, but late.
     Late(Duration),
-    /// Nothing is answered, for longer than any test takes.
+    /// There is no answer, for longer than any test takes.
     Silence,
-    /// The connection ends.
+    /// The connection is closed.
     Gone,
-    /// The answer comes byte by byte, for ever.
+    /// The answer is sent byte by byte, for ever.
     Drip,
     /// A whole answer with status 200, sent in pieces with a pause after each.
     Paced { body: Vec<u8>, piece: usize, pause: Duration },
@@ -77,17 +77,17 @@ pub(crate) struct Front {
 }
 
 impl Front {
-    /// Stands before a server on a port of this machine.
+    /// Starts a front of a server on a port of this machine.
     pub(crate) fn before(port: u16, plan: impl Fn(&Request) -> Reply + Send + Sync + 'static) -> Self {
         Self::start(Some(port), None, Arc::new(plan))
     }
 
-    /// Stands alone; nothing can be forwarded.
+    /// Starts a front without a server behind it; nothing can be forwarded.
     pub(crate) fn alone(plan: impl Fn(&Request) -> Reply + Send + Sync + 'static) -> Self {
         Self::start(None, None, Arc::new(plan))
     }
 
-    /// Speaks TLS, with what `Authority::server` gives.
+    /// Starts a front with TLS, with the configuration of `Authority::server`.
     pub(crate) fn secured(
         port: Option<u16>,
         tls: Arc<ServerConfig>,
@@ -96,7 +96,7 @@ impl Front {
         Self::start(port, Some(tls), Arc::new(plan))
     }
 
-    /// Stands before a server at an address that nobody served so far.
+    /// Starts a front at an address that was not served so far.
     pub(crate) fn at(
         address: &str,
         port: u16,
@@ -132,7 +132,7 @@ impl Front {
                 }
                 let Ok(socket) = socket else { continue };
                 let attendant = Arc::clone(&attendant);
-                // A client that goes away in the middle is none of our concern.
+                // A client that closes the connection early is no failure here.
                 thread::spawn(move || {
                     let _ = serve(socket, &attendant);
                 });
@@ -141,7 +141,7 @@ impl Front {
         front
     }
 
-    /// Host and port, as images have them.
+    /// Host and port, as in names of images.
     pub(crate) fn address(&self) -> String {
         self.address.to_string()
     }
@@ -168,7 +168,7 @@ impl Drop for Front {
     }
 }
 
-/// What whoever serves a client goes by.
+/// The state of the thread that serves a client.
 struct Attendant {
     tls: Option<Arc<ServerConfig>>,
     port: Option<u16>,
@@ -241,7 +241,7 @@ fn serve(socket: TcpStream, attendant: &Attendant) -> std::io::Result<()> {
     stream.finish()
 }
 
-/// The bytes that the server behind answers with.
+/// Forwards a request, and returns the bytes of the answer.
 fn forward(request: &Request, body: &[u8], port: u16) -> std::io::Result<Vec<u8>> {
     let mut server = TcpStream::connect(("127.0.0.1", port))?;
     let question = if request.query.is_empty() { String::new() } else { format!("?{}", request.query) };

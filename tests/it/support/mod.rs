@@ -1,4 +1,4 @@
-//! What the tests share: the program, trees of files, manifests; git repositories and the servers they are on.
+//! Support of the tests: the program, trees of files, manifests, git repositories and servers.
 
 pub(crate) mod api_server;
 pub(crate) mod bare_repository;

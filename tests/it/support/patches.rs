@@ -1,4 +1,4 @@
-//! Patches, applied by git as a person would.
+//! Patches, applied by git.
 
 use std::fs;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::process::Command;
 
 use super::program::{Run, run};
 
-/// Applies a unified diff to the files in `directory`, which is no part of any repository.
+/// Applies a unified diff to the files in `directory`, which is not in a repository.
 pub(crate) fn apply(directory: &Path, diff: &str) -> Run {
     let outside = tempfile::tempdir().unwrap();
     let patch = outside.path().join("patch");

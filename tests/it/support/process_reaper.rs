@@ -1,14 +1,16 @@
-//! A server that cannot outlive the tests, however they end.
+//! Runs servers that are killed when the tests end, also if the tests are killed.
 
 use std::fs::File;
 use std::io::{self, Read, Seek};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-/// The shell starts the server and then waits for the end of its own input. That comes when the leash is dropped
-/// and also when the process of the tests is killed, for the pipe closes with it. Signals of a terminal go to the
-/// shell as well, which must not end before the server. A directory goes with the server; another server that ends
-/// at the same time may still write there, hence the second try.
+/// Shell script that starts the server and then waits for the end of its own input. The input ends when the reaper is
+/// dropped, and also when the process of the tests is killed, because the pipe is closed with it. Signals of a
+/// terminal go
+/// to the shell as well, which must not end before the server. A directory is removed with the server; another server
+/// that
+/// ends at the same time may still write there, hence the second try.
 const SCRIPT: &str = r#"trap '' INT QUIT TERM HUP
 directory=$1; shift
 "$@" <&- & server=$!
@@ -16,14 +18,14 @@ read -r _
 kill -9 "$server"; wait "$server"
 [ -z "$directory" ] || rm -rf "$directory" || { sleep 1; rm -rf "$directory"; }"#;
 
-/// A running server.
+/// A running server, with the shell that kills it.
 pub(crate) struct Leash {
     shell: Child,
     words: File,
 }
 
 impl Leash {
-    /// Starts `command`, of which only program, arguments, environment and directory count.
+    /// Starts `command`; only its program, arguments, environment and directory are used.
     pub(crate) fn start(command: &Command) -> io::Result<Self> {
         Self::start_with(command, "".as_ref())
     }
@@ -36,7 +38,7 @@ impl Leash {
         Ok(Self { shell: shell.spawn()?, words })
     }
 
-    /// The shell that holds a server as long as its own input lasts.
+    /// The shell that runs a server until the end of its own input.
     pub(crate) fn shell(command: &Command, directory: &Path) -> Command {
         let mut shell = Command::new("sh");
         shell.args(["-c", SCRIPT, "leash"]).arg(directory);
@@ -48,14 +50,14 @@ impl Leash {
         shell
     }
 
-    /// Kills the server. The shell and the directory stay until this is dropped.
+    /// Kills the server. The shell and the directory stay until the reaper is dropped.
     pub(crate) fn kill_server(&self) {
         let shell = self.shell.id();
         let children = std::fs::read_to_string(format!("/proc/{shell}/task/{shell}/children")).unwrap();
         for child in children.split_whitespace() {
             let process = rustix::process::Pid::from_raw(child.parse().unwrap()).unwrap();
             rustix::process::kill_process(process, rustix::process::Signal::KILL).unwrap();
-            // The shell does not look at it before its own end, so it stays as a zombie.
+            // The shell does not wait for it before its own end, so it stays as a zombie.
             let is_over = || {
                 let state = std::fs::read_to_string(format!("/proc/{child}/stat"));
                 state.map_or(true, |state| state.contains(") Z "))
@@ -66,7 +68,7 @@ impl Leash {
         }
     }
 
-    /// What the server printed so far.
+    /// The output of the server so far.
     pub(crate) fn words(&self) -> String {
         let mut bytes = Vec::new();
         let mut words = &self.words;

@@ -1,4 +1,4 @@
-//! The real program, run as its users run it.
+//! Runs of the real program, as by its users.
 
 use std::ffi::OsStr;
 use std::io::{ErrorKind, Write};
@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-/// What a run of the program left behind.
+/// The result of a run of the program.
 #[derive(Debug)]
 pub(crate) struct Run {
     /// The exit status; `None` when a signal ended it.
@@ -22,7 +22,7 @@ impl Run {
         serde_json::from_str(&self.output).unwrap_or_else(|error| panic!("no JSON ({error}): {self:?}"))
     }
 
-    /// Insists on an exit status.
+    /// Asserts an exit status.
     #[track_caller]
     pub(crate) fn with_status(self, status: i32) -> Self {
         assert_eq!(self.status, Some(status), "{self:?}");
@@ -38,7 +38,7 @@ impl Run {
     }
 }
 
-/// The program, with nothing of the caller's environment that could change what it says.
+/// The program, without variables of the caller's environment that could change its output.
 pub(crate) fn tagboat() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tagboat"));
     command.env_remove("NO_COLOR").env_remove("COLUMNS").env("LC_ALL", "C").stdin(Stdio::null());
@@ -51,8 +51,9 @@ pub(crate) fn run(command: &mut Command) -> Run {
     finished(&output)
 }
 
-/// Runs a command that is given `input` on standard input. One that ends before it has read it, because it has found
-/// something else to say, is as good as one that reads it all.
+/// Runs a command with `input` on standard input. A command may end before it has read all of the input, because of
+/// an
+/// earlier error.
 pub(crate) fn run_with_input(command: &mut Command, input: &str) -> Run {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().expect("the program starts");

@@ -1,17 +1,17 @@
-//! A proxy for HTTP on loopback: it connects through for `CONNECT` and passes other requests on.
+//! An HTTP proxy on loopback: it opens tunnels for `CONNECT` and forwards other requests.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-/// A running proxy. Its thread ends with the process of the tests, its connections with their peers.
+/// A running proxy. Its thread ends with the process of the tests, its connections end with their peers.
 pub(crate) struct ProxyHost {
     address: SocketAddr,
     requests: Arc<Mutex<Vec<ProxyRequest>>>,
 }
 
-/// The head of a request as it came to the proxy.
+/// The head of a request, as the proxy got it.
 #[derive(Debug, Clone)]
 pub(crate) struct ProxyRequest {
     pub(crate) line: String,
@@ -23,7 +23,7 @@ impl ProxyHost {
         Self::serving(None)
     }
 
-    /// Knows a server by another name, with a port, than everybody else.
+    /// Starts a proxy that connects to `server` for `name`; both have a port.
     pub(crate) fn start_knowing(name: &str, server: &str) -> Self {
         Self::serving(Some((name.to_owned(), server.to_owned())))
     }
@@ -36,7 +36,7 @@ impl ProxyHost {
         thread::spawn(move || {
             for socket in listener.incoming().flatten() {
                 let (records, known) = (Arc::clone(&records), known.clone());
-                // Peers break off as they like.
+                // Peers may close a connection at any time.
                 thread::spawn(move || serve(&socket, &records, known.as_ref()).ok());
             }
         });
@@ -89,7 +89,7 @@ fn serve(
     let rest = target.strip_prefix("http://").ok_or(io::ErrorKind::InvalidInput)?;
     let (server, path) = rest.split_once('/').unwrap_or((rest, ""));
     let mut server = find(server)?;
-    // One request a connection, as both sides are told: the next one comes with a head of its own.
+    // One request per connection, which both sides are told, so that each request has a head of its own.
     let mut head = format!("{method} /{path} HTTP/1.1\r\nConnection: close\r\n");
     headers.iter().filter(|header| !of_proxy(header)).for_each(|header| head.push_str(header));
     server.write_all(head.as_bytes())?;
@@ -105,7 +105,7 @@ fn serve(
     client.shutdown(Shutdown::Both)
 }
 
-/// Copies both ways until both are done.
+/// Copies in both directions until both have ended.
 fn join(
     mut from_client: impl Read + Send + 'static,
     client: &TcpStream,

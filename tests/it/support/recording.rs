@@ -1,8 +1,9 @@
-//! Recorded exchanges with a cloud: a server on loopback replays the answers, and holds each request against the
+//! Recorded exchanges with a cloud: a server on loopback replays the answers, and compares each request with the
 //! record.
 //!
-//! `testdata/clouds/NAME.yaml` is a list of exchanges in their order. A value in `headers` or `form` that ends with `*`
-//! is the beginning of one.
+//! `testdata/clouds/NAME.yaml` is an ordered list of exchanges. A value in `headers` or `form` that ends with `*` is
+//! a
+//! prefix.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -79,14 +80,14 @@ impl Recording {
         Self { front, number, misfits }
     }
 
-    /// How many requests have come, each of them as it is in the record.
+    /// Asserts that each request so far was as in the record, and returns their number.
     pub(crate) fn replayed(&self) -> usize {
         let misfits = self.misfits.lock().unwrap();
         assert!(misfits.is_empty(), "{misfits:#?}");
         self.front.requests().len()
     }
 
-    /// Ends it, when everything in the record has come to pass.
+    /// Asserts that the whole record was replayed, and returns the requests.
     pub(crate) fn finish(self) -> Vec<Request> {
         assert_eq!(self.replayed(), self.number);
         self.front.requests()
@@ -94,7 +95,7 @@ impl Recording {
 }
 
 impl Expected {
-    /// What is not as in the record.
+    /// The difference from the record, if any.
     fn misfit(&self, request: &Request) -> Option<String> {
         let body = String::from_utf8_lossy(&request.body).into_owned();
         let headers = self.headers.iter().find(|(name, value)| {

@@ -1,4 +1,4 @@
-//! A fleet on a git server, the manifests by which `tagboat run` works on it, and the states that it keeps.
+//! A fleet on a git server, the manifests of `tagboat run` for it, and its state directory.
 //!
 //! ```text
 //! let fleet = RemoteFleet::small();
@@ -22,14 +22,14 @@ use super::git_host::{GitHost, Settings};
 use super::manifests::automation;
 use super::program::{Run, run, tagboat};
 
-/// A repository `fleet.git` on a host, and all that runs on it need.
+/// A repository `fleet.git` on a host, with manifests and a state directory.
 pub(crate) struct RemoteFleet {
     pub(crate) repository: BareRepository,
     pub(crate) host: GitHost,
     root: TempDir,
 }
 
-/// The fields of an automation that commits as `author` and pushes as `push` says, such as `branch: main`.
+/// The fields of an automation with an author and a push spec, such as `branch: main`.
 pub(crate) fn git_fields(author: &str, push: &str) -> String {
     format!(
         "  git:\n    commit: {{author: {{name: {author}, email: bot@example.com}}}}\n    push: {{{push}}}\n  \
@@ -61,14 +61,14 @@ impl RemoteFleet {
         Self::pushing("branch: main")
     }
 
-    /// The same, where the automation pushes as `push` says.
+    /// The small fleet with another push spec.
     pub(crate) fn pushing(push: &str) -> Self {
         let fleet = Self::of_files(&[file("app.yaml", tag_line("4.0.6"))], Settings::default());
         fleet.write_small_manifests(push, "");
         fleet
     }
 
-    /// Files on a server, and no manifests yet.
+    /// A fleet with these files, and without manifests yet.
     pub(crate) fn of_files(files: &[Change], settings: Settings) -> Self {
         let root = tempfile::tempdir().unwrap();
         for directory in ["served", "manifests", "temporary"] {
@@ -94,12 +94,12 @@ impl RemoteFleet {
         fs::write(self.root.path().join("manifests/manifests.yaml"), text).unwrap();
     }
 
-    /// What stands around all of it; `served` is what the host serves.
+    /// The directory of all files; the host serves `served` below it.
     pub(crate) fn root(&self) -> &Path {
         self.root.path()
     }
 
-    /// Where a run keeps its state.
+    /// The state directory of runs.
     pub(crate) fn state(&self) -> PathBuf {
         self.root.path().join("state")
     }
@@ -137,7 +137,7 @@ impl RemoteFleet {
         commits
     }
 
-    /// What the state has of an automation's status.
+    /// An automation's status in the state directory.
     #[track_caller]
     pub(crate) fn status(&self, name: &str) -> Value {
         let place = self.state().join(format!("objects/ImageUpdateAutomation/default/{name}.json"));
@@ -145,7 +145,7 @@ impl RemoteFleet {
         object["status"].clone()
     }
 
-    /// Insists on exactly one commit of ours with the policy's tag, and that the status of `default/fleet` knows it.
+    /// Asserts exactly one commit of ours with the policy's tag, and its id in the status of `default/fleet`.
     #[track_caller]
     pub(crate) fn assert_pushed_once(&self) {
         let own = self.own_commits();
@@ -157,7 +157,7 @@ impl RemoteFleet {
         self.assert_sound();
     }
 
-    /// Insists that the repository, and every mirror of it, is whole.
+    /// Asserts that the repository, and every mirror of it, is sound.
     #[track_caller]
     pub(crate) fn assert_sound(&self) {
         self.repository.assert_sound();
@@ -167,7 +167,7 @@ impl RemoteFleet {
         }
     }
 
-    /// The processes, by id, that have this server's address among their arguments, other than the program itself.
+    /// The ids of the processes, other than the program, that have this server's address among their arguments.
     pub(crate) fn git_processes(&self) -> Vec<i32> {
         let address = self.host.url("");
         let mut found = Vec::new();
@@ -181,7 +181,7 @@ impl RemoteFleet {
         found
     }
 
-    /// Insists that no git process is left; those that were killed may take a moment to be cleared away.
+    /// Asserts that no git process is left; the kernel may need a moment to remove killed ones.
     #[track_caller]
     pub(crate) fn assert_no_processes(&self) {
         let begin = Instant::now();
@@ -198,7 +198,7 @@ pub(crate) fn ready(status: &Value) -> &Value {
     conditions.iter().find(|condition| condition["type"] == "Ready").expect("a run sets Ready")
 }
 
-/// What a run says of its automation; there is only one.
+/// The outcome of the only automation of a run.
 #[track_caller]
 pub(crate) fn only_outcome(run: &Run) -> Value {
     let outcomes = run.json()["automations"].clone();
@@ -206,7 +206,7 @@ pub(crate) fn only_outcome(run: &Run) -> Value {
     outcomes[0].clone()
 }
 
-/// The words and the commit of the only automation's outcome.
+/// The outcome's name and the commit of the only automation.
 #[track_caller]
 pub(crate) fn outcome_and_commit(run: &Run) -> (String, Option<String>) {
     let outcome = only_outcome(run);

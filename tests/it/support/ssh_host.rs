@@ -3,8 +3,8 @@
 //! ```text
 //! let host = SshHost::start();
 //! let url = host.url(&root.path().join("fleet.git"));       // ssh://USER@127.0.0.1:PORT/ABSOLUTE/fleet.git
-//! host.key().private();                                     // lets in; `locked_key` does so with PASSPHRASE
-//! host.known_hosts();                                       // the lines that vouch for it
+//! host.key().private();                                     // authorized; so is `locked_key`, with PASSPHRASE
+//! host.known_hosts();                                       // the lines of its host keys
 //! ```
 
 use std::fs;
@@ -20,7 +20,7 @@ use super::process_reaper::Leash;
 use super::program::run;
 use super::ssh_key::SshKey;
 
-/// What unlocks the second of the keys that a host lets in.
+/// The passphrase of the second authorized key.
 pub(crate) const PASSPHRASE: &str = "open sesame";
 
 /// A running server.
@@ -46,7 +46,7 @@ impl SshHost {
         fs::write(directory.path().join("authorized_keys"), authorized + "\n").unwrap();
         let user = run(Command::new("id").arg("-un")).with_status(0).output.trim_end().to_owned();
         if user == "root" {
-            // Only root's sshd wants this directory, which a service of the system would make for it.
+            // Only root's sshd needs this directory, which a system service would make.
             fs::create_dir_all("/run/sshd").unwrap();
         }
         let (leash, port) = (0..3)
@@ -60,38 +60,38 @@ impl SshHost {
         format!("ssh://{}@127.0.0.1:{}{}", self.user, self.port, repository.display())
     }
 
-    /// A key that lets in.
+    /// An authorized key.
     pub(crate) fn key(&self) -> &SshKey {
         &self.keys[0]
     }
 
-    /// A key that lets in, itself locked by `PASSPHRASE`.
+    /// An authorized key with the passphrase [`PASSPHRASE`].
     pub(crate) fn locked_key(&self) -> &SshKey {
         &self.keys[1]
     }
 
-    /// Lets another key in, given as a line of public key.
+    /// Authorizes another key, given as a line of public key.
     pub(crate) fn authorize(&self, public: &str) {
         let file = self.directory.path().join("authorized_keys");
         let known = fs::read_to_string(&file).unwrap();
         fs::write(file, format!("{known}{}\n", public.trim_end())).unwrap();
     }
 
-    /// The lines by which a client knows this host.
+    /// The lines of this host for a `known_hosts` file.
     pub(crate) fn known_hosts(&self) -> String {
         self.host_keys.iter().map(|key| format!("[127.0.0.1]:{} {}\n", self.port, key.public())).collect()
     }
 
-    /// What the server has logged.
+    /// The log of the server.
     pub(crate) fn words(&self) -> String {
         self.leash.words()
     }
 
-    /// The command by which a person's git comes here with a key, if `known_hosts` vouch for the host.
+    /// The SSH command for git with a key and the lines of a `known_hosts` file.
     pub(crate) fn command(&self, key: &SshKey, known_hosts: &str) -> String {
         let file = tempfile::NamedTempFile::new_in(self.directory.path()).unwrap();
         fs::write(&file, known_hosts).unwrap();
-        // It goes with the directory, after the last use of the command.
+        // The file is removed with the directory, after the last use of the command.
         let (_, file) = file.keep().unwrap();
         format!(
             "ssh -F /dev/null -i {} -o IdentitiesOnly=yes -o IdentityAgent=none -o UserKnownHostsFile={} \
@@ -110,7 +110,7 @@ impl Drop for SshHost {
     }
 }
 
-/// The program's absolute path, without which it refuses to run; ordinary users seldom have it in their PATH.
+/// The program's absolute path, without which it refuses to run; it is seldom in the PATH of ordinary users.
 fn find() -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let mut places = std::env::split_paths(&path).chain(["/usr/sbin".into()]);
@@ -119,7 +119,7 @@ fn find() -> Option<PathBuf> {
     })
 }
 
-/// Starts sshd on some port; `None` if another program was quicker to take it.
+/// Starts sshd on some port; `None` if another program took the port first.
 fn start(program: &Path, directory: &Path) -> Option<(Leash, u16)> {
     let port = TcpListener::bind(("127.0.0.1", 0)).and_then(|socket| socket.local_addr()).unwrap().port();
     let file = directory.join("sshd_config");

@@ -1,4 +1,4 @@
-//! Keys for SSH, made at run time.
+//! SSH keys, made at run time.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ pub(crate) struct SshKey {
 }
 
 impl SshKey {
-    /// Makes a pair of the kind `ed25519`, `ecdsa` or `rsa` (which takes its time); an empty passphrase is none.
+    /// Makes a pair of the kind `ed25519`, `ecdsa` or `rsa` (which is slow); an empty passphrase is none.
     pub(crate) fn generate(directory: &Path, name: &str, kind: &str, passphrase: &str) -> Self {
         let private = directory.join(name);
         let mut command = Command::new("ssh-keygen");

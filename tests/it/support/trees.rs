@@ -1,4 +1,4 @@
-//! Trees of files as values, to write, to read and to compare byte for byte.
+//! Trees of files as values, which can be written, read and compared byte for byte.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -6,7 +6,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-/// What stands at a path.
+/// A file or a link.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Node {
     /// A file with these bytes.
@@ -15,7 +15,7 @@ pub(crate) enum Node {
     Link(PathBuf),
 }
 
-/// Files and links by their path from the root; directories show in the paths only.
+/// Files and links by their path from the root; directories are part of the paths only.
 pub(crate) type Tree = BTreeMap<PathBuf, Node>;
 
 /// A tree of text files.
@@ -59,7 +59,7 @@ pub(crate) fn write(root: &Path, tree: &Tree) {
     }
 }
 
-/// How two trees differ, in words; empty when they do not.
+/// The differences between two trees as text; empty if they are equal.
 pub(crate) fn differences(wanted: &Tree, found: &Tree) -> String {
     let mut text = String::new();
     let paths: std::collections::BTreeSet<_> = wanted.keys().chain(found.keys()).collect();

@@ -1,4 +1,4 @@
-//! Files that nobody can write.
+//! Files that cannot be written, not even by root.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -7,7 +7,7 @@ use std::process::Command;
 
 use super::program::run;
 
-/// A file that its owner cannot write, however mighty.
+/// A file that its owner cannot write, even if that is root.
 pub(crate) struct Unwritable {
     path: PathBuf,
     is_immutable: bool,

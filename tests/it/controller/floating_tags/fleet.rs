@@ -86,7 +86,7 @@ impl Way {
         self.front.address()
     }
 
-    /// Waits for this many further lookups, and gives the time that they took.
+    /// Waits for this many further lookups, and returns the time that they took.
     pub(in crate::controller) async fn more_looks(&self, count: usize) -> Duration {
         let (begin, before) = (Instant::now(), self.looks().len());
         eventually("the digest is looked up", async || self.looks().len() >= before + count).await;
@@ -113,7 +113,7 @@ impl Fleet {
         Self { scene, registry, way }
     }
 
-    /// Pushes an image that differs from every other one, and gives its digest.
+    /// Pushes an image that differs from every other one, and returns its digest.
     pub(super) fn push(&self, repository: &str, tag: &str) -> String {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let second = i64::try_from(NEXT.fetch_add(1, Ordering::Relaxed)).unwrap();
@@ -188,13 +188,13 @@ impl Fleet {
         self.scene.create(Kind::Automation, "all", &spec).await;
     }
 
-    /// Waits until a policy has a digest, and gives its status.
+    /// Waits until a policy has a digest, and returns its status.
     pub(super) async fn has(&self, policy: &str, digest: &str) -> Value {
         let image = json!({"name": self.image(policy), "tag": TAG, "digest": digest});
         chosen(&self.scene, policy, &image).await
     }
 
-    /// Waits until a policy is stale for a reason, and gives its status.
+    /// Waits until a policy is stale for a reason, and returns its status.
     pub(super) async fn stale(&self, policy: &str, reason: &str) -> Value {
         let is = |object: &DynamicObject| {
             condition(&object.data["status"], "Stale")

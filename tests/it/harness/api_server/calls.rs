@@ -1,10 +1,10 @@
-//! Requests are understood as roles name them.
+//! Requests are parsed to the verbs and resources of roles.
 
 use axum::http::Request;
 
 use crate::support::api_server::Call;
 
-/// Where there is no namespace or name.
+/// No namespace or name.
 const NONE: &str = "-";
 
 /// Method, target → verb, resource, namespace, name.

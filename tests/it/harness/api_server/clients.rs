@@ -1,4 +1,4 @@
-//! What clients may do: RBAC is on.
+//! Permissions of clients: RBAC is on.
 
 use k8s_openapi::api::rbac::v1::{PolicyRule, Role, RoleBinding, RoleRef, Subject};
 use kube::api::{Api, ListParams, ObjectMeta, PostParams};
@@ -51,7 +51,7 @@ async fn a_service_account_may_do_what_its_role_says() {
     let token = cluster.token("bot").await;
     let impersonated = cluster.client_as(&format!("system:serviceaccount:{}:bot", cluster.namespace()));
     for client in [cluster.client_with(&token).await, impersonated] {
-        // The server learns of a binding a moment after it is made.
+        // A binding is in force a moment after it is created.
         let begin = std::time::Instant::now();
         while let Err(error) = config_maps(client.clone()).list(&ListParams::default()).await {
             assert!(begin.elapsed().as_secs() < 60, "{error}");
@@ -85,7 +85,7 @@ async fn the_server_says_who_asked_for_what() {
     let secrets: Api<k8s_openapi::api::core::v1::Secret> = Api::default_namespaced(client);
     secrets.get("none").await.unwrap_err();
     let seen = cluster.audit("tagboat");
-    // Before them the role was tried until it counted.
+    // The requests before these waited for the role to be in force.
     let [.., wish, none] = seen.as_slice() else { panic!("{seen:?}") };
     let expected = |verb: &str, resource: &str, name: &str, code| Audited {
         user: format!("system:serviceaccount:{}:tagboat", cluster.namespace()),
@@ -95,7 +95,7 @@ async fn the_server_says_who_asked_for_what() {
         name: name.to_owned(),
         code,
     };
-    // What is to be made has its name in the body, of which the log knows nothing.
+    // The name of a new object is in the body, which is not in the log.
     assert_eq!(wish, &expected("create", "configmaps", &wish.name, 403));
     assert_eq!(none, &expected("get", "secrets", "none", 404));
     assert!(wish.writes() && !none.writes());

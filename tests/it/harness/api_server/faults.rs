@@ -1,4 +1,4 @@
-//! Each fault shows at the client as it would if the network or the server were at fault.
+//! Each fault looks to the client like the real fault of a network or server.
 
 use std::time::{Duration, Instant};
 
@@ -14,7 +14,7 @@ fn creates(call: &Call) -> bool {
     call.is("create", "configmaps")
 }
 
-/// Tries to make a config map through one fault.
+/// Tries to create a config map through one fault.
 async fn create(cluster: &Cluster, faults: &Faults, fault: Fault) -> Result<ConfigMap, kube::Error> {
     faults.next(1, fault, creates);
     config_maps(cluster.faulty_client(faults)).create(&PostParams::default(), &config_map("one")).await
@@ -110,7 +110,7 @@ async fn faults_hit_what_they_are_meant_for_and_are_used_up() {
     assert_eq!(faults.calls().len(), 2);
 }
 
-/// The events of a watch, of which the first is that of an object which is there.
+/// The events of a watch, beginning with that of an existing object.
 async fn watch(client: Client) -> impl futures::Stream<Item = Result<WatchEvent<ConfigMap>, kube::Error>> {
     let api: Api<ConfigMap> = config_maps(client);
     let mut events = api.watch(&WatchParams::default().disable_bookmarks(), "0").await.unwrap().boxed();
@@ -136,7 +136,7 @@ async fn watches_end_when_the_test_says_so() {
 
     let mut events = Box::pin(watch(client).await);
     assert_eq!(faults.end_watches(Ending::Reset, |_| true), 1);
-    // What has come before is read first.
+    // Earlier events are read first.
     let ending = loop {
         match events.try_next().await {
             Ok(Some(WatchEvent::Added(_))) => {}

@@ -1,4 +1,4 @@
-//! Servers start, survive an outage, and leave nothing behind, however the tests end.
+//! Servers start, survive an outage, and leave nothing behind, also after killed tests.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -27,7 +27,7 @@ async fn an_outage_keeps_the_data() {
     assert!(!directory.exists(), "{}", directory.display());
 }
 
-/// Waits for something that happens soon.
+/// Waits for a condition with a short timeout.
 #[track_caller]
 fn soon(what: &str, mut happens: impl FnMut() -> bool) {
     let begin = Instant::now();
@@ -42,7 +42,7 @@ fn a_server_ends_with_whoever_holds_it() {
     let root = tempfile::tempdir().unwrap();
     let directory = root.path().join("data");
     std::fs::create_dir(&directory).unwrap();
-    // In place of the tests, which cannot kill themselves, a program of its own holds the other end of the pipe.
+    // The tests cannot kill themselves, so another program holds the other end of the pipe.
     let mut holder = Command::new("sleep").arg("600").stdout(Stdio::piped()).spawn().unwrap();
     let mut server = Command::new("sh");
     server.args(["-c", "echo $$ >pid.new; mv pid.new pid; exec sleep 600"]).current_dir(root.path());
@@ -53,7 +53,7 @@ fn a_server_ends_with_whoever_holds_it() {
     let process = Path::new("/proc").join(number.trim());
     assert!(process.exists());
 
-    // A terminal sends this to everybody; only the end of the tests counts.
+    // A terminal sends these signals to all processes; only the end of the tests must end the server.
     for signal in [rustix::process::Signal::INT, rustix::process::Signal::TERM] {
         let shell = rustix::process::Pid::from_raw(i32::try_from(shell.id()).unwrap()).unwrap();
         rustix::process::kill_process(shell, signal).unwrap();

@@ -1,4 +1,4 @@
-//! The API server of the tests, tested: what it promises to the other tests.
+//! The API server of the tests, and the properties that the other tests rely on.
 
 mod calls;
 mod clients;
@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{Api, ObjectMeta};
 
-/// A config map, the simplest of objects.
+/// A config map, as a simple object.
 fn config_map(name: &str) -> ConfigMap {
     let metadata = ObjectMeta { name: Some(name.to_owned()), ..ObjectMeta::default() };
     ConfigMap {

@@ -47,7 +47,7 @@ async fn an_automation_is_kept_as_our_types_have_it() {
     );
     assert_eq!(kept.spec.interval, automation.spec.interval);
 
-    // The status is apart: it changes neither with the object nor its generation.
+    // The status is a subresource: it does not change with the object, and does not change the generation.
     let status = json!({"status": {"observedGeneration": 1, "lastPushCommit": "abc"}});
     let parameters = PatchParams { field_manager: Some("tests".to_owned()), ..PatchParams::default() };
     api.patch("fleet", &parameters, &Patch::Merge(&status)).await.unwrap();

@@ -1,4 +1,4 @@
-//! Programs are found as envtest finds them, and what is missing is said in one sentence.
+//! Programs are found as by envtest, and a missing one is reported in one sentence.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -28,7 +28,7 @@ fn the_first_place_that_has_it_wins() {
     assert_eq!(find(&[first, second]), Ok(own.clone()));
     assert_eq!(find(&[second]), Ok(assets.join("kube-apiserver")));
     assert_eq!(find(&[]), Ok(built.clone()));
-    // As a shell has it that clears variables without removing them.
+    // As in a shell that empties variables without removing them.
     assert_eq!(find(&[("TEST_ASSET_KUBE_APISERVER", Path::new(""))]), Ok(built.clone()));
     // A bundle of another tool may lack one of the programs.
     assert_eq!(find(&[("KUBEBUILDER_ASSETS", root.path())]), Ok(built));

@@ -1,4 +1,4 @@
-//! Each fault of a host does what it says.
+//! Each fault of a git host has its effect on git.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -13,7 +13,7 @@ use crate::support::program::Run;
 const OPERATIONS: [Operation; 4] =
     [Operation::ListForFetch, Operation::Fetch, Operation::ListForPush, Operation::Push];
 
-/// A host, and a clone of its repository with a commit that it has not.
+/// A host, and a clone of its repository with a commit that the host does not have.
 struct Scene {
     fleet: Fleet,
     host: GitHost,
@@ -35,7 +35,7 @@ impl Scene {
         Self { fleet, host, person, clone, old, new }
     }
 
-    /// Lists as a fetch does, or pushes, whichever an operation is part of.
+    /// Lists as a fetch does, or pushes, depending on the operation.
     fn run(&self, person: &Person, operation: Operation) -> Run {
         match operation {
             Operation::ListForFetch | Operation::Fetch => person.list(&self.host.url("fleet.git")),
@@ -48,12 +48,12 @@ impl Scene {
     }
 }
 
-/// Somebody who gives up when nothing comes for a second.
+/// A person whose git gives up after a second without data.
 fn impatient(person: &Person) -> Person {
     person.clone().setting("http.lowSpeedLimit", "1").setting("http.lowSpeedTime", "1")
 }
 
-/// Tries all operations at the same time, for most of what a test takes is waiting.
+/// Tries all operations at the same time, because a test mostly waits.
 fn for_each_operation(attempt: impl Fn(Operation) + Sync) {
     std::thread::scope(|scope| {
         for operation in OPERATIONS {
@@ -90,7 +90,7 @@ fn a_status_comes_once_or_always_until_healed() {
 #[test]
 fn a_redirect_leads_to_another_host_which_records_what_comes() {
     for status in [301, 302, 307] {
-        // A client that follows nowhere: all operations for one status, and one for each of the others.
+        // A client that follows no redirect: all operations for one status, and one for each of the others.
         let operations = if status == 302 { &OPERATIONS[..] } else { &OPERATIONS[3..] };
         for &operation in operations {
             let scene = Scene::new();
@@ -100,7 +100,7 @@ fn a_redirect_leads_to_another_host_which_records_what_comes() {
             assert_eq!(other.requests().len(), 0);
             assert_eq!(scene.tip(), scene.old);
         }
-        // Followed, it is of use: git sends a header that it was given to whomever it is led to.
+        // With redirects followed, git sends a configured header to the target, too.
         let scene = Scene::new();
         let other = GitHost::start(scene.fleet.root.path(), Settings::default());
         scene.host.once(Operation::ListForPush, Fault::Redirect { status, to: other.url("fleet.git") });
@@ -166,7 +166,7 @@ fn a_connection_is_reset_before_or_after_the_work() {
     scene.fleet.repository.assert_sound();
 }
 
-/// Who is quicker decides on which side the race is lost.
+/// The timing decides on which side the race is lost.
 #[test]
 fn somebody_else_pushes_meanwhile() {
     for (operation, words) in [
@@ -207,7 +207,7 @@ fn a_dropped_host_takes_its_programs_with_it() {
         (push.join().unwrap(), std::fs::read_to_string(&mark).unwrap())
     });
     assert_ne!(run.status, Some(0), "{run:?}");
-    // Killed it is at once, but the kernel takes its time to clear it away.
+    // It is killed at once, but the kernel removes it a moment later.
     let begin = Instant::now();
     while is_running(process.trim()) {
         assert!(begin.elapsed() < Duration::from_secs(30), "the hook is still there");

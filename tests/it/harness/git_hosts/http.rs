@@ -1,4 +1,4 @@
-//! Each way to log in over HTTP, and what git sends in special cases.
+//! Each kind of login over HTTP, and special requests of git.
 
 use super::Fleet;
 use crate::support::certificates::Authority;
@@ -10,7 +10,7 @@ fn settings(access: Access) -> Settings {
     Settings { access, tls: None }
 }
 
-/// Clones, pushes and lists as one who may, and fails as one who may not.
+/// Clones, pushes and lists as an admitted person, and fails as a stranger.
 #[track_caller]
 fn works_for(person: &Person, settings: Settings, stranger: &Person, words: &str) {
     let fleet = Fleet::new();
@@ -78,7 +78,7 @@ fn a_large_push_comes_in_chunks_after_a_probe() {
     let host = GitHost::start(fleet.root.path(), settings(Access::basic("bot", "secret")));
     let person = Person::basic("bot", "secret");
     let clone = person.clone_bare(&host.url("fleet.git"), &fleet.root.path().join("clone.git"));
-    // What can hardly be compressed, three times as large as what git sends at once.
+    // Content that hardly compresses, three times as large as git's buffer.
     let mut state = 1u64;
     let noise = std::iter::repeat_with(|| {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);

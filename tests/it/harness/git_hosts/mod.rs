@@ -1,4 +1,4 @@
-//! The git servers of the tests, tested with the git program itself: what they promise to the other tests.
+//! The git servers of the tests, tested with the git program itself.
 
 mod faults;
 mod http;

@@ -1,4 +1,4 @@
-//! The repositories that the tests make: each content, each kind of reference, each way to look at them.
+//! The repositories that the tests make: each content, each kind of reference, each accessor.
 
 use crate::support::bare_repository::BareRepository;
 use crate::support::content::{Content, change, file, removed};

@@ -1,4 +1,4 @@
-//! The host over SSH: who is let in, who is not, and what a session may run.
+//! The host over SSH: authorized and other keys, and the commands that a session may run.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

@@ -1,4 +1,4 @@
-//! The way to an API server: its address, what vouches for it, and tokens.
+//! Access to an API server: its address, its certificate authority, and tokens.
 
 use axum::http::Request;
 use base64::Engine;
@@ -7,10 +7,10 @@ use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 use serde_json::json;
 
-/// The token of the user who may do anything.
+/// The token of an administrator.
 pub(crate) const ADMIN_TOKEN: &str = "admin-token";
 
-/// How to reach a server.
+/// The address and the certificate authority of a server.
 #[derive(Clone)]
 pub(crate) struct Access {
     port: u16,
@@ -22,7 +22,7 @@ impl Access {
         Self { port, authority }
     }
 
-    /// A kubeconfig of whoever has a token, in a namespace.
+    /// A kubeconfig with a token and a namespace.
     pub(crate) fn kubeconfig(&self, token: &str, namespace: &str) -> String {
         let server = format!("https://127.0.0.1:{}", self.port);
         let cluster =
@@ -39,7 +39,7 @@ impl Access {
         kubeconfig.to_string()
     }
 
-    /// The same for a client of ours, whatever proxy the caller's environment names.
+    /// The configuration of a client with a token and a namespace, without the caller's proxy.
     pub(crate) async fn config(&self, token: &str, namespace: &str) -> Config {
         let kubeconfig = Kubeconfig::from_yaml(&self.kubeconfig(token, namespace)).unwrap();
         let options = KubeConfigOptions::default();
@@ -48,7 +48,7 @@ impl Access {
         config
     }
 
-    /// Whether the server takes requests.
+    /// Returns whether the server accepts requests.
     pub(super) fn is_ready(&self) -> bool {
         self.ask(async |client| {
             let request = Request::get("/readyz").body(Vec::new()).unwrap();
@@ -56,7 +56,7 @@ impl Access {
         })
     }
 
-    /// Does something with a client of its own from any thread, inside an async runtime or not.
+    /// Runs `question` with a client of its own, on any thread, inside an async runtime or outside.
     pub(super) fn ask<T: Send>(&self, question: impl AsyncFnOnce(Client) -> T + Send) -> T {
         let work = || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();

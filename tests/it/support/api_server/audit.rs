@@ -1,4 +1,4 @@
-//! What the server says of the requests that it answered: who asked for what, and whether they were allowed to.
+//! The server's audit log: the user, the request and its status.
 
 use serde_json::Value;
 
@@ -7,9 +7,9 @@ use serde_json::Value;
 pub(crate) struct Audited {
     /// `admin`, or `system:serviceaccount:NAMESPACE:NAME`.
     pub(crate) user: String,
-    /// As a role has it.
+    /// The verb of a role.
     pub(crate) verb: String,
-    /// As a role has it: the plural with the subresource. Empty for paths of no resource.
+    /// The resource of a role: the plural with the subresource. Empty for paths without a resource.
     pub(crate) resource: String,
     pub(crate) namespace: String,
     pub(crate) name: String,
@@ -34,7 +34,7 @@ impl Audited {
         }
     }
 
-    /// Whether it could change anything. A question about one's own rights is posted, and nothing comes of it.
+    /// Returns whether it could change anything. A review of the user's own access is a POST, and changes nothing.
     pub(crate) fn writes(&self) -> bool {
         !matches!(self.verb.as_str(), "get" | "list" | "watch") && self.resource != "selfsubjectaccessreviews"
     }

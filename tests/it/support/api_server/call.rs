@@ -1,13 +1,13 @@
-//! A request to the API server, in the words of its roles.
+//! A request to the API server, in the terms of RBAC roles.
 
 use axum::http::{Method, Request};
 
-/// What is asked of which object.
+/// A request: verb, resource, object and URL.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Call {
-    /// As a role has it: get, list, watch, create, update, patch, delete or deletecollection.
+    /// The verb of a role: get, list, watch, create, update, patch, delete or deletecollection.
     pub(crate) verb: &'static str,
-    /// As a role has it: the plural with the subresource; for paths of no resource, the path.
+    /// The resource of a role: the plural with the subresource; for paths without a resource, the path.
     pub(crate) resource: String,
     pub(crate) namespace: Option<String>,
     pub(crate) name: Option<String>,
@@ -24,7 +24,7 @@ impl Call {
             _ => &[],
         };
         let (namespace, below) = match below {
-            // What is below a namespace, unless it is a subresource of the namespace itself.
+            // A resource in a namespace, unless it is a subresource of the namespace itself.
             ["namespaces", namespace, resource, rest @ ..] if !matches!(*resource, "status" | "finalize") => {
                 (Some(*namespace), [&[*resource], rest].concat())
             }
@@ -51,12 +51,12 @@ impl Call {
         Self { verb, resource, namespace: namespace.map(str::to_owned), name, target }
     }
 
-    /// Whether it is this verb on this resource, as a role would name both.
+    /// Returns whether it is this verb on this resource, as a role names both.
     pub(crate) fn is(&self, verb: &str, resource: &str) -> bool {
         self.verb == verb && self.resource == resource
     }
 
-    /// Whether it can change anything.
+    /// Returns whether it can change anything.
     pub(crate) fn writes(&self) -> bool {
         !matches!(self.verb, "get" | "list" | "watch")
     }

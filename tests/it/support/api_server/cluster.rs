@@ -1,4 +1,4 @@
-//! What one test has of an API server: a namespace, and clients.
+//! The part of an API server that one test uses: a namespace, and clients.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use super::audit::Audited;
 use super::fault::Faults;
 use super::server::ApiServer;
 
-/// A namespace of a test's own, and the ways to the server.
+/// A namespace of a test's own, with clients and kubeconfigs.
 pub(crate) struct Cluster {
     server: Arc<ApiServer>,
     namespace: String,
@@ -25,12 +25,12 @@ pub(crate) struct Cluster {
 }
 
 impl Cluster {
-    /// On the server that all tests share.
+    /// Creates a namespace on the server that all tests share.
     pub(crate) async fn new() -> Self {
         Self::on(ApiServer::shared()).await
     }
 
-    /// On a server of a test's own.
+    /// Creates a namespace on a server of the test's own.
     pub(crate) async fn on(server: Arc<ApiServer>) -> Self {
         let namespace = new_name();
         let administrator = server.access().config(ADMIN_TOKEN, &namespace).await;
@@ -44,34 +44,34 @@ impl Cluster {
         &self.namespace
     }
 
-    /// Makes one more, for what crosses namespaces, and gives its name.
+    /// Creates a second namespace, and returns its name.
     pub(crate) async fn another_namespace(&self) -> String {
         let name = new_name();
         self.make(&name).await;
         name
     }
 
-    /// A client that may do anything.
+    /// A client of the administrator.
     pub(crate) fn client(&self) -> Client {
         Client::try_from(self.administrator.clone()).unwrap()
     }
 
-    /// The same, through faults.
+    /// A client of the administrator, through faults.
     pub(crate) fn faulty_client(&self, faults: &Faults) -> Client {
-        // What goes wrong must meet the same retries as what the server refuses, so they come around the faults.
+        // The retries of kube are outside the faults, so that a fault is retried like an error of the server.
         let mut config = self.administrator.clone();
         config.default_retry = false;
         faults.client(Client::try_from(config).unwrap(), &self.namespace)
     }
 
-    /// A client that may do what a user may: `bot`, or `system:serviceaccount:NAMESPACE:NAME`.
+    /// A client with the permissions of a user: `bot`, or `system:serviceaccount:NAMESPACE:NAME`.
     pub(crate) fn client_as(&self, user: &str) -> Client {
         let mut config = self.administrator.clone();
         config.headers.push(("impersonate-user".parse().unwrap(), user.parse().unwrap()));
         Client::try_from(config).unwrap()
     }
 
-    /// A token of a service account in the test's namespace, which is made if it is not there.
+    /// A token of a service account in the test's namespace, which is created if it does not exist.
     pub(crate) async fn token(&self, account: &str) -> String {
         let accounts: Api<ServiceAccount> = Api::default_namespaced(self.client());
         let object = json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": account}});
@@ -82,17 +82,17 @@ impl Cluster {
         answer.status.expect("a token request is answered with a token").token
     }
 
-    /// The client of whoever has a token.
+    /// A client with a token.
     pub(crate) async fn client_with(&self, token: &str) -> Client {
         Client::try_from(self.server.access().config(token, &self.namespace).await).unwrap()
     }
 
-    /// A kubeconfig for the program, of whoever has a token; the file lives as long as this.
+    /// A kubeconfig with a token, for the program; the file lives as long as this.
     pub(crate) fn kubeconfig(&self, token: &str) -> PathBuf {
         self.write_kubeconfig(&self.server.access().kubeconfig(token, &self.namespace))
     }
 
-    /// A kubeconfig for the program, of somebody who may do everything.
+    /// A kubeconfig of the administrator, for the program.
     pub(crate) fn administrators_kubeconfig(&self) -> PathBuf {
         self.kubeconfig(ADMIN_TOKEN)
     }
@@ -100,11 +100,11 @@ impl Cluster {
     pub(super) fn write_kubeconfig(&self, content: &str) -> PathBuf {
         let file = tempfile::NamedTempFile::new_in(self.directory.path()).unwrap();
         std::fs::write(&file, content).unwrap();
-        // It goes with the directory.
+        // The file is removed with the directory.
         file.keep().unwrap().1
     }
 
-    /// What the server answered to a service account of the test's namespace, in order. A watch counts when it ends.
+    /// The answered requests of a service account of the test's namespace, in order. A watch is logged when it ends.
     pub(crate) fn audit(&self, account: &str) -> Vec<Audited> {
         let user = format!("system:serviceaccount:{}:{account}", self.namespace);
         self.server.audit().into_iter().filter(|request| request.user == user).collect()
@@ -117,7 +117,7 @@ impl Cluster {
     }
 }
 
-/// A name for a namespace that says which test it is of.
+/// A name for a namespace, from the name of the test.
 fn new_name() -> String {
     static NEXT: AtomicUsize = AtomicUsize::new(1);
     let number = NEXT.fetch_add(1, Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! The kinds of `deploy/crds`, as a cluster without Flux gets them.
+//! Installs the kinds of `deploy/crds`, as in a cluster without Flux.
 
 use std::time::{Duration, Instant};
 
@@ -9,7 +9,7 @@ use kube::{Client, ResourceExt};
 
 use super::access::Access;
 
-/// Applies them, and waits until their objects can be listed.
+/// Applies the definitions, and waits until their objects can be listed.
 pub(super) fn apply(access: &Access) {
     access.ask(async |client| {
         let api: Api<CustomResourceDefinition> = Api::all(client.clone());
@@ -27,7 +27,7 @@ pub(super) fn apply(access: &Access) {
     });
 }
 
-/// A definition is announced as established a moment before its path answers.
+/// Waits until a path answers, which is a moment after its definition is established.
 async fn served(client: &Client, path: &str) {
     let begin = Instant::now();
     loop {

@@ -1,4 +1,4 @@
-//! What goes wrong between a client and the API server, on demand, and a record of every request.
+//! Faults between a client and the API server, on demand, and a record of every request.
 
 use std::error::Error;
 use std::io;
@@ -19,39 +19,39 @@ use tower::retry::Retry;
 
 use super::call::Call;
 
-/// What becomes of a request.
+/// A fault of a request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Fault {
-    /// 409: somebody else changed the object.
+    /// 409: another client changed the object.
     Conflict,
-    /// 410: the server no longer knows the version that is asked for.
+    /// 410: the requested resource version has expired.
     Gone,
-    /// 429, with the time after which to come back, in seconds. Clients of kube do so by themselves.
+    /// 429, with `Retry-After` in seconds. Clients of kube retry by themselves.
     Busy(u64),
     /// 500.
     Broken,
-    /// There is never an answer, and the server never hears of it.
+    /// There is never an answer, and the server does not get the request.
     Silence,
-    /// The connection fails, and the server never hears of it.
+    /// The connection fails, and the server does not get the request.
     Unreachable,
-    /// The server does as it is told, but its answer is lost.
+    /// The server executes the request, but its answer is lost.
     LostAnswer,
-    /// The server hears of it only when the faults are healed.
+    /// The server gets the request only when the faults are healed.
     Held,
     /// The answer comes late.
     Late(Duration),
 }
 
-/// How a watch ends.
+/// The end of a watch.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Ending {
-    /// As the server ends each after some minutes.
+    /// The response ends, as the server ends each watch after some minutes.
     Clean,
     /// The connection is lost.
     Reset,
 }
 
-/// The faults and the record of one client or several. Clones are the same.
+/// The faults and the record of one client or several. Clones share them.
 #[derive(Clone, Default)]
 pub(crate) struct Faults(Arc<Mutex<State>>);
 
@@ -69,38 +69,39 @@ struct Rule {
 }
 
 impl Faults {
-    /// The next `times` requests that `applies` says go wrong. Of several rules the oldest wins that is not used up.
+    /// Adds a fault for the next `times` requests for which `applies` is true. The oldest rule that is not used up
+    /// wins.
     pub(crate) fn next(&self, times: usize, fault: Fault, applies: impl Fn(&Call) -> bool + Send + 'static) {
         self.state().rules.push(Rule { left: times, fault, applies: Box::new(applies) });
     }
 
-    /// No more faults.
+    /// Removes all faults.
     pub(crate) fn heal(&self) {
         self.state().rules.clear();
     }
 
-    /// Ends the open watches that `applies` says, and gives their number.
+    /// Ends the open watches for which `applies` is true, and returns their number.
     pub(crate) fn end_watches(&self, ending: Ending, applies: impl Fn(&Call) -> bool) -> usize {
         let mut state = self.state();
         let (ended, kept) =
             std::mem::take(&mut state.watches).into_iter().partition(|(call, _)| applies(call));
         state.watches = kept;
         let ended: Vec<(Call, oneshot::Sender<Ending>)> = ended;
-        // Nobody listens any more to one that its client has left.
+        // The receiver of a watch that its client has closed is gone.
         ended.into_iter().filter_map(|(_, cut)| cut.send(ending).ok()).count()
     }
 
-    /// Every request so far, also those that went wrong, in the order in which they were made.
+    /// Every request so far, also failed ones, in order.
     pub(crate) fn calls(&self) -> Vec<Call> {
         self.state().calls.clone()
     }
 
-    /// Forgets the requests so far.
+    /// Clears the record of requests.
     pub(crate) fn forget_calls(&self) {
         self.state().calls.clear();
     }
 
-    /// A client that goes through these faults, with the retries that every client of kube has.
+    /// A client with these faults, and with the retries of every client of kube.
     pub(super) fn client(&self, server: Client, namespace: &str) -> Client {
         let service = Faulty { server, faults: self.clone() };
         Client::new(Retry::new(RetryPolicy::server_retry(), service), namespace)
@@ -110,7 +111,7 @@ impl Faults {
         self.0.lock().unwrap()
     }
 
-    /// Records a request, and says what is to become of it.
+    /// Records a request, and returns its fault.
     fn meet(&self, call: &Call) -> Option<Fault> {
         let mut state = self.state();
         state.calls.push(call.clone());
@@ -120,7 +121,7 @@ impl Faults {
     }
 }
 
-/// A client's service that goes through the faults.
+/// A client's service with the faults in front.
 #[derive(Clone)]
 struct Faulty {
     server: Client,
@@ -157,7 +158,7 @@ impl Service<Request<kube::client::Body>> for Faulty {
                 Some(Fault::Unreachable) => return lost(),
                 Some(Fault::LostAnswer) => {
                     let answer = server.send(request).await?;
-                    // The server is done when its whole answer has come.
+                    // The server is finished when its whole answer has arrived.
                     answer.into_body().collect_bytes().await?;
                     return lost();
                 }
@@ -172,11 +173,11 @@ impl Service<Request<kube::client::Body>> for Faulty {
 }
 
 impl Faults {
-    /// An answer that ends when the test says so.
+    /// The answer of a watch, which the test can end.
     fn watched(&self, call: Call, answer: Response<Body>) -> Response<Body> {
         let (sender, receiver) = oneshot::channel();
         self.state().watches.push((call, sender));
-        // What is dropped with these faults, at the end of a test, says nothing.
+        // If the faults are dropped, at the end of a test, the watch goes on.
         let mut cut = receiver.map(Result::ok).fuse();
         answer.map(|body| {
             let mut events = body.into_data_stream();
@@ -191,7 +192,7 @@ impl Faults {
     }
 }
 
-/// An answer as the API server words it.
+/// An error response as from the API server.
 fn refusal(code: u16, reason: &str, retry_after: Option<u64>) -> Response<Body> {
     let mut status = json!({
         "apiVersion": "v1", "kind": "Status", "metadata": {}, "status": "Failure",

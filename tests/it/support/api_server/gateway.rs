@@ -1,4 +1,4 @@
-//! The API server behind faults for a program: plain HTTP on loopback, forwarded as the administrator's requests.
+//! HTTP gateway to the API server, with faults, for a program: requests are forwarded as the administrator's.
 
 use std::io;
 use std::path::PathBuf;
@@ -14,7 +14,7 @@ use super::cluster::Cluster;
 use super::fault::Faults;
 
 impl Cluster {
-    /// A kubeconfig that leads through faults, for as long as the test's runtime lives.
+    /// A kubeconfig of a gateway with faults, which runs as long as the test's runtime.
     pub(crate) async fn faulty_kubeconfig(&self, faults: &Faults) -> PathBuf {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -52,7 +52,7 @@ async fn forward(client: Client, request: Request<Body>) -> Response<Body> {
     let forwarded = forwarded.body(kube::client::Body::from(content.to_vec())).unwrap();
     match client.send(forwarded).await {
         Ok(answer) => answer.map(Body::new),
-        // An answer that breaks off is as near as a server comes to a connection that fails.
+        // A server can imitate a failing connection only by an answer that breaks off.
         Err(_) => {
             let lost = io::Error::from(io::ErrorKind::ConnectionReset);
             Response::new(Body::from_stream(futures::stream::once(async { Err::<Vec<u8>, _>(lost) })))

@@ -1,4 +1,4 @@
-//! Manifests of any kind, applied as a person does it.
+//! Manifests of any kind, applied as by kubectl.
 
 use k8s_openapi::api::core::v1::ServiceAccount;
 use kube::api::{Api, DynamicObject, Patch, PatchParams};
@@ -17,7 +17,7 @@ pub(crate) fn documents(text: &str) -> Vec<Value> {
     documents.into_iter().filter(|document| !document.is_null()).collect()
 }
 
-/// Applies one, or with `dry_run` only asks whether that would go; the server's schema must know every field.
+/// Applies a manifest, with `dry_run` as a dry run on the server; the server's schema must have every field.
 pub(crate) async fn apply(
     client: &Client,
     document: &Value,
@@ -46,7 +46,7 @@ impl Cluster {
             .filter(|file| file.path.starts_with("rbac/") && !file.path.contains("account-tokens"))
         {
             for mut document in documents(&file.text) {
-                // What counts everywhere has a name of the test's own.
+                // Cluster-scoped objects have a name of the test's own.
                 let name = format!("tagboat-{namespace}");
                 document["metadata"]["name"] = json!(name);
                 if document["metadata"].get("namespace").is_some() {
@@ -63,7 +63,7 @@ impl Cluster {
         token
     }
 
-    /// The server learns of a role a moment after it is made.
+    /// Waits until the roles are in force, which is a moment after they are created.
     async fn until_the_roles_count(&self, token: &str) {
         let begin = std::time::Instant::now();
         let accounts: Api<ServiceAccount> = Api::default_namespaced(self.client_with(token).await);

@@ -1,4 +1,4 @@
-//! The processes: etcd, and kube-apiserver on it.
+//! The processes etcd and kube-apiserver.
 
 use std::fs;
 use std::net::TcpListener;
@@ -16,30 +16,31 @@ use super::access::{ADMIN_TOKEN, Access};
 use super::audit::Audited;
 use super::definitions;
 
-/// A running API server. Nothing of it is left when the last that holds it lets go, or the tests end.
+/// A running API server. Its processes and files are removed when the last owner drops it, or when the tests end.
 pub(crate) struct ApiServer {
     access: Access,
     directory: PathBuf,
     command: Command,
     server: Mutex<Option<Leash>>,
     etcd_command: Command,
-    /// The one that runs, after those that a restore has killed.
+    /// The running etcd, after those that a restore has killed.
     etcds: Mutex<Vec<Leash>>,
 }
 
 impl ApiServer {
-    /// The one that all tests share.
+    /// The server that all tests share.
     pub(crate) fn shared() -> Arc<Self> {
         static SHARED: OnceLock<Option<Arc<ApiServer>>> = OnceLock::new();
-        // The first test says why it does not start; the others need not wait for that again.
+        // The first test reports the failed start; the others do not try it again.
         let shared = SHARED.get_or_init(|| catch_unwind(|| Arc::new(Self::start())).ok());
         Arc::clone(shared.as_ref().expect("the API server starts: see the test that failed first"))
     }
 
-    /// Starts one on free ports, and waits until it answers and has our kinds.
+    /// Starts a server on free ports, and waits until it answers and has our kinds.
     pub(crate) fn start() -> Self {
         let (etcd_program, program) = (ETCD.file(), KUBE_APISERVER.file());
-        // A shared server is a static, which nobody drops, so the leash removes the directory and not `TempDir`.
+        // A shared server is a static, which is never dropped, so the process reaper removes the directory and not
+        // `TempDir`.
         let memory = Path::new("/dev/shm");
         let place = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
         let directory = || tempfile::Builder::new().prefix("tagboat-api-").tempdir_in(&place).unwrap().keep();
@@ -50,7 +51,7 @@ impl ApiServer {
         server
     }
 
-    /// Tries it once; `None` if other programs were quicker to take the ports.
+    /// Tries to start it once; `None` if other programs took the ports first.
     fn start_in(directory: &Path, etcd_program: &Path, program: &Path) -> Option<Self> {
         let [clients, peers, port] = free_ports();
         let mut etcd = command(etcd_program, directory);
@@ -64,7 +65,7 @@ impl ApiServer {
         arguments(&mut command, directory, &authority).arg(format!("--etcd-servers={clients}"));
         command.arg(format!("--secure-port={port}"));
         let access = Access::new(port, fs::read(authority.certificate_file()).unwrap());
-        // kube-apiserver waits for etcd, and does without the directory once it runs.
+        // kube-apiserver waits for etcd, and does not use the directory any more once it runs.
         let leash_of_etcd = Leash::start_with(&etcd, directory).unwrap();
         let leash = Leash::start(&command).unwrap();
         let server = Self {
@@ -78,12 +79,12 @@ impl ApiServer {
         server.wait().then_some(server)
     }
 
-    /// How to reach it.
+    /// The address and the certificate authority.
     pub(crate) fn access(&self) -> &Access {
         &self.access
     }
 
-    /// Where everything of it is kept.
+    /// The directory of all its files.
     pub(crate) fn directory(&self) -> &Path {
         &self.directory
     }
@@ -96,18 +97,18 @@ impl ApiServer {
         whole.lines().map(Audited::read).collect()
     }
 
-    /// An outage: ends the server, not its data. Only for a server of a test's own.
+    /// Begins an outage: ends the server and keeps its data. Only for a server of a test's own.
     pub(crate) fn stop(&self) {
         *self.server.lock().unwrap() = None;
     }
 
-    /// The end of an outage: the same port, the same data.
+    /// Ends an outage: the same port, the same data.
     pub(crate) fn resume(&self) {
         *self.server.lock().unwrap() = Some(Leash::start(&self.command).unwrap());
         assert!(self.wait(), "the port stays free during an outage: {}", self.words());
     }
 
-    /// Keeps a backup of all data. Only for a server of a test's own.
+    /// Makes a backup of all data. Only for a server of a test's own.
     pub(crate) fn back_up(&self) {
         self.without_etcd(copy);
     }
@@ -120,7 +121,7 @@ impl ApiServer {
         });
     }
 
-    /// Does something with the data of etcd and the place of the backup during an outage.
+    /// Runs `work` with the directories of etcd's data and of the backup, during an outage.
     fn without_etcd(&self, work: impl FnOnce(&Path, &Path)) {
         self.stop();
         let mut etcds = self.etcds.lock().unwrap();
@@ -131,7 +132,7 @@ impl ApiServer {
         self.resume();
     }
 
-    /// What both processes printed.
+    /// The output of both processes.
     pub(crate) fn words(&self) -> String {
         let server = self.server.lock().unwrap().as_ref().map(Leash::words).unwrap_or_default();
         let last = |words: &str| -> String {
@@ -162,13 +163,13 @@ impl ApiServer {
     }
 }
 
-/// Copies a directory with all that is in it.
+/// Copies a directory recursively.
 fn copy(from: &Path, to: &Path) {
     let copied = Command::new("cp").arg("-a").args([from, to]).status().unwrap();
     assert!(copied.success());
 }
 
-/// A server's command in a directory of its own, with nothing of the caller's environment but the path.
+/// A server's command in a directory of its own, with only PATH of the caller's environment.
 fn command(program: &Path, directory: &Path) -> Command {
     let mut command = Command::new(program);
     command.env_clear().env("HOME", directory).current_dir(directory);
@@ -176,7 +177,7 @@ fn command(program: &Path, directory: &Path) -> Command {
     command
 }
 
-/// Writes the files that kube-apiserver wants into its directory, and names them.
+/// Writes the files of kube-apiserver into its directory, and adds the arguments with their paths.
 fn arguments<'a>(command: &'a mut Command, directory: &Path, authority: &Authority) -> &'a mut Command {
     let file = |name: &str, text: &str| fs::write(directory.join(name), text).unwrap();
     file("tokens.csv", &format!("{ADMIN_TOKEN},admin,1,system:masters\n"));
@@ -185,7 +186,7 @@ fn arguments<'a>(command: &'a mut Command, directory: &Path, authority: &Authori
     let copy = |from: &Path, name: &str| fs::copy(from, directory.join(name)).map(drop).unwrap();
     copy(server.certificate_file(), "server.crt");
     copy(server.key_file(), "server.key");
-    // Tokens of service accounts are signed with any key of the kind.
+    // Any key of this type can sign the tokens of service accounts.
     let (key, public) = Authority::signing_key();
     file("accounts.key", &key);
     file("accounts.pub", &public);

@@ -1,11 +1,11 @@
-//! Who may come in.
+//! Authentication of a git host's clients.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
 use super::request::Request;
 
-/// What a host demands of every request.
+/// The credentials that a host demands of every request.
 #[derive(Debug, Clone, Default)]
 pub(crate) enum Access {
     /// Nothing.
@@ -26,7 +26,7 @@ impl Access {
         Self::Bearer { token: token.to_owned() }
     }
 
-    /// Who sends the request, or the challenge to answer it with.
+    /// Returns the user of the request, or the challenge to answer with.
     pub(super) fn admit(&self, request: &Request) -> Result<Option<&str>, &'static str> {
         let (wanted, user, challenge) = match self {
             Self::Anonymous => return Ok(None),

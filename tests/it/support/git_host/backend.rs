@@ -14,7 +14,7 @@ use crate::support::git_program::{git, harden, output};
 pub(super) struct Backend {
     program: PathBuf,
     root: PathBuf,
-    /// What the program says on standard error.
+    /// The program's standard error.
     words: File,
 }
 
@@ -32,7 +32,7 @@ impl Backend {
         Self { program, root: root.to_owned(), words }
     }
 
-    /// What the program said so far.
+    /// The program's standard error so far.
     pub(super) fn words(&self) -> String {
         let mut text = String::new();
         let mut words = &self.words;
@@ -40,7 +40,7 @@ impl Backend {
         text
     }
 
-    /// Lets the program answer a request; `None` when the host ends meanwhile.
+    /// Lets the program answer a request; `None` if the host ends meanwhile.
     pub(super) fn answer(
         &self,
         life: &Life,
@@ -79,7 +79,7 @@ impl Backend {
             (child.stdin.take().expect("a pipe"), child.stdout.take().expect("a pipe"));
         let mut printed = Vec::new();
         std::thread::scope(|scope| {
-            // A program that refuses need not read to the end: a broken pipe is no fault of ours.
+            // A program that refuses a request need not read all of it, so a broken pipe is no error.
             scope.spawn(move || input.write_all(body));
             output.read_to_end(&mut printed).expect("a pipe can be read");
         });

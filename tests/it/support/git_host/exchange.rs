@@ -1,4 +1,4 @@
-//! One connection: a request, an answer, and again.
+//! One connection of a git host: requests and answers.
 
 use std::io::{self, BufReader};
 use std::net::TcpStream;
@@ -17,7 +17,7 @@ use super::stream::Stream;
 /// Longer than any test.
 const FOR_EVER: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// What a host knows and shares with its connections.
+/// The state that a host shares with its connections.
 pub(super) struct Host {
     pub(super) settings: Settings,
     pub(super) plan: Mutex<Plan>,
@@ -26,19 +26,19 @@ pub(super) struct Host {
     pub(super) backend: Backend,
 }
 
-/// A request, and what became of it.
+/// A request, and its result.
 #[derive(Debug, Clone)]
 pub(crate) struct Record {
     pub(crate) request: Request,
-    /// What it was for; `None` for anything but the four operations.
+    /// The operation of the request; `None` for anything but the four operations.
     pub(crate) operation: Option<Operation>,
-    /// Whether its credentials were the right ones.
+    /// True if its credentials were right.
     pub(crate) is_admitted: bool,
-    /// The status of the answer; `None` while there is none.
+    /// The status of the answer; `None` before there is one.
     pub(crate) answer: Option<u16>,
 }
 
-/// That the host knows of a connection; it ends before the connection itself does.
+/// The registration of a connection at its host, which is dropped before the connection.
 struct Membership<'a> {
     life: &'a Life,
     number: usize,
@@ -50,7 +50,7 @@ impl Drop for Membership<'_> {
     }
 }
 
-/// How a connection goes on.
+/// The next step of a connection.
 enum Next {
     Answer(Response),
     Reset,
@@ -67,7 +67,7 @@ impl Host {
     pub(super) fn serve(&self, socket: TcpStream, number: usize) {
         let mut connection = BufReader::new(Stream::new(socket, self.settings.tls.as_ref()));
         let _until_then = Membership { life: &self.life, number };
-        // Clients break off as they like, some of them because a test wants it: that is no failure here.
+        // Clients may close a connection at any time, some of them because a test wants it: that is no failure here.
         let _broken_off = self.converse(&mut connection);
     }
 
@@ -76,7 +76,7 @@ impl Host {
             let place = self.record(&request);
             match self.next(&request, &body) {
                 Next::Answer(response) => {
-                    // Before it is sent: whoever has the answer finds the record complete.
+                    // Before it is sent, so that the record is complete when a client has the answer.
                     self.records.lock().expect("records are whole")[place].answer = Some(response.status);
                     response.write(connection.get_mut())?;
                 }

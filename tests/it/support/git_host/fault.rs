@@ -1,4 +1,4 @@
-//! What may go wrong, and with which operation.
+//! Faults of a git host, by operation.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::request::Request;
 
-/// What a request is for.
+/// The operation of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Operation {
     /// `GET …/info/refs?service=git-upload-pack`.
@@ -15,8 +15,9 @@ pub(crate) enum Operation {
     Fetch,
     /// `GET …/info/refs?service=git-receive-pack`.
     ListForPush,
-    /// `POST …/git-receive-pack` with commands in it; the empty request by which git finds out whether it may
-    /// send a large body is not meant.
+    /// `POST …/git-receive-pack` with commands in it, without the empty request by which git finds out whether it may
+    /// send a
+    /// large body.
     Push,
 }
 
@@ -40,18 +41,18 @@ impl Operation {
     }
 }
 
-/// A thing that goes wrong with a request that was let in.
+/// A fault of a request that was admitted.
 #[derive(Debug, Clone)]
 pub(crate) enum Fault {
-    /// Points to the same operation of the repository at another URL.
+    /// Redirects to the same operation of the repository at another URL.
     Redirect { status: u16, to: String },
-    /// Answers rightly, but late.
+    /// Answers late.
     Delay(Duration),
     /// Answers with a status of 400 or more.
     Status(u16),
     /// Never answers, and does nothing.
     Hang,
-    /// Does the work, but never answers: so a client's deadline passes after the pack was taken.
+    /// Does the work, but never answers, so that a client's deadline passes after the pack was accepted.
     HangAfterwards,
     /// Resets the connection, and does nothing.
     Reset,
@@ -59,7 +60,7 @@ pub(crate) enum Fault {
     ResetAfterwards,
 }
 
-/// What runs just before a request is forwarded.
+/// A hook that runs just before a request is forwarded.
 pub(super) type Meanwhile = Arc<dyn Fn() + Send + Sync>;
 
 /// The faults that are switched on.
@@ -88,13 +89,13 @@ impl Plan {
         self.moves.insert(from, to);
     }
 
-    /// Where a repository has gone.
+    /// The redirect of a repository that has moved.
     pub(super) fn move_of(&self, repository: &str) -> Option<Fault> {
         let to = self.moves.get(repository)?;
         Some(Fault::Redirect { status: 301, to: to.clone() })
     }
 
-    /// What to do before the next request of an operation, and what then goes wrong with it.
+    /// The hook before the next request of an operation, and the fault of that request.
     pub(super) fn next(&mut self, operation: Operation) -> (Option<Meanwhile>, Option<Fault>) {
         let once = self.once.get_mut(&operation).and_then(VecDeque::pop_front);
         (self.meanwhile.get(&operation).cloned(), once.or_else(|| self.always.get(&operation).cloned()))

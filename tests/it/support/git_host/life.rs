@@ -1,4 +1,4 @@
-//! What must end with a host: its connections and the programs it started.
+//! Lifetime of a host: its connections and child processes end with it.
 
 use std::collections::{HashMap, HashSet};
 use std::net::{Shutdown, TcpStream};
@@ -20,7 +20,7 @@ struct State {
     is_over: bool,
     next: usize,
     connections: HashMap<usize, TcpStream>,
-    /// Programs that nobody has waited for, so that their ids are still theirs.
+    /// Child processes that were not waited for yet, so that their ids are still valid.
     programs: HashSet<Pid>,
 }
 
@@ -29,7 +29,7 @@ impl Life {
         self.state().is_over
     }
 
-    /// Remembers a connection; the number is its name.
+    /// Registers a connection by its number.
     pub(super) fn enter(&self, socket: &TcpStream) -> Option<usize> {
         let mut state = self.state();
         let socket = socket.try_clone().ok().filter(|_| !state.is_over)?;
@@ -39,7 +39,7 @@ impl Life {
         Some(number)
     }
 
-    /// Forgets a connection: it closes when its owner drops it, and not earlier.
+    /// Unregisters a connection, which closes when its owner drops it, and not earlier.
     pub(super) fn leave(&self, number: usize) {
         self.state().connections.remove(&number);
     }

@@ -10,9 +10,10 @@
 //! fleet.assert_sound();
 //! ```
 //!
-//! `Settings` choose the log-in and TLS. Faults are switched on and off while the host runs; they meet only
-//! requests that were let in, so that a client has shown its credentials by then. A second host is what records
-//! whatever a redirect brings there. A host ends when it is dropped, with all that it started.
+//! `Settings` choose the login and TLS. Faults are switched on and off while the host runs; they apply only to
+//! requests
+//! that were admitted, so that a client has sent its credentials by then. A second host records the requests that a
+//! redirect brings there. A host ends when it is dropped, with all of its child processes.
 
 mod access;
 mod backend;
@@ -36,11 +37,11 @@ pub(crate) use exchange::Record;
 use fault::Plan;
 pub(crate) use fault::{Fault, Operation};
 
-/// How a host is reached.
+/// The login and TLS of a host.
 #[derive(Clone, Default)]
 pub(crate) struct Settings {
     pub(crate) access: Access,
-    /// What `Authority::server` gives, for a host with TLS.
+    /// The TLS configuration of `Authority::server`, for a host with TLS.
     pub(crate) tls: Option<Arc<ServerConfig>>,
 }
 
@@ -70,38 +71,41 @@ impl GitHost {
         format!("{scheme}://{}/{repository}", self.address)
     }
 
-    /// The next request of this kind goes wrong; several are taken in the order in which they were given.
+    /// Adds a fault for the next request of this operation; several faults apply in their order.
     pub(crate) fn once(&self, operation: Operation, fault: Fault) {
         self.plan().once(operation, fault);
     }
 
-    /// Every request of this kind goes wrong from now on.
+    /// Sets a fault for every request of this operation from now on.
     pub(crate) fn always(&self, operation: Operation, fault: Fault) {
         self.plan().always(operation, fault);
     }
 
-    /// The repository at one path is found at another from now on, as where a forge has renamed it.
+    /// Redirects the repository at one path to another from now on, as after a rename in a forge.
     pub(crate) fn moved(&self, from: &str, to: &str) {
         self.plan().moved(format!("/{from}"), self.url(to));
     }
 
-    /// Runs `meanwhile` just before each request of this kind is forwarded or goes wrong: what another person does
-    /// at the worst moment. It must not use this host, or it would meet itself. Before `ListForPush` the client loses a race, before `Push` the server does.
+    /// Runs `meanwhile`, such as a push of another person, just before each request of this operation is forwarded or
+    /// fails.
+    /// It must not use this host, or it would wait for itself. Before `ListForPush` the client loses the race, before
+    /// `Push`
+    /// the server does.
     pub(crate) fn meanwhile(&self, operation: Operation, meanwhile: impl Fn() + Send + Sync + 'static) {
         self.plan().meanwhile(operation, Arc::new(meanwhile));
     }
 
-    /// Switches off everything that was to go wrong or to happen meanwhile.
+    /// Removes all faults and hooks.
     pub(crate) fn heal(&self) {
         *self.plan() = Plan::default();
     }
 
-    /// Every request so far, in the order in which they came.
+    /// Every request so far, in order.
     pub(crate) fn requests(&self) -> Vec<Record> {
         self.host.records.lock().expect("records are whole").clone()
     }
 
-    /// Every request of one kind so far that was let in.
+    /// Every admitted request of one operation so far.
     pub(crate) fn requests_for(&self, operation: Operation) -> Vec<Record> {
         let mut records = self.requests();
         records.retain(|record| record.operation == Some(operation) && record.is_admitted);
@@ -116,7 +120,7 @@ impl GitHost {
 impl Drop for GitHost {
     fn drop(&mut self) {
         self.host.life.end();
-        // The listener sees the end only when somebody comes.
+        // The listener notices the end only at the next connection.
         let _refused = TcpStream::connect(self.address);
         let ended = self.accepting.take().map(JoinHandle::join);
         if thread::panicking() {
@@ -127,7 +131,7 @@ impl Drop for GitHost {
     }
 }
 
-/// Takes connections until the end, then waits for each; a panic in one becomes a panic here.
+/// Accepts connections until the end, then waits for each; a panic in one becomes a panic here.
 fn accept(listener: &TcpListener, host: &Arc<Host>) {
     thread::scope(|scope| {
         for socket in listener.incoming() {

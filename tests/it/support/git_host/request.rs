@@ -4,29 +4,29 @@ use std::io::{self, BufRead, Read, Write};
 
 use super::stream::Connection;
 
-/// A line of a request longer than this is an error: a peer that never ends one is no git.
+/// The longest line of a request; git's are shorter.
 const LONGEST_LINE: u64 = 64 * 1024;
 
 /// One request, without its body.
 #[derive(Debug, Clone)]
 pub(crate) struct Request {
     pub(crate) method: String,
-    /// The path as it stood in the request, still percent-encoded.
+    /// The path of the request, percent-encoded.
     pub(crate) path: String,
-    /// What stood behind the question mark.
+    /// The query string.
     pub(crate) query: String,
     /// Names in lower case.
     pub(crate) headers: Vec<(String, String)>,
-    /// Bytes of the body, chunks put together, still compressed if they came so.
+    /// Bytes of the body, with chunks joined, and still compressed.
     pub(crate) body_size: usize,
-    /// The body, where whoever serves keeps it.
+    /// The body, if the server keeps it.
     pub(crate) body: Vec<u8>,
-    /// What a client of protocol 2 asks for: `ls-refs` or `fetch`.
+    /// The command of protocol 2: `ls-refs` or `fetch`.
     pub(crate) command: Option<String>,
 }
 
 impl Request {
-    /// Reads the next request and its body; `None` when the peer is done.
+    /// Reads the next request and its body; `None` at the end of the connection.
     pub(crate) fn read(connection: &mut Connection) -> io::Result<Option<(Self, Vec<u8>)>> {
         let Some(first) = read_line(connection)? else { return Ok(None) };
         let mut words = first.split(' ');
@@ -57,7 +57,7 @@ impl Request {
         self.headers.iter().find(|(found, _)| found == name).map(|(_, value)| value.as_str())
     }
 
-    /// The credentials that came with the request, in clear.
+    /// The credentials of the request, decoded.
     pub(crate) fn authorization(&self) -> Option<&str> {
         self.header("authorization")
     }
@@ -93,7 +93,7 @@ impl Request {
     }
 }
 
-/// A line without its end; `None` when nothing more comes.
+/// A line without its line break; `None` at the end of the connection.
 fn read_line(connection: &mut Connection) -> io::Result<Option<String>> {
     let mut line = String::new();
     if connection.take(LONGEST_LINE).read_line(&mut line)? == 0 {

@@ -1,8 +1,8 @@
-//! HTTP answers, and those of a CGI program.
+//! HTTP responses, also from the output of a CGI program.
 
 use std::io::{self, Write};
 
-/// An answer, complete.
+/// A complete response.
 #[derive(Debug)]
 pub(super) struct Response {
     pub(super) status: u16,
@@ -11,7 +11,7 @@ pub(super) struct Response {
 }
 
 impl Response {
-    /// An answer without content.
+    /// A response without content.
     pub(super) fn empty(status: u16) -> Self {
         Self { status, headers: Vec::new(), body: Vec::new() }
     }
@@ -21,7 +21,7 @@ impl Response {
         self
     }
 
-    /// Takes apart what a CGI program printed: headers, perhaps `Status` among them, an empty line, the body.
+    /// Parses the output of a CGI program: headers, perhaps `Status` among them, an empty line, the body.
     pub(super) fn of_cgi(mut output: &[u8]) -> Option<Self> {
         let mut response = Self::empty(200);
         loop {

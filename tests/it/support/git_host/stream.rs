@@ -26,7 +26,7 @@ impl Stream {
         }
     }
 
-    /// Ends the connection in good order.
+    /// Closes the connection in order.
     pub(crate) fn finish(&mut self) -> io::Result<()> {
         if let Self::Secured(stream) = self {
             stream.conn.send_close_notify();
@@ -34,7 +34,7 @@ impl Stream {
         self.flush()
     }
 
-    /// Makes the kernel answer with a reset, rather than an orderly end, once the connection is dropped.
+    /// Makes the kernel send a reset instead of an orderly end when the connection is dropped.
     pub(crate) fn reset_on_drop(&self) -> io::Result<()> {
         let socket = match self {
             Self::Plain(socket) => socket,

@@ -24,20 +24,20 @@ use super::built_program::REGISTRY;
 use super::process_reaper::Leash;
 pub(crate) use token_server::TokenServer;
 
-/// Who may pull from a registry that is guarded.
+/// The user who may pull from a registry with a login.
 pub(crate) const USER: &str = "robot";
 pub(crate) const PASSWORD: &str = "hunter2";
 
-/// The same as a line of a password file.
+/// User and password as a line of a password file.
 const PASSWORD_LINE: &str = "robot:$2b$04$abcdefghijklmnopqrstuuV3duMsC0HpUex6N9qapiuOHHWkwRXVm\n";
 
-/// A running registry that lets in everybody.
+/// A running registry without a login.
 pub(crate) struct Registry {
     server: Server,
     data: TempDir,
 }
 
-/// A running registry, perhaps one of several on the same data.
+/// The process of a registry; several of them may serve the same data.
 pub(crate) struct Server {
     port: u16,
     _leash: Leash,
@@ -45,7 +45,7 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Host and port, as images have them.
+    /// Host and port, as in names of images.
     pub(crate) fn address(&self) -> String {
         format!("127.0.0.1:{}", self.port)
     }
@@ -117,13 +117,13 @@ impl Registry {
         Self { server: Server::start(data.path(), &[], ""), data }
     }
 
-    /// Another server for the same repositories, which wants a user and a password.
+    /// Starts another server for the same repositories, which wants a user and a password.
     pub(crate) fn guarded_by_password(&self) -> Server {
         let files = [("htpasswd", PASSWORD_LINE)];
         Server::start(self.data.path(), &files, "auth: {htpasswd: {realm: test, path: htpasswd}}")
     }
 
-    /// Another server for the same repositories, which wants tokens.
+    /// Starts another server for the same repositories, which wants tokens.
     pub(crate) fn guarded_by(&self, tokens: &TokenServer) -> Server {
         let authentication = format!(
             "auth: {{token: {{realm: \"{}\", service: {}, issuer: {}, rootcertbundle: tokens.crt}}}}",
@@ -134,7 +134,7 @@ impl Registry {
         Server::start(self.data.path(), &[("tokens.crt", &tokens.certificate)], &authentication)
     }
 
-    /// Pushes an image that was made at a time, and gives the digest of its manifest.
+    /// Pushes an image with a creation time, and returns the digest of its manifest.
     pub(crate) fn push(&self, repository: &str, tag: &str, created: &str) -> String {
         let configuration = json!({"created": created, "architecture": "amd64", "os": "linux", "rootfs": {"type": "layers", "diff_ids": []}});
         let configuration = configuration.to_string();
@@ -148,7 +148,7 @@ impl Registry {
         self.manifest(repository, tag, &manifest)
     }
 
-    /// Pushes an index of one image that is there already, and gives its digest.
+    /// Pushes an index of one image that exists already, and returns its digest.
     pub(crate) fn push_index(&self, repository: &str, tag: &str, image: &str) -> String {
         let path = self.data.path().join(format!(
             "docker/registry/v2/blobs/sha256/{}/{}/data",
@@ -167,7 +167,7 @@ impl Registry {
         self.manifest(repository, tag, &index)
     }
 
-    /// Gives the image of a tag more tags, as many as one likes.
+    /// Adds any number of tags to the image of a tag.
     pub(crate) fn tag(&self, repository: &str, tag: &str, more: impl IntoIterator<Item = String>) {
         let tags =
             self.data.path().join(format!("docker/registry/v2/repositories/{repository}/_manifests/tags"));
@@ -179,7 +179,7 @@ impl Registry {
         }
     }
 
-    /// Takes a tag away, as a person does who cleans up; the image stays.
+    /// Deletes a tag; the image stays.
     pub(crate) fn remove(&self, repository: &str, tag: &str) {
         let tags =
             self.data.path().join(format!("docker/registry/v2/repositories/{repository}/_manifests/tags"));
@@ -208,7 +208,7 @@ impl Registry {
     fn send(&self, method: &str, path: &str, kind: &str, body: &[u8]) -> reqwest::Response {
         let url = format!("http://{}{path}", self.address());
         let (method, kind, body) = (method.parse().unwrap(), kind.to_owned(), body.to_vec());
-        // A test may be in a runtime of its own, in which nobody may wait for another.
+        // A test may run in an async runtime, whose threads must not block on another runtime.
         let sent = std::thread::spawn(move || {
             let _ = rustls::crypto::ring::default_provider().install_default();
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();

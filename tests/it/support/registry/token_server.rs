@@ -1,4 +1,4 @@
-//! A server that hands out tokens, signed so that the real registry takes them.
+//! A token server, whose tokens are signed so that the real registry accepts them.
 
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -20,22 +20,22 @@ pub(super) const ISSUER: &str = "test-issuer";
 /// A running server.
 pub(crate) struct TokenServer {
     front: Front,
-    /// What it signs with, for the registry.
+    /// The certificate of the signing key, for the registry.
     pub(super) certificate: String,
     life: Arc<Mutex<Life>>,
 }
 
-/// How long tokens live.
+/// Lifetime of tokens.
 #[derive(Clone, Copy)]
 struct Life {
-    /// What is said of it.
+    /// The lifetime in the response, in seconds.
     said: u64,
-    /// Whether the registry takes them.
+    /// True if the tokens have expired for the registry.
     is_over: bool,
 }
 
 impl TokenServer {
-    /// Gives tokens for pulling to the one user there is; to others such that allow nothing.
+    /// Starts a server that issues tokens for pulling to the one user, and tokens without permissions to others.
     pub(crate) fn start() -> Self {
         let key = KeyPair::generate().unwrap();
         let certificate = CertificateParams::new(["tokens".to_owned()]).unwrap().self_signed(&key).unwrap();
@@ -53,12 +53,12 @@ impl TokenServer {
         self.front.url("/token")
     }
 
-    /// Tokens are past their time from now on, though they are said to live.
+    /// Issues expired tokens from now on, though the response has another lifetime.
     pub(crate) fn expire(&self, is_over: bool) {
         self.life.lock().unwrap().is_over = is_over;
     }
 
-    /// How many seconds tokens are said to live from now on.
+    /// Sets the lifetime in the response, in seconds.
     pub(crate) fn say(&self, seconds: u64) {
         self.life.lock().unwrap().said = seconds;
     }
@@ -98,7 +98,7 @@ fn answer(request: &Request, key: &[u8], certificate: &str, life: Life) -> Reply
     Reply::body(200, json!({"token": token, "expires_in": life.said}).to_string())
 }
 
-/// A signature as tokens have it: two numbers of 32 bytes.
+/// A signature in the form of tokens: two numbers of 32 bytes.
 fn signature(key: &[u8], message: &[u8]) -> Vec<u8> {
     let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(key.to_vec()));
     let key = rustls::crypto::ring::sign::any_supported_type(&key).unwrap();
