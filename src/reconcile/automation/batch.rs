@@ -15,16 +15,16 @@ use crate::git::{Answer, Failure, Request, StopSignal, SyncError, Writer};
 /// The maximum number of times that a job is prepared when others push faster than a transaction may try.
 const ROUNDS: u32 = 16;
 
-/// An automation that is reconciled, and the caller's part of that.
+/// An automation that is reconciled in a batch, and the caller's part of that.
 pub trait Job: Send {
-    /// Gets as far as the writer's request; a second time, if others were faster.
+    /// Prepares the request for the writer; a second time, if other pushes were faster.
     ///
     /// # Errors
     ///
-    /// When the run ends before there is anything to ask for.
+    /// If the run ends before there is a request.
     fn prepare(&mut self, is_first: bool) -> impl Future<Output = Result<Prepared, Conclusion>> + Send;
 
-    /// Takes note of how the run ended, and of what was found in the files.
+    /// Reports the conclusion of the run, with the findings in the files.
     fn conclude(
         &mut self,
         conclusion: Conclusion,
@@ -32,8 +32,8 @@ pub trait Job: Send {
     ) -> impl Future<Output = ()> + Send;
 }
 
-/// Carries out jobs. Each is concluded as soon as it has its answer or its request is cancelled, however long the
-/// others take.
+/// Reconciles jobs. Each is concluded as soon as its answer arrives or its request is cancelled, independent of the
+/// others.
 pub async fn carry_out<J: Job>(jobs: Vec<&mut J>, writer: &Writer<UpdateProposal>, stop: &StopSignal) {
     let rounds = Rounds::new(writer, jobs.len());
     let runs = jobs.into_iter().enumerate().map(async |(index, job)| {
@@ -44,7 +44,7 @@ pub async fn carry_out<J: Job>(jobs: Vec<&mut J>, writer: &Writer<UpdateProposal
     join_all(runs).await;
 }
 
-/// Prepares a job and submits its request, until others are not faster.
+/// Prepares a job and submits its request, until no other push is faster.
 async fn run<J: Job>(
     job: &mut J,
     index: usize,
@@ -100,7 +100,7 @@ impl<'w> Rounds<'w> {
         Self { writer, state: Mutex::new(State { missing: jobs, requests: BTreeMap::new() }) }
     }
 
-    /// Adds the request of a job to the round, and gives its answer; none if its transaction ended without one.
+    /// Adds the request of a job to the round, and returns its answer; none if its transaction ended without one.
     async fn submit(&self, index: usize, request: Request<UpdateProposal>) -> Option<Answer<UpdateProposal>> {
         let (sender, submitted) = oneshot::channel();
         {
@@ -128,7 +128,7 @@ impl<'w> Rounds<'w> {
         let (requests, senders): (Vec<_>, Vec<_>) = std::mem::take(&mut state.requests).into_values().unzip();
         state.missing = requests.len();
         for (sender, answer) in senders.into_iter().zip(self.writer.submit(requests)) {
-            // The receiver is there: a job that gives up its wait leaves in the same step.
+            // The receiver is there: a job that is cancelled leaves in the same step.
             let _ = sender.send(answer);
         }
     }

@@ -12,7 +12,7 @@ use crate::git::RemotePlan;
 use crate::objects::Objects;
 use crate::tenancy::{FairSemaphore, Permit, SlotLimits};
 
-/// Large logins that exist at the same time: as many as transactions that wait for servers.
+/// The maximum number of large logins at the same time, as many as transactions that wait for servers.
 const LARGE: SlotLimits = SlotLimits { total: 32, per_namespace: 16, overflow: None }.with_overflow(32);
 
 /// Bounds the logins that are made from Secrets of [`INLINE_BYTES`](crate::tenancy::INLINE_BYTES) and more, which stay
@@ -21,7 +21,7 @@ const LARGE: SlotLimits = SlotLimits { total: 32, per_namespace: 16, overflow: N
 pub struct LargeLogins(FairSemaphore);
 
 impl LargeLogins {
-    /// Takes a slot of a namespace; waits for one that is free if `may_wait`.
+    /// Takes a slot of a namespace; waits for a free one if `may_wait`.
     pub(super) async fn enter(&self, namespace: &str, may_wait: bool) -> Option<Permit> {
         if may_wait { Some(self.0.acquire(namespace, 1).await) } else { self.0.try_acquire(namespace, 1) }
     }
@@ -40,7 +40,7 @@ impl Default for LargeLogins {
 #[derive(Clone, Debug, Default)]
 pub struct BatchLogins(Arc<Mutex<HashMap<LoginKey, RemotePlan>>>);
 
-/// Everything of a source that its login depends on.
+/// The parts of a source that its login depends on.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct LoginKey {
     repository: ObjectName,
@@ -50,11 +50,11 @@ struct LoginKey {
 }
 
 impl BatchLogins {
-    /// Finds the way into the remote of a source, on behalf of a namespace.
+    /// Returns the login for the remote of a source, on behalf of a namespace.
     ///
     /// # Errors
     ///
-    /// When a secret is missing or malformed, or the address is none that may be used.
+    /// If a secret is missing or malformed, or the address must not be used.
     pub async fn log_in(
         &self,
         objects: &impl Objects,

@@ -1,4 +1,4 @@
-//! How a run ended, before anybody writes it down.
+//! The conclusion of a run, before it is reported.
 
 use std::collections::BTreeMap;
 
@@ -27,12 +27,12 @@ pub enum Stage {
 impl Stage {
     const ALL: [Self; 5] = [Self::Policies, Self::Source, Self::Checkout, Self::Update, Self::Push];
 
-    /// The stages that a run has behind it when it stops at this one.
+    /// Returns the stages that have passed when a run stops at this one.
     pub fn before(self) -> impl Iterator<Item = Self> {
         Self::ALL.into_iter().filter(move |stage| *stage < self)
     }
 
-    /// The reasons of Ready that are no longer true once the stage has passed.
+    /// Returns the reasons of Ready that no longer hold once the stage has passed.
     pub fn settles(self) -> &'static [Reason] {
         match self {
             Self::Policies => &[Reason::InvalidPolicySelector],
@@ -47,7 +47,7 @@ impl Stage {
         }
     }
 
-    /// What a failure that is tried again is called, and how its message begins.
+    /// Returns the reason of a failure that is retried, and the beginning of its message.
     fn failure(self) -> (Reason, &'static str) {
         match self {
             Self::Policies => (Reason::Failed, "failed to list policies"),
@@ -59,37 +59,37 @@ impl Stage {
     }
 }
 
-/// How a run ended.
+/// The conclusion of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Conclusion {
     /// All stages passed.
     Success {
-        /// What came of it in git.
+        /// The outcome in git.
         outcome: Outcome,
-        /// The images that counted, by the name of their policy.
+        /// The images that were set, by the name of their policy.
         policies: BTreeMap<String, ImageRef>,
     },
-    /// It stopped, and only a change of an object helps.
+    /// The run stopped, and only a change of an object helps.
     Stall(Stop),
-    /// It stopped, and is to be tried again.
+    /// The run stopped, and is retried.
     Failure(Stop),
 }
 
-/// Where a run stopped and why.
+/// The stop of a run before its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stop {
     /// The stage that did not pass.
     pub stage: Stage,
-    /// Why, in one word.
+    /// The reason in one word.
     pub reason: Reason,
-    /// Why, in a sentence.
+    /// The reason in a sentence.
     pub message: String,
-    /// What else helps a person, for logs and terminals; a status has the message alone.
+    /// Advice for a person, in logs and on terminals; a status has the message alone.
     pub hint: Option<String>,
 }
 
 impl Stop {
-    /// The message and the hint.
+    /// Returns the message and the hint.
     pub fn full_message(&self) -> String {
         match &self.hint {
             Some(hint) => format!("{}; {hint}", self.message),
@@ -99,7 +99,7 @@ impl Stop {
 }
 
 impl Conclusion {
-    /// The end of a run that a fault of ours broke off, which has been reported on standard error.
+    /// Makes the conclusion of a run that a defect of ours ended, which was reported on standard error.
     pub fn broken_off() -> Self {
         let message = "failed to update source: a fault of tagboat's broke the run off; please report it, with what \
                        was said on standard error";
@@ -107,14 +107,14 @@ impl Conclusion {
         Self::Failure(Stop { stage: Stage::Push, reason, message: message.to_owned(), hint: None })
     }
 
-    /// The end of a run that was cancelled before its transaction began.
+    /// Makes the conclusion of a run that was cancelled before its transaction began.
     pub fn cancelled() -> Self {
         Self::stopped(Stage::Checkout, &SyncError::Cancelled)
     }
 
-    /// The end of a run that an error stopped at a stage.
+    /// Makes the conclusion of a run that an error stopped at a stage.
     ///
-    /// One that stalls speaks for itself; one that is tried again is called by the stage, as in Flux
+    /// An error that stalls keeps its own reason. One that is retried gets that of the stage, as in Flux
     /// (`docs/flux-behaviour.md`, Failures).
     pub fn stopped(stage: Stage, error: &(impl Failing + 'static)) -> Self {
         if error.is_retryable() {
@@ -125,7 +125,7 @@ impl Conclusion {
         }
     }
 
-    /// The same with a hint, if there is one and the run stopped.
+    /// Adds a hint, if there is one and the run stopped.
     #[must_use]
     pub fn with_hint(mut self, hint: Option<&str>) -> Self {
         if let Self::Stall(stop) | Self::Failure(stop) = &mut self {
@@ -134,7 +134,7 @@ impl Conclusion {
         self
     }
 
-    /// Why the run stopped, if it did and a hint adds to what its status says.
+    /// Returns the message with its hint, if the run stopped and there is a hint.
     pub fn hinted(&self) -> Option<String> {
         match self {
             Self::Stall(stop) | Self::Failure(stop) if stop.hint.is_some() => Some(stop.full_message()),

@@ -7,13 +7,13 @@ use crate::git::outcome::{Outcome, Push};
 use crate::objects::{Event, EventType};
 use crate::reconcile::conditions::{self, ConditionType};
 
-/// What is said of a run that went well, whatever came of it.
+/// The message of Ready after a success, and of the event if nothing was pushed.
 pub(super) const UP_TO_DATE: &str = "repository up-to-date";
 
-/// What is said of a run that had nothing to look at.
+/// The message of a run for which nothing had changed.
 const NO_CHANGE: &str = "no change since last reconciliation";
 
-/// The event of a run, from whether the object was Ready before and what its conditions are after.
+/// Makes the event of a run from its conclusion, the conditions after it, and Ready before it.
 pub(super) fn of(was_ready: bool, after: &[Condition], conclusion: &Conclusion) -> Event {
     let (type_, message) = match conclusion {
         Conclusion::Success { outcome: Outcome::Pushed(push), .. } => (EventType::Normal, summary(push)),
@@ -21,7 +21,7 @@ pub(super) fn of(was_ready: bool, after: &[Condition], conclusion: &Conclusion) 
         Conclusion::Success { outcome: Outcome::NothingNew, .. } => (EventType::Trace, NO_CHANGE.to_owned()),
         Conclusion::Success { .. } => (EventType::Trace, UP_TO_DATE.to_owned()),
         Conclusion::Stall(_) | Conclusion::Failure(_) => {
-            // What Ready says, even where that is not why the run stopped.
+            // The content of Ready, even if the run stopped for another reason.
             let ready = conditions::find(after, ConditionType::Ready).expect("a run ends with Ready");
             let (reason, message) = (ready.reason.clone(), ready.message.clone());
             return Event { type_: EventType::Warning, reason, message };
@@ -30,7 +30,7 @@ pub(super) fn of(was_ready: bool, after: &[Condition], conclusion: &Conclusion) 
     Event { type_, reason: Reason::Succeeded.to_string(), message }
 }
 
-/// What was pushed, in Flux's words.
+/// Returns a summary of a push, in the words of Flux.
 fn summary(push: &Push) -> String {
     let mut text = push.to_string();
     if !push.message.is_empty() {

@@ -1,7 +1,7 @@
-//! The problems that a look at the files found: a condition beside Flux's, and an event when it changes.
+//! The problems that a reconcile found in the files: a condition beside Flux's, and an event when it changes.
 //!
-//! The condition's message ends in a short name of the set of problems, so that whoever reads it later, in another
-//! process perhaps, knows whether the set has changed since. A line that only moved is the same problem.
+//! The condition's message ends in a short name of the set of problems, so that a later reconcile, perhaps in another
+//! process, can tell whether the set has changed since. A line that only moved is the same problem.
 
 use std::borrow::Cow;
 
@@ -25,7 +25,7 @@ const NAMED: usize = 3;
 /// The longest words about one problem, in bytes: an event takes a kilobyte.
 const LONGEST: usize = 280;
 
-/// The maximum number of problems that are kept to be logged: the tenth of a megabyte, whatever the size of a plan.
+/// The maximum number of problems that are kept to be logged: a tenth of a megabyte, independent of the size of a plan.
 const LOGGED: usize = 500;
 
 /// The message where there is no problem.

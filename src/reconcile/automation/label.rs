@@ -1,4 +1,4 @@
-//! What the keys and values of labels may look like, by the rules and in the words of Kubernetes.
+//! Validates the keys and values of labels, by the rules and in the words of Kubernetes.
 
 /// The longest name part of a key, and the longest value, in bytes.
 const NAME_LENGTH: usize = 63;
@@ -6,7 +6,7 @@ const NAME_LENGTH: usize = 63;
 /// The longest prefix of a key, in bytes.
 const PREFIX_LENGTH: usize = 253;
 
-/// One thing that is wrong with the key or the value of a label.
+/// A defect of the key or the value of a label.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum LabelFault {
     /// A key with more than one slash.
@@ -17,10 +17,10 @@ pub enum LabelFault {
     /// A key that begins with a slash.
     #[error("prefix part must be non-empty")]
     EmptyPrefix,
-    /// Too much before the slash.
+    /// A prefix that is too long.
     #[error("prefix part must be no more than {PREFIX_LENGTH} bytes")]
     LongPrefix,
-    /// Something before the slash that is no domain name.
+    /// A prefix that is no domain name.
     #[error(
         "prefix part a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
     )]
@@ -28,25 +28,25 @@ pub enum LabelFault {
     /// A key without a name.
     #[error("name part must be non-empty")]
     EmptyName,
-    /// A key with too long a name.
+    /// A key with a name that is too long.
     #[error("name part must be no more than {NAME_LENGTH} bytes")]
     LongName,
-    /// A key with another character, or with one at its end that may only stand within.
+    /// A key with a forbidden character, or with one at its end that is only allowed inside.
     #[error(
         "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"
     )]
     Name,
-    /// Too long a value.
+    /// A value that is too long.
     #[error("must be no more than {NAME_LENGTH} bytes")]
     LongValue,
-    /// A value with another character, or with one at its end that may only stand within.
+    /// A value with a forbidden character, or with one at its end that is only allowed inside.
     #[error(
         "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"
     )]
     Value,
 }
 
-/// Everything that is wrong with the key of a label: `[PREFIX/]NAME`.
+/// Returns all defects of the key of a label: `[PREFIX/]NAME`.
 pub fn faults_of_key(key: &str) -> Vec<LabelFault> {
     let (prefix, name) = match key.split_once('/') {
         Some((_, name)) if name.contains('/') => return vec![LabelFault::SeveralSlashes],
@@ -68,7 +68,7 @@ pub fn faults_of_key(key: &str) -> Vec<LabelFault> {
     faults
 }
 
-/// Everything that is wrong with the value of a label.
+/// Returns all defects of the value of a label.
 pub fn faults_of_value(value: &str) -> Vec<LabelFault> {
     let mut faults = Vec::new();
     faults.extend((value.len() > NAME_LENGTH).then_some(LabelFault::LongValue));

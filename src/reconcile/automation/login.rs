@@ -20,19 +20,19 @@ use crate::objects::{Objects, ObjectsError};
 use crate::secret::Secret;
 use crate::tenancy::{Capacity, INLINE_BYTES};
 
-/// What of a login does not stand in objects.
+/// The options of logins that no object has.
 #[derive(Clone, Debug)]
 pub struct LoginOptions {
-    /// Whether paths of this machine may stand for remotes: only where whoever asks may read them anyway. Relative ones
-    /// begin at this directory.
+    /// Allows paths of this machine as remotes, for callers who may read them anyway. Relative paths begin at this
+    /// directory.
     pub local_paths: Option<PathBuf>,
-    /// Whether a remote or a proxy may be on this machine or its network link.
+    /// Allows or refuses remotes and proxies on this machine or its network link.
     pub local_addresses: LocalAddresses,
-    /// Whether the caller's own set-up of git logs in, rather than secrets.
+    /// True if the git configuration of the calling user logs in, rather than secrets.
     pub is_of_the_user: bool,
     /// The environment of this process.
     pub surroundings: Surroundings,
-    /// What ssh may use.
+    /// The algorithms that ssh may use.
     pub ssh_algorithms: SshAlgorithms,
     /// The size that a mirror may have, in bytes.
     pub mirror_size: u64,
@@ -40,24 +40,24 @@ pub struct LoginOptions {
     pub files: PrivateFiles,
     /// The threads on which names are looked up and large secrets are read.
     pub capacity: Capacity,
-    /// The slots of large logins; none where all logins belong to one tenant.
+    /// The slots of large logins; none if all logins belong to one tenant.
     pub large: Option<LargeLogins>,
 }
 
-/// Why there is no way into a remote.
+/// The error of a login at a remote.
 #[derive(Debug, thiserror::Error)]
 pub enum LoginError {
-    /// The address is none.
+    /// The address is invalid.
     #[error(transparent)]
     Url(#[from] RemoteUrlError),
-    /// A secret is not there, in Flux's words.
+    /// A secret does not exist. The words are Flux's.
     #[error("failed to get {kind} secret '{name}': secrets {:?} not found{advice}", name.name)]
     NoSecret {
-        /// What it is for: `auth` or `proxy`.
+        /// The purpose of the secret: `auth` or `proxy`.
         kind: &'static str,
         /// The secret.
         name: ObjectName,
-        /// Where to put it, if that is not plain.
+        /// Advice about the place for it, if that is not evident.
         advice: &'static str,
     },
     /// The secret with the credentials cannot be read.
@@ -65,7 +65,7 @@ pub enum LoginError {
     Secret {
         /// The secret.
         name: ObjectName,
-        /// Why.
+        /// The cause.
         #[source]
         cause: Box<ObjectsError>,
     },
@@ -74,39 +74,39 @@ pub enum LoginError {
     ProxySecret {
         /// The secret.
         name: ObjectName,
-        /// Why.
+        /// The cause.
         #[source]
         cause: Box<ObjectsError>,
     },
     /// The credentials cannot be used.
     #[error("failed to configure authentication options")]
     Options(#[source] CredentialsError),
-    /// SSH without a secret: the same, and what to do.
+    /// The credentials cannot be used for SSH without a secret. The sentence has advice.
     #[error("failed to configure authentication options: {missing}{advice}")]
     WithoutSecret {
-        /// What is missing; the sentence has it in its middle, so it is no further cause.
+        /// The part that is missing; it is in the middle of the sentence, so it is no further cause.
         missing: CredentialsError,
-        /// Where to put it.
+        /// Advice about the place for it.
         advice: &'static str,
     },
     /// The credentials cannot be used, and Flux has a sentence of its own for it.
     #[error(transparent)]
     Credentials(CredentialsError),
-    /// The address is where nobody may go, or it cannot be found.
+    /// The address is forbidden, or cannot be found.
     #[error("the URL of GitRepository {repository} cannot be used")]
     Server {
         /// The repository.
         repository: ObjectName,
-        /// Why.
+        /// The cause.
         #[source]
         cause: LookupError,
     },
-    /// The same of the proxy.
+    /// The address of the proxy is forbidden, or cannot be found.
     #[error("the proxy of secret '{name}' cannot be used")]
     ProxyServer {
         /// The secret.
         name: ObjectName,
-        /// Why.
+        /// The cause.
         #[source]
         cause: LookupError,
     },
@@ -334,7 +334,7 @@ async fn look_up(
     if let Some(server) = url.server() {
         match server.look_up(lookups, namespace, source.timeout).await {
             Ok(pin) => pins.extend(pin),
-            // The proxy knows names that nobody here does.
+            // The proxy may resolve names that this machine cannot.
             Err(cause) if is_behind_proxy && !cause.is_refusal() => {}
             Err(cause) => return Err(LoginError::Server { repository: source.repository.clone(), cause }),
         }

@@ -23,7 +23,7 @@ use crate::update::{
     UpdateRequest, plan,
 };
 
-/// The detail in which is told what a look at a tree found.
+/// The level of detail in the findings of a reconcile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Detail {
     /// Of the markers only those that a person should hear of: many automations on one large repository would hold the
@@ -52,17 +52,17 @@ pub struct UpdateProposal {
     pub unusable: Vec<UnusableImage>,
     /// The images that count, by the name of their policy.
     pub policies: BTreeMap<String, ImageRef>,
-    /// Selects the images again after a wait; none where they cannot change meanwhile.
+    /// Selects the images again after a wait; none if they cannot change meanwhile.
     pub reselection: Option<Reselection>,
-    /// The detail in which is told what was found.
+    /// The level of detail in the findings.
     pub detail: Detail,
-    /// The comparison where nothing is to be committed, because another controller does so.
+    /// The comparison, if another controller commits and this one does not.
     pub shadowing: Option<Shadowing>,
-    /// The plan of the last look at a tree; of a brief one only the number of files.
+    /// The last plan; without detail, only the number of its files.
     pub plan: Option<UpdatePlan>,
-    /// The problems that it found.
+    /// The problems that the last plan found.
     pub findings: Option<Findings>,
-    /// The changes of the last look as a unified diff.
+    /// The changes of the last plan as a unified diff.
     pub diff: Option<String>,
 }
 
@@ -114,10 +114,10 @@ impl MessageSource {
     }
 }
 
-/// Why an update cannot be proposed.
+/// The error of an update that cannot be proposed.
 #[derive(Debug, thiserror::Error)]
 pub enum ProposalError {
-    /// The automation's spec cannot be carried out any more.
+    /// The automation's spec cannot be reconciled any more.
     #[error(transparent)]
     Selection(#[from] RequestError),
     /// There is nothing at `update.path`. These are Flux's words.
@@ -125,7 +125,7 @@ pub enum ProposalError {
     NoPath {
         /// The path as given.
         path: String,
-        /// The same from the plan.
+        /// The path as the plan gives it.
         cause: PlanError,
     },
     /// There is no plan.
@@ -134,7 +134,7 @@ pub enum ProposalError {
     /// A file cannot be read again to show what changes in it.
     #[error("cannot show the changes")]
     Diff(#[source] DiffError),
-    /// The text of the message's template is no template.
+    /// The template of the message cannot be parsed.
     #[error(transparent)]
     Template(#[from] TemplateError),
     /// The template gives no message.
@@ -143,7 +143,7 @@ pub enum ProposalError {
 }
 
 impl ProposalError {
-    /// The stage of the run that it stops at.
+    /// Returns the stage at which the run stops.
     pub fn stage(&self) -> Stage {
         match self {
             Self::Selection(error) => stage_of(error),
@@ -214,7 +214,7 @@ impl Proposer for UpdateProposal {
         }
         let edits = std::mem::take(&mut plan.edits);
         self.findings = Some(Findings::of(&plan, &self.unusable));
-        // The plan is kept also where the message fails: it says what would have changed.
+        // The plan is kept even if the message fails: it shows what would have changed.
         let plan = self.plan.insert(plan);
         let message = match edits.as_slice() {
             [] => Ok(None),
@@ -224,7 +224,7 @@ impl Proposer for UpdateProposal {
             (Some(shadowing), Ok(message)) => {
                 let message = message.as_deref();
                 let view = View { tree, update: &self.update, plan, edits: &edits, message };
-                // The places of the markers are copied, and what stands there is remembered.
+                // The places of the markers are copied, and their values are kept.
                 plan.check_room_for_markers()
                     .map_err(ProposalError::from)
                     .and_then(|()| shadowing.look(&view, checkpoint).map_err(ProposalError::Diff))

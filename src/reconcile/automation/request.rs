@@ -1,4 +1,4 @@
-//! What an automation asks for: which policies count, where to look, what to write.
+//! Parses the request of an automation: selected policies, paths, and values to write.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -17,10 +17,10 @@ use crate::yaml::Limits;
 /// The size of all keys and values of `messageTemplateValues`, in bytes: each run that waits keeps them.
 const LARGEST_VALUES: usize = 64 * 1024;
 
-/// What to update on behalf of an automation, or of policies alone.
+/// An update on behalf of an automation, or of policies alone.
 #[derive(Debug, Default)]
 pub struct Request {
-    /// What the update is to do.
+    /// The update.
     pub update: UpdateRequest,
     /// `messageTemplateValues` of the automation.
     pub values: BTreeMap<String, String>,
@@ -35,7 +35,7 @@ pub struct UnusableImage {
     pub policy: PolicyName,
     /// The image as its status states it.
     pub image: String,
-    /// What is wrong with it.
+    /// The defect.
     pub cause: ReferenceError,
 }
 
@@ -50,23 +50,23 @@ impl fmt::Display for UnusableImage {
     }
 }
 
-/// Why an automation cannot be carried out as it stands.
+/// The error of an automation that cannot be reconciled as it is.
 #[derive(Debug, thiserror::Error)]
 pub enum RequestError {
     /// A strategy that does not exist.
     #[error("unsupported update strategy: {strategy}")]
     UnsupportedUpdateStrategy {
-        /// Its name.
+        /// The name.
         strategy: String,
     },
-    /// The selector cannot be understood.
+    /// The selector cannot be parsed.
     #[error("failed to parse policy selector")]
     InvalidPolicySelector {
-        /// What is wrong.
+        /// The cause.
         #[from]
         cause: SelectorError,
     },
-    /// More values for the message than it can have use for.
+    /// More values for the message than it can use.
     #[error(
         "the keys and values of spec.git.commit.messageTemplateValues take more than {} KiB: take out what the message does \
          not need", LARGEST_VALUES >> 10
@@ -89,15 +89,15 @@ impl Failing for RequestError {
     }
 }
 
-/// The images that the caller gives, over those in the policies' status; `None` is a policy that has no image, whatever
-/// its status says.
+/// The images that the caller sets, in place of those in the policies' status. `None` is a policy without an image,
+/// independent of its status.
 pub type GivenImages = BTreeMap<PolicyName, Option<ImageReference>>;
 
 /// Makes the request of an automation.
 ///
 /// # Errors
 ///
-/// When the automation's spec cannot be carried out.
+/// If the automation's spec cannot be reconciled.
 pub fn of_automation<'a>(
     automation: &ImageUpdateAutomation,
     policies: impl Iterator<Item = &'a ImagePolicy>,

@@ -1,4 +1,4 @@
-//! Selecting the images of an automation again while its transaction is in flight.
+//! Selects the images of an automation again while its transaction is in flight.
 
 use std::fmt;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ pub struct Reselection {
 }
 
 impl Reselection {
-    /// A reselection for an automation whose first selection was made from the policies `seen`.
+    /// Makes a reselection for an automation whose first selection was made from the policies `seen`.
     pub fn new(
         automation: ImageUpdateAutomation,
         policies: PolicyReader,
@@ -29,11 +29,11 @@ impl Reselection {
         Self { automation, policies, seen }
     }
 
-    /// Selects again; gives nothing if no policy has changed since the last selection.
+    /// Selects again; returns nothing if no policy has changed since the last selection.
     ///
     /// # Errors
     ///
-    /// When the automation's spec cannot be carried out.
+    /// If the automation's spec cannot be reconciled.
     pub fn select(&mut self) -> Result<Option<Request>, RequestError> {
         let now = (self.policies)();
         let is_same = |(old, new): (&Arc<ImagePolicy>, &Arc<ImagePolicy>)| Arc::ptr_eq(old, new);

@@ -15,7 +15,7 @@ const LARGEST: usize = 16 * 1024;
 /// The bytes that a key or a value counts beside its own.
 const OVERHEAD: usize = 4;
 
-/// Why a selector cannot be understood.
+/// The error of a selector that cannot be parsed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SelectorError {
     /// An operator that does not exist.
@@ -24,18 +24,18 @@ pub enum SelectorError {
         /// The operator as written.
         operator: String,
     },
-    /// More keys and values than any selection needs.
+    /// More keys and values than a selection needs.
     #[error(
         "its keys and values take more than {} KiB: select by fewer of them, or give the policies one label of their own",
         LARGEST >> 10
     )]
     TooLarge,
-    /// A requirement that makes no sense, with everything that is wrong with it.
+    /// A requirement that is invalid, with all of its defects.
     #[error("{}", in_a_row(.0))]
     Requirement(Vec<RequirementFault>),
 }
 
-/// One thing that is wrong with a requirement of a selector.
+/// A defect of a requirement of a selector.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RequirementFault {
     /// A key that no label has.
@@ -43,7 +43,7 @@ pub enum RequirementFault {
     Key {
         /// The key.
         key: String,
-        /// What is wrong with it.
+        /// The defect.
         faults: Vec<LabelFault>,
     },
     /// An operator that needs values and has none.
@@ -61,13 +61,13 @@ pub enum RequirementFault {
     /// A value that no label has.
     #[error("values[{index}][{key}]: Invalid value: {value:?}: {}", joined(.faults))]
     Value {
-        /// Which of the values it is.
+        /// The index of the value.
         index: usize,
         /// The key that it belongs to.
         key: String,
         /// The value.
         value: String,
-        /// What is wrong with it.
+        /// The defect.
         faults: Vec<LabelFault>,
     },
 }

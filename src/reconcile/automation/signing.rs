@@ -1,4 +1,4 @@
-//! From the secret that an automation names to the key that signs its commits.
+//! Reads the key that signs an automation's commits from the secret that it names.
 
 use tagboat_api::Reason;
 use tagboat_api::automation::SigningKeyType;
@@ -9,25 +9,25 @@ use crate::git::{CommitTime, Keyring, SigningKey, SigningKeyError, SigningKeyKin
 use crate::objects::{Objects, ObjectsError};
 use crate::tenancy::INLINE_BYTES;
 
-/// Why there is no key to sign with, though one is asked for.
+/// The error of an automation that wants signed commits and has no key.
 #[derive(Debug, thiserror::Error)]
 pub enum SigningKeyMissing {
-    /// The secret is not there.
+    /// The secret does not exist.
     #[error("could not find signing key secret '{}'", name.name)]
     Secret {
         /// The secret.
         name: ObjectName,
-        /// Why.
+        /// The cause.
         #[source]
         cause: ObjectsError,
     },
-    /// A sort of keys that nobody has heard of.
+    /// An unknown kind of key.
     #[error("unknown signing key type {kind:?}; known are gpg, ssh")]
     UnknownKind {
-        /// The sort.
+        /// The kind.
         kind: String,
     },
-    /// The secret gives no key.
+    /// The secret has no key.
     #[error(transparent)]
     Key(#[from] SigningKeyError),
 }
@@ -40,7 +40,7 @@ impl Failing for SigningKeyMissing {
         }
     }
 
-    /// As in Flux, all of it: a secret may come or be corrected meanwhile.
+    /// As in Flux, always: the secret may be created or corrected meanwhile.
     fn is_retryable(&self) -> bool {
         match self {
             Self::Secret { .. } | Self::UnknownKind { .. } => true,
@@ -49,13 +49,14 @@ impl Failing for SigningKeyMissing {
     }
 }
 
-/// Gives the key that signs at `time`, unlocked; none where commits are not to be signed.
+/// Returns the key that signs at `time`, unlocked; none if commits are not signed.
 ///
-/// A large secret is dropped before the wait for its turn and read again after it, so that none is held while it waits.
+/// A large secret is dropped before the wait for its turn and read again after it, so that none is held during the
+/// wait.
 ///
 /// # Errors
 ///
-/// When the secret is not there, or has no key that may sign.
+/// If the secret does not exist, or has no key that may sign.
 pub async fn signing_key(
     objects: &impl Objects,
     source: &SourceConfiguration,

@@ -1,4 +1,4 @@
-//! From an automation to a request for the writer, and from its answer to a conclusion.
+//! Turns an automation into a request for the writer, and its answer into a conclusion.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,24 +21,24 @@ use crate::reconcile::cross_namespace::CrossNamespace;
 use crate::reconcile::times::TimeBounds;
 use crate::update::UpdateRequest;
 
-/// What a run depends on besides its objects.
+/// The options of a run, besides its objects.
 #[derive(Clone, Debug)]
 pub struct TransactionOptions {
-    /// Images that count more than those in the policies' status.
+    /// Images that replace those in the policies' status.
     pub given: GivenImages,
-    /// Whether an automation may work on a repository of another namespace.
+    /// Allows or forbids repositories of another namespace.
     pub cross_namespace: CrossNamespace,
-    /// How remotes are reached.
+    /// The options of logins at remotes.
     pub login: LoginOptions,
     /// The logins of the automations that are reconciled together.
     pub logins: BatchLogins,
     /// The keys that were unlocked so far, in this run and earlier ones.
     pub keyring: Keyring,
-    /// When the run began, as commits state it.
+    /// The time at which the run began, for commits.
     pub time: CommitTime,
-    /// How much is to be told of what was found.
+    /// The level of detail in the findings.
     pub detail: Detail,
-    /// Whether everything is looked at even if nothing has changed.
+    /// True if the files are read even if nothing has changed.
     pub is_forced: bool,
     /// Bounds on timeouts.
     pub times: TimeBounds,
@@ -47,26 +47,26 @@ pub struct TransactionOptions {
 /// A run that is ready for the writer.
 #[derive(Debug)]
 pub struct Prepared {
-    /// What the writer is asked.
+    /// The request for the writer.
     pub request: git::Request<UpdateProposal>,
 }
 
-/// A run that has got as far as knowing what it is to write.
+/// A run whose images are selected.
 #[derive(Debug)]
 pub struct Selected {
-    /// What is to be written.
+    /// The update.
     pub request: Request,
-    /// What the automation's annotations set.
+    /// The settings in the automation's annotations.
     pub settings: AutomationSettings,
-    /// The policies among which were selected.
+    /// The policies that the selection was made from.
     pub policies: Vec<Arc<ImagePolicy>>,
 }
 
-/// Selects the policies of an automation: what is to be written.
+/// Selects the policies of an automation.
 ///
 /// # Errors
 ///
-/// When the policies cannot be read, or the automation's spec or settings make no sense.
+/// If the policies cannot be read, or the automation's spec or settings are invalid.
 pub async fn select(
     objects: &impl Objects,
     automation: &ImageUpdateAutomation,
@@ -81,11 +81,11 @@ pub async fn select(
     Ok(Selected { request, settings, policies })
 }
 
-/// Finds out where and how to write what was selected.
+/// Makes the request for the writer from a selection.
 ///
 /// # Errors
 ///
-/// When the source is not to be used as it stands.
+/// If the source cannot be used as it is.
 pub async fn prepare(
     objects: &impl Objects,
     automation: &ImageUpdateAutomation,
@@ -135,8 +135,8 @@ pub async fn prepare(
         diff: None,
     };
     let repository = source.repository;
-    // Work through a cross-namespace reference counts for the namespace of the automation, and no mirror is shared
-    // with another one: its transactions would wait for each other.
+    // Work through a cross-namespace reference counts for the namespace of the automation, and no mirror is shared with
+    // another namespace: their transactions would wait for each other.
     let is_own = repository.namespace == namespace;
     let repository = if is_own { repository.name } else { repository.to_string() };
     let mirror = MirrorKey { namespace: namespace.clone(), name: repository, url: remote.url.to_string() };
@@ -145,8 +145,8 @@ pub async fn prepare(
     Ok(Prepared { request: git::Request { mirror, remote, proposal } })
 }
 
-/// The name of an automation's proposals. Another object of the same name has pushed nothing of what the one before it
-/// has.
+/// Returns the name of an automation's proposals. It contains the uid, so that a new object does not own the pushes of
+/// an old one with its name.
 pub fn proposal_name(automation: &ImageUpdateAutomation) -> String {
     let name = ObjectName::of(automation);
     match automation.uid() {
@@ -155,7 +155,7 @@ pub fn proposal_name(automation: &ImageUpdateAutomation) -> String {
     }
 }
 
-/// What an answer of the writer means for the run.
+/// Makes the conclusion of a run from the answer of the writer.
 pub fn conclude(mut answer: Answer<UpdateProposal>) -> (Conclusion, UpdateProposal) {
     let policies = std::mem::take(&mut answer.proposer.policies);
     let conclusion = match answer.result {
@@ -169,7 +169,7 @@ pub fn conclude(mut answer: Answer<UpdateProposal>) -> (Conclusion, UpdatePropos
     (conclusion, answer.proposer)
 }
 
-/// Flux looks at the strategy last.
+/// Flux validates the strategy last.
 pub(super) fn stage_of(error: &RequestError) -> Stage {
     match error {
         RequestError::UnsupportedUpdateStrategy { .. } => Stage::Update,
@@ -190,7 +190,7 @@ async fn configure(
     reference.configure(found.as_ref()).map_err(stopped)
 }
 
-/// The images of the selected policies, as a status has them.
+/// Returns the images of the selected policies, as a status has them.
 pub(super) fn observed(update: &UpdateRequest) -> BTreeMap<String, ImageRef> {
     let images = update.setters.images();
     let image = |image: &crate::reference::ImageReference| ImageRef {

@@ -1,4 +1,4 @@
-//! The files of a would-be commit: what is remembered of them, and what may be shown.
+//! The files of a would-be commit: their digests and their diffs.
 
 use std::collections::BTreeMap;
 
@@ -9,23 +9,23 @@ use crate::update::diff::{self, DiffError};
 use crate::update::own::own_part;
 use crate::update::{Checkpoint, Entry, EntryKind, FileEdit, FileTree, Progress, TreePath, UpdateRequest};
 
-/// So many bytes of the files of one would-be commit are kept, to be shown later.
+/// The maximum bytes of the files of one would-be commit that are kept, for diffs.
 const KEPT: usize = 128 * 1024;
 
-/// So many bytes of a diff are shown.
+/// The maximum bytes of a diff that are shown.
 const SHOWN: usize = 32 * 1024;
 
-/// What a file is to become.
+/// A file as a would-be commit leaves it.
 #[derive(Clone, Debug)]
 pub(super) struct Proposed {
-    /// The SHA-256 of its content without the values of others.
+    /// The SHA-256 of its content without the values of other automations.
     digest: [u8; 32],
-    /// Its content, unless that is too much to be kept.
+    /// Its content, unless it is too large.
     pub(super) content: Option<Vec<u8>>,
 }
 
 impl Proposed {
-    /// What the edits make of their files.
+    /// Makes the files that edits lead to.
     pub(super) fn all(
         tree: &dyn FileTree,
         edits: &[FileEdit],
@@ -46,12 +46,12 @@ impl Proposed {
         Ok(files)
     }
 
-    /// The memory that it takes, in bytes.
+    /// Returns the memory that the file takes, in bytes.
     pub(super) fn bytes(&self) -> usize {
         size_of::<Self>() + self.content.as_ref().map_or(0, Vec::len)
     }
 
-    /// How the file in a tree differs, if it does.
+    /// Returns the diff to the file in a tree, if it differs.
     pub(super) fn difference(
         &self,
         path: &TreePath,
@@ -74,7 +74,7 @@ impl Proposed {
     }
 }
 
-/// What edits change in the files of a tree, to be shown.
+/// Returns the diff of edits to the files of a tree.
 pub(super) fn would_be(
     tree: &dyn FileTree,
     edits: &[FileEdit],
@@ -96,7 +96,7 @@ pub(super) fn would_be(
     Ok(bounded(text))
 }
 
-/// A diff of a bearable length.
+/// Shortens a diff to the maximum length.
 pub(super) fn bounded(mut text: String) -> String {
     if text.len() > SHOWN {
         let end = text.floor_char_boundary(SHOWN);
@@ -110,7 +110,7 @@ fn digest(content: &[u8], update: &UpdateRequest) -> [u8; 32] {
     Sha256::digest(own_part(content, &update.setters, &update.limits)).into()
 }
 
-/// Whether there is a Secret among the objects of a file, whose lines must not get into a log.
+/// Returns whether there is a Secret among the objects of a file, whose lines must not be logged.
 fn may_have_secrets(content: &[u8]) -> bool {
     let has = |line: &[u8], word: &[u8]| memchr::memmem::find(line, word).is_some();
     content.split(|byte| *byte == b'\n').any(|line| has(line, b"kind") && has(line, b"Secret"))

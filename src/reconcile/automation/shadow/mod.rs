@@ -1,8 +1,8 @@
-//! An automation that another controller carries out: what we would commit, and how that compares with what it pushes.
+//! Compare mode of an automation: compares the commit that we would make with the pushes of another controller.
 //!
-//! Each look at the files gives a [`Sight`]: what to say, and the [`Shadow`] to remember for the next look. What is
-//! compared are the values of markers ([`place`]); where all of a would-be commit are there, also the bytes of its files
-//! ([`file`]). Nobody else's commit is looked at by itself: what counts is what the branch has at the time of a look.
+//! Each reconcile gives a [`Sight`] with the result and the [`Shadow`] for the next reconcile. The values of markers
+//! are compared ([`place`]), and if all values of a would-be commit are there, also the bytes of its files ([`file`]).
+//! Commits of others are not read: the comparison is with the branch at the time of the reconcile.
 
 mod file;
 mod place;
@@ -16,10 +16,10 @@ use crate::update::{Checkpoint, FileEdit, FileTree, Progress, TreePath, UpdatePl
 use file::{Proposed, bounded, would_be};
 use place::{Place, Values, places};
 
-/// What is remembered of an automation from one look at its files to the next.
+/// The state of an automation between two reconciles.
 #[derive(Clone, Debug, Default)]
 pub struct Shadow {
-    /// What stood on the places whose values are ours to set.
+    /// The values at the places that this automation sets.
     seen: BTreeMap<Place, Option<String>>,
     /// The would-be commit that the branch does not have yet.
     wish: Option<Wish>,
@@ -33,78 +33,78 @@ struct Wish {
     files: BTreeMap<TreePath, Proposed>,
 }
 
-/// A look at an automation that another controller carries out.
+/// The comparison in one reconcile of an automation that another controller reconciles.
 #[derive(Debug, Default)]
 pub struct Shadowing {
-    /// What is known from looks before.
+    /// The state from earlier reconciles.
     pub before: Arc<Shadow>,
-    /// What the last look at a tree came to.
+    /// The result of the last comparison.
     pub sight: Option<Sight>,
 }
 
-/// What a look came to.
+/// The result of a comparison.
 #[derive(Clone, Debug)]
 pub struct Sight {
-    /// What the next look has to know.
+    /// The state for the next reconcile.
     pub shadow: Shadow,
-    /// How what was pushed compares with what we would have pushed.
+    /// The comparison of the other controller's push with ours, if there was one.
     pub comparison: Option<Comparison>,
-    /// A would-be commit that is not the one of the look before.
+    /// A would-be commit other than that of the last reconcile.
     pub would_be: Option<WouldBe>,
 }
 
-/// How what another controller pushed compares with what we would have pushed.
+/// A comparison of what another controller pushed with what we would have pushed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Comparison {
     /// The result in a word.
     pub outcome: ShadowOutcome,
     /// The result in a sentence.
     pub sentence: String,
-    /// From what was pushed to what we would have pushed; empty where that is the same.
+    /// The diff from what was pushed to what we would have pushed; empty if they are equal.
     pub diff: String,
 }
 
-/// A would-be commit in words.
+/// A would-be commit as text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WouldBe {
     /// Its message.
     pub message: String,
-    /// What it changes.
+    /// The diff of its changes.
     pub diff: String,
 }
 
-/// What is looked at: a tree, what we would do to it, and the message of the commit if there would be one.
+/// The input of a comparison: a tree, our plan for it, and the message of the would-be commit if there is one.
 pub struct View<'v> {
     /// The tree, as others left it.
     pub tree: &'v dyn FileTree,
-    /// What is to be updated.
+    /// The update.
     pub update: &'v UpdateRequest,
-    /// What was found.
+    /// The plan.
     pub plan: &'v UpdatePlan,
-    /// What we would write.
+    /// The edits that we would make.
     pub edits: &'v [FileEdit],
-    /// What we would say.
+    /// The message that we would write.
     pub message: Option<&'v [u8]>,
 }
 
-/// What has become of a would-be commit.
+/// The state of a would-be commit.
 enum Fate {
     /// It may still be pushed.
     Pending,
-    /// All of its values are there.
+    /// All of its values are in the tree.
     Arrived,
-    /// There are other values in their places.
+    /// Other values are in its places.
     Supplanted(Vec<Place>),
-    /// Its places are gone, or nobody wants its values any more.
+    /// Its places are gone, or its values are not wanted any more.
     Void,
 }
 
 impl Shadowing {
-    /// Looks at a tree; a second look takes the place of the first. `checkpoint` is called between files.
+    /// Compares a tree; a second comparison replaces the first. `checkpoint` is called between files.
     ///
     /// # Errors
     ///
-    /// When a file cannot be read, or when `checkpoint` says so.
+    /// If a file cannot be read, or if `checkpoint` fails.
     pub fn look(&mut self, view: &View<'_>, checkpoint: &mut Checkpoint<'_>) -> Result<(), DiffError> {
         self.sight = Some(self.before.look(view, checkpoint)?);
         Ok(())
@@ -112,7 +112,7 @@ impl Shadowing {
 }
 
 impl Shadow {
-    /// The memory that it takes, in bytes.
+    /// Returns the memory that the state takes, in bytes.
     pub fn bytes(&self) -> u64 {
         let found = |found: &Option<String>| size_of_val(found) + found.as_ref().map_or(0, String::len);
         let seen: usize = self.seen.iter().map(|(place, value)| place.bytes() + found(value)).sum();
@@ -120,7 +120,7 @@ impl Shadow {
         u64::try_from(seen + wish).unwrap_or(u64::MAX)
     }
 
-    /// Compares a tree with what is known.
+    /// Compares a tree with the state.
     fn look(&self, view: &View<'_>, checkpoint: &mut Checkpoint<'_>) -> Result<Sight, DiffError> {
         let places = places(view.plan);
         let fate = self.wish.as_ref().map(|wish| (wish, wish.fate(&places)));
@@ -151,7 +151,7 @@ impl Shadow {
         Ok(Sight { shadow: Self { seen, wish }, comparison, would_be })
     }
 
-    /// The places that somebody gave a value that is not wanted, and that we would not have touched.
+    /// Returns the places that got a value which is not wanted, and which we would not have changed.
     fn unforeseen(&self, places: &BTreeMap<Place, Values>) -> Vec<Place> {
         let is_wished = |place| self.wish.as_ref().is_some_and(|wish| wish.changes.contains_key(place));
         let unforeseen = places.iter().filter(|(place, now)| {
@@ -163,7 +163,7 @@ impl Shadow {
 }
 
 impl Wish {
-    /// Whether both are the same commit, but for what others changed around it.
+    /// Returns whether both are the same commit, except for changes of others around it.
     fn is_alike(&self, other: &Self) -> bool {
         (&self.changes, &self.message) == (&other.changes, &other.message)
     }
@@ -193,7 +193,7 @@ impl Wish {
         }
     }
 
-    /// Compares the files, now that the values are the same.
+    /// Compares the files, whose values are equal.
     fn compare(&self, view: &View<'_>, checkpoint: &mut Checkpoint<'_>) -> Result<Comparison, DiffError> {
         let mut diffs = Vec::new();
         let mut others = Vec::new();
@@ -215,7 +215,7 @@ impl Wish {
 }
 
 impl View<'_> {
-    /// What is to be said of places that others gave other values than we would have.
+    /// Compares the places to which others gave other values than we would have.
     fn other_values(
         &self,
         outcome: ShadowOutcome,
@@ -236,7 +236,7 @@ impl View<'_> {
         Ok(Comparison { outcome, sentence, diff: would_be(self.tree, &edits, checkpoint)? })
     }
 
-    /// The would-be commit, if there is one.
+    /// Makes the would-be commit, if there is one.
     fn wish(
         &self,
         places: &BTreeMap<Place, Values>,
@@ -252,7 +252,7 @@ impl View<'_> {
     }
 }
 
-/// The first few, and how many more there are.
+/// Returns the first few, and the number of the others.
 fn listed(items: &[String]) -> String {
     const SHOWN: usize = 3;
     let text = items[..items.len().min(SHOWN)].join(", ");

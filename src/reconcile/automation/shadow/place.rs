@@ -5,19 +5,19 @@ use std::fmt;
 
 use crate::update::{MarkerOutcome, ObjectIdentifier, UpdatePlan};
 
-/// A marker of a policy that has an image, wherever its line moves to.
+/// A marker of a policy that has an image, independent of its line.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Place {
     /// The file, relative to `update.path`.
     pub(super) file: String,
     object: ObjectIdentifier,
     setter: String,
-    /// How many of the same stand before it.
+    /// The number of equal markers before it.
     count: usize,
 }
 
 impl Place {
-    /// The memory that it takes, in bytes.
+    /// Returns the memory that the place takes, in bytes.
     pub(super) fn bytes(&self) -> usize {
         let Self { file, object, setter, .. } = self;
         let object = [&object.api_version, &object.kind, &object.name, &object.namespace];
@@ -32,21 +32,21 @@ impl fmt::Display for Place {
     }
 }
 
-/// What stands on a place, and what should.
+/// The value at a place, and the value that is wanted there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Values {
-    /// `None`: the place of a value that was left out.
+    /// `None` at the place of a value that was left out.
     pub(super) found: Option<String>,
     pub(super) wanted: String,
 }
 
 impl Values {
-    /// Whether there is nothing to change.
+    /// Returns whether nothing must change.
     pub(super) fn is_settled(&self) -> bool {
         self.found.as_ref() == Some(&self.wanted)
     }
 
-    /// The memory that they take, in bytes.
+    /// Returns the memory that the values take, in bytes.
     pub(super) fn bytes(&self) -> usize {
         size_of::<Self>() + self.found.as_ref().map_or(0, String::len) + self.wanted.len()
     }
@@ -61,7 +61,7 @@ impl fmt::Display for Values {
 
 /// The places of a plan.
 pub(super) fn places(plan: &UpdatePlan) -> BTreeMap<Place, Values> {
-    // What a setter wants is the same wherever it stands.
+    // The value of a setter is the same at all of its places.
     let changes = plan.result.changes().into_iter();
     let wanted: BTreeMap<&str, &str> =
         changes.map(|change| (change.setter.as_str(), change.new_value.as_str())).collect();

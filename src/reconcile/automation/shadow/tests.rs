@@ -19,7 +19,7 @@ impl Scene {
         Self { branch: tempfile::tempdir().unwrap(), before: Arc::default() }
     }
 
-    /// Somebody pushes a file: `A` and `B` stand for markers of policies that are ours, `C` for one of another.
+    /// Another controller pushes a file: `A` and `B` are markers of our policies, `C` of another one.
     fn push(&mut self, file: &str, content: &str) -> &mut Self {
         let marker = |name| format!("# {{\"$imagepolicy\": \"n:{name}:tag\"}}");
         let content = ["A", "B", "C"].iter().fold(content.to_owned(), |content, name| {
@@ -52,7 +52,7 @@ fn outcome(sight: &Sight) -> Option<ShadowOutcome> {
     sight.comparison.as_ref().map(|comparison| comparison.outcome)
 }
 
-/// Each row: a file before and as somebody else left it, while the policies want `2` and `1`.
+/// Each row: a file before and after a change by another controller, if the policies want `2` and `1`.
 #[test]
 fn what_is_pushed_is_compared_with_what_would_have_been() {
     for (before, after, expected) in [
@@ -92,7 +92,7 @@ fn a_would_be_commit_is_told_once() {
     let first = told(scene.look(["2", "1"])).unwrap();
     assert!(first.contains("\n-a: '1' #") && first.contains("\n+a: '2' #"), "{first}");
     assert_eq!(told(scene.look(["2", "1"])), None);
-    // Somebody changes something else.
+    // Another part of the file changes.
     scene.push("f.yaml", "# more\na: '1' A\nb: '1' B\n");
     assert_eq!(told(scene.look(["2", "1"])), None);
     assert!(told(scene.look(["2", "2"])).unwrap().contains("\n+b: '2' #"));
@@ -111,10 +111,10 @@ fn what_nobody_wants_any_more_is_not_counted() {
     // The policy moves on, and the other controller is faster than we are.
     let sight = scene.push("f.yaml", "a: '3' A\n").look(["3", "1"]);
     assert_eq!((outcome(&sight), sight.would_be), (None, None));
-    // It goes back before anybody pushed.
+    // It changes back before any push.
     scene.look(["4", "1"]);
     assert_eq!(outcome(&scene.look(["3", "1"])), None);
-    // What is pushed late, nobody wants.
+    // The late push has values that are not wanted any more.
     let sight = scene.push("f.yaml", "a: '4' A\n").look(["3", "1"]);
     assert_eq!(outcome(&sight), Some(missed));
     let comparison = sight.comparison.unwrap();

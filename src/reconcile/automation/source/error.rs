@@ -1,4 +1,4 @@
-//! Why the source of an automation cannot be worked with, in Flux's words where Flux has any.
+//! The errors of an automation's source, in the words of Flux if it has any.
 
 use std::error::Error;
 
@@ -10,16 +10,16 @@ use crate::failing::Failing;
 use crate::git::name::NameError;
 use crate::git::refspec::RefspecError;
 
-/// Why the source of an automation cannot be worked with.
+/// The error of a source that cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum SourceError {
-    /// The source is of a kind that is no git repository.
+    /// The source is of a kind other than GitRepository.
     #[error("source kind '{kind}' not supported: invalid source configuration")]
     UnsupportedKind {
         /// The kind.
         kind: String,
     },
-    /// The automation does not say how to work with git.
+    /// The automation has no settings for git.
     #[error("source kind 'GitRepository' necessitates field .spec.git: invalid source configuration")]
     NoGitSpec,
     /// The repository is in another namespace, which is forbidden.
@@ -28,7 +28,7 @@ pub enum SourceError {
         /// The repository.
         repository: ObjectName,
     },
-    /// There is no such repository.
+    /// The repository does not exist.
     #[error(
         "referenced git repository does not exist: GitRepository.source.toolkit.fluxcd.io {:?} not found",
         .repository.name
@@ -37,31 +37,31 @@ pub enum SourceError {
         /// The repository.
         repository: ObjectName,
     },
-    /// The repository could not be read from where the objects are.
+    /// The repository cannot be read.
     #[error("failed to get referenced git repository")]
     UnreadableRepository {
-        /// What went wrong.
+        /// The cause.
         #[source]
         cause: Box<dyn Error + Send + Sync>,
     },
-    /// Nothing says which branch to push to.
+    /// The push branch is missing.
     #[error(
         "push spec not provided, and cannot be inferred from .spec.git.checkout.ref or GitRepository .spec.ref"
     )]
     NoPushBranch,
-    /// A field that names something in git has no name in it.
+    /// A field that must have a name in git has none.
     #[error("{field} cannot be used")]
     Name {
-        /// Where it stands.
+        /// The path of the field.
         field: String,
-        /// What is wrong with it.
+        /// The defect.
         #[source]
         cause: NameError,
     },
-    /// The refspec is not one that we push.
+    /// A refspec that is not supported.
     #[error(transparent)]
     Refspec(#[from] RefspecError),
-    /// A push option that no server can be sent.
+    /// A push option that no server accepts.
     #[error(
         "spec.git.push.options has the option {key:?}, which has a line feed or NUL in it: git cannot send it"
     )]
@@ -74,7 +74,7 @@ pub enum SourceError {
     Timeout {
         /// The repository.
         repository: ObjectName,
-        /// What is wrong with it.
+        /// The defect.
         #[source]
         cause: DurationError,
     },
@@ -89,13 +89,13 @@ pub enum SourceError {
         /// The timeout as it was written.
         text: String,
     },
-    /// A GitHub App without a secret: Flux's words, and that a secret would not be enough yet.
+    /// A GitHub App without a secret: Flux's words, and the note that a secret would not be enough yet.
     #[error(
         "secretRef with github app data must be specified when provider is set to github: \
          invalid source configuration; logging in through providers is not supported yet"
     )]
     NoGitHubSecret,
-    /// A provider that nobody has heard of.
+    /// An unknown provider.
     #[error(
         "spec.provider of GitRepository {repository} is {provider:?}: known are generic, aws, azure, github"
     )]
@@ -105,13 +105,13 @@ pub enum SourceError {
         /// The provider.
         provider: String,
     },
-    /// An identity for each object, which is switched off.
+    /// An identity per object, which is disabled.
     #[error(
         "to use spec.serviceAccountName for provider authentication please enable the \
          ObjectLevelWorkloadIdentity feature gate in the controller"
     )]
     ServiceAccount,
-    /// A provider that we cannot log in to.
+    /// A provider without support for logins.
     #[error(
         "GitRepository {repository} has the provider {provider}, and logging in through it is not supported yet: \
          use the provider generic and a secret with a token or a key"
@@ -145,7 +145,7 @@ impl Failing for SourceError {
         }
     }
 
-    /// As in Flux, also where only a changed object can help: the retry is what notices a new GitRepository.
+    /// As in Flux, even if only a changed object can help: the retry notices a new GitRepository.
     fn is_retryable(&self) -> bool {
         self.reason() == Reason::SourceManagerFailed
     }

@@ -1,7 +1,7 @@
 //! Makes the configuration of an automation's work from its objects (`docs/flux-behaviour.md`, Source of an
 //! automation).
 //!
-//! The checks stand in Flux's order, so that an object with two faults shows the same one.
+//! The checks have Flux's order, so that an object with two defects shows the same one.
 
 mod error;
 mod target;
@@ -22,37 +22,37 @@ use crate::git::outcome::Target;
 pub use crate::objects::ObjectName;
 use crate::reconcile::cross_namespace::CrossNamespace;
 
-/// Where an automation works and how.
+/// The configuration of an automation's work: its repository, target and author.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceConfiguration {
-    /// The repository's object.
+    /// The name of the repository.
     pub repository: ObjectName,
     /// The address of the repository, as its object has it.
     pub url: String,
-    /// What to start from, and what to push where.
+    /// The reference that is checked out, and the target of the push.
     pub target: Target,
-    /// Whether the push branch is another than the one that is checked out.
+    /// True if the push branch is not the branch that is checked out.
     pub branches: Branches,
-    /// How long git may take to read, and once more to push.
+    /// The time that git may take to read, and again to push.
     pub timeout: Duration,
     /// The secret with the credentials.
     pub secret: Option<ObjectName>,
     /// The secret that names a proxy.
     pub proxy_secret: Option<ObjectName>,
-    /// The secret with the key that signs, which stands beside the automation.
+    /// The secret with the signing key, which is in the automation's namespace.
     pub signing_secret: Option<SigningSecret>,
-    /// Who commits.
+    /// The author and committer.
     pub author: Author,
     /// The template of the message; without it, the message is the default.
     pub message_template: Option<String>,
 }
 
-/// A secret with a key that signs.
+/// A secret with a signing key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SigningSecret {
     /// The secret.
     pub name: ObjectName,
-    /// The sort of its key.
+    /// The kind of its key.
     pub kind: SigningKeyType,
 }
 
@@ -66,11 +66,11 @@ pub struct SourceReference<'a> {
 }
 
 impl<'a> SourceReference<'a> {
-    /// Finds out which repository an automation works on, before anybody looks at that.
+    /// Resolves the repository that an automation names, before it is read.
     ///
     /// # Errors
     ///
-    /// When there is nothing to look up, or it is forbidden.
+    /// If there is no repository to look up, or the reference is forbidden.
     pub fn of(automation: &'a ImageUpdateAutomation, access: CrossNamespace) -> Result<Self, SourceError> {
         let reference = &automation.spec.source_ref;
         if let SourceKind::Other(kind) = &reference.kind {
@@ -87,16 +87,16 @@ impl<'a> SourceReference<'a> {
         Ok(Self { git, namespace: own, repository })
     }
 
-    /// The repository to look up.
+    /// Returns the repository to look up.
     pub fn repository(&self) -> &ObjectName {
         &self.repository
     }
 
-    /// Makes the configuration from what was found there, which may be nothing.
+    /// Makes the configuration from the repository that was found, if any.
     ///
     /// # Errors
     ///
-    /// When the two objects together do not say where and how to work.
+    /// If the two objects together do not make a configuration.
     pub fn configure(self, found: Option<&GitRepository>) -> Result<SourceConfiguration, SourceError> {
         let Self { git, namespace, repository } = self;
         let Some(GitRepository { spec, .. }) = found else {

@@ -10,19 +10,20 @@ use crate::git::checkout::{CheckoutReference, ReferenceFields};
 use crate::git::outcome::Target;
 use crate::git::refspec::{Refspec, RefspecBranches};
 
-/// The branch that is checked out where nothing names one.
+/// The branch that is checked out if none is named.
 const DEFAULT_BRANCH: &str = "master";
 
-/// How the push branch stands to what is checked out.
+/// The relation of the push branch to the checkout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Branches {
     /// The commit goes to the `branch` that the checkout names.
     Same,
-    /// It goes to another one: Flux's switch mode. So does a push to a branch that is checked out by its full name.
+    /// The commit goes to another branch: Flux's switch mode. So does a push to a branch that is checked out by its
+    /// full name.
     Switched,
 }
 
-/// Finds the target of an automation's spec and the spec of its repository.
+/// Makes the target from an automation's spec and the spec of its repository.
 pub(super) fn target(
     git: &GitSpec,
     spec: &GitRepositorySpec,
@@ -35,7 +36,7 @@ pub(super) fn target(
     let fields = reference.map(fields).unwrap_or_default();
     let (push, push_place) = match given(git.push.as_ref().and_then(|push| push.branch.as_ref())) {
         Some(branch) => (branch, "spec.git.push.branch"),
-        // What is checked out by default is never pushed to unasked.
+        // A branch that is checked out by default is pushed to only on request.
         None if fields.branch.is_empty() => return Err(SourceError::NoPushBranch),
         None => (fields.branch, place.as_str()),
     };
@@ -56,7 +57,7 @@ pub(super) fn target(
     Ok((Target { checkout, push, refspec, options }, branches))
 }
 
-/// A text that is there: Go does not tell an empty one from an absent one.
+/// Returns a text unless it is empty: Go does not tell an empty text from an absent one.
 fn given(text: Option<&String>) -> Option<&str> {
     text.map(String::as_str).filter(|text| !text.is_empty())
 }
