@@ -71,7 +71,7 @@ impl MessageData {
             let file = files.entry(clean(file)).or_default();
             for (object, changes) in objects.iter() {
                 let update = file.entry(clean_object(object)).or_default();
-                let mut seen: HashSet<PolicyImage> = update.images.iter().cloned().collect();
+                let mut seen = update.images.iter().skip(1).cloned().collect();
                 changes.iter().for_each(|change| update.add(change, images, &mut seen));
             }
         }
@@ -225,13 +225,18 @@ fn size_of(object: &ObjectIdentifier, update: &ObjectUpdate) -> usize {
 }
 
 impl ObjectUpdate {
-    /// Adds a change and the image that it is due to, unless `seen`.
+    /// Adds a change, and the image that it is due to unless the object has it; `seen` holds the images from the second on.
     fn add(&mut self, change: &Change, images: &PolicyImages<'_>, seen: &mut HashSet<PolicyImage>) {
         let policy = Marker::of_setter(&change.setter).policy;
         if let Some(image) = images.get(&policy) {
             let policy = PolicyName { namespace: clean(&policy.namespace), name: clean(&policy.name) };
             let image = PolicyImage { policy, image: (*image).clone() };
-            if seen.insert(image.clone()) {
+            // Most objects have one image, which needs no set.
+            let is_new = match self.images.first() {
+                Some(first) => *first != image && seen.insert(image.clone()),
+                None => true,
+            };
+            if is_new {
                 self.images.push(image);
             }
         }

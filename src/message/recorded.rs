@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, IgnoredAny};
 
 use super::data::{AutomationName, MessageData};
 use crate::reference::{ImageReference, ReferenceError};
@@ -43,6 +43,8 @@ pub enum RecordError {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(expecting = "an object")]
 pub struct Recorded {
+    /// Present in a list of results.
+    automations: Option<IgnoredAny>,
     automation: Option<Name>,
     changes: BTreeMap<String, File>,
     values: Option<BTreeMap<String, String>>,
@@ -97,7 +99,7 @@ struct RecordedChange {
 #[derive(Deserialize)]
 #[serde(expecting = "an object")]
 struct Form {
-    automations: Option<serde::de::IgnoredAny>,
+    automations: Option<IgnoredAny>,
 }
 
 #[derive(Deserialize)]
@@ -112,6 +114,12 @@ struct List {
 ///
 /// Returns an error if it is not JSON, or if a member has the wrong form.
 pub fn read(json: &[u8]) -> Result<Vec<Recorded>, RecordError> {
+    // Most documents are one result: those are read in one pass.
+    if let Ok(one) = serde_json::from_slice::<Recorded>(json)
+        && one.automations.is_none()
+    {
+        return Ok(vec![one]);
+    }
     let form: Form = parse(json)?;
     if form.automations.is_some() {
         let list: List = parse(json)?;

@@ -219,10 +219,10 @@ impl<'i> Budget<'i> {
     ///
     /// Returns false for the nil map.
     pub(crate) fn insert(&mut self, map: &Map, key: Value, value: Value) -> Result<bool, Failure> {
-        if map.count_changes() && map.can_hold_itself() {
+        if map.count_changes(&self.heap) && map.can_hold_itself() {
             self.maps.extend(map.downgrade());
         }
-        let is_set = map.insert(key, value);
+        let is_set = map.insert(&self.heap, key, value);
         self.check_room(0)?;
         Ok(is_set)
     }

@@ -18,14 +18,23 @@ pub(crate) struct Heap(Arc<AtomicUsize>);
 #[derive(Debug)]
 pub(crate) struct Charge {
     heap: Heap,
-    bytes: AtomicUsize,
+    bytes: usize,
 }
 
 /// Shared content, with its charge once a rendering has counted it.
+///
+/// It holds the bytes itself instead of a [`Charge`]: most content belongs to the data and is charged zero bytes, which
+/// then costs one write of an integer.
 pub(crate) struct Held<T> {
     content: T,
-    charge: OnceLock<Charge>,
+    /// The bytes of the charge; [`UNCOUNTED`] before there is one.
+    bytes: AtomicUsize,
+    /// The heap that the bytes count on; empty while there are none.
+    heap: OnceLock<Heap>,
 }
+
+/// Marks content that no rendering has counted.
+const UNCOUNTED: usize = usize::MAX;
 
 impl Heap {
     /// Returns the number of bytes in use.
@@ -35,65 +44,67 @@ impl Heap {
 
     /// Counts bytes until the charge is dropped.
     pub(crate) fn charge(&self, bytes: usize) -> Charge {
-        self.0.fetch_add(bytes, Ordering::Relaxed);
-        Charge { heap: self.clone(), bytes: AtomicUsize::new(bytes) }
+        self.grow(bytes);
+        Charge { heap: self.clone(), bytes }
     }
-}
 
-impl Charge {
-    /// Counts more bytes.
     fn grow(&self, bytes: usize) {
-        self.heap.0.fetch_add(bytes, Ordering::Relaxed);
-        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+        self.0.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// Subtracts bytes, at most the bytes of the charge.
     fn shrink(&self, bytes: usize) {
-        let bytes = bytes.min(self.bytes.load(Ordering::Relaxed));
-        self.heap.0.fetch_sub(bytes, Ordering::Relaxed);
-        self.bytes.fetch_sub(bytes, Ordering::Relaxed);
+        self.0.fetch_sub(bytes, Ordering::Relaxed);
     }
 }
 
 impl Drop for Charge {
     fn drop(&mut self) {
-        self.heap.0.fetch_sub(*self.bytes.get_mut(), Ordering::Relaxed);
+        self.heap.shrink(self.bytes);
     }
 }
 
 impl<T> Held<T> {
     /// Wraps content that no rendering has counted yet.
     pub(crate) fn new(content: T) -> Self {
-        Self { content, charge: OnceLock::new() }
+        Self { content, bytes: AtomicUsize::new(UNCOUNTED), heap: OnceLock::new() }
     }
 
     /// Counts the content as a number of bytes; returns false if it was counted before.
     pub(crate) fn count(&self, heap: &Heap, bytes: usize) -> bool {
-        let mut is_new = false;
-        self.charge.get_or_init(|| {
-            is_new = true;
-            heap.charge(bytes)
-        });
+        let is_new = self.bytes.load(Ordering::Relaxed) == UNCOUNTED
+            && self.bytes.compare_exchange(UNCOUNTED, 0, Ordering::Relaxed, Ordering::Relaxed).is_ok();
+        if is_new {
+            self.grow(heap, bytes);
+        }
         is_new
     }
 
-    /// Returns whether the content has no charge, or one of zero bytes.
+    /// Returns `true` if the content has no charge, or one of zero bytes.
     pub(crate) fn is_free(&self) -> bool {
-        self.charge.get().is_none_or(|charge| charge.bytes.load(Ordering::Relaxed) == 0)
+        matches!(self.bytes.load(Ordering::Relaxed), 0 | UNCOUNTED)
     }
 
     /// Counts bytes that were added to charged content.
-    pub(crate) fn grow(&self, bytes: usize) {
-        if let Some(charge) = self.charge.get() {
-            charge.grow(bytes);
+    pub(crate) fn grow(&self, heap: &Heap, bytes: usize) {
+        if bytes > 0 && self.bytes.load(Ordering::Relaxed) != UNCOUNTED {
+            self.heap.get_or_init(|| heap.clone()).grow(bytes);
+            self.bytes.fetch_add(bytes, Ordering::Relaxed);
         }
     }
 
-    /// Subtracts bytes that were removed from the content.
+    /// Subtracts bytes that were removed from the content, at most the bytes of the charge.
     pub(crate) fn shrink(&self, bytes: usize) {
-        if let Some(charge) = self.charge.get() {
-            charge.shrink(bytes);
+        if let Some(heap) = self.heap.get() {
+            let bytes = bytes.min(self.bytes.load(Ordering::Relaxed));
+            heap.shrink(bytes);
+            self.bytes.fetch_sub(bytes, Ordering::Relaxed);
         }
+    }
+}
+
+impl<T> Drop for Held<T> {
+    fn drop(&mut self) {
+        self.shrink(UNCOUNTED);
     }
 }
 

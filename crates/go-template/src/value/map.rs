@@ -162,15 +162,15 @@ impl Map {
         entries.iter().enumerate().try_for_each(|(i, (key, value))| look(i, &key.0, value))
     }
 
-    /// Sets the value of a key, visible to all that share the map.
+    /// Sets the value of a key, visible to all that share the map, and counts a new entry on the heap.
     ///
     /// Returns false for the nil map.
-    pub(crate) fn insert(&self, key: Value, value: Value) -> bool {
+    pub(crate) fn insert(&self, heap: &Heap, key: Value, value: Value) -> bool {
         let Some(entries) = &self.entries else { return false };
         // The old value is dropped only after the borrow: it may hold this very map.
         let before = entries.0.borrow_mut().insert(Key(key), value);
         if before.is_none() {
-            entries.grow(BYTES_OF_ENTRY);
+            entries.grow(heap, BYTES_OF_ENTRY);
         }
         true
     }
@@ -196,12 +196,10 @@ impl Map {
         OVERHEAD + self.len() * BYTES_OF_ENTRY
     }
 
-    /// Makes a map of the data count from now on, for the change that follows.
-    ///
-    /// Returns false if it counts already.
-    pub(crate) fn count_changes(&self) -> bool {
+    /// Makes a map of the data count from now on, with the change that comes; false when it counts already.
+    pub(crate) fn count_changes(&self, heap: &Heap) -> bool {
         let Some(entries) = self.entries.as_ref().filter(|entries| entries.is_free()) else { return false };
-        entries.grow(OVERHEAD);
+        entries.grow(heap, OVERHEAD);
         true
     }
 
