@@ -80,7 +80,7 @@ pub(super) struct Commit {
     id: String,
     /// The branch that has it.
     branch: String,
-    /// The commit's message; one beyond 255 KiB is cut, and says so at its end.
+    /// The commit's message, which says so at its end if it is cut: beyond 255 KiB, or 16 MiB for all of a push.
     message: String,
 }
 

@@ -64,8 +64,13 @@ pub struct Push {
     pub found: Option<Revision>,
 }
 
-/// The maximum length of the message that an outcome keeps, in bytes: what an event may show.
-pub(super) const MAX_MESSAGE: usize = 255 * 1024;
+/// The maximum length of the message that an outcome keeps, in bytes: as much as an event may show, and less if the
+/// messages of all `proposals` in a transaction could otherwise take more than 16 MiB.
+pub(super) fn message_limit(proposals: usize) -> usize {
+    const MAX_MESSAGE: usize = 255 * 1024;
+    const MAX_MESSAGES: usize = 16 * 1024 * 1024;
+    MAX_MESSAGE.min(MAX_MESSAGES / proposals.max(1))
+}
 
 /// The beginning of a commit's message in at most `limit` bytes.
 pub(super) fn excerpt(message: &str, limit: usize) -> String {
@@ -90,6 +95,12 @@ impl fmt::Display for Push {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_messages_of_a_transaction_take_at_most_16_mib() {
+        assert_eq!([0, 1, 64].map(message_limit), [255 * 1024; 3]);
+        assert_eq!(message_limit(256), 64 * 1024);
+    }
 
     /// A batch held each message of up to 900 KiB several times over.
     #[test]

@@ -9,7 +9,7 @@ use crate::git::commit_time::CommitTime;
 use crate::git::error::SyncError;
 use crate::git::ledger::{Ledger, PendingPush, Seen};
 use crate::git::name::CommitId;
-use crate::git::outcome::{self, Outcome, Push, excerpt};
+use crate::git::outcome::{Outcome, Push, excerpt};
 use crate::git::pack::NewObjects;
 use crate::git::proposal::{Answer, Failure, Freshness, Proposal, Proposer};
 use crate::git::source::{self, Source};
@@ -19,6 +19,8 @@ use crate::update::MarkerIndex;
 /// One proposal and how far it has come.
 pub(super) struct Candidate<P: Proposer> {
     pub(super) proposal: Proposal<P>,
+    /// The maximum length of the message that its outcome keeps, in bytes.
+    message_limit: usize,
     /// The commit that is checked out for it.
     pub(super) source: Option<Source>,
     /// A push of an earlier run, or attempt, that has turned out to have arrived.
@@ -45,8 +47,8 @@ pub(super) struct OwnCommit {
 }
 
 impl<P: Proposer> Candidate<P> {
-    pub(super) fn new(proposal: Proposal<P>) -> Self {
-        Self { proposal, source: None, earlier: None, commit: None, result: None }
+    pub(super) fn new(proposal: Proposal<P>, message_limit: usize) -> Self {
+        Self { proposal, message_limit, source: None, earlier: None, commit: None, result: None }
     }
 
     /// Returns true while it has no answer.
@@ -215,7 +217,7 @@ impl<P: Proposer> Candidate<P> {
         objects.begin_commit();
         match write_commit(objects, tip, &draft, &mut |_| deadline.check()) {
             Ok(Some(id)) => {
-                let message = excerpt(&String::from_utf8_lossy(&draft.message), outcome::MAX_MESSAGE);
+                let message = excerpt(&String::from_utf8_lossy(&draft.message), self.message_limit);
                 self.commit = Some(OwnCommit { id, message, time: draft.time });
                 let replaced = draft.edits.iter().filter_map(|edit| edit.entry.content);
                 replaced.for_each(|content| index.forget(&content));

@@ -16,6 +16,7 @@ use super::ledger::Ledger;
 use super::listing::Listing;
 use super::mirror::Mirror;
 use super::name::{BranchName, CommitId};
+use super::outcome::message_limit;
 use super::pack::{NewObjects, NewPacks};
 use super::proposal::{Answer, Failure, Proposal, Proposer};
 use super::push::PushReply;
@@ -65,7 +66,8 @@ impl<P: Proposer> Attempt<P> {
     /// An attempt at proposals that go to the same branch.
     pub(super) fn new(proposals: Vec<Proposal<P>>, is_rehearsal: bool) -> Self {
         let branch = proposals.first().map(|proposal| proposal.target.push.clone());
-        let candidates = proposals.into_iter().map(Candidate::new).collect();
+        let limit = message_limit(proposals.len());
+        let candidates = proposals.into_iter().map(|proposal| Candidate::new(proposal, limit)).collect();
         Self { candidates, branch, is_rehearsal, packs: NewPacks::default(), is_another: false }
     }
 
