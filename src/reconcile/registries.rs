@@ -1,4 +1,4 @@
-//! The registries as reconciles ask them: with the logins that an ImageRepository names.
+//! The registries as reconciles use them: with the logins that an ImageRepository names.
 
 use kube::ResourceExt;
 
@@ -19,7 +19,7 @@ pub struct KnownRegistries<O> {
     pub objects: O,
     /// The registries.
     pub registries: Registries,
-    /// Who logs in.
+    /// The source of the logins.
     pub logins: Logins,
 }
 
@@ -88,24 +88,24 @@ impl<O: Objects + Send + Sync + 'static> Registry for KnownRegistries<O> {
     }
 }
 
-/// A look at a tag that is about to be taken.
+/// A lookup of a tag that is about to be made.
 #[derive(Clone, Debug)]
 pub struct Look {
     access: Access,
     tag: Tag,
-    /// Both as the object names them.
+    /// The address and the tag, as the object names them.
     reference: String,
 }
 
 impl Look {
-    /// The look that is taken with an access.
+    /// Makes a lookup.
     ///
     /// # Errors
     ///
-    /// When there can be no such tag.
+    /// If the tag is invalid.
     pub fn new(access: Access, tag: &str) -> Result<Self, LookFailure> {
         let reference = format!("{}:{tag}", access.address);
-        // What cannot be a tag can stand in no registry.
+        // No registry can have an invalid tag.
         let tag = Tag::parse(tag).map_err(|error| LookFailure {
             kind: LookFailureKind::Missing,
             words: format!("failed parsing reference {reference:?}: {}", chain(&error)),
@@ -114,22 +114,22 @@ impl Look {
         Ok(Self { access, tag, reference })
     }
 
-    /// The digest of what the tag stands for.
+    /// Looks up the digest of the tag.
     ///
     /// # Errors
     ///
-    /// When there is no such manifest, or the registry does not say.
+    /// If the manifest does not exist, or the registry does not answer.
     pub async fn digest(self, registries: &Registries) -> Result<String, LookFailure> {
         let Self { access, tag, reference } = self;
         let digest = registries.digest(access, &tag).await.map_err(|error| failure(&reference, &error))?;
         Ok(digest.to_string())
     }
 
-    /// The same, and when the image was made.
+    /// Looks up the digest of the tag and the creation time of its image.
     ///
     /// # Errors
     ///
-    /// When there is no such image, or the registry does not say.
+    /// If the image does not exist, or the registry does not answer.
     pub async fn facts(self, registries: &Registries) -> Result<ImageFacts, LookFailure> {
         let Self { access, tag, reference } = self;
         let repository = registries.repository(access);

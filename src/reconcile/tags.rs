@@ -1,4 +1,4 @@
-//! Where tags come from and where they are kept, as far as a reconcile has to do with it.
+//! The source of tags and their store, as a reconcile uses them.
 
 use std::collections::BTreeSet;
 use std::future::Future;
@@ -19,57 +19,58 @@ use crate::registry::{ImageFacts, Listing};
 use crate::sentence::chain;
 use crate::tenancy::{Capacity, MemoryReservation};
 
-/// The size of a stored list from which on memory is reserved before it is read, and for how many times its size: it is
-/// read beside what is made of it.
+/// The size of a stored list from which on memory is reserved before it is read, and the number of copies that are
+/// reserved: the list is read beside the data that is made from it.
 const UNRESERVED: u64 = 1 << 20;
 const COPIES: u64 = 2;
 
-/// The registries, behind whatever logins an ImageRepository names.
+/// The registries, with the logins that an ImageRepository names.
 pub trait Registry: Send + Sync + 'static {
-    /// Every tag of a repository, or word that nothing has changed since the state that the registry calls `known`.
+    /// Lists the tags of a repository, or returns that nothing has changed since the state that the registry calls
+    /// `known`.
     ///
     /// # Errors
     ///
-    /// When the listing fails, be it on its last page.
+    /// If the listing fails, even on its last page.
     fn tags(
         &self,
         place: &Place,
         known: Option<&str>,
     ) -> impl Future<Output = Result<Found, ListFailure>> + Send;
 
-    /// The digest of what a tag stands for now.
+    /// Looks up the current digest of a tag.
     ///
     /// # Errors
     ///
-    /// When there is no such manifest, or the registry does not say.
+    /// If the manifest does not exist, or the registry does not answer.
     fn digest(&self, place: &Place, tag: &str) -> impl Future<Output = Result<String, LookFailure>> + Send;
 
-    /// The digest of what a tag stands for now, and when that image was made.
+    /// Looks up the current digest of a tag, and the creation time of that image.
     ///
     /// # Errors
     ///
-    /// When there is no such image, or the registry does not say.
+    /// If the image does not exist, or the registry does not answer.
     fn facts(&self, place: &Place, tag: &str)
     -> impl Future<Output = Result<ImageFacts, LookFailure>> + Send;
 }
 
-/// A repository as one object reaches it.
+/// A repository as one object accesses it.
 #[derive(Clone, Debug)]
 pub struct Place {
     /// The object, with the names of the secrets.
     pub repository: Arc<ImageRepository>,
-    /// What it scans.
+    /// The address that it scans.
     pub address: RepositoryAddress,
     /// The time that one call may take.
     pub timeout: Duration,
-    /// The namespace of the object that refers to `repository`, if it is another one: what is done counts for it.
+    /// The namespace of the object that refers to `repository`, if it is another one: the work counts for it.
     pub referred_from: Option<String>,
 }
 
-/// What a listing found.
+/// The result of a listing.
 #[derive(Clone, Debug)]
 pub enum Found {
-    /// Nothing has changed since the state that was known.
+    /// Nothing has changed since the known state.
     Unchanged,
     /// The tags.
     Tags(Listing),
@@ -83,35 +84,35 @@ pub struct OpenTags {
     _memory: Option<MemoryReservation>,
 }
 
-/// Why a listing failed.
+/// The error of a listing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ListFailure {
-    /// What is needed to log in cannot be put together.
+    /// The login cannot be made.
     Login(String),
-    /// The registry is where no object may lead.
+    /// The address of the registry is forbidden for objects.
     Forbidden(String),
-    /// The registry could not be read.
+    /// The registry cannot be read.
     Scan(LookFailureKind, String),
 }
 
-/// What was found, for as long as it is needed: the store, as reconciles use it.
+/// The store of tags, as reconciles use it: with threads and memory, and a log of its errors.
 #[derive(Clone, Debug)]
 pub struct Shelf {
     store: Arc<TagStore>,
     /// Threads and memory for reading and writing files.
     capacity: Capacity,
-    /// Those of whose file something was said that has not changed since.
+    /// The objects whose file was reported as unreadable or unwritable, and has not changed since.
     told: Arc<Mutex<BTreeSet<ObjectName>>>,
 }
 
 impl Shelf {
-    /// A store whose files are read and written on the blocking pool, with memory reserved for large ones.
+    /// Makes a store whose files are read and written on the blocking pool, with memory reserved for large ones.
     pub fn new(store: TagStore, capacity: Capacity) -> Self {
         Self { store: Arc::new(store), capacity, told: Arc::default() }
     }
 
-    /// The identity of the list that is stored for an object and the repository of this full name, on behalf of a
-    /// namespace. Tags that cannot be read are listed anew.
+    /// Returns the identity of the list that is stored for an object and the repository of this full name, on behalf of
+    /// a namespace. Tags that cannot be read are listed again.
     pub async fn head(&self, namespace: &str, object: &ObjectName, canonical: &str) -> Option<StoredHead> {
         if let Some(known) = self.store.in_memory(&key(object)) {
             return Some(known.head()).filter(|known| known.canonical == canonical);
@@ -124,8 +125,8 @@ impl Shelf {
         self.capacity.pool.run(namespace, read).await
     }
 
-    /// The tags that an object last found in the repository of this full name, if anything is known of it, on behalf of a
-    /// namespace. `work` is the memory that is to be reserved for work on so many tags, beside the tags themselves.
+    /// Opens the tags that an object last found in the repository of this full name, if any are stored, on behalf of a
+    /// namespace. `work` returns the memory to reserve for work on a number of tags, beside the tags themselves.
     ///
     /// Reserves memory if the tags are many, so the caller must hold none meanwhile.
     pub async fn open(
@@ -158,7 +159,7 @@ impl Shelf {
         }
     }
 
-    /// Reserves the memory for a change of what is stored for an object.
+    /// Reserves the memory for a change of an object's stored tags.
     async fn reserve_for_change(&self, namespace: &str, object: &ObjectName) -> Option<MemoryReservation> {
         let size = self.size(namespace, object).await?;
         self.reserve(namespace, COPIES * size.bytes).await
@@ -180,29 +181,29 @@ impl Shelf {
         None
     }
 
-    /// Reserves the memory for the tags that are stored for an object, which a scan's are compared with; the scan itself
-    /// must hold none.
+    /// Reserves the memory for an object's stored tags, with which those of a scan are compared; the scan itself must
+    /// hold none.
     pub async fn reserve_for_scan(&self, object: &ObjectName) -> Option<MemoryReservation> {
         self.reserve_for_change(&object.namespace, object).await
     }
 
-    /// Keeps what a complete scan found, on this thread, which may block. Where it cannot be written, it is known as long as
-    /// this process lasts.
+    /// Stores the tags of a complete scan, on this thread, which may block. If they cannot be written, they are kept in
+    /// memory until this process ends.
     ///
     /// # Errors
     ///
-    /// A sentence, when it cannot be kept at all.
+    /// A sentence, if they cannot be kept at all.
     pub fn keep(&self, object: &ObjectName, scan: Scan) -> Result<Arc<StoredTags>, String> {
         let kept = self.store.keep(&key(object), scan).map_err(|error| chain(&error))?;
         Ok(self.told_of_trouble(object, kept))
     }
 
-    /// Makes of a list that is stored one that was scanned at another time, which found it unchanged, and does something
-    /// with it on the blocking pool; nothing if it is not stored any more.
+    /// Sets the scan time of a stored list that a later scan found unchanged, and calls `then` with it on the blocking
+    /// pool. Returns nothing if the list is not stored any more.
     ///
     /// # Errors
     ///
-    /// A sentence, when it cannot be kept at all.
+    /// A sentence, if it cannot be kept at all.
     pub async fn renew<T: Send + 'static>(
         &self,
         object: &ObjectName,
@@ -236,15 +237,15 @@ impl Shelf {
         kept.tags
     }
 
-    /// Says something of an object's file, if nothing was said of it yet.
+    /// Logs a message about an object's file, unless one was logged since the file changed.
     fn tell(&self, object: &ObjectName, words: impl FnOnce()) {
         if self.told.lock().insert(object.clone()) {
             words();
         }
     }
 
-    /// Keeps facts about images of an object's repository, for an object of a namespace. They are looked up again if that
-    /// fails. Reserves memory if the repository's tags are many.
+    /// Stores facts about images of an object's repository, for an object of a namespace. If that fails, they are
+    /// looked up again. Reserves memory if the repository's tags are many.
     pub async fn learn(
         &self,
         namespace: &str,
@@ -267,11 +268,11 @@ impl Shelf {
         }
     }
 
-    /// Forgets what an object found.
+    /// Deletes an object's stored tags.
     ///
     /// # Errors
     ///
-    /// A sentence, when that cannot be done.
+    /// A sentence, if they cannot be deleted.
     pub async fn delete(&self, object: &ObjectName) -> Result<(), String> {
         let (store, key) = (self.store.clone(), key(object));
         let deleted = self.capacity.pool.run(&object.namespace, move || store.delete(&key)).await;
@@ -279,12 +280,12 @@ impl Shelf {
         deleted.map_err(|error| chain(&error))
     }
 
-    /// Forgets all objects but those that are there.
+    /// Deletes the stored tags of all objects except those that exist.
     pub fn sweep(&self, is_there: impl Fn(&ObjectName) -> bool) {
         self.store.sweep(|key| is_there(&name(key)));
     }
 
-    /// Forgets what has been old for long, but that of the objects that are there.
+    /// Deletes the stored tags that have been old for long, except those of objects that exist.
     pub fn sweep_old(&self, is_there: impl Fn(&ObjectName) -> bool, now: SystemTime) {
         self.store.sweep_old(|key| is_there(&name(key)), now);
     }

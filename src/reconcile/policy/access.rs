@@ -9,30 +9,30 @@ use crate::failing::Failing;
 use crate::objects::ObjectName;
 use crate::reconcile::cross_namespace::CrossNamespace;
 
-/// Why a policy gets no repository. The sentences are Flux's.
+/// The error of a policy that may not use its repository. The sentences are Flux's.
 #[derive(Debug, thiserror::Error)]
 pub enum AccessError {
-    /// Nothing of another namespace may be used.
+    /// References to other namespaces are forbidden.
     #[error("cannot access 'ImageRepository/{repository}', cross-namespace references have been blocked")]
     Blocked {
         /// The repository.
         repository: ObjectName,
     },
-    /// There is no such repository.
+    /// The repository does not exist.
     #[error(
         "referenced ImageRepository does not exist: ImageRepository.image.toolkit.fluxcd.io {name:?} not found"
     )]
     Missing {
-        /// Its name.
+        /// The name.
         name: String,
     },
-    /// The repository is for its own namespace only.
+    /// The repository allows its own namespace only.
     #[error("access denied: '{repository}' can't be accessed due to missing ACL labels on 'accessFrom'")]
     NotShared {
         /// The repository.
         repository: ObjectName,
     },
-    /// The repository is for other namespaces.
+    /// The repository allows other namespaces.
     #[error(
         "access denied: '{repository}' can't be accessed due to ACL labels mismatch on namespace '{namespace}'"
     )]
@@ -45,12 +45,12 @@ pub enum AccessError {
     /// The labels of the policy's namespace cannot be read.
     #[error("access denied: {words}")]
     NoLabels {
-        /// Why.
+        /// The cause.
         words: String,
     },
 }
 
-/// Access may be granted at any time, and a repository come.
+/// Access may be granted, and a repository created, at any time.
 impl Failing for AccessError {
     fn reason(&self) -> Reason {
         match self {
@@ -64,11 +64,11 @@ impl Failing for AccessError {
     }
 }
 
-/// Refuses what may not even be asked for.
+/// Checks that the namespace of a repository may be named.
 ///
 /// # Errors
 ///
-/// When the repository is in another namespace and that is forbidden.
+/// If the repository is in another namespace and that is forbidden.
 pub fn check_namespace(
     own: &str,
     repository: &ObjectName,
@@ -80,16 +80,16 @@ pub fn check_namespace(
     Ok(())
 }
 
-/// Whether the labels of the policy's namespace decide about its access.
+/// Returns whether the labels of the policy's namespace decide about its access.
 pub fn needs_labels(own: &str, repository: &ImageRepository) -> bool {
     repository.namespace().as_deref() != Some(own) && repository.spec.access_from.is_some()
 }
 
-/// Whether a policy of the namespace `own` may use a repository; `labels` are those of the namespace.
+/// Checks that a policy of the namespace `own` may use a repository; `labels` are those of the namespace.
 ///
 /// # Errors
 ///
-/// When it may not.
+/// If it may not.
 pub fn check(
     own: &str,
     repository: &ImageRepository,

@@ -1,7 +1,7 @@
-//! How old the images are that could win, where a policy has a minimum age.
+//! Finds the ages of the images that could win, if a policy has a minimum age.
 //!
-//! Most tags are younger than our knowledge of their repository, so that we saw ourselves when they came. Of the others the
-//! registry is asked, from the best to the first that is old enough, and no further.
+//! Most tags are younger than our knowledge of their repository, so their age is known. For the others the registry is
+//! asked, from the best tag to the first that is old enough, and no further.
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
@@ -18,71 +18,71 @@ use crate::registry::ImageFacts;
 use crate::registry::store::{KnownImage, StoredTags};
 use crate::tenancy::Interrupted;
 
-/// How many images are looked at for one choice. Registries count each as a pull.
+/// The maximum number of images that are looked up for one selection. Registries count each as a pull.
 pub const MOST: usize = 32;
 
-/// How many of them at the same time, at most.
+/// The maximum number of lookups at the same time.
 const AT_ONCE: usize = 8;
 
-/// After how many looks that failed the registry is left alone.
+/// The number of failed lookups after which the registry is not asked any more.
 const FAILURES: usize = 3;
 
-/// The choice for which ages are wanted.
+/// A selection for which ages are needed.
 #[derive(Clone, Debug)]
 pub struct Inquiry {
     /// The policy.
     pub policy: Arc<Policy>,
-    /// The tag that counts now. It was old enough once, and only a person can want it to be older.
+    /// The current tag. It was old enough once, and only a user can want it to be older.
     pub current: Option<String>,
-    /// Whether a person asked, so that what was not known before is looked up again.
+    /// True if a user asked, so that unknown ages are looked up again.
     pub is_wanted: bool,
-    /// The moment.
+    /// The time of the selection.
     pub now: Timestamp,
 }
 
-/// The tags on which a choice may depend beyond what is known of their ages: few, however many tags there are, for they
-/// are kept while the registry is asked.
+/// The tags on which a selection may depend beyond the known ages. They are few, even if there are many tags, because
+/// they are kept while the registry is asked.
 #[derive(Debug, Default)]
 pub struct Shortlist(Vec<Candidate>);
 
-/// A tag of a shortlist, and what is known of its age.
+/// A tag of a shortlist, with its known age.
 #[derive(Debug)]
 struct Candidate {
     tag: String,
     birth: Birth,
-    /// The question to the registry about it.
+    /// The question to the registry about the tag.
     ask: Option<Ask>,
 }
 
-/// What was found out about ages.
+/// The ages that the registry gave.
 #[derive(Debug, Default)]
 pub struct Answers {
-    /// By tags of the shortlist.
+    /// The ages by tags of the shortlist.
     births: HashMap<String, Birth>,
-    /// Set if a tag is old enough, so that the age of those below it does not matter.
+    /// Set if a tag is old enough, so that the ages of lower tags do not matter.
     has_mature: bool,
-    /// The images that were looked at, by their tags.
+    /// The images that were looked up, by their tags.
     pub learned: Vec<(String, ImageFacts)>,
-    /// What is still missing.
+    /// The ages that are missing.
     pub gap: Option<Gap>,
 }
 
-/// Why not all ages are known that matter.
+/// The reason for which ages that matter are missing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Gap {
-    /// More images would have to be looked at than is polite.
+    /// More images would have to be looked up than the maximum.
     TooMany,
-    /// The registry did not say how old a tag is.
+    /// The registry did not return the age of a tag.
     Failed {
         /// The tag.
         tag: String,
-        /// Why not.
+        /// The cause.
         failure: LookFailure,
     },
 }
 
 impl Gap {
-    /// Why the choice among the tags of an image may be out of date, where the registry is the cause.
+    /// Returns the staleness of a selection among the tags of an image, if the registry is the cause.
     pub fn staleness(&self, image: &str) -> Option<Staleness> {
         match self {
             Self::TooMany => None,
@@ -92,11 +92,11 @@ impl Gap {
 }
 
 impl Inquiry {
-    /// The tags to ask about, of those whose age decides, the best first ([`Policy::contenders`]).
+    /// Returns the tags whose age decides, the best first ([`Policy::contenders`]).
     ///
     /// # Errors
     ///
-    /// When `check`, which is called between two tags, fails.
+    /// If `check` fails, which is called between two tags.
     pub fn shortlist(
         &self,
         contenders: &[&str],
@@ -107,7 +107,7 @@ impl Inquiry {
         let mut best: Option<&str> = None;
         for tag in contenders {
             check()?;
-            // What takes part and is better settles it. Of equal ones each may count.
+            // A better tag that is eligible settles it. Of equal tags each may win.
             let is_settled = best.is_some_and(|best| self.policy.compare(tag, best) != Some(Ordering::Equal));
             if is_settled || asks > MOST {
                 break;
@@ -145,7 +145,7 @@ impl Inquiry {
             if batch.is_empty() {
                 return walk.answers;
             }
-            // A closure that made these would have to hold for every lifetime.
+            // A closure that returns these futures would have to be valid for every lifetime.
             let mut looks = Vec::with_capacity(batch.len());
             for question in &batch {
                 looks.push(question.look(registry, place));
@@ -158,16 +158,17 @@ impl Inquiry {
         }
     }
 
-    /// The age of a tag after the registry was asked. `known` may be newer than the tags that the questions were about:
-    /// tags that were found since are young.
+    /// Returns the age of a tag after the registry was asked. `known` may be newer than the tags in the questions: tags
+    /// that were found since are young.
     pub fn birth(&self, tag: &str, known: Option<&StoredTags>, answers: &Answers) -> Birth {
         let found = answers.births.get(tag).copied();
         found.unwrap_or_else(|| Birth { is_outdone: answers.has_mature, ..self.known(tag, known) })
     }
 
-    /// The age of a tag before the registry is asked.
+    /// Returns the age of a tag before the registry is asked.
     fn known(&self, tag: &str, known: Option<&StoredTags>) -> Birth {
-        // A tag that a lagging mirror left out for once would be new when it is back, and the one below it win.
+        // Otherwise a tag that a lagging mirror once left out would be new when it is back, and the tag below it would
+        // win.
         if self.current.as_deref() == Some(tag) && !self.is_wanted {
             return Birth::LONG_AGO;
         }
@@ -180,7 +181,7 @@ impl Inquiry {
         }
     }
 
-    /// What is to be asked of a tag. One that was too young when it was looked at is no older for being another image now.
+    /// Returns the question about a tag. A tag that was too young when it was looked up is no older with another image.
     fn ask(&self, birth: Birth, image: Option<&KnownImage>) -> Option<Ask> {
         let is_mature = |birth: Birth| self.maturity(birth) == Maturity::Mature;
         if birth.first_seen.is_some() || is_mature(Birth { created: None, ..birth }) {
@@ -198,7 +199,7 @@ impl Inquiry {
         birth.maturity(self.now, self.policy.minimum_age())
     }
 
-    /// Whether a tag of which this is known takes part.
+    /// Returns whether a tag with this known age is eligible.
     fn takes_part(&self, birth: Birth) -> bool {
         match self.maturity(birth) {
             Maturity::Mature => true,
@@ -208,16 +209,16 @@ impl Inquiry {
     }
 }
 
-/// What is to be asked of a tag.
+/// A question about a tag.
 #[derive(Clone, Debug)]
 enum Ask {
-    /// How old its image is.
+    /// The age of its image.
     Age,
-    /// Whether its image is still this one, which is old enough.
+    /// True if its image is still this one, which is old enough.
     IsStill(KnownImage),
 }
 
-/// A question about a tag.
+/// A question about a tag, with the tag.
 #[derive(Clone, Debug)]
 struct Question {
     place: usize,
@@ -226,12 +227,12 @@ struct Question {
 }
 
 impl Question {
-    /// Asks the registry; nothing where all is as it was.
+    /// Asks the registry; returns nothing if nothing has changed.
     async fn look(&self, registry: &impl Registry, place: &Place) -> Result<Option<ImageFacts>, LookFailure> {
         if let Ask::IsStill(image) = &self.ask {
             match registry.digest(place, &self.tag).await {
                 Ok(digest) if digest != image.digest => {}
-                // What is known stays known while the registry does not answer.
+                // The known age stays while the registry does not answer.
                 _ => return Ok(None),
             }
         }
@@ -239,12 +240,12 @@ impl Question {
     }
 }
 
-/// The way from the best tag down to the first that is old enough.
+/// The walk from the best tag down to the first that is old enough.
 struct Walk {
     inquiry: Inquiry,
     candidates: Vec<Candidate>,
     next: usize,
-    /// The place of the best one so far that takes part.
+    /// The index of the best eligible tag so far.
     best: Option<usize>,
     asked: usize,
     failures: usize,
@@ -252,7 +253,7 @@ struct Walk {
 }
 
 impl Walk {
-    /// The next questions, as many as `width` at most; none at the end of the way.
+    /// Returns the next questions, at most `width`; none at the end of the walk.
     fn batch(&mut self, width: usize) -> Vec<Question> {
         let mut batch = Vec::new();
         while batch.len() < width && !self.is_settled() {
@@ -276,7 +277,8 @@ impl Walk {
         batch
     }
 
-    /// Returns whether nothing depends on the age of the next tag: a better one takes part. Of equal ones each may count.
+    /// Returns whether nothing depends on the age of the next tag because a better one is eligible. Of equal tags each
+    /// may win.
     fn is_settled(&self) -> bool {
         let (Some(best), Some(next)) = (self.best, self.candidates.get(self.next)) else { return false };
         let best = &self.candidates[best].tag;
@@ -292,7 +294,7 @@ impl Walk {
                 birth.created = facts.created;
                 self.answers.learned.push((tag.clone(), facts));
             }
-            // It is listed before it can be pulled: nobody can say how old it is.
+            // It is listed before it can be pulled, so its age is unknown.
             Err(failure) if failure.kind == LookFailureKind::Missing => {}
             Err(failure) => {
                 self.failures += 1;

@@ -1,4 +1,5 @@
-//! Chooses the tag that counts: the winner, or for a while the one before it (`docs/flux-behaviour.md`, Policies).
+//! Selects the tag of a policy: the winner, or the one before while a downgrade is held (`docs/flux-behaviour.md`,
+//! Policies).
 
 use std::time::Duration;
 
@@ -12,67 +13,67 @@ use crate::policy::{Ages, Check, Pending, Policy, PolicyError, Regression, Selec
 use crate::reconcile::conditions::{self, ConditionType};
 use crate::reference::TagList;
 
-/// What a policy chooses from, and in which light.
+/// The inputs of a selection.
 #[derive(Clone, Copy, Debug)]
 pub struct Offer<'a> {
-    /// The image as its repository names it.
+    /// The image, by the name that its repository has for it.
     pub image: &'a str,
     /// The tags that are stored.
     pub tags: &'a TagList,
-    /// What is known of the age of tags, now.
+    /// The known ages of the tags.
     pub ages: Ages<'a>,
-    /// When the last complete scan was.
+    /// The time of the last complete scan.
     pub scanned: Option<Timestamp>,
-    /// What brought about this run.
+    /// The cause of the run.
     pub cause: Cause,
-    /// How long a lower winner must hold.
+    /// The time for which a downgrade must hold.
     pub regression: Regression,
-    /// Whether ages are missing that matter, so that nothing lower than what counts can be taken for the winner.
+    /// True if ages are missing that matter, so that no lower tag than the current one can win.
     pub is_provisional: bool,
 }
 
-/// The tag that counts.
+/// The tag that is selected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Choice {
     /// The tag.
     pub tag: String,
-    /// What waits to take its place, where that is a lower one.
+    /// The downgrade that is held, if there is one.
     pub held: Option<Held>,
-    /// How long it takes until another tag is old enough to take part.
+    /// The time until another tag is old enough to be eligible.
     pub matures_in: Option<Duration>,
 }
 
-/// Why the tag that counts stays though the list of tags does not have it as its winner.
+/// The reason for which the current tag stays although it is not the winner of the list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Held {
-    /// The lower winner that waits, if there is one.
+    /// The lower winner that is held, if there is one.
     pub pending: Option<Pending>,
-    /// What the condition says of it.
+    /// The message of the condition.
     pub message: String,
-    /// When time alone keeps it waiting: until then.
+    /// The time at which it applies, if it waits for time alone.
     pub until: Option<Timestamp>,
     /// The reason of the condition.
     pub reason: Reason,
 }
 
-/// Why no tag counts.
+/// The error of a policy without a tag.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ChoiceError {
-    /// The policy makes no sense.
+    /// The policy is invalid.
     #[error(transparent)]
     Policy(#[from] PolicyError),
-    /// None of the tags is wanted.
+    /// No tag matches the policy.
     #[error("{error}")]
     Selection {
-        /// Why not.
+        /// The cause.
         error: SelectionError,
-        /// How long it takes until one is old enough.
+        /// The time until a tag is old enough.
         matures_in: Option<Duration>,
     },
 }
 
 impl ChoiceError {
-    /// How long it takes until a tag is old enough that is too new now.
+    /// Returns the time until a tag is old enough that is too new now.
     pub fn matures_in(&self) -> Option<Duration> {
         match self {
             Self::Policy(_) => None,
@@ -97,18 +98,18 @@ impl Failing for ChoiceError {
     }
 }
 
-/// Chooses among the tags on offer, where the status before is `previous`.
+/// Selects among the tags that are offered, given the `previous` status.
 ///
 /// # Errors
 ///
-/// When no tag is wanted, or `check`, which is called between two tags, fails.
+/// If no tag matches, or `check` fails, which is called between two tags.
 pub fn choose(
     policy: &Policy,
     offer: &Offer<'_>,
     previous: &ImagePolicyStatus,
     check: Check<'_>,
 ) -> Result<Choice, ChoiceError> {
-    // Tags of another image tell nothing of this one's.
+    // Tags of another image tell nothing about this one's.
     let current = previous.latest_ref.as_ref().filter(|latest| latest.name == offer.image);
     let current = current.map(|latest| latest.tag.as_str());
     let (winner, matures_in) =
@@ -135,7 +136,7 @@ pub fn choose(
             Ok(Choice { tag: current.to_owned(), held, matures_in })
         }
         _ => {
-            // Where there is no winner there is an error, and nothing is accepted.
+            // Without a winner there is an error, and nothing is accepted.
             let error = ChoiceError::Selection { error: SelectionError::NoTags, matures_in };
             let winner = winner.ok_or(error)?;
             Ok(Choice { tag: winner.to_owned(), held: None, matures_in })
@@ -151,8 +152,8 @@ impl Held {
         Self { pending: Some(pending), message, until, reason: Reason::LowerWinner }
     }
 
-    /// Says that the list of an image's tags is empty, so that the current one stays. A lower winner that waits goes on to
-    /// wait, neither nearer to its end nor further from it.
+    /// Holds the current tag because the list of an image's tags is empty. A lower winner that is held stays so,
+    /// neither nearer to its end nor further from it.
     pub fn by_empty_list(
         image: &str,
         current: &str,
@@ -174,17 +175,17 @@ impl Held {
     }
 }
 
-/// What waits, as the conditions of a status have it.
+/// Returns the held downgrade that the conditions of a status contain.
 fn pending(conditions: &[Condition]) -> Option<Pending> {
     Pending::from_message(&conditions::find(conditions, ConditionType::RegressionHeld)?.message)
 }
 
-/// Whether a policy is in the middle of waiting, so that each scan concerns it.
+/// Returns whether a policy holds a downgrade, so that each scan makes it due.
 pub fn is_waiting(status: &ImagePolicyStatus) -> bool {
     pending(&status.conditions).is_some()
 }
 
-/// Whether two references are of the same tag of the same image.
+/// Returns whether two references are of the same tag of the same image.
 pub fn is_same_tag(latest: Option<&ImageRef>, image: &str, tag: &str) -> bool {
     latest.is_some_and(|latest| latest.name == image && latest.tag == tag)
 }

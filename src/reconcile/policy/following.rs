@@ -1,4 +1,4 @@
-//! A policy that follows a tag, as the schedule of looks has it.
+//! The digest subscription of a policy that follows a tag.
 
 use std::collections::BTreeSet;
 
@@ -13,8 +13,8 @@ use crate::polling::{Group, Known, Missing, Subscription, Trouble};
 use crate::reconcile::lookup::Staleness;
 
 impl Followed {
-    /// What a schedule is told of a policy that follows this as `target`, where `latest` is what the policy reports and
-    /// `members` gives those who belong to a group.
+    /// Makes the subscription of a policy to a `target`. `latest` is the image that the policy reports, and `members`
+    /// returns the members of a group.
     pub fn subscription<T>(
         &self,
         policy: &ObjectName,
@@ -24,7 +24,7 @@ impl Followed {
     ) -> Subscription<ObjectName, T> {
         let image = self.place.address.to_string();
         let same = latest.filter(|_| is_same_tag(latest, &image, &self.tag));
-        // Each namespace has groups of its own.
+        // Each namespace has its own groups.
         let group = self
             .group
             .as_ref()
@@ -33,7 +33,7 @@ impl Followed {
         Subscription { target, interval: self.interval, group, seed, is_fresh: false }
     }
 
-    /// What a schedule knows of the tag, as a policy is told it.
+    /// Returns the digest of the tag for a policy, from the state of the schedule.
     pub fn polled(&self, known: &Known<ObjectName, Staleness>) -> Polled {
         let staleness = known.trouble.as_ref().map(|trouble| match trouble {
             Trouble::Failed(staleness) => staleness.clone(),
@@ -46,7 +46,7 @@ impl Followed {
     }
 }
 
-/// Whose digests keep a group waiting.
+/// Returns the message about the members of a group whose digests are missing.
 fn incomplete(group: &str, missing: &Missing<ObjectName>) -> String {
     match missing {
         Missing { first, others: 0 } => {
@@ -60,7 +60,7 @@ fn incomplete(group: &str, missing: &Missing<ObjectName>) -> String {
     }
 }
 
-/// Whether a policy belongs to a group of its namespace.
+/// Returns whether a policy belongs to a group of its namespace.
 pub fn belongs_to(policy: &ImagePolicy, group: &str) -> bool {
     Request::of(policy).is_ok_and(|request| request.group.as_deref() == Some(group))
 }

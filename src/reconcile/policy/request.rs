@@ -12,26 +12,26 @@ use crate::failing::Failing;
 use crate::objects::ObjectName;
 use crate::policy::{Policy, PolicyError};
 
-/// An ImagePolicy, understood as far as that does not depend on others.
+/// The request of an ImagePolicy, as far as it depends on no other object.
 #[derive(Debug)]
 pub struct Request {
-    /// The repository that it chooses from.
+    /// The repository.
     pub repository: ObjectName,
-    /// How it chooses, before it is understood.
+    /// The rule and the filter, before they are compiled.
     pub policy: PolicySource,
-    /// Whether the digest is reported.
+    /// The digest reflection.
     pub digests: DigestReflectionPolicy,
-    /// How often the digest is looked up, with `Always`.
+    /// The interval of digest lookups, with `Always`.
     pub polling: PollInterval,
-    /// How often it is looked up as the spec has it, with `Always`.
+    /// The interval of digest lookups in the spec, with `Always`.
     pub interval: Option<Duration>,
-    /// The group that gets its digests together, with `Always`.
+    /// The group whose members get their digests together, with `Always`.
     pub group: Option<String>,
 }
 
 /// The rule and the filter of a policy as they are written.
 ///
-/// A rule that makes no sense is no matter before there is a repository, as in Flux.
+/// As in Flux, an invalid rule does not matter before there is a repository.
 #[derive(Clone, Debug)]
 pub struct PolicySource {
     spec: ImagePolicySpec,
@@ -39,29 +39,29 @@ pub struct PolicySource {
 }
 
 impl PolicySource {
-    /// Understands them. What that costs is up to their author, for it compiles a regular expression.
+    /// Compiles them. The cost is up to their author, since a regular expression is compiled.
     ///
     /// # Errors
     ///
-    /// When they make no sense, whatever the tags are.
+    /// If they are invalid, independent of the tags.
     pub fn compile(&self) -> Result<Policy, PolicyError> {
         Policy::new(&self.spec, self.settings.clone())
     }
 }
 
-/// Why an ImagePolicy cannot be carried out as it stands.
+/// The error of an ImagePolicy that cannot be reconciled as it is.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RequestError {
-    /// An annotation of ours is wrong.
+    /// An annotation of ours is invalid.
     #[error(transparent)]
     Settings(#[from] SettingErrors),
-    /// The policy makes no sense, whatever there is to choose from.
+    /// The policy is invalid, independent of the tags.
     #[error(transparent)]
     Policy(#[from] PolicyError),
-    /// The interval is none.
+    /// The interval is invalid.
     #[error("spec.interval cannot be used")]
     Interval(#[source] DurationError),
-    /// The repository wants to act as a service account, and may not.
+    /// The repository names a service account, and that is disabled.
     #[error(
         "to use spec.serviceAccountName in the ImageRepository for provider authentication please enable the \
          ObjectLevelWorkloadIdentity feature gate in the controller"
@@ -86,11 +86,11 @@ impl Failing for RequestError {
 }
 
 impl Request {
-    /// Understands an ImagePolicy.
+    /// Parses an ImagePolicy.
     ///
     /// # Errors
     ///
-    /// When it cannot be carried out, whatever its repository is.
+    /// If it cannot be reconciled, independent of its repository.
     pub fn of(policy: &ImagePolicy) -> Result<Self, RequestError> {
         let settings = PolicySettings::from_annotations(policy.annotations())?;
         let spec = &policy.spec;
@@ -108,7 +108,7 @@ impl Request {
     }
 }
 
-/// The repository that a policy names.
+/// Returns the repository that a policy names.
 pub fn repository_of(policy: &ImagePolicy) -> ObjectName {
     let own = policy.namespace().unwrap_or_default();
     let reference = &policy.spec.image_repository_ref;

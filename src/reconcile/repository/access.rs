@@ -1,4 +1,4 @@
-//! Who asks a registry, and by which way: what an ImageRepository says, with the secrets that it names.
+//! Reads the access to a registry: login, proxy and certificates of an ImageRepository, with the secrets that it names.
 //!
 //! The order is Flux's: proxy, cloud, certificates, logins. Everything is read from the object's own namespace.
 
@@ -40,20 +40,20 @@ impl Threads<'_> {
     }
 }
 
-/// What was found out of an ImageRepository.
+/// The access that an ImageRepository names.
 #[derive(Debug, Clone)]
 pub struct FoundAccess {
-    /// Who asks for what.
+    /// The access.
     pub access: Access,
-    /// What is worth a word, though it is no error.
+    /// A warning, which is no error.
     pub notes: Vec<String>,
 }
 
-/// Finds out who asks a registry for the tags of an object.
+/// Reads the access for the tags of an object.
 ///
 /// # Errors
 ///
-/// When the object, or a secret that it names, does not say so.
+/// If the object, or a secret that it names, is invalid.
 pub async fn access(
     objects: &impl Objects,
     repository: &ImageRepository,
@@ -98,7 +98,7 @@ pub async fn access(
             threads.read(data, move |data| Tls::from_secret(&name, data)).await?
         }
     };
-    // What a secret says counts for no cloud.
+    // The logins in a secret do not count for a cloud.
     let login = match (logins, cloud) {
         (Logins::Given(given), _) => given.login(&address, &mut notes).into(),
         (Logins::Named(_), Some(_)) if tls.authority.is_some() && matches!(proxy, ProxyChoice::Given(_)) => {
@@ -130,7 +130,7 @@ pub async fn access(
     })
 }
 
-/// The names of the objects that login and way are from, each with what it is for.
+/// Returns the names of the objects that login and route are from, each with its purpose.
 fn sources(spec: &ImageRepositorySpec) -> Vec<String> {
     let secrets = [
         ("login", &spec.secret_ref),
@@ -142,7 +142,7 @@ fn sources(spec: &ImageRepositorySpec) -> Vec<String> {
     secrets.chain(account).map(|(what, name)| format!("{what}/{name}")).collect()
 }
 
-/// The cloud of a provider; none where logins stand in secrets.
+/// Returns the cloud of a provider; none if logins are in secrets.
 fn cloud(provider: &ImageProvider) -> Result<Option<CloudProvider>, AccessError> {
     Ok(match provider {
         ImageProvider::Generic => None,

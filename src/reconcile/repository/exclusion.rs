@@ -7,31 +7,31 @@ use crate::failing::Failing;
 use crate::reference::TagList;
 use crate::tenancy::Interrupted;
 
-/// The bytes that all expressions of an object may take together when compiled.
+/// The maximum bytes of all expressions of an object when compiled.
 const MOST_BYTES: usize = 10 * 1024 * 1024;
 
-/// Expressions; a tag that one of them finds something in is left out.
+/// Expressions; a tag in which one of them has a match is left out.
 #[derive(Debug)]
 pub struct Exclusion(RegexpSet);
 
-/// Why expressions cannot be used, in Flux's words where it has any.
+/// The error of expressions that cannot be used, in the words of Flux if it has any.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum ExclusionError {
-    /// An expression is none in Go's syntax.
+    /// An expression is invalid in Go's syntax.
     #[error("failed to compile regex {pattern}")]
     Pattern {
         /// The expression.
         pattern: String,
-        /// What is wrong with it.
+        /// The defect.
         #[source]
         cause: RegexpError,
     },
-    /// All together are too large.
+    /// All expressions together are too large.
     #[error("failed to compile spec.exclusionList, which needs fewer or simpler expressions")]
     TooLarge(#[from] SetTooLarge),
 }
 
-/// Flux tries again for ever, and so its users see the same condition.
+/// Flux retries forever, and so its users see the same condition.
 impl Failing for ExclusionError {
     fn reason(&self) -> Reason {
         Reason::ReadOperationFailed
@@ -43,11 +43,11 @@ impl Failing for ExclusionError {
 }
 
 impl Exclusion {
-    /// Understands the list of an ImageRepository.
+    /// Parses the list of an ImageRepository.
     ///
     /// # Errors
     ///
-    /// When one of its expressions is none in Go's syntax, or all together are too large when compiled.
+    /// If one of its expressions is invalid in Go's syntax, or all together are too large when compiled.
     pub fn parse(patterns: &[String]) -> Result<Self, ExclusionError> {
         let expressions = patterns.iter().map(|pattern| {
             Expression::parse(pattern)
@@ -57,11 +57,11 @@ impl Exclusion {
         Ok(Self(RegexpSet::compile_within(&expressions, MOST_BYTES)?))
     }
 
-    /// The tags that are left; without a copy if these are all.
+    /// Returns the tags that are left; without a copy if these are all.
     ///
     /// # Errors
     ///
-    /// When `check`, which is called between two tags, fails.
+    /// If `check` fails, which is called between two tags.
     pub fn apply(
         &self,
         tags: &TagList,

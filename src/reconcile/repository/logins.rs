@@ -1,4 +1,4 @@
-//! Who logs in for ImageRepositories.
+//! The sources of logins for ImageRepositories.
 
 use std::sync::Arc;
 
@@ -11,44 +11,44 @@ use crate::registry::{
     AccountError, Accounts, CloudAccount, CloudIdentity, CloudProvider, Credential, DockerConfig, LoginChoice,
 };
 
-/// Who logs in for objects.
+/// The source of logins for objects.
 #[derive(Clone, Debug)]
 pub enum Logins {
-    /// Whom they name: secrets, or somebody at a cloud.
+    /// The secrets and cloud identities that the objects name.
     Named(Option<ServiceAccounts>),
-    /// Somebody for all of them, whomever they name.
+    /// The same logins for all objects, in place of those that they name.
     Given(GivenLogins),
 }
 
-/// Whom they name, though none acts as a service account.
+/// The secrets and cloud identities that the objects name, without service accounts.
 impl Default for Logins {
     fn default() -> Self {
         Self::Named(None)
     }
 }
 
-/// The service accounts as which objects act at clouds.
+/// The service accounts as which objects log in at clouds.
 #[derive(Clone, Debug)]
 pub struct ServiceAccounts {
-    /// What vouches for them.
+    /// Issues tokens for service accounts.
     pub accounts: Arc<dyn Accounts>,
-    /// The name of the account for objects that name none; without it they act as this process.
+    /// The name of the account for objects that name none; without it they log in as this process.
     pub default: Option<String>,
 }
 
-/// Logins that somebody brings along.
+/// Logins of the caller.
 #[derive(Clone, Debug)]
 pub struct GivenLogins {
     /// The logins.
     pub logins: DockerConfig,
-    /// Where they stand.
+    /// The place of the logins, for messages.
     pub origin: String,
-    /// What else stands there, where a login is missed; it follows a sentence.
+    /// Advice that follows a sentence about a missing login.
     pub remark: String,
 }
 
 impl GivenLogins {
-    /// The login for a repository, with a word where there is none.
+    /// Returns the login for a repository, with a warning if there is none.
     pub fn login(&self, address: &RepositoryAddress, notes: &mut Vec<String>) -> Credential {
         let login = self.logins.login(address);
         if matches!(login, Credential::Anonymous) {
@@ -62,8 +62,8 @@ impl GivenLogins {
     }
 }
 
-/// The login of an object at a cloud: as the service account that it names, or else as the one of all that name none, or
-/// else as this process.
+/// Returns the cloud identity of an object: the service account that it names, or else the default account, or else
+/// this process.
 pub(super) async fn at_cloud(
     accounts: Option<&ServiceAccounts>,
     repository: &ImageRepository,

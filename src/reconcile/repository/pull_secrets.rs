@@ -1,4 +1,5 @@
-//! The logins of an ImageRepository: of the secret that it names, and of the pull secrets of its service account.
+//! Reads the logins of an ImageRepository from the secret that it names, and from the pull secrets of its service
+//! account.
 
 use std::collections::BTreeMap;
 
@@ -11,11 +12,12 @@ use crate::objects::{Objects, ObjectsError};
 use crate::registry::DockerConfig;
 use crate::secret::Secret;
 
-/// Reads the logins. Of two for one and the same server that counts which was there first, and the secret of the object
-/// comes before those of the account.
+/// Reads the logins. Of two for the same server the first counts, and the secret of the object is before those of the
+/// account.
 ///
 /// # Errors
 ///
+/// If a secret, or the account, does not exist or cannot be used.
 /// When a secret, or the account, is not there or cannot be used.
 pub(super) async fn logins(
     objects: &impl Objects,
@@ -49,7 +51,7 @@ pub(super) async fn logins(
     Ok(logins)
 }
 
-/// The logins of one secret; a word is said where it has none.
+/// Reads the logins of one secret, with a warning if it has none.
 async fn read(
     secret: &str,
     data: BTreeMap<String, Secret>,

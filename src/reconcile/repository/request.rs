@@ -12,50 +12,50 @@ use crate::failing::Failing;
 use crate::reconcile::times::{self, TimeBounds};
 use crate::reference::{AddressError, RepositoryAddress};
 
-/// Whether an object may act as a service account of its own at a cloud provider.
+/// Allows or forbids objects to log in as a service account of their own at a cloud provider.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ObjectIdentity {
-    /// It may not: Flux's feature gate is off.
+    /// Forbidden: Flux's feature gate is off.
     #[default]
     Off,
-    /// It may, as far as whoever logs in can do it.
+    /// Allowed, if the source of the logins supports it.
     On,
 }
 
-/// An ImageRepository, understood.
+/// The request of an ImageRepository.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// What is scanned.
+    /// The address that is scanned.
     pub address: RepositoryAddress,
-    /// The time between two scans; none means that only events start one.
+    /// The time between two scans; zero if only events start one.
     pub interval: Duration,
     /// The time that a scan may take, within the bounds of the process.
     pub timeout: Duration,
-    /// Regular expressions of tags that are left out.
+    /// The regular expressions of tags that are left out.
     pub exclusions: Vec<String>,
 }
 
-/// Why an ImageRepository cannot be scanned as it stands.
+/// The error of an ImageRepository that cannot be scanned as it is.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RequestError {
-    /// It wants to act as a service account, and may not.
+    /// It names a service account, and that is disabled.
     #[error(
         "to use spec.serviceAccountName for provider authentication please enable the ObjectLevelWorkloadIdentity \
          feature gate in the controller"
     )]
     IdentityIsOff,
-    /// An annotation of ours is wrong.
+    /// An annotation of ours is invalid.
     #[error(transparent)]
     Settings(#[from] SettingErrors),
-    /// The address is none.
+    /// The address is invalid.
     #[error(transparent)]
     Address(#[from] AddressError),
-    /// A length of time is none.
+    /// A duration is invalid.
     #[error("spec.{field} cannot be used")]
     Duration {
         /// The field.
         field: &'static str,
-        /// What is wrong with it.
+        /// The defect.
         #[source]
         cause: DurationError,
     },
@@ -78,11 +78,11 @@ impl Failing for RequestError {
 }
 
 impl Request {
-    /// Understands an ImageRepository.
+    /// Parses an ImageRepository.
     ///
     /// # Errors
     ///
-    /// When it cannot be scanned as it stands.
+    /// If it cannot be scanned as it is.
     pub fn of(
         repository: &ImageRepository,
         identity: ObjectIdentity,
@@ -103,7 +103,7 @@ impl Request {
     }
 }
 
-/// Whether a repository is to be reached as a service account of its own at a cloud provider.
+/// Returns whether a repository is accessed as a service account of its own at a cloud provider.
 pub fn wants_identity(spec: &ImageRepositorySpec) -> bool {
     let names_account = spec.service_account_name.as_deref().is_some_and(|name| !name.is_empty());
     spec.provider != ImageProvider::Generic && names_account

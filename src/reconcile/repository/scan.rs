@@ -6,10 +6,10 @@ use tagboat_api::repository::ScanResult;
 use crate::reconcile::conditions::whole_seconds;
 use crate::reference::TagList;
 
-/// How many tags a status shows.
+/// The number of tags that a status shows.
 const SHOWN: usize = 10;
 
-/// The result of a scan that found these tags, and stored them under this checksum.
+/// Makes the result of a scan that found these tags, and stored them under this checksum.
 pub fn result(tags: &TagList, revision: String, now: Timestamp) -> ScanResult {
     ScanResult {
         revision,
