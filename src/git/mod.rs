@@ -123,7 +123,7 @@ pub use redirect::Redirect;
 pub use remote::{Remote, RemotePlan};
 pub use remote_error::{Doing, RemoteError};
 pub use scrub::Scrubber;
-pub use secret_data::{SecretData, data_size};
+pub use secret_data::{SecretData, SecretDataError, data_size};
 pub use signature::{
     Fault, FaultyPart, Keyring, OpenPgpFlaw, SigningError, SigningKey, SigningKeyError, SigningKeyKind,
     SshFlaw, Unusable, unlock_signing_key,

@@ -1,6 +1,6 @@
 //! The proxy on the way to a remote repository.
 
-use super::{CredentialsError, SecretData, Server, percent};
+use super::{SecretData, SecretDataError, Server, percent};
 use crate::secret::Secret;
 
 /// The longest address that Flux takes.
@@ -27,17 +27,17 @@ impl Proxy {
     /// # Errors
     ///
     /// When there is no address, or none that git can use.
-    pub fn from_secret(secret: SecretData<'_>) -> Result<Self, CredentialsError> {
-        let flawed = |flaw: &str| CredentialsError::ProxyAddress {
+    pub fn from_secret(secret: SecretData<'_>) -> Result<Self, SecretDataError> {
+        let refused = |defect: &str| SecretDataError::ProxyAddress {
             secret: secret.name.to_owned(),
-            flaw: flaw.to_owned(),
+            defect: defect.to_owned(),
         };
         if !secret.data.contains_key("address") {
-            return Err(CredentialsError::KeyMissing { secret: secret.name.to_owned(), key: "address" });
+            return Err(SecretDataError::KeyMissing { secret: secret.name.to_owned(), key: "address" });
         }
-        let address = secret.line("address")?.ok_or_else(|| flawed("proxy address is empty"))?;
+        let address = secret.line("address")?.ok_or_else(|| refused("proxy address is empty"))?;
         if address.expose().len() > MAX_ADDRESS {
-            return Err(flawed("proxy URL exceeds maximum length of 2048 characters"));
+            return Err(refused("proxy URL exceeds maximum length of 2048 characters"));
         }
         let text = std::str::from_utf8(address.expose())
             .map_err(|_| secret.malformed("address", "is not UTF-8: correct it"))?;
@@ -49,7 +49,7 @@ impl Proxy {
             "socks5" => ("socks5h", 1080),
             _ => {
                 let schemes = "proxy URL must use one of the supported schemes (http, https, socks5)";
-                return Err(flawed(&format!("{schemes}, got '{}'", scheme.escape_default())));
+                return Err(refused(&format!("{schemes}, got '{}'", scheme.escape_default())));
             }
         };
         let not_a_url =
@@ -98,7 +98,7 @@ mod tests {
     use super::*;
     use crate::failing::Failing;
 
-    fn read(data: &[(&str, &str)]) -> Result<Proxy, CredentialsError> {
+    fn read(data: &[(&str, &str)]) -> Result<Proxy, SecretDataError> {
         let data: BTreeMap<String, Secret> =
             data.iter().map(|(key, value)| ((*key).to_owned(), Secret::new(*value))).collect();
         Proxy::from_secret(SecretData { name: "apps/proxy", data: &data })

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::credentials::CredentialsError;
+use tagboat_api::Reason;
+
+use crate::failing::Failing;
 use crate::secret::Secret;
 
 /// The longest login, passphrase or private key, in bytes: it is searched for, in several forms and line by line, in all
@@ -41,7 +43,7 @@ impl<'a> SecretData<'a> {
     }
 
     /// A secret value that is there and not empty.
-    pub(super) fn bounded_value(&self, key: &'static str) -> Result<Option<&'a Secret>, CredentialsError> {
+    pub(super) fn bounded_value(&self, key: &'static str) -> Result<Option<&'a Secret>, SecretDataError> {
         match self.value(key) {
             Some(value) if value.expose().len() > LONGEST => {
                 Err(self.malformed(key, "is longer than 64 KiB: correct it"))
@@ -51,7 +53,7 @@ impl<'a> SecretData<'a> {
     }
 
     /// A value of one line, less the line break that a text file brings along.
-    pub(super) fn line(&self, key: &'static str) -> Result<Option<Secret>, CredentialsError> {
+    pub(super) fn line(&self, key: &'static str) -> Result<Option<Secret>, SecretDataError> {
         let Some(value) = self.bounded_value(key)? else { return Ok(None) };
         let bytes = value.expose();
         let bytes = bytes.strip_suffix(b"\n").unwrap_or(bytes);
@@ -78,7 +80,49 @@ impl<'a> SecretData<'a> {
         names.join(", ")
     }
 
-    pub(super) fn malformed(&self, key: &'static str, flaw: &'static str) -> CredentialsError {
-        CredentialsError::Malformed { secret: self.name.to_owned(), key, flaw }
+    pub(super) fn malformed(&self, key: &'static str, defect: &'static str) -> SecretDataError {
+        SecretDataError::Malformed { secret: self.name.to_owned(), key, defect }
+    }
+}
+
+/// The error of a key of a secret. No message holds a value of the secret.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub enum SecretDataError {
+    /// A key that must be there, in Flux's words.
+    #[error("secret '{secret}': key '{key}' not found")]
+    KeyMissing {
+        /// The secret.
+        secret: String,
+        /// The key.
+        key: &'static str,
+    },
+    /// A value that cannot be used.
+    #[error("secret '{secret}': key '{key}' {defect}")]
+    Malformed {
+        /// The secret.
+        secret: String,
+        /// The key.
+        key: &'static str,
+        /// The defect of the value, and its remedy.
+        defect: &'static str,
+    },
+    /// A proxy's address that cannot be used.
+    #[error("secret '{secret}': {defect}")]
+    ProxyAddress {
+        /// The secret.
+        secret: String,
+        /// The defect of the address.
+        defect: String,
+    },
+}
+
+impl Failing for SecretDataError {
+    fn reason(&self) -> Reason {
+        Reason::SourceManagerFailed
+    }
+
+    /// The secret may be corrected meanwhile.
+    fn is_retryable(&self) -> bool {
+        true
     }
 }

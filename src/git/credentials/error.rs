@@ -3,6 +3,7 @@
 use tagboat_api::Reason;
 
 use crate::failing::Failing;
+use crate::git::secret_data::SecretDataError;
 
 /// The error of a secret that gives no login. No message holds a value of the secret.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
@@ -60,32 +61,9 @@ pub enum CredentialsError {
         /// The key that is not.
         missing: &'static str,
     },
-    /// A key that must be there, in Flux's words.
-    #[error("secret '{secret}': key '{key}' not found")]
-    KeyMissing {
-        /// The secret.
-        secret: String,
-        /// The key.
-        key: &'static str,
-    },
-    /// A value that cannot be used.
-    #[error("secret '{secret}': key '{key}' {flaw}")]
-    Malformed {
-        /// The secret.
-        secret: String,
-        /// The key.
-        key: &'static str,
-        /// The defect of the value, and its remedy.
-        flaw: &'static str,
-    },
-    /// A proxy's address that cannot be used.
-    #[error("secret '{secret}': {flaw}")]
-    ProxyAddress {
-        /// The secret.
-        secret: String,
-        /// The defect of the address.
-        flaw: String,
-    },
+    /// A key of the secret that cannot be used.
+    #[error(transparent)]
+    Secret(#[from] SecretDataError),
 }
 
 impl Failing for CredentialsError {
@@ -94,6 +72,7 @@ impl Failing for CredentialsError {
             Self::UnexpectedAppData { .. } | Self::AppDataMissing => Reason::InvalidSourceConfiguration,
             // Flux finds this one only when it clones.
             Self::TwoLogins => Reason::GitOperationFailed,
+            Self::Secret(error) => error.reason(),
             _ => Reason::SourceManagerFailed,
         }
     }

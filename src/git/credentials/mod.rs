@@ -180,7 +180,9 @@ fn bearer_token(secret: SecretData<'_>) -> Result<Secret, CredentialsError> {
         .ok_or_else(|| secret.malformed(key, "is empty: give the token, or take the key out"))?;
     match token.expose().iter().all(u8::is_ascii_graphic) {
         true => Ok(token),
-        false => Err(secret.malformed(key, "has a character that an HTTP header cannot carry: correct it")),
+        false => {
+            Err(secret.malformed(key, "has a character that an HTTP header cannot carry: correct it").into())
+        }
     }
 }
 
@@ -205,10 +207,12 @@ fn client_certificate(secret: SecretData<'_>) -> Result<Option<ClientCertificate
         (Some(certificate), Some(key)) => {
             require_certificate(secret, "tls.crt", certificate)?;
             if private_key(key.expose()).is_none() {
-                return Err(secret.malformed("tls.key", "holds no private key in PEM"));
+                return Err(secret.malformed("tls.key", "holds no private key in PEM").into());
             }
             if find(key.expose(), b"ENCRYPTED").is_some() {
-                return Err(secret.malformed("tls.key", "is encrypted: give the key without a passphrase"));
+                return Err(secret
+                    .malformed("tls.key", "is encrypted: give the key without a passphrase")
+                    .into());
             }
             let certificate = Arc::new(certificate.clone());
             Ok(Some(ClientCertificate { certificate, key: key.clone() }))
@@ -223,7 +227,7 @@ fn require_certificate(
 ) -> Result<(), CredentialsError> {
     match find(value.expose(), b"-----BEGIN CERTIFICATE-----") {
         Some(_) => Ok(()),
-        None => Err(secret.malformed(key, "holds no certificate in PEM")),
+        None => Err(secret.malformed(key, "holds no certificate in PEM").into()),
     }
 }
 
@@ -237,25 +241,29 @@ fn ssh_credentials(
     let known_hosts = secret.value("known_hosts").ok_or(missing("known_hosts"))?;
     let passphrase = secret.line("password")?;
     let Some(key) = private_key(identity.expose()) else {
-        return Err(secret.malformed("identity", "holds no private key: give one in PEM or OpenSSH form"));
+        return Err(secret
+            .malformed("identity", "holds no private key: give one in PEM or OpenSSH form")
+            .into());
     };
     if find(key, b"BEGIN ENCRYPTED").is_some() {
         let flaw = "is in encrypted PKCS#8, which Flux does not read either: rewrite it in OpenSSH's form with \
                     `ssh-keygen -p -f FILE`, of OpenSSH 9.6 or newer if it is an Ed25519 key";
-        return Err(secret.malformed("identity", flaw));
+        return Err(secret.malformed("identity", flaw).into());
     }
     if takes_too_many_rounds(key) {
         let flaw = "takes more than 256 rounds to unlock: rewrite it with `ssh-keygen -p -a 16 -f FILE`";
-        return Err(secret.malformed("identity", flaw));
+        return Err(secret.malformed("identity", flaw).into());
     }
     if passphrase.is_none() && is_encrypted(key) {
-        return Err(secret.malformed("identity", "is encrypted: give its passphrase by the key 'password'"));
+        return Err(secret
+            .malformed("identity", "is encrypted: give its passphrase by the key 'password'")
+            .into());
     }
     // A carriage return within a line separates no words, because ssh is given the text without it.
     let known_hosts = as_ssh_reads_it(known_hosts.expose());
     if !has_known_host(known_hosts.expose()) {
         let flaw = "has no line of host, key type and key: fill it by ssh-keyscan, and check what it says";
-        return Err(secret.malformed("known_hosts", flaw));
+        return Err(secret.malformed("known_hosts", flaw).into());
     }
     Ok(SshCredentials {
         user: url.user().unwrap_or("git").to_owned(),

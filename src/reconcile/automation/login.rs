@@ -278,7 +278,7 @@ impl LoginSecrets {
         let Self { proxy, own } = self;
         let read =
             |(name, data): NamedData| Proxy::from_secret(SecretData { name: &name.to_string(), data: &data });
-        let proxy = proxy.map(read).transpose()?;
+        let proxy = proxy.map(read).transpose().map_err(CredentialsError::from)?;
         let server = proxy.as_ref().map(|proxy| proxy.server().clone());
         let plan = || -> Result<PlannedAccess, LoginError> {
             let login = match own? {

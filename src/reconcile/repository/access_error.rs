@@ -4,7 +4,7 @@ use tagboat_api::Reason;
 use tagboat_api::duration::DurationError;
 
 use crate::failing::Failing;
-use crate::git::CredentialsError;
+use crate::git::SecretDataError;
 use crate::objects::ObjectsError;
 use crate::reference::AddressError;
 use crate::registry::{AccountError, DockerConfigError, TlsError};
@@ -26,7 +26,7 @@ pub enum AccessError {
     Objects(#[from] ObjectsError),
     /// The proxy's secret cannot be used.
     #[error(transparent)]
-    Proxy(#[from] CredentialsError),
+    Proxy(#[from] SecretDataError),
     /// The certificates cannot be used.
     #[error(transparent)]
     Tls(#[from] TlsError),
