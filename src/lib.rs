@@ -1,16 +1,16 @@
 //! Tagboat tows image tags into git.
 
-pub mod address;
 pub mod backoff;
+pub mod cancel;
 pub mod cli;
 pub mod controller;
 pub mod directory;
-pub mod failing;
+pub mod error;
 pub mod git;
-pub mod http;
 pub mod lint;
 pub mod message;
 pub mod metrics;
+pub mod net;
 pub mod objects;
 pub mod permissions;
 pub mod policy;
@@ -19,8 +19,7 @@ pub mod printable;
 pub mod reconcile;
 pub mod reference;
 pub mod registry;
-pub mod secret;
-pub mod sentence;
+pub mod secrets;
 pub mod telemetry;
 pub mod tenancy;
 pub mod update;

@@ -4,10 +4,10 @@ use kube::ResourceExt;
 use tagboat_api::ImageUpdateAutomation;
 
 use super::Failure;
+use crate::error::chain;
 use crate::objects::manifests::Manifests;
 use crate::reconcile::automation::request::GivenImages;
 use crate::reference::ImageReference;
-use crate::sentence::chain;
 use crate::update::PolicyName;
 
 /// Understands `--latest`.

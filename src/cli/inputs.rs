@@ -10,9 +10,9 @@ use super::Failure;
 use super::given::{policy_name, split_name};
 use super::registry_login::RegistryLogin;
 use super::terminal::say;
+use crate::error::chain;
 use crate::objects::ObjectName;
 use crate::objects::manifests::{self, Flaw, Manifests, SecretDirectory};
-use crate::sentence::chain;
 
 /// Reads manifests and says what is odd about them.
 pub(super) fn read_manifests(paths: &[PathBuf]) -> Result<Manifests, Failure> {

@@ -8,10 +8,10 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Serialize;
 
 use super::terminal::count;
+use crate::error::chain;
 use crate::git::outcome as git;
 use crate::reconcile::automation::conclusion::Conclusion;
 use crate::reconcile::automation::request::Request;
-use crate::sentence::chain;
 use crate::update::{MarkerOutcome, ResultV2, Severity, UpdatePlan};
 
 /// The version of the shape below.

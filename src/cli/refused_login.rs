@@ -99,7 +99,7 @@ mod tests {
     use super::*;
     use crate::reconcile::repository::logins::GivenLogins;
     use crate::registry::{CloudIdentity, CloudProvider, DockerConfig};
-    use crate::secret::Secret;
+    use crate::secrets::Secret;
 
     #[test]
     fn who_showed_a_login_is_told_where_it_stands_and_who_did_not_how_to() {

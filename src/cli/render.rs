@@ -10,10 +10,10 @@ use super::Failure;
 use super::given::split_name;
 use super::terminal::{print_bytes, say};
 use crate::directory;
+use crate::error::chain;
 use crate::git::CommitError;
 use crate::message::recorded::{self, Recorded};
 use crate::message::{AutomationName, MessageData, Template};
-use crate::sentence::chain;
 
 /// What an automation without a namespace is in.
 const DEFAULT_NAMESPACE: &str = "default";

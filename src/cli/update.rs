@@ -18,9 +18,9 @@ use super::report::{self, Deed, Report};
 use super::terminal::{Palette, coloured, count, print, say};
 use super::warnings::{warn_of_empty_selection, warn_of_idle_images};
 use crate::directory::{self, Directory, Lock};
+use crate::error::chain;
 use crate::objects::manifests::Manifests;
 use crate::reconcile::automation::request::{self, GivenImages, Request};
-use crate::sentence::chain;
 use crate::update::{self, MarkerIndex, ResultV2, UpdatePlan, plan};
 
 /// Rewrite the marked values in a directory of YAML files

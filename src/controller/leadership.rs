@@ -10,7 +10,7 @@ use kube::api::{ObjectMeta, PostParams};
 use kube::{Api, Client};
 use tokio::time::{sleep, timeout};
 
-use crate::git::{BootTime, StopSignal};
+use crate::cancel::{BootTime, StopSignal};
 use crate::objects::cluster::{ClusterError, Gate};
 
 /// How long giving the Lease back may take.

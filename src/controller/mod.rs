@@ -41,7 +41,8 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use crate::backoff::Backoff;
-use crate::git::{MirrorStore, StopSignal, TransactionSlots, Writer, WriterContext, WriterOptions};
+use crate::cancel::StopSignal;
+use crate::git::{MirrorStore, TransactionSlots, Writer, WriterContext, WriterOptions};
 use crate::metrics::Metrics;
 use crate::objects::ObjectName;
 use crate::objects::cluster::{Announcer, Cache, ClusterObjects, FIELD_MANAGER, Gate, Notifier, Scope};

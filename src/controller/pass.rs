@@ -16,6 +16,7 @@ use super::queue::{Signal, Verdict};
 use super::shadow::Shadows;
 use super::shared::{KIND, Shared, labels};
 use super::under_way;
+use crate::error::chain;
 use crate::git::CommitTime;
 use crate::git::outcome::Outcome;
 use crate::metrics::{self, RunOutcome};
@@ -33,7 +34,6 @@ use crate::reconcile::automation::reselection::Reselection;
 use crate::reconcile::automation::run::{Run, reported_on};
 use crate::reconcile::automation::shadow::Shadowing;
 use crate::reconcile::automation::transaction::{self, Prepared, TransactionOptions};
-use crate::sentence::chain;
 
 /// A run of an automation that has begun.
 pub(super) struct Pass {

@@ -7,7 +7,7 @@ use kube::ResourceExt;
 use parking_lot::Mutex;
 use tagboat_api::ImageUpdateAutomation;
 
-use crate::git::Cancellation;
+use crate::cancel::Cancellation;
 use crate::objects::ObjectName;
 use crate::objects::cluster::Change;
 

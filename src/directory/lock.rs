@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use tagboat_api::Reason;
 
-use crate::failing::Failing;
+use crate::error::Failing;
 
 /// The lock of a directory, released when dropped or when the process ends.
 #[derive(Debug)]

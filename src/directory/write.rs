@@ -14,8 +14,7 @@ use std::path::Path;
 use tagboat_api::Reason;
 
 use super::tree::Directory;
-use crate::failing::Failing;
-use crate::sentence::chain;
+use crate::error::{Failing, chain};
 use crate::update::FileEdit;
 
 const PREFIX: &str = ".tagboat-";

@@ -12,14 +12,14 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use tagboat_api::Reason;
 
-use super::scrub::Scrubber;
 use super::{
-    ClientCertificate, Configuration, Credentials, HttpCredentials, HttpLogin, Pin, PrivateDirectory,
-    PrivateError, PrivateFile, PrivateFiles, Proxy, RemoteUrl, SshAlgorithms, Surroundings, Transport, ssh,
+    ClientCertificate, Configuration, Credentials, HttpCredentials, HttpLogin, PrivateDirectory,
+    PrivateError, PrivateFile, PrivateFiles, RemoteUrl, SshAlgorithms, Surroundings, Transport, ssh,
 };
 use crate::directory;
-use crate::failing::Failing;
-use crate::secret::Secret;
+use crate::error::Failing;
+use crate::net::{Pin, Proxy};
+use crate::secrets::{Scrubber, Secret};
 
 /// Whose business a login is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

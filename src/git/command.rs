@@ -13,7 +13,6 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::access::{Access, LoginOwner};
-use super::cancellation::Cancellation;
 use super::context::WriterContext;
 use super::process::{self, Ended, Running};
 use super::process_memory;
@@ -21,6 +20,7 @@ use super::slots::{ServerWait, Slot};
 use super::url::RemoteUrl;
 use super::waits::{NotGranted, ServerDeadline, wait_for};
 use super::words::Words;
+use crate::cancel::Cancellation;
 
 /// Variables that every git process inherits; what else it needs to reach a remote comes with the [`Access`].
 const INHERITED: [&str; 2] = ["PATH", "TMPDIR"];

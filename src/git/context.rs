@@ -1,6 +1,6 @@
 //! The context of a writer: stop token, metrics and shared capacity.
 
-use super::stop::StopSignal;
+use crate::cancel::StopSignal;
 use crate::metrics::Metrics;
 use crate::tenancy::Capacity;
 

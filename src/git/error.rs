@@ -13,7 +13,7 @@ use super::name::{CommitId, RefName};
 use super::object::{ObjectError, ObjectTooLarge};
 use super::remote_error::{Doing, RemoteError};
 use super::tree;
-use crate::failing::Failing;
+use crate::error::Failing;
 
 /// Why a run against a remote did not succeed.
 #[derive(Debug, thiserror::Error)]

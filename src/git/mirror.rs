@@ -12,7 +12,6 @@ use std::time::{Duration, Instant, SystemTime};
 
 use git2::Repository;
 
-use super::cancellation::Cancellation;
 use super::command::Git;
 use super::context::WriterContext;
 use super::error::SyncError;
@@ -27,6 +26,7 @@ use super::object::{self, ObjectError};
 use super::options::WriterOptions;
 use super::slots::Slot;
 use super::waits::{NotGranted, wait_for};
+use crate::cancel::Cancellation;
 use crate::metrics::Metrics;
 use crate::tenancy::{Capacity, MemoryReservation, PoolPermit};
 

@@ -5,10 +5,10 @@
 //!
 //! | files | contents |
 //! |---|---|
-//! | `name`, `checkout`, `refspec`, `author`, `url`, `percent` | names and addresses, parsed once at the edge |
+//! | `name`, `checkout`, `refspec`, `author`, `url` | names and addresses, parsed once at the edge |
 //! | `proposal`, `outcome`, `error` | a proposal and its answer |
 //! | `writer`, `options`, `context` | a queue and a task for each mirror with work |
-//! | `slots`, `cancellation`, `stop` | slots for running transactions, by namespace and route; cancellation of one proposal; the stop signal for all |
+//! | `slots` | slots for running transactions, by namespace and route |
 //! | `blocking`, `waits` | waits of a transaction on its blocking thread; those for memory and threads suspend its deadlines |
 //! | `transaction`, `attempt` | the proposals for one branch, with retries and lost races; one attempt, from the listing to the push |
 //! | `source` | the commit to check out, found in a listing |
@@ -19,22 +19,18 @@
 //! | `tree`, `commit`, `commit_time`, `commit_error`, `edited_tree` | the tree of a commit as a file tree; commits of edits |
 //! | `object`, `tree_entries`, `pack` | objects that are read only up to a size; the bytes of a tree object; packs of new objects |
 //! | `signature` | signing keys from Secrets, and the keyring that caches them unlocked |
-//! | `lookup` | addresses of a server, resolved before git runs, and git pinned to them |
 //! | `remote`, `remote_error`, `listing`, `push`, `redirect` | listing, fetch and push, what the remote answers, and where it redirects |
 //! | `command`, `process`, `process_memory` | the one builder for git processes; a process with a deadline; its limits of memory |
 //! | `diagnosis`, `words` | errors from what git prints, which is kept in full for that and redacted for everything else |
 //! | `difference` | the difference between two contents of a file |
-//! | `boot_time` | a clock that goes on while the machine is suspended |
 //! | `access` | how to reach a remote: a plan while a request waits, private files while git runs |
-//! | `credentials`, `secret_data`, `proxy`, `ssh`, `configuration`, `surroundings` | logins and proxies from Secrets, the command for ssh, git's configuration, our environment |
-//! | `private`, `private_file`, `scrub` | directories that only we can read; files shared by content; redaction of what git prints |
+//! | `credentials`, `ssh`, `configuration`, `surroundings` | logins from Secrets, the command for ssh, git's configuration, our environment |
+//! | `private`, `private_file` | directories that only we can read; files shared by content |
 
 mod access;
 mod attempt;
 pub mod author;
 mod blocking;
-mod boot_time;
-mod cancellation;
 pub mod checkout;
 mod command;
 mod commit;
@@ -49,7 +45,6 @@ mod edited_tree;
 mod error;
 mod ledger;
 mod listing;
-mod lookup;
 mod mirror;
 mod mirror_error;
 mod mirror_eviction;
@@ -62,25 +57,20 @@ mod object;
 mod options;
 pub mod outcome;
 mod pack;
-mod percent;
 mod private;
 mod private_file;
 mod process;
 mod process_memory;
 mod proposal;
-mod proxy;
 mod push;
 mod redirect;
 pub mod refspec;
 mod remote;
 mod remote_error;
-mod scrub;
-mod secret_data;
 mod signature;
 mod slots;
 mod source;
 mod ssh;
-mod stop;
 mod surroundings;
 mod transaction;
 mod tree;
@@ -92,8 +82,6 @@ mod writer;
 
 pub use access::{Access, AccessError, AccessOptions, AccessPlan, Login, LoginOwner};
 pub use author::Author;
-pub use boot_time::BootTime;
-pub use cancellation::Cancellation;
 pub use command::{Call, Git, GitError, Printed};
 pub use commit::CommitDraft;
 pub use commit_error::CommitError;
@@ -108,7 +96,6 @@ pub use diagnosis::Trouble;
 pub use difference::difference;
 pub use error::SyncError;
 pub use listing::ListingError;
-pub use lookup::{LookupError, Pin, Server, addresses};
 pub use mirror_error::MirrorError;
 pub use mirror_key::MirrorKey;
 pub use mirror_store::MirrorStore;
@@ -118,22 +105,18 @@ pub use options::WriterOptions;
 pub use private::{PrivateDirectory, PrivateError, Swept};
 pub use private_file::{PrivateFile, PrivateFiles};
 pub use proposal::{Answer, Failure, Freshness, Known, Proposal, Proposer};
-pub use proxy::Proxy;
 pub use redirect::Redirect;
 pub use remote::{Remote, RemotePlan};
 pub use remote_error::{Doing, RemoteError};
-pub use scrub::Scrubber;
-pub use secret_data::{SecretData, SecretDataError, data_size};
 pub use signature::{
     Fault, FaultyPart, Keyring, OpenPgpFlaw, SigningError, SigningKey, SigningKeyError, SigningKeyKind,
     SshFlaw, Unusable, unlock_signing_key,
 };
 pub use slots::{RouteKey, TransactionSlots};
 pub use ssh::SshAlgorithms;
-pub use stop::StopSignal;
 pub use surroundings::Surroundings;
 pub use tree::GitTree;
 pub use tree_entries::{MalformedTree, TreeEntries, TreeEntry, TreeEntryKind, encode_entry};
-pub use url::{LocalPaths, RemoteUrl, RemoteUrlError, Transport, redact};
+pub use url::{LocalPaths, RemoteUrl, RemoteUrlError, Transport};
 pub use words::Words;
 pub use writer::{Request, Writer};

@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 use sha2::{Digest, Sha256};
 
 use super::private::{PrivateDirectory, PrivateError, bases};
-use crate::secret::Secret;
+use crate::secrets::Secret;
 
 /// The contents and files that are in use. Clones share them.
 ///

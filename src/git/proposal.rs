@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use super::cancellation::Cancellation;
 use super::commit::CommitDraft;
 use super::error::SyncError;
 use super::name::CommitId;
 use super::outcome::{Outcome, Target};
+use crate::cancel::Cancellation;
 use crate::update::{Checkpoint, FileTree, MarkerIndex};
 
 /// Proposes commits on trees.

@@ -142,7 +142,7 @@ mod tests {
     fn parse(text: &str) -> Result<Refspec, String> {
         let (push, checkout) = ("auto".parse().unwrap(), "main".parse().unwrap());
         let branches = RefspecBranches { push: &push, checkout: Some(&checkout) };
-        Refspec::parse(text, branches).map_err(|error| crate::sentence::chain(&error))
+        Refspec::parse(text, branches).map_err(|error| crate::error::chain(&error))
     }
 
     #[test]

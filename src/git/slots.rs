@@ -10,10 +10,10 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use sha2::{Digest, Sha256};
 
-use super::proxy::Proxy;
 use super::url::RemoteUrl;
 use crate::metrics::{Metrics, SlotResource};
-use crate::secret::Secret;
+use crate::net::Proxy;
+use crate::secrets::Secret;
 use crate::tenancy::{FairSemaphore, Permit, SlotLimits};
 
 /// How long a transaction waits for its server before it releases its slot.

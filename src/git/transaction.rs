@@ -17,9 +17,9 @@ use super::proposal::{Answer, Proposal, Proposer};
 use super::redirect::Redirect;
 use super::remote::Remote;
 use super::remote_error::RemoteError;
-use super::url;
 use super::waits::ServerDeadline;
 use crate::backoff::{Backoff, random_fraction};
+use crate::secrets::redact;
 
 /// How often a proposal is made anew because somebody else pushed meanwhile.
 const TRIES: u32 = 5;
@@ -154,7 +154,7 @@ impl Repairs {
             }
             _ => {
                 let url = remote.address().to_string();
-                let target = remote.access.scrub(&url::redact(&target));
+                let target = remote.access.scrub(&redact(&target));
                 Ended::Failed(RemoteError::Redirected { doing, url, target }.into())
             }
         }

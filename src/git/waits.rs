@@ -4,8 +4,8 @@ use std::cell::Cell;
 use std::time::{Duration, Instant};
 
 use super::blocking::block_on;
-use super::cancellation::Cancellation;
 use super::context::WriterContext;
+use crate::cancel::Cancellation;
 use crate::tenancy::Capacity;
 
 /// The time at which a server must have answered. It is postponed by waits that are no fault of the server.

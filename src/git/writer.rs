@@ -13,7 +13,6 @@ use parking_lot::Mutex;
 use tokio::sync::oneshot;
 use tokio::task::{JoinSet, spawn_blocking};
 
-use super::cancellation::Cancellation;
 use super::error::SyncError;
 use super::ledger::Ledger;
 use super::mirror::Mirror;
@@ -24,6 +23,7 @@ use super::remote::RemotePlan;
 use super::slots::Slot;
 use super::transaction::transact;
 use super::waits::ServerDeadline;
+use crate::cancel::Cancellation;
 use crate::tenancy::FairCache;
 
 /// The maximum number of deleted objects whose names are remembered, so that mirrors can drop their notes of them. Notes

@@ -14,8 +14,8 @@ use super::automation::{has_placeholder, texts};
 use super::finding::{Findings, Place, Rule};
 use super::object::Object;
 use super::source::is_filled_in_later;
+use crate::error::chain;
 use crate::policy::{FilterError, Policy, PolicyError, RuleError};
-use crate::sentence::chain;
 use crate::yaml::Node;
 
 /// Checks a policy, except for fields with rules of their own (ranges, patterns).

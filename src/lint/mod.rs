@@ -37,7 +37,7 @@ use policy_names::{GivenName, PolicyNames};
 use schema::{Missing, Schemas};
 use source::{Charts, Document};
 
-use crate::sentence::chain;
+use crate::error::chain;
 use crate::update::PolicyName;
 use crate::yaml::{Limits, Node};
 

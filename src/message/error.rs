@@ -3,8 +3,7 @@
 use tagboat_api::Reason;
 use tagboat_go_template::without_middle;
 
-use crate::failing::Failing;
-use crate::sentence::chain;
+use crate::error::{Failing, chain};
 
 /// The error of a text that is not a template.
 #[derive(Debug, thiserror::Error)]

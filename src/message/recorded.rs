@@ -234,7 +234,7 @@ fn embedded(json: &[u8]) -> MessageData {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sentence::chain;
+    use crate::error::chain;
 
     #[test]
     fn both_forms_are_read_and_what_is_not_known_is_passed_over() {

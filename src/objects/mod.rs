@@ -7,8 +7,8 @@ use std::sync::Arc;
 use tagboat_api::automation::ImageUpdateAutomationStatus;
 use tagboat_api::{GitRepository, ImagePolicy, ImageUpdateAutomation, Reason};
 
-use crate::failing::Failing;
-use crate::secret::Secret;
+use crate::error::Failing;
+use crate::secrets::Secret;
 
 pub mod cluster;
 mod event;

@@ -12,7 +12,7 @@ use super::age::Ages;
 use super::filter::{Filter, FilterError};
 use super::rule::{Rank, Rule, RuleError};
 use super::selection::{self, Selection};
-use crate::failing::Failing;
+use crate::error::Failing;
 use crate::reference::TagList;
 use crate::tenancy::Interrupted;
 

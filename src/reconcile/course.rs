@@ -14,9 +14,8 @@ use super::conditions::ConditionStatus::{False, True, Unknown};
 use super::conditions::ConditionType::{Ready, Reconciling, Stalled};
 use super::conditions::{self, Draft};
 use super::status::Status;
-use crate::failing::Failing;
+use crate::error::{Failing, chain};
 use crate::objects::{Event, EventType};
-use crate::sentence::chain;
 
 /// What is said while a run goes on.
 pub const IN_PROGRESS: &str = "reconciliation in progress";

@@ -6,11 +6,11 @@ use super::repository::access::{self, Threads};
 use super::repository::access_error::AccessError;
 use super::repository::logins::Logins;
 use super::tags::{Found, ListFailure, Place, Registry};
+use crate::error::chain;
 use crate::objects::{ObjectName, Objects};
 use crate::reconcile::lookup::{LookFailure, LookFailureKind};
 use crate::reference::Tag;
 use crate::registry::{Access, ImageFacts, Listed, Registries, RegistryError};
-use crate::sentence::chain;
 
 /// Registries, and the objects with the logins for them.
 #[derive(Clone, Debug)]

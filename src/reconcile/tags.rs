@@ -9,6 +9,7 @@ use jiff::Timestamp;
 use parking_lot::Mutex;
 use tagboat_api::ImageRepository;
 
+use crate::error::chain;
 use crate::objects::ObjectName;
 use crate::reconcile::lookup::{LookFailure, LookFailureKind};
 use crate::reference::RepositoryAddress;
@@ -16,7 +17,6 @@ use crate::registry::store::{
     Kept, Scan, StoreError, StoreKey, StoredHead, StoredSize, StoredTags, TagStore,
 };
 use crate::registry::{ImageFacts, Listing};
-use crate::sentence::chain;
 use crate::tenancy::{Capacity, MemoryReservation};
 
 /// The size of a stored list from which on memory is reserved before it is read, and the number of copies that are

@@ -5,7 +5,7 @@ use std::fmt;
 use tagboat_api::Reason;
 
 use super::{Digest, ImageName, Tag};
-use crate::failing::Failing;
+use crate::error::Failing;
 
 /// The registry of names without a registry.
 const DOCKER_HUB: &str = "index.docker.io";

@@ -6,7 +6,7 @@ use tagboat_api::reference::NoTag;
 use tagboat_api::{ImageRef, Reason};
 
 use super::{Digest, DigestError, Tag, TagError};
-use crate::failing::Failing;
+use crate::error::Failing;
 
 /// The name of an image repository as written, such as `podinfo` or `localhost:5000/app`.
 ///

@@ -19,9 +19,8 @@ use super::refusal::origin;
 use super::traffic::Traffic;
 use super::transport::{Exchanged, Reserve, Reserved, Transport, astray};
 use super::way::Way;
-use crate::address::LocalAddresses;
-use crate::http::Guard;
 use crate::metrics::SlotResource;
+use crate::net::{Guard, LocalAddresses};
 use crate::tenancy::{MemoryReservation, Permit};
 
 /// The maximum number of redirects that are followed.

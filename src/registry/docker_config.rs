@@ -15,7 +15,7 @@ use zeroize::Zeroizing;
 use super::glob::matches_glob;
 use super::login::Credential;
 use crate::reference::RepositoryAddress;
-use crate::secret::Secret;
+use crate::secrets::Secret;
 
 /// The key in a Secret of the type `kubernetes.io/dockerconfigjson`.
 pub const CONFIG_JSON: &str = ".dockerconfigjson";

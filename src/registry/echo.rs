@@ -11,8 +11,7 @@ use zeroize::Zeroizing;
 use super::call::{Call, FORM};
 use super::error::RegistryError;
 use super::login::Credential;
-use crate::git::Scrubber;
-use crate::secret::Secret;
+use crate::secrets::{Scrubber, Secret};
 
 /// Parts of the names of form fields that hold secrets.
 const SECRET_FIELDS: [&str; 4] = ["token", "assertion", "secret", "password"];

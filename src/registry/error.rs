@@ -7,8 +7,8 @@ use tagboat_api::Reason;
 use super::login::LoginError;
 use super::refusal::Refusal;
 use super::tls::TlsError;
-use crate::failing::Failing;
-use crate::http::ConnectionError;
+use crate::error::Failing;
+use crate::net::ConnectionError;
 
 /// An error of a registry or of the connection to it.
 ///

@@ -3,7 +3,7 @@
 use reqwest::header::HeaderValue;
 use zeroize::Zeroizing;
 
-use crate::secret::Secret;
+use crate::secrets::Secret;
 
 /// Returns a bearer token as the value of `Authorization`.
 pub(super) fn bearer(token: &Secret) -> Option<HeaderValue> {

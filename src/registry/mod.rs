@@ -73,4 +73,4 @@ pub use repository::{Access, Repository};
 pub use tls::{ClientIdentity, Tls, TlsError};
 pub use way::{Limits, Way};
 
-pub use crate::http::ProxyChoice;
+pub use crate::net::ProxyChoice;

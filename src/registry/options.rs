@@ -3,9 +3,9 @@
 use super::budget::BudgetOptions;
 use super::login::{CloudEnvironment, CloudOptions};
 use super::way::Limits;
-use crate::address::LocalAddresses;
 use crate::backoff::random_fraction;
 use crate::metrics::Metrics;
+use crate::net::LocalAddresses;
 use crate::tenancy::Capacity;
 
 /// The default maximum number of tags of one repository.

@@ -3,7 +3,7 @@
 use url::Url;
 
 use super::call::Call;
-use crate::address::Host;
+use crate::net::Host;
 
 /// Returns the target of a redirect, or the reason for which it is not followed.
 pub(super) fn target(call: &Call, location: &str) -> Result<Url, &'static str> {

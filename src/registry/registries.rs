@@ -17,8 +17,7 @@ use super::rounds::{Rounds, Wish};
 use super::server::Servers;
 use super::session::Session;
 use super::traffic::Traffic;
-use crate::address::Host;
-use crate::http::ProxyChoice;
+use crate::net::{Host, ProxyChoice};
 use crate::reference::{Digest, Tag};
 use crate::tenancy::{BlockingPool, FairCache};
 

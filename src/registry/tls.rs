@@ -8,9 +8,9 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tagboat_api::Reason;
 
 use super::login::Fingerprint;
-use crate::failing::Failing;
-use crate::http::{ClientCertificate, Connections};
-use crate::secret::Secret;
+use crate::error::Failing;
+use crate::net::{ClientCertificate, Connections};
+use crate::secrets::Secret;
 
 /// The keys in a Secret, each with its legacy name.
 const CERTIFICATE: [&str; 2] = ["tls.crt", "certFile"];

@@ -18,7 +18,7 @@ use super::headers::{basic, bearer};
 use super::login::Credential;
 use super::redirect::is_inside;
 use super::refusal::origin;
-use crate::secret::Secret;
+use crate::secrets::Secret;
 
 /// The maximum size of the response, in bytes.
 const LARGEST: usize = 1024 * 1024;

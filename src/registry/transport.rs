@@ -12,7 +12,7 @@ use super::options::RegistryOptions;
 use super::refusal::cut;
 use super::tls::Tls;
 use super::way::{Limits, Way};
-use crate::http::{self, Connections, ProxyChoice, innermost};
+use crate::net::{self, Connections, ProxyChoice, innermost};
 use crate::tenancy::{INLINE_BYTES, MemoryBudget, MemoryReservation};
 
 /// The size of a response in bytes beyond which memory is reserved for it.
@@ -83,7 +83,7 @@ impl Transport {
         is_foreign: bool,
         reserve: Reserve<'_>,
     ) -> Result<Exchanged, RegistryError> {
-        let mut response = http::on_behalf_of(reserve.namespace, self.begin(call, is_foreign)).await?;
+        let mut response = net::on_behalf_of(reserve.namespace, self.begin(call, is_foreign)).await?;
         let status = response.status();
         let packing = response.headers().get(CONTENT_ENCODING).filter(|packing| *packing != "identity");
         if packing.is_some_and(|packing| status.is_success() && !packing.is_empty()) {
@@ -155,7 +155,7 @@ impl Transport {
         let allowed = self.limits.first_byte;
         let response = timeout(allowed, request.send()).await;
         let response = response.map_err(|_| RegistryError::Silent { request: call.shown(), allowed })?;
-        response.map_err(|error| match http::refusal(&error) {
+        response.map_err(|error| match net::refusal(&error) {
             Some(refusal) => astray(call, refusal.to_string()),
             None if error.is_timeout() && !error.is_connect() => {
                 RegistryError::Silent { request: call.shown(), allowed: self.limits.between_bytes }

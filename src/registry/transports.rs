@@ -88,7 +88,7 @@ impl Table {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::http::ProxyChoice;
+    use crate::net::ProxyChoice;
     use crate::registry::options::RegistryOptions;
     use crate::registry::way::Way;
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::login::Fingerprint;
 use super::tls::Tls;
-use crate::http::ProxyChoice;
+use crate::net::ProxyChoice;
 
 /// Timeouts of the parts of a request.
 #[derive(Debug, Clone, Copy)]

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::policy_name::PolicyName;
 use super::result::ObjectIdentifier;
 use super::tree::TreeError;
-use crate::sentence::chain;
+use crate::error::chain;
 use crate::yaml::YamlError;
 
 /// The outcome of a marker.

@@ -10,7 +10,7 @@ use tagboat_api::Reason;
 use super::edit::FileEdit;
 use super::interrupt::{Checkpoint, Interrupt, Progress};
 use super::tree::{FileTree, TreeError, TreePath};
-use crate::failing::Failing;
+use crate::error::Failing;
 use crate::yaml::{self, Splice};
 
 /// The number of unchanged lines shown around a change.

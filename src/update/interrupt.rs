@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tagboat_api::Reason;
 
-use crate::failing::Failing;
+use crate::error::Failing;
 
 /// The progress of a plan.
 #[derive(Debug, Clone, Copy, Default)]

@@ -4,7 +4,7 @@ use tagboat_api::Reason;
 
 use super::interrupt::Interrupt;
 use super::scope::ScopeError;
-use crate::failing::Failing;
+use crate::error::Failing;
 
 /// The error of an update that cannot be planned.
 #[derive(Debug, thiserror::Error)]

@@ -11,7 +11,7 @@ use tagboat_api::Reason;
 
 use super::links::{cause_of, follow};
 use super::tree::{ContentId, Descent, Entry, EntryKind, FileTree, TreeError, TreePath, TreeVisitor};
-use crate::failing::Failing;
+use crate::error::Failing;
 
 pub use super::links::SkipCause;
 

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 
 use tagboat_api::Reason;
 
-use crate::failing::Failing;
+use crate::error::Failing;
 
 /// A path relative to the root of a tree: bytes, separated by `/`, without a leading `/`.
 ///

@@ -2,7 +2,7 @@
 
 use tagboat_api::Reason;
 
-use crate::failing::Failing;
+use crate::error::Failing;
 
 /// An error with its position in the file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

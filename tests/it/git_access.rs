@@ -13,10 +13,11 @@ use std::thread;
 
 use proptest::prelude::*;
 use tagboat::git::{
-    Access, AccessError, AccessOptions, AccessPlan, Configuration, Credentials, LocalPaths, Login, Pin,
-    Proxy, RemoteUrl, SecretData, Server, Surroundings,
+    Access, AccessError, AccessOptions, AccessPlan, Configuration, Credentials, LocalPaths, Login, RemoteUrl,
+    Surroundings,
 };
-use tagboat::secret::Secret;
+use tagboat::net::{Pin, Proxy, Server};
+use tagboat::secrets::{Secret, SecretData};
 
 const CERTIFICATE: &str = "-----BEGIN CERTIFICATE-----\nAA==\n-----END CERTIFICATE-----\n";
 

@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use tagboat::error::chain;
 use tagboat::objects::manifests::{self, Manifests, Note};
-use tagboat::sentence::chain;
 
 use crate::support::fleet::{Fleet, podinfo, tag_line};
 

@@ -4,8 +4,8 @@
 
 use std::collections::BTreeMap;
 
-use tagboat::git::{Credentials, LocalPaths, RemoteUrl, SecretData};
-use tagboat::secret::Secret;
+use tagboat::git::{Credentials, LocalPaths, RemoteUrl};
+use tagboat::secrets::{Secret, SecretData};
 
 const IDENTITY: &[u8] = b"-----BEGIN PRIVATE KEY-----\nAA==\n-----END PRIVATE KEY-----\n";
 const KNOWN_HOSTS: &[u8] = b"host ssh-ed25519 AAAA\n";

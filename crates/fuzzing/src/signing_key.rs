@@ -5,8 +5,8 @@
 
 use std::collections::BTreeMap;
 
-use tagboat::git::{CommitTime, SecretData, SigningKeyKind, unlock_signing_key};
-use tagboat::secret::Secret;
+use tagboat::git::{CommitTime, SigningKeyKind, unlock_signing_key};
+use tagboat::secrets::{Secret, SecretData};
 
 const TIME: CommitTime = CommitTime { seconds: 2_000_000_000, offset: 0 };
 

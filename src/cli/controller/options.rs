@@ -9,12 +9,12 @@ use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 
 use super::flags::{Effect, FLAGS, GATES, IDENTITY, find};
-use crate::address::LocalAddresses;
 use crate::backoff::Backoff;
 use crate::cli::Failure;
 use crate::cli::size::ByteSize;
 use crate::git::SshAlgorithms;
 use crate::metrics::Metrics;
+use crate::net::LocalAddresses;
 use crate::policy::Regression;
 use crate::polling::{self, PollingInterval};
 use crate::reconcile::cross_namespace::CrossNamespace;

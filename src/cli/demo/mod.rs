@@ -17,8 +17,8 @@ use super::run::arguments::{GitLogin, RunArguments};
 use super::run::{self, Ended};
 use super::size::ByteSize;
 use super::terminal::{Palette, coloured, print};
+use crate::error::chain;
 use crate::git::Git;
-use crate::sentence::chain;
 use pushing::push;
 use registry::DemoRegistry;
 

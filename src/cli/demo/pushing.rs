@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::registry::MANIFEST_TYPE;
 use crate::cli::Failure;
-use crate::http::{Connections, ProxyChoice};
+use crate::net::{Connections, ProxyChoice};
 
 /// More than anything takes on one machine.
 const TIME: Duration = Duration::from_secs(30);

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use super::pushing::push;
 use crate::cli::Failure;
+use crate::error::chain;
 use crate::git::{Git, GitError};
-use crate::sentence::chain;
 
 /// The bare repository that stands for a server's.
 pub(super) const REMOTE: &str = "fleet.git";

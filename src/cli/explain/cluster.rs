@@ -13,11 +13,11 @@ use tagboat_api::{ImagePolicy, ImageRepository};
 use super::subject::{Neighbour, Subject, Wanted};
 use crate::cli::Failure;
 use crate::cli::terminal::say;
+use crate::error::chain;
 use crate::objects::ObjectName;
 use crate::objects::cluster::{ClusterError, ClusterObjects, is_object_name, list};
 use crate::reconcile::policy::access::needs_labels;
 use crate::reconcile::policy::request::repository_of;
-use crate::sentence::chain;
 
 /// Which cluster is meant, as kubectl is told.
 #[derive(Debug, Args)]

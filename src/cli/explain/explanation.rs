@@ -16,6 +16,7 @@ use crate::cli::given::policy_name;
 use crate::cli::inputs::warn_of_repository_settings;
 use crate::cli::registry_login::RegistryLogin;
 use crate::cli::terminal::count;
+use crate::error::chain;
 use crate::objects::{ObjectName, Objects};
 use crate::policy::regression::Cause;
 use crate::policy::{Ages, Birth, Policy, Selection, SelectionError};
@@ -29,7 +30,6 @@ use crate::reconcile::policy::report::Stop;
 use crate::reconcile::policy::request::{Request, repository_of};
 use crate::reconcile::tags::{Place, Registry};
 use crate::reference::{RepositoryAddress, TagList};
-use crate::sentence::chain;
 
 /// How soon Flux looks again where no tags are stored yet: the default of its --requeue-dependency.
 const REQUEUE_DEPENDENCY: &str = "30s";

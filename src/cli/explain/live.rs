@@ -6,6 +6,7 @@ use crate::cli::Failure;
 use crate::cli::refused_login::advice;
 use crate::cli::scan;
 use crate::cli::terminal::say;
+use crate::error::chain;
 use crate::objects::{ObjectName, Objects};
 use crate::reconcile::lookup::{LookFailure, LookFailureKind};
 use crate::reconcile::registries::Look;
@@ -15,7 +16,6 @@ use crate::reconcile::repository::logins::Logins;
 use crate::reconcile::tags::{Found, ListFailure, Place, Registry};
 use crate::reference::TagList;
 use crate::registry::{Access, ImageFacts, Registries, RegistryOptions};
-use crate::sentence::chain;
 
 /// The registry of one ImageRepository.
 pub(super) struct LiveRegistry {

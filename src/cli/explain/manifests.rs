@@ -8,11 +8,11 @@ use tagboat_api::ImageRepository;
 use super::subject::{Neighbour, Subject, Wanted};
 use crate::cli::Failure;
 use crate::cli::terminal::say;
+use crate::error::chain;
 use crate::objects::ObjectName;
 use crate::objects::manifests::{Flaw, Manifests, NAME_LABEL};
 use crate::reconcile::policy::access::needs_labels;
 use crate::reconcile::policy::request::repository_of;
-use crate::sentence::chain;
 
 /// What is wrong with the policy that is wanted.
 pub(super) struct InvalidPolicy {

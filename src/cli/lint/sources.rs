@@ -10,8 +10,8 @@ use tagboat_api::settings::TemplateLanguage;
 
 use crate::cli::Failure;
 use crate::directory::{self, Directory};
+use crate::error::chain;
 use crate::lint::{Role, Source};
-use crate::sentence::chain;
 use crate::update::marker::QUOTED_TOKEN;
 use crate::update::scope::{SkipCause, manifest_scope};
 use crate::update::{Entry, FileTree, TreeError};

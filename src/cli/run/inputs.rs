@@ -9,14 +9,15 @@ use tagboat_api::{GitRepository, ImageUpdateAutomation};
 
 use super::arguments::{GitLogin, RunArguments};
 use super::images::{ChoiceOptions, Wanted};
-use crate::address::LocalAddresses;
 use crate::cli::Failure;
 use crate::cli::choice::{choose_automation, full_name};
 use crate::cli::given::given_images;
 use crate::cli::inputs::{read_manifests, secret_directory};
 use crate::cli::terminal::say;
 use crate::cli::warnings::warn_of_idle_secrets;
+use crate::error::chain;
 use crate::git::{CommitTime, Keyring, PrivateDirectory, PrivateFiles, SshAlgorithms, Surroundings};
+use crate::net::LocalAddresses;
 use crate::objects::manifests::{
     Destination, ManifestStore, Manifests, SecretDirectory, StateDirectory, StateError,
 };
@@ -29,7 +30,6 @@ use crate::reconcile::automation::transaction::TransactionOptions;
 use crate::reconcile::cross_namespace::CrossNamespace;
 use crate::reconcile::repository::logins::Logins;
 use crate::reconcile::times::TimeBounds;
-use crate::sentence::chain;
 use crate::tenancy::Capacity;
 
 /// What the command line asks for, read and checked.

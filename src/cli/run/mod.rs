@@ -16,9 +16,8 @@ use super::outcome::Outcomes;
 use super::output::{OutputFormat, to_json};
 use super::terminal::{Palette, print};
 use super::warnings::warn_of_idle_images;
-use crate::git::{
-    MirrorStore, PrivateDirectory, StopSignal, TransactionSlots, Writer, WriterContext, WriterOptions,
-};
+use crate::cancel::StopSignal;
+use crate::git::{MirrorStore, PrivateDirectory, TransactionSlots, Writer, WriterContext, WriterOptions};
 use crate::metrics::Metrics;
 use crate::objects::manifests::StateAccess;
 use crate::reconcile::automation::batch;

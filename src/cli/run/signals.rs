@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use tokio::signal::unix::{SignalKind, signal};
 
+use crate::cancel::StopSignal;
 use crate::cli::Failure;
-use crate::git::StopSignal;
 
 /// The time between two looks at a stop signal.
 const POLL_INTERVAL: Duration = Duration::from_millis(25);

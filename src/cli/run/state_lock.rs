@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 use tagboat_api::GoDuration;
 
 use super::signals;
+use crate::cancel::StopSignal;
 use crate::cli::Failure;
 use crate::cli::terminal::say;
-use crate::git::StopSignal;
+use crate::error::chain;
 use crate::objects::manifests::{StateAccess, StateDirectory, StateLock};
-use crate::sentence::chain;
 
 /// The time between two tries to lock the state.
 const TRY_INTERVAL: Duration = Duration::from_millis(50);

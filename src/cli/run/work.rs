@@ -14,6 +14,7 @@ use crate::cli::output::prefixed;
 use crate::cli::report::{self, Deed, Report};
 use crate::cli::terminal::{Palette, coloured, say};
 use crate::cli::warnings::{warn_of_empty_selection, warn_of_nameless_author, warn_of_service_account};
+use crate::error::chain;
 use crate::git::outcome as git;
 use crate::objects::manifests::Destination;
 use crate::objects::{Objects, ObjectsError};
@@ -25,7 +26,6 @@ use crate::reconcile::automation::proposal::UpdateProposal;
 use crate::reconcile::automation::request::Request;
 use crate::reconcile::automation::run::Run;
 use crate::reconcile::automation::transaction::{self, Prepared, TransactionOptions};
-use crate::sentence::chain;
 use crate::update::{PolicyName, Setters, UpdatePlan};
 
 /// One automation's run, as far as it has come.

@@ -18,6 +18,7 @@ use super::registry_login::{self, RegistryLogin};
 use super::terminal::{Palette, print, say};
 use super::values::{duration, whole_number};
 use crate::directory;
+use crate::error::chain;
 use crate::objects::manifests::SecretDirectory;
 use crate::policy::natural_order;
 use crate::reference::{RepositoryAddress, Tag};
@@ -25,8 +26,7 @@ use crate::registry::{
     Access, CloudIdentity, CloudProvider, Credential, DockerConfig, ListOptions, Listed, Listing,
     LoginChoice, ProxyChoice, Registries, RegistryOptions, Repository, Tls, Way,
 };
-use crate::secret::Secret;
-use crate::sentence::chain;
+use crate::secrets::Secret;
 use report::{FoundTag, ScanReport};
 
 /// How many images are looked at at the same time.

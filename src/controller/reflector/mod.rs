@@ -29,7 +29,7 @@ use super::queue::{self, Queue};
 use super::run_ids::RunIds;
 use super::watches;
 use crate::backoff::Backoff;
-use crate::git::StopSignal;
+use crate::cancel::StopSignal;
 use crate::metrics::Metrics;
 use crate::objects::ObjectName;
 use crate::objects::cluster::{Announcer, Cache, Change, ClusterObjects, Gate, Notifier, REFLECTOR, Scope};

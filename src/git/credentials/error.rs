@@ -2,8 +2,8 @@
 
 use tagboat_api::Reason;
 
-use crate::failing::Failing;
-use crate::git::secret_data::SecretDataError;
+use crate::error::Failing;
+use crate::secrets::SecretDataError;
 
 /// The error of a secret that gives no login. No message holds a value of the secret.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use memchr::memmem::find;
 
 use super::signature::takes_too_many_rounds;
-use super::{PrivateFiles, RemoteUrl, SecretData, Transport};
-use crate::secret::Secret;
+use super::{PrivateFiles, RemoteUrl, Transport};
+use crate::secrets::{Secret, SecretData};
 pub use error::CredentialsError;
 
 /// What a remote repository wants to see.

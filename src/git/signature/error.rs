@@ -3,7 +3,7 @@
 use tagboat_api::Reason;
 
 use super::openpgp::Unusable;
-use crate::failing::Failing;
+use crate::error::Failing;
 
 /// The error of an unlocked key that fails to sign.
 #[derive(Debug, thiserror::Error)]

@@ -11,8 +11,8 @@ use tokio::sync::OwnedMutexGuard;
 
 use super::passphrase::Passphrase;
 use super::{SigningKey, SigningKeyError, openpgp, ssh};
-use crate::git::{CommitTime, SecretData, data_size};
-use crate::secret::Secret;
+use crate::git::CommitTime;
+use crate::secrets::{Secret, SecretData, data_size};
 use crate::tenancy::{Capacity, FairCache, FairSemaphore, Permit, SlotLimits};
 
 /// The keys that are remembered at most.

@@ -1,7 +1,6 @@
 //! The passphrase beside a key.
 
-use crate::git::SecretData;
-use crate::secret::Secret;
+use crate::secrets::{Secret, SecretData};
 
 /// Why an attempt with a passphrase failed.
 #[derive(Debug, PartialEq, Eq)]

@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 
 use tagboat_api::Reason;
 
-use super::{Server, percent};
-use crate::failing::Failing;
-use crate::secret::Secret;
+use crate::error::Failing;
+use crate::net::{Server, percent};
+use crate::secrets::{Secret, redact};
 
 /// How a repository is reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -318,25 +318,6 @@ impl fmt::Debug for RemoteUrl {
 
 /// What is wrong with a URL, as the end of a sentence. It must quote nothing that stands before an `@`.
 type Flaw = std::borrow::Cow<'static, str>;
-
-/// A URL with all that could be user info, or a token behind a question mark, hidden; on one line.
-pub fn redact(text: &str) -> String {
-    let start = text.find("://").map_or(0, |at| at + "://".len());
-    let mut shown = match text[start..].rfind('@') {
-        Some(at) => format!("{}••••{}", &text[..start], &text[start + at..]),
-        None => text.to_owned(),
-    };
-    let query = shown.find(['?', '#']).filter(|&at| start > 0 && at + 1 < shown.len());
-    if let Some(at) = query {
-        shown.truncate(at + 1);
-        shown.push_str("••••");
-    }
-    let escaped = |c: char| match c.is_control() {
-        true => c.escape_default().to_string(),
-        false => c.to_string(),
-    };
-    shown.chars().map(escaped).collect()
-}
 
 fn is_scheme(text: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_alphabetic())

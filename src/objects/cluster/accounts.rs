@@ -11,9 +11,9 @@ use kube::api::PostParams;
 use kube::{Api, Client};
 
 use super::{ClusterError, Gate, is_object_name};
+use crate::error::chain;
 use crate::registry::{AccountError, Accounts};
-use crate::secret::Secret;
-use crate::sentence::chain;
+use crate::secrets::Secret;
 
 /// The advice for missing RBAC rights; it follows an error message.
 const ADVICE: &str =

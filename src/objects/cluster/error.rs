@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use kube::core::Status;
 
-use crate::sentence::chain;
+use crate::error::chain;
 
 /// The error of a request to the API server.
 #[derive(Debug, thiserror::Error)]

@@ -7,7 +7,7 @@ use tokio::time::timeout;
 
 use super::deliveries::Deliveries;
 use super::error::ClusterError;
-use crate::git::StopSignal;
+use crate::cancel::StopSignal;
 use crate::metrics::{Metrics, SlotResource};
 use crate::tenancy::{FairSemaphore, QueueLimits, SlotLimits};
 

@@ -35,8 +35,7 @@ use tagboat_api::{GitRepository, ImagePolicy, ImageUpdateAutomation};
 use tokio::sync::OnceCell;
 
 use super::{ObjectName, Objects, ObjectsError, StatusMaker};
-use crate::git::data_size;
-use crate::secret::Secret;
+use crate::secrets::{Secret, data_size};
 use crate::tenancy::INLINE_BYTES;
 
 pub use accounts::ClusterAccounts;

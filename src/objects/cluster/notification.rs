@@ -11,10 +11,10 @@ use tokio::time::sleep;
 
 use super::deliveries::{Deliveries, Delivery};
 use crate::backoff::Backoff;
-use crate::git::redact;
-use crate::http::{ConnectionError, Connections};
+use crate::error::chain;
+use crate::net::{ConnectionError, Connections};
 use crate::objects::{Event, EventType};
-use crate::sentence::chain;
+use crate::secrets::redact;
 use crate::tenancy::QueueLimits;
 
 /// The timeout of a receiver's response.

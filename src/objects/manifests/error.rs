@@ -7,7 +7,7 @@ use std::str::Utf8Error;
 use tagboat_api::Reason;
 
 use super::secret::SecretError;
-use crate::failing::Failing;
+use crate::error::Failing;
 
 /// The error of a manifest that cannot be read.
 #[derive(Debug, thiserror::Error)]

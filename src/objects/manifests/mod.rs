@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 use tagboat_api::{GitRepository, ImagePolicy, ImageRepository, ImageUpdateAutomation, Kind, KnownFields};
 
 use crate::objects::ObjectName;
-use crate::secret::Secret;
+use crate::secrets::Secret;
 use kind::ManifestKind;
 use source::Origin;
 

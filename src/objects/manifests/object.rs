@@ -14,7 +14,7 @@ use super::kind::ManifestKind;
 use super::secret::{self, SecretManifest};
 use super::service_account::ServiceAccountManifest;
 use super::{FieldError, ManifestError, NamespaceManifest, Note, Object};
-use crate::sentence::chain;
+use crate::error::chain;
 
 /// A parsed document; its object is `None` if we do not read its kind.
 pub(super) struct Parsed {

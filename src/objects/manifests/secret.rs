@@ -12,7 +12,7 @@ use base64::engine::{GeneralPurpose, GeneralPurposeConfig};
 use serde_json::Value;
 use zeroize::Zeroizing;
 
-use crate::secret::Secret;
+use crate::secrets::Secret;
 
 /// Decodes base64 as Kubernetes does, which ignores trailing bits.
 const BASE64: GeneralPurpose = GeneralPurpose::new(

@@ -13,7 +13,7 @@ use super::Manifests;
 use super::state::StateDirectory;
 use crate::directory;
 use crate::objects::{Objects, ObjectsError, StatusMaker};
-use crate::secret::Secret;
+use crate::secrets::Secret;
 
 /// Advice for a missing secret; it follows an error message.
 const ADVICE: &str = "; give it as a Secret among the manifests or as --secret NAMESPACE/NAME=DIR, or log in as \

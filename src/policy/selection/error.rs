@@ -5,7 +5,7 @@ use std::fmt;
 use tagboat_api::Reason;
 
 use super::{Outcome, Verdict};
-use crate::failing::Failing;
+use crate::error::Failing;
 
 /// The error of a selection without a winner.
 ///

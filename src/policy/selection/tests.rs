@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use tagboat_api::settings::PolicySettings;
 
 use super::*;
+use crate::error::chain;
 use crate::policy::{Birth, PolicyError};
-use crate::sentence::chain;
 
 fn policy_with(rule: &Value, filter: &Value, settings: &[(&str, &str)]) -> Result<Policy, PolicyError> {
     let spec = json!({"imageRepositoryRef": {"name": "app"}, "policy": rule, "filterTags": filter});

@@ -10,7 +10,8 @@ use tokio::sync::oneshot;
 use super::conclusion::Conclusion;
 use super::proposal::UpdateProposal;
 use super::transaction::{self, Prepared};
-use crate::git::{Answer, Failure, Request, StopSignal, SyncError, Writer};
+use crate::cancel::StopSignal;
+use crate::git::{Answer, Failure, Request, SyncError, Writer};
 
 /// The maximum number of times that a job is prepared when others push faster than a transaction may try.
 const ROUNDS: u32 = 16;

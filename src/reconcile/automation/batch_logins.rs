@@ -94,12 +94,12 @@ pub(super) mod tests {
     use tagboat_api::{GitRepository, ImagePolicy, ImageUpdateAutomation};
 
     use super::*;
-    use crate::address::LocalAddresses;
     use crate::git::{PrivateFiles, SshAlgorithms, Surroundings};
+    use crate::net::LocalAddresses;
     use crate::objects::{ObjectsError, StatusMaker};
     use crate::reconcile::automation::source::SourceReference;
     use crate::reconcile::cross_namespace::CrossNamespace;
-    use crate::secret::Secret;
+    use crate::secrets::Secret;
     use crate::tenancy::{BlockingPool, Capacity, INLINE_BYTES};
 
     /// A cluster with Secrets of one content, which counts how often they are read.

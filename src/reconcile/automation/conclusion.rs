@@ -4,10 +4,9 @@ use std::collections::BTreeMap;
 
 use tagboat_api::{ImageRef, Reason};
 
-use crate::failing::Failing;
+use crate::error::{Failing, chain};
 use crate::git::SyncError;
 use crate::git::outcome::Outcome;
-use crate::sentence::chain;
 
 /// The stages of a run, in their order (`docs/flux-behaviour.md`, A reconcile).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

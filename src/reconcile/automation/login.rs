@@ -9,15 +9,14 @@ use tagboat_api::Reason;
 use super::batch_logins::LargeLogins;
 use super::conclusion::Stage;
 use super::source::{ObjectName, SourceConfiguration};
-use crate::address::LocalAddresses;
-use crate::failing::Failing;
+use crate::error::Failing;
 use crate::git::{
-    AccessError, AccessOptions, AccessPlan, Credentials, CredentialsError, LocalPaths, Login, LookupError,
-    Pin, PrivateFiles, Proxy, RemotePlan, RemoteUrl, RemoteUrlError, RouteKey, SecretData, Server,
-    SshAlgorithms, Surroundings, Transport, data_size,
+    AccessError, AccessOptions, AccessPlan, Credentials, CredentialsError, LocalPaths, Login, PrivateFiles,
+    RemotePlan, RemoteUrl, RemoteUrlError, RouteKey, SshAlgorithms, Surroundings, Transport,
 };
+use crate::net::{LocalAddresses, LookupError, Pin, Proxy, Server};
 use crate::objects::{Objects, ObjectsError};
-use crate::secret::Secret;
+use crate::secrets::{Secret, SecretData, data_size};
 use crate::tenancy::{Capacity, INLINE_BYTES};
 
 /// The options of logins that no object has.

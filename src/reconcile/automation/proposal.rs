@@ -12,7 +12,7 @@ use super::request::{RequestError, UnusableImage};
 use super::reselection::Reselection;
 use super::shadow::{Shadowing, View};
 use super::transaction::{observed, stage_of};
-use crate::failing::Failing;
+use crate::error::Failing;
 use crate::git::{Author, CommitDraft, CommitTime, Freshness, Proposer, SigningKey};
 use crate::message::{
     AutomationName, DEFAULT_MESSAGE, MessageError, Template, TemplateError, UpdateData, shortened,

@@ -9,7 +9,7 @@ use tagboat_api::automation::UpdateStrategy;
 use tagboat_api::{ImagePolicy, ImageRef, ImageUpdateAutomation, Reason};
 
 use super::selector::{self, SelectorError};
-use crate::failing::Failing;
+use crate::error::Failing;
 use crate::reference::{ImageReference, ReferenceError};
 use crate::update::{Policy, PolicyName, Setters, UpdateRequest};
 use crate::yaml::Limits;
@@ -46,7 +46,7 @@ impl fmt::Display for UnusableImage {
             "ImagePolicy {} has the latest image {:?}, which cannot be used: ",
             self.policy, self.image
         )?;
-        crate::sentence::write_chain(formatter, &self.cause)
+        crate::error::write_chain(formatter, &self.cause)
     }
 }
 
@@ -295,7 +295,7 @@ mod tests {
             ),
         ] {
             let error = of_automation(&automation(&spec), [].iter(), &GivenImages::new()).unwrap_err();
-            assert_eq!(crate::sentence::chain(&error), words);
+            assert_eq!(crate::error::chain(&error), words);
             assert_eq!((error.reason(), error.is_retryable()), (reason, false));
         }
     }

@@ -4,9 +4,10 @@ use tagboat_api::Reason;
 use tagboat_api::automation::SigningKeyType;
 
 use super::source::{ObjectName, SigningSecret, SourceConfiguration};
-use crate::failing::Failing;
-use crate::git::{CommitTime, Keyring, SigningKey, SigningKeyError, SigningKeyKind, data_size};
+use crate::error::Failing;
+use crate::git::{CommitTime, Keyring, SigningKey, SigningKeyError, SigningKeyKind};
 use crate::objects::{Objects, ObjectsError};
+use crate::secrets::data_size;
 use crate::tenancy::INLINE_BYTES;
 
 /// The error of an automation that wants signed commits and has no key.
@@ -91,9 +92,9 @@ mod tests {
     use futures::FutureExt;
 
     use super::*;
+    use crate::error::chain;
     use crate::git::{Fault, FaultyPart, OpenPgpFlaw, SshFlaw, Unusable};
     use crate::reconcile::automation::batch_logins::tests::{Secrets, source};
-    use crate::sentence::chain;
     use crate::tenancy::Capacity;
 
     /// Each automation held a Secret of its own while it waited for a thread.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use kube::ResourceExt;
 use tagboat_api::{ImageRepository, Reason};
 
-use crate::failing::Failing;
+use crate::error::Failing;
 use crate::objects::ObjectName;
 use crate::reconcile::cross_namespace::CrossNamespace;
 
@@ -114,8 +114,8 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::error::chain;
     use crate::reconcile::repository::request::tests::repository;
-    use crate::sentence::chain;
 
     /// The vectors of §3.3.
     #[test]

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use tagboat_api::policy::ImagePolicyStatus;
 use tagboat_api::{Condition, ImageRef, Reason};
 
-use crate::failing::Failing;
+use crate::error::Failing;
 use crate::policy::regression::{Cause, Evidence, Ruling};
 use crate::policy::{Ages, Check, Pending, Policy, PolicyError, Regression, SelectionError};
 use crate::reconcile::conditions::{self, ConditionType};
@@ -197,9 +197,9 @@ mod tests {
     use super::super::request::Request;
     use super::super::request::tests::policy;
     use super::*;
+    use crate::error::chain;
     use crate::policy::Birth;
     use crate::reconcile::conditions::{ConditionStatus, Draft};
-    use crate::sentence::chain;
 
     fn at(minute: i64) -> Timestamp {
         Timestamp::from_second(1_795_000_000 + minute * 60).unwrap()

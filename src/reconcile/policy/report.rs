@@ -68,8 +68,8 @@ impl Stop {
     }
 
     /// The stop at a repository that cannot be used.
-    pub fn at_repository(error: &(impl crate::failing::Failing + 'static)) -> Self {
-        let words = format!("failed to get the referred ImageRepository: {}", crate::sentence::chain(error));
+    pub fn at_repository(error: &(impl crate::error::Failing + 'static)) -> Self {
+        let words = format!("failed to get the referred ImageRepository: {}", crate::error::chain(error));
         Self::at(Ending::Failure(error.reason(), words))
     }
 

@@ -8,7 +8,7 @@ use tagboat_api::policy::{DigestReflectionPolicy, ImagePolicySpec};
 use tagboat_api::settings::{PolicySettings, PollInterval, SettingErrors};
 use tagboat_api::{ImagePolicy, Reason};
 
-use crate::failing::Failing;
+use crate::error::Failing;
 use crate::objects::ObjectName;
 use crate::policy::{Policy, PolicyError};
 
@@ -120,7 +120,7 @@ pub(in crate::reconcile) mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::sentence::chain;
+    use crate::error::chain;
 
     /// A policy `n/p` of the repository `n/r` that wants versions, with other members of spec or metadata.
     pub(in crate::reconcile) fn policy(spec: &Value, metadata: &Value) -> ImagePolicy {

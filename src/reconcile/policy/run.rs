@@ -16,7 +16,7 @@ use super::choice::{self, Choice, ChoiceError, Held, Offer, is_same_tag};
 use super::digest::{FirstImage, Following, Need, Polled, Question, Resolution};
 use super::report::{Conclusion, LOOK_ON, Report, Resolved, Stop, report};
 use super::request::{Request, RequestError};
-use crate::failing::Failing;
+use crate::error::Failing;
 use crate::objects::{ObjectName, ObjectsError};
 use crate::policy::regression::Cause;
 use crate::policy::{Ages, Policy, PolicyError, Regression};
@@ -402,7 +402,7 @@ impl Run {
             .ok_or_else(|| AccessError::Missing { name: request.repository.name.clone() })?;
         match &scene.labels {
             Ok(labels) => access::check(&own, &repository, labels)?,
-            Err(error) => return Err(AccessError::NoLabels { words: crate::sentence::chain(error) }),
+            Err(error) => return Err(AccessError::NoLabels { words: crate::error::chain(error) }),
         }
         Ok(repository)
     }

@@ -12,11 +12,11 @@ use tagboat_api::repository::{ImageProvider, ImageRepositorySpec};
 use super::access_error::AccessError;
 use super::logins::{self, Logins};
 use super::pull_secrets;
-use crate::git::{Proxy, SecretData};
+use crate::net::Proxy;
 use crate::objects::{Objects, ObjectsError};
 use crate::reference::RepositoryAddress;
 use crate::registry::{Access, CloudProvider, Credential, ProxyChoice, Tls, Way, tls};
-use crate::secret::Secret;
+use crate::secrets::{Secret, SecretData};
 use crate::tenancy::BlockingPool;
 
 /// The threads on which large secrets are read, and the namespace that this counts for.

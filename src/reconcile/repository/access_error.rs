@@ -3,11 +3,11 @@
 use tagboat_api::Reason;
 use tagboat_api::duration::DurationError;
 
-use crate::failing::Failing;
-use crate::git::SecretDataError;
+use crate::error::Failing;
 use crate::objects::ObjectsError;
 use crate::reference::AddressError;
 use crate::registry::{AccountError, DockerConfigError, TlsError};
+use crate::secrets::SecretDataError;
 
 /// The error of an ImageRepository whose registry cannot be accessed.
 #[derive(Debug, thiserror::Error)]

@@ -3,7 +3,7 @@
 use tagboat_api::Reason;
 use tagboat_go_text::{Expression, RegexpError, RegexpSet, SetTooLarge};
 
-use crate::failing::Failing;
+use crate::error::Failing;
 use crate::reference::TagList;
 use crate::tenancy::Interrupted;
 
@@ -81,7 +81,7 @@ impl Exclusion {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sentence::chain;
+    use crate::error::chain;
 
     #[test]
     fn tags_are_left_out_as_flux_leaves_them_out() {

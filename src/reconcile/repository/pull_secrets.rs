@@ -10,7 +10,7 @@ use super::access::Threads;
 use super::access_error::AccessError;
 use crate::objects::{Objects, ObjectsError};
 use crate::registry::DockerConfig;
-use crate::secret::Secret;
+use crate::secrets::Secret;
 
 /// Reads the logins. Of two for the same server the first counts, and the secret of the object is before those of the
 /// account.

@@ -7,10 +7,10 @@ use tagboat_api::{GoDuration, Reason};
 
 use super::decision::{Decision, ScanReason};
 use super::request::Request;
+use crate::error::chain;
 use crate::objects::Event;
 use crate::reconcile::course::{self, Course, Ending, Next};
 use crate::reconcile::lookup::{LookFailureKind, Staleness};
-use crate::sentence::chain;
 
 /// How a run ended.
 #[derive(Clone, Debug, PartialEq)]
@@ -49,7 +49,7 @@ pub struct Report {
 
 impl Stop {
     /// A stop at an error that only a change of the object helps.
-    pub fn stall(error: &(impl crate::failing::Failing + 'static)) -> Self {
+    pub fn stall(error: &(impl crate::error::Failing + 'static)) -> Self {
         Self::Stall(error.reason(), chain(error))
     }
 

@@ -8,7 +8,7 @@ use tagboat_api::repository::{ImageProvider, ImageRepositorySpec};
 use tagboat_api::settings::{RepositorySettings, SettingErrors};
 use tagboat_api::{ImageRepository, Reason};
 
-use crate::failing::Failing;
+use crate::error::Failing;
 use crate::reconcile::times::{self, TimeBounds};
 use crate::reference::{AddressError, RepositoryAddress};
 
@@ -203,7 +203,7 @@ pub(in crate::reconcile) mod tests {
             let error =
                 Request::of(&repository(&spec, &metadata), ObjectIdentity::Off, TimeBounds::default())
                     .unwrap_err();
-            assert_eq!((error.reason(), crate::sentence::chain(&error).as_str()), (reason, words));
+            assert_eq!((error.reason(), crate::error::chain(&error).as_str()), (reason, words));
             assert!(!error.is_retryable());
         }
         assert!(

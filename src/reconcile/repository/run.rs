@@ -11,13 +11,13 @@ use super::exclusion::Exclusion;
 use super::report::{Conclusion, Planned, Report, Stop, begun, report};
 use super::request::{ObjectIdentity, Request, RequestError};
 use super::scan;
+use crate::error::chain;
 use crate::objects::ObjectName;
 use crate::reconcile::course::{Beginning, Course};
 use crate::reconcile::tags::{Found, ListFailure, Place, Registry, Shelf};
 use crate::reconcile::times::TimeBounds;
 use crate::registry::Listing;
 use crate::registry::store::{Scan, StoredHead, StoredTags};
-use crate::sentence::chain;
 use crate::tenancy::{Capacity, Checkpoint, Interrupted};
 
 /// Settings of the process for all scans.

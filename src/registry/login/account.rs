@@ -8,7 +8,7 @@ use futures::future::BoxFuture;
 use super::environment::whole_text;
 use super::error::{AccountError, LoginError};
 use super::fingerprint::Fingerprint;
-use crate::secret::Secret;
+use crate::secrets::Secret;
 
 /// Access to the service accounts of a cluster: their annotations and tokens.
 pub trait Accounts: std::fmt::Debug + Send + Sync {

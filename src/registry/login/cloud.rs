@@ -17,7 +17,7 @@ use super::google::Google;
 use super::network::Network;
 use super::options::CloudOptions;
 use super::provider::CloudProvider;
-use crate::http::ProxyChoice;
+use crate::net::ProxyChoice;
 use crate::reference::RepositoryAddress;
 use crate::registry::options::RegistryOptions;
 use crate::registry::traffic::Traffic;

@@ -7,7 +7,7 @@ use super::error::LoginError;
 use super::fingerprint::Fingerprint;
 use super::network::{Matter, Network};
 use super::options::CloudOptions;
-use crate::http::ProxyChoice;
+use crate::net::ProxyChoice;
 use crate::registry::answer::Answer;
 use crate::registry::call::Call;
 use crate::registry::error::RegistryError;

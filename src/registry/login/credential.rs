@@ -1,7 +1,7 @@
 //! A credential for a registry.
 
 use super::fingerprint::Fingerprint;
-use crate::secret::Secret;
+use crate::secrets::Secret;
 
 /// A credential for a registry or its token server.
 #[derive(Debug, Clone, Default)]

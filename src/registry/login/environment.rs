@@ -8,7 +8,7 @@ use zeroize::Zeroizing;
 
 use super::error::LoginError;
 use crate::directory;
-use crate::secret::Secret;
+use crate::secrets::Secret;
 
 /// The variables that are read; no others are kept.
 const NAMES: [&str; 24] = [

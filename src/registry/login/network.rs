@@ -10,8 +10,7 @@ use serde_json::Value;
 use url::form_urlencoded::Serializer;
 
 use super::error::LoginError;
-use crate::address::LocalAddresses;
-use crate::http::ProxyChoice;
+use crate::net::{LocalAddresses, ProxyChoice};
 use crate::registry::answer::Answer;
 use crate::registry::call::Call;
 use crate::registry::client::Client;

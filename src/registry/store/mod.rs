@@ -16,7 +16,7 @@ use tagboat_api::Reason;
 
 use super::manifest::ImageFacts;
 use crate::directory;
-use crate::failing::Failing;
+use crate::error::Failing;
 use crate::reference::TagList;
 use crate::tenancy::SizedCache;
 

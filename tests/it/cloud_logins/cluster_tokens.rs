@@ -10,14 +10,13 @@ use k8s_openapi::api::rbac::v1::{RoleBinding, RoleRef, Subject};
 use kube::Api;
 use kube::api::{ObjectMeta, PostParams};
 use serde_json::{Value, json};
-use tagboat::failing::Failing;
+use tagboat::error::{Failing, chain};
 use tagboat::objects::cluster::ClusterObjects;
 use tagboat::permissions;
 use tagboat::reconcile::repository::access::{Threads, access};
 use tagboat::reconcile::repository::access_error::AccessError;
 use tagboat::reconcile::repository::logins::{Logins, ServiceAccounts};
 use tagboat::registry::{CloudIdentity, LoginChoice};
-use tagboat::sentence::chain;
 use tagboat::tenancy::BlockingPool;
 use tagboat_api::{ImageRepository, Reason};
 

@@ -3,7 +3,7 @@
 use std::fs;
 
 use serde_json::{Value, json};
-use tagboat::sentence::chain;
+use tagboat::error::chain;
 use tempfile::TempDir;
 
 use super::{ECR, GAR, KEYS, after, clouds, log_in};

@@ -146,10 +146,12 @@ async fn who_goes_by_another_proxy_gets_another_token() {
     log_in(&known, ECR, after(0)).await.unwrap();
     let address = tagboat::reference::RepositoryAddress::parse(ECR, false).unwrap();
     let proxy = crate::support::proxy_host::ProxyHost::start();
-    let data =
-        std::collections::BTreeMap::from([("address".to_owned(), tagboat::secret::Secret::new(proxy.url()))]);
+    let data = std::collections::BTreeMap::from([(
+        "address".to_owned(),
+        tagboat::secrets::Secret::new(proxy.url()),
+    )]);
     let given =
-        tagboat::git::Proxy::from_secret(tagboat::git::SecretData { name: "apps/proxy", data: &data });
+        tagboat::net::Proxy::from_secret(tagboat::secrets::SecretData { name: "apps/proxy", data: &data });
     let given = tagboat::registry::ProxyChoice::Given(given.unwrap());
     let login = known.login(
         tagboat::registry::CloudProvider::Aws,

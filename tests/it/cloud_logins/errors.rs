@@ -1,8 +1,7 @@
 //! Errors of cloud logins: one message each, without a secret in it.
 
-use tagboat::failing::Failing;
+use tagboat::error::{Failing, chain};
 use tagboat::registry::{CloudIdentity, CloudProvider, Clouds, Login, ProxyChoice, RegistryError};
-use tagboat::sentence::chain;
 use tagboat_api::Reason;
 
 use super::{ACR, ECR, GAR, KEYS, after, clouds, log_in, options};

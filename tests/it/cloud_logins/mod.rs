@@ -91,7 +91,7 @@ async fn log_in_as(
 ) -> Result<(String, String), LoginError> {
     let address = RepositoryAddress::parse(image, false).unwrap();
     let login = clouds.login(provider(image), identity, ProxyChoice::Direct, "apps".to_owned());
-    let text = |secret: &tagboat::secret::Secret| String::from_utf8(secret.expose().to_vec()).unwrap();
+    let text = |secret: &tagboat::secrets::Secret| String::from_utf8(secret.expose().to_vec()).unwrap();
     match login.credential(&address, now).await? {
         Credential::Basic { user, password } => Ok((text(&user), text(&password))),
         other => panic!("{other:?}"),

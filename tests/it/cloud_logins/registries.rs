@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::time::Duration;
 
-use tagboat::git::{Proxy, SecretData};
+use tagboat::net::Proxy;
 use tagboat::reference::RepositoryAddress;
 use tagboat::registry::{
     Access, CloudIdentity, Listed, LoginChoice, ProxyChoice, Registries, RegistryError, Tls, Way,
 };
-use tagboat::secret::Secret;
+use tagboat::secrets::{Secret, SecretData};
 
 use super::{ECR, KEYS, options, provider};
 use crate::support::certificates::Authority;

@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex};
 
 use futures::FutureExt;
 use futures::future::{BoxFuture, ready};
+use tagboat::error::chain;
 use tagboat::registry::{AccountError, Accounts, CloudAccount, CloudIdentity, LoginError};
-use tagboat::secret::Secret;
-use tagboat::sentence::chain;
+use tagboat::secrets::Secret;
 
 use super::{ACR, ECR, GAR, KEYS, after, clouds, log_in, log_in_as};
 use crate::support::recording::Recording;

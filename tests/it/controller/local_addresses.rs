@@ -2,8 +2,8 @@
 
 use kube::api::PostParams;
 use serde_json::{Value, json};
-use tagboat::address::LocalAddresses;
 use tagboat::backoff::Backoff;
+use tagboat::net::LocalAddresses;
 
 use super::pod::Pod;
 use super::scene::{Kind, Scene, condition, eventually};

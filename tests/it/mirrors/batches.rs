@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use futures::future::BoxFuture;
 use serde_json::json;
+use tagboat::cancel::{Cancellation, StopSignal};
+use tagboat::git::Request;
 use tagboat::git::outcome::Outcome;
-use tagboat::git::{Cancellation, Request, StopSignal};
 use tagboat::reconcile::automation::batch::{self, Job};
 use tagboat::reconcile::automation::conclusion::Conclusion;
 use tagboat::reconcile::automation::proposal::UpdateProposal;

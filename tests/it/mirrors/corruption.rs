@@ -62,7 +62,7 @@ fn assert_next_run_is_right(place: &Place, what: &str) {
     let before = place.remote.id("main").unwrap();
     let mut wanted = place.remote.tree("main");
     let outcome = place.update("2.0.0").unwrap_or_else(|error| {
-        panic!("{what}: {}", tagboat::sentence::chain(error.as_ref()));
+        panic!("{what}: {}", tagboat::error::chain(error.as_ref()));
     });
     let Outcome::Pushed(push) = outcome else { panic!("{what}: {outcome:?}") };
     let log = place.remote.log("main");

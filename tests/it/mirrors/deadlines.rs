@@ -3,10 +3,10 @@
 use std::sync::mpsc::{Sender, channel};
 use std::time::{Duration, Instant};
 
+use tagboat::error::chain;
 use tagboat::git::outcome::Outcome;
 use tagboat::git::{CommitDraft, Failure, Proposer, SyncError};
 use tagboat::reconcile::automation::proposal::{ProposalError, UpdateProposal};
-use tagboat::sentence::chain;
 use tagboat::update::{Checkpoint, FileTree, MarkerIndex, Progress};
 
 use super::local_remote::{Place, proposer};

@@ -5,9 +5,9 @@ use std::os::unix::fs::MetadataExt;
 
 use git2::{ObjectType, Oid, Repository};
 use tagboat::directory::Directory;
+use tagboat::error::chain;
 use tagboat::git::outcome::Outcome;
 use tagboat::git::{Failure, GitTree};
-use tagboat::sentence::chain;
 use tagboat::update::{FileTree, MarkerIndex, TreeError, TreePath, UpdateRequest, plan};
 use tempfile::TempDir;
 

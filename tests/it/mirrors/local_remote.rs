@@ -6,12 +6,13 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use tagboat::cancel::Cancellation;
 use tagboat::git::checkout::CheckoutReference;
 use tagboat::git::outcome::{Outcome, Target};
 use tagboat::git::{
-    AccessOptions, AccessPlan, Answer, Author, Cancellation, CommitTime, Credentials, Failure, Known,
-    LocalPaths, Login, MirrorKey, MirrorStore, Proposal, Proposer, RemotePlan, RemoteUrl, Request, RouteKey,
-    SyncError, TransactionSlots, Writer, WriterContext, WriterOptions,
+    AccessOptions, AccessPlan, Answer, Author, CommitTime, Credentials, Failure, Known, LocalPaths, Login,
+    MirrorKey, MirrorStore, Proposal, Proposer, RemotePlan, RemoteUrl, Request, RouteKey, SyncError,
+    TransactionSlots, Writer, WriterContext, WriterOptions,
 };
 use tagboat::message::AutomationName;
 use tagboat::metrics::Metrics;

@@ -7,8 +7,8 @@ use std::thread;
 use std::time::Duration;
 
 use serde_json::json;
+use tagboat::error::chain;
 use tagboat::git::outcome::Outcome;
-use tagboat::sentence::chain;
 
 use super::local_remote::{Place, size_of};
 use crate::support::content::{Change, file};

@@ -201,7 +201,7 @@ proptest! {
             };
             let plan = |tree: &dyn FileTree| match plan(tree, &request, &mut MarkerIndex::default(), &mut |_| Ok(())) {
                 Ok(plan) => outline(&plan, tree),
-                Err(error) => tagboat::sentence::chain(&error),
+                Err(error) => tagboat::error::chain(&error),
             };
             prop_assert_eq!(plan(&commit), plan(&directory), "{}", path);
         }

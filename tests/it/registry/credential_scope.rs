@@ -5,7 +5,7 @@ use std::fs;
 
 use tagboat::reference::Tag;
 use tagboat::registry::{Access, Credential, Tls};
-use tagboat::secret::Secret;
+use tagboat::secrets::Secret;
 
 use super::{registries, tags, tags_by, user};
 use crate::support::certificates::{Authority, Identity};

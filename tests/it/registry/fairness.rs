@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use tagboat::git::{Proxy, SecretData};
+use tagboat::net::Proxy;
 use tagboat::registry::{Access, BudgetOptions, ProxyChoice, Registries, RegistryError, RegistryOptions};
-use tagboat::secret::Secret;
+use tagboat::secrets::{Secret, SecretData};
 use tokio::task::JoinHandle;
 
 use super::{anonymous, registries, tags_by, user};

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use tagboat::git::{Proxy, SecretData};
+use tagboat::net::Proxy;
 use tagboat::registry::{Access, BudgetOptions, ProxyChoice, Registries, RegistryError, RegistryOptions};
-use tagboat::secret::Secret;
+use tagboat::secrets::{Secret, SecretData};
 
 use super::{anonymous, impatient, registries, tags, tags_by};
 use crate::support::http_front::{Front, Reply};
@@ -179,8 +179,8 @@ async fn no_more_requests_are_under_way_at_one_server_than_its_budget_allows() {
 async fn a_proxy_of_a_secret_is_used() {
     use std::collections::BTreeMap;
 
-    use tagboat::git::{Proxy, SecretData};
-    use tagboat::secret::Secret;
+    use tagboat::net::Proxy;
+    use tagboat::secrets::{Secret, SecretData};
 
     let registry = registry();
     // A proxy gets the whole URL in place of the path.

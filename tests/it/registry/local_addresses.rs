@@ -1,7 +1,7 @@
 //! SSRF: objects cannot lead the controller to its own machine, or to servers on its network link.
 
-use tagboat::address::LocalAddresses;
-use tagboat::failing::Failing;
+use tagboat::error::Failing;
+use tagboat::net::LocalAddresses;
 use tagboat::registry::{ProxyChoice, Registries, RegistryError, RegistryOptions};
 use tagboat_api::Reason;
 
@@ -52,10 +52,10 @@ async fn nor_is_one_behind_a_proxy() {
 fn by_proxy(registry: &str, proxy: &Front) -> tagboat::registry::Access {
     let data = std::collections::BTreeMap::from([(
         "address".to_owned(),
-        tagboat::secret::Secret::new(proxy.url("")),
+        tagboat::secrets::Secret::new(proxy.url("")),
     )]);
-    let secret = tagboat::git::SecretData { name: "apps/proxy", data: &data };
-    let proxy = tagboat::git::Proxy::from_secret(secret).unwrap();
+    let secret = tagboat::secrets::SecretData { name: "apps/proxy", data: &data };
+    let proxy = tagboat::net::Proxy::from_secret(secret).unwrap();
     let mut access = user(registry, "app/web");
     access.way.proxy = ProxyChoice::Given(proxy);
     access

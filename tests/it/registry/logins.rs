@@ -1,7 +1,7 @@
 //! Passwords and tokens, at the real registry and at servers of the tests.
 
 use tagboat::registry::{Credential, RegistryError};
-use tagboat::secret::Secret;
+use tagboat::secrets::Secret;
 
 use super::{anonymous, registries, tags, tags_by, user};
 use crate::support::http_front::{Front, Reply};

@@ -19,7 +19,7 @@ use tagboat::registry::{
     Access, BudgetOptions, Credential, Limits, Listed, LoginChoice, ProxyChoice, Registries, RegistryError,
     RegistryOptions, Way,
 };
-use tagboat::secret::Secret;
+use tagboat::secrets::Secret;
 
 use crate::support::registry::{PASSWORD, USER};
 

@@ -13,17 +13,17 @@ use std::path::Path;
 use crate::support::sources::rust_files;
 
 /// The rooms from top to bottom; a room may use those above it.
-const ORDER: [&str; 26] = [
-    "secret",
+const ORDER: [&str; 25] = [
+    "error",
+    "secrets",
     "backoff",
+    "cancel",
     "metrics",
     "tenancy",
     "printable",
     "telemetry",
-    "sentence",
-    "failing",
     "permissions",
-    "address",
+    "net",
     "reference",
     "yaml",
     "policy",
@@ -32,7 +32,6 @@ const ORDER: [&str; 26] = [
     "message",
     "directory",
     "git",
-    "http",
     "registry",
     "objects",
     "reconcile",
@@ -43,14 +42,12 @@ const ORDER: [&str; 26] = [
 ];
 
 /// Rooms that take values and give values.
-const PURE: [&str; 14] = [
-    "secret",
+const PURE: [&str; 12] = [
+    "error",
+    "secrets",
     "backoff",
     "printable",
-    "sentence",
-    "failing",
     "permissions",
-    "address",
     "reference",
     "yaml",
     "policy",
@@ -187,7 +184,7 @@ fn clients_for_http_are_made_in_one_place() {
             found.push(room);
         }
     }
-    assert_eq!(found, ["http"]);
+    assert_eq!(found, ["net"]);
 }
 
 #[test]

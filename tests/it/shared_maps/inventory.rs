@@ -134,7 +134,7 @@ pub(super) const INVENTORY: &[Row] = &[
         "one entry for a mirror with work, one request for an automation; removed when the mirror has no work",
     ),
     row(
-        "src/http/guard.rs",
+        "src/net/guard.rs",
         "Guard.admitted",
         "host name that was checked; a guard belongs to one transport (route)",
         "1,024; evicts the least recently used name of the namespace with most",

@@ -7,10 +7,8 @@ use pgp::crypto::aead::AeadAlgorithm;
 use pgp::crypto::sym::SymmetricKeyAlgorithm;
 use pgp::ser::Serialize;
 use pgp::types::{Password, S2kParams, StringToKey};
-use tagboat::git::{
-    CommitTime, Keyring, SecretData, SigningKey, SigningKeyError, SigningKeyKind, unlock_signing_key,
-};
-use tagboat::secret::Secret;
+use tagboat::git::{CommitTime, Keyring, SigningKey, SigningKeyError, SigningKeyKind, unlock_signing_key};
+use tagboat::secrets::{Secret, SecretData};
 use tagboat::tenancy::Capacity;
 
 use super::PASSPHRASE;

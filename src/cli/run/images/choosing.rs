@@ -19,6 +19,7 @@ use super::sources::{Policies, Repositories, Scanned, Sources};
 use super::wanted::{GivenImage, Rest};
 use crate::cli::Failure;
 use crate::cli::terminal::say;
+use crate::error::chain;
 use crate::objects::ObjectName;
 use crate::objects::manifests::{NAME_LABEL, StateError};
 use crate::policy::regression::{self, Cause};
@@ -28,7 +29,6 @@ use crate::reconcile::policy::report::{Conclusion, Resolved};
 use crate::reconcile::policy::request::repository_of;
 use crate::reconcile::policy::run::{Ended, Followed, Run, Scene};
 use crate::reference::RepositoryAddress;
-use crate::sentence::chain;
 use crate::update::PolicyName;
 
 /// A policy that chooses.

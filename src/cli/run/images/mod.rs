@@ -20,10 +20,10 @@ use std::time::{Duration, SystemTime};
 
 use tagboat_api::ImageRef;
 
+use crate::cancel::StopSignal;
 use crate::cli::Failure;
 use crate::cli::run::signals;
 use crate::cli::terminal::say;
-use crate::git::StopSignal;
 use crate::objects::ObjectName;
 use crate::objects::manifests::ManifestStore;
 use crate::policy::Regression;

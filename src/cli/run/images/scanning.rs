@@ -14,6 +14,7 @@ use super::sources::{Repositories, Scanned, Sources};
 use crate::cli::Failure;
 use crate::cli::progress::ProgressLine;
 use crate::cli::refused_login::advice;
+use crate::error::chain;
 use crate::objects::ObjectName;
 use crate::objects::manifests::StateError;
 use crate::reconcile::conditions::{ConditionType, find};
@@ -21,7 +22,6 @@ use crate::reconcile::lookup::LookFailureKind;
 use crate::reconcile::repository::access::{Threads, access};
 use crate::reconcile::repository::report::{Conclusion, Stop};
 use crate::reconcile::repository::run::Run;
-use crate::sentence::chain;
 
 /// How often the line of progress may change.
 const PACE: Duration = Duration::from_millis(100);

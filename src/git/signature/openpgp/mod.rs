@@ -18,7 +18,7 @@ pub(super) use part::{PASSPHRASE, UnlockedPart};
 
 use super::passphrase::Passphrase;
 use super::{SigningKey, SigningKeyError};
-use crate::git::SecretData;
+use crate::secrets::SecretData;
 use choice::Choice;
 use facts::KeyFacts;
 

@@ -14,8 +14,7 @@ use ssh_key::{Cipher, HashAlg, Kdf, LineEnding, PrivateKey};
 use super::armor::{self, Block};
 use super::passphrase::{Attempt, Passphrase};
 use super::{SigningError, SigningKeyError, SshFlaw};
-use crate::git::SecretData;
-use crate::secret::Secret;
+use crate::secrets::{Secret, SecretData};
 
 /// The key of a secret that holds an SSH key.
 const IDENTITY: &str = "identity";

@@ -2,8 +2,8 @@ use std::collections::BTreeMap;
 use std::fs;
 
 use super::*;
-use crate::secret::Secret;
-use crate::sentence::chain;
+use crate::error::chain;
+use crate::secrets::Secret;
 
 fn unlock_text(text: &[u8], passphrase: &str) -> Result<UnlockedKey, SigningKeyError> {
     let mut data = BTreeMap::from([("identity".to_owned(), Secret::new(text))]);

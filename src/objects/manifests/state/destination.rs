@@ -9,7 +9,7 @@ use tagboat_api::{GitRepository, ImageUpdateAutomation};
 
 use super::file::Kept;
 use super::{StateDirectory, StateError};
-use crate::git::redact;
+use crate::secrets::redact;
 
 /// The directory of destinations; it has the place of a kind.
 const DESTINATIONS: &str = "destinations";

@@ -388,7 +388,7 @@ mod tests {
 
     #[test]
     fn what_is_in_the_way_of_the_state_is_named_and_nothing_temporary() {
-        use crate::sentence::chain;
+        use crate::error::chain;
         let root = tempfile::tempdir().unwrap();
         let at = |path: &str| root.path().join(path);
         let status = ImageUpdateAutomationStatus::default();

@@ -6,7 +6,7 @@ use tagboat_api::Reason;
 use tagboat_api::duration::DurationError;
 
 use super::ObjectName;
-use crate::failing::Failing;
+use crate::error::Failing;
 use crate::git::name::NameError;
 use crate::git::refspec::RefspecError;
 

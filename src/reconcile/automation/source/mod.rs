@@ -160,8 +160,7 @@ mod tests {
     use tagboat_api::Reason;
 
     use super::*;
-    use crate::failing::Failing;
-    use crate::sentence::chain;
+    use crate::error::{Failing, chain};
 
     fn automation(source: &Value, git: &Value) -> ImageUpdateAutomation {
         serde_json::from_value(json!({

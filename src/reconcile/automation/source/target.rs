@@ -89,8 +89,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::failing::Failing;
-    use crate::sentence::chain;
+    use crate::error::{Failing, chain};
 
     /// The target of `git.checkout.ref`, `git.push` and the GitRepository's `ref`, each of which may be null.
     fn target_of(

@@ -7,7 +7,7 @@ use url::Url;
 
 use super::registry::CLOUD;
 use super::signature::Keys;
-use crate::address::Host;
+use crate::net::Host;
 use crate::registry::answer::Answer;
 use crate::registry::call::Call;
 use crate::registry::headers::secret_header;
@@ -15,7 +15,7 @@ use crate::registry::login::LoginError;
 use crate::registry::login::context::LoginContext;
 use crate::registry::login::kept::Lasting;
 use crate::registry::login::network::{LARGEST, Matter};
-use crate::secret::Secret;
+use crate::secrets::Secret;
 
 const CONTAINER: Matter = Matter { cloud: CLOUD, what: "the role of the container" };
 const INSTANCE: Matter = Matter { cloud: CLOUD, what: "the role of the instance" };

@@ -23,7 +23,7 @@ use super::kept::{KeepOptions, Kept, Lasting};
 use super::network::{LARGEST, Matter};
 use crate::registry::call::{Body, Call};
 use crate::registry::headers::secret_header;
-use crate::secret::Secret;
+use crate::secrets::Secret;
 use registry::{CLOUD, EcrRegistries, EcrRegistry, endpoint};
 use signature::{JSON, Keys, Signable};
 

@@ -9,7 +9,7 @@ use super::roles::Role;
 use super::signature::Keys;
 use crate::registry::login::LoginError;
 use crate::registry::login::environment::{CloudEnvironment, content};
-use crate::secret::Secret;
+use crate::secrets::Secret;
 
 /// The profile that is used if none is named.
 const DEFAULT: &str = "default";

@@ -10,7 +10,7 @@ use crate::registry::login::context::LoginContext;
 use crate::registry::login::kept::Lasting;
 use crate::registry::login::network::{LARGEST, Matter, element, form};
 use crate::registry::login::pattern::is_like;
-use crate::secret::Secret;
+use crate::secrets::Secret;
 
 pub(super) const OF_THE_ENVIRONMENT: Matter =
     Matter { cloud: CLOUD, what: "the role of AWS_ROLE_ARN (AssumeRoleWithWebIdentity)" };

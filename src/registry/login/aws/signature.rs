@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 use url::Url;
 use zeroize::Zeroizing;
 
-use crate::secret::Secret;
+use crate::secrets::Secret;
 
 /// The media type of requests to AWS services.
 pub(super) const JSON: &str = "application/x-amz-json-1.1";
@@ -122,7 +122,7 @@ fn hex(bytes: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::secret::Secret;
+    use crate::secrets::Secret;
 
     fn keys(session: Option<&str>) -> Keys {
         Keys {

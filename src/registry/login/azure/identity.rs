@@ -16,7 +16,7 @@ use crate::registry::login::context::LoginContext;
 use crate::registry::login::environment::whole_text;
 use crate::registry::login::kept::Lasting;
 use crate::registry::login::network::{LARGEST, Matter, form};
-use crate::secret::Secret;
+use crate::secrets::Secret;
 
 const TOKEN: Matter = Matter { cloud: CLOUD, what: "a token of Azure" };
 

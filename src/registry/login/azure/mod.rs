@@ -17,7 +17,7 @@ use super::network::{LARGEST, Matter, form};
 use super::pattern::HostPattern;
 use super::{Credential, LoginError};
 use crate::registry::call::Call;
-use crate::secret::Secret;
+use crate::secrets::Secret;
 
 const CLOUD: &str = "Azure";
 

@@ -10,7 +10,7 @@ use crate::registry::login::account::CloudAccount;
 use crate::registry::login::context::LoginContext;
 use crate::registry::login::kept::Lasting;
 use crate::registry::login::pattern::is_like;
-use crate::secret::Secret;
+use crate::secrets::Secret;
 
 /// The annotation with the Google service account to impersonate.
 const ACCOUNT: &str = "iam.gke.io/gcp-service-account";

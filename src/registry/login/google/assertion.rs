@@ -11,7 +11,7 @@ use rustls::sign::SigningKey;
 use serde::Serialize;
 use zeroize::Zeroizing;
 
-use crate::secret::Secret;
+use crate::secrets::Secret;
 
 /// The lifetime in seconds, the longest that Google allows.
 const LIFE: i64 = 3600;

@@ -11,7 +11,7 @@ use crate::registry::login::LoginError;
 use crate::registry::login::context::LoginContext;
 use crate::registry::login::kept::Lasting;
 use crate::registry::login::network::{LARGEST, Matter, form};
-use crate::secret::Secret;
+use crate::secrets::Secret;
 
 const EXCHANGE: Matter = Matter { cloud: CLOUD, what: "a token of Google for that of another" };
 const ACT: Matter =

@@ -19,7 +19,7 @@ use crate::registry::login::context::LoginContext;
 use crate::registry::login::environment::{content, token_file, whole_text};
 use crate::registry::login::kept::Lasting;
 use crate::registry::login::network::{LARGEST, Matter, form};
-use crate::secret::Secret;
+use crate::secrets::Secret;
 
 const VARIABLE: &str = "GOOGLE_APPLICATION_CREDENTIALS";
 const AT_HOME: &str = ".config/gcloud/application_default_credentials.json";

@@ -10,7 +10,7 @@ use crate::registry::login::LoginError;
 use crate::registry::login::context::LoginContext;
 use crate::registry::login::kept::Lasting;
 use crate::registry::login::network::{LARGEST, Matter};
-use crate::secret::Secret;
+use crate::secrets::Secret;
 
 const TOKEN: Matter = Matter { cloud: CLOUD, what: "a token of the service account" };
 const CLUSTER: Matter = Matter { cloud: CLOUD, what: "the name of the GKE cluster" };

@@ -17,7 +17,7 @@ use super::credential::Credential;
 use super::error::LoginError;
 use super::kept::{KeepOptions, Kept, Lasting};
 use super::pattern::HostPattern;
-use crate::secret::Secret;
+use crate::secrets::Secret;
 use token::CLOUD;
 
 /// The pattern of Google's registry names.

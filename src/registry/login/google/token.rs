@@ -3,13 +3,13 @@
 use serde::Deserialize;
 use url::Url;
 
-use crate::address::Host;
+use crate::net::Host;
 use crate::registry::answer::Answer;
 use crate::registry::login::context::LoginContext;
 use crate::registry::login::error::LoginError;
 use crate::registry::login::kept::Lasting;
 use crate::registry::login::network::Matter;
-use crate::secret::Secret;
+use crate::secrets::Secret;
 
 /// The name of the cloud in messages.
 pub(super) const CLOUD: &str = "GCP";

@@ -6,19 +6,19 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, percent_e
 const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// Writes every byte but letters, digits and `-._~` as `%XX`.
-pub(super) fn encode(bytes: &[u8]) -> String {
+pub fn encode(bytes: &[u8]) -> String {
     percent_encode(bytes, RESERVED).to_string()
 }
 
 /// Decodes a text; returns `None` if a `%` begins no escape.
-pub(super) fn decode(text: &str) -> Option<Vec<u8>> {
+pub fn decode(text: &str) -> Option<Vec<u8>> {
     let is_escape =
         |rest: &str| rest.as_bytes().get(..2).is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit));
     text.split('%').skip(1).all(is_escape).then(|| decode_leniently(text))
 }
 
 /// Decodes a text as git does: a `%` that begins no escape stays.
-pub(super) fn decode_leniently(text: &str) -> Vec<u8> {
+pub fn decode_leniently(text: &str) -> Vec<u8> {
     percent_decode_str(text).collect()
 }
 

@@ -20,7 +20,7 @@ struct State {
 
 /// A git process that runs for a proposal, until this is dropped.
 #[derive(Debug)]
-pub(super) struct ProcessGuard(Cancellation);
+pub struct ProcessGuard(Cancellation);
 
 impl Cancellation {
     /// Cancels the proposal.
@@ -45,7 +45,7 @@ impl Cancellation {
     }
 
     /// Counts a git process that is about to start; none may start for a proposal that was cancelled.
-    pub(super) fn start_process(&self) -> Option<ProcessGuard> {
+    pub fn start_process(&self) -> Option<ProcessGuard> {
         let has_started = self.0.send_if_modified(|state| {
             if !state.is_cancelled {
                 state.processes += 1;

@@ -1,7 +1,7 @@
 //! The proxy on the way to a remote repository.
 
-use super::{SecretData, SecretDataError, Server, percent};
-use crate::secret::Secret;
+use super::{Server, percent};
+use crate::secrets::{Secret, SecretData, SecretDataError};
 
 /// The longest address that Flux takes.
 const MAX_ADDRESS: usize = 2048;
@@ -74,7 +74,7 @@ impl Proxy {
     }
 
     /// What must not be seen of it.
-    pub(super) fn secrets(&self) -> impl Iterator<Item = &Secret> {
+    pub fn secrets(&self) -> impl Iterator<Item = &Secret> {
         self.user.iter().chain(&self.password)
     }
 
@@ -96,7 +96,7 @@ mod tests {
     use tagboat_api::Reason;
 
     use super::*;
-    use crate::failing::Failing;
+    use crate::error::Failing;
 
     fn read(data: &[(&str, &str)]) -> Result<Proxy, SecretDataError> {
         let data: BTreeMap<String, Secret> =

@@ -5,11 +5,11 @@ use std::time::Duration;
 use reqwest::{Client, redirect, retry};
 use rustls::pki_types::CertificateDer;
 
+use super::address::{Host, LocalAddresses};
 use super::cause::innermost;
 use super::guard::Guard;
 use super::trust::{self, ClientCertificate};
-use crate::address::{Host, LocalAddresses};
-use crate::git::{LookupError, Proxy};
+use super::{LookupError, Proxy};
 use crate::tenancy::BlockingPool;
 
 /// What we call ourselves.

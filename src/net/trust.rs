@@ -116,7 +116,7 @@ mod tests {
     use rcgen::{BasicConstraints, CertificateParams, IsCa, KeyPair, date_time_ymd};
 
     use super::*;
-    use crate::http::innermost;
+    use crate::net::innermost;
 
     /// A certificate for `127.0.0.1` as `openssl req -x509` makes it, until a year.
     fn self_signed(until: i32) -> CertificateDer<'static> {

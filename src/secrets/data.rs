@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use tagboat_api::Reason;
 
-use crate::failing::Failing;
-use crate::secret::Secret;
+use super::secret::Secret;
+use crate::error::Failing;
 
 /// The longest login, passphrase or private key, in bytes: it is searched for, in several forms and line by line, in all
 /// that git says.
@@ -33,17 +33,17 @@ pub fn data_size(data: &BTreeMap<String, Secret>) -> usize {
 
 impl<'a> SecretData<'a> {
     /// The name without the namespace.
-    pub(super) fn bare_name(&self) -> &'a str {
+    pub fn bare_name(&self) -> &'a str {
         self.name.rsplit('/').next().unwrap_or_default()
     }
 
     /// A value that is there and not empty.
-    pub(super) fn value(&self, key: &str) -> Option<&'a Secret> {
+    pub fn value(&self, key: &str) -> Option<&'a Secret> {
         self.data.get(key).filter(|value| !value.expose().is_empty())
     }
 
     /// A secret value that is there and not empty.
-    pub(super) fn bounded_value(&self, key: &'static str) -> Result<Option<&'a Secret>, SecretDataError> {
+    pub fn bounded_value(&self, key: &'static str) -> Result<Option<&'a Secret>, SecretDataError> {
         match self.value(key) {
             Some(value) if value.expose().len() > LONGEST => {
                 Err(self.malformed(key, "is longer than 64 KiB: correct it"))
@@ -53,7 +53,7 @@ impl<'a> SecretData<'a> {
     }
 
     /// A value of one line, less the line break that a text file brings along.
-    pub(super) fn line(&self, key: &'static str) -> Result<Option<Secret>, SecretDataError> {
+    pub fn line(&self, key: &'static str) -> Result<Option<Secret>, SecretDataError> {
         let Some(value) = self.bounded_value(key)? else { return Ok(None) };
         let bytes = value.expose();
         let bytes = bytes.strip_suffix(b"\n").unwrap_or(bytes);
@@ -68,7 +68,7 @@ impl<'a> SecretData<'a> {
     }
 
     /// The names of the keys, for messages; a directory given by mistake may have very many.
-    pub(super) fn keys(&self) -> String {
+    pub fn keys(&self) -> String {
         let empty = |value: &Secret| if value.expose().is_empty() { " (empty)" } else { "" };
         let named = |(key, value): (&String, &Secret)| format!("{}{}", key.escape_debug(), empty(value));
         let mut names: Vec<String> = self.data.iter().take(KEYS_NAMED).map(named).collect();
@@ -80,7 +80,8 @@ impl<'a> SecretData<'a> {
         names.join(", ")
     }
 
-    pub(super) fn malformed(&self, key: &'static str, defect: &'static str) -> SecretDataError {
+    /// Returns the error of a value with a defect, which names its remedy.
+    pub fn malformed(&self, key: &'static str, defect: &'static str) -> SecretDataError {
         SecretDataError::Malformed { secret: self.name.to_owned(), key, defect }
     }
 }

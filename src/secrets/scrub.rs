@@ -2,9 +2,9 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE, URL_SAFE_NO_PAD};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
 
-use super::percent;
-use crate::secret::Secret;
+use super::secret::Secret;
 
 /// What stands in a secret's place.
 const DOTS: &str = "••••";
@@ -12,6 +12,9 @@ const DOTS: &str = "••••";
 /// Below this many bytes a secret is only replaced where it stands as a word of its own: a password `a` would
 /// otherwise make every message unreadable, and so show itself.
 const SHORT: usize = 4;
+
+/// The bytes that a URL escapes in a user or a password.
+const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// The forms that secrets may take in a text, to be replaced by dots there.
 #[derive(Debug, Clone, Default)]
@@ -23,7 +26,7 @@ pub struct Scrubber {
 impl Scrubber {
     /// Learns a secret, as it is and as a URL, a header or a file would write it.
     pub fn learn(&mut self, secret: &[u8]) {
-        let encoded = percent::encode(secret);
+        let encoded = percent_encode(secret, RESERVED).to_string();
         for engine in [STANDARD, STANDARD_NO_PAD, URL_SAFE, URL_SAFE_NO_PAD] {
             self.add(engine.encode(secret).as_bytes());
         }

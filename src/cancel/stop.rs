@@ -50,7 +50,7 @@ impl StopSignal {
     }
 
     /// The deadline of work that may take until `wanted`.
-    pub(super) fn deadline(&self, wanted: Instant) -> Instant {
+    pub fn deadline(&self, wanted: Instant) -> Instant {
         let end = self.end().map(|end| Instant::now() + end.since(BootTime::now()));
         end.map_or(wanted, |end| end.min(wanted))
     }

@@ -17,9 +17,9 @@ use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use tokio::time::Instant;
 use url::Url;
 
+use super::address::{Host, LocalAddresses};
 use super::connections::ProxyChoice;
-use crate::address::{Host, LocalAddresses};
-use crate::git::{self, LookupError, Server};
+use super::lookup::{self, LookupError, Server};
 use crate::tenancy::{BlockingPool, FairCache};
 
 /// How long a name may be looked up for.
@@ -140,7 +140,7 @@ impl Resolve for Resolver {
         Box::pin(async move {
             let server = Server { host: name.as_str().to_owned(), port: 0 };
             if is_exempt {
-                let found = git::addresses(&lookups, &namespace, server.host, 0).await?;
+                let found = lookup::addresses(&lookups, &namespace, server.host, 0).await?;
                 return Ok(Box::new(found.into_iter()) as Addrs);
             }
             let pin = server.look_up(&lookups, &namespace, PATIENCE).await?;

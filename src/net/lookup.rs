@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::time::timeout;
 
-use crate::address::{self, Host};
+use super::address::{self, Host};
 use crate::tenancy::BlockingPool;
 
 /// Where something listens.
@@ -129,7 +129,7 @@ pub async fn addresses(
 
 impl Pin {
     /// The values of git's `http.curloptResolve`: curl takes a name with the dot at its end for another one.
-    pub(super) fn to_settings(&self) -> Vec<String> {
+    pub fn to_settings(&self) -> Vec<String> {
         let Self { server: Server { host, port }, addresses } = self;
         let places: Vec<String> = addresses
             .iter()

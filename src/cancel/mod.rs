@@ -1,0 +1,15 @@
+//! Cancellation: of all work at the end of the process, and of one proposal.
+//!
+//! | files | contents |
+//! |---|---|
+//! | `stop` | the stop signal for all work, with a permit that expires |
+//! | `cancellation` | the cancellation of one proposal |
+//! | `boot_time` | a clock that goes on while the machine is suspended |
+
+mod boot_time;
+mod cancellation;
+mod stop;
+
+pub use boot_time::BootTime;
+pub use cancellation::{Cancellation, ProcessGuard};
+pub use stop::StopSignal;

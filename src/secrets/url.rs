@@ -1,0 +1,20 @@
+//! Redaction of the secrets in a URL.
+
+/// A URL with all that could be user info, or a token behind a question mark, hidden; on one line.
+pub fn redact(text: &str) -> String {
+    let start = text.find("://").map_or(0, |at| at + "://".len());
+    let mut shown = match text[start..].rfind('@') {
+        Some(at) => format!("{}••••{}", &text[..start], &text[start + at..]),
+        None => text.to_owned(),
+    };
+    let query = shown.find(['?', '#']).filter(|&at| start > 0 && at + 1 < shown.len());
+    if let Some(at) = query {
+        shown.truncate(at + 1);
+        shown.push_str("••••");
+    }
+    let escaped = |c: char| match c.is_control() {
+        true => c.escape_default().to_string(),
+        false => c.to_string(),
+    };
+    shown.chars().map(escaped).collect()
+}
