@@ -11,7 +11,7 @@ use tagboat_api::Reason;
 use tagboat_api::settings::SettingErrors;
 
 /// An error that can end a reconcile.
-pub trait Failing: Error {
+pub trait ReconcileError: Error {
     /// The reason that the condition Ready gives.
     fn reason(&self) -> Reason;
 
@@ -23,7 +23,7 @@ pub trait Failing: Error {
 }
 
 /// A wrong annotation is wrong until somebody changes it.
-impl Failing for SettingErrors {
+impl ReconcileError for SettingErrors {
     fn reason(&self) -> Reason {
         Reason::InvalidSettings
     }

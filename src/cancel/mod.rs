@@ -2,14 +2,14 @@
 //!
 //! | files | contents |
 //! |---|---|
-//! | `stop` | the stop signal for all work, with a permit that expires |
+//! | `stop_token` | the stop token for all work, with a permit that expires |
 //! | `cancellation` | the cancellation of one proposal |
 //! | `boot_time` | a clock that goes on while the machine is suspended |
 
 mod boot_time;
 mod cancellation;
-mod stop;
+mod stop_token;
 
 pub use boot_time::BootTime;
 pub use cancellation::{Cancellation, ProcessGuard};
-pub use stop::StopSignal;
+pub use stop_token::StopToken;

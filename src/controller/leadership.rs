@@ -10,7 +10,7 @@ use kube::api::{ObjectMeta, PostParams};
 use kube::{Api, Client};
 use tokio::time::{sleep, timeout};
 
-use crate::cancel::{BootTime, StopSignal};
+use crate::cancel::{BootTime, StopToken};
 use crate::objects::cluster::{ClusterError, Gate};
 
 /// How long giving the Lease back may take.
@@ -38,12 +38,12 @@ pub struct Election {
 /// The right to write: won by election, or ours from the beginning where there is none.
 pub(super) struct Leadership {
     candidate: Option<Candidate>,
-    permit: StopSignal,
+    permit: StopToken,
 }
 
 impl Leadership {
     /// Work goes on for as long as `permit` allows it, which is told what becomes of the election.
-    pub(super) fn new(client: Client, election: Option<Election>, permit: StopSignal) -> Self {
+    pub(super) fn new(client: Client, election: Option<Election>, permit: StopToken) -> Self {
         Self { candidate: election.map(|election| Candidate::new(client, election)), permit }
     }
 
@@ -101,7 +101,7 @@ impl Candidate {
     }
 
     /// Waits until we lead, and lets work go on for as long as that lasts.
-    async fn win(&mut self, permit: &StopSignal) {
+    async fn win(&mut self, permit: &StopToken) {
         let mut said = String::new();
         let place = format!("{}/{}", self.election.namespace, self.election.name);
         tracing::info!(lease = place, "waiting to become the leader");
@@ -130,7 +130,7 @@ impl Candidate {
     }
 
     /// Keeps the Lease until that fails, and says why it did. Work has ended by then, or is just being ended.
-    async fn keep(&mut self, permit: &StopSignal) -> Setback {
+    async fn keep(&mut self, permit: &StopToken) -> Setback {
         let mut renewed = BootTime::now();
         loop {
             sleep(self.election.retry_period).await;
@@ -146,7 +146,7 @@ impl Candidate {
             };
             let is_over = renewed.elapsed() + self.election.retry_period >= self.election.renew_deadline;
             if is_over || matches!(setback, Setback::HeldBy(_)) {
-                permit.give();
+                permit.cancel();
                 return setback;
             }
             tracing::warn!(error = %words(&setback), "cannot renew the lease, trying again");
@@ -174,7 +174,7 @@ impl Candidate {
     }
 
     /// Takes or renews the Lease, if it is ours to take.
-    async fn renew(&mut self, permit: &StopSignal) -> Result<(), Setback> {
+    async fn renew(&mut self, permit: &StopToken) -> Result<(), Setback> {
         let begin = BootTime::now();
         let Election { name, namespace, .. } = self.election.clone();
         let found = self.gate.answer(&namespace, self.api.get_opt(&name)).await.map_err(Setback::Trouble)?;

@@ -41,7 +41,7 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use crate::backoff::Backoff;
-use crate::cancel::StopSignal;
+use crate::cancel::StopToken;
 use crate::git::{MirrorStore, TransactionSlots, Writer, WriterContext, WriterOptions};
 use crate::metrics::Metrics;
 use crate::objects::ObjectName;
@@ -127,8 +127,8 @@ pub async fn run(
 ) -> Result<(), ControllerError> {
     let mut end = pin!(end);
     // What is done in the cluster depends on the Lease alone: the last statuses are written after the word to stop.
-    let permit = StopSignal::default();
-    let stop = permit.subordinate();
+    let permit = StopToken::default();
+    let stop = permit.child_token();
     let (signals, inbox) = mpsc::unbounded_channel();
     let slots = TransactionSlots::limited(options.concurrent, &metrics);
     let context = WriterContext { stop: stop.clone(), metrics: metrics.clone(), capacity: options.capacity };
@@ -274,7 +274,7 @@ impl Dispatcher {
 
     /// Ends what is under way where another may write by now: first what would still be written in the cluster.
     async fn break_off(&mut self) {
-        self.shared.stop.give();
+        self.shared.stop.cancel();
         self.runs.shutdown().await;
         self.finish_mirrors(STOPPING).await;
     }
@@ -283,10 +283,10 @@ impl Dispatcher {
     async fn finish(mut self) {
         if timeout(FINISHING, self.rest()).await.is_err() {
             tracing::info!("ending what is still under way");
-            self.shared.stop.give();
+            self.shared.stop.cancel();
             let _ = timeout(STOPPING, self.rest()).await;
         }
-        self.shared.stop.give();
+        self.shared.stop.cancel();
         self.runs.shutdown().await;
         // Mirrors may still be tidied. That can be broken off at any time.
         self.finish_mirrors(PARTING).await;

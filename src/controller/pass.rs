@@ -264,7 +264,7 @@ impl Pass {
     }
 
     async fn finish(&mut self, conclusion: &Conclusion, proposal: Option<UpdateProposal>) {
-        if matches!(conclusion, Conclusion::Failure(_)) && self.shared.stop.is_given() {
+        if matches!(conclusion, Conclusion::Failure(_)) && self.shared.stop.is_cancelled() {
             tracing::info!("the run is given up because the controller is to end; the next one begins anew");
             self.done.verdict = Verdict::Wait;
             return;

@@ -13,7 +13,7 @@ use super::queue::{GATHERING, Signal};
 use super::run_ids::RunIds;
 use super::shadow::Shadows;
 use super::under_way::UnderWay;
-use crate::cancel::StopSignal;
+use crate::cancel::StopToken;
 use crate::git::Writer;
 use crate::metrics::{Metrics, ObjectLabels};
 use crate::objects::ObjectName;
@@ -28,7 +28,7 @@ pub(super) struct Shared {
     pub(super) objects: ClusterObjects,
     pub(super) announcer: Announcer,
     pub(super) writer: Writer<UpdateProposal>,
-    pub(super) stop: StopSignal,
+    pub(super) stop: StopToken,
     pub(super) options: RunOptions,
     pub(super) metrics: Metrics,
     pub(super) memory: Memory,

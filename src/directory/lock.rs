@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use tagboat_api::Reason;
 
-use crate::error::Failing;
+use crate::error::ReconcileError;
 
 /// The lock of a directory, released when dropped or when the process ends.
 #[derive(Debug)]
@@ -34,7 +34,7 @@ pub enum LockError {
 }
 
 /// The other process will release it.
-impl Failing for LockError {
+impl ReconcileError for LockError {
     fn reason(&self) -> Reason {
         Reason::UpdateFailed
     }

@@ -14,7 +14,7 @@ use std::path::Path;
 use tagboat_api::Reason;
 
 use super::tree::Directory;
-use crate::error::{Failing, chain};
+use crate::error::{ReconcileError, chain};
 use crate::update::FileEdit;
 
 const PREFIX: &str = ".tagboat-";
@@ -49,7 +49,7 @@ impl WriteError {
 }
 
 /// A full disk may be emptied, and a changed file can be read again.
-impl Failing for WriteError {
+impl ReconcileError for WriteError {
     fn reason(&self) -> Reason {
         Reason::UpdateFailed
     }

@@ -17,9 +17,9 @@ use super::{
     PrivateError, PrivateFile, PrivateFiles, RemoteUrl, SshAlgorithms, Surroundings, Transport, ssh,
 };
 use crate::directory;
-use crate::error::Failing;
+use crate::error::ReconcileError;
 use crate::net::{Pin, Proxy};
-use crate::secrets::{Scrubber, Secret};
+use crate::secrets::{Redactor, Secret};
 
 /// Whose business a login is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,7 +70,7 @@ pub struct AccessPlan {
 pub struct Access {
     owner: LoginOwner,
     environment: Vec<(OsString, OsString)>,
-    scrubber: Scrubber,
+    redactor: Redactor,
     home: PrivateDirectory,
     files: Vec<Arc<PrivateFile>>,
     _programs: Option<PrivateDirectory>,
@@ -107,7 +107,7 @@ pub enum AccessError {
     },
 }
 
-impl Failing for AccessError {
+impl ReconcileError for AccessError {
     fn reason(&self) -> Reason {
         Reason::SourceManagerFailed
     }
@@ -151,7 +151,7 @@ impl AccessPlan {
         let Self { url, login, options } = self;
         let mut preparation = Preparation {
             environment: Vec::new(),
-            scrubber: Scrubber::default(),
+            redactor: Redactor::default(),
             configuration: Configuration::new(),
             home: PrivateDirectory::create()?,
             files: Vec::new(),
@@ -160,13 +160,13 @@ impl AccessPlan {
         preparation.set("GIT_TERMINAL_PROMPT", "0");
         // Empty, and not absent: git would look for the next program to ask with.
         preparation.set("GIT_ASKPASS", "");
-        preparation.learn_user_info(url);
+        preparation.add_user_info(url);
         match login {
             Login::OfTheUser => preparation.let_the_user_in(url, &options.surroundings),
             Login::Given(credentials) => preparation.give(url, credentials, options)?,
         }
         preparation.go_through_a_proxy(url, options);
-        for setting in options.pins.iter().flat_map(Pin::to_settings) {
+        for setting in options.pins.iter().flat_map(Pin::to_curl_resolve) {
             preparation.configuration.set("http", None, "curloptResolve", setting);
         }
         let owner = match login {
@@ -190,18 +190,18 @@ impl Access {
 
     /// A text of git's with dots for every secret, and with the names of our files alone: where they are is nothing to
     /// anybody, and they are soon gone.
-    pub fn scrub(&self, text: &str) -> String {
+    pub fn redact(&self, text: &str) -> String {
         let directories = self.files.iter().map(|file| file.directory()).chain([self.home.path()]);
         let names = directories
             .fold(text.to_owned(), |text, directory| text.replace(&format!("{}/", directory.display()), ""));
-        self.scrubber.scrub(&names)
+        self.redactor.redact(&names)
     }
 }
 
 /// An access in the making.
 struct Preparation {
     environment: Vec<(OsString, OsString)>,
-    scrubber: Scrubber,
+    redactor: Redactor,
     configuration: Configuration,
     home: PrivateDirectory,
     files: Vec<Arc<PrivateFile>>,
@@ -214,17 +214,17 @@ impl Preparation {
     }
 
     /// What a URL holds must not be seen, whether it is used or not. The user of SSH is no secret.
-    fn learn_user_info(&mut self, url: &RemoteUrl) {
+    fn add_user_info(&mut self, url: &RemoteUrl) {
         let user = url.user().filter(|user| url.transport() != Transport::Ssh && *user != NOBODY);
         for secret in [user.map(str::as_bytes), url.password().map(Secret::expose)].into_iter().flatten() {
-            self.scrubber.learn(secret);
+            self.redactor.add_secret(secret);
         }
     }
 
     fn let_the_user_in(&mut self, url: &RemoteUrl, surroundings: &Surroundings) {
         for (name, value) in surroundings.of_the_user() {
             if name.as_encoded_bytes().ends_with(b"TOKEN") {
-                self.scrubber.learn(value.as_encoded_bytes());
+                self.redactor.add_secret(value.as_encoded_bytes());
             }
             self.environment.push((name, value));
         }
@@ -263,7 +263,7 @@ impl Preparation {
                 let credentials = ssh::with_readable_key(given);
                 let secrets = [Some(&given.identity), given.passphrase.as_ref(), Some(&credentials.identity)];
                 for secret in secrets.into_iter().flatten() {
-                    self.scrubber.learn(secret.expose());
+                    self.redactor.add_secret(secret.expose());
                 }
                 let setup =
                     ssh::prepare(&credentials, &options.ssh_algorithms, &options.files, self.home.path())?;
@@ -285,14 +285,14 @@ impl Preparation {
             HttpLogin::Anonymous => {}
             HttpLogin::Basic { user, password } => self.log_in(url, user.expose(), password.expose()),
             HttpLogin::Bearer(token) => {
-                self.scrubber.learn(token.expose());
+                self.redactor.add_secret(token.expose());
                 self.set_header(url, &[b"Authorization: Bearer ".as_slice(), token.expose()].concat());
             }
         }
         let origin = url.to_origin();
         let origin = origin.as_deref();
         if let Some(ClientCertificate { certificate, key }) = &credentials.certificate {
-            self.scrubber.learn(key.expose());
+            self.redactor.add_secret(key.expose());
             let certificate = self.write("client.crt", certificate.expose(), &options.files)?;
             let key = self.write("client.key", key.expose(), &options.files)?;
             self.configuration.set("http", origin, "sslCert", certificate.as_os_str().as_encoded_bytes());
@@ -316,11 +316,11 @@ impl Preparation {
     fn log_in(&mut self, url: &RemoteUrl, user: &[u8], password: &[u8]) {
         let both = Secret::new([user, b":".as_slice(), password].concat());
         for secret in [password, both.expose()] {
-            self.scrubber.learn(secret);
+            self.redactor.add_secret(secret);
         }
         // It may be a token.
         if user != NOBODY.as_bytes() {
-            self.scrubber.learn(user);
+            self.redactor.add_secret(user);
         }
         self.set_header(url, format!("Authorization: Basic {}", STANDARD.encode(both.expose())).as_bytes());
     }
@@ -351,15 +351,15 @@ impl Preparation {
         match &options.proxy {
             Some(proxy) => {
                 for secret in proxy.secrets() {
-                    self.scrubber.learn(secret.expose());
+                    self.redactor.add_secret(secret.expose());
                 }
-                self.configuration.set("http", None, "proxy", proxy.to_setting().expose());
+                self.configuration.set("http", None, "proxy", proxy.to_url().expose());
                 self.configuration.set("http", None, "proxyAuthMethod", "basic");
             }
             None => {
                 for (name, value) in options.surroundings.proxies() {
                     if let Some(secret) = user_info(&value.to_string_lossy()) {
-                        self.scrubber.learn(secret.as_bytes());
+                        self.redactor.add_secret(secret.as_bytes());
                     }
                     self.environment.push((name, value));
                 }
@@ -374,7 +374,7 @@ impl Preparation {
         Ok(Access {
             owner,
             environment: self.environment,
-            scrubber: self.scrubber,
+            redactor: self.redactor,
             home: self.home,
             files: self.files,
             _programs: self.programs,

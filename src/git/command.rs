@@ -300,7 +300,7 @@ impl<'a> Call<'a> {
         let command = self.command(&program).map_err(not_started)?;
         let (WriterContext { stop, metrics, capacity }, mut watch) = (&self.git.context, self.watch.take());
         let cancellations = self.cancellations;
-        let is_to_end = || stop.is_given() || cancellations.iter().any(Cancellation::is_cancelled);
+        let is_to_end = || stop.is_cancelled() || cancellations.iter().any(Cancellation::is_cancelled);
         let local = ServerDeadline::after(LOCAL_WORK);
         let deadline = self.deadline.unwrap_or(&local);
         let reserved = deadline.pause(|| {
@@ -315,7 +315,7 @@ impl<'a> Call<'a> {
         let (begin, deadline) = (Instant::now(), stop.deadline(deadline.get()));
         // Held until the process has ended, so that a cancelled proposal is waited for as long as it may still push.
         let guards: Option<Vec<_>> = cancellations.iter().map(Cancellation::start_process).collect();
-        let Some(_guards) = guards.filter(|_| !stop.is_given()) else {
+        let Some(_guards) = guards.filter(|_| !stop.is_cancelled()) else {
             return Err(GitError::Interrupted { verb });
         };
         let running = Running::start(command).map_err(not_started)?;
@@ -330,14 +330,14 @@ impl<'a> Call<'a> {
         match ended {
             Ok(Ended::Stopped) if is_to_end() => Err(GitError::Interrupted { verb }),
             Err(cause) => Err(GitError::NotStarted { verb, cause }),
-            Ok(Ended::TimedOut) if stop.is_given() => Err(GitError::Interrupted { verb }),
+            Ok(Ended::TimedOut) if stop.is_cancelled() => Err(GitError::Interrupted { verb }),
             Ok(Ended::TimedOut) => Err(GitError::TimedOut { verb, after: begin.elapsed() }),
             Ok(Ended::Stopped) => Err(GitError::Stopped { verb }),
             Ok(Ended::Flooded) => Err(GitError::Flooded { verb }),
             Ok(Ended::Itself { is_success, output, words }) => {
                 let words = String::from_utf8_lossy(&words);
                 let words = Words::new(words, |line| {
-                    self.access.map_or_else(|| line.to_owned(), |access| access.scrub(line))
+                    self.access.map_or_else(|| line.to_owned(), |access| access.redact(line))
                 });
                 Ok(Printed { is_success, output, words })
             }

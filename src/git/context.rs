@@ -1,6 +1,6 @@
 //! The context of a writer: stop token, metrics and shared capacity.
 
-use crate::cancel::StopSignal;
+use crate::cancel::StopToken;
 use crate::metrics::Metrics;
 use crate::tenancy::Capacity;
 
@@ -8,7 +8,7 @@ use crate::tenancy::Capacity;
 #[derive(Clone, Debug, Default)]
 pub struct WriterContext {
     /// Ends all work.
-    pub stop: StopSignal,
+    pub stop: StopToken,
     /// Counts what is done.
     pub metrics: Metrics,
     /// Threads and memory for what tenants control.

@@ -13,7 +13,7 @@ use super::name::{CommitId, RefName};
 use super::object::{ObjectError, ObjectTooLarge};
 use super::remote_error::{Doing, RemoteError};
 use super::tree;
-use crate::error::Failing;
+use crate::error::ReconcileError;
 
 /// Why a run against a remote did not succeed.
 #[derive(Debug, thiserror::Error)]
@@ -200,7 +200,7 @@ impl From<ObjectError> for SyncError {
     }
 }
 
-impl Failing for SyncError {
+impl ReconcileError for SyncError {
     /// One reason for all that git does, as in Flux.
     fn reason(&self) -> Reason {
         match self {

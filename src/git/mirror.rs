@@ -182,7 +182,7 @@ impl Mirror {
     ///
     /// When a proposal was cancelled, or all work is to end.
     pub(super) fn check_cancelled(&self) -> Result<(), SyncError> {
-        match (self.is_cancelled(), self.context.stop.is_given()) {
+        match (self.is_cancelled(), self.context.stop.is_cancelled()) {
             (true, _) => Err(SyncError::Cancelled),
             (_, true) => Err(SyncError::Interrupted),
             _ => Ok(()),

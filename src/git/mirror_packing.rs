@@ -150,7 +150,7 @@ mod tests {
         mirror.tidy(&deadline).unwrap();
         assert_eq!(fs::read_dir(&place).unwrap().count(), PACKS + 1);
         drop(memory);
-        context.stop.give();
+        context.stop.cancel();
         mirror.tidy(&deadline).unwrap();
         assert_eq!(fs::read_dir(&place).unwrap().count(), PACKS + 1);
     }

@@ -64,14 +64,14 @@ pub(super) struct PushLine {
 }
 
 impl PushReply {
-    /// Reads what `git push --porcelain` prints; `scrub` takes the secrets out of a server's words.
-    pub(super) fn parse(output: &[u8], words: &Words, scrub: impl Fn(&str) -> String) -> Self {
+    /// Reads what `git push --porcelain` prints; `redact` takes the secrets out of a server's words.
+    pub(super) fn parse(output: &[u8], words: &Words, redact: impl Fn(&str) -> String) -> Self {
         let output = String::from_utf8_lossy(output);
         let lines = output.lines().filter_map(|line| {
             let mut parts = line.splitn(3, '\t');
             let (flag, names, words) = (parts.next()?, parts.next()?, parts.next()?);
             let (_, reference) = names.split_once(':')?;
-            let words = Words::new(words.trim(), &scrub);
+            let words = Words::new(words.trim(), &redact);
             Some(PushLine { reference: reference.to_owned(), is_done: flag != "!", words })
         });
         let hooks = words.lines().filter(|(full, _)| full.starts_with("remote:"));
@@ -170,9 +170,9 @@ mod tests {
 
     #[test]
     fn a_servers_words_show_no_secret_and_mean_the_same() {
-        let scrub = |line: &str| line.replace("info", "••••").replace("remote", "••••");
+        let redact = |line: &str| line.replace("info", "••••").replace("remote", "••••");
         let output = b"!\t1111:refs/heads/a\t[rejected] (stale info)\n";
-        let reply = PushReply::parse(output, &Words::new("remote: no info\n", scrub), scrub);
+        let reply = PushReply::parse(output, &Words::new("remote: no info\n", redact), redact);
         let name: RefName = "refs/heads/a".parse().unwrap();
         assert!(reply.is_overtaken(&name));
         assert_eq!(reply.refusal(&name), "[rejected] (stale ••••): no ••••");

@@ -258,7 +258,7 @@ impl Remote {
             printed = make(false).map_err(explain)?;
         }
         let Printed { is_success, output, words } = printed;
-        let reply = PushReply::parse(&output, &words, |text| self.access.scrub(text));
+        let reply = PushReply::parse(&output, &words, |text| self.access.redact(text));
         if !is_success && reply.lines.is_empty() {
             return Err(explain(GitError::Refused { verb: "push", words }));
         }

@@ -42,7 +42,7 @@ pub struct RouteKey {
 impl RouteKey {
     /// The route to a server by an object's own proxy, trusting its own certificate authority, as far as it has them.
     pub fn new(url: &RemoteUrl, proxy: Option<&Proxy>, authority: Option<&Secret>) -> Self {
-        let proxy = proxy.map(Proxy::to_setting);
+        let proxy = proxy.map(Proxy::to_url);
         let own = [proxy.as_ref(), authority].map(|part| part.map(Secret::expose));
         let digest = |own: [Option<&[u8]>; 2]| {
             let mut hash = Sha256::new();

@@ -19,7 +19,7 @@ use super::remote::Remote;
 use super::remote_error::RemoteError;
 use super::waits::ServerDeadline;
 use crate::backoff::{Backoff, random_fraction};
-use crate::secrets::redact;
+use crate::secrets::redact_url;
 
 /// How often a proposal is made anew because somebody else pushed meanwhile.
 const TRIES: u32 = 5;
@@ -58,7 +58,7 @@ pub(super) fn transact<P: Proposer>(
         match ended {
             Ended::Done => return attempt.answers(),
             Ended::Mended => {}
-            Ended::Overtaken if tries + 1 < TRIES && !options.context.stop.is_given() => {
+            Ended::Overtaken if tries + 1 < TRIES && !options.context.stop.is_cancelled() => {
                 options.context.metrics.push_retried();
                 if tries > 0 {
                     let backoff = Backoff { first: begin.elapsed().max(FIRST_WAIT), longest: LONGEST_WAIT };
@@ -154,7 +154,7 @@ impl Repairs {
             }
             _ => {
                 let url = remote.address().to_string();
-                let target = remote.access.scrub(&redact(&target));
+                let target = remote.access.redact(&redact_url(&target));
                 Ended::Failed(RemoteError::Redirected { doing, url, target }.into())
             }
         }

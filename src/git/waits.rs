@@ -66,7 +66,7 @@ fn wait_at_most<T>(
     capacity: impl Future<Output = T>,
 ) -> Result<T, NotGranted> {
     let begin = Instant::now();
-    let is_cancelled = || context.stop.is_given() || cancellations.iter().any(Cancellation::is_cancelled);
+    let is_cancelled = || context.stop.is_cancelled() || cancellations.iter().any(Cancellation::is_cancelled);
     let granted = block_on(capacity, || is_cancelled() || begin.elapsed() >= longest);
     granted.ok_or_else(|| if is_cancelled() { NotGranted::Cancelled } else { NotGranted::TooLong })
 }

@@ -16,10 +16,10 @@ pub struct Words {
 }
 
 impl Words {
-    /// Takes words into keeping; `scrub` takes the secrets out of a line.
-    pub(super) fn new(full: impl Into<String>, scrub: impl Fn(&str) -> String) -> Self {
+    /// Takes words into keeping; `redact` takes the secrets out of a line.
+    pub(super) fn new(full: impl Into<String>, redact: impl Fn(&str) -> String) -> Self {
         let full = Zeroizing::new(full.into());
-        let shown = full.lines().map(scrub).collect();
+        let shown = full.lines().map(redact).collect();
         Self { full, shown }
     }
 

@@ -178,8 +178,9 @@ impl<P: Proposer> Shared<P> {
         // what is left of one that was killed takes no longer.
         let deadline = Instant::now() + 3 * remote.timeout;
         let cancellations: Vec<_> = proposals.iter().map(|proposal| proposal.cancellation.clone()).collect();
-        let is_over =
-            || self.options.context.stop.is_given() || cancellations.iter().all(Cancellation::is_cancelled);
+        let is_over = || {
+            self.options.context.stop.is_cancelled() || cancellations.iter().all(Cancellation::is_cancelled)
+        };
         let timeout = remote.timeout;
         let opened = Mirror::open(&self.options, key, slot, deadline, &is_over).map_err(SyncError::from);
         let (mut mirror, mut remote) = match opened.and_then(|mirror| Ok((mirror, remote.open()?))) {

@@ -3,7 +3,7 @@
 use tagboat_api::Reason;
 use tagboat_go_template::without_middle;
 
-use crate::error::{Failing, chain};
+use crate::error::{ReconcileError, chain};
 
 /// The error of a text that is not a template.
 #[derive(Debug, thiserror::Error)]
@@ -129,7 +129,7 @@ impl MessageError {
 }
 
 /// Reasons are Flux's (`docs/flux-behaviour.md`, Failures), and so is the retry of both errors.
-impl Failing for TemplateError {
+impl ReconcileError for TemplateError {
     fn reason(&self) -> Reason {
         Reason::GitOperationFailed
     }
@@ -139,7 +139,7 @@ impl Failing for TemplateError {
     }
 }
 
-impl Failing for MessageError {
+impl ReconcileError for MessageError {
     fn reason(&self) -> Reason {
         Reason::GitOperationFailed
     }

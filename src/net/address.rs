@@ -69,7 +69,7 @@ fn is_private_v4(address: Ipv4Addr) -> bool {
 }
 
 /// Whether an address is of this machine or of its own network link.
-pub fn is_local(address: IpAddr) -> bool {
+pub(super) fn is_local(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => is_local_v4(address),
         IpAddr::V6(address) => {

@@ -129,7 +129,7 @@ pub async fn addresses(
 
 impl Pin {
     /// The values of git's `http.curloptResolve`: curl takes a name with the dot at its end for another one.
-    pub fn to_settings(&self) -> Vec<String> {
+    pub fn to_curl_resolve(&self) -> Vec<String> {
         let Self { server: Server { host, port }, addresses } = self;
         let places: Vec<String> = addresses
             .iter()
@@ -191,7 +191,7 @@ mod tests {
         let addresses = vec!["192.0.2.1".parse().unwrap(), "2001:db8::1".parse().unwrap()];
         let pin = Pin { server: server("git.example."), addresses };
         assert_eq!(
-            pin.to_settings(),
+            pin.to_curl_resolve(),
             ["git.example:80:192.0.2.1,[2001:db8::1]", "git.example.:80:192.0.2.1,[2001:db8::1]"]
         );
     }

@@ -5,24 +5,25 @@
 //! | `address`, `lookup` | hosts and local addresses; names resolved before a connection is made |
 //! | `percent` | percent-encoding |
 //! | `proxy`, `proxy_choice` | a proxy from a Secret, and the choice between it and those of the environment |
-//! | `connections`, `trust` | the builder of HTTP clients; trust at the TLS handshake |
-//! | `guard` | the SSRF guard: objects may not lead us to this machine or its network link |
-//! | `cause` | the root cause of an error of a connection |
+//! | `http_client`, `tls` | the builder of HTTP clients; the verification of servers at the TLS handshake |
+//! | `ssrf_guard` | the SSRF guard: objects may not lead the controller to its own machine or network link |
+//! | `root_cause` | the root cause of an error of a connection |
 
 mod address;
-mod cause;
-mod connections;
-mod guard;
+mod http_client;
 mod lookup;
 pub mod percent;
 mod proxy;
 mod proxy_choice;
-mod trust;
+mod root_cause;
+mod ssrf_guard;
+mod tls;
 
 pub use address::{Host, LocalAddresses};
-pub use cause::innermost;
-pub use connections::{ConnectionError, Connections, ProxyChoice};
-pub use guard::{Guard, on_behalf_of, refusal};
+pub use http_client::{HttpClientError, HttpClientOptions};
 pub use lookup::{LookupError, Pin, Server, addresses};
 pub use proxy::Proxy;
-pub use trust::ClientCertificate;
+pub use proxy_choice::ProxyChoice;
+pub use root_cause::root_cause;
+pub use ssrf_guard::{SsrfGuard, on_behalf_of, ssrf_refusal};
+pub use tls::ClientCertificate;

@@ -79,7 +79,7 @@ impl Proxy {
     }
 
     /// The proxy as a URL, login included: the value of git's `http.proxy`.
-    pub fn to_setting(&self) -> Secret {
+    pub fn to_url(&self) -> Secret {
         let Address { scheme, server: Server { host, port } } = &self.address;
         let Some(user) = &self.user else { return Secret::new(format!("{scheme}://{host}:{port}")) };
         let user = percent::encode(user.expose());
@@ -96,7 +96,7 @@ mod tests {
     use tagboat_api::Reason;
 
     use super::*;
-    use crate::error::Failing;
+    use crate::error::ReconcileError;
 
     fn read(data: &[(&str, &str)]) -> Result<Proxy, SecretDataError> {
         let data: BTreeMap<String, Secret> =
@@ -123,7 +123,7 @@ mod tests {
         ];
         for (data, wanted) in cases {
             let proxy = read(data).unwrap_or_else(|error| panic!("{data:?}: {error}"));
-            assert_eq!(proxy.to_setting().expose(), wanted.as_bytes(), "{data:?}");
+            assert_eq!(proxy.to_url().expose(), wanted.as_bytes(), "{data:?}");
         }
     }
 

@@ -5,11 +5,24 @@ use std::env;
 use hyper_util::client::proxy::matcher::Matcher;
 use url::Url;
 
-use super::connections::{ConnectionError, ProxyChoice};
-use super::guard::VARIABLES;
+use super::http_client::HttpClientError;
+use super::proxy::Proxy;
+use super::ssrf_guard::VARIABLES;
 
 /// The schemes that a proxy of the environment may have.
 const SCHEMES: [&str; 6] = ["http", "https", "socks4", "socks4a", "socks5", "socks5h"];
+
+/// Which proxy is used.
+#[derive(Debug, Clone, Default)]
+pub enum ProxyChoice {
+    /// That of the variables `HTTP_PROXY`, `HTTPS_PROXY` and `NO_PROXY`.
+    #[default]
+    Environment,
+    /// This one.
+    Given(Proxy),
+    /// None.
+    Direct,
+}
 
 impl ProxyChoice {
     /// The address of the proxy by which a request to `url` goes, without a login; none where it goes directly.
@@ -28,15 +41,15 @@ impl ProxyChoice {
     }
 
     /// Finds a variable of the environment that names no proxy: connections would pass over it without a word.
-    pub(super) fn check(&self) -> Result<(), ConnectionError> {
+    pub(super) fn check(&self) -> Result<(), HttpClientError> {
         if !matches!(self, Self::Environment) {
             return Ok(());
         }
         let is_wrong =
             |name: &str| env::var_os(name).is_some_and(|value| !is_proxy(&value.to_string_lossy()));
         match VARIABLES.into_iter().find(|name| is_wrong(name)) {
-            Some(variable) => Err(ConnectionError::Proxy {
-                trouble: format!(
+            Some(variable) => Err(HttpClientError::Proxy {
+                detail: format!(
                     "the variable {variable} of the environment names none: write http://HOST:PORT, or https or socks5 in the \
                      place of http"
                 ),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use tagboat_api::automation::ImageUpdateAutomationStatus;
 use tagboat_api::{GitRepository, ImagePolicy, ImageUpdateAutomation, Reason};
 
-use crate::error::Failing;
+use crate::error::ReconcileError;
 use crate::secrets::Secret;
 
 pub mod cluster;
@@ -172,7 +172,7 @@ impl ObjectsError {
     }
 }
 
-impl Failing for ObjectsError {
+impl ReconcileError for ObjectsError {
     fn reason(&self) -> Reason {
         Reason::Failed
     }

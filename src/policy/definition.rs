@@ -12,7 +12,7 @@ use super::age::Ages;
 use super::filter::{Filter, FilterError};
 use super::rule::{Rank, Rule, RuleError};
 use super::selection::{self, Selection};
-use crate::error::Failing;
+use crate::error::ReconcileError;
 use crate::reference::TagList;
 use crate::tenancy::Interrupted;
 
@@ -171,7 +171,7 @@ pub enum PolicyError {
     Interrupted(#[from] Interrupted),
 }
 
-impl Failing for PolicyError {
+impl ReconcileError for PolicyError {
     fn reason(&self) -> Reason {
         match self {
             Self::NoInterval => Reason::IntervalNotConfigured,

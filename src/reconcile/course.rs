@@ -14,7 +14,7 @@ use super::conditions::ConditionStatus::{False, True, Unknown};
 use super::conditions::ConditionType::{Ready, Reconciling, Stalled};
 use super::conditions::{self, Draft};
 use super::status::Status;
-use crate::error::{Failing, chain};
+use crate::error::{ReconcileError, chain};
 use crate::objects::{Event, EventType};
 
 /// What is said while a run goes on.
@@ -67,7 +67,7 @@ pub enum Next {
 
 impl Ending {
     /// The end of a run that an error stopped, which speaks for itself.
-    pub fn of(error: &(impl Failing + 'static)) -> Self {
+    pub fn of(error: &(impl ReconcileError + 'static)) -> Self {
         let (reason, words) = (error.reason(), chain(error));
         if error.is_retryable() { Self::Failure(reason, words) } else { Self::Stall(reason, words) }
     }

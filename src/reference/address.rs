@@ -5,7 +5,7 @@ use std::fmt;
 use tagboat_api::Reason;
 
 use super::{Digest, ImageName, Tag};
-use crate::error::Failing;
+use crate::error::ReconcileError;
 
 /// The registry of names without a registry.
 const DOCKER_HUB: &str = "index.docker.io";
@@ -182,7 +182,7 @@ pub enum AddressError {
 }
 
 /// An address is part of an object, and is invalid until the object changes.
-impl Failing for AddressError {
+impl ReconcileError for AddressError {
     fn reason(&self) -> Reason {
         Reason::ImageURLInvalid
     }

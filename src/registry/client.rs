@@ -20,7 +20,7 @@ use super::traffic::Traffic;
 use super::transport::{Exchanged, Reserve, Reserved, Transport, astray};
 use super::way::Way;
 use crate::metrics::SlotResource;
-use crate::net::{Guard, LocalAddresses};
+use crate::net::{LocalAddresses, SsrfGuard};
 use crate::tenancy::{MemoryReservation, Permit};
 
 /// The maximum number of redirects that are followed.
@@ -39,7 +39,7 @@ pub(super) struct Client {
     route: Fingerprint,
     /// The key of the transport in the cache of transports.
     key: Fingerprint,
-    guard: Guard,
+    guard: SsrfGuard,
     options: Arc<RegistryOptions>,
     traffic: Arc<Traffic>,
     requester: Requester,
@@ -56,7 +56,7 @@ impl Client {
         let owner = if way.is_own() { requester.namespace.as_str() } else { "" };
         let is_open = [u8::from(options.local_addresses == LocalAddresses::Allowed)];
         let key = Fingerprint::of([owner.as_bytes(), way.fingerprint().as_bytes(), &is_open]);
-        let guard = Guard::new(options.local_addresses, &way.proxy, options.capacity.lookups.clone());
+        let guard = SsrfGuard::new(options.local_addresses, &way.proxy, options.capacity.lookups.clone());
         Self { route: way.route(), way: Arc::new(way), key, guard, options, traffic, requester }
     }
 

@@ -11,7 +11,7 @@ use zeroize::Zeroizing;
 use super::call::{Call, FORM};
 use super::error::RegistryError;
 use super::login::Credential;
-use crate::secrets::{Scrubber, Secret};
+use crate::secrets::{Redactor, Secret};
 
 /// Parts of the names of form fields that hold secrets.
 const SECRET_FIELDS: [&str; 4] = ["token", "assertion", "secret", "password"];
@@ -40,8 +40,8 @@ impl Shown {
     }
 
     /// Returns a redactor for all of them.
-    pub(super) fn scrubber(&self) -> Scrubber {
-        let mut scrubber = Scrubber::default();
+    pub(super) fn scrubber(&self) -> Redactor {
+        let mut scrubber = Redactor::default();
         learn_credential(&mut scrubber, &self.credential);
         for header in &self.headers {
             learn_header(&mut scrubber, header.expose());
@@ -53,7 +53,7 @@ impl Shown {
 impl Call {
     /// Redacts the secrets of this request from a text.
     pub(super) fn scrub(&self, text: &str) -> String {
-        let mut scrubber = Scrubber::default();
+        let mut scrubber = Redactor::default();
         let headers = self.headers.values().chain(&self.authorization).filter(|value| value.is_sensitive());
         for value in headers {
             learn_header(&mut scrubber, value.as_bytes());
@@ -62,20 +62,20 @@ impl Call {
             for (name, value) in form_urlencoded::parse(&body.bytes) {
                 let name = name.to_ascii_lowercase();
                 if SECRET_FIELDS.iter().any(|field| name.contains(field)) && !name.ends_with("_type") {
-                    scrubber.learn(value.as_bytes());
+                    scrubber.add_secret(value.as_bytes());
                 }
             }
         }
-        scrubber.scrub(text)
+        scrubber.redact(text)
     }
 }
 
 /// Adds the value of `Authorization`: `Basic` and a pair, a scheme and a token, or a token alone.
-fn learn_header(scrubber: &mut Scrubber, value: &[u8]) {
+fn learn_header(scrubber: &mut Redactor, value: &[u8]) {
     let space = value.iter().position(|&byte| byte == b' ');
     let shown = space.map_or(value, |space| &value[space + 1..]);
     if !shown.is_empty() {
-        scrubber.learn(shown);
+        scrubber.add_secret(shown);
     }
     let pair = Zeroizing::new(STANDARD.decode(shown).unwrap_or_default());
     if let Some(colon) = pair.iter().position(|&byte| byte == b':').filter(|_| value.starts_with(b"Basic ")) {
@@ -84,28 +84,30 @@ fn learn_header(scrubber: &mut Scrubber, value: &[u8]) {
 }
 
 /// Adds the secrets of a credential; a user name is not secret.
-fn learn_credential(scrubber: &mut Scrubber, credential: &Credential) {
+fn learn_credential(scrubber: &mut Redactor, credential: &Credential) {
     match credential {
         Credential::Anonymous => {}
         Credential::Basic { user, password } => {
             let pair = Zeroizing::new([user.expose(), b":", password.expose()].concat());
-            scrubber.learn(&pair);
+            scrubber.add_secret(&pair);
             learn_password(scrubber, password.expose());
         }
-        Credential::IdentityToken(token) | Credential::RegistryToken(token) => scrubber.learn(token.expose()),
+        Credential::IdentityToken(token) | Credential::RegistryToken(token) => {
+            scrubber.add_secret(token.expose())
+        }
     }
 }
 
-fn learn_password(scrubber: &mut Scrubber, password: &[u8]) {
+fn learn_password(scrubber: &mut Redactor, password: &[u8]) {
     if !password.is_empty() {
-        scrubber.learn(password);
+        scrubber.add_secret(password);
     }
 }
 
 impl RegistryError {
     /// Redacts secrets from every field that may quote a server.
-    pub(super) fn scrubbed(mut self, scrubber: &Scrubber) -> Self {
-        let clean = |text: &mut String| *text = scrubber.scrub(text);
+    pub(super) fn scrubbed(mut self, scrubber: &Redactor) -> Self {
+        let clean = |text: &mut String| *text = scrubber.redact(text);
         match &mut self {
             Self::Refused { request, refusal, .. } => {
                 clean(request);
@@ -178,7 +180,7 @@ mod tests {
 
     #[test]
     fn a_login_is_no_part_of_an_error() {
-        let mut scrubber = Scrubber::default();
+        let mut scrubber = Redactor::default();
         let login = Credential::Basic { user: Secret::new("robot"), password: Secret::new("hunter2") };
         learn_credential(&mut scrubber, &login);
         let malformed = RegistryError::Malformed {

@@ -7,8 +7,8 @@ use tagboat_api::Reason;
 use super::login::LoginError;
 use super::refusal::Refusal;
 use super::tls::TlsError;
-use crate::error::Failing;
-use crate::net::ConnectionError;
+use crate::error::ReconcileError;
+use crate::net::HttpClientError;
 
 /// An error of a registry or of the connection to it.
 ///
@@ -168,7 +168,7 @@ pub enum RegistryError {
     Login(#[from] LoginError),
     /// No HTTP client can be made.
     #[error(transparent)]
-    Connection(#[from] ConnectionError),
+    Connection(#[from] HttpClientError),
     /// The registry's address is forbidden for objects.
     #[error("{words}")]
     Forbidden {
@@ -259,10 +259,10 @@ impl RegistryError {
 }
 
 /// Every error but a forbidden address may be gone at the next attempt.
-impl Failing for RegistryError {
+impl ReconcileError for RegistryError {
     fn reason(&self) -> Reason {
         match self {
-            Self::Tls(_) | Self::Connection(ConnectionError::Proxy { .. }) => Reason::AuthenticationFailed,
+            Self::Tls(_) | Self::Connection(HttpClientError::Proxy { .. }) => Reason::AuthenticationFailed,
             Self::Forbidden { .. } => Reason::AccessDenied,
             _ => Reason::ReadOperationFailed,
         }
@@ -306,7 +306,7 @@ mod tests {
             resting(Some(Duration::from_secs(3600))),
             format!("{words}; it wants no requests for 3600s")
         );
-        let error = RegistryError::from(ConnectionError::Proxy { trouble: "x".to_owned() });
+        let error = RegistryError::from(HttpClientError::Proxy { detail: "x".to_owned() });
         assert_eq!(error.reason(), Reason::AuthenticationFailed);
     }
 }

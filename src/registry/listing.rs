@@ -292,8 +292,8 @@ impl Repository {
             PageError::Errors(mut errors) => {
                 let scrubber = self.session.shown().scrubber();
                 for error in &mut errors {
-                    error.code = scrubber.scrub(&error.code);
-                    error.message = scrubber.scrub(&error.message);
+                    error.code = scrubber.redact(&error.code);
+                    error.message = scrubber.redact(&error.message);
                 }
                 let refusal = Refusal::of(status, false, &errors);
                 RegistryError::Refused { request, refusal, retry_after: None }

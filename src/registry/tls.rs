@@ -8,8 +8,8 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tagboat_api::Reason;
 
 use super::login::Fingerprint;
-use crate::error::Failing;
-use crate::net::{ClientCertificate, Connections};
+use crate::error::ReconcileError;
+use crate::net::{ClientCertificate, HttpClientOptions};
 use crate::secrets::Secret;
 
 /// The keys in a Secret, each with its legacy name.
@@ -66,7 +66,7 @@ pub enum TlsError {
 }
 
 /// Every error can be retried: a Secret may be corrected while the object stays as it is.
-impl Failing for TlsError {
+impl ReconcileError for TlsError {
     fn reason(&self) -> Reason {
         Reason::AuthenticationFailed
     }
@@ -104,9 +104,9 @@ impl Tls {
     }
 
     /// Adds the authority and the client certificate to connections.
-    pub(super) fn apply(&self, connections: Connections) -> Result<Connections, TlsError> {
+    pub(super) fn apply(&self, connections: HttpClientOptions) -> Result<HttpClientOptions, TlsError> {
         let (authorities, identity) = (self.certificates()?, self.client_identity()?);
-        Ok(Connections { authorities, identity, ..connections })
+        Ok(HttpClientOptions { authorities, identity, ..connections })
     }
 
     /// Returns a fingerprint that is equal for equal certificates.

@@ -12,7 +12,7 @@ use super::options::RegistryOptions;
 use super::refusal::cut;
 use super::tls::Tls;
 use super::way::{Limits, Way};
-use crate::net::{self, Connections, ProxyChoice, innermost};
+use crate::net::{self, HttpClientOptions, ProxyChoice, root_cause};
 use crate::tenancy::{INLINE_BYTES, MemoryBudget, MemoryReservation};
 
 /// The size of a response in bytes beyond which memory is reserved for it.
@@ -59,11 +59,11 @@ impl Transport {
     pub(super) fn new(way: &Way, options: &RegistryOptions) -> Result<Self, RegistryError> {
         let limits = options.limits;
         let connections = |tls: &Tls| {
-            tls.apply(Connections {
+            tls.apply(HttpClientOptions {
                 proxy: way.proxy.clone(),
                 local_addresses: options.local_addresses,
                 lookups: options.capacity.lookups.clone(),
-                ..Connections::within(limits.connect, limits.between_bytes)
+                ..HttpClientOptions::within(limits.connect, limits.between_bytes)
             })
         };
         let http = connections(&way.tls)?.client()?;
@@ -155,7 +155,7 @@ impl Transport {
         let allowed = self.limits.first_byte;
         let response = timeout(allowed, request.send()).await;
         let response = response.map_err(|_| RegistryError::Silent { request: call.shown(), allowed })?;
-        response.map_err(|error| match net::refusal(&error) {
+        response.map_err(|error| match net::ssrf_refusal(&error) {
             Some(refusal) => astray(call, refusal.to_string()),
             None if error.is_timeout() && !error.is_connect() => {
                 RegistryError::Silent { request: call.shown(), allowed: self.limits.between_bytes }
@@ -169,7 +169,7 @@ impl Transport {
         // Connection errors are the proxy's, if there is one.
         let proxy = self.proxy.shown_for(&call.url).filter(|_| is_connection);
         let by = proxy.map(|proxy| format!("by the proxy {proxy}: ")).unwrap_or_default();
-        let trouble = cut(&format!("{by}{}", innermost(&error.without_url())));
+        let trouble = cut(&format!("{by}{}", root_cause(&error.without_url())));
         RegistryError::Unreachable { request: call.shown(), is_connection, trouble }
     }
 }

@@ -67,7 +67,7 @@ impl Way {
         match &self.proxy {
             ProxyChoice::Environment => Fingerprint::of([&b"environment"[..]]),
             ProxyChoice::Direct => Fingerprint::of([&b"direct"[..]]),
-            ProxyChoice::Given(proxy) => Fingerprint::of([&b"given"[..], proxy.to_setting().expose()]),
+            ProxyChoice::Given(proxy) => Fingerprint::of([&b"given"[..], proxy.to_url().expose()]),
         }
     }
 }

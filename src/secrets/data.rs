@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use tagboat_api::Reason;
 
 use super::secret::Secret;
-use crate::error::Failing;
+use crate::error::ReconcileError;
 
 /// The longest login, passphrase or private key, in bytes: it is searched for, in several forms and line by line, in all
 /// that git says.
@@ -117,7 +117,7 @@ pub enum SecretDataError {
     },
 }
 
-impl Failing for SecretDataError {
+impl ReconcileError for SecretDataError {
     fn reason(&self) -> Reason {
         Reason::SourceManagerFailed
     }

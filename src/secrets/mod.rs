@@ -4,15 +4,15 @@
 //! |---|---|
 //! | `secret` | bytes that print as dots and are wiped from memory |
 //! | `data` | the keys of a Kubernetes Secret, read one by one |
-//! | `scrub` | redaction of known secrets in text |
-//! | `url` | redaction of the secrets in a URL |
+//! | `redactor` | redaction of known secrets in text |
+//! | `redact_url` | redaction of the secrets in a URL |
 
 mod data;
-mod scrub;
+mod redact_url;
+mod redactor;
 mod secret;
-mod url;
 
 pub use data::{SecretData, SecretDataError, data_size};
-pub use scrub::Scrubber;
+pub use redact_url::redact_url;
+pub use redactor::Redactor;
 pub use secret::Secret;
-pub use url::redact;

@@ -10,7 +10,7 @@ use tagboat_api::Reason;
 use super::edit::FileEdit;
 use super::interrupt::{Checkpoint, Interrupt, Progress};
 use super::tree::{FileTree, TreeError, TreePath};
-use crate::error::Failing;
+use crate::error::ReconcileError;
 use crate::yaml::{self, Splice};
 
 /// The number of unchanged lines shown around a change.
@@ -36,7 +36,7 @@ pub enum DiffError {
     Interrupted(#[from] Interrupt),
 }
 
-impl Failing for DiffError {
+impl ReconcileError for DiffError {
     fn reason(&self) -> Reason {
         match self {
             Self::Tree(error) => error.reason(),

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tagboat_api::Reason;
 
-use crate::error::Failing;
+use crate::error::ReconcileError;
 
 /// The progress of a plan.
 #[derive(Debug, Clone, Copy, Default)]
@@ -39,7 +39,7 @@ pub enum Interrupt {
 }
 
 /// The next run continues with the files that the marker index does not know yet.
-impl Failing for Interrupt {
+impl ReconcileError for Interrupt {
     fn reason(&self) -> Reason {
         Reason::UpdateFailed
     }

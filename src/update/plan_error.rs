@@ -4,7 +4,7 @@ use tagboat_api::Reason;
 
 use super::interrupt::Interrupt;
 use super::scope::ScopeError;
-use crate::error::Failing;
+use crate::error::ReconcileError;
 
 /// The error of an update that cannot be planned.
 #[derive(Debug, thiserror::Error)]
@@ -35,7 +35,7 @@ pub enum PlanError {
     Interrupted(#[from] Interrupt),
 }
 
-impl Failing for PlanError {
+impl ReconcileError for PlanError {
     fn reason(&self) -> Reason {
         match self {
             Self::Scope(error) => error.reason(),

@@ -11,7 +11,7 @@ use tagboat_api::Reason;
 
 use super::links::{cause_of, follow};
 use super::tree::{ContentId, Descent, Entry, EntryKind, FileTree, TreeError, TreePath, TreeVisitor};
-use crate::error::Failing;
+use crate::error::ReconcileError;
 
 pub use super::links::SkipCause;
 
@@ -121,7 +121,7 @@ pub enum ScopeError {
 /// Reasons are Flux's (`docs/flux-behaviour.md`, Failures).
 ///
 /// The next commit may add a missing path or repair a link, but no commit makes a path lead back into the repository.
-impl Failing for ScopeError {
+impl ReconcileError for ScopeError {
     fn reason(&self) -> Reason {
         Reason::UpdateFailed
     }

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 
 use tagboat_api::Reason;
 
-use crate::error::Failing;
+use crate::error::ReconcileError;
 
 /// A path relative to the root of a tree: bytes, separated by `/`, without a leading `/`.
 ///
@@ -286,7 +286,7 @@ fn name(directory: &TreePath) -> String {
 }
 
 /// An entry that cannot be listed or read may be readable in the next run.
-impl Failing for TreeError {
+impl ReconcileError for TreeError {
     fn reason(&self) -> Reason {
         Reason::UpdateFailed
     }

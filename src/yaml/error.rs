@@ -2,7 +2,7 @@
 
 use tagboat_api::Reason;
 
-use crate::error::Failing;
+use crate::error::ReconcileError;
 
 /// An error with its position in the file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -20,11 +20,11 @@ pub struct YamlError {
 /// An unreadable file is always retried, since the next commit may repair it.
 ///
 /// An update reports such files and continues, so this ends a reconcile only if the file is all there is to do.
-/// [`Cause`] does not implement [`Failing`], since it is always part of this error.
+/// [`Cause`] does not implement [`ReconcileError`], since it is always part of this error.
 ///
 /// An update lists such files and goes on, so this ends a reconcile only where one file is all there is to do. A
 /// [`Cause`] has no answer of its own, for it is always part of this error.
-impl Failing for YamlError {
+impl ReconcileError for YamlError {
     fn reason(&self) -> Reason {
         Reason::UpdateFailed
     }

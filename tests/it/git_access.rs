@@ -148,7 +148,7 @@ fn files_are_private_and_go_with_the_access() {
     for (path, name) in written.iter().zip(names) {
         assert!(path.ends_with(name), "{}", path.display());
         assert_eq!((mode(path), mode(path.parent().unwrap())), (0o600, 0o700), "{name}");
-        assert_eq!(access.scrub(&format!("no {}", path.display())), format!("no {name}"));
+        assert_eq!(access.redact(&format!("no {}", path.display())), format!("no {name}"));
     }
     drop(access);
     assert!(!home.exists() && written.iter().all(|path| !path.parent().unwrap().exists()));
@@ -254,7 +254,7 @@ fn git_goes_through_the_proxy_with_its_login() {
     let asked = server.join().unwrap();
     assert!(asked.starts_with("GET http://nowhere.invalid/x/info/refs?"), "{asked}");
     assert!(asked.contains("Proxy-Authorization: Basic dUB4OnAvdw=="), "{asked}");
-    assert_eq!(access.scrub("via u@x:p%2fw"), "via ••••:••••");
+    assert_eq!(access.redact("via u@x:p%2fw"), "via ••••:••••");
 
     let remote = url("ssh://git@h/x");
     let login = ssh_credentials(&remote, "-----BEGIN PRIVATE KEY-----\n", &[]);
@@ -269,7 +269,7 @@ fn git_goes_through_the_proxy_of_the_surroundings() {
     let access = prepare(&url("http://nowhere.invalid/x"), &[], &surroundings(&[("HTTP_PROXY", &proxy)]));
     run(&access, "git", &["ls-remote", "--", "http://nowhere.invalid/x"]);
     assert!(server.join().unwrap().starts_with("GET http://nowhere.invalid/x/info/refs?"));
-    assert!(!access.scrub(proxy.to_str().unwrap()).contains("hunter2"));
+    assert!(!access.redact(proxy.to_str().unwrap()).contains("hunter2"));
 }
 
 fn ssh_credentials(url: &RemoteUrl, identity: &str, more: &[(&str, &str)]) -> Credentials {
@@ -367,7 +367,7 @@ fn an_encrypted_key_opens_by_its_passphrase_without_a_terminal() {
     assert_eq!(fs::metadata(&script).unwrap().permissions().mode() & 0o7777, 0o700);
     assert!(!fs::read_to_string(&script).unwrap().contains("hunter2"));
     assert!(!command.contains("BatchMode") && command.contains("NumberOfPasswordPrompts=2"), "{command}");
-    assert_eq!(access.scrub(&format!("bad {passphrase}: {key}")), "bad ••••: ••••");
+    assert_eq!(access.redact(&format!("bad {passphrase}: {key}")), "bad ••••: ••••");
     drop(access);
     assert!(!script.exists() && !home.exists() && !identity.exists());
 }
@@ -407,7 +407,7 @@ fn a_users_own_set_up_is_let_through() {
     assert_eq!(variable(&access, "HOME").unwrap(), home.path());
     assert_eq!(variable(&access, "GIT_ASKPASS").unwrap(), "");
     assert_eq!(variable(&access, "GIT_DIR"), None);
-    assert_eq!(access.scrub("token /hunter2"), "token ••••");
+    assert_eq!(access.redact("token /hunter2"), "token ••••");
 
     let access = open(&url("https://me:pw@h/x"), Login::OfTheUser, &options);
     assert_eq!(setting(&access, "http.extraHeader", "https://h/x"), "Authorization: Basic bWU6cHc=");

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::registry::MANIFEST_TYPE;
 use crate::cli::Failure;
-use crate::net::{Connections, ProxyChoice};
+use crate::net::{HttpClientOptions, ProxyChoice};
 
 /// More than anything takes on one machine.
 const TIME: Duration = Duration::from_secs(30);
@@ -25,7 +25,8 @@ pub(super) fn push(registry: &str, repository: &str, tag: &str, content: &str) -
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| failed(&error))?;
     runtime.block_on(async {
-        let connections = Connections { proxy: ProxyChoice::Direct, ..Connections::within(TIME, TIME) };
+        let connections =
+            HttpClientOptions { proxy: ProxyChoice::Direct, ..HttpClientOptions::within(TIME, TIME) };
         let client = connections.client().map_err(|error| failed(&error))?;
         let request = client.put(url).header("content-type", MANIFEST_TYPE).body(manifest.to_string());
         let answer = request.send().await.map_err(|error| failed(&error))?;

@@ -16,7 +16,7 @@ use super::outcome::Outcomes;
 use super::output::{OutputFormat, to_json};
 use super::terminal::{Palette, print};
 use super::warnings::warn_of_idle_images;
-use crate::cancel::StopSignal;
+use crate::cancel::StopToken;
 use crate::git::{MirrorStore, PrivateDirectory, TransactionSlots, Writer, WriterContext, WriterOptions};
 use crate::metrics::Metrics;
 use crate::objects::manifests::StateAccess;
@@ -59,7 +59,7 @@ fn scan_and_commit(arguments: &RunArguments) -> Result<Ended, Failure> {
     let _guard = warnings::heard();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Failure::new(format!("cannot begin: {error}")))?;
-    let stop = StopSignal::default();
+    let stop = StopToken::default();
     // Before anything is read, so that a run that waited decides by what holds then.
     let _lock = match &arguments.state {
         Some(root) => {
@@ -106,7 +106,7 @@ fn scan_and_commit(arguments: &RunArguments) -> Result<Ended, Failure> {
 
 /// Reads the inputs on a thread of their own: standard input may be silent for ever, and a run that waited for the state
 /// has replaced what signals do by default.
-async fn read_inputs(arguments: &RunArguments, stop: &StopSignal) -> Result<Inputs, Failure> {
+async fn read_inputs(arguments: &RunArguments, stop: &StopToken) -> Result<Inputs, Failure> {
     let (sender, inputs) = oneshot::channel();
     let (arguments, log) = (arguments.clone(), dispatcher::get_default(Clone::clone));
     std::thread::spawn(move || {
@@ -120,7 +120,7 @@ async fn read_inputs(arguments: &RunArguments, stop: &StopSignal) -> Result<Inpu
 }
 
 /// Runs all automations; those that share a repository and a branch share a transaction.
-async fn commit<'i>(inputs: &'i Inputs, images: &'i Images, stop: &StopSignal) -> Vec<Work<'i>> {
+async fn commit<'i>(inputs: &'i Inputs, images: &'i Images, stop: &StopToken) -> Vec<Work<'i>> {
     PrivateDirectory::sweep();
     let is_rehearsal = inputs.choice.is_rehearsal;
     let mirrors = MirrorStore::new(inputs.mirrors.path().to_owned(), inputs.mirrors_size);

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use tagboat_api::GoDuration;
 
 use super::signals;
-use crate::cancel::StopSignal;
+use crate::cancel::StopToken;
 use crate::cli::Failure;
 use crate::cli::terminal::say;
 use crate::error::chain;
@@ -24,7 +24,7 @@ pub(super) async fn lock(
     root: &Path,
     access: StateAccess,
     patience: Duration,
-    stop: &StopSignal,
+    stop: &StopToken,
 ) -> Result<StateLock, Failure> {
     let state = StateDirectory::new(root);
     let begin = Instant::now();
@@ -46,7 +46,7 @@ pub(super) async fn lock(
                 GoDuration::from(patience)
             )));
         }
-        if stop.is_given() {
+        if stop.is_cancelled() {
             return Err(Failure::new(format!(
                 "tagboat was told to stop while it waited for another run that uses the state in {place}"
             )));

@@ -29,7 +29,7 @@ use super::queue::{self, Queue};
 use super::run_ids::RunIds;
 use super::watches;
 use crate::backoff::Backoff;
-use crate::cancel::StopSignal;
+use crate::cancel::StopToken;
 use crate::metrics::Metrics;
 use crate::objects::ObjectName;
 use crate::objects::cluster::{Announcer, Cache, Change, ClusterObjects, Gate, Notifier, REFLECTOR, Scope};
@@ -88,7 +88,7 @@ pub async fn run<R: Registry>(
 ) -> Result<(), ControllerError> {
     let mut end = pin!(end);
     let (signals, inbox) = mpsc::unbounded_channel();
-    let permit = StopSignal::default();
+    let permit = StopToken::default();
     let objects = ClusterObjects::behind(client.clone(), options.gate.until(permit.clone()));
     let shared = Arc::new(Shared {
         announcer: Announcer::new(&objects, options.notifier, REFLECTOR, options.instance),

@@ -2,7 +2,7 @@
 
 use tagboat_api::Reason;
 
-use crate::error::Failing;
+use crate::error::ReconcileError;
 use crate::secrets::SecretDataError;
 
 /// The error of a secret that gives no login. No message holds a value of the secret.
@@ -66,7 +66,7 @@ pub enum CredentialsError {
     Secret(#[from] SecretDataError),
 }
 
-impl Failing for CredentialsError {
+impl ReconcileError for CredentialsError {
     fn reason(&self) -> Reason {
         match self {
             Self::UnexpectedAppData { .. } | Self::AppDataMissing => Reason::InvalidSourceConfiguration,

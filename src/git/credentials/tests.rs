@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use tagboat_api::Reason;
 
 use super::*;
-use crate::error::Failing;
+use crate::error::ReconcileError;
 use crate::git::LocalPaths;
 
 const CERTIFICATE: &str = "-----BEGIN CERTIFICATE-----\nAA==\n-----END CERTIFICATE-----\n";

@@ -3,7 +3,7 @@
 use tagboat_api::Reason;
 
 use super::openpgp::Unusable;
-use crate::error::Failing;
+use crate::error::ReconcileError;
 
 /// The error of an unlocked key that fails to sign.
 #[derive(Debug, thiserror::Error)]
@@ -215,7 +215,7 @@ pub enum SshFlaw {
     },
 }
 
-impl Failing for SigningKeyError {
+impl ReconcileError for SigningKeyError {
     fn reason(&self) -> Reason {
         Reason::SourceManagerFailed
     }

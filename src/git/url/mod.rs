@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 
 use tagboat_api::Reason;
 
-use crate::error::Failing;
+use crate::error::ReconcileError;
 use crate::net::{Server, percent};
-use crate::secrets::{Secret, redact};
+use crate::secrets::{Secret, redact_url};
 
 /// How a repository is reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -119,7 +119,7 @@ pub enum RemoteUrlError {
     },
 }
 
-impl Failing for RemoteUrlError {
+impl ReconcileError for RemoteUrlError {
     fn reason(&self) -> Reason {
         Reason::SourceManagerFailed
     }
@@ -137,7 +137,7 @@ impl RemoteUrl {
     ///
     /// For whatever git would misread, could take for an option, or may not use.
     pub fn parse(text: &str, locals: LocalPaths<'_>) -> Result<Self, RemoteUrlError> {
-        let shown = redact(text);
+        let shown = redact_url(text);
         let malformed =
             |flaw: &str| RemoteUrlError::Malformed { shown: shown.clone(), flaw: flaw.to_owned() };
         if text.is_empty() {
@@ -280,7 +280,7 @@ impl RemoteUrl {
     ///
     /// When the target is no repository's address.
     pub fn redirected(&self, location: &str) -> Result<Self, RemoteUrlError> {
-        let shown = redact(location);
+        let shown = redact_url(location);
         let no_repository = || RemoteUrlError::NoRepository { shown: shown.clone() };
         if location.is_empty() || location.chars().any(char::is_control) {
             return Err(no_repository());

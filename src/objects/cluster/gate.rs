@@ -7,7 +7,7 @@ use tokio::time::timeout;
 
 use super::deliveries::Deliveries;
 use super::error::ClusterError;
-use crate::cancel::StopSignal;
+use crate::cancel::StopToken;
 use crate::metrics::{Metrics, SlotResource};
 use crate::tenancy::{FairSemaphore, QueueLimits, SlotLimits};
 
@@ -33,7 +33,7 @@ pub struct Gate {
     delayed: Deliveries,
     patience: Duration,
     /// Set once another process may be the leader.
-    deposed: StopSignal,
+    deposed: StopToken,
 }
 
 impl Default for Gate {
@@ -49,12 +49,12 @@ impl Gate {
     }
 
     fn with(slots: FairSemaphore) -> Self {
-        Self { slots, delayed: Deliveries::new(DELAYED), patience: PATIENCE, deposed: StopSignal::default() }
+        Self { slots, delayed: Deliveries::new(DELAYED), patience: PATIENCE, deposed: StopToken::default() }
     }
 
     /// Returns a guard with the same slots that sends no requests once `deposed` is set.
     #[must_use]
-    pub fn until(&self, deposed: StopSignal) -> Self {
+    pub fn until(&self, deposed: StopToken) -> Self {
         Self { deposed, ..self.clone() }
     }
 
@@ -80,7 +80,7 @@ impl Gate {
         request: impl Future<Output = Result<T, kube::Error>>,
     ) -> Result<T, ClusterError> {
         let _slot = Box::pin(self.slots.acquire(namespace, 1)).await;
-        if self.deposed.is_given() {
+        if self.deposed.is_cancelled() {
             return Err(ClusterError::Deposed);
         }
         match timeout(self.patience, request).await {
@@ -103,11 +103,11 @@ mod tests {
 
     #[tokio::test]
     async fn nothing_gets_through_once_another_may_be_the_leader() {
-        let permit = StopSignal::default();
+        let permit = StopToken::default();
         let gate = Gate::default().until(permit.clone());
         let brief = gate.with_patience(Duration::from_secs(1));
         assert!(matches!(gate.answer("n", async { Ok(1) }).await, Ok(1)));
-        permit.give();
+        permit.cancel();
         for gate in [gate, brief] {
             let answer = gate.answer("n", async { panic!("nothing is asked") as Answer }).await;
             assert!(matches!(answer, Err(ClusterError::Deposed)));
@@ -125,7 +125,7 @@ mod tests {
         }
         let begin = tokio::time::Instant::now();
         // The requests of another controller share the slots.
-        let other_half = gate.until(StopSignal::default());
+        let other_half = gate.until(StopToken::default());
         assert!(other_half.answer("victim", async { Ok(()) }).await.is_ok());
         assert!(begin.elapsed() <= SlotLimits::OVERFLOW_AFTER);
         let text = metrics.to_text();
@@ -140,7 +140,7 @@ mod tests {
     #[tokio::test]
     async fn delayed_events_of_all_controllers_have_one_bound() {
         let gate = Gate::default();
-        let halves = [gate.until(StopSignal::default()), gate.with_patience(Duration::from_secs(1))];
+        let halves = [gate.until(StopToken::default()), gate.with_patience(Duration::from_secs(1))];
         let mut given_up = Vec::new();
         for number in 0..=DELAYED.items {
             let (namespace, label) = ("n".to_owned(), number.to_string());

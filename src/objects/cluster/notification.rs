@@ -12,9 +12,9 @@ use tokio::time::sleep;
 use super::deliveries::{Deliveries, Delivery};
 use crate::backoff::Backoff;
 use crate::error::chain;
-use crate::net::{ConnectionError, Connections};
+use crate::net::{HttpClientError, HttpClientOptions};
 use crate::objects::{Event, EventType};
-use crate::secrets::redact;
+use crate::secrets::redact_url;
 use crate::tenancy::QueueLimits;
 
 /// The timeout of a receiver's response.
@@ -70,7 +70,7 @@ pub enum NotifierError {
     },
     /// The HTTP client for it cannot be made.
     #[error("cannot prepare to send events")]
-    Client(#[from] ConnectionError),
+    Client(#[from] HttpClientError),
 }
 
 impl Notifier {
@@ -81,11 +81,11 @@ impl Notifier {
     /// If the address is invalid.
     pub fn new(address: &str) -> Result<Self, NotifierError> {
         let url = Url::parse(address).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
-        let url = url.ok_or_else(|| NotifierError::Address { address: redact(address) })?;
-        let connections = Connections {
+        let url = url.ok_or_else(|| NotifierError::Address { address: redact_url(address) })?;
+        let connections = HttpClientOptions {
             whole: Some(PATIENCE),
             follows_redirects: true,
-            ..Connections::within(PATIENCE, PATIENCE)
+            ..HttpClientOptions::within(PATIENCE, PATIENCE)
         };
         let client = connections.client()?;
         Ok(Self { client, address: url, deliveries: Deliveries::new(ON_THEIR_WAY) })

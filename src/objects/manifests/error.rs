@@ -7,7 +7,7 @@ use std::str::Utf8Error;
 use tagboat_api::Reason;
 
 use super::secret::SecretError;
-use crate::error::Failing;
+use crate::error::ReconcileError;
 
 /// The error of a manifest that cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -191,7 +191,7 @@ fn hint(error: &serde_json::Error) -> &'static str {
 
 /// Manifests exist only on the command line, so Flux has no reasons for their errors. Only a file that could not
 /// be read may succeed on a retry.
-impl Failing for ManifestError {
+impl ReconcileError for ManifestError {
     fn reason(&self) -> Reason {
         Reason::Failed
     }

@@ -5,7 +5,7 @@ use std::fmt;
 use tagboat_api::Reason;
 
 use super::{Outcome, Verdict};
-use crate::error::Failing;
+use crate::error::ReconcileError;
 
 /// The error of a selection without a winner.
 ///
@@ -85,7 +85,7 @@ impl SelectionError {
     }
 }
 
-impl Failing for SelectionError {
+impl ReconcileError for SelectionError {
     fn reason(&self) -> Reason {
         match self {
             Self::NoTags => Reason::DependencyNotReady,

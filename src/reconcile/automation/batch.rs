@@ -10,7 +10,7 @@ use tokio::sync::oneshot;
 use super::conclusion::Conclusion;
 use super::proposal::UpdateProposal;
 use super::transaction::{self, Prepared};
-use crate::cancel::StopSignal;
+use crate::cancel::StopToken;
 use crate::git::{Answer, Failure, Request, SyncError, Writer};
 
 /// The maximum number of times that a job is prepared when others push faster than a transaction may try.
@@ -35,7 +35,7 @@ pub trait Job: Send {
 
 /// Reconciles jobs. Each is concluded as soon as its answer arrives or its request is cancelled, independent of the
 /// others.
-pub async fn carry_out<J: Job>(jobs: Vec<&mut J>, writer: &Writer<UpdateProposal>, stop: &StopSignal) {
+pub async fn carry_out<J: Job>(jobs: Vec<&mut J>, writer: &Writer<UpdateProposal>, stop: &StopToken) {
     let rounds = Rounds::new(writer, jobs.len());
     let runs = jobs.into_iter().enumerate().map(async |(index, job)| {
         let (conclusion, proposal) = run(job, index, &rounds, stop).await;
@@ -50,7 +50,7 @@ async fn run<J: Job>(
     job: &mut J,
     index: usize,
     rounds: &Rounds<'_>,
-    stop: &StopSignal,
+    stop: &StopToken,
 ) -> (Conclusion, Option<UpdateProposal>) {
     let mut round = 1;
     loop {
@@ -66,7 +66,7 @@ async fn run<J: Job>(
             () = cancellation.finished() => return (Conclusion::cancelled(), None),
         };
         let Some(answer) = answer else { return (Conclusion::broken_off(), None) };
-        if !is_overtaken(&answer) || round == ROUNDS || stop.is_given() {
+        if !is_overtaken(&answer) || round == ROUNDS || stop.is_cancelled() {
             let (conclusion, proposal) = transaction::conclude(answer);
             return (conclusion, Some(proposal));
         }

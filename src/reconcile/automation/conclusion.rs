@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use tagboat_api::{ImageRef, Reason};
 
-use crate::error::{Failing, chain};
+use crate::error::{ReconcileError, chain};
 use crate::git::SyncError;
 use crate::git::outcome::Outcome;
 
@@ -115,7 +115,7 @@ impl Conclusion {
     ///
     /// An error that stalls keeps its own reason. One that is retried gets that of the stage, as in Flux
     /// (`docs/flux-behaviour.md`, Failures).
-    pub fn stopped(stage: Stage, error: &(impl Failing + 'static)) -> Self {
+    pub fn stopped(stage: Stage, error: &(impl ReconcileError + 'static)) -> Self {
         if error.is_retryable() {
             let (reason, words) = stage.failure();
             Self::Failure(Stop { stage, reason, message: format!("{words}: {}", chain(error)), hint: None })
@@ -154,7 +154,7 @@ mod tests {
         cause: std::fmt::Error,
     }
 
-    impl Failing for Wrong {
+    impl ReconcileError for Wrong {
         fn reason(&self) -> Reason {
             Reason::RemovedTemplateField
         }

@@ -9,7 +9,7 @@ use tagboat_api::Reason;
 use super::batch_logins::LargeLogins;
 use super::conclusion::Stage;
 use super::source::{ObjectName, SourceConfiguration};
-use crate::error::Failing;
+use crate::error::ReconcileError;
 use crate::git::{
     AccessError, AccessOptions, AccessPlan, Credentials, CredentialsError, LocalPaths, Login, PrivateFiles,
     RemotePlan, RemoteUrl, RemoteUrlError, RouteKey, SshAlgorithms, Surroundings, Transport,
@@ -128,7 +128,7 @@ impl From<CredentialsError> for LoginError {
     }
 }
 
-impl Failing for LoginError {
+impl ReconcileError for LoginError {
     fn reason(&self) -> Reason {
         match self {
             Self::Url(error) => error.reason(),

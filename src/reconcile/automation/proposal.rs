@@ -12,7 +12,7 @@ use super::request::{RequestError, UnusableImage};
 use super::reselection::Reselection;
 use super::shadow::{Shadowing, View};
 use super::transaction::{observed, stage_of};
-use crate::error::Failing;
+use crate::error::ReconcileError;
 use crate::git::{Author, CommitDraft, CommitTime, Freshness, Proposer, SigningKey};
 use crate::message::{
     AutomationName, DEFAULT_MESSAGE, MessageError, Template, TemplateError, UpdateData, shortened,
@@ -162,7 +162,7 @@ impl From<PlanError> for ProposalError {
     }
 }
 
-impl Failing for ProposalError {
+impl ReconcileError for ProposalError {
     fn reason(&self) -> Reason {
         match self {
             Self::Selection(error) => error.reason(),

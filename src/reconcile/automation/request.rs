@@ -9,7 +9,7 @@ use tagboat_api::automation::UpdateStrategy;
 use tagboat_api::{ImagePolicy, ImageRef, ImageUpdateAutomation, Reason};
 
 use super::selector::{self, SelectorError};
-use crate::error::Failing;
+use crate::error::ReconcileError;
 use crate::reference::{ImageReference, ReferenceError};
 use crate::update::{Policy, PolicyName, Setters, UpdateRequest};
 use crate::yaml::Limits;
@@ -75,7 +75,7 @@ pub enum RequestError {
 }
 
 /// Reasons are Flux's (`docs/flux-behaviour.md`, Failures). Only a changed spec helps.
-impl Failing for RequestError {
+impl ReconcileError for RequestError {
     fn reason(&self) -> Reason {
         match self {
             Self::UnsupportedUpdateStrategy { .. } => Reason::InvalidUpdateStrategy,

@@ -4,7 +4,7 @@ use tagboat_api::Reason;
 use tagboat_api::automation::SigningKeyType;
 
 use super::source::{ObjectName, SigningSecret, SourceConfiguration};
-use crate::error::Failing;
+use crate::error::ReconcileError;
 use crate::git::{CommitTime, Keyring, SigningKey, SigningKeyError, SigningKeyKind};
 use crate::objects::{Objects, ObjectsError};
 use crate::secrets::data_size;
@@ -33,7 +33,7 @@ pub enum SigningKeyMissing {
     Key(#[from] SigningKeyError),
 }
 
-impl Failing for SigningKeyMissing {
+impl ReconcileError for SigningKeyMissing {
     fn reason(&self) -> Reason {
         match self {
             Self::Secret { .. } | Self::UnknownKind { .. } => Reason::SourceManagerFailed,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use kube::ResourceExt;
 use tagboat_api::{ImageRepository, Reason};
 
-use crate::error::Failing;
+use crate::error::ReconcileError;
 use crate::objects::ObjectName;
 use crate::reconcile::cross_namespace::CrossNamespace;
 
@@ -51,7 +51,7 @@ pub enum AccessError {
 }
 
 /// Access may be granted, and a repository created, at any time.
-impl Failing for AccessError {
+impl ReconcileError for AccessError {
     fn reason(&self) -> Reason {
         match self {
             Self::Missing { .. } => Reason::DependencyNotReady,

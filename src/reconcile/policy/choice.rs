@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use tagboat_api::policy::ImagePolicyStatus;
 use tagboat_api::{Condition, ImageRef, Reason};
 
-use crate::error::Failing;
+use crate::error::ReconcileError;
 use crate::policy::regression::{Cause, Evidence, Ruling};
 use crate::policy::{Ages, Check, Pending, Policy, PolicyError, Regression, SelectionError};
 use crate::reconcile::conditions::{self, ConditionType};
@@ -82,7 +82,7 @@ impl ChoiceError {
     }
 }
 
-impl Failing for ChoiceError {
+impl ReconcileError for ChoiceError {
     fn reason(&self) -> Reason {
         match self {
             Self::Policy(error) => error.reason(),

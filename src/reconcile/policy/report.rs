@@ -68,7 +68,7 @@ impl Stop {
     }
 
     /// The stop at a repository that cannot be used.
-    pub fn at_repository(error: &(impl crate::error::Failing + 'static)) -> Self {
+    pub fn at_repository(error: &(impl crate::error::ReconcileError + 'static)) -> Self {
         let words = format!("failed to get the referred ImageRepository: {}", crate::error::chain(error));
         Self::at(Ending::Failure(error.reason(), words))
     }

@@ -8,7 +8,7 @@ use tagboat_api::policy::{DigestReflectionPolicy, ImagePolicySpec};
 use tagboat_api::settings::{PolicySettings, PollInterval, SettingErrors};
 use tagboat_api::{ImagePolicy, Reason};
 
-use crate::error::Failing;
+use crate::error::ReconcileError;
 use crate::objects::ObjectName;
 use crate::policy::{Policy, PolicyError};
 
@@ -70,7 +70,7 @@ pub enum RequestError {
 }
 
 /// Only a changed object helps.
-impl Failing for RequestError {
+impl ReconcileError for RequestError {
     fn reason(&self) -> Reason {
         match self {
             Self::Settings(error) => error.reason(),

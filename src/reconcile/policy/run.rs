@@ -16,7 +16,7 @@ use super::choice::{self, Choice, ChoiceError, Held, Offer, is_same_tag};
 use super::digest::{FirstImage, Following, Need, Polled, Question, Resolution};
 use super::report::{Conclusion, LOOK_ON, Report, Resolved, Stop, report};
 use super::request::{Request, RequestError};
-use crate::error::Failing;
+use crate::error::ReconcileError;
 use crate::objects::{ObjectName, ObjectsError};
 use crate::policy::regression::Cause;
 use crate::policy::{Ages, Policy, PolicyError, Regression};

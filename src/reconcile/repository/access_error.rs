@@ -3,7 +3,7 @@
 use tagboat_api::Reason;
 use tagboat_api::duration::DurationError;
 
-use crate::error::Failing;
+use crate::error::ReconcileError;
 use crate::objects::ObjectsError;
 use crate::reference::AddressError;
 use crate::registry::{AccountError, DockerConfigError, TlsError};
@@ -86,7 +86,7 @@ pub enum AccessError {
     },
 }
 
-impl Failing for AccessError {
+impl ReconcileError for AccessError {
     fn reason(&self) -> Reason {
         match self {
             Self::Address(error) => error.reason(),

@@ -3,7 +3,7 @@
 use tagboat_api::Reason;
 use tagboat_go_text::{Expression, RegexpError, RegexpSet, SetTooLarge};
 
-use crate::error::Failing;
+use crate::error::ReconcileError;
 use crate::reference::TagList;
 use crate::tenancy::Interrupted;
 
@@ -32,7 +32,7 @@ pub enum ExclusionError {
 }
 
 /// Flux retries forever, and so its users see the same condition.
-impl Failing for ExclusionError {
+impl ReconcileError for ExclusionError {
     fn reason(&self) -> Reason {
         Reason::ReadOperationFailed
     }

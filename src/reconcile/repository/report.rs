@@ -49,7 +49,7 @@ pub struct Report {
 
 impl Stop {
     /// A stop at an error that only a change of the object helps.
-    pub fn stall(error: &(impl crate::error::Failing + 'static)) -> Self {
+    pub fn stall(error: &(impl crate::error::ReconcileError + 'static)) -> Self {
         Self::Stall(error.reason(), chain(error))
     }
 

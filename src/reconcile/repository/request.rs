@@ -8,7 +8,7 @@ use tagboat_api::repository::{ImageProvider, ImageRepositorySpec};
 use tagboat_api::settings::{RepositorySettings, SettingErrors};
 use tagboat_api::{ImageRepository, Reason};
 
-use crate::error::Failing;
+use crate::error::ReconcileError;
 use crate::reconcile::times::{self, TimeBounds};
 use crate::reference::{AddressError, RepositoryAddress};
 
@@ -62,7 +62,7 @@ pub enum RequestError {
 }
 
 /// Only a changed object helps.
-impl Failing for RequestError {
+impl ReconcileError for RequestError {
     fn reason(&self) -> Reason {
         match self {
             Self::IdentityIsOff => Reason::FeatureGateDisabled,

@@ -16,7 +16,7 @@ use tagboat_api::Reason;
 
 use super::manifest::ImageFacts;
 use crate::directory;
-use crate::error::Failing;
+use crate::error::ReconcileError;
 use crate::reference::TagList;
 use crate::tenancy::SizedCache;
 
@@ -148,7 +148,7 @@ pub enum StoreError {
 }
 
 /// The disk may have room again, so a retry can help.
-impl Failing for StoreError {
+impl ReconcileError for StoreError {
     fn reason(&self) -> Reason {
         Reason::Failed
     }

@@ -10,7 +10,7 @@ use k8s_openapi::api::rbac::v1::{RoleBinding, RoleRef, Subject};
 use kube::Api;
 use kube::api::{ObjectMeta, PostParams};
 use serde_json::{Value, json};
-use tagboat::error::{Failing, chain};
+use tagboat::error::{ReconcileError, chain};
 use tagboat::objects::cluster::ClusterObjects;
 use tagboat::permissions;
 use tagboat::reconcile::repository::access::{Threads, access};

@@ -1,6 +1,6 @@
 //! Errors of cloud logins: one message each, without a secret in it.
 
-use tagboat::error::{Failing, chain};
+use tagboat::error::{ReconcileError, chain};
 use tagboat::registry::{CloudIdentity, CloudProvider, Clouds, Login, ProxyChoice, RegistryError};
 use tagboat_api::Reason;
 

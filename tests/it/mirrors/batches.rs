@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use futures::future::BoxFuture;
 use serde_json::json;
-use tagboat::cancel::{Cancellation, StopSignal};
+use tagboat::cancel::{Cancellation, StopToken};
 use tagboat::git::Request;
 use tagboat::git::outcome::Outcome;
 use tagboat::reconcile::automation::batch::{self, Job};
@@ -77,7 +77,7 @@ async fn a_cancelled_job_waits_for_no_mate_that_is_still_being_prepared() {
             request("default/slow")
         })
     });
-    let stop = StopSignal::default();
+    let stop = StopToken::default();
     let mut batch = Box::pin(batch::carry_out(vec![&mut ready, &mut slow], &writer, &stop));
     let cancelled = async {
         is_ready.notified().await;
@@ -146,7 +146,7 @@ async fn an_overtaken_job_that_is_cancelled_waits_for_no_answer_of_a_mate() {
         request.proposal.target.push = "slow".parse().unwrap();
         Box::pin(async { request })
     });
-    let stop = StopSignal::default();
+    let stop = StopToken::default();
     let mut batch = Box::pin(batch::carry_out(vec![&mut overtaken, &mut slow], &writer, &stop));
     let cancelled = async {
         timeout(PATIENCE, rounds.notified()).await.expect("it is overtaken");

@@ -1,6 +1,6 @@
 //! SSRF: objects cannot lead the controller to its own machine, or to servers on its network link.
 
-use tagboat::error::Failing;
+use tagboat::error::ReconcileError;
 use tagboat::net::LocalAddresses;
 use tagboat::registry::{ProxyChoice, Registries, RegistryError, RegistryOptions};
 use tagboat_api::Reason;

@@ -134,8 +134,8 @@ pub(super) const INVENTORY: &[Row] = &[
         "one entry for a mirror with work, one request for an automation; removed when the mirror has no work",
     ),
     row(
-        "src/net/guard.rs",
-        "Guard.admitted",
+        "src/net/ssrf_guard.rs",
+        "SsrfGuard.admitted",
         "host name that was checked; a guard belongs to one transport (route)",
         "1,024; evicts the least recently used name of the namespace with most",
     ),

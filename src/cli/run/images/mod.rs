@@ -20,7 +20,7 @@ use std::time::{Duration, SystemTime};
 
 use tagboat_api::ImageRef;
 
-use crate::cancel::StopSignal;
+use crate::cancel::StopToken;
 use crate::cli::Failure;
 use crate::cli::run::signals;
 use crate::cli::terminal::say;
@@ -103,7 +103,7 @@ pub(super) async fn choose(
     wanted: &Wanted,
     logins: Logins,
     options: &ChoiceOptions,
-    stop: &StopSignal,
+    stop: &StopToken,
 ) -> Result<Option<Images>, Failure> {
     let tags = match &store.state {
         None => TagStore::new(None),

@@ -9,7 +9,7 @@ use tagboat_api::{GitRepository, ImageUpdateAutomation};
 
 use super::file::Kept;
 use super::{StateDirectory, StateError};
-use crate::secrets::redact;
+use crate::secrets::redact_url;
 
 /// The directory of destinations; it has the place of a kind.
 const DESTINATIONS: &str = "destinations";
@@ -27,7 +27,7 @@ impl Destination {
         let checkout = automation.spec.git.as_ref().and_then(|git| git.checkout.as_ref());
         let reference = checkout.map(|checkout| &checkout.reference).or(source.spec.reference.as_ref());
         // The login does not identify the repository.
-        let url = redact(&source.spec.url).replacen("••••@", "", 1);
+        let url = redact_url(&source.spec.url).replacen("••••@", "", 1);
         Self { url, branch: reference.and_then(|reference| reference.branch.clone()) }
     }
 }

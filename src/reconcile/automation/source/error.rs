@@ -6,7 +6,7 @@ use tagboat_api::Reason;
 use tagboat_api::duration::DurationError;
 
 use super::ObjectName;
-use crate::error::Failing;
+use crate::error::ReconcileError;
 use crate::git::name::NameError;
 use crate::git::refspec::RefspecError;
 
@@ -124,7 +124,7 @@ pub enum SourceError {
     },
 }
 
-impl Failing for SourceError {
+impl ReconcileError for SourceError {
     fn reason(&self) -> Reason {
         match self {
             Self::CrossNamespace { .. } => Reason::AccessDenied,

@@ -160,7 +160,7 @@ mod tests {
     use tagboat_api::Reason;
 
     use super::*;
-    use crate::error::{Failing, chain};
+    use crate::error::{ReconcileError, chain};
 
     fn automation(source: &Value, git: &Value) -> ImageUpdateAutomation {
         serde_json::from_value(json!({

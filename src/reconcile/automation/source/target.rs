@@ -89,7 +89,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::error::{Failing, chain};
+    use crate::error::{ReconcileError, chain};
 
     /// The target of `git.checkout.ref`, `git.push` and the GitRepository's `ref`, each of which may be null.
     fn target_of(

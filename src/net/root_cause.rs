@@ -5,13 +5,13 @@ use std::io;
 
 use rustls::CertificateError;
 
-/// The innermost cause of an error, which alone says what happened, in the form of a message.
-pub fn innermost(error: &(dyn Error + 'static)) -> String {
-    let mut innermost = error;
-    while let Some(cause) = innermost.source() {
-        innermost = cause;
+/// The root cause of an error, which alone says what happened, in the form of a message.
+pub fn root_cause(error: &(dyn Error + 'static)) -> String {
+    let mut root = error;
+    while let Some(cause) = root.source() {
+        root = cause;
     }
-    let text = certificate(innermost).unwrap_or_else(|| innermost.to_string());
+    let text = certificate(root).unwrap_or_else(|| root.to_string());
     let text = text.split(" (os error ").next().unwrap_or_default();
     let mut characters = text.chars();
     let is_name = characters.clone().nth(1).is_some_and(char::is_uppercase);
@@ -44,10 +44,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_innermost_cause_is_worded_as_a_message() {
+    fn the_root_cause_is_worded_as_a_message() {
         let refused = io::Error::from_raw_os_error(111);
-        assert_eq!(innermost(&refused), "connection refused");
-        assert_eq!(innermost(&io::Error::other("TLS is broken")), "TLS is broken");
-        assert_eq!(innermost(&io::Error::other("")), "");
+        assert_eq!(root_cause(&refused), "connection refused");
+        assert_eq!(root_cause(&io::Error::other("TLS is broken")), "TLS is broken");
+        assert_eq!(root_cause(&io::Error::other("")), "");
     }
 }

@@ -116,7 +116,7 @@ mod tests {
     use rcgen::{BasicConstraints, CertificateParams, IsCa, KeyPair, date_time_ymd};
 
     use super::*;
-    use crate::net::innermost;
+    use crate::net::root_cause;
 
     /// A certificate for `127.0.0.1` as `openssl req -x509` makes it, until a year.
     fn self_signed(until: i32) -> CertificateDer<'static> {
@@ -147,7 +147,7 @@ mod tests {
         verify(&[&other, &ours], &ours, "127.0.0.1").unwrap();
         let refused = |trusted: &[&CertificateDer<'static>], shown: &CertificateDer<'_>, name: &str| {
             let error = std::io::Error::other(verify(trusted, shown, name).unwrap_err());
-            innermost(&std::io::Error::other(error))
+            root_cause(&std::io::Error::other(error))
         };
         let stranger = refused(&[&other], &ours, "127.0.0.1");
         assert!(

@@ -18,14 +18,14 @@ const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b
 
 /// The forms that secrets may take in a text, to be replaced by dots there.
 #[derive(Debug, Clone, Default)]
-pub struct Scrubber {
+pub struct Redactor {
     /// The longest first, so that none hides a part of another.
     forms: Vec<Secret>,
 }
 
-impl Scrubber {
+impl Redactor {
     /// Learns a secret, as it is and as a URL, a header or a file would write it.
-    pub fn learn(&mut self, secret: &[u8]) {
+    pub fn add_secret(&mut self, secret: &[u8]) {
         let encoded = percent_encode(secret, RESERVED).to_string();
         for engine in [STANDARD, STANDARD_NO_PAD, URL_SAFE, URL_SAFE_NO_PAD] {
             self.add(engine.encode(secret).as_bytes());
@@ -52,7 +52,7 @@ impl Scrubber {
     }
 
     /// The text with dots for every secret.
-    pub fn scrub(&self, text: &str) -> String {
+    pub fn redact(&self, text: &str) -> String {
         let mut pieces = vec![(text.to_owned(), false)];
         for form in &self.forms {
             let form = std::str::from_utf8(form.expose()).expect("forms are made of text");
@@ -104,13 +104,13 @@ fn lower_escapes(text: &str) -> String {
 mod tests {
     use super::*;
 
-    fn scrub(secrets: &[&str], text: &str) -> String {
-        let mut scrubber = Scrubber::default();
+    fn redact(secrets: &[&str], text: &str) -> String {
+        let mut redactor = Redactor::default();
         for secret in secrets {
-            scrubber.learn(secret.as_bytes());
+            redactor.add_secret(secret.as_bytes());
         }
-        assert!(!format!("{scrubber:?}").contains("hunter"));
-        scrubber.scrub(text)
+        assert!(!format!("{redactor:?}").contains("hunter"));
+        redactor.redact(text)
     }
 
     #[test]
@@ -124,32 +124,32 @@ mod tests {
             "p%C3%A4ss%2F%3F%3Ew%40rd",
             "p%c3%a4ss%2f%3f%3ew%40rd",
         ] {
-            assert_eq!(scrub(&[secret], &format!("a {form}{form}: b")), "a ••••••••: b", "{form}");
+            assert_eq!(redact(&[secret], &format!("a {form}{form}: b")), "a ••••••••: b", "{form}");
         }
     }
 
     #[test]
     fn the_longest_goes_first() {
-        assert_eq!(scrub(&["hunter", "hunter2"], "hunter2 hunter hunter22"), "•••• •••• ••••2");
-        assert_eq!(scrub(&["••", "hunter"], "hunter ••"), "•••• ••••");
+        assert_eq!(redact(&["hunter", "hunter2"], "hunter2 hunter hunter22"), "•••• •••• ••••2");
+        assert_eq!(redact(&["••", "hunter"], "hunter ••"), "•••• ••••");
     }
 
     #[test]
     fn a_secret_is_known_in_json() {
-        assert_eq!(scrub(&["pass\"word\\"], r#"{"got":"pass\"word\\"}"#), "{\"got\":\"••••\"}");
-        assert_eq!(scrub(&["{\n\"key\": \"hunter2\"\n}"], "{\"got\": 1}"), "{\"got\": 1}");
+        assert_eq!(redact(&["pass\"word\\"], r#"{"got":"pass\"word\\"}"#), "{\"got\":\"••••\"}");
+        assert_eq!(redact(&["{\n\"key\": \"hunter2\"\n}"], "{\"got\": 1}"), "{\"got\": 1}");
     }
 
     #[test]
     fn short_secrets_go_where_they_stand_alone() {
-        assert_eq!(scrub(&["a"], "fatal: a 'a' a: bad"), "fatal: •••• '••••' ••••: bad");
-        assert_eq!(scrub(&[""], "fatal"), "fatal");
+        assert_eq!(redact(&["a"], "fatal: a 'a' a: bad"), "fatal: •••• '••••' ••••: bad");
+        assert_eq!(redact(&[""], "fatal"), "fatal");
     }
 
     #[test]
     fn a_key_goes_line_by_line() {
         let key = "-----BEGIN PRIVATE KEY-----\nMIIEvQ\nAgEAAo\n-----END PRIVATE KEY-----\n";
-        assert_eq!(scrub(&[key], &format!("{key}|bad line: AgEAAo")), "••••|bad line: ••••");
-        assert_eq!(scrub(&[key], "-----BEGIN PRIVATE KEY-----"), "-----BEGIN PRIVATE KEY-----");
+        assert_eq!(redact(&[key], &format!("{key}|bad line: AgEAAo")), "••••|bad line: ••••");
+        assert_eq!(redact(&[key], "-----BEGIN PRIVATE KEY-----"), "-----BEGIN PRIVATE KEY-----");
     }
 }

@@ -1,7 +1,7 @@
 //! Redaction of the secrets in a URL.
 
 /// A URL with all that could be user info, or a token behind a question mark, hidden; on one line.
-pub fn redact(text: &str) -> String {
+pub fn redact_url(text: &str) -> String {
     let start = text.find("://").map_or(0, |at| at + "://".len());
     let mut shown = match text[start..].rfind('@') {
         Some(at) => format!("{}••••{}", &text[..start], &text[start + at..]),

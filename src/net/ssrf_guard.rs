@@ -18,8 +18,8 @@ use tokio::time::Instant;
 use url::Url;
 
 use super::address::{Host, LocalAddresses};
-use super::connections::ProxyChoice;
 use super::lookup::{self, LookupError, Server};
+use super::proxy_choice::ProxyChoice;
 use crate::tenancy::{BlockingPool, FairCache};
 
 /// How long a name may be looked up for.
@@ -50,7 +50,7 @@ pub async fn on_behalf_of<T>(namespace: &str, work: impl Future<Output = T>) -> 
 
 /// Says where a connection may lead.
 #[derive(Debug, Clone)]
-pub struct Guard {
+pub struct SsrfGuard {
     local_addresses: LocalAddresses,
     /// Whether a proxy may look names up in our place.
     is_behind_proxy: bool,
@@ -61,7 +61,7 @@ pub struct Guard {
     lookups: BlockingPool,
 }
 
-impl Guard {
+impl SsrfGuard {
     /// The guard of connections that go by a proxy; names are looked up on threads of `lookups`.
     pub fn new(local_addresses: LocalAddresses, proxy: &ProxyChoice, lookups: BlockingPool) -> Self {
         let proxies = match proxy {
@@ -113,7 +113,7 @@ impl Guard {
 }
 
 /// The refusal among the causes of an error, if that is what it is about.
-pub fn refusal<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e LookupError> {
+pub fn ssrf_refusal<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e LookupError> {
     let mut next = Some(error);
     while let Some(cause) = next {
         if let Some(refusal) = cause.downcast_ref::<LookupError>() {
@@ -173,8 +173,8 @@ fn server(url: &Url) -> Server {
 mod tests {
     use super::*;
 
-    fn guard(local_addresses: LocalAddresses) -> Guard {
-        Guard::new(local_addresses, &ProxyChoice::Direct, BlockingPool::for_lookups())
+    fn guard(local_addresses: LocalAddresses) -> SsrfGuard {
+        SsrfGuard::new(local_addresses, &ProxyChoice::Direct, BlockingPool::for_lookups())
     }
 
     #[tokio::test]
@@ -201,7 +201,7 @@ mod tests {
 
     #[tokio::test]
     async fn names_beyond_the_maximum_displace_those_of_their_own_namespace() {
-        let guard = Guard { is_behind_proxy: true, ..guard(LocalAddresses::Refused) };
+        let guard = SsrfGuard { is_behind_proxy: true, ..guard(LocalAddresses::Refused) };
         for (namespace, count) in [("victim", 1), ("flood", MAX_REMEMBERED)] {
             for number in 0..count {
                 guard.admitted.lock().insert(
@@ -221,7 +221,7 @@ mod tests {
     #[tokio::test]
     async fn a_name_that_leads_to_this_machine_is_not_looked_up() {
         let exempt = Arc::new(BTreeSet::from(["localhost".to_owned()]));
-        let exempting = Guard { proxies: exempt, ..guard(LocalAddresses::Refused) };
+        let exempting = SsrfGuard { proxies: exempt, ..guard(LocalAddresses::Refused) };
         for resolver in [exempting.resolver(), guard(LocalAddresses::Allowed).resolver()] {
             let mut found = resolver.resolve("localhost".parse().unwrap()).await.unwrap();
             assert!(found.all(|address| address.ip().is_loopback()));

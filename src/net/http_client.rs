@@ -6,9 +6,10 @@ use reqwest::{Client, redirect, retry};
 use rustls::pki_types::CertificateDer;
 
 use super::address::{Host, LocalAddresses};
-use super::cause::innermost;
-use super::guard::Guard;
-use super::trust::{self, ClientCertificate};
+use super::proxy_choice::ProxyChoice;
+use super::root_cause::root_cause;
+use super::ssrf_guard::SsrfGuard;
+use super::tls::{self, ClientCertificate};
 use super::{LookupError, Proxy};
 use crate::tenancy::BlockingPool;
 
@@ -25,21 +26,9 @@ const REDIRECTS: usize = 10;
 const STREAM_WINDOW: u32 = 256 * 1024;
 const CONNECTION_WINDOW: u32 = 16 * 1024 * 1024;
 
-/// Which proxy is used.
-#[derive(Debug, Clone, Default)]
-pub enum ProxyChoice {
-    /// That of the variables `HTTP_PROXY`, `HTTPS_PROXY` and `NO_PROXY`.
-    #[default]
-    Environment,
-    /// This one.
-    Given(Proxy),
-    /// None.
-    Direct,
-}
-
 /// How connections are made: time limits, proxy, certificates, and where they may lead.
 #[derive(Debug, Clone)]
-pub struct Connections {
+pub struct HttpClientOptions {
     /// How long it may take until there is a connection.
     pub connect: Duration,
     /// How long nothing new of an answer may come.
@@ -62,22 +51,22 @@ pub struct Connections {
 
 /// Why no connection can be made at all.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum ConnectionError {
+pub enum HttpClientError {
     /// The proxy's address cannot be used.
-    #[error("the proxy cannot be used: {trouble}")]
+    #[error("the proxy cannot be used: {detail}")]
     Proxy {
         /// Why not.
-        trouble: String,
+        detail: String,
     },
     /// The client cannot be made.
-    #[error("cannot prepare connections: {trouble}")]
+    #[error("cannot prepare connections: {detail}")]
     Client {
         /// Why not.
-        trouble: String,
+        detail: String,
     },
 }
 
-impl Connections {
+impl HttpClientOptions {
     /// Connections by the proxy of the environment, with a limit for connecting and one for pauses.
     pub fn within(connect: Duration, between_bytes: Duration) -> Self {
         Self {
@@ -94,8 +83,8 @@ impl Connections {
     }
 
     /// Says where these connections may lead.
-    pub fn guard(&self) -> Guard {
-        Guard::new(self.local_addresses, &self.proxy, self.lookups.clone())
+    pub fn guard(&self) -> SsrfGuard {
+        SsrfGuard::new(self.local_addresses, &self.proxy, self.lookups.clone())
     }
 
     /// A client that makes such connections.
@@ -103,7 +92,7 @@ impl Connections {
     /// # Errors
     ///
     /// When the proxy or the certificates cannot be used.
-    pub fn client(self) -> Result<Client, ConnectionError> {
+    pub fn client(self) -> Result<Client, HttpClientError> {
         // Fails where there is one already, which is as good.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let redirects = if self.follows_redirects {
@@ -131,21 +120,21 @@ impl Connections {
             ProxyChoice::Direct => builder.no_proxy(),
             ProxyChoice::Given(proxy) => builder.proxy(self.given(proxy)?),
         };
-        let handshakes = trust::configuration(self.authorities, self.identity)
-            .map_err(|error| ConnectionError::Client { trouble: innermost(&error) })?;
+        let handshakes = tls::configuration(self.authorities, self.identity)
+            .map_err(|error| HttpClientError::Client { detail: root_cause(&error) })?;
         builder = builder.tls_backend_preconfigured(handshakes);
-        builder.build().map_err(|error| ConnectionError::Client { trouble: innermost(&error) })
+        builder.build().map_err(|error| HttpClientError::Client { detail: root_cause(&error) })
     }
 
-    fn given(&self, proxy: &Proxy) -> Result<reqwest::Proxy, ConnectionError> {
+    fn given(&self, proxy: &Proxy) -> Result<reqwest::Proxy, HttpClientError> {
         let host = &proxy.server().host;
         if self.local_addresses == LocalAddresses::Refused && Host::read(host).is_local() {
-            let trouble = LookupError::Local { host: host.clone() }.to_string();
-            return Err(ConnectionError::Proxy { trouble });
+            let detail = LookupError::Local { host: host.clone() }.to_string();
+            return Err(HttpClientError::Proxy { detail });
         }
-        let address = proxy.to_setting();
+        let address = proxy.to_url();
         let address = String::from_utf8_lossy(address.expose());
         reqwest::Proxy::all(address.as_ref())
-            .map_err(|error| ConnectionError::Proxy { trouble: innermost(&error.without_url()) })
+            .map_err(|error| HttpClientError::Proxy { detail: root_cause(&error.without_url()) })
     }
 }

@@ -13,33 +13,33 @@ use super::boot_time::BootTime;
 /// Clones are one and the same signal. A push that is under way when it is given may arrive all the same; the next run
 /// finds out.
 #[derive(Clone, Debug, Default)]
-pub struct StopSignal(Arc<Words>);
+pub struct StopToken(Arc<Words>);
 
 #[derive(Debug, Default)]
 struct Words {
-    is_given: AtomicBool,
+    is_cancelled: AtomicBool,
     /// When it counts as given unless somebody says otherwise before.
     end: Mutex<Option<BootTime>>,
     /// Another word that counts like this one.
-    superior: Option<StopSignal>,
+    superior: Option<StopToken>,
 }
 
-impl StopSignal {
+impl StopToken {
     /// A signal that is given where this one is, and may be given without it.
     #[must_use]
-    pub fn subordinate(&self) -> Self {
+    pub fn child_token(&self) -> Self {
         Self(Arc::new(Words { superior: Some(self.clone()), ..Words::default() }))
     }
 
     /// Gives the word.
-    pub fn give(&self) {
-        self.0.is_given.store(true, Ordering::Relaxed);
+    pub fn cancel(&self) {
+        self.0.is_cancelled.store(true, Ordering::Relaxed);
     }
 
     /// Whether it was given, or the time is up.
-    pub fn is_given(&self) -> bool {
-        self.0.is_given.load(Ordering::Relaxed)
-            || self.0.superior.as_ref().is_some_and(Self::is_given)
+    pub fn is_cancelled(&self) -> bool {
+        self.0.is_cancelled.load(Ordering::Relaxed)
+            || self.0.superior.as_ref().is_some_and(Self::is_cancelled)
             || self.end().is_some_and(|end| BootTime::now() >= end)
     }
 
@@ -70,34 +70,34 @@ mod tests {
 
     #[test]
     fn a_permit_runs_out_unless_it_is_renewed() {
-        let (stop, now, wanted) = (StopSignal::default(), BootTime::now(), Instant::now());
+        let (stop, now, wanted) = (StopToken::default(), BootTime::now(), Instant::now());
         let wanted = wanted + Duration::from_secs(600);
         assert_eq!(stop.deadline(wanted), wanted);
         stop.allow_until(now + Duration::from_secs(60));
-        assert!(!stop.is_given());
+        assert!(!stop.is_cancelled());
         assert!(stop.deadline(wanted) <= Instant::now() + Duration::from_secs(60));
         stop.clone().allow_until(now + Duration::from_secs(6000));
         assert_eq!(stop.deadline(wanted), wanted);
         // As after a machine was suspended for too long.
         stop.allow_until(now);
-        assert!(stop.is_given());
+        assert!(stop.is_cancelled());
         assert!(stop.deadline(wanted) <= Instant::now());
         stop.allow_until(now + Duration::from_secs(6000));
-        assert!(!stop.is_given());
-        stop.give();
-        assert!(stop.is_given());
+        assert!(!stop.is_cancelled());
+        stop.cancel();
+        assert!(stop.is_cancelled());
     }
 
     #[test]
     fn a_subordinate_stops_with_its_superior_and_alone() {
-        let (superior, now) = (StopSignal::default(), BootTime::now());
-        let [one, other] = [superior.subordinate(), superior.subordinate()];
-        one.give();
-        assert!(one.is_given() && !other.is_given() && !superior.is_given());
+        let (superior, now) = (StopToken::default(), BootTime::now());
+        let [one, other] = [superior.child_token(), superior.child_token()];
+        one.cancel();
+        assert!(one.is_cancelled() && !other.is_cancelled() && !superior.is_cancelled());
         superior.allow_until(now + Duration::from_secs(60));
         let wanted = Instant::now() + Duration::from_secs(600);
         assert!(other.deadline(wanted) <= Instant::now() + Duration::from_secs(60));
-        superior.give();
-        assert!(other.is_given());
+        superior.cancel();
+        assert!(other.is_cancelled());
     }
 }
