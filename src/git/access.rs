@@ -1,7 +1,7 @@
-//! What a git process needs to reach a remote repository: files that only we can read, and variables that name them.
+//! Access to a remote repository: private files for a git process, and variables that name them.
 //!
-//! Arguments and variables of a process can be seen by others, so no secret stands in them. A request that waits holds an
-//! [`AccessPlan`], in memory; the files of an [`Access`] are there only while a transaction uses them.
+//! Other users can see the arguments and variables of a process, so no secret stands in them. A request that waits
+//! holds an [`AccessPlan`], in memory; the files of an [`Access`] exist only while a transaction uses them.
 
 use std::ffi::OsString;
 use std::io;
@@ -21,43 +21,43 @@ use crate::error::ReconcileError;
 use crate::net::{Pin, Proxy};
 use crate::secrets::{Redactor, Secret};
 
-/// Whose business a login is.
+/// The party that can correct a login.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LoginOwner {
-    /// That of the objects: a Secret that one of them names.
+    /// The objects: one of them names a Secret.
     Objects,
-    /// That of whoever started us.
+    /// The user who started the process.
     User,
 }
 
 /// The login to use.
 #[derive(Debug, Clone)]
 pub enum Login {
-    /// The given one, and nothing that this machine knows.
+    /// The given login; nothing else that this machine knows is used.
     Given(Credentials),
-    /// The login of the user who started the process: their configuration of git, credential helpers and SSH agent.
+    /// The login of the user who started the process: their git configuration, credential helpers and SSH agent.
     OfTheUser,
 }
 
-/// The user name of those who log in by a password alone. It is no secret, and hardly a sentence of git's is without it.
+/// The user name for logins that consist of a password alone. It is no secret: hardly a message of git is without it.
 const NOBODY: &str = "git";
 
-/// What else a way to a remote depends on.
+/// Options of the access to a remote besides the login.
 #[derive(Debug, Clone, Default)]
 pub struct AccessOptions {
-    /// The proxy to go through, instead of those that the surroundings name.
+    /// The proxy to use instead of those of the environment.
     pub proxy: Option<Proxy>,
-    /// The variables of this process.
+    /// The environment variables of this process.
     pub surroundings: Surroundings,
-    /// What ssh may use.
+    /// The algorithms that ssh may use.
     pub ssh_algorithms: SshAlgorithms,
-    /// Where alone servers are to be looked for, over HTTP.
+    /// The only addresses of servers over HTTP.
     pub pins: Vec<Pin>,
-    /// The files that are in use, to be shared.
+    /// The private files that are in use, which are shared.
     pub files: PrivateFiles,
 }
 
-/// How to reach a remote repository, without any file.
+/// A plan of the access to a remote repository, without any file.
 #[derive(Debug, Clone)]
 pub struct AccessPlan {
     url: RemoteUrl,
@@ -65,7 +65,7 @@ pub struct AccessPlan {
     options: AccessOptions,
 }
 
-/// The way to a remote repository. Its files are gone when it is dropped, so it must outlive the git process.
+/// Access to a remote repository. Its files are deleted on drop, so it must outlive the git process.
 #[derive(Debug)]
 pub struct Access {
     owner: LoginOwner,
@@ -76,7 +76,7 @@ pub struct Access {
     _programs: Option<PrivateDirectory>,
 }
 
-/// Why there is no way to a remote repository.
+/// The error of a remote repository that cannot be accessed.
 #[derive(Debug, thiserror::Error)]
 pub enum AccessError {
     /// The files could not be written.
@@ -87,7 +87,7 @@ pub enum AccessError {
     Bundle {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         #[source]
         cause: io::Error,
     },
@@ -97,7 +97,7 @@ pub enum AccessError {
         /// The file.
         path: PathBuf,
     },
-    /// A proxy where none is known to ssh.
+    /// A proxy for SSH, which has none.
     #[error(
         "the SSH remote {url} cannot go through a proxy: use its https URL, or take the proxy secret out"
     )]
@@ -112,18 +112,18 @@ impl ReconcileError for AccessError {
         Reason::SourceManagerFailed
     }
 
-    /// All of these lie outside of the object.
+    /// All of these causes are outside of the object.
     fn is_retryable(&self) -> bool {
         true
     }
 }
 
 impl AccessPlan {
-    /// Plans how to reach a remote.
+    /// Plans the access to a remote.
     ///
     /// # Errors
     ///
-    /// When git and ssh cannot do what is asked.
+    /// If git and ssh cannot do what is asked.
     pub fn new(url: &RemoteUrl, login: Login, options: AccessOptions) -> Result<Self, AccessError> {
         if options.proxy.is_some() && url.transport() == Transport::Ssh {
             return Err(AccessError::ProxyForSsh { url: url.to_string() });
@@ -135,7 +135,7 @@ impl AccessPlan {
         Ok(Self { url: url.clone(), login, options })
     }
 
-    /// The same way, with servers looked for at these addresses alone, over HTTP.
+    /// Returns the same plan with these addresses as the only ones of servers over HTTP.
     #[must_use]
     pub fn pinned(mut self, pins: Vec<Pin>) -> Self {
         self.options.pins = pins;
@@ -146,7 +146,7 @@ impl AccessPlan {
     ///
     /// # Errors
     ///
-    /// When they cannot be written, or ssh cannot be told of them.
+    /// If they cannot be written, or ssh cannot be given a path of one.
     pub fn open(&self) -> Result<Access, AccessError> {
         let Self { url, login, options } = self;
         let mut preparation = Preparation {
@@ -158,7 +158,7 @@ impl AccessPlan {
             programs: None,
         };
         preparation.set("GIT_TERMINAL_PROMPT", "0");
-        // Empty, and not absent: git would look for the next program to ask with.
+        // Empty, and not absent: otherwise git would look for another program that asks for passwords.
         preparation.set("GIT_ASKPASS", "");
         preparation.add_user_info(url);
         match login {
@@ -178,18 +178,19 @@ impl AccessPlan {
 }
 
 impl Access {
-    /// Whose business the login is, and so who can put it right.
+    /// Returns the party that can correct the login.
     pub fn owner(&self) -> LoginOwner {
         self.owner
     }
 
-    /// The variables for a git process, to be added to an environment without any of git's own and without `HOME`.
+    /// Returns the variables for a git process. They are added to an environment without git variables and without
+    /// `HOME`.
     pub fn environment(&self) -> &[(OsString, OsString)] {
         &self.environment
     }
 
-    /// A text of git's with dots for every secret, and with the names of our files alone: where they are is nothing to
-    /// anybody, and they are soon gone.
+    /// Redacts secrets from a text of git, and shortens our files to their names. Their directory matters to no reader
+    /// and is soon deleted.
     pub fn redact(&self, text: &str) -> String {
         let directories = self.files.iter().map(|file| file.directory()).chain([self.home.path()]);
         let names = directories
@@ -198,7 +199,7 @@ impl Access {
     }
 }
 
-/// An access in the making.
+/// An access that is being prepared.
 struct Preparation {
     environment: Vec<(OsString, OsString)>,
     redactor: Redactor,
@@ -213,7 +214,7 @@ impl Preparation {
         self.environment.push((name.into(), value.into()));
     }
 
-    /// What a URL holds must not be seen, whether it is used or not. The user of SSH is no secret.
+    /// Adds the user info of a URL to the secrets, whether it is used or not. The user name of SSH is no secret.
     fn add_user_info(&mut self, url: &RemoteUrl) {
         let user = url.user().filter(|user| url.transport() != Transport::Ssh && *user != NOBODY);
         for secret in [user.map(str::as_bytes), url.password().map(Secret::expose)].into_iter().flatten() {
@@ -229,7 +230,7 @@ impl Preparation {
             self.environment.push((name, value));
         }
         self.set("GIT_CONFIG_NOSYSTEM", "0");
-        // Whatever ssh asks for, nobody answers; without this it would wait at the terminal.
+        // Nothing answers the questions of ssh; without this variable it would wait at the terminal.
         self.set("SSH_ASKPASS", "/bin/false");
         self.set("SSH_ASKPASS_REQUIRE", "force");
         for path in surroundings.own_configurations() {
@@ -303,7 +304,7 @@ impl Preparation {
                 let bundle = bundle(authority, &options.surroundings)?;
                 Some(self.write("ca.crt", &bundle, &options.files)?)
             }
-            // Git takes the system's by itself, but knows nothing of this variable.
+            // Git takes the system's bundle by itself, but does not know this variable.
             None => options.surroundings.chosen_bundle(),
         };
         if let Some(bundle) = bundle {
@@ -312,7 +313,7 @@ impl Preparation {
         Ok(())
     }
 
-    /// Sends user and password with the first request: no refusal comes first, and git never has to ask for them.
+    /// Sends user and password with the first request. No refusal comes first, and git never has to ask for them.
     fn log_in(&mut self, url: &RemoteUrl, user: &[u8], password: &[u8]) {
         let both = Secret::new([user, b":".as_slice(), password].concat());
         for secret in [password, both.expose()] {
@@ -343,7 +344,7 @@ impl Preparation {
         Ok(path)
     }
 
-    /// The plan has made sure that none is given for SSH.
+    /// Sets the proxy; the plan has made sure that there is none for SSH.
     fn go_through_a_proxy(&mut self, url: &RemoteUrl, options: &AccessOptions) {
         if matches!(url.transport(), Transport::Local | Transport::Ssh) {
             return;
@@ -382,7 +383,7 @@ impl Preparation {
     }
 }
 
-/// The given certificates below those that are trusted anyway: git knows one file.
+/// Joins the given certificates and the trusted ones, because git reads one file only.
 fn bundle(authority: &Secret, surroundings: &Surroundings) -> Result<Vec<u8>, AccessError> {
     let mut bundle = match surroundings.bundle() {
         Some(path) => directory::read(&path).map_err(|cause| AccessError::Bundle { path, cause })?,
@@ -393,7 +394,7 @@ fn bundle(authority: &Secret, surroundings: &Surroundings) -> Result<Vec<u8>, Ac
     Ok(bundle)
 }
 
-/// What stands before the `@` of a URL.
+/// Returns the user info of a URL: the part before the `@`.
 fn user_info(url: &str) -> Option<&str> {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     rest.rsplit_once('@').map(|(user_info, _)| user_info)

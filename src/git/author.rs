@@ -1,6 +1,6 @@
-//! Who commits.
+//! The author of commits.
 
-/// The author of a commit, who is its committer too.
+/// The author of a commit, who is also its committer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Author {
     name: String,
@@ -8,10 +8,10 @@ pub struct Author {
 }
 
 impl Author {
-    /// The author of this name, which may be empty, and this address.
+    /// Creates an author with this name, which may be empty, and this address.
     ///
-    /// The characters that would end a field of a commit (`<`, `>`, line feed) are left out as in Flux; so is NUL,
-    /// behind which git would not read on.
+    /// The characters that would end a field of a commit (`<`, `>`, line feed) are left out as in Flux; so is NUL, at
+    /// which git would stop reading.
     pub fn new(name: &str, email: &str) -> Self {
         let clean = |text: &str| text.replace(['<', '>', '\n', '\0'], "");
         Self { name: clean(name), email: clean(email) }

@@ -6,12 +6,12 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::time::timeout;
 
-/// How often a wait checks whether it is still wanted.
+/// The interval at which a wait checks whether its result is still needed.
 const PACE: Duration = Duration::from_millis(50);
 
-/// Blocks the thread until a future is ready; gives `None` as soon as `is_over` says that its result is not wanted.
+/// Blocks the thread until a future is ready; returns `None` as soon as `is_over` is true.
 ///
-/// The thread must be a blocking one of a runtime that runs meanwhile.
+/// The thread must be a blocking one of a runtime that is running.
 pub(super) fn block_on<T>(future: impl Future<Output = T>, is_over: impl Fn() -> bool) -> Option<T> {
     Handle::current().block_on(async {
         let mut future = pin!(future);

@@ -1,18 +1,18 @@
-//! What a run starts from.
+//! The reference that a run checks out, and the revision that it found.
 
 use std::fmt;
 
 use super::name::{BranchName, CommitId, NameError, RefName};
 
-/// The reference that an automation checks out, by Flux's precedence: commit, name, tag, semver, branch
-/// (`docs/flux-behaviour.md`, Checkout and push).
+/// The reference that an automation checks out. The precedence of the fields is Flux's: commit, name, tag, semver,
+/// branch (`docs/flux-behaviour.md`, Checkout and push).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CheckoutReference {
     /// The tip of a branch.
     Branch(BranchName),
     /// A tag.
     Tag(RefName),
-    /// The highest tag within a range of versions, in Masterminds' language.
+    /// The highest tag within a version range, in the syntax of Masterminds.
     Semver(String),
     /// Any reference by its full name.
     Name(RefName),
@@ -41,11 +41,11 @@ pub struct ReferenceFields<'a> {
 }
 
 impl CheckoutReference {
-    /// The reference that `fields` ask for; the branch `master` where all are empty.
+    /// Returns the reference that `fields` ask for; the branch `master` if all are empty.
     ///
     /// # Errors
     ///
-    /// When the field that counts is no name in git.
+    /// If the field that counts is not a valid name in git.
     pub fn from_fields(fields: ReferenceFields<'_>) -> Result<Self, NameError> {
         let branch = || (!fields.branch.is_empty()).then(|| fields.branch.parse()).transpose();
         Ok(if !fields.commit.is_empty() {
@@ -61,7 +61,7 @@ impl CheckoutReference {
         })
     }
 
-    /// The branch that is checked out, if it is one.
+    /// Returns the branch that is checked out, if it is one.
     pub fn branch(&self) -> Option<BranchName> {
         match self {
             Self::Branch(branch) => Some(branch.clone()),
@@ -93,8 +93,7 @@ pub struct Revision {
     pub commit: CommitId,
 }
 
-/// Prints as Flux has it in a status: `main@sha1:…`, or `sha1:…` without a reference (`docs/flux-behaviour.md`,
-/// Observations).
+/// Prints as in Flux's status: `main@sha1:…`, or `sha1:…` without a reference (`docs/flux-behaviour.md`, Observations).
 impl fmt::Display for Revision {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.reference {

@@ -1,8 +1,8 @@
 //! The one builder for git processes.
 //!
-//! Neither the user's configuration nor hooks nor prompts nor a locale may change what a run does, so a process
-//! gets an environment of our own making. It is the head of a process group that ends with it, it has a
-//! deadline and a limit of memory, and no more of its output is kept than fits the bounds here.
+//! Neither user configuration nor hooks, prompts or a locale may change what a process does, so it gets an environment
+//! that is built here. It is the head of a process group that ends with it, it has a deadline and a memory limit, and
+//! its output is kept only up to the limits of this file.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -22,10 +22,10 @@ use super::waits::{NotGranted, ServerDeadline, wait_for};
 use super::words::Words;
 use crate::cancel::Cancellation;
 
-/// Variables that every git process inherits; what else it needs to reach a remote comes with the [`Access`].
+/// Variables that every git process inherits; the [`Access`] adds those for a remote.
 const INHERITED: [&str; 2] = ["PATH", "TMPDIR"];
 
-/// Settings that hold for every process, over whatever a repository or a person says.
+/// Settings for every process, which override those of a repository and of a user.
 const SETTINGS: [(&str, &str); 14] = [
     ("core.hooksPath", "/dev/null"),
     ("core.attributesFile", "/dev/null"),
@@ -43,13 +43,13 @@ const SETTINGS: [(&str, &str); 14] = [
     ("submodule.recurse", "false"),
 ];
 
-/// The oldest git that knows all that is asked of it: `GIT_CONFIG_GLOBAL` and `push.negotiate` came with it.
+/// The oldest supported git: `GIT_CONFIG_GLOBAL` and `push.negotiate` came with it.
 const OLDEST: (u32, u32) = (2, 32);
 
 /// Time for work that needs no network.
 const LOCAL_WORK: Duration = Duration::from_secs(600);
 
-/// Runs git in one place.
+/// Runs git in one directory.
 #[derive(Debug, Clone)]
 pub struct Git {
     place: PathBuf,
@@ -58,7 +58,7 @@ pub struct Git {
     context: WriterContext,
 }
 
-/// Why a git process did not do its work.
+/// The error of a git process that did not do its work.
 #[derive(Debug, thiserror::Error)]
 pub enum GitError {
     /// The program is not there.
@@ -70,12 +70,12 @@ pub enum GitError {
         /// Its version.
         found: String,
     },
-    /// The program could not be started, or not be waited for.
+    /// The program could not be started or waited for.
     #[error("cannot run git {verb}")]
     NotStarted {
         /// The subcommand.
         verb: &'static str,
-        /// Why.
+        /// The cause.
         #[source]
         cause: io::Error,
     },
@@ -84,24 +84,24 @@ pub enum GitError {
     Refused {
         /// The subcommand.
         verb: &'static str,
-        /// What git said.
+        /// The output of git.
         words: Words,
     },
-    /// The time was up.
+    /// The deadline has passed.
     #[error("git {verb} was ended after {} s without a result", after.as_secs().max(1))]
     TimedOut {
         /// The subcommand.
         verb: &'static str,
-        /// How long it ran.
+        /// The time that it ran.
         after: Duration,
     },
-    /// Somebody said to stop.
+    /// The process is being stopped.
     #[error("git {verb} was ended because tagboat was told to stop")]
     Interrupted {
         /// The subcommand.
         verb: &'static str,
     },
-    /// The watch that was kept over it ended it.
+    /// The check of [`Call::watched`] ended it.
     #[error("git {verb} was ended before it was done")]
     Stopped {
         /// The subcommand.
@@ -113,7 +113,7 @@ pub enum GitError {
         /// The subcommand.
         verb: &'static str,
     },
-    /// It printed more than anything that is asked of it.
+    /// It printed more than any call should.
     #[error("git {verb} printed more than {} MiB and was ended", process::OUTPUT >> 20)]
     Flooded {
         /// The subcommand.
@@ -122,7 +122,7 @@ pub enum GitError {
 }
 
 impl Git {
-    /// Git in `directory`, as if called there.
+    /// Creates a git that runs in `directory`.
     pub fn in_directory(directory: &Path) -> Self {
         Self {
             place: directory.to_owned(),
@@ -132,15 +132,15 @@ impl Git {
         }
     }
 
-    /// Git on the bare repository at `place`, which `lock` holds.
+    /// Creates a git that runs on the bare repository at `place`, whose lock is `lock`.
     ///
-    /// Every process has the lock as its standard input, where it reads nothing: should we be killed while it works,
-    /// the repository stays locked until it is done.
+    /// Every process has the lock as its standard input, from which it reads nothing: if we are killed while it works,
+    /// the repository stays locked until the process ends.
     pub fn on_repository(place: &Path, lock: Arc<File>, context: WriterContext) -> Self {
         Self { place: place.to_owned(), is_repository: true, lock: Some(lock), context }
     }
 
-    /// Begins a call of `git VERB`.
+    /// Creates a call of `git VERB`.
     pub fn call<'a>(&self, verb: &'static str) -> Call<'a> {
         Call {
             git: self.clone(),
@@ -160,7 +160,7 @@ impl Git {
     }
 }
 
-/// A call of git on its way to be made.
+/// A call of git that is being prepared.
 pub struct Call<'a> {
     git: Git,
     verb: &'static str,
@@ -177,14 +177,14 @@ pub struct Call<'a> {
     environment: Vec<(&'static str, &'static str)>,
 }
 
-/// What a process printed, and whether it was content.
+/// The output of a process, and its success.
 #[derive(Debug)]
 pub struct Printed {
-    /// Whether it ended with status 0.
+    /// True if it ended with status 0.
     pub is_success: bool,
     /// Its standard output.
     pub output: Vec<u8>,
-    /// What it said on standard error.
+    /// The text on standard error.
     pub words: Words,
 }
 
@@ -210,7 +210,7 @@ impl<'a> Call<'a> {
         self
     }
 
-    /// Sets a setting of git for this call and a URL, so that one for less of the URL does not count.
+    /// Sets a setting of git for this call and a URL. It overrides settings for a shorter prefix of the URL.
     #[must_use]
     pub fn setting_for(mut self, url: &RemoteUrl, section: &str, name: &str, value: &str) -> Self {
         self.url_settings.push((format!("{section}.{url}.{name}"), value.to_owned()));
@@ -224,7 +224,7 @@ impl<'a> Call<'a> {
         self
     }
 
-    /// Lets the call reach a remote.
+    /// Gives the call access to a remote.
     #[must_use]
     pub fn access(mut self, access: &'a Access) -> Self {
         self.access = Some(access);
@@ -238,14 +238,14 @@ impl<'a> Call<'a> {
         self
     }
 
-    /// Asks `watch` several times a second whether the call may go on.
+    /// Calls `watch` several times a second; if it returns false, the call is ended.
     #[must_use]
     pub fn watch(mut self, watch: &'a mut dyn FnMut() -> bool) -> Self {
         self.watch = Some(watch);
         self
     }
 
-    /// Reserves memory for the process, in bytes, before it starts; on behalf of the namespace that holds the slot.
+    /// Reserves memory in bytes for the process before it starts, for the namespace that holds the slot.
     #[must_use]
     pub(super) fn memory(mut self, bytes: u64) -> Self {
         self.memory = Some(bytes);
@@ -266,18 +266,18 @@ impl<'a> Call<'a> {
         self
     }
 
-    /// Ends the call as soon as one of the proposals for which it is made is cancelled.
+    /// Ends the call as soon as one of its proposals is cancelled.
     #[must_use]
     pub(super) fn cancelled_by(mut self, cancellations: &'a [Cancellation]) -> Self {
         self.cancellations = cancellations;
         self
     }
 
-    /// Makes the call and gives what it prints.
+    /// Runs the call and returns its output.
     ///
     /// # Errors
     ///
-    /// When git is missing, too old, too slow, or ends with another status than 0.
+    /// If git is missing, too old or too slow, or ends with another status than 0.
     pub fn run(self) -> Result<Vec<u8>, GitError> {
         let (git, verb) = (self.git.clone(), self.verb);
         let printed = self.run_whatever()?;
@@ -288,11 +288,11 @@ impl<'a> Call<'a> {
         Err(GitError::Refused { verb, words: printed.words })
     }
 
-    /// Makes the call and gives what it prints, even where git is not content.
+    /// Runs the call and returns its output, even if git fails.
     ///
     /// # Errors
     ///
-    /// When git is missing or too slow.
+    /// If git is missing or too slow.
     pub fn run_whatever(mut self) -> Result<Printed, GitError> {
         let verb = self.verb;
         let not_started = |cause| GitError::NotStarted { verb, cause };
@@ -313,7 +313,7 @@ impl<'a> Call<'a> {
             NotGranted::TooLong => GitError::NoMemory { verb },
         })?;
         let (begin, deadline) = (Instant::now(), stop.deadline(deadline.get()));
-        // Held until the process has ended, so that a cancelled proposal is waited for as long as it may still push.
+        // Held until the process has ended, because a cancelled proposal is not finished while it may still push.
         let guards: Option<Vec<_>> = cancellations.iter().map(Cancellation::start_process).collect();
         let Some(_guards) = guards.filter(|_| !stop.is_cancelled()) else {
             return Err(GitError::Interrupted { verb });
@@ -345,7 +345,7 @@ impl<'a> Call<'a> {
     }
 
     fn command(&self, program: &Path) -> io::Result<Command> {
-        // What a user's own set-up starts, such as a credential helper, may need more memory, and is trusted.
+        // Programs of a user's own set-up, such as a credential helper, may need more memory, and are trusted.
         let mut command = match self.access.map(Access::owner) {
             Some(LoginOwner::User) => Command::new(program),
             Some(LoginOwner::Objects) | None => process_memory::limited(program, self.limit),
@@ -371,7 +371,7 @@ impl<'a> Call<'a> {
             command.envs(access.environment().iter().map(|(name, value)| (name, value)));
         }
         if self.git.is_repository {
-            // The process is in it, and so its name does not matter.
+            // The working directory is the repository, so the path does not matter.
             command.env("GIT_DIR", ".");
         }
         for (name, value) in SETTINGS.into_iter().chain(process_memory::SETTINGS) {
@@ -381,7 +381,7 @@ impl<'a> Call<'a> {
         for setting in &self.settings {
             command.arg("-c").arg(setting);
         }
-        // A URL may have an equals sign in it, where an argument would end the name.
+        // A URL may contain an equals sign, which would end the name in an argument.
         for (count, (name, value)) in self.url_settings.iter().enumerate() {
             command
                 .env(format!("GIT_CONFIG_KEY_{count}"), name)
@@ -394,7 +394,7 @@ impl<'a> Call<'a> {
     }
 }
 
-/// The first program of a name that `PATH` leads to.
+/// Returns the first program of a name in the directories of `PATH`.
 fn find_in_path(name: &str) -> Option<PathBuf> {
     let directories = std::env::var_os("PATH")?;
     let programs =
@@ -404,7 +404,7 @@ fn find_in_path(name: &str) -> Option<PathBuf> {
 }
 
 impl Git {
-    /// A failure of an old git is blamed on its age, whatever it says.
+    /// Attributes a failure of an old git to its age, regardless of its output.
     fn check_age(&self) -> Result<(), GitError> {
         let Ok(printed) = self.call("version").run_whatever() else { return Ok(()) };
         let text = String::from_utf8_lossy(&printed.output);

@@ -1,4 +1,4 @@
-//! From edits to a commit, without a work tree.
+//! Commits of edits, without a work tree.
 
 use git2::{ObjectType, Oid};
 
@@ -12,18 +12,18 @@ use super::pack::NewObjects;
 use super::signature::SigningKey;
 use crate::update::{Checkpoint, FileEdit};
 
-/// A commit that somebody wants to make on top of a tree.
+/// A commit to be made on top of a tree.
 #[derive(Debug)]
 pub struct CommitDraft {
-    /// What it changes.
+    /// The edits.
     pub edits: Vec<FileEdit>,
-    /// Its message, taken as it is; it need not be UTF-8.
+    /// The message, taken as it is; it need not be UTF-8.
     pub message: Vec<u8>,
-    /// Who makes it; author and committer are the same.
+    /// The author, who is also the committer.
     pub author: Author,
-    /// When it is made.
+    /// The time.
     pub time: CommitTime,
-    /// What signs it.
+    /// The signing key.
     pub signer: Option<SigningKey>,
 }
 
@@ -33,7 +33,7 @@ pub struct CommitDraft {
 ///
 /// # Errors
 ///
-/// When an object is missing, or cannot be written, or when `checkpoint` says so.
+/// If an object is missing or cannot be written, or `checkpoint` returns an error.
 pub(super) fn write_commit(
     objects: &mut NewObjects<'_>,
     parent: CommitId,
@@ -60,19 +60,19 @@ pub(super) fn write_commit(
     Ok(Some(objects.write(ObjectType::Commit, content, checkpoint)?.into()))
 }
 
-/// The parents that a commit states, given as git stores it. Libgit2 leaves out those that the mirror does not have.
+/// Returns the parents that a stored commit states. Libgit2 leaves out those that the mirror does not have.
 pub(super) fn stated_parents(commit: &[u8]) -> Vec<CommitId> {
     let lines = commit.split(|&byte| byte == b'\n').take_while(|line| !line.is_empty());
     let ids = lines.filter_map(|line| std::str::from_utf8(line.strip_prefix(b"parent ")?).ok()?.parse().ok());
     ids.collect()
 }
 
-/// The commit as git stores it.
+/// Encodes a commit as git stores it.
 fn encode(headers: &str, message: &[u8]) -> Vec<u8> {
     [headers.as_bytes(), b"\n\n", message].concat()
 }
 
-/// What stands above the message.
+/// Returns the headers above the message.
 fn headers(tree: Oid, parent: CommitId, draft: &CommitDraft) -> String {
     let (name, email) = (draft.author.name(), draft.author.email());
     let CommitTime { seconds, offset } = draft.time;
@@ -82,7 +82,7 @@ fn headers(tree: Oid, parent: CommitId, draft: &CommitDraft) -> String {
     format!("tree {tree}\nparent {parent}\nauthor {person}\ncommitter {person}")
 }
 
-/// The headers with a signature as the last of them; each line of it but the first begins with a blank.
+/// Adds a signature as the last header. Each of its lines but the first begins with a space.
 fn with_signature(headers: &str, signature: &str) -> String {
     let lines = signature.trim_end_matches('\n').replace('\n', "\n ");
     format!("{headers}\ngpgsig {lines}")

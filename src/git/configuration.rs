@@ -4,7 +4,7 @@ use std::fmt;
 
 use zeroize::Zeroizing;
 
-/// Settings as git reads them from a file. It may hold secrets, so it prints none of them.
+/// Settings of a git configuration file. They may hold secrets, so none is printed.
 #[derive(Default)]
 pub struct Configuration(Zeroizing<Vec<u8>>);
 
@@ -14,12 +14,12 @@ impl Configuration {
         Self::default()
     }
 
-    /// Whether there is no setting.
+    /// Returns true if there is no setting.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Adds the setting `section.subsection.name`. No value of git's can hold a zero byte: it ends there.
+    /// Adds the setting `section.subsection.name`. A value ends at a zero byte, because git's values cannot hold one.
     pub fn set(&mut self, section: &str, subsection: Option<&str>, name: &str, value: impl AsRef<[u8]>) {
         let text = &mut self.0;
         text.push(b'[');
@@ -36,7 +36,7 @@ impl Configuration {
         }
         text.extend_from_slice(b"]\n\t");
         text.extend_from_slice(name.as_bytes());
-        // In quotes neither spaces nor comment signs mean anything.
+        // Spaces and comment signs mean nothing in quotes.
         text.extend_from_slice(b" = \"");
         for &byte in value.as_ref().iter().take_while(|&&byte| byte != 0) {
             match byte {

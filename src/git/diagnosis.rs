@@ -1,27 +1,27 @@
-//! What git's words about a remote mean.
+//! Classifies the failures of remotes by the messages of git.
 //!
-//! Git has one exit status for everything that can go wrong on the way to a remote. Its words, in the locale `C`,
-//! have been the same for years; where none of those here are found, they are passed on as they are.
+//! Git has one exit status for all failures of a remote. Its messages, in the locale `C`, have been the same for years;
+//! output without any of the messages below is passed on as it is.
 
 use super::access::LoginOwner;
 use super::words::Words;
 
-/// What is the matter between here and a remote.
+/// The kind of a failure at a remote or on the way to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trouble {
-    /// The server wants to know who we are, or does not believe it.
+    /// The server wants a login, or does not accept ours.
     Authentication,
-    /// The server knows who we are and says no.
+    /// The server knows us and refuses.
     Forbidden,
-    /// There is no such repository, or none for us.
+    /// There is no such repository, or none that we may see.
     NoRepository,
-    /// The server's certificate is not signed by anybody we trust.
+    /// No authority that we trust has signed the server's certificate.
     Certificate,
     /// The certificates that we trust cannot be read.
     Authority,
-    /// No secured connection comes about.
+    /// The TLS handshake fails.
     Handshake,
-    /// The server's host key is another than the one known.
+    /// The server's host key differs from the known one.
     HostKeyChanged,
     /// The server's host key is not known.
     HostKeyUnknown,
@@ -35,15 +35,15 @@ pub enum Trouble {
     UnknownHost,
     /// The server cannot be reached.
     Unreachable,
-    /// The server broke off, or is broken.
+    /// The server broke the connection, or is broken.
     BrokenOff,
-    /// The server sends us elsewhere.
+    /// The server redirects elsewhere.
     Redirected,
     /// The server no longer has what it listed.
     Gone,
-    /// An object is larger than git may hold.
+    /// An object is larger than the memory that git may take.
     ObjectTooLarge,
-    /// Git needs more memory than it may have.
+    /// Git needs more memory than it may take.
     OutOfMemory,
     /// There is no room on the disk.
     DiskFull,
@@ -53,7 +53,7 @@ pub enum Trouble {
     NoPushOptions,
 }
 
-/// Words and what they mean; the first that are found count, so the telling ones stand in front.
+/// Messages and their kinds; the first that is found counts, so the specific ones stand in front.
 const TABLE: [(&str, Trouble); 71] = [
     ("No space left on device", Trouble::DiskFull),
     ("Disk quota exceeded", Trouble::DiskFull),
@@ -128,17 +128,17 @@ const TABLE: [(&str, Trouble); 71] = [
     ("Could not read from remote repository", Trouble::BrokenOff),
 ];
 
-/// The same for what git says of its own memory, which counts before all else: it has further words for what follows.
+/// Messages about git's own memory, which count before all others: git prints further messages about the consequences.
 const MEMORY: [(&str, Trouble); 3] = [
     ("attempting to allocate", Trouble::ObjectTooLarge),
     ("Out of memory", Trouble::OutOfMemory),
     ("out of memory", Trouble::OutOfMemory),
 ];
 
-/// What stands before a server's words.
+/// The prefix of messages of the server.
 const OF_THE_SERVER: &str = "remote: ";
 
-/// How lines begin that tell nobody more than the meaning of the whole does.
+/// Beginnings of lines that add nothing to the kind of the failure.
 const NOISE: [&str; 18] = [
     "@",
     "Add correct host key in",
@@ -160,14 +160,14 @@ const NOISE: [&str; 18] = [
     "the remote end hung up unexpectedly",
 ];
 
-/// What of git's words is worth saying behind [`Trouble::advice`].
+/// Returns the part of git's output to print behind [`Trouble::advice`].
 pub(super) fn telling(words: &Words) -> String {
     words.choose(|line| !NOISE.iter().any(|noise| line.starts_with(noise)))
 }
 
-/// What git's words mean, where they are known. They must be in full.
+/// Returns the kind of the failure, if it is known, from git's full output.
 pub(super) fn diagnose(words: &str) -> Option<Trouble> {
-    // A server's memory is another matter.
+    // A server's lack of memory is another failure.
     let is_of_git =
         |known: &str| words.lines().any(|line| line.contains(known) && !line.starts_with(OF_THE_SERVER));
     let memory = MEMORY.iter().find(|(known, _)| is_of_git(known));
@@ -176,7 +176,7 @@ pub(super) fn diagnose(words: &str) -> Option<Trouble> {
 }
 
 impl Trouble {
-    /// What to tell the user, and what can be done about it by the one whose business the login is.
+    /// Returns a sentence for the user with the remedy for the party that can correct the login.
     pub fn advice(self, owner: LoginOwner) -> &'static str {
         match owner {
             LoginOwner::Objects => self.advice_on_secret(),
@@ -184,7 +184,7 @@ impl Trouble {
         }
     }
 
-    /// What differs where git logs in by its user's own set-up.
+    /// Returns the differing sentence for logins from the user's own set-up.
     fn advice_on_set_up(self) -> Option<&'static str> {
         Some(match self {
             Self::Authentication => {

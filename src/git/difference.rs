@@ -1,10 +1,10 @@
-//! How two contents of a file differ.
+//! Unified diffs of two contents of a file.
 
 use git2::Patch;
 
-/// The unified diff from one content of the file at `path` to another; empty where git can show none.
+/// Returns the unified diff from one content of the file at `path` to another. It is empty if git cannot show any.
 ///
-/// What is no text is said to differ, and not shown.
+/// Of binary content it only says that it differs.
 pub fn difference(path: &str, old: &[u8], new: &[u8]) -> String {
     let place = std::path::Path::new(path);
     let patch = Patch::from_buffers(old, Some(place), new, Some(place), None);

@@ -1,8 +1,8 @@
-//! Edits as new tree objects.
+//! Writes new tree objects for edits.
 //!
-//! The edits are grouped by directory, so each directory on the way to an edit is read once and written once, whatever
-//! the number of its entries and edits. Of its bytes only the ids of what changes are exchanged: all other entries,
-//! odd modes and names included, stay as they are.
+//! The edits are grouped by directory, so each directory on the way to an edit is read once and written once, for any
+//! number of entries and edits. Only the ids of changed entries are replaced in its bytes: all other entries, unusual
+//! modes and names included, stay as they are.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -15,18 +15,18 @@ use super::tree::oid;
 use super::tree_entries::{TreeEntries, TreeEntryKind, encode_entry};
 use crate::update::{Checkpoint, FileEdit, Progress};
 
-/// The bytes of all files with their edits in one commit.
+/// The maximum size in bytes of all edited files in one commit.
 const MAX_BYTES: usize = 512 * 1024 * 1024;
 
 /// Writes the objects of an edited tree.
 pub(super) struct TreeWriter<'w, 'o, 'c> {
     objects: &'w mut NewObjects<'o>,
     checkpoint: &'w mut Checkpoint<'c>,
-    /// New contents by the old ones, which may stand under many names.
+    /// New contents by the old ones, which may have many names.
     contents: HashMap<Oid, (&'w FileEdit, Oid)>,
-    /// The bytes of the files that were written.
+    /// The number of bytes of the files that were written.
     bytes: usize,
-    /// The tree objects that were read.
+    /// The number of tree objects that were read.
     trees_read: usize,
 }
 
@@ -37,16 +37,16 @@ struct Group<'g, 'e> {
 }
 
 impl<'w, 'o, 'c> TreeWriter<'w, 'o, 'c> {
-    /// A writer that calls `checkpoint` between edits.
+    /// Creates a writer that calls `checkpoint` between edits.
     pub(super) fn new(objects: &'w mut NewObjects<'o>, checkpoint: &'w mut Checkpoint<'c>) -> Self {
         Self { objects, checkpoint, contents: HashMap::new(), bytes: 0, trees_read: 0 }
     }
 
-    /// Applies edits to the tree `root`, and gives the new tree.
+    /// Applies edits to the tree `root`, and returns the new tree.
     ///
     /// # Errors
     ///
-    /// When an edit does not fit, or an object cannot be read or written.
+    /// If an edit does not fit, or an object cannot be read or written.
     pub(super) fn apply(&mut self, root: Oid, edits: &'w [FileEdit]) -> Result<Oid, CommitError> {
         let mut edits: Vec<&FileEdit> = edits.iter().collect();
         edits.sort_by(|left, right| left.entry.path.cmp(&right.entry.path));
@@ -64,7 +64,7 @@ impl<'w, 'o, 'c> TreeWriter<'w, 'o, 'c> {
         let tree = object::read_tree(self.objects.database(), directory)?;
         let mut groups: BTreeMap<&[u8], Group<'_, '_>> = BTreeMap::new();
         for edits in edits.chunk_by(|left, right| name_at(left, depth) == name_at(right, depth)) {
-            // Only a malformed tree has a file and a directory of one name.
+            // Only a malformed tree has a file and a directory of the same name.
             if groups.insert(name_at(edits[0], depth), Group { edits, is_done: false }).is_some() {
                 return Err(does_not_fit(edits[0]));
             }
@@ -109,7 +109,7 @@ impl<'w, 'o, 'c> TreeWriter<'w, 'o, 'c> {
         self.objects.write(ObjectType::Tree, bytes, self.checkpoint)
     }
 
-    /// Applies an edit to a file, and gives its new content.
+    /// Applies an edit to a file, and returns its new content.
     fn edit(&mut self, file: Oid, edit: &'w FileEdit) -> Result<Oid, CommitError> {
         (self.checkpoint)(Progress::default())?;
         if let Some((_, after)) = self.contents.get(&file).filter(|(other, _)| other.has_same_effect(edit)) {
@@ -131,7 +131,7 @@ impl<'w, 'o, 'c> TreeWriter<'w, 'o, 'c> {
     }
 }
 
-/// The part of an edit's path that begins at an offset.
+/// Returns the part of an edit's path that begins at an offset.
 fn name_at(edit: &FileEdit, offset: usize) -> &[u8] {
     let rest = &edit.entry.path.as_bytes()[offset..];
     &rest[..memchr::memchr(b'/', rest).unwrap_or(rest.len())]
@@ -161,7 +161,7 @@ mod tests {
         (place, repository)
     }
 
-    /// A tree with these entries as they are.
+    /// Writes a tree with these entries as they are.
     fn tree(repository: &Repository, entries: &[(&str, &str, Oid)]) -> Oid {
         let mut bytes = Vec::new();
         for (mode, name, id) in entries {
@@ -170,7 +170,7 @@ mod tests {
         repository.odb().unwrap().write(ObjectType::Tree, &bytes).unwrap()
     }
 
-    /// The edits that a plan makes of a tree.
+    /// Returns the edits that a plan makes in a tree.
     fn edits(repository: &Repository, root: Oid) -> Vec<FileEdit> {
         let author = git2::Signature::now("a", "b").unwrap();
         let root = repository.find_tree(root).unwrap();

@@ -1,4 +1,4 @@
-//! Why a run against a remote did not succeed.
+//! The errors of a run against a remote.
 
 use std::io;
 
@@ -15,7 +15,7 @@ use super::remote_error::{Doing, RemoteError};
 use super::tree;
 use crate::error::ReconcileError;
 
-/// Why a run against a remote did not succeed.
+/// The error of a run against a remote.
 #[derive(Debug, thiserror::Error)]
 pub enum SyncError {
     /// The mirror cannot be used.
@@ -33,7 +33,7 @@ pub enum SyncError {
         /// The remote.
         url: String,
     },
-    /// Something answers there that is no git server.
+    /// The address belongs to something else than a git server.
     #[error(
         "unable to clone '{url}': what answers there is not a git server; check spec.url of the GitRepository"
     )]
@@ -41,14 +41,14 @@ pub enum SyncError {
         /// The remote.
         url: String,
     },
-    /// The remote does not have the reference that is to be checked out.
+    /// The remote does not have the reference to check out.
     #[error("unable to clone '{url}': couldn't find remote ref {:?}", name.as_str())]
     NoReference {
         /// The remote.
         url: String,
         /// The reference.
         name: RefName,
-        /// Other references that there are, in words, if that was asked.
+        /// Other references of the remote, as text, if they were listed.
         existing: Option<String>,
     },
     /// The remote has no tag within the range.
@@ -59,27 +59,27 @@ pub enum SyncError {
         /// The range of versions.
         range: String,
     },
-    /// The range of versions cannot be understood.
+    /// The version range is malformed.
     #[error("semver parse error: {range:?}")]
     Range {
         /// The range.
         range: String,
-        /// Why.
+        /// The cause.
         #[source]
         cause: crate::policy::ConstraintError,
     },
-    /// What is checked out is no commit.
+    /// The reference to check out leads to no commit.
     #[error("{name} of '{url}' does not lead to a commit")]
     NoCommit {
         /// The remote.
         url: String,
         /// The reference, or the id.
         name: String,
-        /// Why.
+        /// The cause.
         #[source]
         cause: git2::Error,
     },
-    /// The commit that is to be checked out is not there.
+    /// The commit to check out does not exist.
     #[error("unable to clone '{url}': there is no commit {commit} in it, or the server does not give it out")]
     UnknownCommit {
         /// The remote.
@@ -99,7 +99,7 @@ pub enum SyncError {
     /// The commit cannot be made.
     #[error(transparent)]
     Commit(#[from] CommitError),
-    /// The notes on the remote cannot be written, and without them no push is safe.
+    /// The push journal cannot be written, and without it no push is safe.
     #[error("cannot write the notes on what is about to be pushed")]
     Ledger(#[source] io::Error),
     /// The remote refuses the push.
@@ -109,7 +109,7 @@ pub enum SyncError {
         url: String,
         /// The reference.
         reference: RefName,
-        /// The server's words.
+        /// The server's message.
         words: String,
     },
     /// The proposal was cancelled.
@@ -117,7 +117,7 @@ pub enum SyncError {
         "the run was cancelled: the automation was deleted or suspended, or belongs to another controller now"
     )]
     Cancelled,
-    /// All work was told to end.
+    /// All work is being stopped.
     #[error("the run was ended because tagboat was told to stop")]
     Interrupted,
     /// Neither a thread nor memory was free for too long.
@@ -125,20 +125,20 @@ pub enum SyncError {
         "no thread or memory was free for planning, because other runs hold them; the next run tries again"
     )]
     NoCapacity,
-    /// Others pushed between each listing and the push after it.
+    /// Another push came between each listing and the push after it.
     #[error(
         "failed to push to remote '{url}': others pushed to the branch during each of {tries} tries; the next run tries again"
     )]
     Overtaken {
         /// The remote.
         url: String,
-        /// How often it was tried.
+        /// The number of attempts.
         tries: u32,
     },
 }
 
 impl SyncError {
-    /// What helps a person to correct the objects, and is not part of Flux's sentence.
+    /// Returns a hint for correcting the objects, which is not part of Flux's message.
     pub fn hint(&self) -> Option<&str> {
         match self {
             Self::NoReference { existing, .. } => existing.as_deref(),
@@ -146,7 +146,7 @@ impl SyncError {
         }
     }
 
-    /// What is the matter with the remote, where it is known.
+    /// Returns the kind of the remote's failure, if it is known.
     pub fn trouble(&self) -> Option<Trouble> {
         match self {
             Self::Remote(error) => error.trouble(),
@@ -154,7 +154,7 @@ impl SyncError {
         }
     }
 
-    /// Whether what is to be checked out is to blame, and neither the mirror nor the way to the remote.
+    /// Returns true if the cause is the reference to check out, and neither the mirror nor the remote.
     pub(super) fn is_of_checkout(&self) -> bool {
         !matches!(
             self,
@@ -162,7 +162,7 @@ impl SyncError {
         )
     }
 
-    /// Whether objects of the mirror are missing or broken.
+    /// Returns true if objects of the mirror are missing or broken.
     pub(super) fn is_damage(&self) -> bool {
         match self {
             Self::Damaged => true,
@@ -171,7 +171,7 @@ impl SyncError {
         }
     }
 
-    /// Whether somebody ended what was being done, so that nothing is known of how it would have come out.
+    /// Returns true if the work was ended from outside, so that its result is unknown.
     pub(super) fn is_interruption(&self) -> bool {
         matches!(
             self,
@@ -181,7 +181,7 @@ impl SyncError {
         )
     }
 
-    /// Whether it happened before anything was to be pushed: a commit that cannot be made belongs to the push.
+    /// Returns true if it happened before the push. A commit that cannot be made belongs to the push.
     pub fn is_checkout(&self) -> bool {
         match self {
             Self::Commit(_) | Self::Ledger(_) | Self::Refused { .. } | Self::Overtaken { .. } => false,
@@ -201,7 +201,7 @@ impl From<ObjectError> for SyncError {
 }
 
 impl ReconcileError for SyncError {
-    /// One reason for all that git does, as in Flux.
+    /// Gives one reason for all git operations, as in Flux.
     fn reason(&self) -> Reason {
         match self {
             Self::Access(error) => error.reason(),
@@ -209,7 +209,7 @@ impl ReconcileError for SyncError {
         }
     }
 
-    /// It always can: the object is not to blame, not even where git is missing.
+    /// Always true: the object is not the cause, not even if git is missing.
     fn is_retryable(&self) -> bool {
         true
     }

@@ -1,4 +1,4 @@
-//! What is known of a remote beyond its objects, kept beside a mirror.
+//! The push journal, and the state of a remote after the last run, kept beside a mirror.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Read};
@@ -10,18 +10,18 @@ use super::commit_time::CommitTime;
 use super::name::{CommitId, RefName};
 use crate::directory::open;
 
-/// The notes on one remote.
+/// The push journal of one remote, and its last known state.
 ///
-/// A loss of them costs one look more, never a commit; the one thing that they must survive is the end of a process
-/// between a push and the report of it.
+/// If it is lost, the next run lists the remote once more; no commit is lost. It must survive only the end of a process
+/// between a push and its report.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(super) struct Ledger {
-    /// Where the server sends those who ask at the configured address.
+    /// The address to which the server redirects from the configured one.
     pub(super) redirect: Option<String>,
-    /// Pushes whose end has not been reported, by the proposer's name.
+    /// Pushes whose result has not been reported, by the proposer's name.
     pub(super) pending: BTreeMap<String, PendingPush>,
-    /// The remote as each proposer's last run left it.
+    /// The remote after each proposer's last run.
     pub(super) seen: BTreeMap<String, Seen>,
 }
 
@@ -31,35 +31,35 @@ pub(super) struct Ledger {
 pub(super) struct PendingPush {
     /// The push branch.
     pub(super) reference: RefName,
-    /// What was checked out: the reference, and the commit.
+    /// The checkout: the reference, and the commit.
     pub(super) source: (Option<RefName>, CommitId),
     /// The tip that the push replaces, if the branch existed.
     pub(super) old: Option<CommitId>,
-    /// The tip that it makes.
+    /// The new tip.
     pub(super) new: CommitId,
     /// The proposer's own commit, which is the tip or below it.
     pub(super) commit: CommitId,
     /// The message of the proposer's commit, or its beginning.
     pub(super) message: String,
-    /// The time that the proposer's commit states.
+    /// The time in the proposer's commit.
     pub(super) time: CommitTime,
-    /// The refspec that is pushed with it, and has not yet arrived.
+    /// The refspec that is pushed with it and not yet updated.
     pub(super) refspec: Option<String>,
-    /// Whether the branch is known to have arrived, so that only the refspec is owed.
+    /// True if the branch is known to be updated, so that only the refspec is pending.
     pub(super) has_arrived: bool,
 }
 
 impl PendingPush {
-    /// The maximum length of the message, in bytes: it is needed only where the answer to a push was lost.
+    /// The maximum length of the message, in bytes. It is needed only if the answer to a push was lost.
     pub(super) const MAX_MESSAGE: usize = 4 * 1024;
 
-    /// Whether the branch is done, and the refspec is not.
+    /// Returns true if the branch is done and the refspec is not.
     pub(super) fn owes_refspec(&self) -> bool {
         self.has_arrived && self.refspec.is_some()
     }
 }
 
-/// What a run found or left on the remote.
+/// The state of the remote that a run found or left.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Seen {
@@ -67,15 +67,15 @@ pub(super) struct Seen {
     pub(super) checkout: CommitId,
     /// The tip of the push branch, if it exists.
     pub(super) push: Option<CommitId>,
-    /// What was pushed to the refspec's destination, or is listed there.
+    /// The commit that was pushed to the refspec's destination, or is listed there.
     pub(super) destination: Option<CommitId>,
-    /// The refspec, so that another one counts as something new.
+    /// The refspec, so that another one counts as a change.
     pub(super) refspec: Option<String>,
 }
 
 impl Seen {
-    /// Whether nothing has moved since `before`. A destination that is not listed says nothing: servers such as Gerrit
-    /// take a push there and never show it.
+    /// Returns true if nothing has moved since `before`. A destination that is not listed does not count: servers such
+    /// as Gerrit accept a push there and never list it.
     pub(super) fn is_like(&self, before: &Self) -> bool {
         let destination = self.destination.or(before.destination);
         Self { destination, ..self.clone() } == *before
@@ -85,19 +85,19 @@ impl Seen {
 impl Ledger {
     const FILE: &'static str = "ledger.json";
 
-    /// The maximum size of the file, in bytes. That is thousands of pushes which are not reported yet.
+    /// The maximum size of the file, in bytes: thousands of pushes that are not reported yet.
     const MAX_BYTES: u64 = 16 * 1024 * 1024;
 
-    /// The commits that runs started from and left behind.
+    /// Returns the commits that runs started from and left.
     pub(super) fn commits(&self) -> impl Iterator<Item = CommitId> {
         self.seen.values().flat_map(|seen| [Some(seen.checkout), seen.push].into_iter().flatten())
     }
 
-    /// Forgets those whose names are `gone`, and gives the names that were there.
+    /// Deletes the entries of the proposers in `gone`, and returns the names that had one.
     ///
     /// # Errors
     ///
-    /// When the file system refuses.
+    /// If the file system refuses.
     pub(super) fn forget(folder: &Path, gone: &BTreeSet<String>) -> io::Result<Vec<String>> {
         let mut ledger = Self::load(folder);
         let Self { pending, seen, .. } = &mut ledger;
@@ -116,7 +116,7 @@ impl Ledger {
         folder.join(Self::FILE)
     }
 
-    /// Reads the notes; what cannot be read, or is too large, counts as none.
+    /// Reads the file; an unreadable or too large one counts as empty.
     pub(super) fn load(folder: &Path) -> Self {
         let mut content = Vec::new();
         let read = open(&Self::place(folder))
@@ -129,7 +129,7 @@ impl Ledger {
         }
     }
 
-    /// Writes the notes so that they are there whole, whatever happens.
+    /// Writes the file atomically.
     pub(super) fn store(&self, folder: &Path) -> io::Result<()> {
         let content = serde_json::to_vec_pretty(self).expect("the ledger is plain JSON");
         let mut new = tempfile::Builder::new().prefix("tmp_").tempfile_in(folder)?;

@@ -1,18 +1,18 @@
-//! What a remote says that it has.
+//! The references of a remote, as `git ls-remote` lists them.
 
 use std::collections::BTreeMap;
 
 use super::name::{CommitId, RefName};
 
-/// The references of a remote and what they point at.
+/// The references of a remote and their targets.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Listing {
     references: BTreeMap<RefName, Listed>,
-    /// Whether the remote has a reference at all; one that was just made has none.
+    /// True if the remote has no reference at all, as a new repository.
     pub(super) is_empty: bool,
 }
 
-/// What a reference points at.
+/// The target of a reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Listed {
     /// The object: a commit, or a tag object.
@@ -22,13 +22,13 @@ pub(super) struct Listed {
 }
 
 impl Listed {
-    /// The commit, whatever stands in between.
+    /// Returns the commit, through a tag object if there is one.
     pub(super) fn commit(self) -> CommitId {
         self.peeled.unwrap_or(self.object)
     }
 }
 
-/// Why a listing cannot be used.
+/// The error of a listing that cannot be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ListingError {
     /// The ids are longer than SHA-1's.
@@ -40,12 +40,12 @@ pub enum ListingError {
 }
 
 impl Listing {
-    /// Reads what `git ls-remote` prints: lines of an id, a tab and a name. Names that no manifest can state, for
+    /// Reads the output of `git ls-remote`: lines of an id, a tab and a name. Names that no manifest can state, because
     /// they are not UTF-8 or break git's rules, are left out.
     ///
     /// # Errors
     ///
-    /// When the ids are not those of a SHA-1 repository.
+    /// If the ids are not those of a SHA-1 repository.
     pub(super) fn parse(text: &[u8]) -> Result<Self, ListingError> {
         let mut listing = Self { is_empty: true, ..Self::default() };
         for line in text.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()) {
@@ -68,23 +68,23 @@ impl Listing {
         Ok(listing)
     }
 
-    /// The listing of a remote of which one branch is known.
+    /// Creates the listing of a remote of which one branch is known.
     pub(super) fn of_branch(name: RefName, commit: CommitId) -> Self {
         let listed = Listed { object: commit, peeled: None };
         Self { references: BTreeMap::from([(name, listed)]), is_empty: false }
     }
 
-    /// What a reference points at, if it exists.
+    /// Returns the target of a reference, if it exists.
     pub(super) fn get(&self, name: &RefName) -> Option<Listed> {
         self.references.get(name).copied()
     }
 
-    /// The commit that a reference leads to, if it exists.
+    /// Returns the commit of a reference, if it exists.
     pub(super) fn commit(&self, name: &RefName) -> Option<CommitId> {
         self.get(name).map(Listed::commit)
     }
 
-    /// The tags, in rising order of their names.
+    /// Returns the tags, in rising order of their names.
     pub(super) fn tags(&self) -> impl Iterator<Item = (&RefName, Listed)> {
         self.references
             .iter()
@@ -92,7 +92,7 @@ impl Listing {
             .map(|(name, at)| (name, *at))
     }
 
-    /// The names of the branches, in rising order.
+    /// Returns the names of the branches, in rising order.
     pub(super) fn branches(&self) -> impl Iterator<Item = &str> {
         self.references.keys().filter_map(|name| name.as_str().strip_prefix("refs/heads/"))
     }

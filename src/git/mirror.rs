@@ -1,8 +1,8 @@
-//! A bare repository that keeps what was fetched from one remote.
+//! A bare repository that caches the fetched objects of one remote.
 //!
-//! It is a cache: everything in it can be fetched again, and is, once, when something in it is found damaged. Each
-//! fetch brings single commits without their history. One process works on a mirror at a time; whoever takes the
-//! lock finds out what a process that was killed left behind, and removes it.
+//! Everything in it can be fetched again, and is, once, when something in it is damaged. Each fetch brings single
+//! commits without their history. One process works on a mirror at a time; the process that takes the lock removes the
+//! files that a killed process left.
 
 use std::fs::{DirBuilder, File, TryLockError};
 use std::os::unix::fs::DirBuilderExt;
@@ -30,10 +30,10 @@ use crate::cancel::Cancellation;
 use crate::metrics::Metrics;
 use crate::tenancy::{Capacity, MemoryReservation, PoolPermit};
 
-/// How often a lock that another process holds is tried again.
+/// The interval at which a lock that another process holds is tried again.
 const PACE: Duration = Duration::from_millis(50);
 
-/// A mirror, held by this process.
+/// A mirror whose lock this process holds.
 pub(super) struct Mirror {
     folder: PathBuf,
     repository: Repository,
@@ -42,11 +42,11 @@ pub(super) struct Mirror {
     context: WriterContext,
     slot: Slot,
     cancellations: Vec<Cancellation>,
-    // The last field: when it is dropped, all is as it will stay.
+    // The last field: when it is dropped, the files no longer change.
     usage: MirrorUse,
 }
 
-/// The right to plan and commit, until this is dropped.
+/// The permit to plan and commit, until it is dropped.
 #[derive(Debug)]
 pub(super) struct PlanningPermit {
     _memory: MemoryReservation,
@@ -54,12 +54,11 @@ pub(super) struct PlanningPermit {
 }
 
 impl Mirror {
-    /// Takes the mirror of `key`, made anew where there is none, for a transaction that has a slot.
+    /// Opens the mirror of `key`, or creates it, for a transaction that has a slot.
     ///
     /// # Errors
     ///
-    /// When another process holds it until `deadline` or until `is_over` says that it is not wanted any more, or the file
-    /// system refuses.
+    /// If another process holds it until `deadline` or until `is_over` is true, or the file system refuses.
     pub(super) fn open(
         options: &WriterOptions,
         key: &MirrorKey,
@@ -74,7 +73,7 @@ impl Mirror {
             DirBuilder::new().recursive(true).mode(0o700).create(&folder).map_err(refused)?;
             let lock = File::create(folder.join(LOCK)).map_err(refused)?;
             match lock.try_lock() {
-                // One that was removed while we waited for it locks nothing.
+                // A lock file that was removed during the wait locks nothing.
                 Ok(()) if is_at(&lock, &folder.join(LOCK)) => break lock,
                 Ok(()) => {}
                 Err(TryLockError::WouldBlock) if Instant::now() < deadline && !is_over() => {
@@ -84,7 +83,7 @@ impl Mirror {
                 Err(TryLockError::Error(cause)) => return Err(refused(cause)),
             }
         };
-        // Those that nobody uses are found by it.
+        // The time by which unused mirrors are found.
         lock.set_modified(SystemTime::now()).map_err(refused)?;
         claim(&folder, key).map_err(refused)?;
         remove_left_overs(&folder, &folder.join(REPOSITORY)).map_err(refused)?;
@@ -106,13 +105,13 @@ impl Mirror {
         })
     }
 
-    /// Throws the repository away and begins an empty one.
+    /// Deletes the repository and creates an empty one.
     ///
     /// # Errors
     ///
-    /// When the file system refuses.
+    /// If the file system refuses.
     pub(super) fn begin_anew(&mut self) -> Result<(), MirrorError> {
-        // What was read of damaged objects may be wrong.
+        // Entries from damaged objects may be wrong.
         remove(&self.index()).map_err(|cause| MirrorError::Refused { folder: self.folder.clone(), cause })?;
         self.repository = create(&self.folder)?;
         self.is_new = true;
@@ -124,63 +123,63 @@ impl Mirror {
     ///
     /// # Errors
     ///
-    /// When the repository cannot be opened any more.
+    /// If the repository cannot be opened any more.
     pub(super) fn release_objects(&mut self) -> Result<(), MirrorError> {
         let unusable = |cause| MirrorError::Unusable { folder: self.folder.clone(), cause };
         self.repository = Repository::open_bare(self.folder.join(REPOSITORY)).map_err(unusable)?;
         Ok(())
     }
 
-    /// Whether this process has begun the repository, so that nothing in it is old.
+    /// Returns true if this process has created the repository, so that nothing in it is old.
     pub(super) fn is_new(&self) -> bool {
         self.is_new
     }
 
-    /// The folder, for what is kept beside the repository.
+    /// Returns the folder, for files beside the repository.
     pub(super) fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// The file that keeps the marker index of what is in the repository.
+    /// Returns the path of the file with the marker index of the repository.
     pub(super) fn index(&self) -> PathBuf {
         self.folder.join("index")
     }
 
-    /// The repository as libgit2 has it.
+    /// Returns the repository, opened by libgit2.
     pub(super) fn repository(&self) -> &Repository {
         &self.repository
     }
 
-    /// Git on the repository.
+    /// Returns a git that runs on the repository.
     pub(super) fn git(&self) -> Git {
         Git::on_repository(&self.folder.join(REPOSITORY), self.lock.clone(), self.context.clone())
     }
 
-    /// The slot of the transaction.
+    /// Returns the slot of the transaction.
     pub(super) fn slot(&self) -> &Slot {
         &self.slot
     }
 
-    /// Ends what is asked of the remote as soon as one of these is cancelled.
+    /// Ends calls to the remote as soon as one of these is cancelled.
     pub(super) fn work_for(&mut self, cancellations: Vec<Cancellation>) {
         self.cancellations = cancellations;
     }
 
-    /// The proposals that may be cancelled meanwhile.
+    /// Returns the cancellations of the proposals that may still be cancelled.
     pub(super) fn cancellations(&self) -> &[Cancellation] {
         &self.cancellations
     }
 
-    /// Whether one of the proposals was cancelled.
+    /// Returns true if one of the proposals was cancelled.
     pub(super) fn is_cancelled(&self) -> bool {
         self.cancellations.iter().any(Cancellation::is_cancelled)
     }
 
-    /// Makes sure that the work is still to be done.
+    /// Checks that the work is still needed.
     ///
     /// # Errors
     ///
-    /// When a proposal was cancelled, or all work is to end.
+    /// If a proposal was cancelled, or all work is being stopped.
     pub(super) fn check_cancelled(&self) -> Result<(), SyncError> {
         match (self.is_cancelled(), self.context.stop.is_cancelled()) {
             (true, _) => Err(SyncError::Cancelled),
@@ -189,11 +188,11 @@ impl Mirror {
         }
     }
 
-    /// Waits for so many bytes of memory and for a thread of the pool, to plan and commit.
+    /// Waits for that many bytes of memory and for a thread of the pool, to plan and commit.
     ///
     /// # Errors
     ///
-    /// When a proposal is cancelled meanwhile, all work is to end, or nothing is free for too long.
+    /// If a proposal is cancelled meanwhile, all work is being stopped, or nothing is free for too long.
     pub(super) fn enter_pool(&self, bytes: u64) -> Result<PlanningPermit, SyncError> {
         let (Capacity { pool, memory, .. }, namespace) = (&self.context.capacity, self.slot.namespace());
         let permit = wait_for(&self.context, &self.cancellations, async {
@@ -206,46 +205,46 @@ impl Mirror {
         })
     }
 
-    /// Reserves so many bytes of memory if that needs no wait.
+    /// Reserves that many bytes of memory if that needs no wait.
     pub(super) fn try_reserve(&self, bytes: u64) -> Option<MemoryReservation> {
         self.context.capacity.memory.try_reserve(self.slot.namespace(), bytes)
     }
 
-    /// Counts what is done on it.
+    /// Returns the metrics.
     pub(super) fn metrics(&self) -> &Metrics {
         &self.context.metrics
     }
 
-    /// Whether the mirror has a commit.
+    /// Returns true if the mirror has a commit.
     pub(super) fn has(&self, commit: CommitId) -> bool {
         object::has_commit(&self.repository, commit)
     }
 
-    /// The commit behind an object that may be a tag.
+    /// Returns the commit behind an object that may be a tag.
     pub(super) fn peel(&self, object: CommitId) -> Result<CommitId, ObjectError> {
         object::peel(&self.repository, object)
     }
 
-    /// The name under which a commit arrives whose id was not known before.
+    /// The reference for a fetched commit whose id was not known before.
     pub(super) const ARRIVED: &str = "refs/tagboat/arrived";
 
-    /// The commit that arrived last under that name.
+    /// Returns the commit that was fetched last under that reference.
     pub(super) fn arrived(&self) -> Option<CommitId> {
         let arrived = self.repository.find_reference(Self::ARRIVED).ok()?.target()?;
         self.peel(arrived.into()).ok()
     }
 
-    /// How many bytes the mirror's files have.
+    /// Returns the size of the mirror's files in bytes.
     pub(super) fn size(&self) -> u64 {
         size_of(&self.folder.join(REPOSITORY))
     }
 
-    /// Whether the mirror may have that size within what all mirrors may have, others being evicted for it.
+    /// Returns true if the mirror may have that size. Others are evicted for it if need be.
     pub(super) fn may_have(&self, bytes: u64) -> bool {
         self.usage.may_have(bytes)
     }
 
-    /// The size that all mirrors may have together, in bytes.
+    /// Returns the maximum size of all mirrors together, in bytes.
     pub(super) fn total_limit(&self) -> u64 {
         self.usage.limit()
     }

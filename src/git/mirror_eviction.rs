@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::SystemTime;
 
-/// A mirror on the disk, as far as an eviction looks at it.
+/// A mirror on the disk, as an eviction needs it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct StoredMirror {
     /// Namespace of its GitRepository.
@@ -12,9 +12,9 @@ pub(super) struct StoredMirror {
     pub(super) bytes: u64,
     /// End of its last transaction.
     pub(super) last_used: SystemTime,
-    /// Whether a transaction works on it.
+    /// True while a transaction uses it.
     pub(super) is_in_use: bool,
-    /// Whether a push was made of it that may still arrive.
+    /// True if a push from it may still reach the remote.
     pub(super) has_open_push: bool,
 }
 
@@ -24,10 +24,10 @@ impl StoredMirror {
     }
 }
 
-/// The mirrors to evict, in this order, so that the others take at most `limit` bytes, or as few as may be.
+/// Returns the mirrors to evict, in this order. The others then take at most `limit` bytes, or as few as possible.
 ///
-/// Each is the least recently used one of the namespace that has most bytes by then, so that a namespace with many
-/// repositories displaces its own mirrors first.
+/// Each is the least recently used one of the namespace that has the most bytes at that point, so that a namespace with
+/// many repositories displaces its own mirrors first.
 pub(super) fn choose_evictions<'m, K: Ord>(
     mirrors: impl Iterator<Item = (&'m K, &'m StoredMirror)>,
     limit: u64,
@@ -66,7 +66,7 @@ struct Namespace<'m, K> {
     idle: Vec<(SystemTime, &'m K, u64)>,
 }
 
-/// Whether a namespace has at least as many bytes as each other one.
+/// Returns true if a namespace has at least as many bytes as each other one.
 pub(super) fn is_largest<'m>(mirrors: impl Iterator<Item = &'m StoredMirror>, namespace: &str) -> bool {
     let mut bytes: BTreeMap<&str, u64> = BTreeMap::new();
     for mirror in mirrors {

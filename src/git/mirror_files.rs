@@ -1,4 +1,4 @@
-//! The files of a mirror: made, restored to what they were, measured, and cleared of what killed processes left.
+//! The files of a mirror: creating, restoring, measuring, and removing the left-overs of killed processes.
 
 use std::fs::{self, File};
 use std::io;
@@ -34,7 +34,7 @@ pub(super) const REPOSITORY: &str = "repository.git";
 /// Git's list of commits whose parents are not here, within the repository.
 pub(super) const SHALLOW: &str = "shallow";
 
-/// Makes a folder that of a key: what another one left there is removed, be it by a chance of the folder's name.
+/// Makes a folder the one of a key. Files of another key are removed, even if the folder's name is the same by chance.
 pub(super) fn claim(folder: &Path, key: &MirrorKey) -> io::Result<()> {
     match MirrorKey::load(folder) {
         Some(found) if found == *key => return Ok(()),
@@ -46,7 +46,7 @@ pub(super) fn claim(folder: &Path, key: &MirrorKey) -> io::Result<()> {
                 }
             }
         }
-        // An earlier version wrote none.
+        // An earlier version wrote no key.
         None => {}
     }
     key.store(folder)
@@ -64,7 +64,7 @@ pub(super) fn create(folder: &Path) -> Result<Repository, MirrorError> {
     repository.map_err(|cause| MirrorError::Unusable { folder: folder.to_owned(), cause })
 }
 
-/// Sees to it that a repository has the configuration that it began with: git obeys it in much, addresses included.
+/// Restores the configuration of a repository to the initial one: git obeys it in much, addresses included.
 pub(super) fn restore_configuration(repository: &Path) -> io::Result<()> {
     let place = repository.join("config");
     if repository.is_dir() && directory::read(&place).ok().as_deref() != Some(CONFIGURATION) {
@@ -74,7 +74,7 @@ pub(super) fn restore_configuration(repository: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Removes whatever stands at `place`, if anything does.
+/// Removes the file or directory at `place`, if there is one.
 pub(super) fn remove(place: &Path) -> io::Result<()> {
     let removed = match fs::symlink_metadata(place) {
         Ok(metadata) if metadata.is_dir() => fs::remove_dir_all(place),
@@ -87,7 +87,7 @@ pub(super) fn remove(place: &Path) -> io::Result<()> {
     }
 }
 
-/// Removes locks and unfinished files of processes that were killed, and loose objects, which are not ours.
+/// Removes locks and unfinished files of killed processes, and loose objects, which are not ours.
 pub(super) fn remove_left_overs(folder: &Path, repository: &Path) -> io::Result<()> {
     remove_from(folder, &is_unfinished)?;
     remove_from(repository, &is_unfinished)?;
@@ -95,8 +95,8 @@ pub(super) fn remove_left_overs(folder: &Path, repository: &Path) -> io::Result<
         is_unfinished(name) || (name.len() == 2 && name.iter().all(u8::is_ascii_hexdigit))
     })?;
     remove_from(&repository.join("objects/pack"), &|name| {
-        // With the last, git marks a pack that it has not yet referred to; nothing would ever remove it, nor what
-        // libgit2 writes a pack to.
+        // With the last prefix git marks a pack that it has not yet referred to; nothing else would ever remove it, or
+        // the file to which libgit2 writes a pack.
         let is_of_libgit2 = name.starts_with(b"pack_git2_");
         is_unfinished(name) || is_of_libgit2 || name.starts_with(b".tmp-") || name.ends_with(b".keep")
     })?;
@@ -117,7 +117,7 @@ fn is_unfinished(name: &[u8]) -> bool {
 
 fn remove_from(directory: &Path, is_left_over: &dyn Fn(&[u8]) -> bool) -> io::Result<()> {
     let listing = match fs::read_dir(directory) {
-        // What is no directory, but should be, is found out when it is opened.
+        // A file in the place of a directory is noticed when it is opened.
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
             return Ok(());
         }
@@ -132,18 +132,18 @@ fn remove_from(directory: &Path, is_left_over: &dyn Fn(&[u8]) -> bool) -> io::Re
     Ok(())
 }
 
-/// The number of packs.
+/// Returns the number of packs.
 pub(super) fn packs(repository: &Path) -> usize {
     let Ok(listing) = fs::read_dir(repository.join("objects/pack")) else { return 0 };
     listing.flatten().filter(|item| item.path().extension().is_some_and(|is| is == "pack")).count()
 }
 
-/// The size of the files below a directory, in bytes.
+/// Returns the size of the files below a directory, in bytes.
 pub(super) fn size_of(directory: &Path) -> u64 {
     sum_of(directory, &|metadata| metadata.len())
 }
 
-/// The size of a directory on the disk, in bytes of whole blocks: an empty mirror takes some, too.
+/// Returns the size of a directory on the disk, in bytes of whole blocks. An empty mirror takes some, too.
 pub(super) fn size_on_disk(directory: &Path) -> u64 {
     sum_of(directory, &|metadata| metadata.len().next_multiple_of(BLOCK)) + BLOCK
 }
@@ -151,7 +151,7 @@ pub(super) fn size_on_disk(directory: &Path) -> u64 {
 /// The block of most file systems, in bytes.
 const BLOCK: u64 = 4096;
 
-/// The sum over all files below a directory.
+/// Returns the sum over all files below a directory.
 fn sum_of(directory: &Path, size: &dyn Fn(&fs::Metadata) -> u64) -> u64 {
     let Ok(listing) = fs::read_dir(directory) else { return 0 };
     let sizes = listing.flatten().map(|item| match item.metadata() {
@@ -179,7 +179,7 @@ mod tests {
             assert_eq!(folder.join(REPOSITORY).exists(), wanted, "{name}");
             assert!(folder.join(LOCK).exists());
         }
-        // One that cannot be read is that of an earlier version.
+        // An unreadable key is one of an earlier version.
         fs::write(folder.join(MirrorKey::FILE), "{").unwrap();
         fs::create_dir(folder.join(REPOSITORY)).unwrap();
         claim(folder, &key("c")).unwrap();

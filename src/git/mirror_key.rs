@@ -8,20 +8,20 @@ use serde::{Deserialize, Serialize};
 
 use crate::directory;
 
-/// Names a mirror: the remote of one GitRepository, for one namespace. Two namespaces never share one, for they may not
-/// have the same rights.
+/// The name of a mirror: the remote of one GitRepository, for one namespace. Two namespaces never share a mirror,
+/// because they may have different rights.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct MirrorKey {
     /// The namespace of the automations that work on it.
     pub namespace: String,
-    /// The name of the GitRepository, with its namespace if that is another one.
+    /// The name of the GitRepository, with its namespace if that differs.
     pub name: String,
     /// Its URL, without credentials.
     pub url: String,
 }
 
 impl MirrorKey {
-    /// The file within a mirror's folder that says whose it is.
+    /// The file within a mirror's folder that holds its key.
     pub(super) const FILE: &str = "key.json";
 
     /// Reads the key of the mirror in a folder, if it has one that can be read.
@@ -38,7 +38,7 @@ impl MirrorKey {
         Ok(())
     }
 
-    /// The name of the mirror's folder: readable, and hardly ever the same for different keys.
+    /// Returns the name of the mirror's folder: readable, and hardly ever the same for different keys.
     pub(super) fn folder(&self) -> String {
         let Self { namespace, name, url } = self;
         let whole = format!("{namespace}\0{name}\0{url}");

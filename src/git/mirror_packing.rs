@@ -13,7 +13,7 @@ use super::remote::TRANSFER_MEMORY;
 use super::waits::ServerDeadline;
 use crate::directory;
 
-/// References that keep fetched commits from being pruned stand below this.
+/// The prefix of references that keep fetched commits from being pruned.
 const KEPT: &str = "refs/tagboat/";
 
 /// More lines than this in git's list of cut-off commits make every fetch slow.
@@ -22,7 +22,7 @@ const SHALLOW_LINES: usize = 64;
 /// More packs than this make looking for an object slow.
 const PACKS: usize = 64;
 
-/// The reason for which a mirror could not be packed.
+/// The error of a mirror that could not be packed.
 #[derive(Debug, thiserror::Error)]
 enum PackError {
     #[error(transparent)]
@@ -36,12 +36,12 @@ enum PackError {
 }
 
 impl Mirror {
-    /// The name under which a fetched commit is kept.
+    /// Returns the reference that keeps a fetched commit.
     pub(super) fn kept_name(commit: CommitId) -> String {
         format!("{KEPT}{commit}")
     }
 
-    /// Keeps `commits`, those of them that are here, and lets go of all others.
+    /// Keeps those of `commits` that are here, and no others.
     pub(super) fn keep(&self, commits: &[CommitId]) -> Result<(), git2::Error> {
         let wanted: Vec<String> = commits.iter().map(|commit| Self::kept_name(*commit)).collect();
         let mut kept = Vec::new();
@@ -60,12 +60,12 @@ impl Mirror {
         Ok(())
     }
 
-    /// Packs the mirror and prunes what is not kept, where it has become slow; one that cannot be packed is begun
-    /// anew. Without free memory, or when all work is to end, it is left to a later transaction.
+    /// Packs the mirror and prunes all other objects if it has become slow. A mirror that cannot be packed is created
+    /// anew. Without free memory, or when all work is being stopped, it is left to a later transaction.
     ///
     /// # Errors
     ///
-    /// When the file system refuses.
+    /// If the file system refuses.
     pub(super) fn tidy(&mut self, deadline: &ServerDeadline) -> Result<(), MirrorError> {
         let place = self.folder().join(REPOSITORY);
         let shallow = directory::read(&place.join(SHALLOW)).unwrap_or_default();
@@ -75,7 +75,7 @@ impl Mirror {
             return Ok(());
         }
         let Ok(kept) = self.kept() else { return self.begin_anew() };
-        // What is kept needs a line each in any case.
+        // Commits that are kept need a line each in any case.
         if lines <= SHALLOW_LINES + kept.len() && has_few_packs {
             return Ok(());
         }
@@ -89,7 +89,7 @@ impl Mirror {
         }
     }
 
-    /// The commits that are kept.
+    /// Returns the commits that are kept.
     fn kept(&self) -> Result<Vec<CommitId>, ObjectError> {
         let mut kept = Vec::new();
         for reference in self.repository().references_glob(&format!("{KEPT}*"))? {
@@ -101,7 +101,7 @@ impl Mirror {
     }
 
     fn pack(&self, kept: &[CommitId], deadline: &ServerDeadline) -> Result<(), PackError> {
-        // Of commits made here the parents are here too, and would be for good: cut them off as a fetch does.
+        // The parents of commits that were made here are here too, and would stay: cut them off as a fetch does.
         let mut shallow = tempfile::Builder::new().prefix("tmp_").tempfile_in(self.folder())?;
         let objects = self.repository().odb()?;
         for commit in kept {
@@ -110,7 +110,7 @@ impl Mirror {
             }
         }
         shallow.persist(self.folder().join(REPOSITORY).join(SHALLOW)).map_err(|error| error.error)?;
-        // What nothing that is kept leads to is left out.
+        // Objects that nothing kept leads to are left out.
         self.git().call("repack").arguments(["-a", "-d", "-q"]).slot(self.slot()).deadline(deadline).run()?;
         Ok(())
     }
@@ -126,7 +126,7 @@ mod tests {
     use crate::git::{MirrorKey, MirrorStore, WriterContext, WriterOptions};
     use crate::metrics::Metrics;
 
-    /// At a shutdown each mirror with many packs was fetched anew afterwards.
+    /// After a shutdown each mirror with many packs was fetched anew.
     #[tokio::test]
     async fn a_mirror_is_left_as_it_is_when_packing_is_interrupted_or_there_is_no_memory() {
         let directory = tempfile::tempdir().unwrap();

@@ -1,7 +1,7 @@
-//! The directory of all mirrors, and the bound on their size.
+//! The directory of all mirrors, and the limit on their size.
 //!
-//! The sizes are read from the disk once, and kept up to date by the transactions of this process. A mirror that another
-//! process holds is not evicted, whatever is known of it here.
+//! The sizes are read from the disk once, and kept up to date by the transactions of this process. A mirror that
+//! another process holds is not evicted.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -18,16 +18,16 @@ use super::mirror_eviction::{StoredMirror, choose_evictions, is_largest};
 use super::mirror_files::{LOCK, size_on_disk};
 use super::mirror_key::MirrorKey;
 
-/// A mirror that nothing has used for this long is removed. If it is wanted again, it is fetched again.
+/// The time after which an unused mirror is removed. If it is needed again, it is fetched again.
 const UNUSED: Duration = Duration::from_secs(7 * 24 * 3600);
 
-/// How the names of folders begin that are being removed.
+/// The prefix of folders that are being removed.
 const EVICTED: &str = ".evicted-";
 
-/// The part of the limit by which namespaces with few bytes may go beyond it, while another one has no mirror to evict.
+/// The part of the limit by which small namespaces may go beyond it, while a larger one has no mirror to evict.
 const MARGIN: u64 = 8;
 
-/// All mirrors below a directory, which together have a bounded size. Clones are one and the same.
+/// All mirrors below a directory, with a limit on their total size. Clones share their state.
 #[derive(Clone, Debug)]
 pub struct MirrorStore(Arc<Shared>);
 
@@ -35,12 +35,12 @@ pub struct MirrorStore(Arc<Shared>);
 struct Shared {
     directory: PathBuf,
     limit: u64,
-    /// What is known of the mirrors, by the name of their folder; nothing before the first look. It has an entry for each
-    /// folder, whose number the limit bounds.
+    /// The known mirrors, by the name of their folder; `None` before the first scan. It has an entry for each folder,
+    /// whose number is limited by the size.
     mirrors: Mutex<Option<BTreeMap<OsString, StoredMirror>>>,
 }
 
-/// The use of a mirror by a transaction, over when this is dropped.
+/// The use of a mirror by a transaction, which ends on drop.
 #[derive(Debug)]
 pub(super) struct MirrorUse {
     store: MirrorStore,
@@ -48,7 +48,7 @@ pub(super) struct MirrorUse {
 }
 
 impl MirrorStore {
-    /// Those below `directory`, which may have `limit` bytes.
+    /// Creates the store below `directory`, which may take `limit` bytes.
     pub fn new(directory: PathBuf, limit: u64) -> Self {
         Self(Arc::new(Shared { directory, limit, mirrors: Mutex::default() }))
     }
@@ -58,12 +58,12 @@ impl MirrorStore {
         &self.0.directory
     }
 
-    /// The size that all mirrors may have together, in bytes.
+    /// Returns the maximum size of all mirrors together, in bytes.
     pub(super) fn limit(&self) -> u64 {
         self.0.limit
     }
 
-    /// Begins to use the mirror in `folder`, whose lock the caller holds.
+    /// Starts a use of the mirror in `folder`, whose lock the caller holds.
     pub(super) fn start_use(&self, folder: &Path, key: &MirrorKey) -> MirrorUse {
         let name = folder.file_name().unwrap_or_default().to_owned();
         let mirror = StoredMirror {
@@ -79,11 +79,11 @@ impl MirrorStore {
         MirrorUse { store: self.clone(), folder: name }
     }
 
-    /// Removes the mirrors that nothing has used for a week, as of `now`, and evicts others until the limit is met.
+    /// Removes the mirrors that were unused for a week, as of `now`, and evicts others until the limit is met.
     ///
     /// # Errors
     ///
-    /// When the file system refuses; the others are looked at all the same.
+    /// If the file system refuses; the other mirrors are processed all the same.
     pub fn sweep(&self, now: SystemTime) -> io::Result<()> {
         let mut result = Ok(());
         for folder in folders(self.directory())? {
@@ -92,14 +92,14 @@ impl MirrorStore {
         let mut mirrors = self.0.mirrors.lock();
         let known = mirrors.take().unwrap_or_default();
         let mut found = scan(self.directory());
-        // What a transaction of this process knows is newer.
+        // The entry of a transaction of this process is newer.
         found.extend(known.into_iter().filter(|(_, mirror)| mirror.is_in_use));
         *mirrors = Some(found);
         drop(mirrors);
         result.and(self.evict())
     }
 
-    /// Evicts mirrors until all fit, or none is left that may go.
+    /// Evicts mirrors until all fit, or none is left that may be evicted.
     fn evict(&self) -> io::Result<()> {
         let mut doomed = Vec::new();
         let mut mirrors = self.0.mirrors.lock();
@@ -113,7 +113,7 @@ impl MirrorStore {
                     known.remove(&name);
                     doomed.push(folder);
                 }
-                // Another process holds it, or the file system does not let it go.
+                // Another process holds it, or the file system refuses to remove it.
                 Ok(None) | Err(_) => {
                     if let Some(mirror) = known.get_mut(&name) {
                         mirror.is_in_use = true;
@@ -127,27 +127,27 @@ impl MirrorStore {
                 mirror.is_in_use = false;
             }
         }
-        // Removing takes its time, and needs nothing that others wait for.
+        // Removing takes time, and needs nothing that others wait for.
         drop(mirrors);
         doomed.iter().map(fs::remove_dir_all).fold(Ok(()), Result::and)
     }
 }
 
 impl MirrorUse {
-    /// The size that all mirrors may have together, in bytes.
+    /// Returns the maximum size of all mirrors together, in bytes.
     pub(super) fn limit(&self) -> u64 {
         self.store.limit()
     }
 
-    /// Whether the mirror may have this size; others are evicted for it.
+    /// Returns true if the mirror may have this size; others are evicted for it.
     ///
-    /// If that is not enough, namespaces that have less than another one may go a little beyond the limit, so that one
-    /// whose mirrors are all in use keeps none of them out.
+    /// If that is not enough, namespaces that have less than another one may go a little beyond the limit, so that a
+    /// namespace whose mirrors are all in use does not block them.
     pub(super) fn may_have(&self, bytes: u64) -> bool {
         if self.record(bytes) {
             return true;
         }
-        // What cannot be removed is counted on.
+        // Mirrors that cannot be removed still count.
         let _ = self.store.evict();
         let mirrors = self.store.0.mirrors.lock();
         let Some(known) = mirrors.as_ref() else { return true };
@@ -156,7 +156,7 @@ impl MirrorUse {
         total <= limit || total <= limit + limit / MARGIN && !is_largest(known.values(), &own.namespace)
     }
 
-    /// Takes note of the size, and tells whether all mirrors are within their limit.
+    /// Records the size, and returns true if all mirrors are within their limit.
     fn record(&self, bytes: u64) -> bool {
         let mut mirrors = self.store.0.mirrors.lock();
         let known = mirrors.get_or_insert_with(|| scan(self.store.directory()));
@@ -184,13 +184,13 @@ impl Drop for MirrorUse {
         }
         let is_known = self.store.0.mirrors.lock().is_some();
         if is_known {
-            // What cannot be evicted now is tried again by the next.
+            // Mirrors that cannot be evicted now are tried again by the next use.
             let _ = self.store.evict();
         }
     }
 }
 
-/// The folders in a directory; none in one that is not there.
+/// Returns the folders in a directory; none if it does not exist.
 fn folders(directory: &Path) -> io::Result<Vec<PathBuf>> {
     match fs::read_dir(directory) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
@@ -198,13 +198,13 @@ fn folders(directory: &Path) -> io::Result<Vec<PathBuf>> {
     }
 }
 
-/// Reads what there is of mirrors; what cannot be read counts as none.
+/// Reads the entries of all mirrors; unreadable ones are left out.
 fn scan(directory: &Path) -> BTreeMap<OsString, StoredMirror> {
     let folders = folders(directory).unwrap_or_default().into_iter();
     folders.filter_map(|folder| Some((folder.file_name()?.to_owned(), look_at(&folder)?))).collect()
 }
 
-/// What is known of a mirror from its folder, if it is one.
+/// Reads the entry of a mirror from its folder, if it is one.
 fn look_at(folder: &Path) -> Option<StoredMirror> {
     let last_used = fs::metadata(folder.join(LOCK)).and_then(|lock| lock.modified()).ok()?;
     Some(StoredMirror {
@@ -216,12 +216,12 @@ fn look_at(folder: &Path) -> Option<StoredMirror> {
     })
 }
 
-/// Whether a push was begun of which nothing is known yet.
+/// Returns true if the result of a push is still unknown.
 fn has_open_push(folder: &Path) -> bool {
     !Ledger::load(folder).pending.is_empty()
 }
 
-/// Takes a mirror that nothing holds out of the others' sight, to be removed; gives the folder's new place.
+/// Renames an idle mirror, to be removed, and returns the new path.
 fn take_out(directory: &Path, name: &OsStr) -> io::Result<Option<PathBuf>> {
     let folder = directory.join(name);
     let lock = File::options().write(true).open(folder.join(LOCK))?;
@@ -231,7 +231,7 @@ fn take_out(directory: &Path, name: &OsStr) -> io::Result<Option<PathBuf>> {
     let mut hidden = OsString::from(EVICTED);
     hidden.push(name);
     let hidden = directory.join(hidden);
-    // A process that was killed may have left one of the name.
+    // A killed process may have left a folder of that name.
     match fs::remove_dir_all(&hidden) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => fs::rename(&folder, &hidden)?,
@@ -239,9 +239,9 @@ fn take_out(directory: &Path, name: &OsStr) -> io::Result<Option<PathBuf>> {
     Ok(Some(hidden))
 }
 
-/// Removes a mirror that nothing has used for a week, or one that was being removed.
+/// Removes a mirror that was unused for a week, or one that was being removed.
 fn remove_if_unused(folder: &Path, now: SystemTime) -> io::Result<()> {
-    // Without a lock it is no mirror.
+    // A folder without a lock is no mirror.
     let Ok(lock) = File::options().write(true).open(folder.join(LOCK)) else { return Ok(()) };
     if lock.try_lock().is_err() {
         return Ok(());
@@ -262,7 +262,7 @@ mod tests {
         MirrorKey { namespace: namespace.to_owned(), name: name.to_owned(), url: "https://h/x".to_owned() }
     }
 
-    /// Makes a mirror of so many KiB that was last used so many days before `now`.
+    /// Makes a mirror of that many KiB that was last used that many days before `now`.
     fn mirror(directory: &Path, key: &MirrorKey, kib: usize, days: u32, now: SystemTime) -> PathBuf {
         let folder = directory.join(key.folder());
         fs::create_dir_all(folder.join("repository.git")).unwrap();
@@ -332,12 +332,12 @@ mod tests {
         assert!(evil.may_have(500 << 10) && idle.exists());
         assert!(evil.may_have(900 << 10) && !idle.exists());
         assert!(!evil.may_have(1001 << 10));
-        // The victim goes a little beyond the limit, and not far.
+        // The victim may go a little beyond the limit, and not far.
         let victim = store.start_use(&folders[1], &second);
         assert!(evil.may_have(990 << 10));
         assert!(victim.may_have(100 << 10) && !evil.may_have(990 << 10) && !victim.may_have(400 << 10));
         drop(evil);
-        // What is idle again is known by its size on the disk.
+        // The size of an idle mirror is that on the disk.
         assert!(victim.may_have(400 << 10) && folders[0].exists());
     }
 }

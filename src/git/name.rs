@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// The id of a commit, or of a tag object that stands for one: 40 hexadecimal digits (SHA-1).
+/// The id of a commit, or of a tag object: 40 hexadecimal digits (SHA-1).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CommitId(git2::Oid);
 
@@ -13,7 +13,7 @@ impl CommitId {
         self.0
     }
 
-    /// The first seven digits, as people quote it.
+    /// Returns the first seven digits, as people quote it.
     pub fn short(self) -> String {
         self.to_string()[..7].to_owned()
     }
@@ -66,26 +66,26 @@ impl<'de> serde::Deserialize<'de> for CommitId {
 pub struct RefName(String);
 
 impl RefName {
-    /// The name as text.
+    /// Returns the name as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The name as revisions quote it: without its first two parts, so that `refs/heads/a/b` is `a/b`.
+    /// Returns the name as revisions quote it: without its first two parts, so that `refs/heads/a/b` is `a/b`.
     pub fn short(&self) -> &str {
         self.0.splitn(3, '/').nth(2).unwrap_or(&self.0)
     }
 
-    /// The branch that the reference is, if it is one.
+    /// Returns the branch of the reference, if it is one.
     pub fn branch(&self) -> Option<BranchName> {
         self.0.strip_prefix("refs/heads/").map(|name| BranchName(name.to_owned()))
     }
 
-    /// The tag of this name.
+    /// Returns the reference of a tag.
     ///
     /// # Errors
     ///
-    /// When the name is no name for a reference.
+    /// If the name is not valid for a reference.
     pub fn of_tag(tag: &str) -> Result<Self, NameError> {
         check(tag).map_err(|cause| NameError::Tag { text: tag.to_owned(), cause })?;
         Ok(Self(format!("refs/tags/{tag}")))
@@ -131,12 +131,12 @@ impl fmt::Display for RefName {
 pub struct BranchName(String);
 
 impl BranchName {
-    /// The name as text.
+    /// Returns the name as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The reference of the branch.
+    /// Returns the reference of the branch.
     pub fn reference(&self) -> RefName {
         RefName(format!("refs/heads/{}", self.0))
     }
@@ -157,10 +157,10 @@ impl fmt::Display for BranchName {
     }
 }
 
-/// Why a text is no name in git.
+/// The error of a text that is not a valid name in git.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NameError {
-    /// It names no branch.
+    /// It is no name of a branch.
     #[error("{text:?} is no name for a branch: {cause}")]
     Branch {
         /// The text.
@@ -168,7 +168,7 @@ pub enum NameError {
         /// The rule that it breaks.
         cause: &'static str,
     },
-    /// It names no tag.
+    /// It is no name of a tag.
     #[error("{text:?} is no name for a tag: {cause}")]
     Tag {
         /// The text.
@@ -192,8 +192,8 @@ pub enum NameError {
     },
 }
 
-/// Git's rules for the names of references (`git check-ref-format`); a leading dash is refused too, as git does for
-/// branches, for a name must never be taken for an option.
+/// Checks a name by git's rules for references (`git check-ref-format`). A leading dash is refused too, as git does for
+/// branches, because a name must never be taken for an option.
 fn check(name: &str) -> Result<(), &'static str> {
     if name.is_empty() {
         return Err("it is empty");

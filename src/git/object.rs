@@ -1,4 +1,4 @@
-//! Reads git objects only after their headers, so that a large object never comes into memory.
+//! Reads git objects after checking their sizes, so that a large object never gets into memory.
 
 use git2::{Commit, ErrorClass, ErrorCode, ObjectType, Odb, OdbObject, Oid, Repository};
 
@@ -10,10 +10,10 @@ pub(super) const MAX_COMMIT: usize = 1024 * 1024;
 /// The largest tree object in bytes: the entries of one directory.
 const MAX_TREE: usize = 32 * 1024 * 1024;
 
-/// The tags that may stand in front of one commit.
+/// The maximum number of tags in front of one commit.
 const MAX_TAGS: usize = 100;
 
-/// Why an object cannot be read.
+/// The error of an object that cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ObjectError {
     /// It is missing or broken.
@@ -24,7 +24,7 @@ pub enum ObjectError {
     TooLarge(#[from] ObjectTooLarge),
 }
 
-/// An object is too large to be read. It was made so, and no fetch brings a smaller one.
+/// The error of an object that is too large to be read. A fetch cannot bring a smaller one.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{kind} {id} has {size} bytes, more than the limit of {limit}; {}", advice(*kind))]
 pub struct ObjectTooLarge {
@@ -46,11 +46,11 @@ fn advice(kind: ObjectType) -> &'static str {
     }
 }
 
-/// The kind of an object that may be read.
+/// Returns the kind of an object that may be read.
 ///
 /// # Errors
 ///
-/// When there is no such object, or it is larger than objects of its kind may be. Blobs have no limit here.
+/// If there is no such object, or it is larger than objects of its kind may be. Blobs have no limit here.
 fn readable_kind(objects: &Odb<'_>, id: Oid) -> Result<ObjectType, ObjectError> {
     let (size, kind) = objects.read_header(id)?;
     let limit = match kind {
@@ -64,7 +64,7 @@ fn readable_kind(objects: &Odb<'_>, id: Oid) -> Result<ObjectType, ObjectError> 
     Ok(kind)
 }
 
-/// Makes sure that an object is of a kind and may be read.
+/// Checks that an object is of a kind and may be read.
 fn require(objects: &Odb<'_>, id: Oid, wanted: ObjectType) -> Result<(), ObjectError> {
     match readable_kind(objects, id)? {
         kind if kind == wanted => Ok(()),
@@ -72,7 +72,7 @@ fn require(objects: &Odb<'_>, id: Oid, wanted: ObjectType) -> Result<(), ObjectE
     }
 }
 
-/// The error for an object of another kind. Its name was written so, and no fetch changes that.
+/// Returns the error of an object of another kind. Its name was written like this, and no fetch changes that.
 fn wrong_kind(id: Oid, kind: ObjectType, wanted: ObjectType) -> git2::Error {
     let message = format!("object {id} is a {kind} where a {wanted} must be");
     git2::Error::new(ErrorCode::GenericError, ErrorClass::Tree, message)
@@ -82,7 +82,7 @@ fn wrong_kind(id: Oid, kind: ObjectType, wanted: ObjectType) -> git2::Error {
 ///
 /// # Errors
 ///
-/// When there is no such tree, or it is too large.
+/// If there is no such tree, or it is too large.
 pub(super) fn read_tree<'o>(objects: &'o Odb<'_>, id: Oid) -> Result<OdbObject<'o>, ObjectError> {
     require(objects, id, ObjectType::Tree)?;
     Ok(objects.read(id)?)
@@ -92,7 +92,7 @@ pub(super) fn read_tree<'o>(objects: &'o Odb<'_>, id: Oid) -> Result<OdbObject<'
 ///
 /// # Errors
 ///
-/// When there is no such commit, or it is too large.
+/// If there is no such commit, or it is too large.
 pub(super) fn read_commit<'o>(objects: &'o Odb<'_>, id: CommitId) -> Result<OdbObject<'o>, ObjectError> {
     require(objects, id.oid(), ObjectType::Commit)?;
     Ok(objects.read(id.oid())?)
@@ -102,13 +102,13 @@ pub(super) fn read_commit<'o>(objects: &'o Odb<'_>, id: CommitId) -> Result<OdbO
 ///
 /// # Errors
 ///
-/// When there is no such commit, or it is too large.
+/// If there is no such commit, or it is too large.
 pub(super) fn find_commit(repository: &Repository, id: CommitId) -> Result<Commit<'_>, ObjectError> {
     require(&repository.odb()?, id.oid(), ObjectType::Commit)?;
     Ok(repository.find_commit(id.oid())?)
 }
 
-/// Whether a commit and its tree are there, be they too large or not.
+/// Returns true if a commit and its tree exist, too large or not.
 pub(super) fn has_commit(repository: &Repository, id: CommitId) -> bool {
     match find_commit(repository, id) {
         Ok(commit) => repository.odb().is_ok_and(|objects| objects.read_header(commit.tree_id()).is_ok()),
@@ -116,11 +116,11 @@ pub(super) fn has_commit(repository: &Repository, id: CommitId) -> bool {
     }
 }
 
-/// The commit behind an object that may be a tag.
+/// Returns the commit behind an object that may be a tag.
 ///
 /// # Errors
 ///
-/// When it leads to no commit, or to objects that are missing or too large.
+/// If it leads to no commit, or to objects that are missing or too large.
 pub(super) fn peel(repository: &Repository, object: CommitId) -> Result<CommitId, ObjectError> {
     let objects = repository.odb()?;
     let mut id = object.oid();
@@ -140,7 +140,7 @@ mod tests {
     use super::*;
     use crate::git::tree_entries::encode_entry;
 
-    /// An object of at least so many bytes, made by hand.
+    /// Writes an object of at least that many bytes.
     fn large(objects: &Odb<'_>, kind: ObjectType, head: &str, size: usize) -> CommitId {
         let content = [head.as_bytes(), &vec![b'x'; size]].concat();
         objects.write(kind, &content).unwrap().into()
@@ -183,7 +183,7 @@ mod tests {
         assert_eq!(sentence(peel(&repository, tag_of(commit, 1))), expected);
         let tag = tag_of(small, MAX_COMMIT);
         assert!(sentence(peel(&repository, tag)).starts_with(&format!("tag {tag} has ")));
-        // Another kind than expected is no damage that a fetch could mend.
+        // An object of another kind is no damage that a fetch could repair.
         for error in
             [peel(&repository, tree.into()).unwrap_err(), read_tree(&objects, small.oid()).err().unwrap()]
         {

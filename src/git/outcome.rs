@@ -1,4 +1,4 @@
-//! What came of a proposal.
+//! The outcome of a proposal, and its target.
 
 use std::fmt;
 
@@ -6,13 +6,12 @@ use super::checkout::{CheckoutReference, Revision};
 use super::name::{BranchName, CommitId};
 use super::refspec::Refspec;
 
-/// Where a proposal starts from and where its commit goes.
+/// The source and the destination of a proposal's commit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
-    /// What to start from.
+    /// The reference to start from.
     pub checkout: CheckoutReference,
-    /// The branch that gets the commit. Where it exists, the commit is made on top of it; otherwise it is made from
-    /// the checkout.
+    /// The branch that gets the commit. If it exists, the commit is made on top of it, otherwise on the checkout.
     pub push: BranchName,
     /// A further push of the same run.
     pub refspec: Option<Refspec>,
@@ -21,35 +20,35 @@ pub struct Target {
 }
 
 impl Target {
-    /// Whether proposals for both can be made one after the other and pushed at once.
+    /// Returns true if proposals for both can be made one after the other and pushed at once.
     pub(super) fn shares_transaction(&self, other: &Self) -> bool {
         (&self.checkout, &self.push, &self.options) == (&other.checkout, &other.push, &other.options)
     }
 }
 
-/// What came of a proposal that did not fail.
+/// The outcome of a proposal that did not fail.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// The remote is as the last run of the same proposal left it, so nothing was fetched or looked at.
+    /// The remote is unchanged since the last run, so nothing was fetched or read.
     NothingNew,
-    /// The files were looked at and are as they should be.
+    /// The files need no change.
     NothingToCommit {
-        /// What was checked out.
+        /// The revision that was checked out.
         source: Revision,
     },
-    /// A commit would have been made; this run only shows what would happen.
+    /// A commit would have been made, but this is a dry run.
     Rehearsed {
-        /// What was checked out.
+        /// The revision that was checked out.
         source: Revision,
     },
-    /// A commit arrived on the remote.
+    /// A commit was pushed.
     Pushed(Push),
 }
 
-/// A commit that arrived on the remote.
+/// A commit that was pushed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Push {
-    /// What was checked out.
+    /// The revision that was checked out.
     pub source: Revision,
     /// The branch that has the commit now.
     pub branch: BranchName,
@@ -59,12 +58,12 @@ pub struct Push {
     pub refspec: Option<String>,
     /// The commit's message; a very long one is cut, and says so at its end.
     pub message: String,
-    /// What is checked out now, where all of it was there already: an earlier run made the push and could not tell, or
-    /// one at the same time did, and may have told meanwhile.
+    /// The revision that is checked out now, if the push was found there. An earlier run pushed it without learning the
+    /// result, or a concurrent one did, which may have reported it.
     pub found: Option<Revision>,
 }
 
-/// The maximum length of the message that an outcome keeps, in bytes: as much as an event may show, and less if the
+/// Returns the maximum length in bytes of the message in an outcome: as much as an event may show. It is less if the
 /// messages of all `proposals` in a transaction could otherwise take more than 16 MiB.
 pub(super) fn message_limit(proposals: usize) -> usize {
     const MAX_MESSAGE: usize = 255 * 1024;
@@ -72,7 +71,7 @@ pub(super) fn message_limit(proposals: usize) -> usize {
     MAX_MESSAGE.min(MAX_MESSAGES / proposals.max(1))
 }
 
-/// The beginning of a commit's message in at most `limit` bytes.
+/// Returns the beginning of a commit's message in at most `limit` bytes.
 pub(super) fn excerpt(message: &str, limit: usize) -> String {
     const NOTE: &str = "… (cut: the commit has the whole message)";
     if message.len() <= limit {
@@ -111,7 +110,7 @@ mod tests {
             let cut = excerpt(&format!("{prefix}{}", "ä".repeat(1000)), 64);
             assert!(cut.ends_with("ä… (cut: the commit has the whole message)"), "{cut}");
             assert!((62..=64).contains(&cut.len()), "{}", cut.len());
-            // What is cut twice says so once.
+            // A text that is cut twice is marked once.
             assert_eq!(excerpt(&cut, 63).matches("cut").count(), 1);
         }
     }

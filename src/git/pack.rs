@@ -1,7 +1,7 @@
-//! Objects made here, written to the disk as packs.
+//! Writes new objects to the disk as packs.
 //!
-//! Mirrors have no loose objects: one file takes the place of hundreds, and libgit2 1.9 reads a truncated loose object
-//! for ever, where it refuses a truncated pack.
+//! Mirrors have no loose objects: one file replaces hundreds, and libgit2 1.9 loops forever on a truncated loose
+//! object, but refuses a truncated pack.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashSet;
@@ -14,15 +14,14 @@ use git2::{Error, Indexer, Mempack, ObjectType, Odb, Oid, Repository};
 use super::commit_error::CommitError;
 use crate::update::{Checkpoint, Progress};
 
-/// Before any other place for objects.
+/// The priority in front of all other backends.
 const FIRST: i32 = 1_000;
 
 /// The bytes of new objects that are held in memory before they are written as a pack. A larger object is held alone.
-/// Writing a pack takes about half as much beside them.
+/// Writing a pack takes about half as much in addition.
 const PACK_AFTER: usize = 8 * 1024 * 1024;
 
-/// New objects of a repository, in memory until there are many: an update of any size takes no more memory than one
-/// of a few files.
+/// New objects of a repository, held in memory up to a size. A large update takes no more memory than a small one.
 ///
 /// Packs that are not [kept](NewPacks::keep) are removed, and so are those of a commit that was discarded.
 pub(super) struct NewObjects<'o> {
@@ -34,21 +33,21 @@ pub(super) struct NewObjects<'o> {
     unpacked: Vec<Oid>,
     unpacked_bytes: usize,
     packs: NewPacks,
-    /// The packs of commits that were discarded. Until the end, objects of other commits may be read from them.
+    /// The packs of discarded commits. Objects of other commits may be read from them until the end.
     discarded: NewPacks,
-    /// The number of packs that may have objects of other commits than the present one.
+    /// The number of packs that may have objects of other commits than the current one.
     shared: usize,
-    /// The number of all objects that were made.
+    /// The number of all new objects.
     #[cfg(test)]
     pub(super) count: usize,
 }
 
-/// Packs that were written, each by its file `.pack`. They are removed when this is dropped.
+/// Packs that were written, each by its file `.pack`. They are removed on drop.
 #[derive(Default)]
 pub(super) struct NewPacks(Vec<PathBuf>);
 
 impl NewPacks {
-    /// Leaves the packs where they are.
+    /// Keeps the packs.
     pub(super) fn keep(mut self) {
         self.0.clear();
     }
@@ -62,7 +61,7 @@ impl NewPacks {
 impl Drop for NewPacks {
     fn drop(&mut self) {
         for pack in &self.0 {
-            // Without an index a pack is not read. One that cannot be removed goes when the mirror is packed.
+            // A pack without an index is not read. One that cannot be removed disappears when the mirror is packed.
             for ending in ["idx", "pack"] {
                 let _ = fs::remove_file(pack.with_extension(ending));
             }
@@ -71,8 +70,8 @@ impl Drop for NewPacks {
 }
 
 impl<'o> NewObjects<'o> {
-    /// Lets objects be added to `objects`, the database of `repository`. What is not packed is gone when that is
-    /// opened anew.
+    /// Creates a set of objects that are added to `objects`, the database of `repository`. Objects that are not packed
+    /// are lost when that is opened again.
     pub(super) fn new(repository: &'o Repository, objects: &'o Odb<'o>) -> Result<Self, Error> {
         let memory = objects.add_new_mempack_backend(FIRST)?;
         Ok(Self {
@@ -95,7 +94,7 @@ impl<'o> NewObjects<'o> {
         Self { has_room, ..self }
     }
 
-    /// The database with all objects, new and old.
+    /// Returns the database with all objects, new and old.
     pub(super) fn database(&self) -> &'o Odb<'o> {
         self.objects
     }
@@ -105,22 +104,22 @@ impl<'o> NewObjects<'o> {
         self.repository
     }
 
-    /// Begins the objects of a commit.
+    /// Starts the objects of a commit.
     pub(super) fn begin_commit(&mut self) {
         self.shared = self.packs.0.len() + usize::from(!self.unpacked.is_empty());
     }
 
-    /// Gives up the commit that was begun last.
+    /// Discards the commit that was started last.
     pub(super) fn discard_commit(&mut self) {
         let own = self.shared.min(self.packs.0.len());
         self.discarded.0.extend(self.packs.0.drain(own..));
     }
 
-    /// Adds an object. `checkpoint` is called between the objects of a pack that is written for want of memory.
+    /// Adds an object. `checkpoint` is called between the objects of a pack that is written to free memory.
     ///
     /// # Errors
     ///
-    /// When it cannot be written, the repository has no room for it, or `checkpoint` says so.
+    /// If it cannot be written, the repository has no room for it, or `checkpoint` returns an error.
     pub(super) fn write(
         &mut self,
         kind: ObjectType,
@@ -144,18 +143,19 @@ impl<'o> NewObjects<'o> {
         Ok(id)
     }
 
-    /// Writes all objects to the disk, and gives their packs. Those of commits that were discarded are removed.
-    /// `checkpoint` is called between objects.
+    /// Writes all objects to the disk, and returns their packs. Those of discarded commits are removed. `checkpoint` is
+    /// called between objects.
     ///
     /// # Errors
     ///
-    /// When they cannot be written, the repository has no room for them, or `checkpoint` says so.
+    /// If they cannot be written, the repository has no room for them, or `checkpoint` returns an error.
     pub(super) fn finish(mut self, checkpoint: &mut Checkpoint<'_>) -> Result<NewPacks, CommitError> {
         self.pack(checkpoint)?;
         Ok(std::mem::take(&mut self.packs))
     }
 
-    /// Writes the objects in memory to the disk. They stay in memory if that is interrupted, for other commits need them.
+    /// Writes the objects in memory to the disk. If that is interrupted they stay in memory, because other commits need
+    /// them.
     fn pack(&mut self, checkpoint: &mut Checkpoint<'_>) -> Result<(), CommitError> {
         if self.unpacked.is_empty() {
             return Ok(());
@@ -175,7 +175,7 @@ impl<'o> NewObjects<'o> {
         if (self.has_room)() { Ok(()) } else { Err(CommitError::NoRoom) }
     }
 
-    /// Writes the objects in memory as a pack, and gives its name.
+    /// Writes the objects in memory as a pack, and returns its name.
     fn write_pack(&self, place: &Path, checkpoint: &mut Checkpoint<'_>) -> Result<String, CommitError> {
         let (checkpoint, interrupt) = (RefCell::new(checkpoint), Cell::new(None));
         let may_go_on = || match (checkpoint.borrow_mut())(Progress::default()) {
@@ -215,7 +215,7 @@ impl<'o> NewObjects<'o> {
     }
 }
 
-/// The files in a directory.
+/// Returns the files in a directory.
 fn names(directory: &Path) -> HashSet<PathBuf> {
     let listing = fs::read_dir(directory).into_iter().flatten().flatten();
     listing.map(|item| item.path()).collect()
@@ -253,7 +253,7 @@ mod tests {
         assert!(ids.iter().all(|id| anew.find_blob(*id).is_ok()));
     }
 
-    /// A file larger than the bound was held beside everything before it.
+    /// A file larger than the limit was held in addition to everything before it.
     #[test]
     fn an_object_above_the_bound_is_held_alone() {
         let place = tempfile::tempdir().unwrap();
@@ -292,7 +292,7 @@ mod tests {
         let anew = Repository::open_bare(place.path()).unwrap();
         assert!(kept.iter().chain(&shared).all(|id| anew.find_blob(*id).is_ok()));
         assert!(anew.find_blob(gone[1]).is_err());
-        // A dry run finishes nothing, and a refused push does not keep its packs. What was there before stays.
+        // A dry run finishes nothing, and a refused push does not keep its packs. Earlier packs stay.
         for is_dry_run in [true, false] {
             let anew = Repository::open_bare(place.path()).unwrap();
             let database = anew.odb().unwrap();
@@ -320,7 +320,7 @@ mod tests {
         assert!(matches!(error, CommitError::NoRoom), "{error}");
     }
 
-    /// The deadline of a plan and its cancellation were not looked at while thousands of files were packed.
+    /// The deadline of a plan and its cancellation were not checked while thousands of files were packed.
     #[test]
     fn packing_ends_between_two_objects_and_keeps_them_for_other_commits() {
         const OBJECTS: u8 = 50;

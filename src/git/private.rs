@@ -1,4 +1,4 @@
-//! Directories for files that nobody else may read, gone when their owner is.
+//! Private directories, which are removed with their owner.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
@@ -8,38 +8,38 @@ use std::path::{Path, PathBuf};
 use rustix::fs::StatVfsMountFlags;
 use tempfile::TempDir;
 
-/// How the directories' names begin.
+/// The prefix of the directories' names.
 const PREFIX: &str = "tagboat-private-";
 
-/// A file system in memory, on machines that have it: what is written there never reaches a disk.
+/// A file system in memory, on machines that have it: its files never reach a disk.
 const MEMORY: &str = "/dev/shm";
 
-/// How often a directory is tried for anew that a sweep of another process took away at once.
+/// The number of attempts at a directory that a sweep of another process removed at once.
 const ATTEMPTS: usize = 16;
 
 /// A directory of mode 0700 with files of mode 0600.
 ///
-/// It is locked as long as it is used, so that [`PrivateDirectory::sweep`] can tell those that a killed process left.
+/// It is locked while it is used, so that [`PrivateDirectory::sweep`] recognizes the directories of killed processes.
 #[derive(Debug)]
 pub struct PrivateDirectory {
-    // Fields go in this order: the directory first, its lock after it.
+    // Fields are dropped in this order: the directory first, then its lock.
     directory: TempDir,
     _lock: File,
 }
 
-/// Why there is no private directory, or no file in it.
+/// The error of a private directory or of a file in it.
 #[derive(Debug, thiserror::Error)]
 pub enum PrivateError {
-    /// No place would take a directory.
+    /// No place accepts a directory.
     #[error("cannot make a private directory below {base}: set TMPDIR to a directory that can be written", base = .base.display())]
     NotMade {
         /// The last place that was tried.
         base: PathBuf,
-        /// Why it would not.
+        /// The cause.
         #[source]
         cause: io::Error,
     },
-    /// No place where programs can be started.
+    /// There is no place from which programs can be started.
     #[error(
         "no temporary directory allows programs to be started: set TMPDIR to one that is not mounted noexec"
     )]
@@ -49,22 +49,22 @@ pub enum PrivateError {
     NotWritten {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         #[source]
         cause: io::Error,
     },
 }
 
-/// What a sweep did.
+/// The result of a sweep.
 #[derive(Debug, Default)]
 pub struct Swept {
-    /// How many directories it removed.
+    /// The number of directories that were removed.
     pub removed: usize,
-    /// Those that it could not remove, and why.
+    /// The directories that could not be removed, with the errors.
     pub failures: Vec<(PathBuf, io::Error)>,
 }
 
-/// What is wanted of the file system below.
+/// The requirement on the file system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Use {
     Files,
@@ -72,29 +72,29 @@ enum Use {
 }
 
 impl PrivateDirectory {
-    /// Makes a directory for files, in memory where that can be.
+    /// Creates a directory for files, in memory if possible.
     ///
     /// # Errors
     ///
-    /// When neither the memory file system nor the temporary directory takes it.
+    /// If neither the memory file system nor the temporary directory accepts it.
     pub fn create() -> Result<Self, PrivateError> {
         Self::create_below(&bases(), Use::Files)
     }
 
-    /// Makes a directory for what is too large for memory.
+    /// Creates a directory for files that are too large for memory.
     ///
     /// # Errors
     ///
-    /// When the temporary directory does not take it.
+    /// If the temporary directory does not accept it.
     pub fn create_on_disk() -> Result<Self, PrivateError> {
         Self::create_below(&[std::env::temp_dir()], Use::Files)
     }
 
-    /// Makes a directory for programs: the memory file system is often mounted so that none starts there.
+    /// Creates a directory for programs: the memory file system is often mounted without the right to execute.
     ///
     /// # Errors
     ///
-    /// When no place takes it.
+    /// If no place accepts it.
     pub fn create_for_programs() -> Result<Self, PrivateError> {
         Self::create_below(&bases(), Use::Programs)
     }
@@ -105,11 +105,11 @@ impl PrivateDirectory {
         Self::create_with(&bases, |_| Ok(())).map(|(directory, ())| directory)
     }
 
-    /// Makes a directory and lets `write` put files into it, in the first of `bases` that has room for both.
+    /// Creates a directory and lets `write` put files into it, in the first of `bases` that has room for both.
     ///
     /// # Errors
     ///
-    /// The last base's, when none has room.
+    /// The error of the last base, if none has room.
     pub(super) fn create_with<T>(
         bases: &[PathBuf],
         mut write: impl FnMut(&Self) -> Result<T, PrivateError>,
@@ -133,7 +133,7 @@ impl PrivateDirectory {
                 .prefix(PREFIX)
                 .permissions(fs::Permissions::from_mode(0o700))
                 .tempdir_in(base)?;
-            // A sweep may find the directory before it is locked. Then it is the sweep's, and another is made.
+            // A sweep may find the directory before it is locked. Then the sweep removes it, and another one is made.
             let lock = match File::open(directory.path()) {
                 Ok(lock) => lock,
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
@@ -151,7 +151,7 @@ impl PrivateDirectory {
         Err(io::Error::other("other processes sweep there all the time"))
     }
 
-    /// Where the directory is.
+    /// Returns the path of the directory.
     pub fn path(&self) -> &Path {
         self.directory.path()
     }
@@ -160,7 +160,7 @@ impl PrivateDirectory {
     ///
     /// # Errors
     ///
-    /// When the file is there already, or there is no room.
+    /// If the file exists, or there is no room.
     pub fn write(&self, name: &str, content: &[u8]) -> Result<PathBuf, PrivateError> {
         self.write_with_mode(name, content, 0o600)
     }
@@ -169,7 +169,7 @@ impl PrivateDirectory {
     ///
     /// # Errors
     ///
-    /// When the file is there already, or there is no room.
+    /// If the file exists, or there is no room.
     pub fn write_program(&self, name: &str, content: &[u8]) -> Result<PathBuf, PrivateError> {
         self.write_with_mode(name, content, 0o700)
     }
@@ -184,18 +184,18 @@ impl PrivateDirectory {
         }
     }
 
-    /// Removes the directories that killed processes of the same user left.
+    /// Removes the directories of killed processes of the same user.
     pub fn sweep() -> Swept {
         sweep_below(&bases())
     }
 }
 
-/// Where private directories are made, the best place first.
+/// Returns the parents of private directories, the best one first.
 pub(super) fn bases() -> Vec<PathBuf> {
     vec![PathBuf::from(MEMORY), std::env::temp_dir()]
 }
 
-/// Whether the directory at `path` is the one that was opened.
+/// Returns true if the directory at `path` is still the opened one.
 fn is_still(path: &Path, opened: &File) -> io::Result<bool> {
     match fs::symlink_metadata(path) {
         Ok(found) => {
@@ -221,7 +221,7 @@ fn sweep_below(bases: &[PathBuf]) -> Swept {
             }
             match remove_if_left(&item.path()) {
                 Ok(is_removed) => swept.removed += usize::from(is_removed),
-                // Another sweep was there first, or the owner itself.
+                // Another sweep or the owner was faster.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => swept.failures.push((item.path(), error)),
             }
@@ -230,10 +230,10 @@ fn sweep_below(bases: &[PathBuf]) -> Swept {
     swept
 }
 
-/// Removes a directory of ours whose lock nobody holds.
+/// Removes a directory of ours whose lock is free.
 fn remove_if_left(path: &Path) -> io::Result<bool> {
     let found = fs::symlink_metadata(path)?;
-    // The places are open to all: others' directories, and links, are none of ours.
+    // The parents are writable for all: directories of other users, and links, are not ours.
     if !found.is_dir() || found.uid() != rustix::process::geteuid().as_raw() {
         return Ok(false);
     }
@@ -276,7 +276,7 @@ mod tests {
         assert!(!path.exists());
     }
 
-    /// A file system in memory has 64 MiB in a pod, and others write there too.
+    /// A file system in memory has 64 MiB in a pod, and other processes write there too.
     #[test]
     fn a_directory_without_room_for_its_file_is_left_for_the_next_base() {
         let (full, empty) = (TempDir::new().unwrap(), TempDir::new().unwrap());

@@ -1,7 +1,7 @@
 //! Private files, one for each distinct content.
 //!
 //! Many repositories have the same certificates, host keys and logins. A content that several of them use at a time is
-//! held in memory once, and stands in one file, which goes with its last user.
+//! held in memory once, and in one file, which is removed with its last user.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -16,7 +16,7 @@ use crate::secrets::Secret;
 
 /// The contents and files that are in use. Clones share them.
 ///
-/// Neither map outlives the users of its entries: those without one go with the next insertion.
+/// Neither map outlives the users of its entries: entries without users are removed by the next insertion.
 #[derive(Clone, Default)]
 pub struct PrivateFiles {
     /// Contents by their digest.
@@ -39,19 +39,19 @@ pub struct PrivateFile {
 }
 
 impl PrivateFile {
-    /// Path of the file.
+    /// Returns the path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Path of the directory, which holds nothing else.
+    /// Returns the path of the directory, which holds nothing else.
     pub(super) fn directory(&self) -> &Path {
         self.directory.path()
     }
 }
 
 impl PrivateFiles {
-    /// Lets equal contents share their memory.
+    /// Shares the memory of equal contents.
     pub(super) fn share(&self, content: &Arc<Secret>) -> Arc<Secret> {
         let digest = digest(content.expose());
         let mut contents = self.contents.lock();
@@ -63,12 +63,12 @@ impl PrivateFiles {
         content.clone()
     }
 
-    /// Writes a file in memory, or in the temporary directory if there is no room; gives the one that is there if
-    /// another user has written the same.
+    /// Writes a file in memory, or in the temporary directory if there is no room. Returns the existing one if another
+    /// user has written the same.
     ///
     /// # Errors
     ///
-    /// When neither place takes it.
+    /// If neither place accepts it.
     pub(super) fn write(&self, name: &'static str, content: &[u8]) -> Result<Arc<PrivateFile>, PrivateError> {
         self.write_below(&bases(), name, content)
     }
@@ -125,7 +125,7 @@ mod tests {
         assert_eq!(fs::read(second.path()).unwrap(), b"x");
         drop(second);
         assert_eq!(fs::read_dir(base.path()).unwrap().count(), 0);
-        // What is gone is written again, and leaves nothing in the map.
+        // A removed file is written again, and leaves nothing in the map.
         assert!(write("ca.crt", "x").path().ends_with("ca.crt"));
         assert_eq!(files.files.lock().len(), 1);
     }

@@ -1,4 +1,4 @@
-//! A process with a deadline: it and all that it started end together.
+//! A process with a deadline, which ends together with all processes that it started.
 
 use std::io::{self, Read};
 use std::os::unix::process::CommandExt;
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 
-/// More output than this is no listing that we asked for.
+/// The maximum size of standard output, in bytes: more is no listing that we asked for.
 pub(super) const OUTPUT: usize = 16 * 1024 * 1024;
 
 /// The maximum of standard error that is kept, in bytes.
@@ -18,19 +18,19 @@ const WORDS: usize = 64 * 1024;
 /// The number of bytes that are read of a pipe at a time.
 const PIECE: usize = 64 * 1024;
 
-/// The time between two questions to a watch.
+/// The interval between two calls of a watch.
 const PACE: Duration = Duration::from_millis(25);
 
-/// The time between two looks at a process that has closed its output.
+/// The interval between two checks of a process that has closed its output.
 const SHORT_PACE: Duration = Duration::from_millis(2);
 
-/// The time that a process has to tidy up when it is told to end.
+/// The time that a process has to tidy up after SIGTERM.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// The time for which others may be silent that hold the output of a process that has ended.
+/// The time that other holders of the output may be silent after the process has ended.
 const SILENCE: Duration = Duration::from_secs(1);
 
-/// Makes the process the head of a group of its own, so that one signal reaches it and all that it starts.
+/// Makes the process the head of its own group. One signal then reaches it and all that it starts.
 pub(super) fn lead_a_group(command: &mut Command) {
     command.process_group(0);
 }
@@ -56,7 +56,7 @@ enum Piece {
 pub(super) enum Ended {
     /// By itself.
     Itself {
-        /// Whether its status is 0.
+        /// True if its status is 0.
         is_success: bool,
         /// Standard output.
         output: Vec<u8>,
@@ -65,9 +65,9 @@ pub(super) enum Ended {
     },
     /// At its deadline.
     TimedOut,
-    /// Because the watch said so.
+    /// By the watch.
     Stopped,
-    /// Because it printed more than [`OUTPUT`].
+    /// By printing more than [`OUTPUT`].
     Flooded,
 }
 
@@ -90,7 +90,7 @@ impl Running {
         Ok(Self { child, pieces })
     }
 
-    /// Waits for the end of the process, and ends it at `deadline` or when `watch` says no.
+    /// Waits for the end of the process, and ends it at `deadline` or when `watch` returns false.
     pub(super) fn wait(
         mut self,
         deadline: Instant,
@@ -111,7 +111,7 @@ impl Running {
                 }
                 asked = Instant::now();
             }
-            // It may close its pipes before it ends, and others may hold them when it has ended.
+            // It may close its pipes before it ends, and other processes may hold them after it has ended.
             let is_heard_out = pipes == 0 || silent_since.is_some_and(|since| now >= since + SILENCE);
             if is_heard_out && has_ended(&self.child) {
                 break;
@@ -142,13 +142,13 @@ impl Running {
     }
 }
 
-/// Returns true if a process has ended; it is left unburied, so that its number and its group's mean no other.
+/// Returns true if a process has ended. It is not reaped, so that its number and its group's denote no other.
 fn has_ended(child: &Child) -> bool {
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
     !matches!(waitid(WaitId::Pid(Pid::from_child(child)), options), Ok(None))
 }
 
-/// Ends the process's group, first with a word and then by force.
+/// Ends the process's group, first by SIGTERM and then by SIGKILL.
 fn end(child: &mut Child) {
     let group = Pid::from_child(child);
     let _ = kill_process_group(group, Signal::TERM);
@@ -160,7 +160,7 @@ fn end(child: &mut Child) {
     let _ = child.wait();
 }
 
-/// Reads a pipe to its end, so that the process is never kept from writing on.
+/// Reads a pipe to its end, so that the process is never blocked from writing.
 fn collect(
     pipe: Option<impl Read + Send + 'static>,
     sender: SyncSender<Piece>,
@@ -173,7 +173,7 @@ fn collect(
                 match pipe.read(&mut room) {
                     Ok(0) => break,
                     Ok(length) if sender.send(piece(room[..length].to_vec())).is_ok() => {}
-                    // Nobody listens any more.
+                    // The receiver is gone.
                     Ok(_) => return,
                     Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                     Err(_) => break,
@@ -198,13 +198,13 @@ mod tests {
         Instant::now() + Duration::from_secs(seconds)
     }
 
-    /// Whether a process runs; one that nobody has buried does not.
+    /// Returns true if a process runs; one that is not reaped does not.
     fn runs(process: &str) -> bool {
         let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
         stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))
     }
 
-    /// Waits until processes that were killed are gone.
+    /// Waits until killed processes are gone.
     fn assert_gone(processes: &str) {
         let patience = in_seconds(5);
         while processes.split_whitespace().any(runs) {
@@ -244,7 +244,7 @@ mod tests {
         assert_gone(&std::fs::read_to_string(notes).unwrap());
     }
 
-    /// At the limit of processes a thread cannot be started either; that was a panic, and the process ran on.
+    /// At the limit of processes a thread cannot be started either. That was a panic, and the process ran on.
     #[test]
     fn a_process_whose_output_cannot_be_read_is_ended() {
         let directory = tempfile::tempdir().unwrap();

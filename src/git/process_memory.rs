@@ -1,20 +1,20 @@
-//! Memory limits of git's processes.
+//! Memory limits of git processes.
 //!
-//! Git holds every commit, tag and tree as a whole, and two blobs where one is a delta of the other; their sizes are what a
-//! server says. `GIT_ALLOC_LIMIT` bounds one allocation, and so one object. The resource limit `RLIMIT_DATA` bounds the
-//! private memory of one process, whatever it is made of. Files that are mapped for reading, such as packs, count for
-//! neither. Children inherit both.
+//! Git holds every commit, tag and tree as a whole, and two blobs if one is a delta of the other; their sizes are under
+//! the control of a server. `GIT_ALLOC_LIMIT` bounds one allocation, and so one object. The resource limit
+//! `RLIMIT_DATA` bounds the private memory of one process. Files that are mapped for reading, such as packs, count for
+//! neither. Child processes inherit both.
 
 use std::path::Path;
 use std::process::Command;
 
-/// The most that git may allocate at once, in MiB. A pack of 1,000,000 objects takes 60.
+/// The maximum size in MiB of one allocation of git. A pack of 1,000,000 objects takes 60.
 pub(super) const OBJECT_MIB: u64 = 96;
 
 /// The private memory that one process may have, in MiB.
 pub(super) const PROCESS_MIB: u64 = 144;
 
-/// The variable by which git learns of [`OBJECT_MIB`].
+/// The environment variable of git for [`OBJECT_MIB`].
 pub(super) const VARIABLE: &str = "GIT_ALLOC_LIMIT";
 
 /// The value of [`VARIABLE`].
@@ -22,8 +22,8 @@ pub(super) fn largest_allocation() -> String {
     format!("{OBJECT_MIB}m")
 }
 
-/// Settings that keep git's own caches below the limits: larger blobs are not held at all, and the work on deltas is not
-/// multiplied by the CPUs of the machine.
+/// Settings that keep git's own caches below the limits. Larger blobs are not held at all, and the work on deltas is
+/// not multiplied by the number of CPUs.
 pub(super) const SETTINGS: [(&str, &str); 5] = [
     ("core.bigFileThreshold", "16m"),
     ("core.deltaBaseCacheLimit", "32m"),
@@ -35,12 +35,12 @@ pub(super) const SETTINGS: [(&str, &str); 5] = [
 /// The shell that git itself starts, which need not be in `PATH`.
 const SHELL: &str = "/bin/sh";
 
-/// Sets the limit, in KiB, and becomes the program. A lower limit that holds already stays: that one is no failure.
+/// Sets the limit, in KiB, and becomes the program. If a lower limit holds already, it stays, which is no failure.
 const SCRIPT: &str = r#"ulimit -d "$0" 2>/dev/null; exec "$@""#;
 
-/// A command of a program that may have so many MiB of memory.
+/// Returns a command of a program that may have that many MiB of memory.
 ///
-/// A shell sets the limit, for a process can have it set before it starts by nothing else that is safe in Rust.
+/// A shell sets the limit, because safe Rust has no other way to set it before the process starts.
 pub(super) fn limited(program: &Path, mib: u64) -> Command {
     let mut command = Command::new(SHELL);
     command.args(["-c", SCRIPT]).arg((mib * 1024).to_string()).arg(program);

@@ -55,7 +55,7 @@ pub enum Freshness {
 /// A proposer with the source and the target of its commit.
 #[derive(Debug)]
 pub struct Proposal<P> {
-    /// The name of the object that it is made for; the record of earlier runs is kept by it.
+    /// The name of the object that it is made for. It is the key of the records of earlier runs.
     pub name: String,
     /// The namespace of that object, which is charged for the work.
     pub namespace: String,
@@ -72,7 +72,7 @@ pub struct Proposal<P> {
 /// The results of earlier runs of the same object.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Known {
-    /// True if nothing has changed on our side since; if the remote is unchanged too, there is nothing to do.
+    /// True if nothing has changed on our side since. If the remote is unchanged too, there is nothing to do.
     pub is_unchanged: bool,
     /// The revision in the object's status, from the last run.
     pub revision: Option<String>,

@@ -1,35 +1,35 @@
-//! One push: what is asked of the remote, and what it answers.
+//! One push: the request, and the reply of the remote.
 
 use super::name::{CommitId, RefName};
 use super::words::Words;
 
-/// What to push.
+/// A push.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct PushRequest {
-    /// The references and what they are to point at.
+    /// The references and their new values.
     pub(super) updates: Vec<PushUpdate>,
     /// Options for the server's hooks.
     pub(super) options: Vec<(String, String)>,
 }
 
-/// One reference and what it is to point at.
+/// One reference and its new value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct PushUpdate {
     /// The reference.
     pub(super) reference: RefName,
     /// The commit.
     pub(super) new: CommitId,
-    /// What it must still point at; none where it must not exist.
+    /// The expected old value; none if it must not exist.
     pub(super) old: Option<CommitId>,
 }
 
 impl PushRequest {
-    /// The commit that goes to a reference, if it is among the updates.
+    /// Returns the new commit of a reference, if it is among the updates.
     pub(super) fn commit_for(&self, reference: &RefName) -> Option<CommitId> {
         self.updates.iter().find(|update| update.reference == *reference).map(|update| update.new)
     }
 
-    /// The leases, as `--force-with-lease` takes them.
+    /// Returns the leases, as `--force-with-lease` takes them.
     pub(super) fn leases(&self) -> impl Iterator<Item = String> {
         self.updates.iter().map(|PushUpdate { reference, old, .. }| match old {
             Some(old) => format!("{reference}:{old}"),
@@ -37,34 +37,34 @@ impl PushRequest {
         })
     }
 
-    /// The refspecs: a commit and a full name each.
+    /// Returns the refspecs: a commit and a full name each.
     pub(super) fn refspecs(&self) -> impl Iterator<Item = String> {
         self.updates.iter().map(|update| format!("{}:{}", update.new, update.reference))
     }
 }
 
-/// What the remote answered.
+/// The reply of the remote.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct PushReply {
-    /// One line for each reference that it spoke of.
+    /// One line for each reference in the reply.
     pub(super) lines: Vec<PushLine>,
-    /// What the server's hooks said.
+    /// The output of the server's hooks.
     pub(super) hooks: String,
 }
 
-/// What became of one reference.
+/// The result for one reference.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct PushLine {
     /// The reference's name.
     pub(super) reference: String,
-    /// Whether it points at the new commit now.
+    /// True if it now points at the new commit.
     pub(super) is_done: bool,
-    /// The words for it, such as `[remote rejected] (pre-receive hook declined)`.
+    /// The message, such as `[remote rejected] (pre-receive hook declined)`.
     pub(super) words: Words,
 }
 
 impl PushReply {
-    /// Reads what `git push --porcelain` prints; `redact` takes the secrets out of a server's words.
+    /// Reads the output of `git push --porcelain`; `redact` redacts secrets in a server's messages.
     pub(super) fn parse(output: &[u8], words: &Words, redact: impl Fn(&str) -> String) -> Self {
         let output = String::from_utf8_lossy(output);
         let lines = output.lines().filter_map(|line| {
@@ -80,10 +80,10 @@ impl PushReply {
         Self { lines: lines.collect(), hooks: hooks.join("; ") }
     }
 
-    /// Whether a reference points at the new commit now, for all that the remote says.
+    /// Returns true if, by the reply, a reference now points at the new commit.
     pub(super) fn is_done(&self, reference: &RefName) -> bool {
-        // Gerrit refuses a change that it has got already. That concerns only what is up for review: a branch or tag
-        // that is refused does not point at the commit, whatever a server says.
+        // Gerrit refuses a change that it already has. This concerns references for review only: a refused branch or
+        // tag does not point at the commit, regardless of the server's message.
         let is_for_review =
             !["refs/heads/", "refs/tags/"].iter().any(|place| reference.as_str().starts_with(place));
         let is_known = |line: &PushLine| is_for_review && line.words.full().contains("no new changes");
@@ -91,25 +91,25 @@ impl PushReply {
         self.lines.iter().any(|line| line.reference == reference.as_str() && has(line))
     }
 
-    /// Whether all that was asked for is done.
+    /// Returns true if all updates of the request are done.
     pub(super) fn is_all_done(&self, request: &PushRequest) -> bool {
         request.updates.iter().all(|update| self.is_done(&update.reference))
     }
 
-    /// Whether a reference was found to be another than planned on, so that nothing was sent.
+    /// Returns true if a reference differed from its expected value, so that nothing was sent.
     pub(super) fn is_overtaken(&self, reference: &RefName) -> bool {
         let is_stale = |line: &PushLine| !line.is_done && line.words.full().contains("(stale info)");
         self.lines.iter().any(|line| line.reference == reference.as_str() && is_stale(line))
     }
 
-    /// Whether it is certain that a reference does not point at the new commit because of this push.
+    /// Returns true if it is certain that a reference does not point at the new commit because of this push.
     pub(super) fn is_refused(&self, reference: &RefName) -> bool {
-        // A remote failure means that nothing was heard of it.
+        // After a remote failure the result is unknown.
         let is_certain = |line: &PushLine| !line.is_done && !line.words.full().contains("remote failure");
         self.lines.iter().any(|line| line.reference == reference.as_str() && is_certain(line))
     }
 
-    /// The remote's words on a reference that it refused.
+    /// Returns the remote's message about a reference that it refused.
     pub(super) fn refusal(&self, reference: &RefName) -> String {
         let line = self.lines.iter().find(|line| line.reference == reference.as_str());
         let words = line.map_or_else(|| "no answer".to_owned(), |line| line.words.to_string());

@@ -1,4 +1,4 @@
-//! Where a server sends those who ask for a repository at its address.
+//! Redirects of a server to another address of a repository.
 
 use super::diagnosis::Trouble;
 use super::mirror::Mirror;
@@ -8,24 +8,24 @@ use super::url::{RemoteUrl, Transport};
 use super::waits::ServerDeadline;
 use super::words::Words;
 
-/// Another address of a repository on the same server, and how sure it is.
+/// Another address of a repository on the same server.
 #[derive(Clone, Debug)]
 pub struct Redirect {
     /// The address.
     pub(super) url: RemoteUrl,
-    /// Whether the server has named it in an earlier run only.
+    /// True if the server has named it in an earlier run only.
     pub(super) is_remembered: bool,
 }
 
 impl Remote {
-    /// Where the repository is, as far as is known.
+    /// Returns the current address of the repository, as far as it is known.
     pub(super) fn address(&self) -> &RemoteUrl {
         self.redirect.as_ref().map_or(&self.url, |redirect| &redirect.url)
     }
 
-    /// Where the server sends those who ask at `url`, if it sends them anywhere.
+    /// Returns the target of the redirect at `url`, if there is one.
     ///
-    /// Git does not say where a redirect leads that it does not follow, except in a trace of what it receives.
+    /// Git prints the target of a redirect that it does not follow only in a trace of the responses.
     pub(super) fn find_redirect(
         &self,
         mirror: &Mirror,
@@ -36,7 +36,7 @@ impl Remote {
         header(&self.trace(mirror, doing, url, deadline)?, "location")
     }
 
-    /// Whether the server answers as git servers do, and not with a page for people.
+    /// Returns true if the server answers like a git server, and not with a web page.
     pub(super) fn speaks_git(&self, mirror: &Mirror, deadline: &ServerDeadline) -> bool {
         if !matches!(self.url.transport(), Transport::Http | Transport::Https) {
             return true;
@@ -46,7 +46,7 @@ impl Remote {
         kind.is_none_or(|kind| kind.starts_with("application/x-git-"))
     }
 
-    /// What is said, headers included, when somebody asks at `url`.
+    /// Returns the trace of a request to `url`, with response headers.
     fn trace(
         &self,
         mirror: &Mirror,
@@ -54,7 +54,7 @@ impl Remote {
         url: &RemoteUrl,
         deadline: &ServerDeadline,
     ) -> Option<Words> {
-        // Neither changes anything; the push gets as far as the question what there is.
+        // Neither changes anything; the push gets only as far as the listing of references.
         let (verb, option, reference) = match doing {
             Doing::List | Doing::Fetch => ("ls-remote", "--quiet", "refs/heads/none"),
             Doing::Push => ("push", "--dry-run", ":refs/heads/none"),
@@ -65,12 +65,12 @@ impl Remote {
         Some(call.run_whatever().ok()?.words)
     }
 
-    /// Asks again where a redirect leads that was only remembered. Meanwhile another repository may have got the
-    /// address, and what is pushed would go to the one that had it before.
+    /// Requests a remembered redirect again. Another repository may have got the address meanwhile, and commits would
+    /// go to the repository that had it before.
     ///
     /// # Errors
     ///
-    /// When the answer is any other than the one remembered. What it is instead will show when the address is used.
+    /// If the answer differs from the remembered one. The use of the address will show the new one.
     pub(super) fn confirm(&self, mirror: &Mirror) -> Result<(), RemoteError> {
         let Some(Redirect { url, is_remembered: true }) = &self.redirect else { return Ok(()) };
         let location =
@@ -89,7 +89,7 @@ impl Remote {
     }
 }
 
-/// The value of a header in a trace, where it was received first.
+/// Returns the value of a header in a trace, from the first response with it.
 fn header(words: &Words, wanted: &str) -> Option<String> {
     words.full().lines().find_map(|line| {
         let (_, header) = line.split_once("Recv header")?;

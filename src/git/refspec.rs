@@ -1,4 +1,4 @@
-//! What an automation pushes besides its branch.
+//! The additional push of an automation besides its branch.
 
 use std::fmt;
 
@@ -6,15 +6,15 @@ use super::name::{BranchName, NameError, RefName};
 
 /// A push of one commit to one reference: `[+]SOURCE:DESTINATION`.
 ///
-/// It is parsed by us and handed to git as a commit id and a full name, so that nothing else of git's refspec
-/// language (patterns, deletions, matching branches) can happen by accident.
+/// It is parsed here and passed to git as a commit id and a full name, so that nothing else of git's refspec language
+/// (patterns, deletions, matching branches) can happen by accident.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refspec {
-    /// Whether a destination that is not an ancestor may be overwritten.
+    /// True if a destination that is not an ancestor may be overwritten.
     pub is_forced: bool,
-    /// What to push.
+    /// The commit to push.
     pub source: RefspecSource,
-    /// Where to.
+    /// The reference to push to.
     pub destination: RefName,
     /// The text as given, for messages.
     text: String,
@@ -43,7 +43,7 @@ impl Refspec {
     ///
     /// # Errors
     ///
-    /// When it is anything else than one commit for one reference, or its source is none of `branches`.
+    /// If it is anything else than one commit for one reference, or its source is none of `branches`.
     pub fn parse(text: &str, branches: RefspecBranches<'_>) -> Result<Self, RefspecError> {
         let refused = |cause| RefspecError::Refused { text: text.to_owned(), cause };
         let (is_forced, rest) = text.strip_prefix('+').map_or((false, text), |rest| (true, rest));
@@ -80,17 +80,17 @@ impl fmt::Display for Refspec {
     }
 }
 
-/// Why a refspec is not carried out.
+/// The error of a refspec that is not pushed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RefspecError {
-    /// It is not of the form that is understood.
+    /// It has another form than the supported one.
     #[error(
         "spec.git.push.refspec {text:?} is not [+]SOURCE:DESTINATION with one source and one full destination"
     )]
     Refused {
         /// The refspec.
         text: String,
-        /// What is wrong.
+        /// The defect.
         #[source]
         cause: RefspecFault,
     },
@@ -99,13 +99,13 @@ pub enum RefspecError {
     Destination {
         /// The refspec.
         text: String,
-        /// What is wrong.
+        /// The defect.
         #[source]
         cause: NameError,
     },
 }
 
-/// What is wrong with a refspec.
+/// The defect of a refspec.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RefspecFault {
     /// There is no colon.
@@ -114,13 +114,13 @@ pub enum RefspecFault {
     /// It has a pattern.
     #[error("patterns with * are not pushed")]
     Pattern,
-    /// It would delete.
+    /// It would delete a reference.
     #[error("an empty source would delete the destination")]
     NoSource,
-    /// It names something else than the branches at hand.
+    /// It names another source than the push branch or the checkout.
     #[error("its source must be HEAD or {known}")]
     UnknownSource {
-        /// The branches at hand.
+        /// The possible sources.
         known: String,
     },
     /// It would push two commits to one branch.
@@ -129,7 +129,7 @@ pub enum RefspecFault {
 }
 
 impl RefspecFault {
-    /// Whether it is one only because of the branches at hand.
+    /// Returns true if it is a defect only because of the branches of this automation.
     pub fn depends_on_branches(&self) -> bool {
         matches!(self, Self::UnknownSource { .. } | Self::OntoPushBranch)
     }

@@ -1,4 +1,4 @@
-//! The remote side of a mirror: what it lists, what is fetched from it, what is pushed to it.
+//! The remote of a mirror: listing, fetch and push.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,7 +23,7 @@ use crate::tenancy::Permit;
 pub(super) struct ListingMemory {
     /// The bytes that are reserved for it.
     pub(super) reserved: u64,
-    /// The MiB that each process may have.
+    /// The memory limit of each process, in MiB.
     pub(super) limit: u64,
 }
 
@@ -33,8 +33,9 @@ impl ListingMemory {
     }
 }
 
-/// The memory of the tries to list. The first two have no more than is reserved, because slow servers are waited for in
-/// it. Some 9 MiB go into TLS and its certificates, and 50,000 references take 20 MiB by the protocol that takes most.
+/// The memory of the attempts at a listing. The first two have no more than is reserved, because they may wait long for
+/// slow servers. Some 9 MiB go into TLS and its certificates, and 50,000 references take 20 MiB in the most expensive
+/// protocol.
 pub(super) const LISTINGS: [ListingMemory; 3] = [
     ListingMemory::of(16, 16),
     ListingMemory::of(32, 32),
@@ -44,20 +45,20 @@ pub(super) const LISTINGS: [ListingMemory; 3] = [
 /// The memory that is reserved for a fetch, a push or a repack, in bytes.
 pub(super) const TRANSFER_MEMORY: u64 = 32 * 1024 * 1024;
 
-/// A remote that is to be used, without the files of a login.
+/// A remote to be used, without the files of a login.
 #[derive(Debug, Clone)]
 pub struct RemotePlan {
     /// Its address.
     pub url: RemoteUrl,
-    /// How to log in there.
+    /// The access to it.
     pub access: AccessPlan,
     /// The time that listing and fetching may take together, and that a push may take.
     pub timeout: Duration,
-    /// The way there, by which transactions are limited.
+    /// The route to it, by which transactions are limited.
     pub route: RouteKey,
     /// The size that the mirror may have, in bytes.
     pub size_limit: u64,
-    /// The slot of a login that takes much memory, held until no plan with it is left.
+    /// The permit of a login that takes much memory, held until the last plan with it is dropped.
     pub large: Option<Arc<Permit>>,
 }
 
@@ -66,34 +67,34 @@ impl RemotePlan {
     ///
     /// # Errors
     ///
-    /// When they cannot be written.
+    /// If they cannot be written.
     pub(super) fn open(self) -> Result<Remote, AccessError> {
         let Self { url, access, timeout, route: _, size_limit, large: _ } = self;
         Ok(Remote { access: access.open()?, url, timeout, size_limit, redirect: None })
     }
 }
 
-/// Where a remote is, how it is reached, and what it may cost.
+/// The address of a remote, its access and its limits.
 #[derive(Debug)]
 pub struct Remote {
     /// Its address.
     pub url: RemoteUrl,
-    /// How to log in there.
+    /// The access to it.
     pub access: Access,
     /// The time that listing and fetching may take together, and that a push may take.
     pub timeout: Duration,
     /// The size that the mirror may have, in bytes.
     pub size_limit: u64,
-    /// Where the server sends those who ask at the address. Nobody else can know, so it begins as none.
+    /// The address to which the server redirects. Only the server knows it, so it is `None` at first.
     pub redirect: Option<Redirect>,
 }
 
 impl Remote {
-    /// Lists `wanted`, or all references where nothing is named.
+    /// Lists `wanted`, or all references if it is empty.
     ///
     /// # Errors
     ///
-    /// When the remote cannot be reached or does not answer until `deadline`.
+    /// If the remote cannot be reached or does not answer until `deadline`.
     pub(super) fn list(
         &self,
         mirror: &Mirror,
@@ -125,8 +126,8 @@ impl Remote {
     ) -> Result<Vec<u8>, GitError> {
         let call = self.call(mirror, "ls-remote", deadline).argument("--quiet");
         let mut call = call.memory(memory.reserved).limit(memory.limit);
-        // A server of protocol 2 can be asked for names that begin in some way. Git does so for these two options only, so
-        // all branches come, or all tags, and everything where both are wanted; git itself picks what is named.
+        // A server of protocol 2 can be asked for names with a prefix. Git does so for these two options only, so all
+        // branches come, or all tags, and everything if both are wanted; git itself selects the named ones.
         let is_all = |test: fn(&Wanted) -> bool| !wanted.is_empty() && wanted.iter().all(test);
         if is_all(|wanted| wanted.name().starts_with("refs/heads/")) {
             call = call.argument("--heads");
@@ -141,7 +142,7 @@ impl Remote {
     ///
     /// # Errors
     ///
-    /// When the remote does not have one any more, or the mirror would grow beyond its limit.
+    /// If the remote does not have one any more, or the mirror would exceed its limit.
     pub(super) fn fetch(
         &self,
         mirror: &Mirror,
@@ -152,8 +153,8 @@ impl Remote {
         self.fetch_to(mirror, refspecs.collect(), 1, deadline)
     }
 
-    /// Fetches the commit that a branch points at, without its history, and gives what a listing of the branch says
-    /// then; nothing where that fails, whatever the reason.
+    /// Fetches the commit of a branch without its history, and returns a new listing of the branch. Any failure gives
+    /// `None`.
     pub(super) fn fetch_branch(
         &self,
         mirror: &Mirror,
@@ -169,7 +170,7 @@ impl Remote {
     ///
     /// # Errors
     ///
-    /// When the remote does not have it any more, or the mirror would grow beyond its limit.
+    /// If the remote does not have it any more, or the mirror would exceed its limit.
     pub(super) fn deepen(
         &self,
         mirror: &Mirror,
@@ -181,13 +182,13 @@ impl Remote {
         self.fetch_to(mirror, vec![refspec], depth, deadline)
     }
 
-    /// Returns true if the mirror may have its present size.
+    /// Returns true if the mirror may have its current size.
     pub(super) fn has_room(&self, mirror: &Mirror) -> bool {
         let size = mirror.size();
         size <= self.size_limit && mirror.may_have(size)
     }
 
-    /// The error for a mirror without room.
+    /// Returns the error of a mirror without room.
     pub(super) fn too_large(&self, mirror: &Mirror) -> RemoteError {
         let url = self.address().to_string();
         match mirror.size() > self.size_limit {
@@ -206,7 +207,7 @@ impl Remote {
         let is_within_limit = || self.has_room(mirror);
         let mut watch = is_within_limit;
         let call = self.call(mirror, "fetch", deadline).argument(format!("--depth={depth}"));
-        // Small packs stay packs too: a mirror has no loose objects.
+        // Small packs are kept as packs too: a mirror has no loose objects.
         let call = call.setting("fetch.unpackLimit", "1");
         let call = call
             .arguments(["--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance", "--"])
@@ -225,11 +226,11 @@ impl Remote {
         }
     }
 
-    /// Pushes, and gives what was said to each reference.
+    /// Pushes, and returns the reply.
     ///
     /// # Errors
     ///
-    /// When there was no answer; the push may have been carried out all the same.
+    /// If there was no reply; the push may have succeeded all the same.
     pub(super) fn push(
         &self,
         mirror: &Mirror,
@@ -238,8 +239,8 @@ impl Remote {
     ) -> Result<PushReply, RemoteError> {
         let explain = |cause| self.explain(Doing::Push, cause);
         let make = |with_options: bool| {
-            // The server tells what its references point at, and where one of them is what our commits stand on, it
-            // has all that is below. Only otherwise is it worth asking what else it has.
+            // The server lists the targets of its references, and if one of them is the base of our commits, it has all
+            // ancestors. Only otherwise is it worth asking what else it has.
             let is_known = request.updates.iter().any(|update| update.old.is_some());
             let mut call = self.call(mirror, "push", deadline).memory(TRANSFER_MEMORY);
             call = call.setting("push.negotiate", if is_known { "false" } else { "true" });
@@ -253,7 +254,7 @@ impl Remote {
                 .run_whatever()
         };
         let mut printed = make(true).map_err(explain)?;
-        // Flux drops options that a server does not take.
+        // Flux drops push options that a server does not support.
         if !printed.is_success && diagnose(printed.words.full()) == Some(Trouble::NoPushOptions) {
             printed = make(false).map_err(explain)?;
         }
@@ -269,7 +270,7 @@ impl Remote {
         self.call_at(self.address(), mirror, verb, deadline)
     }
 
-    /// A call that may reach `url`.
+    /// Creates a call that may reach `url`.
     pub(super) fn call_at<'a>(
         &'a self,
         url: &RemoteUrl,
@@ -280,18 +281,18 @@ impl Remote {
         let own = [url.transport()];
         let transports = match (self.access.owner(), url.transport()) {
             (_, Transport::Local) | (LoginOwner::Objects, _) => own.as_slice(),
-            // Their `url.….insteadOf` may turn one into another.
+            // The user's `url.….insteadOf` may turn one into another.
             (LoginOwner::User, _) => &[Transport::Http, Transport::Https, Transport::Ssh],
         };
-        // Should we be killed, nobody is left to end the process at its deadline: then git gives up by itself on a
-        // server that is silent.
+        // If we are killed, nothing is left to end the process at its deadline: then git itself ends when the server is
+        // silent.
         let patience = deadline.remaining().as_secs() + 1;
         let mut call = mirror.git().call(verb);
         for transport in transports {
             call = call.setting(&format!("protocol.{}.allow", transport.scheme()), "always");
         }
         if matches!(url.transport(), Transport::Http | Transport::Https) {
-            // A user's own setting for a part of this URL would go before the one for all.
+            // A user's own setting for a part of this URL would override the one for all.
             call = call.setting_for(url, "http", "followRedirects", "false");
         }
         call.access(&self.access)
@@ -321,8 +322,8 @@ impl Remote {
 fn needs_more_memory(error: &GitError) -> bool {
     let GitError::Refused { words, .. } = error else { return false };
     let words = words.full();
-    // Libraries of TLS that get no memory crash, or say that they cannot read certificates; curl that gets none for the
-    // thread of a lookup of names says so.
+    // TLS libraries without memory crash, or report that they cannot read certificates; curl reports that the thread of
+    // a name lookup cannot start.
     matches!(diagnose(words), Some(Trouble::OutOfMemory | Trouble::Authority))
         || ["died of signal", "thread failed to start"].iter().any(|known| words.contains(known))
 }
@@ -344,7 +345,7 @@ impl Wanted {
         }
     }
 
-    /// What git is to look for: the name, and whatever a tag of that name leads to, which is listed beside it.
+    /// Returns the patterns for git: the name, and its peeled form, which is listed beside a tag.
     fn patterns(&self) -> Vec<String> {
         let name = self.name();
         let is_branch = name.starts_with("refs/heads/");

@@ -33,14 +33,14 @@ impl fmt::Display for Doing {
 /// The error of an operation on a remote.
 #[derive(Debug, thiserror::Error)]
 pub enum RemoteError {
-    /// A known problem of the login, the network or the server.
+    /// A known failure of the login, the network or the server.
     #[error("unable to {doing} '{url}': {}{}", trouble.advice(*owner), behind_colon(words))]
     Troubled {
         /// The operation.
         doing: Doing,
         /// The remote.
         url: String,
-        /// The problem.
+        /// The kind of the failure.
         trouble: Trouble,
         /// The owner of the login, who can correct it.
         owner: LoginOwner,
@@ -130,7 +130,7 @@ impl RemoteError {
         }
     }
 
-    /// Returns the problem if it is a known one.
+    /// Returns the kind of the failure if it is a known one.
     pub fn trouble(&self) -> Option<Trouble> {
         match self {
             Self::Troubled { trouble, .. } => Some(*trouble),

@@ -1,7 +1,7 @@
-//! The slots of transactions: how many run at once, fair by namespace and by route.
+//! Limits concurrent transactions, fairly by namespace and by route.
 //!
-//! A transaction that waits for its server does next to no work. So one whose server has been silent for a while
-//! releases its slot, and takes it back without waiting when the server has answered.
+//! A transaction that waits for its server does next to no work. If its server has been silent for a while, it releases
+//! its slot, and takes it back without waiting when the server has answered.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,21 +16,21 @@ use crate::net::Proxy;
 use crate::secrets::Secret;
 use crate::tenancy::{FairSemaphore, Permit, SlotLimits};
 
-/// How long a transaction waits for its server before it releases its slot.
+/// The time that a transaction waits for its server before it releases its slot.
 const RELEASE_AFTER: Duration = Duration::from_secs(5);
 
-/// Transactions that have released their slot in a long wait: all together, and of one namespace.
+/// Transactions that have released their slot in a long wait: in total, and of one namespace.
 const WAITING: SlotLimits = SlotLimits { total: 32, per_namespace: 16, overflow: None };
 
-/// From this many routes on, those without transactions are dropped.
+/// The number of routes from which on those without transactions are dropped.
 const MANY_ROUTES: usize = 64;
 
-/// Limits how many transactions run at once, in all and by route. Clones share the slots.
+/// Limits concurrent transactions, in total and by route. Clones share the slots.
 #[derive(Clone, Debug)]
 pub struct TransactionSlots(Arc<Limited>);
 
-/// The address of a server and the way there: two objects share it only if they reach the same server by the same
-/// proxy and trust the same certificate authority.
+/// The server of a remote and the connection to it. Two objects share a route only if they reach the same server
+/// through the same proxy and trust the same certificate authority.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct RouteKey {
     /// Scheme, host and port.
@@ -40,7 +40,7 @@ pub struct RouteKey {
 }
 
 impl RouteKey {
-    /// The route to a server by an object's own proxy, trusting its own certificate authority, as far as it has them.
+    /// Returns the route to a server through an object's own proxy and certificate authority, if any.
     pub fn new(url: &RemoteUrl, proxy: Option<&Proxy>, authority: Option<&Secret>) -> Self {
         let proxy = proxy.map(Proxy::to_url);
         let own = [proxy.as_ref(), authority].map(|part| part.map(Secret::expose));
@@ -66,7 +66,7 @@ struct Limited {
     routes: Mutex<HashMap<RouteKey, FairSemaphore>>,
 }
 
-/// A slot, free again when this is dropped.
+/// A slot, released on drop.
 #[derive(Debug)]
 pub(super) struct Slot {
     limited: Arc<Limited>,
@@ -75,7 +75,7 @@ pub(super) struct Slot {
     _route: Permit,
 }
 
-/// A wait for a server, which is over when this is dropped.
+/// A wait for a server, which ends on drop.
 #[derive(Debug)]
 pub(super) struct ServerWait<'s> {
     slot: &'s Slot,
@@ -85,7 +85,7 @@ pub(super) struct ServerWait<'s> {
 }
 
 impl TransactionSlots {
-    /// So many slots in all and for each route, at least one.
+    /// Creates the given number of slots in total and for each route, at least one.
     pub fn limited(count: usize, metrics: &Metrics) -> Self {
         let limits = SlotLimits::shared(count);
         let running = FairSemaphore::measured(limits, SlotResource::transaction, metrics);
@@ -97,7 +97,7 @@ impl TransactionSlots {
         Self(Arc::new(Limited { limits, release_after, running, waiting, routes: Mutex::default() }))
     }
 
-    /// Waits for a slot of a namespace for a transaction by `route`. Dropping the future gives up the wait.
+    /// Waits for a slot of a namespace for a transaction by `route`. Dropping the future cancels the wait.
     pub(super) async fn acquire(&self, namespace: &str, route: &RouteKey) -> Slot {
         // In this order, so that a transaction that waits for a busy route holds no slot of others.
         let by_route = self.0.route(route).acquire(namespace, 1).await;
@@ -122,12 +122,12 @@ impl Limited {
 }
 
 impl Slot {
-    /// The namespace on whose behalf the transaction runs.
+    /// Returns the namespace for which the transaction runs.
     pub(super) fn namespace(&self) -> &str {
         &self.namespace
     }
 
-    /// Begins to wait for the server.
+    /// Starts a wait for the server.
     pub(super) fn wait(&self) -> ServerWait<'_> {
         ServerWait { slot: self, begin: Instant::now(), waiting: None }
     }
@@ -201,7 +201,7 @@ mod tests {
         assert_eq!(running(&slots), 0);
         let other = acquire(&slots, "a", "other").unwrap();
         drop(wait);
-        // It does not wait for the other one, and a third begins only after both have ended.
+        // It does not wait for the other one, and a third starts only after both have ended.
         assert_eq!(running(&slots), 2);
         drop(other);
         assert!(acquire(&slots, "a", "third").is_none());

@@ -1,4 +1,4 @@
-//! From a checkout reference and a listing to the commit that a run starts from.
+//! Finds the commit that a run starts from, by a checkout reference and a listing.
 
 use super::checkout::{CheckoutReference, Revision};
 use super::diagnosis::Trouble;
@@ -11,19 +11,19 @@ use super::remote::{Remote, Wanted};
 use super::waits::ServerDeadline;
 use crate::policy::{Constraint, Version};
 
-/// How many references are named in place of a missing one.
+/// The maximum number of references named in place of a missing one.
 const NAMED: usize = 5;
 
 /// The commit that a run starts from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Source {
-    /// The commit and how it was named.
+    /// The commit and its name.
     pub(super) revision: Revision,
     /// The object to fetch: the commit, or a tag in front of it.
     pub(super) object: CommitId,
 }
 
-/// What has to be listed to find a checkout.
+/// Returns the references that must be listed to find a checkout.
 pub(super) fn wanted(checkout: &CheckoutReference) -> Option<Wanted> {
     match checkout {
         CheckoutReference::Branch(branch) => Some(Wanted::Reference(branch.reference())),
@@ -33,11 +33,11 @@ pub(super) fn wanted(checkout: &CheckoutReference) -> Option<Wanted> {
     }
 }
 
-/// Finds what is checked out.
+/// Finds the commit to check out.
 ///
 /// # Errors
 ///
-/// When the remote does not have it.
+/// If the remote does not have it.
 pub(super) fn choose(
     checkout: &CheckoutReference,
     listing: &Listing,
@@ -78,7 +78,7 @@ pub(super) fn choose(
     }
 }
 
-/// Makes sure that the remote has a commit, which no listing tells.
+/// Checks that the remote has a commit, which no listing shows.
 fn find(
     commit: CommitId,
     mirror: &Mirror,
@@ -94,7 +94,7 @@ fn find(
     })
 }
 
-/// The tags of the highest version within a range; several may differ only in build metadata or a leading `v`.
+/// Returns the tags of the highest version within a range. Several may differ only in build metadata or a leading `v`.
 fn highest<'l>(range: &str, listing: &'l Listing) -> Result<Vec<(&'l RefName, Listed)>, SyncError> {
     let constraint: Constraint =
         Constraint::parse(range).map_err(|cause| SyncError::Range { range: range.to_owned(), cause })?;
@@ -105,7 +105,7 @@ fn highest<'l>(range: &str, listing: &'l Listing) -> Result<Vec<(&'l RefName, Li
     Ok(tags.iter().filter(|(version, _)| is_highest(version)).map(|(_, tag)| *tag).collect())
 }
 
-/// The tag of the newest commit.
+/// Returns the tag of the newest commit.
 fn newest<'l>(
     tags: &[(&'l RefName, Listed)],
     mirror: &Mirror,
@@ -127,7 +127,7 @@ fn newest<'l>(
     Ok(newest.map(|(_, tag)| tag).expect("several tags were given"))
 }
 
-/// Says what there is instead of a reference that there is not.
+/// Returns the error of a missing reference, with the existing ones.
 fn missing(name: RefName, mirror: &Mirror, remote: &Remote, deadline: &ServerDeadline) -> SyncError {
     let url = remote.url.to_string();
     match remote.list(mirror, &[], deadline) {
@@ -141,7 +141,7 @@ fn missing(name: RefName, mirror: &Mirror, remote: &Remote, deadline: &ServerDea
     }
 }
 
-/// The references of the same kind as one that is missing: tags for a tag, else branches.
+/// Returns the references of the same kind as a missing one: tags for a tag, else branches.
 fn existing(missing: &RefName, listing: &Listing) -> String {
     let is_tag = missing.as_str().starts_with("refs/tags/");
     let (kind, names): (_, Vec<&str>) = match is_tag {

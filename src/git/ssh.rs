@@ -8,33 +8,33 @@ use std::sync::Arc;
 use super::signature::ed25519_to_openssh;
 use super::{AccessError, PrivateDirectory, PrivateFile, PrivateFiles, SshCredentials};
 
-/// How long a server may take to answer a connection, in seconds.
+/// The time in seconds in which a server must answer a connection.
 const CONNECT_TIMEOUT: u32 = 30;
 
-/// After how many silent seconds ssh asks the server for a sign of life; the fourth unanswered one ends it.
+/// The time in seconds after which ssh probes a silent server. After the fourth unanswered probe it ends.
 const ALIVE_INTERVAL: u32 = 15;
 
 /// Algorithms that ssh may use; an empty list leaves its own defaults.
 #[derive(Debug, Clone, Default)]
 pub struct SshAlgorithms {
-    /// For the exchange of keys.
+    /// Algorithms for the key exchange.
     pub key_exchange: Vec<String>,
-    /// For the server's key.
+    /// Algorithms for the server's key.
     pub host_keys: Vec<String>,
 }
 
-/// What ssh needs, and the files behind it, which must outlive git.
+/// The variables and files of ssh, which must outlive git.
 pub(super) struct SshSetup {
     /// Variables for git, and for ssh below it.
     pub(super) variables: Vec<(OsString, OsString)>,
-    /// The key, the known hosts, and perhaps the passphrase.
+    /// The key, the known hosts, and the passphrase if there is one.
     pub(super) files: Vec<Arc<PrivateFile>>,
     /// Directory of the program that prints the passphrase.
     pub(super) programs: Option<PrivateDirectory>,
 }
 
-/// The credentials with a key that OpenSSH before 9.6 reads: an Ed25519 key in PKCS#8 without a passphrase, as Flux's
-/// command line writes it, is converted. All other keys are as they were.
+/// Returns the credentials with a key that OpenSSH before 9.6 reads. An Ed25519 key in PKCS#8 without a passphrase, as
+/// Flux's command line writes it, is converted. Other keys stay as they are.
 pub(super) fn with_readable_key(credentials: &SshCredentials) -> Cow<'_, SshCredentials> {
     match ed25519_to_openssh(&credentials.identity) {
         // A passphrase beside it would not be asked for.
@@ -43,7 +43,7 @@ pub(super) fn with_readable_key(credentials: &SshCredentials) -> Cow<'_, SshCred
     }
 }
 
-/// Writes the files that ssh needs; `notes` is a directory for those of one connection.
+/// Writes the files for ssh; `notes` is a directory for those of one connection.
 pub(super) fn prepare(
     credentials: &SshCredentials,
     algorithms: &SshAlgorithms,
@@ -81,7 +81,7 @@ pub(super) fn prepare(
             None
         }
         Some(passphrase) => {
-            // The second time, the answer is that the first one was wrong; ssh itself does not say so.
+            // The second question tells that the first answer was wrong; ssh itself does not report it.
             options.push("NumberOfPasswordPrompts=2".to_owned());
             let file = files.write("passphrase", passphrase.expose())?;
             let programs = PrivateDirectory::create_for_programs()?;
@@ -101,7 +101,7 @@ pub(super) fn prepare(
     Ok(SshSetup { variables, files: written, programs })
 }
 
-/// A program that prints a passphrase once to each ssh, its parent, and complains when it is asked again.
+/// Returns a program that prints a passphrase once to each ssh, its parent, and fails when it is asked again.
 fn answer(file: &Path, notes: &Path) -> Vec<u8> {
     let file = shell_word(file.as_os_str());
     let asked = [shell_word(notes.join("asked").as_os_str()).as_slice(), b".$PPID"].concat();
@@ -117,7 +117,7 @@ fn answer(file: &Path, notes: &Path) -> Vec<u8> {
     .concat()
 }
 
-/// A path as a value of an option: ssh takes words apart, and reads `%` and `${` as the begin of a variable.
+/// Writes a path as the value of an option. Ssh splits it at spaces, and reads `%` and `${` as the start of a variable.
 fn as_word(path: &Path) -> Result<String, AccessError> {
     let odd = || AccessError::OddPath { path: path.to_owned() };
     let text = path.to_str().ok_or_else(odd)?;
@@ -127,7 +127,7 @@ fn as_word(path: &Path) -> Result<String, AccessError> {
     Ok(format!("\"{}\"", text.replace('%', "%%")))
 }
 
-/// A text as one word for a shell.
+/// Quotes a text as one word for a shell.
 fn shell_word(text: &OsStr) -> Vec<u8> {
     let mut word = vec![b'\''];
     for &byte in text.as_encoded_bytes() {

@@ -1,11 +1,11 @@
-//! What the environment of this process has to say to git.
+//! The environment variables of this process that concern git.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Where the system's roots of trust may be, as one file in PEM.
+/// Possible paths of the system's root certificates, as one file in PEM.
 const BUNDLES: [&str; 5] = [
     "/etc/ssl/certs/ca-certificates.crt",
     "/etc/pki/tls/certs/ca-bundle.crt",
@@ -14,10 +14,10 @@ const BUNDLES: [&str; 5] = [
     "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
 ];
 
-/// The proxies that Flux's process heeds too; curl reads the small names only.
+/// The proxy variables that Flux's process reads too; curl reads only the lower-case names.
 const PROXIES: [&str; 4] = ["http_proxy", "https_proxy", "all_proxy", "no_proxy"];
 
-/// What belongs to a user's own git: configuration, agents, and what credential helpers rest upon.
+/// The variables of a user's own git: configuration, agents, and the needs of credential helpers.
 const OF_THE_USER: [&str; 27] = [
     "DBUS_SESSION_BUS_ADDRESS",
     "GH_CONFIG_DIR",
@@ -48,17 +48,17 @@ const OF_THE_USER: [&str; 27] = [
     "XDG_RUNTIME_DIR",
 ];
 
-/// The variables of a process. Some hold tokens, so only their names print. Clones share them.
+/// The variables of a process. Some hold tokens, so only their names are printed. Clones share them.
 #[derive(Clone, Default)]
 pub struct Surroundings(Arc<BTreeMap<OsString, OsString>>);
 
 impl Surroundings {
-    /// Those of this process.
+    /// Returns the variables of this process.
     pub fn of_this_process() -> Self {
         Self::new(std::env::vars_os())
     }
 
-    /// Those given.
+    /// Creates a set of the given variables.
     pub fn new(variables: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
         Self(Arc::new(variables.into_iter().collect()))
     }
@@ -67,25 +67,25 @@ impl Surroundings {
         self.0.get(OsStr::new(name)).map(OsString::as_os_str).filter(|value| !value.is_empty())
     }
 
-    /// The proxies for git. Go takes capital names too, so people have them.
+    /// Returns the proxy variables for git. Go reads upper-case names too, so they are in use.
     pub(super) fn proxies(&self) -> Vec<(OsString, OsString)> {
         let value = |name: &str| self.get(&name.to_ascii_uppercase()).or_else(|| self.get(name));
         let found = PROXIES.iter().filter_map(|name| Some(((*name).into(), value(name)?.to_owned())));
         found.collect()
     }
 
-    /// Whether a proxy is named, which looks up names itself.
+    /// Returns true if a proxy is set, which resolves names itself.
     pub fn names_a_proxy(&self) -> bool {
         self.proxies().iter().any(|(name, _)| name != "no_proxy")
     }
 
-    /// What git needs to find its user's own set-up.
+    /// Returns the variables of git's user set-up.
     pub(super) fn of_the_user(&self) -> Vec<(OsString, OsString)> {
         let found = OF_THE_USER.iter().filter_map(|name| Some(((*name).into(), self.get(name)?.to_owned())));
         found.collect()
     }
 
-    /// The files that git would read for its user, in its order; they need not exist.
+    /// Returns the configuration files that git would read for its user, in its order. They need not exist.
     pub(super) fn own_configurations(&self) -> Vec<PathBuf> {
         if let Some(chosen) = self.get("GIT_CONFIG_GLOBAL") {
             return vec![chosen.into()];
@@ -97,12 +97,12 @@ impl Surroundings {
         shared.into_iter().chain(home.map(|home| home.join(".gitconfig"))).collect()
     }
 
-    /// The roots of trust that somebody chose by `SSL_CERT_FILE`.
+    /// Returns the root certificates of `SSL_CERT_FILE`, if it is set.
     pub(super) fn chosen_bundle(&self) -> Option<PathBuf> {
         self.get("SSL_CERT_FILE").map(PathBuf::from)
     }
 
-    /// The roots of trust of this process: those chosen, else the system's, if there are any.
+    /// Returns the root certificates of this process: those of `SSL_CERT_FILE`, else the system's, if there are any.
     pub(super) fn bundle(&self) -> Option<PathBuf> {
         let of_the_system = || BUNDLES.iter().map(PathBuf::from).find(|path| path.is_file());
         self.chosen_bundle().or_else(of_the_system)

@@ -1,9 +1,8 @@
-//! One transaction: proposals for one branch, a commit each, one push for all.
+//! One transaction: proposals for one branch, a commit each, and one push for all.
 //!
-//! The remote is listed, what is new is fetched, each proposal is made on the tree that the one before it left, and
-//! the tip goes to the remote on the condition that the branch is as it was listed. Whatever the push says, the next
-//! listing decides what became of it; where somebody else was faster, their tip is fetched and everything is proposed
-//! again on it.
+//! The remote is listed, new objects are fetched, each proposal is made on the tree of the one before it, and the tip
+//! is pushed on the condition that the branch is as it was listed. The next listing, and not the reply, decides the
+//! result of the push; after a lost race the new tip is fetched and everything is proposed again on it.
 
 use std::time::{Duration, Instant};
 
@@ -21,20 +20,20 @@ use super::waits::ServerDeadline;
 use crate::backoff::{Backoff, random_fraction};
 use crate::secrets::redact_url;
 
-/// How often a proposal is made anew because somebody else pushed meanwhile.
+/// The number of attempts after lost races.
 const TRIES: u32 = 5;
 
-/// The longest wait before the second such try, at least. It doubles with each.
+/// The minimum backoff before the second repetition. It doubles with each.
 ///
-/// The first is made at once: most often one person was faster, once. Where a try takes longer than this, the wait goes
-/// by the try: of many who push at once, only a few should be at it at any time, or they keep each other from getting
-/// through.
+/// The first repetition is immediate: most often there was a single other push. If an attempt takes longer than this,
+/// the backoff depends on the attempt: of many concurrent writers only a few should try at any time, or all of them
+/// starve.
 const FIRST_WAIT: Duration = Duration::from_millis(100);
 
-/// No wait is longer, however long the tries take: the mirror is held all the while.
+/// The maximum backoff, however long the attempts take: the mirror is held all the while.
 const LONGEST_WAIT: Duration = Duration::from_secs(5);
 
-/// Carries out proposals that start from the same, and go to the same branch with the same push options.
+/// Runs proposals with the same checkout, push branch and push options.
 pub(super) fn transact<P: Proposer>(
     mirror: &mut Mirror,
     remote: &mut Remote,
@@ -51,7 +50,7 @@ pub(super) fn transact<P: Proposer>(
     loop {
         let begin = Instant::now();
         let ended = attempt.make(mirror, remote, &mut ledger);
-        // A cancelled proposal may be the reason of any failure; the others begin anew.
+        // A cancelled proposal may be the cause of any failure; the others start again.
         let is_to_be_repeated = !matches!(ended, Ended::Done) && mirror.is_cancelled();
         let ended =
             if is_to_be_repeated { Ended::Mended } else { repairs.mend(ended, mirror, remote, &mut ledger) };
@@ -70,7 +69,7 @@ pub(super) fn transact<P: Proposer>(
                 return attempt.fail(SyncError::Overtaken { url: remote.url.to_string(), tries: TRIES });
             }
             Ended::Refused(_) if attempt.has_several() => {
-                // One commit that the server does not take must not keep the others out.
+                // A commit that the server refuses must not block the others.
                 return attempt
                     .into_proposals()
                     .into_iter()
@@ -82,7 +81,7 @@ pub(super) fn transact<P: Proposer>(
     }
 }
 
-/// What is mended at most once in a transaction.
+/// Repairs that are made at most once in a transaction.
 #[derive(Default)]
 struct Repairs {
     has_begun_anew: bool,
@@ -90,7 +89,7 @@ struct Repairs {
 }
 
 impl Repairs {
-    /// Turns an end that can be mended into another attempt.
+    /// Turns a failure that can be repaired into another attempt.
     fn mend(&mut self, ended: Ended, mirror: &mut Mirror, remote: &mut Remote, ledger: &mut Ledger) -> Ended {
         let error = match ended {
             Ended::Failed(error) => error,
@@ -100,7 +99,7 @@ impl Repairs {
             matches!(error, SyncError::Remote(RemoteError::TooLarge { .. } | RemoteError::NoRoom { .. }));
         let is_damaged = error.is_damage() || error.trouble() == Some(Trouble::MirrorDamaged);
         if is_too_large || (is_damaged && !self.has_begun_anew) {
-            // A mirror may have grown too large by age; a new one that is too large gives back its place on the disk.
+            // A mirror may have grown too large over time; a new one that is too large gives its disk space back.
             let is_hopeless = is_too_large && mirror.is_new();
             self.has_begun_anew = true;
             return match mirror.begin_anew() {
@@ -114,7 +113,7 @@ impl Repairs {
             Some(Trouble::Redirected | Trouble::NoRepository | Trouble::Forbidden | Trouble::Authentication)
         );
         if remote.redirect.take_if(|redirect| redirect.is_remembered && is_elsewhere).is_some() {
-            // What was remembered no longer holds.
+            // The remembered redirect is out of date.
             ledger.redirect = None;
             let _ = ledger.store(mirror.folder());
             return Ended::Mended;
@@ -131,7 +130,7 @@ impl Repairs {
         Ended::Failed(error)
     }
 
-    /// Goes where the server sends us if it is the same server; a forge that adds `.git`, say.
+    /// Follows a redirect to another address of the same server, such as one with `.git`.
     fn follow(
         &mut self,
         error: RemoteError,
@@ -146,7 +145,7 @@ impl Repairs {
         match remote.address().redirected(&target) {
             Ok(url) if !self.has_followed && url.is_same_origin(&remote.url) => {
                 self.has_followed = true;
-                // Not as it came: a server may have put user info in.
+                // Not as received: a server may have put user info in.
                 ledger.redirect = Some(url.to_location());
                 let _ = ledger.store(mirror.folder());
                 remote.redirect = Some(Redirect { url, is_remembered: false });

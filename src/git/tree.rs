@@ -13,31 +13,32 @@ use super::tree_entries::{MalformedTree, TreeEntries, TreeEntry, TreeEntryKind};
 use crate::update::reach::{Reach, check_depth};
 use crate::update::{ContentId, Descent, Entry, EntryKind, FileTree, TreeError, TreePath, TreeVisitor};
 
-/// A file beyond this size is not searched, because all of it has to be held in memory.
+/// The maximum size of a file that is searched, because all of it must be held in memory.
 const SEARCHED_SIZE: usize = 32 * 1024 * 1024;
 
-/// The bytes of the tree objects that one walk may have open: those of the directories from the root to a file.
+/// The maximum number of bytes of the tree objects that one walk may have open. These are the directories from the root
+/// to a file.
 const OPEN_BYTES: usize = 64 * 1024 * 1024;
 
-/// The bytes of tree objects that are kept for looking up paths; a larger one is kept alone.
+/// The maximum number of bytes of tree objects that are cached for looking up paths. A larger one is cached alone.
 const CACHED_BYTES: usize = 16 * 1024 * 1024;
 
 /// The tree of a commit as a [`FileTree`].
 ///
-/// Submodules are directories without content here, as in a checkout that does not fetch them. What has a name that no
-/// checkout could have is passed over: nothing could be committed there.
+/// Submodules are directories without content here, as in a checkout that does not fetch them. Entries with a name that
+/// no checkout could have are skipped: nothing could be committed there.
 pub struct GitTree<'r> {
     objects: Odb<'r>,
     root: Oid,
     is_damaged: Cell<bool>,
-    /// The directories that paths led through, the one used last at the end.
+    /// The directories of recent lookups, the last one at the end.
     cache: RefCell<Vec<(Oid, Rc<CachedTree>)>>,
 }
 
 /// A tree object in which names are looked up.
 struct CachedTree {
     bytes: Vec<u8>,
-    /// Where its entries begin, in the order of names.
+    /// The offsets of its entries, in the order of names.
     by_name: Vec<usize>,
 }
 
@@ -61,27 +62,27 @@ impl CachedTree {
     }
 }
 
-/// A directory that is being walked through.
+/// A directory that is being walked.
 struct OpenDirectory<'o> {
     path: TreePath,
     tree: OdbObject<'o>,
-    /// Where its next entry begins.
+    /// The offset of its next entry.
     offset: usize,
 }
 
 impl<'r> GitTree<'r> {
-    /// The tree of `commit`.
+    /// Opens the tree of `commit`.
     ///
     /// # Errors
     ///
-    /// When the mirror does not have the commit, or it is too large.
+    /// If the mirror does not have the commit, or it is too large.
     pub fn of(repository: &'r Repository, commit: CommitId) -> Result<Self, ObjectError> {
         let root = object::find_commit(repository, commit)?.tree_id();
         let objects = repository.odb()?;
         Ok(Self { objects, root, is_damaged: Cell::new(false), cache: RefCell::default() })
     }
 
-    /// Whether an object could not be read that should be there.
+    /// Returns true if an object could not be read that should be there.
     pub fn is_damaged(&self) -> bool {
         self.is_damaged.get()
     }
@@ -100,7 +101,7 @@ impl<'r> GitTree<'r> {
         TreeError::Read { path: path.clone(), cause }
     }
 
-    /// The kind and object of the entry at `path`.
+    /// Returns the kind and object of the entry at `path`.
     fn find(&self, path: &TreePath) -> Result<(TreeEntryKind, Oid), TreeError> {
         let not_found = || TreeError::NotFound { path: path.clone() };
         check_depth(path)?;
@@ -116,7 +117,7 @@ impl<'r> GitTree<'r> {
         Ok((kind, object))
     }
 
-    /// A tree object, which is read again only if many others were looked at since.
+    /// Returns a tree object, which is read again only if many others were read since.
     fn cached(&self, path: &TreePath, object: Oid) -> Result<Rc<CachedTree>, TreeError> {
         let mut cache = self.cache.borrow_mut();
         let found = cache.iter().position(|(id, _)| *id == object);
@@ -143,7 +144,7 @@ impl<'r> GitTree<'r> {
         Ok(OpenDirectory { path, tree, offset: 0 })
     }
 
-    /// Visits the files and links below a directory. No call for each level: paths may be deep.
+    /// Visits the files and links below a directory, without recursion: paths may be deep.
     fn visit(&self, under: &TreePath, object: Oid, visitor: &mut dyn TreeVisitor) -> Result<(), TreeError> {
         let mut reach = Reach::of(under);
         let mut open = vec![self.open(under.clone(), object)?];
@@ -199,7 +200,7 @@ impl<'r> GitTree<'r> {
         }
     }
 
-    /// The size of a blob, without reading it.
+    /// Returns the size of a blob, without reading it.
     fn size(&self, entry: &Entry, content: Oid) -> Result<usize, TreeError> {
         match self.objects.read_header(content) {
             Ok((size, ObjectType::Blob)) => Ok(size),
@@ -213,7 +214,7 @@ impl FileTree for GitTree<'_> {
     fn walk(&self, under: &TreePath, visitor: &mut dyn TreeVisitor) -> Result<(), TreeError> {
         let (kind, object) = self.find(under)?;
         if let Some(kind) = entry_kind(kind) {
-            // It is the only entry, so that there is nothing to end.
+            // It is the only entry, so there is nothing to end.
             let _ = visitor.entry(Entry { path: under.clone(), kind, content: Some(content_id(object)) });
         } else if kind == TreeEntryKind::Directory {
             self.visit(under, object, visitor)?;
@@ -249,31 +250,31 @@ impl FileTree for GitTree<'_> {
     }
 }
 
-/// The error for a directory whose object is no tree. Its bytes are those of its id, so no fetch brings others.
+/// Returns the error of a directory whose object is no tree. Its bytes match its id, so a fetch would bring the same.
 fn malformed(path: &TreePath, cause: MalformedTree) -> TreeError {
     TreeError::Read { path: path.clone(), cause: cause.into() }
 }
 
-/// Whether an error of libgit2 says that something in a mirror is missing or broken, and not that the system has no
-/// room or no right.
+/// Returns true if an error of libgit2 means that an object is missing or broken. A lack of space or of a permission is
+/// no damage.
 pub(super) fn is_damage(error: &git2::Error) -> bool {
     use git2::ErrorClass::{Filesystem, NoMemory, Os};
     let is_of_system = matches!(error.class(), Filesystem | NoMemory | Os);
     error.code() == ErrorCode::NotFound || !(is_of_system || is_malformed(error))
 }
 
-/// Whether an error says that a tree is none, or that none can be made with such a name: an object's bytes are held
-/// against its id before they are understood, so it was made so, and no fetch brings another.
+/// Returns true if an error means that a tree is malformed, or that none can be made with such a name: an object's
+/// bytes are compared with its id before they are parsed, so it was made like this, and a fetch would bring the same.
 fn is_malformed(error: &git2::Error) -> bool {
     error.class() == ErrorClass::Tree && error.code() != ErrorCode::NotFound
 }
 
-/// Whether a file or directory can have this name in a commit that libgit2 makes, or in a checkout. Git itself makes no
-/// commit with another one, but whoever writes objects by hand can.
+/// Returns true if a file or directory can have this name in a commit or checkout. Libgit2 refuses other names, and git
+/// itself makes no commit with one, but objects can be written by hand.
 fn is_possible(name: &[u8]) -> bool {
     let begins_with =
         |prefix: &[u8]| name.get(..prefix.len()).is_some_and(|it| it.eq_ignore_ascii_case(prefix));
-    // What Windows takes for `.git`: spaces and dots at the end do not count there, and a colon begins a stream.
+    // Names that Windows reads as `.git`: spaces and dots at the end are ignored there, and a colon starts a stream.
     let is_git = [b".git".as_slice(), b"git~1"].iter().any(|prefix| {
         let rest = || name[prefix.len()..].iter().find(|byte| !matches!(byte, b' ' | b'.'));
         begins_with(prefix) && matches!(rest(), None | Some(b':' | b'\\'))
@@ -281,7 +282,7 @@ fn is_possible(name: &[u8]) -> bool {
     !is_git && !matches!(name, b"" | b"." | b"..") && !name.contains(&b'/')
 }
 
-/// What a [`FileTree`] knows of an entry; nothing for directories.
+/// Returns the kind of an entry for a [`FileTree`]; `None` for directories.
 fn entry_kind(kind: TreeEntryKind) -> Option<EntryKind> {
     match kind {
         TreeEntryKind::File | TreeEntryKind::Executable => Some(EntryKind::File),
@@ -294,7 +295,7 @@ fn content_id(object: Oid) -> ContentId {
     ContentId(object.as_bytes().try_into().expect("an id of a SHA-1 repository has 20 bytes"))
 }
 
-/// An id as libgit2 has it.
+/// Converts an id to libgit2's type.
 pub(super) fn oid(id: &[u8; 20]) -> Oid {
     Oid::from_bytes(id).expect("an id of a SHA-1 repository has 20 bytes")
 }

@@ -11,7 +11,7 @@ const DIRECTORY: u32 = 0o040_000;
 const LINK: u32 = 0o120_000;
 const FILE: u32 = 0o100_000;
 
-/// The kind of object behind a tree entry, as git understands its mode.
+/// The kind of object behind a tree entry, by git's reading of its mode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TreeEntryKind {
     /// Another tree.
@@ -22,16 +22,16 @@ pub enum TreeEntryKind {
     Executable,
     /// A symbolic link.
     Link,
-    /// A commit of another repository; git takes every other mode for one, too.
+    /// A commit of another repository; git reads every other mode as one, too.
     Submodule,
 }
 
 /// One entry of a tree object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TreeEntry<'t> {
-    /// Where it begins in the tree's bytes.
+    /// The offset of its first byte in the tree.
     pub start: usize,
-    /// Where it ends.
+    /// The offset behind its last byte.
     pub end: usize,
     /// The mode as it is written: octal digits, perhaps with leading zeros.
     pub mode: &'t [u8],
@@ -39,15 +39,15 @@ pub struct TreeEntry<'t> {
     pub name: &'t [u8],
     /// The object's id.
     pub id: [u8; ID],
-    /// The kind that the mode stands for.
+    /// The kind for the mode.
     pub kind: TreeEntryKind,
 }
 
-/// The bytes are not those of a tree.
+/// The error of bytes that are no tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the tree object is malformed at byte {offset}")]
 pub struct MalformedTree {
-    /// Where the entry begins that cannot be read, from 0.
+    /// The offset of the malformed entry.
     pub offset: usize,
 }
 
@@ -59,12 +59,12 @@ pub struct TreeEntries<'t> {
 }
 
 impl<'t> TreeEntries<'t> {
-    /// The entries of a tree with these bytes.
+    /// Returns the entries of a tree with these bytes.
     pub fn new(bytes: &'t [u8]) -> Self {
         Self::starting_at(bytes, 0)
     }
 
-    /// The entries from an offset on, which is the end of another entry.
+    /// Returns the entries from an offset on, which is the end of another entry.
     pub fn starting_at(bytes: &'t [u8], offset: usize) -> Self {
         Self { bytes, offset }
     }
@@ -95,7 +95,7 @@ impl<'t> Iterator for TreeEntries<'t> {
 }
 
 fn kind_of(mode: &[u8]) -> Option<TreeEntryKind> {
-    // Modes have sixteen bits; a few leading zeros are met in old repositories.
+    // Modes have sixteen bits; old repositories have some with a few leading zeros.
     if mode.is_empty() || mode.len() > 11 {
         return None;
     }
@@ -113,7 +113,7 @@ fn kind_of(mode: &[u8]) -> Option<TreeEntryKind> {
     })
 }
 
-/// The bytes of an entry.
+/// Appends the bytes of an entry.
 pub fn encode_entry(mode: &[u8], name: &[u8], id: &[u8], bytes: &mut Vec<u8>) {
     for part in [mode, b" ", name, b"\0", id] {
         bytes.extend_from_slice(part);

@@ -1,4 +1,4 @@
-//! Waits of a transaction for memory and threads, which use up none of the time that it may take.
+//! Waits of a transaction for memory and threads, which do not count towards its deadlines.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};
@@ -8,11 +8,11 @@ use super::context::WriterContext;
 use crate::cancel::Cancellation;
 use crate::tenancy::Capacity;
 
-/// The time at which a server must have answered. It is postponed by waits that are no fault of the server.
+/// The deadline for the answers of a server. It is postponed by waits that the server does not cause.
 #[derive(Debug)]
 pub(super) struct ServerDeadline(Cell<Instant>);
 
-/// The reason for which a wait for memory or a thread ended without it.
+/// The reason why a wait for memory or a thread ended without it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NotGranted {
     /// A proposal was cancelled, or all work must end.
@@ -22,17 +22,17 @@ pub(super) enum NotGranted {
 }
 
 impl ServerDeadline {
-    /// The deadline that is `timeout` from now.
+    /// Creates a deadline that is `timeout` from now.
     pub(super) fn after(timeout: Duration) -> Self {
         Self(Cell::new(Instant::now() + timeout))
     }
 
-    /// The deadline, as far as it is known now.
+    /// Returns the current deadline.
     pub(super) fn get(&self) -> Instant {
         self.0.get()
     }
 
-    /// The time that is left.
+    /// Returns the time that is left.
     pub(super) fn remaining(&self) -> Duration {
         self.get().saturating_duration_since(Instant::now())
     }
@@ -46,11 +46,11 @@ impl ServerDeadline {
     }
 }
 
-/// Waits for memory or a thread on a blocking thread, for as long as the work is wanted.
+/// Waits for memory or a thread on a blocking thread, until the work is cancelled.
 ///
 /// # Errors
 ///
-/// When one of the proposals is cancelled, all work must end, or the wait is too long.
+/// If one of the proposals is cancelled, all work must end, or the wait is too long.
 pub(super) fn wait_for<T>(
     context: &WriterContext,
     cancellations: &[Cancellation],
@@ -88,7 +88,7 @@ mod tests {
     use crate::tenancy::MemoryBudget;
     use crate::update::ReportedMarkers;
 
-    /// A plan of the same namespace that took a minute made git time out before it began.
+    /// A plan of the same namespace that took a minute made git time out before it started.
     #[tokio::test]
     async fn git_has_its_whole_time_after_a_wait_for_memory() {
         const TIMEOUT: Duration = Duration::from_secs(3);

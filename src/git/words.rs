@@ -1,59 +1,60 @@
-//! What git and ssh said: in full for those who look for a meaning in it, and without secrets for everybody else.
+//! The output of git and ssh: in full for classifying errors, and redacted for all other uses.
 //!
-//! A user may be called `git`, or like a part of the path, and then what is left without secrets means something else:
-//! so a meaning is always looked for in full.
+//! A user may be called `git`, or like a part of the path, and then the redacted text means something else: so errors
+//! are always classified by the full text.
 
 use std::fmt;
 
 use zeroize::Zeroizing;
 
-/// Words of git's or ssh's. They print on one line and without secrets.
+/// Output of git or ssh. It prints on one line and redacted.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Words {
     full: Zeroizing<String>,
-    /// The same, line by line, without secrets.
+    /// The redacted text, line by line.
     shown: Vec<String>,
 }
 
 impl Words {
-    /// Takes words into keeping; `redact` takes the secrets out of a line.
+    /// Creates an output; `redact` redacts a line.
     pub(super) fn new(full: impl Into<String>, redact: impl Fn(&str) -> String) -> Self {
         let full = Zeroizing::new(full.into());
         let shown = full.lines().map(redact).collect();
         Self { full, shown }
     }
 
-    /// The words in full, which nobody may see.
+    /// Returns the full text, which must not be shown.
     pub(super) fn full(&self) -> &str {
         &self.full
     }
 
-    /// Each line in full, and as it may be shown.
+    /// Returns each line in full and redacted.
     pub(super) fn lines(&self) -> impl Iterator<Item = (&str, &str)> {
         self.full.lines().zip(self.shown.iter().map(String::as_str))
     }
 
-    /// Those lines that `is_wanted` when seen in full and without what git puts in front, to be shown on one line.
+    /// Returns the lines for which `is_wanted` is true, redacted and on one line. It gets them in full and without
+    /// git's prefixes.
     pub(super) fn choose(&self, is_wanted: impl Fn(&str) -> bool) -> String {
         let wanted = self.lines().filter(|(full, _)| is_wanted(bare(full))).map(|(_, shown)| bare(shown));
         wanted.filter(|line| !line.is_empty()).collect::<Vec<_>>().join("; ")
     }
 }
 
-/// A line without the words that git puts in front.
+/// Returns a line without git's prefixes.
 fn bare(line: &str) -> &str {
     let line = line.trim();
     line.strip_prefix("fatal: ").or(line.strip_prefix("error: ")).unwrap_or(line)
 }
 
-/// Prints them on one line and without secrets.
+/// Prints the output on one line and redacted.
 impl fmt::Display for Words {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(&self.choose(|_| true))
     }
 }
 
-/// Prints them on one line and without secrets.
+/// Prints the output on one line and redacted.
 impl fmt::Debug for Words {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{:?}", self.to_string())

@@ -1,8 +1,8 @@
 //! Runs transactions on mirrors.
 //!
-//! Runs of many objects may concern one repository. Each hands its proposal to the writer and awaits its own answer.
-//! The writer has a queue and a task for each mirror with work. The task takes what is queued, waits for a slot, runs
-//! one transaction for each branch on a blocking thread, and ends when the queue is empty.
+//! Runs of many objects may concern one repository. Each submits its proposal to the writer and awaits its own answer.
+//! The writer has a queue and a task for each mirror with work. The task takes the queued requests, waits for a slot,
+//! runs one transaction for each branch on a blocking thread, and ends when the queue is empty.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -26,14 +26,14 @@ use super::waits::ServerDeadline;
 use crate::cancel::Cancellation;
 use crate::tenancy::FairCache;
 
-/// The maximum number of deleted objects whose names are remembered, so that mirrors can drop their notes of them. Notes
-/// that stay beyond that go with their mirror.
+/// The maximum number of deleted objects whose names are kept until mirrors drop their notes of them. Notes of further
+/// ones are removed with their mirror.
 const MAX_DELETED: usize = 1_000;
 
 /// The maximum number of proposals in a transaction. Each keeps its answer until the transaction ends.
 const MAX_BATCH: usize = 256;
 
-/// A proposal on its way to the writer.
+/// A proposal to be submitted to the writer.
 #[derive(Debug)]
 pub struct Request<P> {
     /// The mirror that it concerns.
@@ -44,7 +44,7 @@ pub struct Request<P> {
     pub proposal: Proposal<P>,
 }
 
-/// A request and where its answer goes.
+/// A request and the channel for its answer.
 struct QueuedRequest<P: Proposer> {
     request: Request<P>,
     reply: oneshot::Sender<Answer<P>>,
@@ -58,30 +58,30 @@ pub struct Writer<P: Proposer> {
 
 struct Shared<P: Proposer> {
     options: WriterOptions,
-    /// Requests by mirror; a mirror that is in here has a task.
+    /// Requests by mirror; a mirror in this map has a task.
     queues: Mutex<HashMap<MirrorKey, Vec<QueuedRequest<P>>>>,
     /// The names of deleted objects, of which mirrors may still have notes.
     deleted: Mutex<FairCache<String, ()>>,
 }
 
-/// Drops the queue of a mirror whose task ends by a panic, so that its requests fail and later ones get a new task.
+/// Drops the queue of a mirror whose task panics. Its requests fail then, and later ones get a new task.
 struct QueueGuard<'s, P: Proposer> {
     shared: &'s Shared<P>,
     key: &'s MirrorKey,
 }
 
 impl<P: Proposer> Writer<P> {
-    /// A writer without work.
+    /// Creates a writer without work.
     pub fn new(options: WriterOptions) -> Self {
         let deleted = Mutex::new(FairCache::new(MAX_DELETED));
         let shared = Shared { options, queues: Mutex::default(), deleted };
         Self { shared: Arc::new(shared), tasks: Mutex::default() }
     }
 
-    /// Submits requests and gives, for each, where its answer will arrive. It must be called within a runtime.
+    /// Submits requests and returns the channel of each answer. It must be called within a runtime.
     ///
-    /// Those of one namespace for one branch that are submitted together share a transaction, if they start from the
-    /// same.
+    /// Requests of one namespace for one branch that are submitted together share a transaction, if they start from the
+    /// same reference.
     pub fn submit(&self, requests: Vec<Request<P>>) -> Vec<oneshot::Receiver<Answer<P>>> {
         let mut receivers = Vec::new();
         let mut idle = Vec::new();
@@ -106,13 +106,13 @@ impl<P: Proposer> Writer<P> {
         receivers
     }
 
-    /// Forgets what mirrors note of a deleted object of a namespace, by the name of its proposals: each when it is worked
-    /// on next.
+    /// Deletes the notes of mirrors about a deleted object of a namespace, by the name of its proposals: each at the
+    /// mirror's next transaction.
     pub fn forget(&self, namespace: &str, name: String) {
         self.shared.deleted.lock().insert(namespace, name, ());
     }
 
-    /// Waits until nothing is left to do, including mirrors that are packed. Requests have their answers before.
+    /// Waits until nothing is left to do, including the packing of mirrors. Requests have their answers before.
     pub async fn finish(&self) {
         let mut tasks = std::mem::take(&mut *self.tasks.lock());
         while tasks.join_next().await.is_some() {}
@@ -127,14 +127,14 @@ impl<P: Proposer> Shared<P> {
             for batch in by_target(requests) {
                 let Some(slot) = self.acquire_slot(&batch).await else { continue };
                 let (shared, key) = (Arc::clone(self), key.clone());
-                // A panic in one transaction must not take the mirror's task along. Its requests learn of it, because
-                // their channels are closed.
+                // A panic in one transaction must not end the mirror's task. Its requests notice it, because their
+                // channels are closed.
                 let _ = spawn_blocking(move || shared.transact(&key, slot, batch)).await;
             }
         }
     }
 
-    /// The requests of a mirror, of which there is at least one; without any, the mirror has no task any more.
+    /// Takes the requests of a mirror, at least one. Without any, the mirror has no task any more.
     fn take_requests(&self, key: &MirrorKey) -> Option<Vec<QueuedRequest<P>>> {
         let mut queues = self.queues.lock();
         let requests = queues.get_mut(key).map(std::mem::take).unwrap_or_default();
@@ -174,8 +174,8 @@ impl<P: Proposer> Shared<P> {
             remote = Some(request.remote);
         }
         let Some(remote) = remote else { return };
-        // Another process may hold the mirror: one that lists and fetches, pushes, and lists again takes that long, and
-        // what is left of one that was killed takes no longer.
+        // Another process may hold the mirror: listing, fetch, push and another listing take that long, and the rest of
+        // a killed one takes no longer.
         let deadline = Instant::now() + 3 * remote.timeout;
         let cancellations: Vec<_> = proposals.iter().map(|proposal| proposal.cancellation.clone()).collect();
         let is_over = || {
@@ -200,14 +200,14 @@ impl<P: Proposer> Shared<P> {
         // Its files hold secrets, and the process may end with the last answer.
         drop(remote);
         for (reply, answer) in replies.into_iter().zip(answers) {
-            // A receiver that is gone was cancelled or told to stop.
+            // A dropped receiver was cancelled or stopped.
             let _ = reply.send(answer);
         }
-        // The work is done, and a mirror that cannot be opened again is begun anew.
+        // The work is done, and a mirror that cannot be opened is created anew.
         let _ = mirror.tidy(&ServerDeadline::after(timeout));
     }
 
-    /// Drops what a mirror notes of deleted objects.
+    /// Drops the notes of a mirror about deleted objects.
     fn forget_deleted(&self, mirror: &Mirror) {
         let names = self.deleted.lock().iter().map(|(name, ())| name.clone()).collect();
         // Notes that cannot be dropped now are dropped by the next transaction.
@@ -221,15 +221,15 @@ impl<P: Proposer> Shared<P> {
 
 impl<P: Proposer> Drop for QueueGuard<'_, P> {
     fn drop(&mut self) {
-        // After an orderly end there is none, or that of another task.
+        // After a normal end there is none, or that of another task.
         if std::thread::panicking() {
             self.shared.queues.lock().remove(self.key);
         }
     }
 }
 
-/// Divides requests into those that can share a transaction: they are of one namespace, start from the same, and go to
-/// the same branch with the same options. The rest of a batch that is full is the next one.
+/// Divides requests into those that can share a transaction. They are of one namespace, start from the same reference,
+/// and go to the same branch with the same options. A full batch ends, and the rest is the next one.
 fn by_target<P: Proposer>(requests: Vec<QueuedRequest<P>>) -> Vec<Vec<QueuedRequest<P>>> {
     let mut batches: Vec<Vec<QueuedRequest<P>>> = Vec::new();
     for queued in requests {
@@ -308,7 +308,7 @@ mod tests {
         QueuedRequest { request: Request { mirror, remote, proposal }, reply: oneshot::channel().0 }
     }
 
-    /// A batch of any size held all that is told of each proposal.
+    /// A batch of any size held all texts of each proposal.
     #[test]
     fn a_transaction_has_a_bounded_number_of_proposals() {
         let batches = by_target((0..3 * MAX_BATCH).map(queued).collect());

@@ -1,4 +1,4 @@
-//! What of a push has arrived.
+//! The references that a push did not update.
 
 use std::collections::BTreeMap;
 
@@ -6,25 +6,25 @@ use crate::git::listing::Listing;
 use crate::git::name::RefName;
 use crate::git::push::{PushReply, PushRequest};
 
-/// Which references do not have what was to go there, and why; all others do.
+/// The references that were not updated, each with the server's message; all others were.
 #[derive(Default)]
 pub(super) struct Arrivals {
     refusals: BTreeMap<RefName, String>,
 }
 
 impl Arrivals {
-    /// Notes that a reference does not have it.
+    /// Records that a reference was not updated.
     pub(super) fn refused(&mut self, reference: RefName, words: String) {
         self.refusals.insert(reference, words);
     }
 
-    /// Why a reference does not have it.
+    /// Returns the message for a reference that was not updated.
     pub(super) fn refusal(&self, reference: &RefName) -> Option<&String> {
         self.refusals.get(reference)
     }
 }
 
-/// The references that have not got what was pushed, for all that the reply and the listing `after` it say.
+/// Returns the references that were not updated, by the reply and the listing `after` it.
 pub(super) fn missing(
     request: &PushRequest,
     reply: Option<&PushReply>,

@@ -1,4 +1,4 @@
-//! One proposal on its way through an attempt.
+//! The state of one proposal in an attempt.
 
 use super::deadline::PlanDeadline;
 use super::ground::Ground;
@@ -16,14 +16,14 @@ use crate::git::source::{self, Source};
 use crate::git::tree::GitTree;
 use crate::update::MarkerIndex;
 
-/// One proposal and how far it has come.
+/// One proposal and its state in an attempt.
 pub(super) struct Candidate<P: Proposer> {
     pub(super) proposal: Proposal<P>,
     /// The maximum length of the message that its outcome keeps, in bytes.
     message_limit: usize,
     /// The commit that is checked out for it.
     pub(super) source: Option<Source>,
-    /// A push of an earlier run, or attempt, that has turned out to have arrived.
+    /// A push of an earlier run or attempt that did reach the remote.
     earlier: Option<Push>,
     /// Its commit of this attempt.
     pub(super) commit: Option<OwnCommit>,
@@ -41,7 +41,7 @@ pub(super) struct Made<'i, 'o> {
 /// A commit that was made for a proposal.
 pub(super) struct OwnCommit {
     pub(super) id: CommitId,
-    /// The message as far as an outcome keeps it.
+    /// The message, as far as an outcome keeps it.
     message: String,
     time: CommitTime,
 }
@@ -70,7 +70,7 @@ impl<P: Proposer> Candidate<P> {
         }
     }
 
-    /// Ends it: nothing comes of it any more.
+    /// Cancels it: it gets no commit and no outcome.
     pub(super) fn cancel(&mut self) {
         self.result = Some(Err(SyncError::Cancelled.into()));
     }
@@ -80,11 +80,11 @@ impl<P: Proposer> Candidate<P> {
         Answer { name: self.proposal.name, proposer: self.proposal.proposer, result }
     }
 
-    /// Finds what is checked out; one that finds nothing fails alone.
+    /// Finds the commit to check out; if there is none, this proposal alone fails.
     ///
     /// # Errors
     ///
-    /// When the mirror or the remote is to blame, which concerns the others as well.
+    /// If the mirror or the remote has an error, which concerns the other proposals as well.
     pub(super) fn choose_source(&mut self, ground: &Ground<'_>) -> Result<(), SyncError> {
         let checkout = &self.proposal.target.checkout;
         match source::choose(checkout, &ground.listing, ground.mirror, ground.remote, ground.deadline) {
@@ -95,7 +95,8 @@ impl<P: Proposer> Candidate<P> {
         Ok(())
     }
 
-    /// Has the proposer read again what the proposal depends on; one that cannot propose any more fails alone.
+    /// Lets the proposer read the inputs of the proposal again. If it cannot propose any more, this proposal alone
+    /// fails.
     pub(super) fn refresh(&mut self) {
         match self.proposal.proposer.refresh() {
             Ok(Freshness::Unchanged) => {}
@@ -104,7 +105,7 @@ impl<P: Proposer> Candidate<P> {
         }
     }
 
-    /// Settles it if nothing has changed, here or there.
+    /// Settles it if nothing has changed, neither in the inputs nor at the remote.
     pub(super) fn skip_if_known(&mut self, ground: &Ground<'_>, ledger: &Ledger) {
         let (Proposal { name, target, known, .. }, Some(source)) = (&self.proposal, &self.source) else {
             return;
@@ -116,7 +117,7 @@ impl<P: Proposer> Candidate<P> {
             return;
         }
         let now = self.seen(source.revision.commit, ground.old, ground);
-        // The status alone tells enough where the branch that is looked at is the one that is pushed to.
+        // The status suffices if the branch that is checked out is the push branch.
         let is_in_status = target.refspec.is_none()
             && target.checkout.branch().as_ref() == Some(&target.push)
             && known.revision.as_ref() == Some(&source.revision.to_string());
@@ -125,19 +126,19 @@ impl<P: Proposer> Candidate<P> {
         }
     }
 
-    /// Finds out whether the push of an earlier run arrived, though nobody could say so at the time.
+    /// Finds out whether the push of an earlier run reached the remote, if that was unknown when it ended.
     pub(super) fn recall(&mut self, ground: &Ground<'_>, ledger: &mut Ledger) -> Result<(), SyncError> {
         let Proposal { name, target, known, .. } = &self.proposal;
         let Some(pending) = ledger.pending.get_mut(name) else { return Ok(()) };
         let is_same_branch = pending.reference == target.push.reference();
         if is_same_branch && !pending.has_arrived {
             if pending.old == ground.old {
-                // It has not, but it still may: the server can be at it.
+                // It has not yet, but it may: the server may be working on it.
                 return Ok(());
             }
             pending.has_arrived = match ground.old {
-                // Where history is too long to be fetched, the push counts as lost: its change is found in the files. A
-                // search that was ended has found out nothing.
+                // If the history is too long to be fetched, the push counts as lost: the files tell whether its change
+                // is there. A search that was ended has found out nothing.
                 Some(tip) => match ground.is_in_history(pending.new, tip, pending.old) {
                     Err(error) if error.is_damage() || error.is_interruption() => return Err(error),
                     found => found.unwrap_or(false),
@@ -170,12 +171,12 @@ impl<P: Proposer> Candidate<P> {
         Ok(())
     }
 
-    /// Makes its commit on `tip`, if it has anything to commit, and gives the new tip. That has a `spec.timeout` of its
-    /// own.
+    /// Makes its commit on `tip`, if it has anything to commit, and returns the new tip. This has a `spec.timeout` of
+    /// its own.
     ///
     /// # Errors
     ///
-    /// When the mirror is to blame, or the run was cancelled, which concerns the others as well.
+    /// If the mirror has an error, or the run was cancelled, which concerns the other proposals as well.
     pub(super) fn propose(
         &mut self,
         ground: &Ground<'_>,
@@ -205,8 +206,8 @@ impl<P: Proposer> Candidate<P> {
                 return Ok(tip);
             }
         };
-        // A push on the same tip that may still arrive: made at the same time, the same change is the same commit, and
-        // nothing is lost if both arrive. A key that was made since then makes another.
+        // A push on the same tip may still arrive: the same change at the same time is the same commit, so nothing is
+        // lost if both arrive. With a key that was made since then the commit differs.
         let pending = ledger.pending.get(&self.proposal.name);
         let signer = draft.signer.as_ref();
         if let Some(pending) = pending.filter(|pending| pending.old == ground.old)
@@ -236,7 +237,7 @@ impl<P: Proposer> Candidate<P> {
         }
     }
 
-    /// Takes note of the push before it is made, so that a run that is killed leaves word of it.
+    /// Notes the push in the journal before it is made, so that it is known after a crash.
     pub(super) fn note_pending(&self, old: Option<CommitId>, tip: CommitId, ledger: &mut Ledger) {
         let (Some(commit), Some(source)) = (&self.commit, &self.source) else { return };
         let Proposal { name, target, .. } = &self.proposal;
@@ -254,8 +255,8 @@ impl<P: Proposer> Candidate<P> {
         ledger.pending.insert(name.clone(), pending);
     }
 
-    /// Gives the answer after a push, if one was to be made, and takes note of how the remote is left with `tip` on
-    /// the push branch.
+    /// Gives the answer after a push, if there was one. Also notes the state of the remote, with `tip` on the push
+    /// branch.
     pub(super) fn settle(
         &mut self,
         order: &Order,
@@ -269,15 +270,15 @@ impl<P: Proposer> Candidate<P> {
         let refspec = target.refspec.as_ref();
         let refusal = refspec.and_then(|refspec| Some((refspec, arrivals.refusal(&refspec.destination)?)));
         if let Some((refspec, words)) = refusal {
-            // The branch is done, and the refspec is owed.
+            // The branch is done, and the refspec is still to be pushed.
             if let Some(pending) = ledger.pending.get_mut(name).filter(|_| self.commit.is_some()) {
                 pending.has_arrived = true;
             }
             self.result = Some(Err(ground.refusal(refspec.destination.clone(), words.clone()).into()));
             return;
         }
-        // The note stays until the status has the push: the report of it may still be lost. That of a push which nobody
-        // has found stays as it is, for that one may still arrive.
+        // The note stays until the status has the push: its report may still be lost. The note of a push that was not
+        // found stays as well, because that push may still arrive.
         let is_there = self.commit.is_some() || self.earlier.is_some();
         if let Some(pending) = ledger.pending.get_mut(name).filter(|_| is_there) {
             pending.has_arrived = true;
@@ -304,14 +305,14 @@ impl<P: Proposer> Candidate<P> {
             (None, Some(earlier)) => Outcome::Pushed(Push { found: Some(source.revision), ..earlier }),
             (None, None) => Outcome::NothingToCommit { source: source.revision },
         }));
-        // One that is not listed keeps what was pushed there: some servers never show it.
+        // A reference that is not listed keeps the value that was pushed: some servers never list it.
         if let Some(before) = ledger.seen.get(&name).filter(|before| before.refspec == now.refspec) {
             now.destination = now.destination.or(before.destination);
         }
         ledger.seen.insert(name, now);
     }
 
-    /// Gives the answer where nothing is to be pushed.
+    /// Gives the answer of a dry run.
     pub(super) fn settle_rehearsal(&mut self) {
         let Some(Source { revision: source, .. }) = self.source.take() else { return };
         let is_new = self.commit.take().is_some();

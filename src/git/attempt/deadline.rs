@@ -6,10 +6,11 @@ use crate::git::error::SyncError;
 use crate::git::mirror::Mirror;
 use crate::update::Interrupt;
 
-/// How often the cancellation is looked up: it takes locks, and a small file takes less than a microsecond.
+/// The interval between checks for cancellation. A check takes locks, and a small file takes less than a microsecond to
+/// plan.
 const INTERVAL: Duration = Duration::from_millis(20);
 
-/// Tells planning and committing when to end.
+/// The deadline of planning and committing, with cancellation.
 pub(super) struct PlanDeadline<'m> {
     mirror: &'m Mirror,
     timeout: Duration,
@@ -19,17 +20,17 @@ pub(super) struct PlanDeadline<'m> {
 }
 
 impl<'m> PlanDeadline<'m> {
-    /// Gives the work on a mirror so much time from now on.
+    /// Creates a deadline for work on a mirror that may take `timeout` from now.
     pub(super) fn new(mirror: &'m Mirror, timeout: Duration) -> Self {
         let now = Instant::now();
         Self { mirror, timeout, end: now + timeout, next_lookup: now, cancelled: None }
     }
 
-    /// Says whether to go on.
+    /// Checks that the work may go on.
     ///
     /// # Errors
     ///
-    /// When the time is up, or the work was cancelled.
+    /// If the deadline has passed, or the work was cancelled.
     pub(super) fn check(&mut self) -> Result<(), Interrupt> {
         let now = Instant::now();
         if now >= self.next_lookup {
@@ -45,7 +46,7 @@ impl<'m> PlanDeadline<'m> {
         }
     }
 
-    /// Why the work was cancelled, if it was.
+    /// Returns the error of the cancellation, if there was one.
     pub(super) fn into_cancelled(self) -> Option<SyncError> {
         self.cancelled
     }

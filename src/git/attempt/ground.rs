@@ -1,4 +1,4 @@
-//! What an attempt stands on: both sides, and how the remote was found.
+//! The context of an attempt: mirror, remote and listing.
 
 use std::collections::HashSet;
 
@@ -14,32 +14,32 @@ use crate::git::object::{self, ObjectError};
 use crate::git::remote::Remote;
 use crate::git::waits::ServerDeadline;
 
-/// How much history is fetched to find a commit in it. Beyond that, it counts as not being there.
+/// The depths of history that are fetched to find a commit. A commit that is deeper counts as missing.
 const DEPTHS: [u32; 2] = [64, 2_048];
 
-/// Both sides of an attempt.
+/// The mirror and the remote of an attempt.
 pub(super) struct Ground<'a> {
     pub(super) mirror: &'a Mirror,
     pub(super) remote: &'a Remote,
-    /// The remote, as listed at the beginning.
+    /// The remote's references at the beginning.
     pub(super) listing: Listing,
     /// The tip of the push branch in that listing.
     pub(super) old: Option<CommitId>,
-    /// When everything before the push has to be done.
+    /// The deadline for all work before the push.
     pub(super) deadline: &'a ServerDeadline,
 }
 
-/// What a walk through history came to.
+/// The result of a search in the history.
 enum Walk {
     Found,
-    /// All of it was looked at.
+    /// The whole history was searched, and the commit is not in it.
     NotThere,
-    /// There is more than the mirror has.
+    /// The history is longer than the part that the mirror has.
     CutOff,
 }
 
 impl Ground<'_> {
-    /// Fetches an object unless it is here, and gives the commit that it leads to.
+    /// Fetches an object unless it is here, and returns the commit that it leads to.
     pub(super) fn fetch_commit(&self, object: CommitId) -> Result<CommitId, SyncError> {
         let is_here = match self.mirror.peel(object) {
             Ok(commit) => self.mirror.has(commit),
@@ -57,9 +57,9 @@ impl Ground<'_> {
         })
     }
 
-    /// Whether `wanted` is in the history of `listed`, a commit that the remote has.
+    /// Returns whether `wanted` is in the history of `listed`, a commit that the remote has.
     ///
-    /// The mirror has next to no history, so some may be fetched. What is below `floor` is not looked at.
+    /// The mirror has next to no history, so some may be fetched. Commits below `floor` are not searched.
     pub(super) fn is_in_history(
         &self,
         wanted: CommitId,
@@ -79,13 +79,13 @@ impl Ground<'_> {
         Ok(matches!(found, Walk::Found))
     }
 
-    /// The error of a commit for which the mirror has no room, if one that is begun anew may have it.
+    /// Returns the error of a commit for which the mirror has no room, if a new mirror may have it.
     pub(super) fn too_large(&self, error: &CommitError) -> Option<SyncError> {
         let is_mendable = matches!(error, CommitError::NoRoom) && !self.mirror.is_new();
         is_mendable.then(|| self.remote.too_large(self.mirror).into())
     }
 
-    /// The error for a reference that the remote does not take.
+    /// Returns the error of a reference that the remote does not update.
     pub(super) fn refusal(&self, reference: RefName, words: String) -> SyncError {
         SyncError::Refused { url: self.remote.url.to_string(), reference, words }
     }

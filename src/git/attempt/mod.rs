@@ -35,13 +35,13 @@ use order::Order;
 pub(super) enum Ended {
     /// Every proposal has its answer.
     Done,
-    /// Something was put right, and the next attempt may succeed.
+    /// An error was repaired, and the next attempt may succeed.
     Mended,
-    /// Somebody else pushed meanwhile.
+    /// Another push came first.
     Overtaken,
-    /// The remote does not take the commits.
+    /// The remote refuses the commits.
     Refused(SyncError),
-    /// Something else stood in the way.
+    /// Another error.
     Failed(SyncError),
 }
 
@@ -51,19 +51,19 @@ impl From<SyncError> for Ended {
     }
 }
 
-/// The proposals of a transaction and how far they have come.
+/// The proposals of a transaction and their states.
 pub(super) struct Attempt<P: Proposer> {
     candidates: Vec<Candidate<P>>,
     branch: Option<BranchName>,
     is_rehearsal: bool,
     /// The packs of the commits that were made.
     packs: NewPacks,
-    /// Whether this is not the first time that it is made.
+    /// True if it is not the first attempt.
     is_another: bool,
 }
 
 impl<P: Proposer> Attempt<P> {
-    /// An attempt at proposals that go to the same branch.
+    /// Creates an attempt at proposals for the same branch.
     pub(super) fn new(proposals: Vec<Proposal<P>>, is_rehearsal: bool) -> Self {
         let branch = proposals.first().map(|proposal| proposal.target.push.clone());
         let limit = message_limit(proposals.len());
@@ -76,17 +76,17 @@ impl<P: Proposer> Attempt<P> {
         self.candidates.iter().filter(|candidate| candidate.is_open()).count() > 1
     }
 
-    /// The proposals, to be attempted otherwise.
+    /// Returns the proposals, to be attempted in another way.
     pub(super) fn into_proposals(self) -> Vec<Proposal<P>> {
         self.candidates.into_iter().map(|candidate| candidate.proposal).collect()
     }
 
-    /// The answers, once all proposals have one.
+    /// Returns the answers, once all proposals have one.
     pub(super) fn answers(self) -> Vec<Answer<P>> {
         self.candidates.into_iter().map(Candidate::into_answer).collect()
     }
 
-    /// The answers after an error that concerns all proposals that have none yet.
+    /// Returns the answers after an error that concerns all proposals without one.
     pub(super) fn fail(mut self, error: SyncError) -> Vec<Answer<P>> {
         let error = Arc::new(error);
         for candidate in self.open() {
@@ -99,11 +99,11 @@ impl<P: Proposer> Attempt<P> {
     pub(super) fn make(&mut self, mirror: &mut Mirror, remote: &Remote, ledger: &mut Ledger) -> Ended {
         let ended = self.try_to_make(mirror, remote, ledger).err().unwrap_or(Ended::Done);
         let packs = std::mem::take(&mut self.packs);
-        // Those of commits that were not pushed, and never will be, would fill the mirror.
+        // Objects of commits that were not pushed, and never will be, would fill the mirror.
         if self.candidates.iter().any(|candidate| ledger.pending.contains_key(&candidate.proposal.name)) {
             packs.keep();
         } else if packs.remove() {
-            // A mirror that cannot be opened now fails the next attempt.
+            // A mirror that cannot be opened fails the next attempt.
             let _ = mirror.release_objects();
         }
         ended
@@ -119,7 +119,7 @@ impl<P: Proposer> Attempt<P> {
         let Some(branch) = self.branch.as_ref().map(BranchName::reference).filter(|_| self.is_open()) else {
             return Ok(());
         };
-        // Also those who have their answer: it is given when the last of them has one.
+        // Proposals with an answer count too: it is given only when the last one has one.
         let awaited = self.candidates.iter().filter(|candidate| candidate.may_be_cancelled());
         mirror.work_for(awaited.map(|candidate| candidate.proposal.cancellation.clone()).collect());
         let deadline = &ServerDeadline::after(remote.timeout);
@@ -140,7 +140,7 @@ impl<P: Proposer> Attempt<P> {
         }
         let proposed = self.propose(&ground, base, ledger);
         let Ground { listing, .. } = ground;
-        // The objects are on the disk now, where git reads them too; both need not hold them.
+        // The objects are on the disk now, where git reads them too; memory need not hold them as well.
         mirror.release_objects().map_err(SyncError::from)?;
         let ground = Ground { mirror, remote, listing, old, deadline };
         let tip = proposed?;
@@ -170,14 +170,14 @@ impl<P: Proposer> Attempt<P> {
         Ok(())
     }
 
-    /// Ends the candidates that were cancelled; they need not wait for the others.
+    /// Ends the proposals that were cancelled; they need not wait for the others.
     fn end_cancelled(&mut self) {
         let is_over =
             |candidate: &&mut Candidate<P>| candidate.is_cancelled() && candidate.may_be_cancelled();
         self.candidates.iter_mut().filter(is_over).for_each(Candidate::cancel);
     }
 
-    /// Whether a proposal has no answer yet.
+    /// Returns true if a proposal has no answer yet.
     fn is_open(&self) -> bool {
         self.candidates.iter().any(Candidate::is_open)
     }
@@ -191,10 +191,10 @@ impl<P: Proposer> Attempt<P> {
         self.candidates.iter().any(|candidate| candidate.is_open() && candidate.commit.is_some())
     }
 
-    /// Finds out what the remote has.
+    /// Lists the remote.
     ///
-    /// Whoever was overtaken has seen the remote a moment ago, so that what is new there is fetched at once: the
-    /// shorter the time between the look and the push, the fewer get in between.
+    /// After a lost race the remote was listed a moment ago, so new objects are fetched at once: the shorter the time
+    /// between listing and push, the less likely is another lost race.
     fn look(
         &self,
         mirror: &Mirror,
@@ -210,7 +210,7 @@ impl<P: Proposer> Attempt<P> {
         remote.list(mirror, &wanted, deadline)
     }
 
-    /// The references that have to be listed.
+    /// Returns the references to list.
     fn wanted(&self) -> Vec<Wanted> {
         let mut wanted = Vec::new();
         for candidate in &self.candidates {
@@ -227,15 +227,15 @@ impl<P: Proposer> Attempt<P> {
         wanted
     }
 
-    /// The object to build on, if there is anything to build.
+    /// Returns the object to build on, if there is anything to build.
     fn base(&self, old: Option<CommitId>) -> Option<CommitId> {
         let first = self.candidates.iter().find(|candidate| candidate.is_open())?;
         old.or_else(|| first.source.as_ref().map(|source| source.object))
     }
 
-    /// Makes each proposal's commit on the tree that the one before it left, and gives the tip.
+    /// Makes each proposal's commit on the tree of the one before, and returns the tip.
     ///
-    /// The marker index is stored also if that ends with an error, so that the next run continues there.
+    /// The marker index is stored even after an error, so that the next run continues there.
     fn propose(
         &mut self,
         ground: &Ground<'_>,
@@ -270,7 +270,7 @@ impl<P: Proposer> Attempt<P> {
                 }
             }
         }
-        // What was read of damaged objects may be wrong.
+        // Entries from damaged objects may be wrong.
         if index.has_news() && !tip.as_ref().is_err_and(SyncError::is_damage) {
             // It is made again if it cannot be stored.
             let _ = store_index(&index, &place);
@@ -278,7 +278,7 @@ impl<P: Proposer> Attempt<P> {
         tip
     }
 
-    /// Takes the note back of a push that has not arrived and never will.
+    /// Deletes the note of a push that has not reached the remote and never will.
     fn forget_push(&self, ground: &Ground<'_>, ledger: &mut Ledger) -> Result<(), SyncError> {
         for candidate in self.candidates.iter().filter(|candidate| candidate.commit.is_some()) {
             ledger.pending.remove(&candidate.proposal.name);
@@ -286,7 +286,7 @@ impl<P: Proposer> Attempt<P> {
         store(ledger, ground.mirror)
     }
 
-    /// Finds out what a push came to: where the reply is not plainly good, the remote is listed again.
+    /// Finds out the result of a push. Unless the reply is plainly good, the remote is listed again.
     fn judge(
         &self,
         order: &mut Order,
@@ -302,13 +302,13 @@ impl<P: Proposer> Attempt<P> {
         if let (Some(branch), Ok(reply)) = (&branch, &reply)
             && reply.is_overtaken(branch)
         {
-            // Git has looked for us and sent nothing, and the next attempt begins with a listing.
+            // Git has checked the condition and sent nothing, and the next attempt begins with a listing.
             self.forget_push(ground, ledger)?;
             return Err(Ended::Overtaken);
         }
         let deadline = ServerDeadline::after(ground.remote.timeout);
         let after = ground.remote.list(ground.mirror, &self.wanted(), &deadline).ok();
-        // A connection that breaks off makes git send it once more, and the refusal of that says nothing of the first time.
+        // After a broken connection git sends the push again, and its refusal says nothing of the first time.
         if let (Some(branch), Ok(reply), Some(after)) = (&branch, &reply, &after)
             && reply.is_refused(branch)
             && after.commit(branch) == ground.old
@@ -340,7 +340,7 @@ impl<P: Proposer> Attempt<P> {
     }
 }
 
-/// What the next runs will build on: the tips that runs left, and the one at hand.
+/// Returns the tips of past runs and the current one, on which the next runs build.
 fn kept(ledger: &Ledger, tip: CommitId) -> Vec<CommitId> {
     ledger.commits().chain([tip]).collect()
 }

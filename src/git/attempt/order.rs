@@ -1,4 +1,4 @@
-//! What has to be pushed.
+//! The plan of a push.
 
 use super::arrivals::Arrivals;
 use super::candidate::Candidate;
@@ -11,7 +11,7 @@ use crate::git::push::{PushRequest, PushUpdate};
 use crate::git::refspec::RefspecSource;
 use crate::git::remote_error::RemoteError;
 
-/// What to push, and what not to.
+/// The references to push, and those that are left out.
 #[derive(Default)]
 pub(super) struct Order {
     pub(super) request: PushRequest,
@@ -19,7 +19,8 @@ pub(super) struct Order {
     pub(super) arrivals: Arrivals,
 }
 
-/// The branch goes if it has new commits, and so do the refspecs of those who made them or owe them.
+/// Plans the push of the branch, if it has new commits, and of refspecs. A refspec is pushed if its proposal has a new
+/// commit or the refspec is pending.
 pub(super) fn order<P: Proposer>(
     candidates: &[Candidate<P>],
     base: CommitId,
@@ -49,7 +50,7 @@ pub(super) fn order<P: Proposer>(
             }
         };
         let old = ground.listing.get(&refspec.destination).map(|listed| listed.object);
-        // Where the branch is another than the one checked out, Flux overwrites the destination.
+        // If the push branch differs from the one that is checked out, Flux overwrites the destination.
         let is_forced = refspec.is_forced || target.checkout.branch().as_ref() != Some(&target.push);
         if let Some(old) = old.filter(|_| !is_forced)
             && let Some(words) = loss(ground, &target.push, old, listed)?
@@ -59,15 +60,15 @@ pub(super) fn order<P: Proposer>(
         }
         order.request.updates.push(PushUpdate { reference: refspec.destination.clone(), new, old });
     }
-    // Servers tell of the references in the order in which they come, and the branch is what matters.
+    // Servers print the references in this order, and the branch matters most.
     order.request.updates.sort_by_key(|update| {
         candidates.iter().all(|one| one.proposal.target.push.reference() != update.reference)
     });
     Ok(order)
 }
 
-/// Why commits of others would be lost, or might be, if the push branch took the place of `old`; `listed` is what it
-/// stands on.
+/// Returns why commits of others would be lost, or might be, if the push branch took the place of `old`; `listed` is
+/// the commit that the push branch builds on.
 fn loss(
     ground: &Ground<'_>,
     branch: &BranchName,
@@ -80,7 +81,7 @@ fn loss(
             "[rejected] (non-fast-forward): it has commits that {branch} has not; merge them, or put + in front of the \
              refspec"
         ))),
-        // That is a matter of this refspec alone, and must not keep the branch from being pushed.
+        // This concerns this refspec alone, and must not keep the branch from being pushed.
         Err(SyncError::Remote(RemoteError::TooLarge { limit, .. })) => Ok(Some(format!(
             "to find out whether it has commits that {branch} has not, more history would be fetched than a mirror of \
              {limit} bytes has room for; raise --mirror-max-size, or put + in front of the refspec"

@@ -1,4 +1,4 @@
-//! The login for a remote repository, by the rules and in the words of Flux's provider `generic`.
+//! The login for a remote repository, by the rules and with the messages of Flux's provider `generic`.
 
 mod error;
 
@@ -11,10 +11,10 @@ use super::{PrivateFiles, RemoteUrl, Transport};
 use crate::secrets::{Secret, SecretData};
 pub use error::CredentialsError;
 
-/// What a remote repository wants to see.
+/// The credentials for a remote repository.
 #[derive(Debug, Clone)]
 pub enum Credentials {
-    /// A directory of this machine wants nothing.
+    /// None, for a directory of this machine.
     Local,
     /// For HTTP, plain or over TLS.
     Http(HttpCredentials),
@@ -22,18 +22,18 @@ pub enum Credentials {
     Ssh(SshCredentials),
 }
 
-/// Who we are over HTTP, and whom we trust.
+/// Our login over HTTP, and the certificates that we trust.
 #[derive(Debug, Clone)]
 pub struct HttpCredentials {
-    /// Who we are in the request's header.
+    /// The login in the header of a request.
     pub login: HttpLogin,
     /// Certificates in PEM that are trusted beside those of the system.
     pub authority: Option<Arc<Secret>>,
-    /// Who we are at the TLS handshake.
+    /// Our certificate at the TLS handshake.
     pub certificate: Option<ClientCertificate>,
 }
 
-/// What stands in the `Authorization` header.
+/// The content of the `Authorization` header.
 #[derive(Debug, Clone)]
 pub enum HttpLogin {
     /// Nothing.
@@ -58,7 +58,7 @@ pub struct ClientCertificate {
     pub key: Secret,
 }
 
-/// Who we are over SSH, and whom we trust.
+/// Our login over SSH, and the host keys that we trust.
 #[derive(Debug, Clone)]
 pub struct SshCredentials {
     /// The user on the server.
@@ -67,19 +67,19 @@ pub struct SshCredentials {
     pub identity: Secret,
     /// The keys of servers.
     pub known_hosts: Arc<Secret>,
-    /// What the private key is encrypted with.
+    /// The passphrase of the private key.
     pub passphrase: Option<Secret>,
 }
 
 impl HttpCredentials {
-    /// Whether there is nothing in it: nobody names a secret to stay anonymous.
+    /// Returns true if it is empty: a secret that is named should hold something.
     fn is_empty(&self) -> bool {
         matches!(self.login, HttpLogin::Anonymous) && self.authority.is_none() && self.certificate.is_none()
     }
 }
 
 impl Credentials {
-    /// The object's own certificate authority, if it has one.
+    /// Returns the object's own certificate authority, if it has one.
     pub fn authority(&self) -> Option<&Secret> {
         match self {
             Self::Http(http) => http.authority.as_deref(),
@@ -87,11 +87,11 @@ impl Credentials {
         }
     }
 
-    /// Reads the login of the provider `generic`: what the secret gives, its gaps filled from the URL.
+    /// Reads the login of the provider `generic` from the secret. Missing values come from the URL.
     ///
     /// # Errors
     ///
-    /// When the secret lacks a part or has a malformed one.
+    /// If the secret lacks a part or has a malformed one.
     pub fn generic(url: &RemoteUrl, secret: Option<SecretData<'_>>) -> Result<Self, CredentialsError> {
         let credentials = match url.transport() {
             Transport::Local => Self::Local,
@@ -120,7 +120,7 @@ impl Credentials {
 }
 
 impl Credentials {
-    /// Lets the values that may be large share their memory with equal ones.
+    /// Shares the memory of values that may be large with equal ones.
     #[must_use]
     pub(super) fn shared(mut self, files: &PrivateFiles) -> Self {
         let large = match &mut self {
@@ -141,7 +141,7 @@ impl Credentials {
 ///
 /// # Errors
 ///
-/// When there is no secret, or one without an App's id.
+/// If there is no secret, or one without an App's id.
 pub fn require_app_data(secret: Option<SecretData<'_>>) -> Result<(), CredentialsError> {
     match secret.filter(has_app_data) {
         Some(_) => Ok(()),
@@ -259,7 +259,7 @@ fn ssh_credentials(
             .malformed("identity", "is encrypted: give its passphrase by the key 'password'")
             .into());
     }
-    // A carriage return within a line separates no words, because ssh is given the text without it.
+    // A carriage return within a line separates no words, because ssh gets the text without it.
     let known_hosts = as_ssh_reads_it(known_hosts.expose());
     if !has_known_host(known_hosts.expose()) {
         let flaw = "has no line of host, key type and key: fill it by ssh-keyscan, and check what it says";
@@ -273,7 +273,7 @@ fn ssh_credentials(
     })
 }
 
-/// The text from where a private key begins.
+/// Returns the text from the start of a private key.
 fn private_key(text: &[u8]) -> Option<&[u8]> {
     let start = find(text, b"-----BEGIN ")?;
     let text = &text[start..];
@@ -286,7 +286,7 @@ fn is_encrypted(key: &[u8]) -> bool {
     if find(key, b"ENCRYPTED").is_some() {
         return true;
     }
-    // OpenSSH's own form begins with a magic word and the name of the cipher.
+    // OpenSSH's own format begins with a magic word and the name of the cipher.
     let Some(rest) = key.strip_prefix(b"-----BEGIN OPENSSH PRIVATE KEY-----") else { return false };
     let start: Vec<u8> = rest.iter().copied().filter(|byte| !byte.is_ascii_whitespace()).take(32).collect();
     let bytes = base64::engine::general_purpose::STANDARD.decode(start).unwrap_or_default();
@@ -294,7 +294,7 @@ fn is_encrypted(key: &[u8]) -> bool {
     cipher.is_some_and(|cipher| !cipher.starts_with(b"\0\0\0\x04none"))
 }
 
-/// Whether a text has a line of host, key type and key, as a file `known_hosts` has them.
+/// Returns true if a text has a line of host, key type and key, as in a file `known_hosts`.
 pub fn has_known_host(text: &[u8]) -> bool {
     text.split(|&byte| byte == b'\n').any(names_a_host)
 }
@@ -304,7 +304,7 @@ fn names_a_host(line: &[u8]) -> bool {
     words.next().is_some_and(|word| !word.starts_with(b"#")) && words.nth(1).is_some()
 }
 
-/// A text with plain line breaks and one at its end: OpenSSH refuses a key otherwise, where Flux takes it.
+/// Returns a text with plain line breaks and one at its end. OpenSSH refuses a key otherwise, and Flux takes it.
 fn as_ssh_reads_it(text: &[u8]) -> Secret {
     let mut lines: Vec<u8> = text.iter().copied().filter(|&byte| byte != b'\r').collect();
     if !lines.ends_with(b"\n") {

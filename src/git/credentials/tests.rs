@@ -21,7 +21,7 @@ fn read(url: &str, data: Items<'_>) -> Result<Credentials, CredentialsError> {
     Credentials::generic(&url, (!data.is_empty()).then_some(secret))
 }
 
-/// A login in one line, with everything that must not be seen.
+/// Prints a login in one line, secrets included.
 fn show(credentials: &Credentials) -> String {
     let text = |secret: &Secret| String::from_utf8_lossy(secret.expose()).into_owned();
     match credentials {
@@ -277,7 +277,7 @@ fn a_secret_with_nothing_for_http_is_no_anonymous_login() {
     }
 }
 
-/// Each is searched for in all that git says.
+/// Each of them is searched for in all output of git.
 #[test]
 fn logins_and_keys_have_a_longest_length() {
     let long = "x".repeat(64 * 1024);

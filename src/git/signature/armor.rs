@@ -1,6 +1,6 @@
-//! Keys as text: blocks between two lines of dashes, as PEM and OpenPGP have them.
+//! Text blocks between two lines of dashes, as in PEM and OpenPGP.
 //!
-//! Read with more patience than either standard asks for: secrets are pasted, indented, and made on Windows.
+//! They are read more leniently than either standard asks for: secrets are pasted, indented, and made on Windows.
 
 use base64::Engine;
 use base64::alphabet;
@@ -11,7 +11,7 @@ use zeroize::Zeroizing;
 const BEGIN: &[u8] = b"-----BEGIN ";
 const DASHES: &[u8] = b"-----";
 
-/// Some programs leave out the padding, some leave bits over.
+/// Some programs leave out the padding, others leave bits at the end.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
     &alphabet::STANDARD,
     GeneralPurposeConfig::new()
@@ -22,22 +22,22 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
 /// One block.
 #[derive(Debug)]
 pub(super) struct Block<'t> {
-    /// What it says it is, such as `OPENSSH PRIVATE KEY`.
+    /// The label, such as `OPENSSH PRIVATE KEY`.
     pub(super) label: &'t str,
     /// The lines `name: value` at its top.
     headers: Vec<(&'t str, &'t str)>,
-    /// What it holds; nothing where that is not base64, or the block does not end.
+    /// The content; `None` if it is not base64, or the block does not end.
     pub(super) data: Option<Zeroizing<Vec<u8>>>,
 }
 
 impl Block<'_> {
-    /// The value of a header.
+    /// Returns the value of a header.
     pub(super) fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(found, _)| found.eq_ignore_ascii_case(name)).map(|(_, value)| *value)
     }
 }
 
-/// The blocks of a text, in their order.
+/// Returns the blocks of a text, in their order.
 pub(super) fn blocks(mut text: &[u8]) -> Vec<Block<'_>> {
     let mut blocks = Vec::new();
     while let Some(start) = find(text, BEGIN) {
@@ -55,7 +55,7 @@ pub(super) fn blocks(mut text: &[u8]) -> Vec<Block<'_>> {
     blocks
 }
 
-/// Reads what stands between the two lines of dashes.
+/// Reads the text between the two lines of dashes.
 fn read<'t>(label: &'t str, body: &'t [u8]) -> Block<'t> {
     let mut headers = Vec::new();
     let mut base64 = Zeroizing::new(Vec::with_capacity(body.len()));
@@ -64,7 +64,7 @@ fn read<'t>(label: &'t str, body: &'t [u8]) -> Block<'t> {
         let header = std::str::from_utf8(line).ok().and_then(|line| line.split_once(':'));
         match header {
             Some((name, value)) if base64.is_empty() => headers.push((name.trim(), value.trim())),
-            // The check sum of OpenPGP; whether a key is whole shows in the key itself.
+            // The checksum of OpenPGP; the key itself shows whether it is complete.
             _ if line.starts_with(b"=") => break,
             _ => base64.extend(line.iter().copied().filter(|byte| !byte.is_ascii_whitespace())),
         }

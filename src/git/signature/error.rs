@@ -22,7 +22,7 @@ pub enum SigningError {
     Ssh(#[from] ssh_key::Error),
 }
 
-/// Why a secret gives no key to sign with.
+/// The error of a secret without a usable signing key.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SigningKeyError {
     /// The secret does not have the key.
@@ -35,7 +35,7 @@ pub enum SigningKeyError {
         secret: String,
         /// The key.
         key: &'static str,
-        /// What to do, where that is plain; it follows the sentence.
+        /// The remedy, if it is plain; it follows the sentence.
         advice: &'static str,
     },
     /// An OpenPGP key that cannot be read.
@@ -43,7 +43,7 @@ pub enum SigningKeyError {
     OpenPgp {
         /// The secret.
         secret: String,
-        /// What is wrong with it.
+        /// The defect.
         #[source]
         flaw: OpenPgpFlaw,
     },
@@ -56,24 +56,24 @@ pub enum SigningKeyError {
         /// The secret.
         secret: String,
     },
-    /// An SSH key that cannot be read or unlocked, or is of a sort that does not sign.
+    /// An SSH key that cannot be read or unlocked, or whose algorithm is not for signing.
     #[error("could not parse SSH signing key from secret '{secret}'")]
     Ssh {
         /// The secret.
         secret: String,
-        /// What is wrong with it.
+        /// The defect.
         #[source]
         flaw: SshFlaw,
     },
-    /// A locked key without a passphrase.
+    /// An encrypted key without a passphrase.
     #[error("can not use passphrase protected signing key without '{key}' field present in secret {secret}")]
     PassphraseMissing {
         /// The secret.
         secret: String,
-        /// Where the passphrase should be.
+        /// The key of the secret for the passphrase.
         key: &'static str,
     },
-    /// A locked OpenPGP key with another passphrase.
+    /// An encrypted OpenPGP key with another passphrase.
     #[error(
         "could not decrypt private key of the signing key present in secret {secret}: the passphrase in 'passphrase' \
          is not that of key {id}"
@@ -84,46 +84,46 @@ pub enum SigningKeyError {
         /// The key's id.
         id: String,
     },
-    /// An OpenPGP key of which no part may sign at this time.
+    /// An OpenPGP key none of whose parts may sign at this time.
     #[error("signing key in secret '{secret}' cannot be used")]
     Unusable {
         /// The secret.
         secret: String,
-        /// Which part cannot sign, and why.
+        /// The parts, each with its defect.
         #[source]
         cause: Unusable,
     },
 }
 
-/// What is wrong with an OpenPGP key.
+/// The defect of an OpenPGP key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum OpenPgpFlaw {
     /// It is something else.
     #[error("'git.asc' holds no OpenPGP key: give what `gpg --armor --export-secret-keys` prints")]
     NoKey,
-    /// There is nothing.
+    /// The value is empty.
     #[error("'git.asc' is empty: give what `gpg --armor --export-secret-keys` prints")]
     Empty,
-    /// It is for SSH.
+    /// It is an SSH key.
     #[error(
         "'git.asc' holds an SSH key: set spec.git.commit.signingKey.type to ssh, and give the key by 'identity'"
     )]
     ForSsh,
-    /// It is the half that anybody may have.
+    /// It is a public key.
     #[error(
         "'git.asc' holds a public key only: give the secret one, which `gpg --armor --export-secret-keys` prints"
     )]
     Public,
-    /// It cannot be understood.
+    /// It is damaged.
     #[error("the key in 'git.asc' is damaged or cut off: export it again")]
     Damaged,
-    /// It is of a version that no gpg in use checks, or that none does any more.
+    /// Its version is one that current gpg versions do not verify.
     #[error("the key in 'git.asc' is of OpenPGP's version {version}, and only keys of version 4 can sign")]
     Version {
         /// The version.
         version: u8,
     },
-    /// To unlock it would take too much memory or too long.
+    /// Unlocking it would take too much memory or time.
     #[error(
         "the key in 'git.asc' takes {memory} MiB and {passes} passes of Argon2 to unlock, and {most_memory} MiB and \
          {most_passes} passes are allowed: export it with a lock that takes less"
@@ -131,41 +131,41 @@ pub enum OpenPgpFlaw {
     Argon2 {
         /// The memory, in MiB.
         memory: u64,
-        /// How often it is gone through.
+        /// The number of passes over it.
         passes: u8,
-        /// The memory that is allowed, in MiB.
+        /// The maximum memory, in MiB.
         most_memory: u64,
-        /// How often it may be gone through.
+        /// The maximum number of passes.
         most_passes: u8,
     },
 }
 
-/// What is wrong with an SSH key.
+/// The defect of an SSH key.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SshFlaw {
     /// It is something else.
     #[error("'identity' holds no private key: give one in OpenSSH or PEM form, as ssh-keygen writes it")]
     NoKey,
-    /// There is nothing.
+    /// The value is empty.
     #[error("'identity' is empty: give a private key in OpenSSH or PEM form, as ssh-keygen writes it")]
     Empty,
-    /// It is for OpenPGP.
+    /// It is an OpenPGP key.
     #[error(
         "'identity' holds an OpenPGP key: set spec.git.commit.signingKey.type to gpg, and give the key by 'git.asc'"
     )]
     ForOpenPgp,
-    /// It is the half that anybody may have.
+    /// It is a public key.
     #[error(
         "'identity' holds a public key: give the private one, the file without .pub that ssh-keygen writes"
     )]
     Public,
-    /// It cannot be understood.
+    /// It is damaged.
     #[error("the key in 'identity' is damaged or cut off")]
     Damaged,
-    /// The passphrase is another.
+    /// The passphrase is wrong.
     #[error("the passphrase in 'password' is not that of the key in 'identity'")]
     WrongPassphrase,
-    /// It is locked in a way that we do not know.
+    /// Its encryption is not supported.
     #[error(
         "the key in 'identity' is locked in a way that is not known here ({scheme}): lock it anew with `ssh-keygen -p`"
     )]
@@ -179,14 +179,14 @@ pub enum SshFlaw {
          `ssh-keygen -p -f FILE` (OpenSSH 9.6 or newer if it is an Ed25519 key)"
     )]
     EncryptedPkcs8,
-    /// To unlock it would take too long.
+    /// Unlocking it would take too much time.
     #[error(
         "the key in 'identity' takes {rounds} rounds to unlock, and {most} are allowed: lock it anew with `ssh-keygen -p`"
     )]
     Rounds {
-        /// How many it takes.
+        /// The number of rounds.
         rounds: u64,
-        /// How many it may.
+        /// The maximum number of rounds.
         most: u64,
     },
     /// It is too short.
@@ -205,7 +205,7 @@ pub enum SshFlaw {
         /// The longest that is allowed.
         most: u32,
     },
-    /// It is of a sort whose signatures nobody accepts, or that needs a device.
+    /// Its algorithm is not accepted for signatures, or needs a device.
     #[error(
         "the key in 'identity' is of the sort {sort}, which cannot sign commits: use ed25519, ECDSA or RSA"
     )]

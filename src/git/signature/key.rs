@@ -1,4 +1,4 @@
-//! A key that is unlocked and signs.
+//! An unlocked signing key.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::{SigningError, openpgp, ssh};
 use crate::git::CommitTime;
 
-/// A key that is unlocked and signs; copies share the one in memory, which is wiped with the last of them.
+/// An unlocked signing key. Copies share it in memory; it is wiped with the last of them.
 #[derive(Clone)]
 pub struct SigningKey {
     part: Arc<Part>,
@@ -26,7 +26,7 @@ impl SigningKey {
         Self { part: Arc::new(Part::Ssh(key)) }
     }
 
-    /// Whether the key was there at a time: nobody believes what it signs before it was made.
+    /// Returns true if the key existed at a time: signatures from before its creation are not accepted.
     pub fn existed_at(&self, time: CommitTime) -> bool {
         match &*self.part {
             Part::OpenPgp(part) => part.made() <= time.seconds,
@@ -34,13 +34,13 @@ impl SigningKey {
         }
     }
 
-    /// Signs a commit as it is without a signature; gives the armored signature, whose lines end with `\n`.
+    /// Signs the text of an unsigned commit; returns the armored signature, whose lines end with `\n`.
     ///
     /// The same key, commit and time always give the same signature.
     ///
     /// # Errors
     ///
-    /// When the time is none of OpenPGP's, or the mathematics of a malformed key fails.
+    /// If OpenPGP cannot express the time, or the numbers of a malformed key do not work.
     pub fn sign(&self, commit: &[u8], time: CommitTime) -> Result<String, SigningError> {
         match &*self.part {
             Part::OpenPgp(part) => part.sign(commit, time.seconds),
@@ -49,7 +49,7 @@ impl SigningKey {
     }
 }
 
-/// Prints whose key it is and nothing secret.
+/// Prints the key's id and nothing secret.
 impl fmt::Debug for SigningKey {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &*self.part {

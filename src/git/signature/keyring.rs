@@ -1,4 +1,4 @@
-//! The keys that were unlocked so far, and why others could not be.
+//! A cache of unlocked signing keys, and of the errors of others.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,17 +15,17 @@ use crate::git::CommitTime;
 use crate::secrets::{Secret, SecretData, data_size};
 use crate::tenancy::{Capacity, FairCache, FairSemaphore, Permit, SlotLimits};
 
-/// The keys that are remembered at most.
+/// The maximum number of cached keys.
 const MAX_KEYS: usize = 1024;
 
-/// The size of a secret's data, in bytes, up to which its unlocked key is remembered. A key of more is unlocked in each
-/// run; that it cannot be unlocked is remembered.
+/// The maximum size in bytes of a secret's data whose unlocked key is cached. The key of a larger one is unlocked in
+/// each run; an error is cached.
 const REMEMBERED_BYTES: usize = 64 * 1024;
 
-/// Large secrets that are read, and held until their key is unlocked, at the same time.
+/// Large secrets that may be in memory at the same time, until their keys are unlocked.
 const LARGE_SECRETS: SlotLimits = SlotLimits { total: 8, per_namespace: 4, overflow: None }.with_overflow(8);
 
-/// The sorts of keys that sign commits.
+/// The kinds of keys that sign commits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SigningKeyKind {
     /// An OpenPGP key.
@@ -34,10 +34,11 @@ pub enum SigningKeyKind {
     Ssh,
 }
 
-/// Remembers the unlocked keys of secrets and why others could not be unlocked, until the data of a secret changes.
+/// Caches the unlocked keys of secrets, and the errors of others. An entry is valid until the data of its secret
+/// changes.
 ///
-/// Keys are unlocked on the blocking pool, each once however many automations want it. Clones are the same keyring.
-/// Nothing of it is ever written anywhere.
+/// Keys are unlocked on the blocking pool, each once for all automations that need it. Clones share the keyring.
+/// Nothing of it is ever written to a disk.
 #[derive(Clone)]
 pub struct Keyring {
     slots: Arc<Mutex<FairCache<SlotKey, Slot>>>,
@@ -52,22 +53,22 @@ struct SlotKey {
     kind: SigningKeyKind,
 }
 
-/// The place of one key, shared by all that want it at the time.
+/// The slot of one key, shared by all that need it at the same time.
 #[derive(Clone, Default)]
 struct Slot {
     /// Locked while the key is read or unlocked.
     remembered: Arc<tokio::sync::Mutex<Option<Remembered>>>,
-    /// Set if the key was forgotten while the slot was in use.
+    /// True if the key was evicted while the slot was in use.
     is_forgotten: Arc<AtomicBool>,
 }
 
-/// The lock of a slot. A key that was forgotten meanwhile is dropped with it.
+/// The lock of a slot. A key that was evicted meanwhile is dropped with it.
 struct LockedSlot {
     remembered: OwnedMutexGuard<Option<Remembered>>,
     is_forgotten: Arc<AtomicBool>,
 }
 
-/// The key of a secret, or why it has none.
+/// The key of a secret, or its error.
 struct Remembered {
     /// A hash of all the secret's data at that time.
     digest: [u8; 32],
@@ -79,7 +80,7 @@ enum Keys {
     Ssh(SigningKey),
 }
 
-/// A key that is to be unlocked.
+/// A key to be unlocked.
 struct Unlocking {
     capacity: Capacity,
     namespace: String,
@@ -96,7 +97,7 @@ struct OwnedSecret {
 }
 
 impl Keyring {
-    /// A keyring without keys, which unlocks them with the capacity of its process.
+    /// Creates an empty keyring, which unlocks keys with the capacity of its process.
     pub fn new(capacity: Capacity) -> Self {
         let slots = Arc::new(Mutex::new(FairCache::new(MAX_KEYS)));
         Self { slots, large: FairSemaphore::new(LARGE_SECRETS), capacity }
@@ -109,15 +110,15 @@ impl Keyring {
         self.large.acquire(namespace, 1).await
     }
 
-    /// Gives the key of a secret that signs at `time`, unlocked; the secret's name is `NAMESPACE/NAME`.
+    /// Returns the unlocked key of a secret that signs at `time`; the secret's name is `NAMESPACE/NAME`.
     ///
-    /// A key that could not be unlocked is not tried again before its secret changes. What can change with time, such as
-    /// whether the key has expired, is looked at in each call. Dropping the future gives up the wait for a thread; a job
-    /// that has begun goes on, and what came of it is remembered.
+    /// A key that could not be unlocked is not tried again before its secret changes. Properties that change with time,
+    /// such as the expiry of a key, are checked in each call. Dropping the future cancels the wait for a thread; a job
+    /// that has started goes on, and its result is cached.
     ///
     /// # Errors
     ///
-    /// When the secret has no key of this kind, or none that can be unlocked and may sign.
+    /// If the secret has no key of this kind, or none that can be unlocked and may sign.
     pub async fn unlock(
         &self,
         kind: SigningKeyKind,
@@ -138,13 +139,13 @@ impl Keyring {
         Unlocking { capacity, namespace, kind, secret, digest, time }.run(slot).await
     }
 
-    /// Forgets the keys of a secret that is no longer there.
+    /// Evicts the keys of a secret that does not exist any more.
     pub fn forget(&self, secret: &str) {
         self.retain(|name| name != secret);
     }
 
-    /// Forgets the keys of all secrets, named `NAMESPACE/NAME`, that are not used any more. A key that is being unlocked
-    /// is forgotten when that ends, and is not unlocked a second time meanwhile.
+    /// Evicts the keys of all secrets, named `NAMESPACE/NAME`, that are not used any more. A key that is being unlocked
+    /// is evicted when that ends, and is not unlocked a second time meanwhile.
     pub fn retain(&self, is_used: impl Fn(&str) -> bool) {
         self.slots.lock().retain(|key, slot| {
             if is_used(&key.secret) {
@@ -191,7 +192,7 @@ impl fmt::Debug for Keys {
 }
 
 impl Remembered {
-    /// What is known of the key at a time, if it is the one of this data and nothing is left to unlock.
+    /// Returns the result for a time, if it is that of this data and nothing is left to unlock.
     fn result(&self, digest: [u8; 32], time: CommitTime) -> Option<Result<SigningKey, SigningKeyError>> {
         if self.digest != digest {
             return None;
@@ -212,7 +213,7 @@ impl Slot {
         LockedSlot { remembered: self.remembered.lock_owned().await, is_forgotten: self.is_forgotten }
     }
 
-    /// Returns true if there is a clone, of which one has the lock or waits for it.
+    /// Returns true if there is a clone, which has the lock or waits for it.
     fn is_in_use(&self) -> bool {
         Arc::strong_count(&self.remembered) > 1
     }
@@ -227,7 +228,7 @@ impl Drop for LockedSlot {
 }
 
 impl Unlocking {
-    /// Reads and unlocks the key, each on the pool, and remembers what came of it.
+    /// Reads and unlocks the key, each on the pool, and caches the result.
     async fn run(&self, mut slot: LockedSlot) -> Result<SigningKey, SigningKeyError> {
         let known = slot.remembered.take().filter(|known| known.digest == self.digest);
         let keys = match known {
@@ -256,7 +257,7 @@ impl Unlocking {
         }
     }
 
-    /// Unlocks the part of an OpenPGP key that signs at the time, with memory reserved for what its lock takes.
+    /// Unlocks the part of an OpenPGP key that signs at the time, with memory reserved for its key derivation.
     async fn unlock_part(
         &self,
         mut keys: Box<openpgp::Keys>,
@@ -320,11 +321,11 @@ impl Keys {
     }
 }
 
-/// Gives the key of a secret that signs at `time`, unlocked on this thread and remembered nowhere.
+/// Returns the key of a secret that signs at `time`, unlocked on this thread and not cached.
 ///
 /// # Errors
 ///
-/// When the secret has no key of this kind, or none that can be unlocked and may sign.
+/// If the secret has no key of this kind, or none that can be unlocked and may sign.
 pub fn unlock_signing_key(
     kind: SigningKeyKind,
     secret: SecretData<'_>,
@@ -339,7 +340,7 @@ pub fn unlock_signing_key(
     }
 }
 
-/// A hash of all keys and values, each with its length, so that no two secrets run into one.
+/// Returns a hash of all keys and values, each with its length, so that different secrets have different hashes.
 fn digest(secret: SecretData<'_>) -> [u8; 32] {
     let mut hash = Sha256::new();
     for (key, value) in secret.data {
@@ -360,7 +361,7 @@ mod tests {
 
     const TIME: CommitTime = CommitTime { seconds: 2_000_000_000, offset: 0 };
 
-    /// A keyring whose namespaces have one thread each.
+    /// Creates a keyring whose namespaces have one thread each.
     fn keyring() -> Keyring {
         Keyring::new(Capacity { pool: BlockingPool::new(2), ..Capacity::default() })
     }
@@ -405,7 +406,7 @@ mod tests {
         drop(thread);
         assert!(first.await.is_err());
         assert!(!shown(&keyring).contains("Err"), "{keyring:?}");
-        // What is empty goes when there is something new.
+        // An empty entry is removed by the next insertion.
         assert!(unlock(&keyring, "n/other").await.is_err());
         assert!(keyring.slots.lock().get(&key()).is_none());
     }

@@ -1,8 +1,8 @@
-//! Signatures on commits: from the data of a secret to an unlocked key that signs.
+//! Signatures of commits: from the data of a secret to an unlocked signing key.
 //!
-//! A [`Keyring`] takes the data and gives a [`SigningKey`]; what it unlocked once, it remembers. [`armor`] takes keys
-//! out of their text, [`openpgp`] and [`ssh`] read and unlock them. All that can be wrong with a key is found here,
-//! before anybody edits a file; [`error`] has the sentences.
+//! A [`Keyring`] takes the data and returns a [`SigningKey`], which it caches. [`armor`] takes keys out of their text,
+//! [`openpgp`] and [`ssh`] read and unlock them. All defects of a key are found here, before any file is edited;
+//! [`error`] has the messages.
 
 mod armor;
 mod error;

@@ -1,8 +1,8 @@
-//! The passphrase beside a key.
+//! The passphrase of a key.
 
 use crate::secrets::{Secret, SecretData};
 
-/// Why an attempt with a passphrase failed.
+/// The error of an attempt with a passphrase.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Attempt<E = std::convert::Infallible> {
     /// The passphrase is wrong.
@@ -11,28 +11,29 @@ pub(super) enum Attempt<E = std::convert::Infallible> {
     Other(E),
 }
 
-/// What a secret has to unlock its key with.
+/// The passphrase in a secret, if it has one.
 #[derive(Debug)]
 pub(super) struct Passphrase<'s> {
     value: Option<&'s Secret>,
 }
 
 impl<'s> Passphrase<'s> {
-    /// The one under a key of a secret; an empty one is none.
+    /// Reads the passphrase under a key of a secret; an empty one counts as none.
     pub(super) fn of(secret: SecretData<'s>, key: &str) -> Self {
         Self { value: secret.data.get(key).filter(|value| !value.expose().is_empty()) }
     }
 
-    /// Whether there is one.
+    /// Returns true if there is one.
     pub(super) fn is_given(&self) -> bool {
         self.value.is_some()
     }
 
-    /// Tries it as it stands and, only if it is wrong, without the line break that a text file brings along.
+    /// Tries the passphrase as it stands. Only if it is wrong, it is tried without the line break at the end of a text
+    /// file.
     ///
     /// # Errors
     ///
-    /// That of the last attempt; without a passphrase, that it is wrong.
+    /// The error of the last attempt; without a passphrase, the one of a wrong passphrase.
     pub(super) fn try_each<T, E>(
         &self,
         mut attempt: impl FnMut(&[u8]) -> Result<T, Attempt<E>>,
@@ -67,7 +68,7 @@ mod tests {
             });
             assert_eq!((found, passphrase.is_given()), (Err(Attempt::WrongPassphrase), true));
             assert_eq!(tried, expected);
-            // Unlocking costs much, so only another passphrase is tried again.
+            // Unlocking is expensive, so only a different passphrase is tried.
             let mut attempts = 0;
             let found: Result<(), Attempt<&str>> = passphrase.try_each(|_| {
                 attempts += 1;

@@ -1,7 +1,7 @@
-//! The address of a remote repository, read once at the edge.
+//! The address of a remote repository, parsed once at the edge.
 //!
-//! A server may tell `a//b` from `a/b` and `%7E` from `~`, so what git gets is the text as it was written, less the
-//! user info. The host is looked at closely instead: nobody may read it otherwise than git, curl and ssh will.
+//! A server may distinguish `a//b` from `a/b` and `%7E` from `~`, so git gets the text as it was written, without the
+//! user info. The host is checked strictly instead: no other reading than that of git, curl and ssh may be possible.
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -13,7 +13,7 @@ use crate::error::ReconcileError;
 use crate::net::{Server, percent};
 use crate::secrets::{Secret, redact_url};
 
-/// How a repository is reached.
+/// The transport of a repository.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Transport {
     /// Plain HTTP.
@@ -27,7 +27,7 @@ pub enum Transport {
 }
 
 impl Transport {
-    /// The word before `://`.
+    /// Returns the word before `://`.
     pub fn scheme(self) -> &'static str {
         match self {
             Self::Http => "http",
@@ -47,18 +47,18 @@ impl Transport {
     }
 }
 
-/// Whether a path of this machine may stand for a remote repository.
+/// The policy for paths of this machine in place of a remote repository.
 #[derive(Debug, Clone, Copy)]
 pub enum LocalPaths<'a> {
-    /// It may not: the text comes from somebody who has no business with our files.
+    /// They are refused: the text comes from an object, which must not reach our files.
     Refused,
-    /// It may, and a relative one begins at this absolute directory.
+    /// They are allowed, and a relative one starts at this absolute directory.
     Under(&'a Path),
 }
 
 /// The URL of a remote repository.
 ///
-/// It prints without user info, but for the user name of SSH, which is no secret.
+/// It prints without user info, except the user name of SSH, which is no secret.
 #[derive(Clone)]
 pub struct RemoteUrl {
     argument: OsString,
@@ -67,7 +67,7 @@ pub struct RemoteUrl {
     password: Option<Secret>,
 }
 
-/// Where a URL's server is: what a login may be sent to.
+/// The server of a URL, to which a login may be sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Origin {
     transport: Transport,
@@ -75,7 +75,7 @@ struct Origin {
     port: u16,
 }
 
-/// Why a text is no URL of a repository.
+/// The error of a text that is no URL of a repository.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum RemoteUrlError {
     /// There is no text.
@@ -86,29 +86,29 @@ pub enum RemoteUrlError {
     Scheme {
         /// The URL without user info.
         shown: String,
-        /// Its scheme, or the transport helper it names.
+        /// Its scheme, or its transport helper.
         scheme: String,
     },
     /// The short form of SSH.
     #[error("the repository URL '{shown}' is the short form of SSH: write {wanted}")]
     ShortForm {
-        /// The URL, or what may be shown of it.
+        /// The URL, or the part of it that may be shown.
         shown: String,
         /// The same as a URL.
         wanted: String,
     },
-    /// A local path where none may be.
+    /// A local path, which is refused here.
     #[error("the repository URL '{shown}' is a path of this machine: use http, https or ssh")]
     Local {
         /// The path.
         shown: String,
     },
-    /// Any other flaw.
+    /// Any other defect.
     #[error("the repository URL '{shown}' {flaw}")]
     Malformed {
         /// The URL without user info.
         shown: String,
-        /// What is wrong with it, and what to do.
+        /// The defect, and its remedy.
         flaw: String,
     },
     /// A redirect to something else than a repository.
@@ -135,7 +135,7 @@ impl RemoteUrl {
     ///
     /// # Errors
     ///
-    /// For whatever git would misread, could take for an option, or may not use.
+    /// If git would misread it, could take it for an option, or may not use it.
     pub fn parse(text: &str, locals: LocalPaths<'_>) -> Result<Self, RemoteUrlError> {
         let shown = redact_url(text);
         let malformed =
@@ -171,14 +171,14 @@ impl RemoteUrl {
 
     fn parse_without_scheme(text: &str, shown: &str, locals: LocalPaths<'_>) -> Result<Self, RemoteUrlError> {
         let shown = shown.to_owned();
-        // As git tells them apart: a colon before the first slash is no path of this machine.
+        // As git distinguishes them: a colon before the first slash is no path of this machine.
         let first = text.split('/').next().unwrap_or_default();
         if let Some((helper, _)) = first.split_once("::").filter(|(helper, _)| is_scheme(helper)) {
             return Err(RemoteUrlError::Scheme { shown, scheme: format!("{helper}::") });
         }
         if let Some((place, path)) = text.split_once(':').filter(|_| first.contains(':')) {
             let wanted = format!("ssh://{place}/{}", path.trim_start_matches('/'));
-            // With an `@` further on it may as well be USER:PASSWORD@HOST.
+            // With a later `@` it may as well be USER:PASSWORD@HOST.
             let is_certain = !path.contains('@') && Self::parse(&wanted, LocalPaths::Refused).is_ok();
             return Err(match is_certain {
                 true => RemoteUrlError::ShortForm { shown: text.to_owned(), wanted },
@@ -187,7 +187,7 @@ impl RemoteUrl {
         }
         match locals {
             LocalPaths::Refused => Err(RemoteUrlError::Local { shown }),
-            // The components leave out what says nothing: `./` and doubled slashes.
+            // The components leave out redundant parts: `./` and doubled slashes.
             LocalPaths::Under(base) => Ok(Self::local(base.join(text).components().collect::<PathBuf>())),
         }
     }
@@ -231,54 +231,54 @@ impl RemoteUrl {
         })
     }
 
-    /// How the repository is reached.
+    /// Returns the transport.
     pub fn transport(&self) -> Transport {
         self.origin.as_ref().map_or(Transport::Local, |origin| origin.transport)
     }
 
-    /// The user that the URL names. For HTTP this may be a token: it must not be shown.
+    /// Returns the user in the URL. For HTTP this may be a token: it must not be shown.
     pub fn user(&self) -> Option<&str> {
         self.user.as_deref()
     }
 
-    /// The password that the URL holds.
+    /// Returns the password in the URL.
     pub fn password(&self) -> Option<&Secret> {
         self.password.as_ref()
     }
 
-    /// The text for git's arguments: without a password, and for HTTP without any user info.
+    /// Returns the text for git's arguments: without a password, and for HTTP without any user info.
     pub fn to_argument(&self) -> &OsStr {
         &self.argument
     }
 
-    /// Where the server is; nothing for a local path.
+    /// Returns the server; `None` for a local path.
     pub fn server(&self) -> Option<Server> {
         self.origin.as_ref().map(|origin| Server { host: origin.host.clone(), port: origin.port })
     }
 
-    /// Scheme, host and port as a URL, to which a setting of git can be tied; nothing for a local path.
+    /// Returns scheme, host and port as a URL, to which a setting of git can be bound. A local path has none.
     pub(super) fn to_origin(&self) -> Option<String> {
         let origin = self.origin.as_ref()?;
         Some(format!("{}://{}:{}", origin.transport.scheme(), origin.host, origin.port))
     }
 
-    /// Whether both are on the same server: same scheme, host and port, so that a login for one may go to the other.
+    /// Returns true if both have the same scheme, host and port, so that a login for one may go to the other.
     pub fn is_same_origin(&self, other: &Self) -> bool {
         self.origin.is_some() && self.origin == other.origin
     }
 
-    /// Where git asks for the repository first, and so what a redirect to it names.
+    /// Returns the first address that git requests, and so the one that a redirect replaces.
     pub(super) fn to_location(&self) -> String {
         format!("{}/info/refs", self.to_string().trim_end_matches('/'))
     }
 
-    /// The repository that the server means when it answers `URL/info/refs?service=…` by a redirect to `location`.
+    /// Returns the repository that the server means when it redirects `URL/info/refs?service=…` to `location`.
     ///
-    /// It has this URL's user info when it is on the same server, and none otherwise.
+    /// It has this URL's user info if it is on the same server, and none otherwise.
     ///
     /// # Errors
     ///
-    /// When the target is no repository's address.
+    /// If the target is no address of a repository.
     pub fn redirected(&self, location: &str) -> Result<Self, RemoteUrlError> {
         let shown = redact_url(location);
         let no_repository = || RemoteUrlError::NoRepository { shown: shown.clone() };
@@ -302,21 +302,21 @@ impl RemoteUrl {
     }
 }
 
-/// Prints what git gets as an argument.
+/// Prints the argument for git.
 impl fmt::Display for RemoteUrl {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{}", self.argument.display())
     }
 }
 
-/// Prints what git gets as an argument.
+/// Prints the argument for git.
 impl fmt::Debug for RemoteUrl {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "RemoteUrl({:?})", self.argument)
     }
 }
 
-/// What is wrong with a URL, as the end of a sentence. It must quote nothing that stands before an `@`.
+/// The defect of a URL, as the end of a sentence. It must quote nothing from before an `@`.
 type Flaw = std::borrow::Cow<'static, str>;
 
 fn is_scheme(text: &str) -> bool {
@@ -324,7 +324,7 @@ fn is_scheme(text: &str) -> bool {
         && text.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
 }
 
-/// Host and port. The host comes back in the one form that compares.
+/// Parses host and port. The host is returned in the one form that can be compared.
 fn parse_server(server: &str) -> Result<(String, Option<u16>), Flaw> {
     let end = match server.strip_prefix('[') {
         Some(_) => server.find(']').map_or(server.len(), |at| at + 1),
@@ -368,7 +368,7 @@ fn check_path(transport: Transport, path: &str) -> Result<(), Flaw> {
         if !path.starts_with('/') {
             return Err("has no path: write ssh://USER@HOST/PATH".into());
         }
-        // Git decodes the whole URL first, and takes the first "@[" for the end of the user, be it in the path.
+        // Git decodes the whole URL first, and takes the first "@[" for the end of the user, even in the path.
         let decoded = percent::decode_leniently(path);
         return match memchr::memmem::find(&decoded, b"@[") {
             None => Ok(()),
@@ -378,7 +378,7 @@ fn check_path(transport: Transport, path: &str) -> Result<(), Flaw> {
             }
         };
     }
-    // Git appends to the text, so that what follows a `?` or `#` would swallow it.
+    // Git appends to the text, so the appended part would become part of a `?` or `#`.
     if path.contains(['?', '#']) {
         return Err("has a query or a fragment, which no repository has: take it out".into());
     }
@@ -403,7 +403,8 @@ fn user_info_part(text: &str) -> Result<Vec<u8>, Flaw> {
     }
 }
 
-/// Git takes the first `@[` for the end of the user, and would go to another host than the one behind the last `@`.
+/// Checks the user info. Git takes the first `@[` for the end of the user, and would go to another host than the one
+/// behind the last `@`.
 fn check_ssh_user_info(text: &str) -> Result<(), Flaw> {
     match user_info_part(text)?.iter().any(|byte| b"@[]".contains(byte)) {
         true => Err("has '@', '[' or ']' in its user info, where ssh or git may look for the host: \
@@ -413,7 +414,7 @@ fn check_ssh_user_info(text: &str) -> Result<(), Flaw> {
     }
 }
 
-/// What ssh itself refuses in newer versions, as a user's own configuration may hand it to a shell.
+/// Checks for characters that newer ssh versions refuse. A user's own configuration may pass them to a shell.
 fn check_ssh_user(user: &str) -> Result<(), Flaw> {
     let is_odd = |c: char| c.is_whitespace() || "'`\"\\;&<>|(){}$%/:".contains(c);
     match user.starts_with('-') || user.contains(is_odd) {

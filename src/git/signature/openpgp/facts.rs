@@ -1,6 +1,6 @@
-//! What a key says of itself, as far as its own signatures hold.
+//! The properties of a key by its own signatures, as far as those are valid.
 //!
-//! Checked once when the key is read. What follows from it at some time is the matter of [`choice`](super::choice).
+//! They are checked once when the key is read; [`choice`](super::choice) applies them to a time.
 
 use pgp::composed::{SignedSecretKey, SignedSecretSubKey};
 use pgp::crypto::public_key::PublicKeyAlgorithm;
@@ -10,51 +10,51 @@ use pgp::types::{
     StringToKey, Tag,
 };
 
-/// What a key says of itself.
+/// The properties of a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct KeyFacts {
     pub(super) primary: PartFacts,
     pub(super) users: Vec<UserFacts>,
-    /// In the order in which they stand in the key.
+    /// In their order in the key.
     pub(super) subkeys: Vec<PartFacts>,
 }
 
-/// What is known of a part.
+/// The properties of a part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct PartFacts {
     /// Its short name, as gpg prints it.
     pub(super) id: String,
-    /// When it was made, in seconds after 1970.
+    /// The time of its creation, in seconds after 1970.
     pub(super) made: i64,
-    /// Whether its mathematics is for signatures.
+    /// True if its algorithm is for signatures.
     pub(super) can_sign: bool,
-    /// Whether its mathematics is known here.
+    /// True if its algorithm is supported.
     pub(super) is_known: bool,
-    /// Whether its secret half is there.
+    /// True if its secret half is there.
     pub(super) is_secret: bool,
     pub(super) is_revoked: bool,
-    /// Of a subkey, what binds it to the primary key; of the primary key, what it says of itself as a whole.
+    /// The bindings to the primary key of a subkey; the signatures on the key as a whole of the primary key.
     pub(super) statements: Vec<Statement>,
 }
 
-/// What a key says of one of its users.
+/// The properties of one user of a key.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct UserFacts {
     pub(super) statements: Vec<Statement>,
-    /// When the last revocation was made.
+    /// The time of the last revocation.
     pub(super) revoked: Option<i64>,
 }
 
-/// What one signature says.
+/// The content of one signature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Statement {
-    /// When it was made.
+    /// The time of its creation.
     pub(super) made: i64,
-    /// When it ceases to hold.
+    /// The time of its expiry.
     pub(super) end: Option<i64>,
-    /// How many seconds the part lives.
+    /// The lifetime of the part, in seconds.
     pub(super) lifetime: Option<i64>,
-    /// Whether the part is for signing, if it says so.
+    /// True if the part is for signing; `None` if the signature does not tell.
     pub(super) is_for_signing: Option<bool>,
 }
 
@@ -63,7 +63,7 @@ impl KeyFacts {
     pub(super) fn of(key: &SignedSecretKey) -> Self {
         let public = key.primary_key.public_key();
         let details = &key.details;
-        // Revocations can stand among the others as well.
+        // Revocations can also be among the others.
         let own = || details.revocation_signatures.iter().chain(&details.direct_signatures);
         let holds = |signature: &&Signature| signature.verify_key(public).is_ok();
         let is = |signature: &Signature, kind| signature.typ() == Some(kind);
@@ -124,7 +124,7 @@ impl PartFacts {
                 continue;
             }
             let statement = Statement::of(signature);
-            // Nobody believes a subkey that signs and does not say itself whose it is.
+            // A signing subkey without a signature of its own over the primary key is not accepted.
             let is_acknowledged = signature
                 .embedded_signature()
                 .is_some_and(|back| back.verify_primary_key_binding(public, primary).is_ok());
@@ -139,7 +139,7 @@ impl PartFacts {
 impl Statement {
     fn of(signature: &Signature) -> Self {
         let seconds = |duration: pgp::types::Duration| i64::from(duration.as_secs());
-        // Zero is for ever.
+        // Zero is forever.
         let lasting =
             |duration: Option<pgp::types::Duration>| duration.map(seconds).filter(|&seconds| seconds > 0);
         let made = signature.created().map_or(0, |time| i64::from(time.as_secs()));
@@ -182,7 +182,7 @@ fn is_known(parameters: &PublicParams) -> bool {
     )
 }
 
-/// Whether a secret half is there, locked or not, rather than a stub.
+/// Returns true if a secret half is there, encrypted or not, rather than a stub.
 fn is_secret(secret: &SecretParams) -> bool {
     let SecretParams::Encrypted(locked) = secret else { return true };
     match locked.string_to_key_params() {

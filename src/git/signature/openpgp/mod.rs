@@ -1,7 +1,7 @@
-//! OpenPGP keys: read, the part chosen that signs, unlocked, and signing as gpg does.
+//! OpenPGP keys: reading, the choice of the part that signs, unlocking, and signing as gpg does.
 //!
-//! [`packets`] and [`read`] make a key of what a secret holds, [`facts`] keeps what the key's own signatures say of it,
-//! [`choice`] says which part signs at a time, [`part`] is that part, unlocked.
+//! [`packets`] and [`read`] read a key from the value of a secret, [`facts`] keeps the properties in the key's own
+//! signatures, [`choice`] chooses the part that signs at a time, [`part`] is that part, unlocked.
 
 mod choice;
 mod facts;
@@ -25,7 +25,7 @@ use facts::KeyFacts;
 /// The key of a secret that holds an OpenPGP key.
 const KEY: &str = "git.asc";
 
-/// A key, and those of its parts that were needed so far: unlocked, or why they cannot be.
+/// A key with the parts that were needed so far: unlocked, or with the error.
 pub(super) struct Keys {
     key: SignedSecretKey,
     facts: KeyFacts,
@@ -51,23 +51,23 @@ impl Keys {
         Ok(Self { key, facts, unlocked: HashMap::new(), secret: name.to_owned() })
     }
 
-    /// The part that signs at a time, in seconds after 1970.
+    /// Returns the part that signs at a time, in seconds after 1970.
     pub(super) fn choose(&self, seconds: i64) -> Result<Choice, SigningKeyError> {
         let choice = self.facts.choose(seconds);
         choice.map_err(|cause| SigningKeyError::Unusable { secret: self.secret.clone(), cause })
     }
 
-    /// A part that was unlocked before, or why it could not be.
+    /// Returns the part that was unlocked before, or its error.
     pub(super) fn unlocked(&self, choice: Choice) -> Option<&Result<SigningKey, SigningKeyError>> {
         self.unlocked.get(&choice)
     }
 
-    /// The memory, in bytes, that unlocking a part takes beyond a few MiB.
+    /// Returns the memory, in bytes, that unlocking a part takes beyond a few MiB.
     pub(super) fn bytes_of_lock(&self, choice: Choice) -> u64 {
         part::bytes_of_lock(&self.key, choice)
     }
 
-    /// Gives a part, unlocked, and remembers it or why it cannot be unlocked.
+    /// Returns an unlocked part, and caches it or its error.
     pub(super) fn unlock(
         &mut self,
         passphrase: &Passphrase<'_>,
@@ -82,7 +82,7 @@ impl Keys {
     }
 }
 
-/// Prints which key it is.
+/// Prints the key's id.
 impl std::fmt::Debug for Keys {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(formatter, "Keys({})", self.facts.primary.id)

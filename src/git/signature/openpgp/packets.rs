@@ -1,8 +1,8 @@
-//! The packets of a key, before anybody reads what is in them.
+//! The packets of a key, cleaned up before they are parsed.
 //!
-//! A secret part that is not there is a stub (an extension of gpg's): its place is kept by a few bytes. Old programs
-//! leave the name of a cipher in a stub, behind which a reader waits for what such a cipher starts with; so it is taken
-//! out. Notes on trust, as they stand in key rings, are left out.
+//! A missing secret part is a stub (an extension of gpg): a few bytes in its place. Old programs leave the name of a
+//! cipher in a stub, after which a parser expects the first bytes of such a cipher, so it is removed. Trust packets, as
+//! in key rings, are left out.
 
 use zeroize::Zeroizing;
 
@@ -11,11 +11,11 @@ const SECRET_KEY: u8 = 5;
 const SECRET_SUBKEY: u8 = 7;
 const TRUST: u8 = 12;
 
-/// The packets of a key without what troubles readers.
+/// Returns the packets of a key without those that confuse parsers.
 pub(super) fn tidy(mut bytes: &[u8]) -> Zeroizing<Vec<u8>> {
     let mut tidied = Zeroizing::new(Vec::with_capacity(bytes.len()));
     while !bytes.is_empty() {
-        // Where the packets cannot be told apart, the reader will say so.
+        // If the packets cannot be separated, the parser will report it.
         let Some((kind, head, length)) =
             header(bytes).filter(|(_, head, length)| head + length <= bytes.len())
         else {
@@ -37,7 +37,7 @@ pub(super) fn tidy(mut bytes: &[u8]) -> Zeroizing<Vec<u8>> {
     tidied
 }
 
-/// The type of the first packet, and the lengths of its header and its content.
+/// Returns the type of the first packet, and the lengths of its header and its content.
 fn header(bytes: &[u8]) -> Option<(u8, usize, usize)> {
     let first = *bytes.first()?;
     let number = |from: usize, size: usize| {
@@ -52,7 +52,7 @@ fn header(bytes: &[u8]) -> Option<(u8, usize, usize)> {
                 0..192 => Some((kind, 2, length.into())),
                 192..224 => Some((kind, 3, ((usize::from(length) - 192) << 8) + number(2, 1)? + 192)),
                 255 => Some((kind, 6, number(2, 4)?)),
-                // In parts; no key is.
+                // Partial lengths; no key has them.
                 _ => None,
             }
         }
@@ -70,9 +70,9 @@ fn header(bytes: &[u8]) -> Option<(u8, usize, usize)> {
     }
 }
 
-/// Where the cipher stands in the content of a secret part that is a stub.
+/// Returns the position of the cipher in the content of a secret part that is a stub.
 ///
-/// A stub ends with how it is protected (254 or 255), the cipher, the number 101, a hash, `GNU`, and 1; or 2 and the
+/// A stub ends with its kind of protection (254 or 255), the cipher, the number 101, a hash, `GNU`, and 1; or 2 and the
 /// serial number of a card, with its length.
 fn cipher_of_stub(content: &[u8]) -> Option<usize> {
     let places = memchr::memmem::rfind_iter(content, b"GNU");

@@ -1,4 +1,4 @@
-//! The part of a key that signs, unlocked.
+//! The unlocked part of a key that signs.
 
 use pgp::composed::{ArmorOptions, DetachedSignature, SignedSecretKey};
 use pgp::packet::{SecretKey, SecretSubkey, SignatureConfig, SignatureType, Subpacket, SubpacketData};
@@ -8,38 +8,38 @@ use super::super::passphrase::{Attempt, Passphrase};
 use super::super::{OpenPgpFlaw, SigningError, SigningKeyError};
 use super::choice::Choice;
 
-/// The key of the secret that holds the passphrase of an OpenPGP key.
+/// The key of a secret for the passphrase of an OpenPGP key.
 pub(in super::super) const PASSPHRASE: &str = "passphrase";
 
-/// The most memory that Argon2 may take: two to this power, in KiB. What programs choose by default.
+/// The maximum memory of Argon2: two to this power, in KiB. It is the default of common programs.
 const MOST_MEMORY: u8 = 16;
 
-/// The most passes of Argon2; programs choose three by default.
+/// The maximum number of passes of Argon2; the default of common programs is three.
 const MOST_PASSES: u8 = 10;
 
-/// A part of a key, unlocked.
+/// An unlocked part of a key.
 pub(in super::super) enum UnlockedPart {
     Primary(Box<SecretKey>),
     Subkey(Box<SecretSubkey>),
 }
 
-/// The memory, in bytes, that the lock of a part takes; nothing for a lock that is refused.
+/// Returns the memory, in bytes, that the key derivation of a part takes. It is zero for one that is refused.
 pub(super) fn bytes_of_lock(key: &SignedSecretKey, choice: Choice) -> u64 {
     let argon2 = UnlockedPart::locked(key, choice).argon2().filter(|(m_enc, _)| *m_enc <= MOST_MEMORY);
     argon2.map_or(0, |(m_enc, _)| 1024 << m_enc)
 }
 
-/// Why a part could not be unlocked.
+/// The error of a part that could not be unlocked.
 pub(super) enum Obstacle {
     /// There is no passphrase.
     NoPassphrase,
-    /// The passphrase is not that of the part with this id.
+    /// The passphrase does not unlock the part with this id.
     WrongPassphrase(String),
     Flaw(OpenPgpFlaw),
 }
 
 impl Obstacle {
-    /// The same as an error of the secret that the key is in.
+    /// Converts it to the error of the secret that holds the key.
     pub(super) fn in_secret(self, secret: String) -> SigningKeyError {
         match self {
             Self::NoPassphrase => SigningKeyError::PassphraseMissing { secret, key: PASSPHRASE },
@@ -50,7 +50,7 @@ impl Obstacle {
 }
 
 impl UnlockedPart {
-    /// Unlocks a part. A passphrase that is not needed does not matter.
+    /// Unlocks a part. A passphrase that is not needed is ignored.
     pub(super) fn of(
         key: &SignedSecretKey,
         choice: Choice,
@@ -71,7 +71,7 @@ impl UnlockedPart {
         Ok(part)
     }
 
-    /// A part as it stands in its key.
+    /// Returns a part as it is in its key.
     fn locked(key: &SignedSecretKey, choice: Choice) -> Self {
         match choice {
             Choice::Primary => Self::Primary(Box::new(key.primary_key.clone())),
@@ -90,7 +90,7 @@ impl UnlockedPart {
         matches!(self.secret(), SecretParams::Encrypted(_))
     }
 
-    /// The memory and the passes of a lock by Argon2: two to the first number in KiB, and the second.
+    /// Returns the memory (as a power of two in KiB) and the passes of an Argon2 derivation.
     fn argon2(&self) -> Option<(u8, u8)> {
         let SecretParams::Encrypted(locked) = self.secret() else { return None };
         let (S2kParams::Aead { s2k, .. } | S2kParams::Cfb { s2k, .. } | S2kParams::MalleableCfb { s2k, .. }) =
@@ -104,7 +104,7 @@ impl UnlockedPart {
         }
     }
 
-    /// Refuses a lock whose maker chose how much memory it takes, and chose too much.
+    /// Refuses a key derivation whose memory, chosen by the key's creator, is too large.
     fn require_light_lock(&self) -> Result<(), Obstacle> {
         let Some((m_enc, passes)) = self.argon2() else { return Ok(()) };
         if m_enc <= MOST_MEMORY && passes <= MOST_PASSES {
@@ -134,7 +134,7 @@ impl UnlockedPart {
         }
     }
 
-    /// Finds out whether the two halves belong together, before anybody edits a file.
+    /// Checks that both halves belong together, before any file is edited.
     fn require_sound(&self) -> Result<(), Obstacle> {
         let probe = b"probe".as_slice();
         let signature =
@@ -146,7 +146,7 @@ impl UnlockedPart {
         verified.map_err(|_| Obstacle::Flaw(OpenPgpFlaw::Damaged))
     }
 
-    /// When the part was made, in seconds after 1970.
+    /// Returns the time of the part's creation, in seconds after 1970.
     pub(in super::super) fn made(&self) -> i64 {
         self.created_at().as_secs().into()
     }
@@ -158,7 +158,7 @@ impl UnlockedPart {
         }
     }
 
-    /// Makes a detached signature of a time, armored.
+    /// Makes a detached, armored signature with a time.
     pub(in super::super) fn sign(&self, text: &[u8], seconds: i64) -> Result<String, SigningError> {
         let time = u32::try_from(seconds).map_err(|_| SigningError::Time { seconds })?;
         let signature = self.signature(text, Timestamp::from_secs(time));
@@ -173,7 +173,7 @@ impl UnlockedPart {
         }
     }
 
-    /// The short name of the part.
+    /// Returns the short id of the part.
     pub(in super::super) fn id(&self) -> String {
         let id = match self {
             Self::Primary(key) => key.legacy_key_id(),
@@ -183,7 +183,7 @@ impl UnlockedPart {
     }
 }
 
-/// Makes a signature; it tells its time and who made it, as those of gpg do.
+/// Makes a signature that states its time and its issuer, as gpg does.
 fn signature(key: &impl SigningKey, text: &[u8], time: Timestamp) -> pgp::errors::Result<DetachedSignature> {
     let mut config = SignatureConfig::v4(SignatureType::Binary, key.algorithm(), key.hash_alg());
     config.hashed_subpackets = vec![
@@ -191,6 +191,6 @@ fn signature(key: &impl SigningKey, text: &[u8], time: Timestamp) -> pgp::errors
         Subpacket::regular(SubpacketData::SignatureCreationTime(time))?,
     ];
     config.unhashed_subpackets = vec![Subpacket::regular(SubpacketData::IssuerKeyId(key.legacy_key_id()))?];
-    // A part that is unlocked has no passphrase any more.
+    // An unlocked part has no passphrase any more.
     config.sign(key, &Password::empty(), text).map(DetachedSignature::new)
 }

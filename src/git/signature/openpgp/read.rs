@@ -1,4 +1,4 @@
-//! From what a secret holds to one OpenPGP key.
+//! Reads the OpenPGP key of a secret.
 
 use std::collections::BTreeSet;
 
@@ -9,8 +9,7 @@ use super::super::armor;
 use super::super::{OpenPgpFlaw, SigningKeyError};
 use super::packets;
 
-/// Reads the one key that a text, or the bytes that it stands for, holds. A public key beside its own secret one is not
-/// minded.
+/// Reads the one key in a text or in its decoded bytes. A public key beside its own secret one is ignored.
 pub(super) fn read(text: &[u8], secret: &str) -> Result<SignedSecretKey, SigningKeyError> {
     let keys = keys(text).map_err(|flaw| SigningKeyError::OpenPgp { secret: secret.to_owned(), flaw })?;
     let names = keys.iter().map(|key| match key {
@@ -33,7 +32,7 @@ pub(super) fn read(text: &[u8], secret: &str) -> Result<SignedSecretKey, Signing
     Err(SigningKeyError::OpenPgp { secret: secret.to_owned(), flaw })
 }
 
-/// All keys, secret and public.
+/// Reads all keys, secret and public.
 fn keys(text: &[u8]) -> Result<Vec<PublicOrSecret>, OpenPgpFlaw> {
     if text.first().is_some_and(|&byte| byte >= 0x80) {
         return parse(text);
@@ -58,7 +57,7 @@ fn keys(text: &[u8]) -> Result<Vec<PublicOrSecret>, OpenPgpFlaw> {
 
 fn parse(bytes: &[u8]) -> Result<Vec<PublicOrSecret>, OpenPgpFlaw> {
     let bytes = packets::tidy(bytes);
-    // The errors are dropped: some show parts of what could not be read.
+    // The errors are dropped: some show parts of the malformed input.
     let found = PublicOrSecret::from_bytes_many(bytes.as_slice()).map_err(|_| OpenPgpFlaw::Damaged)?;
     let mut keys = Vec::new();
     for key in found {

@@ -13,7 +13,7 @@ use super::super::SshFlaw;
 /// The bytes of the initialization vector that salt the passphrase.
 const SALT: usize = 8;
 
-/// An encrypted key, and what its header says of the encryption.
+/// An encrypted key, with the parameters in its header.
 #[derive(Debug)]
 pub(super) struct EncryptedKey<'d> {
     cipher: BlockCipher,
@@ -59,7 +59,7 @@ impl<'d> EncryptedKey<'d> {
         if is_whole { Ok(Self { cipher, iv, data }) } else { Err(SshFlaw::Damaged) }
     }
 
-    /// Decrypts the key; gives nothing if the passphrase is plainly wrong.
+    /// Decrypts the key; returns `None` if the passphrase is obviously wrong.
     pub(super) fn decrypt(&self, passphrase: &[u8]) -> Option<Zeroizing<Vec<u8>>> {
         match self.cipher {
             BlockCipher::Aes128 => self.decrypt_by::<Decryptor<Aes128>>(passphrase),

@@ -1,4 +1,4 @@
-//! As much of DER as the forms of private keys need.
+//! A reader for the part of DER that private keys need.
 
 /// Types of values.
 pub(super) mod tag {
@@ -6,11 +6,11 @@ pub(super) mod tag {
     pub(crate) const OCTET_STRING: u8 = 0x04;
     pub(crate) const OBJECT: u8 = 0x06;
     pub(crate) const SEQUENCE: u8 = 0x30;
-    /// What has the number 0 where a form numbers its optional values.
+    /// The number 0 of optional values.
     pub(crate) const NUMBER_0: u8 = 0xa0;
 }
 
-/// Values that stand one behind another.
+/// A sequence of values.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Der<'d>(&'d [u8]);
 
@@ -19,7 +19,7 @@ impl<'d> Der<'d> {
         Self(bytes)
     }
 
-    /// The content of the next value, if it is of a type.
+    /// Returns the content of the next value, if it has a type.
     pub(super) fn read(&mut self, tag: u8) -> Option<&'d [u8]> {
         let (&found, rest) = self.0.split_first()?;
         if found != tag {
@@ -41,12 +41,12 @@ impl<'d> Der<'d> {
         Some(content)
     }
 
-    /// The values within the next one.
+    /// Returns the values within the next one.
     pub(super) fn inside(&mut self, tag: u8) -> Option<Self> {
         self.read(tag).map(Self)
     }
 
-    /// The next value, a number that is not negative, without zeros in front.
+    /// Returns the next value, a number that is not negative, without leading zeros.
     pub(super) fn number(&mut self) -> Option<&'d [u8]> {
         let bytes = self.read(tag::INTEGER)?;
         if bytes.first().is_none_or(|&first| first >= 0x80) {
@@ -56,7 +56,7 @@ impl<'d> Der<'d> {
         Some(&bytes[zeros..])
     }
 
-    /// The next value, a small number.
+    /// Returns the next value, a small number.
     pub(super) fn small_number(&mut self) -> Option<u32> {
         let bytes = self.number()?;
         (bytes.len() <= 4).then(|| bytes.iter().fold(0, |number, &byte| number << 8 | u32::from(byte)))

@@ -1,4 +1,4 @@
-//! Numbers of a key as a pair of keys of ssh-key's.
+//! Converts the numbers of a key into a key pair of the crate ssh-key.
 
 use ssh_key::PrivateKey;
 use ssh_key::encoding::Decode;
@@ -7,7 +7,7 @@ use zeroize::Zeroizing;
 
 use super::super::SshFlaw;
 
-/// The curves that NIST has made and SSH has names for.
+/// The curves of NIST that SSH has names for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Curve {
     P256,
@@ -26,7 +26,7 @@ impl Curve {
         }
     }
 
-    /// The point that belongs to a secret number, uncompressed.
+    /// Returns the uncompressed point of a secret number.
     fn point(self, secret: &[u8]) -> Option<Vec<u8>> {
         use p256::elliptic_curve::sec1::ToEncodedPoint;
         let point = match self {
@@ -51,7 +51,7 @@ impl Curve {
         }
     }
 
-    /// How many bytes the secret number has.
+    /// Returns the size of the secret number in bytes.
     fn size(self) -> usize {
         match self {
             Self::P256 => 32,
@@ -65,7 +65,7 @@ fn point(bytes: &impl AsRef<[u8]>) -> Vec<u8> {
     bytes.as_ref().to_vec()
 }
 
-/// The numbers of an RSA key, as PEM has them.
+/// The numbers of an RSA key, as in PEM.
 pub(super) struct RsaNumbers<'d> {
     pub(super) modulus: &'d [u8],
     pub(super) exponent: &'d [u8],
@@ -85,7 +85,7 @@ pub(super) fn rsa(numbers: &RsaNumbers<'_>) -> Result<PrivateKey, SshFlaw> {
     wire.decode()
 }
 
-/// Makes an ECDSA key; the public half is found from the secret one.
+/// Makes an ECDSA key; the public half is computed from the secret one.
 pub(super) fn ecdsa(curve: Curve, secret: &[u8]) -> Result<PrivateKey, SshFlaw> {
     let zeros = secret.iter().take_while(|&&byte| byte == 0).count();
     let secret = &secret[zeros..];
@@ -106,12 +106,12 @@ pub(super) fn ed25519(seed: &[u8]) -> Result<PrivateKey, SshFlaw> {
     Ok(PrivateKey::from(Ed25519Keypair::from_seed(&seed)))
 }
 
-/// A key as SSH sends it.
+/// A key in the wire format of SSH.
 struct Wire(Zeroizing<Vec<u8>>);
 
 impl Wire {
     fn new(sort: &str) -> Self {
-        // Large enough for every key, so that no part of one is left behind where the bytes would move.
+        // Large enough for every key, so that growing never leaves a copy of one behind.
         let mut wire = Self(Zeroizing::new(Vec::with_capacity(1 << 14)));
         wire.string(sort.as_bytes());
         wire
@@ -123,7 +123,7 @@ impl Wire {
         self.0.extend_from_slice(bytes);
     }
 
-    /// A number without zeros in front; one whose first bit is set would be negative without a zero byte.
+    /// Appends a number without leading zeros. One whose first bit is set would be negative without a zero byte.
     fn number(&mut self, bytes: &[u8]) {
         let sign: &[u8] = if bytes.first().is_some_and(|&byte| byte >= 0x80) { &[0] } else { &[] };
         let whole = Zeroizing::new([sign, bytes].concat());

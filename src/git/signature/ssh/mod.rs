@@ -1,7 +1,7 @@
-//! SSH keys: read, unlocked, and signing as `ssh-keygen -Y sign -n git` does.
+//! SSH keys: reading, unlocking, and signing as `ssh-keygen -Y sign -n git` does.
 //!
-//! OpenSSH's own form is read by ssh-key; the forms of PEM ([`pem`], in [`der`]) and their encryption ([`cipher`]) are
-//! brought into the same type by [`keypair`].
+//! The crate ssh-key reads OpenSSH's own format; [`keypair`] converts the formats in PEM ([`pem`], in [`der`]),
+//! decrypted by [`cipher`], to the same type.
 
 mod cipher;
 mod der;
@@ -19,27 +19,27 @@ use crate::secrets::{Secret, SecretData};
 /// The key of a secret that holds an SSH key.
 const IDENTITY: &str = "identity";
 
-/// The key of a secret that holds its passphrase.
+/// The key of a secret for the passphrase of an SSH key.
 pub(super) const PASSPHRASE: &str = "password";
 
-/// What git wants to see in a signature that it is to believe.
+/// The namespace that git expects in a signature.
 const NAMESPACE: &str = "git";
 
-/// The fewest bits of an RSA key whose signature OpenSSH accepts.
+/// The minimum size in bits of an RSA key whose signatures OpenSSH accepts.
 const FEWEST_RSA_BITS: u32 = 2048;
 
-/// The most rounds of bcrypt, about two seconds of work; `ssh-keygen` makes 16 or 24 by default.
+/// The maximum number of rounds of bcrypt, about two seconds of work. `ssh-keygen` makes 16 or 24 by default.
 const MOST_ROUNDS: u32 = 256;
 
-/// The most bits of an RSA key; a signature with more takes seconds, and cannot be checked.
+/// The maximum size in bits of an RSA key. With more a signature takes seconds, and cannot be checked.
 const MOST_RSA_BITS: u32 = 8192;
 
-/// A key that is unlocked.
+/// An unlocked key.
 pub(super) struct UnlockedKey(Box<PrivateKey>);
 
-/// Why there is no key yet.
+/// The error of a key that is not unlocked.
 enum Obstacle {
-    /// It is locked, and there is no passphrase.
+    /// It is encrypted, and there is no passphrase.
     NoPassphrase,
     Flaw(SshFlaw),
 }
@@ -66,7 +66,7 @@ impl UnlockedKey {
         Ok(signature.to_pem(LineEnding::LF)?)
     }
 
-    /// Which key it is, as `ssh-keygen -l` prints it.
+    /// Returns the fingerprint, as `ssh-keygen -l` prints it.
     pub(super) fn fingerprint(&self) -> String {
         self.0.fingerprint(HashAlg::Sha256).to_string()
     }
@@ -108,7 +108,7 @@ fn read(text: &[u8], passphrase: &Passphrase<'_>) -> Result<PrivateKey, Obstacle
     }
 }
 
-/// Converts an Ed25519 key in PKCS#8 without a passphrase into OpenSSH's own form. Gives nothing for any other text.
+/// Converts an Ed25519 key in PKCS#8 without a passphrase into OpenSSH's own format. Returns `None` for any other text.
 pub(in crate::git) fn ed25519_to_openssh(identity: &Secret) -> Option<Secret> {
     let blocks = armor::blocks(identity.expose());
     let block = blocks.iter().find(|block| block.label.ends_with("PRIVATE KEY"))?;
@@ -125,7 +125,7 @@ pub(in crate::git) fn takes_too_many_rounds(identity: &[u8]) -> bool {
     key.is_some_and(|key| excessive_rounds(&key).is_some())
 }
 
-/// The rounds of bcrypt that unlock a key, if there are more than are allowed.
+/// Returns the rounds of bcrypt that unlock a key, if there are more than are allowed.
 fn excessive_rounds(key: &PrivateKey) -> Option<u32> {
     match key.kdf() {
         Kdf::Bcrypt { rounds, .. } => Some(*rounds).filter(|rounds| *rounds > MOST_ROUNDS),
@@ -133,7 +133,7 @@ fn excessive_rounds(key: &PrivateKey) -> Option<u32> {
     }
 }
 
-/// What a text is that has no private key.
+/// Returns the defect of a text without a private key.
 fn flaw_without_key(text: &[u8], blocks: &[Block<'_>]) -> SshFlaw {
     let has = |words: &str| blocks.iter().any(|block| block.label.contains(words));
     let line = text.trim_ascii_start();
@@ -149,7 +149,7 @@ fn flaw_without_key(text: &[u8], blocks: &[Block<'_>]) -> SshFlaw {
     }
 }
 
-/// Reads OpenSSH's own form.
+/// Reads OpenSSH's own format.
 fn openssh(data: &[u8], passphrase: &Passphrase<'_>) -> Result<PrivateKey, Obstacle> {
     let key = PrivateKey::from_bytes(data).map_err(|_| SshFlaw::Damaged)?;
     if !key.is_encrypted() {
@@ -167,14 +167,14 @@ fn openssh(data: &[u8], passphrase: &Passphrase<'_>) -> Result<PrivateKey, Obsta
     let unlocked = passphrase.try_each(|bytes| {
         key.decrypt(bytes).map_err(|error| match error {
             ssh_key::Error::AlgorithmUnsupported { .. } => Attempt::Other(SshFlaw::Damaged),
-            // With the wrong passphrase all is noise.
+            // After a decryption with the wrong passphrase all is noise.
             _ => Attempt::WrongPassphrase,
         })
     });
     unlocked.map_err(|attempt| Obstacle::Flaw(attempt.into()))
 }
 
-/// Lets only keys through whose signatures are accepted, and whose two halves belong together.
+/// Accepts only keys whose signatures are accepted, and whose two halves belong together.
 fn require_sound(key: PrivateKey) -> Result<UnlockedKey, SshFlaw> {
     let sort = |sort: &str| Err(SshFlaw::Sort { sort: sort.to_owned() });
     match key.key_data() {

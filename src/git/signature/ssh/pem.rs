@@ -1,4 +1,4 @@
-//! The forms of PEM that private keys have: PKCS#1, SEC1 and PKCS#8, plain or with the header `DEK-Info`.
+//! The formats of private keys in PEM: PKCS#1, SEC1 and PKCS#8, plain or with the header `DEK-Info`.
 
 use ssh_key::PrivateKey;
 
@@ -10,7 +10,7 @@ use super::cipher::EncryptedKey;
 use super::der::{Der, tag};
 use super::keypair::{self, Curve, RsaNumbers};
 
-/// What a block says that its data is.
+/// The format of a block's data.
 #[derive(Clone, Copy)]
 enum Form {
     Pkcs1,
@@ -18,7 +18,7 @@ enum Form {
     Pkcs8,
 }
 
-/// The number of Ed25519 in the algorithms of PKCS#8.
+/// The object identifier of Ed25519 in PKCS#8.
 const ED25519: &[u8] = &[0x2b, 0x65, 0x70];
 
 /// Reads a block, and decrypts it if its headers say that it is encrypted.
@@ -50,7 +50,7 @@ fn decrypt(
         return Err(Obstacle::NoPassphrase);
     }
     let key = passphrase.try_each(|bytes| {
-        // With the wrong passphrase all is noise, which hardly ever begins as a key does.
+        // After a decryption with the wrong passphrase all is noise, which hardly ever looks like a key.
         let plain = encrypted.decrypt(bytes).ok_or(Attempt::WrongPassphrase)?;
         form.read(&plain).map_err(|flaw| match flaw {
             SshFlaw::Damaged => Attempt::WrongPassphrase,
@@ -100,11 +100,11 @@ fn sec1(data: &[u8], around: Option<&[u8]>) -> Result<PrivateKey, SshFlaw> {
 
 /// The parts of a key in PKCS#8.
 struct Pkcs8<'d> {
-    /// The number of its algorithm.
+    /// The object identifier of its algorithm.
     algorithm: &'d [u8],
-    /// The number of its curve, if it is on one.
+    /// The object identifier of its curve, if it is on one.
     curve: Option<&'d [u8]>,
-    /// The key in the form of the algorithm.
+    /// The key in the format of the algorithm.
     inner: &'d [u8],
 }
 

@@ -12,7 +12,7 @@ fn unlock_text(text: &[u8], passphrase: &str) -> Result<UnlockedKey, SigningKeyE
     unlock(secret, &Passphrase::of(secret, PASSPHRASE))
 }
 
-/// One key in every form that OpenSSL writes.
+/// One key in every format that OpenSSL writes.
 #[test]
 fn the_same_key_is_found_in_every_form() {
     let mut fingerprints = Vec::new();
@@ -78,7 +78,7 @@ fn what_is_refused_has_a_sentence() {
     }
 }
 
-/// A signature has the words that `ssh-keygen -Y sign -n git` puts into it.
+/// A signature contains the strings that `ssh-keygen -Y sign -n git` puts into it.
 #[test]
 fn a_signature_is_for_git_and_of_sha512() {
     let text = fs::read("testdata/signing/pem/pkcs8.pem").unwrap();

@@ -1,4 +1,4 @@
-//! Which part of a key signs at a time: the newest subkey that may, else the primary key, as gpg has it.
+//! Chooses the part of a key that signs at a time, as gpg does. It is the newest valid subkey, else the primary key.
 
 use std::fmt;
 
@@ -10,44 +10,44 @@ use super::facts::{KeyFacts, PartFacts, Statement, UserFacts};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(in super::super) enum Choice {
     Primary,
-    /// The subkey at a place.
+    /// The subkey at an index.
     Subkey(usize),
 }
 
-/// Why no part of a key can sign.
+/// The error of a key none of whose parts can sign.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub struct Unusable {
-    /// What is wrong with each part that could matter; of the primary key alone where all depends on it.
+    /// The defect of each part that matters; of the primary key alone if all depends on it.
     pub parts: Vec<FaultyPart>,
 }
 
 /// A part that cannot sign.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FaultyPart {
-    /// Whether it is a subkey.
+    /// True if it is a subkey.
     pub is_subkey: bool,
-    /// Its short name.
+    /// Its short id.
     pub id: String,
-    /// What is wrong with it.
+    /// The defect.
     pub fault: Fault,
 }
 
-/// Why a part of a key cannot sign.
+/// The reason why a part of a key cannot sign.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
-    /// It was withdrawn.
+    /// It is revoked.
     Revoked,
-    /// It lived until then, in seconds after 1970.
+    /// It expired at this time, in seconds after 1970.
     Expired(i64),
-    /// It was made later, in seconds after 1970.
+    /// It is created later, at this time in seconds after 1970.
     NotYet(i64),
-    /// Nothing in the key says that it belongs there, or nothing that holds.
+    /// No valid signature in the key binds it to the primary key.
     Unbound,
-    /// It is for something else.
+    /// It is for another use.
     NotForSigning,
     /// Only its public half is there.
     NotSecret,
-    /// Its mathematics is not known here.
+    /// Its algorithm is not supported.
     Unknown,
 }
 
@@ -85,7 +85,7 @@ impl fmt::Display for FaultyPart {
     }
 }
 
-/// A point in time as people read it.
+/// A point in time for messages.
 struct Moment(i64);
 
 impl fmt::Display for Moment {
@@ -97,7 +97,7 @@ impl fmt::Display for Moment {
     }
 }
 
-/// What the statements that count make of a part.
+/// The properties of a part at a time, by the statements that count.
 struct Standing {
     lifetime: Option<i64>,
     is_for_signing: Option<bool>,
@@ -128,14 +128,14 @@ impl KeyFacts {
             Ok(()) => return Ok(Choice::Primary),
             Err(fault) => parts.insert(0, faulty(&self.primary, false, fault)),
         }
-        // A subkey for encryption is nobody's mistake where another part was meant to sign.
+        // A subkey for encryption is no mistake if another part was meant to sign.
         if parts.iter().any(|part| part.fault != Fault::NotForSigning) {
             parts.retain(|part| part.fault != Fault::NotForSigning);
         }
         Err(Unusable { parts })
     }
 
-    /// Whether the primary key, and so all that hangs on it, is good at a time.
+    /// Checks that the primary key, on which all parts depend, is valid at a time.
     fn check_primary(&self, now: i64) -> Result<Standing, Fault> {
         if self.primary.is_revoked {
             return Err(Fault::Revoked);
@@ -146,7 +146,8 @@ impl KeyFacts {
         Ok(standing)
     }
 
-    /// What the key says of its primary part: of itself as a whole, else by way of its users, newest first.
+    /// Returns the state of the primary part. Signatures on the key as a whole count before those on its users, the
+    /// newest first.
     fn standing(&self, now: i64) -> Option<Standing> {
         let own = newest(&self.primary.statements, now);
         let mut users: Vec<&Statement> = self.users.iter().filter_map(|user| user.newest(now)).collect();
@@ -182,7 +183,7 @@ impl PartFacts {
         self.check_life(&standing, now)
     }
 
-    /// Whether it is there at a time, and of a sort whose statements can be checked.
+    /// Checks that it exists at a time, and has an algorithm whose signatures can be checked.
     fn check_origin(&self, now: i64) -> Result<(), Fault> {
         if self.made > now {
             Err(Fault::NotYet(self.made))
@@ -193,7 +194,7 @@ impl PartFacts {
         }
     }
 
-    /// Whether it lives at a time.
+    /// Checks that it has not expired at a time.
     fn check_life(&self, standing: &Standing, now: i64) -> Result<(), Fault> {
         let end = standing.lifetime.map(|lifetime| self.made + lifetime);
         if self.is_revoked {
@@ -205,7 +206,7 @@ impl PartFacts {
         }
     }
 
-    /// Whether it is there to sign.
+    /// Checks that it is for signing.
     fn check_use(&self, standing: &Standing) -> Result<(), Fault> {
         if !self.can_sign || standing.is_for_signing == Some(false) {
             Err(Fault::NotForSigning)
@@ -217,7 +218,7 @@ impl PartFacts {
     }
 }
 
-/// The newest of the statements that hold at a time; the later one of two made in the same second.
+/// Returns the newest statement that is valid at a time. Of two made in the same second, the later one counts.
 fn newest(statements: &[Statement], now: i64) -> Option<&Statement> {
     let holds = |statement: &&Statement| statement.made <= now && statement.end.is_none_or(|end| now < end);
     statements.iter().filter(holds).max_by_key(|statement| statement.made)

@@ -1,6 +1,6 @@
 use super::*;
 
-/// The time at which the tests choose.
+/// The time of the choice in the tests.
 const NOW: i64 = 1000;
 
 fn statement(made: i64, is_for_signing: Option<bool>) -> Statement {
@@ -19,7 +19,7 @@ fn part(id: &str, made: i64, statements: &[Statement]) -> PartFacts {
     }
 }
 
-/// A key with one user, made at 100.
+/// Creates a key with one user, created at 100.
 fn key(is_for_signing: Option<bool>, subkeys: Vec<PartFacts>) -> KeyFacts {
     let users = vec![UserFacts { statements: vec![statement(100, is_for_signing)], revoked: None }];
     KeyFacts { primary: part("P", 100, &[]), users, subkeys }
@@ -127,16 +127,16 @@ fn everything_depends_on_the_primary_key() {
         "key P has no user ID with a valid signature of its own",
     );
     assert_faulty(&users(vec![user(&[dying(100, 200)], None)]), expired);
-    // Of two users, the newest word on the life of the key counts; one that is revoked has no say.
+    // Of two users, the newest statement on the expiry of the key counts; a revoked user has none.
     assert_faulty(&users(vec![user(&[dying(150, 200)], None), user(&[dying(100, 5000)], None)]), expired);
     assert_eq!(
         users(vec![user(&[dying(150, 200)], Some(160)), user(&[dying(100, 5000)], None)]).choose(NOW),
         Ok(Choice::Subkey(0))
     );
-    // What the key says of itself counts more than what it says of its users.
+    // Signatures on the key as a whole count more than those on its users.
     assert_faulty(&primary(part("P", 100, &[dying(120, 200)])), expired);
     assert_eq!(primary(part("P", 100, &[dying(120, 5000)])).choose(NOW), Ok(Choice::Subkey(0)));
-    // It is renewed by a newer statement, and one that is yet to come does not count.
+    // A newer statement renews it, and one in the future does not count.
     assert_eq!(
         users(vec![user(&[dying(100, 200), statement(300, None)], None)]).choose(NOW),
         Ok(Choice::Subkey(0))
