@@ -28,7 +28,7 @@ const ARGUMENTS: [&str; 5] = [
 fn rules() -> Value {
     let manual = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/migrate-from-flux.md"));
     let manual = manual.unwrap();
-    let block = manual.split("```yaml\n").find(|block| block.starts_with("# patch: shadow\n")).unwrap();
+    let block = manual.split("```yaml\n").find(|block| block.starts_with("# patch: compare\n")).unwrap();
     let kustomization = documents(block.split("```").next().unwrap()).remove(0);
     let patches = kustomization["patches"].as_array().unwrap();
     let patch = patches.iter().find(|patch| patch["target"]["kind"] == "ClusterRole").unwrap();

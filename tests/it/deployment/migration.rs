@@ -76,17 +76,17 @@ fn each_route_changes_the_image_and_nothing_else() {
 }
 
 #[test]
-fn the_shadow_gets_one_more_flag_and_may_only_read() {
+fn compare_mode_gets_one_more_flag_and_may_only_read() {
     let root = tempfile::tempdir().unwrap();
-    let shadow = root.path().join("shadow");
-    for directory in [&shadow, &root.path().join("tagboat")] {
+    let overlay = root.path().join("compare");
+    for directory in [&overlay, &root.path().join("tagboat")] {
         fs::create_dir(directory).unwrap();
     }
     copy(&folder(), &root.path().join("tagboat/deploy"));
-    let manifest = manifest("shadow");
+    let manifest = manifest("compare");
     let mut plain = manifest.clone();
     plain["patches"] = json!([]);
-    let (mut expected, found) = (built(&shadow, &plain), built(&shadow, &manifest));
+    let (mut expected, found) = (built(&overlay, &plain), built(&overlay, &manifest));
     let deployment = expected.get_mut("Deployment/tagboat").unwrap();
     let arguments = deployment.pointer_mut("/spec/template/spec/containers/0/args").unwrap();
     arguments.as_array_mut().unwrap().push(json!("--dry-run"));
