@@ -1,13 +1,13 @@
-# make help lists what there is. Everything installs through hack/setup only.
+# make help lists the targets. Only hack/setup installs anything.
 
 SHELL := /usr/bin/env bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 
-# Which target of fuzz/ `make fuzz` runs.
+# The target of fuzz/ that `make fuzz` runs.
 FUZZ_TARGET ?= rewrite
 
-# How many templates `make differential` makes, and from which seed.
+# The number of templates that `make differential` generates, and their seed.
 DIFFERENTIAL_COUNT ?= 100000
 DIFFERENTIAL_SEED ?= 1
 
@@ -38,7 +38,7 @@ deny: ## Check licences, duplicates, sources and advisories of all dependencies
 	else echo "the database of advisories cannot be reached: advisories were not checked"; fi
 
 .PHONY: bench
-bench: ## Measure Tagboat on a fleet of 20,000 files, beside other ways to do it (hack/bench update, git, message, policy or controller: one part)
+bench: ## Measure Tagboat beside other programs on a fleet of 20,000 files (hack/bench update, git, message, policy or controller: one part)
 	@hack/setup
 	hack/bench
 
@@ -55,7 +55,7 @@ fuzz-all: ## Build every fuzz target, and fuzz each for FUZZ_SECONDS (default 30
 	hack/fuzz $(FUZZ_SECONDS)
 
 .PHONY: oracle
-oracle: ## Make the tables of comments, versions, filters, numbers, templates and messages anew with Flux's libraries
+oracle: ## Regenerate the tables of comments, versions, filters, numbers, templates and messages with Flux's libraries
 	@hack/setup
 	cd hack/oracle && $(GO) run ./comments >"$(CURDIR)/testdata/comments/attachment.json.new"
 	mv testdata/comments/attachment.json.new testdata/comments/attachment.json

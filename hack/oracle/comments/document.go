@@ -14,7 +14,7 @@ type writer struct {
 	keys     int
 }
 
-// newDocument gives a small document whose root is a mapping, without absent values.
+// newDocument returns a small document whose root is a mapping, without absent values.
 func newDocument(random *rand.Rand) string {
 	w := &writer{random: random}
 	w.mapping(0, 0, false)

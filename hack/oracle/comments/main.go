@@ -1,8 +1,8 @@
 // Command comments asks Go's YAML library to which scalar values it attaches comments.
 //
-// It makes small YAML documents from a grammar with a fixed seed, strews comments over them, and prints a JSON
-// table: each document with the values that carry a comment which stands alone in its role (the line comment,
-// else the head comment). Flux finds its markers by exactly that attachment.
+// It generates small YAML documents from a grammar with a fixed seed, adds comments at random places, and prints a JSON
+// table: each document with the values to which the library attaches a single comment (the line comment, otherwise the
+// head comment). Flux finds its markers by exactly that attachment.
 //
 // Usage: comments [-seed N] [-count N] > testdata/comments/attachment.json
 package main
@@ -54,7 +54,7 @@ func main() {
 	fmt.Println("]")
 }
 
-// attachments gives, by path, the comment that decides about each scalar value.
+// attachments returns, by path, the comment of each scalar value.
 func attachments(source string) (map[string]string, error) {
 	var root yaml.Node
 	if err := yaml.Unmarshal([]byte(source), &root); err != nil {

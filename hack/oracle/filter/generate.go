@@ -14,7 +14,7 @@ func (g generator) chance(percent int) bool { return g.random.IntN(100) < percen
 
 func (g generator) pick(choices ...string) string { return choices[g.random.IntN(len(choices))] }
 
-// tag gives a tag such as main-12-a3f or v1.2.3-rc1.
+// tag returns a tag such as main-12-a3f or v1.2.3-rc1.
 func (g generator) tag() string {
 	text := g.pick("", "", "v", "main-", "dev_", "RELEASE.")
 	for {
@@ -26,7 +26,7 @@ func (g generator) tag() string {
 	}
 }
 
-// pattern gives an expression, now and then with one character too many or too few.
+// pattern returns an expression, now and then with one character too many or too few.
 func (g generator) pattern() string {
 	text := g.pick("", "^", "^") + g.alternatives(3) + g.pick("", "$", "$")
 	if !g.chance(15) {
@@ -84,7 +84,7 @@ func (g generator) class() string {
 	}
 }
 
-// extracts gives different extracts.
+// extracts returns different extracts.
 func (g generator) extracts(count int) []string {
 	return unique(nil, func() string {
 		if g.chance(60) {

@@ -1,8 +1,8 @@
-// Command filter asks Go's regexp package, which Flux filters tags with, what patterns match and extracts give.
+// Command filter asks Go's regexp package, with which Flux filters tags, for the results of patterns and extracts.
 //
 // It takes hand-picked patterns, extracts and tags (texts.go) and patterns and tags made from a grammar with a fixed
 // seed (generate.go), and prints a JSON table: each pattern with either its error, or one bit for each tag and, for a
-// few extracts, what they make of the tags that match.
+// few extracts, their results for the tags that match.
 //
 // Usage: filter [-seed N] [-patterns N] [-tags N] > testdata/filter/table.json
 package main
@@ -19,7 +19,7 @@ import (
 	"slices"
 )
 
-// PatternRow is one pattern with either its error or what it does to the tags.
+// PatternRow is one pattern with either its error or its results for the tags.
 type PatternRow struct {
 	Pattern string `json:"pattern"`
 	Error   string `json:"error,omitempty"`
@@ -28,7 +28,7 @@ type PatternRow struct {
 	Extracts []ExtractRow `json:"extracts,omitempty"`
 }
 
-// ExtractRow is one extract with what it makes of each tag that matches.
+// ExtractRow is one extract with its result for each tag that matches.
 type ExtractRow struct {
 	Extract string   `json:"extract"`
 	Values  []string `json:"values"`
@@ -88,7 +88,7 @@ func patternRow(pattern string, extracts, tags []string) PatternRow {
 	return row
 }
 
-// unique adds made texts to picked ones, none twice.
+// unique adds generated texts to hand-picked ones, without duplicates.
 func unique(texts []string, make func() string, count int) []string {
 	seen := map[string]bool{}
 	texts = slices.DeleteFunc(texts, func(text string) bool {

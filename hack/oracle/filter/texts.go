@@ -2,7 +2,7 @@ package main
 
 import "strings"
 
-// pickedTags gives tags as people have them.
+// pickedTags returns tags as people have them.
 func pickedTags() []string {
 	return []string{
 		"", "latest", "main", "1", "1.2", "1.2.3", "v1.2.3", "1.2.3-rc.1", "1.2.3-rc9", "1.2.3-rc10", "1.2.3-alpine3.19",
@@ -16,7 +16,7 @@ func pickedTags() []string {
 	}
 }
 
-// pickedPatterns gives patterns as people write them, and those that stand at some border of the rules.
+// pickedPatterns returns patterns as people write them, and those that stand at some border of the rules.
 func pickedPatterns() []string {
 	return []string{
 		// As people write them.
@@ -63,7 +63,7 @@ func pickedPatterns() []string {
 	}
 }
 
-// pickedExtracts gives extracts as people write them, and those that stand at some border of the rules.
+// pickedExtracts returns extracts as people write them, and those that stand at some border of the rules.
 func pickedExtracts() []string {
 	return []string{
 		"$0", "$1", "$2", "$3", "${0}", "${1}", "$ts", "${ts}", "$n", "${n}", "$tag", "$word", "$num", "$version", "$sha", "$branch",

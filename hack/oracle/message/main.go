@@ -3,8 +3,8 @@
 //
 // It reads results from the directory of the first argument, NAME.json, and cases from the files of the others: on each
 // line the name of a result, a blank, and a template; a template that begins with a quotation mark is a JSON string.
-// Empty lines and lines that begin with a # are passed over. It prints a JSON table: each case with the text or the
-// error that came out.
+// Empty lines and lines that start with a # are ignored. It prints a JSON table: each case with the resulting text or
+// error.
 //
 // Usage: message DATA CASES… > testdata/message/table.json
 package main
@@ -26,7 +26,7 @@ import (
 	"tagboat/hack/oracle/message/source"
 )
 
-// Case is a template, the name of the data, and what came out.
+// Case is a template, the name of the data, and the result.
 type Case struct {
 	Data     string `json:"data"`
 	Template string `json:"template"`
@@ -80,7 +80,7 @@ func read(path string) []Case {
 	return cases
 }
 
-// answer renders a template on data that are read anew, for templates may change them.
+// answer renders a template on a fresh copy of the data, because templates may change them.
 func answer(directory string, row *Case) {
 	recorded, err := os.ReadFile(filepath.Join(directory, row.Data+".json"))
 	if err != nil {

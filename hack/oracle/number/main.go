@@ -1,8 +1,8 @@
-// Command number asks Go's strconv package, which Flux reads the tags of a numerical policy with, which texts are
-// numbers and which ones.
+// Command number asks Go's strconv package, with which Flux parses the tags of a numerical policy, for the numbers of
+// texts.
 //
-// It takes hand-picked texts and texts made by slips in those, with a fixed seed, and prints a JSON table: each text
-// with either the bits of its number in hexadecimal, or the error.
+// It takes hand-picked texts and random mutations of these, with a fixed seed, and prints a JSON table: each text with
+// either the bits of its number in hexadecimal, or the error.
 //
 // Usage: number [-seed N] [-count N] > testdata/number/table.json
 package main
@@ -19,7 +19,7 @@ import (
 	"strconv"
 )
 
-// Row is one text and what it is.
+// Row is one text with its number or error.
 type Row struct {
 	Text  string `json:"text"`
 	Bits  string `json:"bits,omitempty"`
@@ -76,7 +76,7 @@ func main() {
 	fmt.Print("]\n}\n")
 }
 
-// slip gives the text with one character more, less or other.
+// slip returns the text with one character inserted, removed or replaced.
 func slip(random *rand.Rand, text string) string {
 	characters := []rune(text)
 	marks := []rune("0123456789abcdefpxinty._+- ")

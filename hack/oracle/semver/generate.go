@@ -14,7 +14,7 @@ func (g generator) chance(percent int) bool { return g.random.IntN(100) < percen
 
 func (g generator) pick(choices ...string) string { return choices[g.random.IntN(len(choices))] }
 
-// version gives a version of one to three parts, rarely four.
+// version returns a version of one to three parts, rarely four.
 func (g generator) version() string {
 	parts := []string{g.pick("0", "1", "2", "10")}
 	for len(parts) < 3 && g.chance(90) {
@@ -26,7 +26,7 @@ func (g generator) version() string {
 	return g.slip(g.pick("", "", "", "v") + strings.Join(parts, ".") + g.prerelease(40) + g.metadata(10))
 }
 
-// slip gives a text with, sometimes, one character too many or too few.
+// slip returns a text with, sometimes, one character too many or too few.
 func (g generator) slip(text string) string {
 	if text == "" || !g.chance(15) {
 		return text
@@ -55,7 +55,7 @@ func (g generator) metadata(percent int) string {
 	return ""
 }
 
-// constraint gives one to three alternatives.
+// constraint returns one to three alternatives.
 func (g generator) constraint() string {
 	alternatives := []string{g.alternative()}
 	for len(alternatives) < 3 && g.chance(30) {

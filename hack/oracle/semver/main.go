@@ -1,9 +1,9 @@
-// Command semver asks the Go libraries that Flux uses which texts are versions, how versions are ordered, and which
-// of them constraints want.
+// Command semver asks the Go libraries that Flux uses which texts are versions, how versions are ordered, and which of
+// them satisfy constraints.
 //
 // It takes hand-picked texts (texts.go) and texts made from a grammar with a fixed seed (generate.go), and prints a
-// JSON table: each version with how it may be read and its place in the order; each constraint with either its
-// error or one bit for each version.
+// JSON table: each version with the parsers that accept it and its rank; each constraint with either its error or one
+// bit for each version.
 //
 // Usage: semver [-seed N] [-versions N] [-constraints N] > testdata/semver/table.json
 package main
@@ -23,7 +23,7 @@ import (
 	"github.com/fluxcd/pkg/version"
 )
 
-// VersionRow is one text and how it may be read.
+// VersionRow is one text and the parsers that accept it.
 type VersionRow struct {
 	Text string `json:"text"`
 	// Strict says whether StrictNewVersion takes it.
@@ -60,7 +60,7 @@ func main() {
 	fmt.Print("]\n}\n")
 }
 
-// unique adds made texts to picked ones, none twice.
+// unique adds generated texts to hand-picked ones, without duplicates.
 func unique(texts []string, make func() string, count int) []string {
 	seen := map[string]bool{}
 	texts = slices.DeleteFunc(texts, func(text string) bool {
@@ -103,7 +103,7 @@ func versionRows(texts []string) ([]VersionRow, []*semver.Version) {
 	return rows, parsed
 }
 
-// ranks gives each version's place in the order, and ends the program if the library's comparison is no order.
+// ranks returns the rank of each version, and exits if the library's comparison is not an order.
 func ranks(versions []*semver.Version) []int {
 	sorted := slices.Clone(versions)
 	sort.Sort(semver.Collection(sorted))
@@ -149,7 +149,7 @@ func constraintRows(texts []string, versions []*semver.Version) []ConstraintRow 
 	return rows
 }
 
-// moduleVersions names the modules that were asked.
+// moduleVersions returns the versions of the modules that were used.
 func moduleVersions() map[string]string {
 	asked := map[string]string{}
 	info, ok := debug.ReadBuildInfo()

@@ -2,7 +2,7 @@ package main
 
 import "strings"
 
-// pickedVersions gives texts that stand at some border of the rules.
+// pickedVersions returns texts at the limits of the rules.
 func pickedVersions() []string {
 	texts := []string{
 		// Whole versions, near one another.
@@ -42,7 +42,7 @@ func pickedVersions() []string {
 	)
 }
 
-// pickedConstraints gives every operator with every sort of pattern, and texts at some border of the rules.
+// pickedConstraints returns every operator with every sort of pattern, and texts at some border of the rules.
 func pickedConstraints() []string {
 	texts := []string{}
 	operators := []string{"", "=", "!=", ">", "<", ">=", "=>", "<=", "=<", "~", "~>", "^"}

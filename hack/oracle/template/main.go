@@ -140,7 +140,7 @@ func answer(row *Case) {
 	}
 }
 
-// data gives the data of a name, anew each time: templates may change it.
+// data returns the data of a name, anew each time: templates may change it.
 func data(name string) any {
 	switch name {
 	case "flux":

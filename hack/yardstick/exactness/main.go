@@ -1,4 +1,4 @@
-// Exactness says how well an updated tree agrees with what the update should have made of it.
+// Exactness compares an updated tree with the expected one.
 //
 // Usage: exactness FLEET TREE [OUTPUT]
 //
@@ -15,7 +15,7 @@ import (
 	"slices"
 )
 
-// verdict counts what came of an update.
+// verdict counts the results of an update.
 type verdict struct {
 	ToChange        int `json:"toChange"`        // files that had to change
 	Exact           int `json:"exact"`           // of these, the ones that are as they should be, byte for byte

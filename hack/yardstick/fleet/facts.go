@@ -5,7 +5,7 @@ import (
 	"path"
 )
 
-// facts are what there is to know about a fleet before it is updated.
+// facts are the figures of a fleet before it is updated.
 type facts struct {
 	Files                 int      `json:"files"`
 	Bytes                 int      `json:"bytes"`

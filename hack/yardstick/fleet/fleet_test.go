@@ -134,7 +134,7 @@ func compare(t *testing.T, made file, before, after []*yaml.Node, wanted map[str
 	}
 }
 
-// wantedValues maps what a marker can name to the value for it.
+// wantedValues maps each possible target of a marker to its value.
 func wantedValues() map[string]string {
 	wanted := make(map[string]string)
 	for _, each := range policies {
@@ -174,7 +174,7 @@ func appendScalars(scalars []*yaml.Node, node *yaml.Node) []*yaml.Node {
 	return scalars
 }
 
-// markerTarget returns what the marker of a scalar names, or nothing without a marker.
+// markerTarget returns the target of the marker of a scalar, or nothing without a marker.
 func markerTarget(node *yaml.Node) string {
 	comment := node.LineComment
 	if comment == "" {

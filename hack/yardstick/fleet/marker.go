@@ -12,7 +12,7 @@ const (
 	digestField    field = ":digest"
 )
 
-// outcome is what has to become of a marked scalar.
+// outcome is the expected result for a marked scalar.
 type outcome int
 
 const (

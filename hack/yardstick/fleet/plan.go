@@ -11,13 +11,13 @@ const (
 	secondStays = 30 // changing files with a second marker that stays
 )
 
-// plan is what one file has to hold.
+// plan is the expected content of one file.
 type plan struct {
 	markers    []marker
 	unreadable bool
 }
 
-// planFiles draws which files are marked, and with what.
+// planFiles draws the marked files, and their markers.
 func planFiles() []plan {
 	choice := newRandom(fileCount + 1)
 	order := make([]int, fileCount)

@@ -1,6 +1,6 @@
 package main
 
-// style is the hand of the person who wrote a file.
+// style is the formatting of a file.
 type style struct {
 	indentation      int  // blanks a level
 	dashGap          int  // blanks after the dash of a sequence item

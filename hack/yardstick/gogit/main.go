@@ -23,7 +23,7 @@ import (
 
 const branch = plumbing.ReferenceName("refs/heads/main")
 
-// report is what the program did, and the seconds on the clock that each step took.
+// report is the result of the program, with the wall time of each step in seconds.
 type report struct {
 	Files   int                `json:"files"`
 	Seconds map[string]float64 `json:"seconds"`

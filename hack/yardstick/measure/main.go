@@ -1,4 +1,4 @@
-// Measure runs a command and says what it cost.
+// Measure runs a command and prints its cost.
 //
 // Usage: measure [--output FILE] -- COMMAND [ARGUMENT…]
 //

@@ -32,7 +32,7 @@ func newMemoryWatch() *memoryWatch {
 	return &memoryWatch{ownPeak: own.Maxrss * 1024, stop: make(chan struct{}), peak: make(chan int64, 1)}
 }
 
-// begin starts looking at the tree below a process.
+// begin starts sampling the process tree below a process.
 func (w *memoryWatch) begin(root int) {
 	go func() {
 		ticker := time.NewTicker(pollInterval)
@@ -67,7 +67,7 @@ func (w *memoryWatch) largestProcess(state *os.ProcessState) int64 {
 	return usage.Maxrss * 1024
 }
 
-// forkSlack allows for what our own memory grows by while the command is being started.
+// forkSlack allows for the growth of our own memory while the command is started.
 const forkSlack = 1 << 20
 
 // treeMemory adds up the resident memory of a process and its descendants, in bytes. Processes that end

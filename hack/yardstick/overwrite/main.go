@@ -1,5 +1,5 @@
 // Overwrite puts files into a tree, each by way of a temporary file that takes the place of the old one.
-// It is what writing alone costs a program that knows already what to write.
+// It measures the cost of writing alone.
 //
 // Usage: overwrite FILES TREE
 //
@@ -42,7 +42,7 @@ func overwriteAll(files, tree string) error {
 	})
 }
 
-// replace gives an existing file another content; whoever reads it sees all of the old or all of the new.
+// replace returns an existing file another content; whoever reads it sees all of the old or all of the new.
 func replace(path string, content []byte) (err error) {
 	old, err := os.Stat(path)
 	if err != nil {

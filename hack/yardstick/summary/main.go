@@ -67,7 +67,7 @@ type verdict struct {
 	UnreadableNamed int `json:"unreadableNamed"`
 }
 
-// byteExact says whether the update wrote what it had to, and nothing else.
+// byteExact returns whether the update wrote the expected bytes, and nothing else.
 func (v verdict) byteExact() bool {
 	return v.Exact == v.ToChange && v.OthersTouched == 0
 }

@@ -55,7 +55,7 @@ func (s spread) format(decimals int) string {
 	return fmt.Sprintf("%.*f / %.*f / %.*f", decimals, s.min, decimals, s.median, decimals, s.max)
 }
 
-// printFigures prints what the programs cost, and how that compares.
+// printFigures prints the costs of the programs, and their ratios.
 func printFigures(output io.Writer, records []record) error {
 	table := tabwriter.NewWriter(output, 0, 0, 3, ' ', 0)
 	fmt.Fprintln(table, "min / median / max\tCPU s\twall s\tpeak MB\truns\tstatus")

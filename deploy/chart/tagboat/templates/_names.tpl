@@ -22,7 +22,7 @@ default
     app.kubernetes.io/managed-by: {{ toJson .Release.Service }}
 {{- end -}}
 
-{{- /* What the names of the Leases end in: with a label selector, the first digits of its SHA-256. */ -}}
+{{- /* The suffix of the Lease names: with a label selector, the first digits of its SHA-256. */ -}}
 {{- define "tagboat.leaseSuffix" -}}
 {{- with index .Values.flags "watch-label-selector" -}}
 {{- toString . | sha256sum | trunc 8 | printf "-%s" -}}

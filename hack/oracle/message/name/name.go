@@ -12,13 +12,13 @@ type Registry struct {
 	registry string
 }
 
-// RegistryStr gives the name.
+// RegistryStr returns the name.
 func (r Registry) RegistryStr() string { return r.registry }
 
-// Name gives the name.
+// Name returns the name.
 func (r Registry) Name() string { return r.registry }
 
-// String gives the name.
+// String returns the name.
 func (r Registry) String() string { return r.registry }
 
 // Repository is a repository of images.
@@ -27,7 +27,7 @@ type Repository struct {
 	repository string
 }
 
-// RepositoryStr gives the name without the registry.
+// RepositoryStr returns the name without the registry.
 func (r Repository) RepositoryStr() string {
 	if r.registry == dockerHub && !strings.Contains(r.repository, "/") {
 		return "library/" + r.repository
@@ -35,13 +35,13 @@ func (r Repository) RepositoryStr() string {
 	return r.repository
 }
 
-// Name gives the whole name.
+// Name returns the whole name.
 func (r Repository) Name() string { return r.registry + "/" + r.RepositoryStr() }
 
-// String gives the whole name.
+// String returns the whole name.
 func (r Repository) String() string { return r.Name() }
 
-// Scope says what may be done to it.
+// Scope returns the access scope.
 func (r Repository) Scope(action string) string {
 	return "repository:" + r.RepositoryStr() + ":" + action
 }
@@ -62,22 +62,22 @@ type Tag struct {
 	original string
 }
 
-// Context gives the repository.
+// Context returns the repository.
 func (t Tag) Context() Repository { return t.Repository }
 
-// Identifier gives the tag.
+// Identifier returns the tag.
 func (t Tag) Identifier() string { return t.tag }
 
-// TagStr gives the tag.
+// TagStr returns the tag.
 func (t Tag) TagStr() string { return t.tag }
 
-// Name gives the whole name.
+// Name returns the whole name.
 func (t Tag) Name() string { return t.Repository.Name() + ":" + t.tag }
 
-// String gives the text that it was read from.
+// String returns the text that it was read from.
 func (t Tag) String() string { return t.original }
 
-// Scope says what may be done to it.
+// Scope returns the access scope.
 func (t Tag) Scope(action string) string { return t.Repository.Scope(action) }
 
 // Digest is an image by its digest.
@@ -87,22 +87,22 @@ type Digest struct {
 	original string
 }
 
-// Context gives the repository.
+// Context returns the repository.
 func (d Digest) Context() Repository { return d.Repository }
 
-// Identifier gives the digest.
+// Identifier returns the digest.
 func (d Digest) Identifier() string { return d.digest }
 
-// DigestStr gives the digest.
+// DigestStr returns the digest.
 func (d Digest) DigestStr() string { return d.digest }
 
-// Name gives the whole name.
+// Name returns the whole name.
 func (d Digest) Name() string { return d.Repository.Name() + "@" + d.digest }
 
-// String gives the text that it was read from.
+// String returns the text that it was read from.
 func (d Digest) String() string { return d.original }
 
-// Scope says what may be done to it.
+// Scope returns the access scope.
 func (d Digest) Scope(action string) string { return d.Repository.Scope(action) }
 
 // New makes a reference of a repository's name, a tag and perhaps a digest.

@@ -11,7 +11,7 @@ import (
 	"tagboat/hack/oracle/template/yaml"
 )
 
-// TemplateData is what a commit message is rendered from.
+// TemplateData is the data of a commit message.
 type TemplateData struct {
 	AutomationObject types.NamespacedName
 	Updated          update.Result
@@ -67,7 +67,7 @@ func Read(text []byte) (TemplateData, error) {
 	return data, nil
 }
 
-// imagesOf gives the images of the policies that made changes.
+// imagesOf returns the images of the policies that made changes.
 func imagesOf(from recorded, changes []update.Change) []update.ImageRef {
 	images := []update.ImageRef{}
 	for _, change := range changes {

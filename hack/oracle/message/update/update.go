@@ -27,7 +27,7 @@ type Change struct {
 // ObjectChanges are the changes by the objects in which they were made.
 type ObjectChanges map[ObjectIdentifier][]Change
 
-// ResultV2 says what an update changed.
+// ResultV2 has the changes of an update.
 type ResultV2 struct {
 	ImageResult Result
 	FileChanges map[string]ObjectChanges
@@ -75,7 +75,7 @@ func byKey[V any](objects map[ObjectIdentifier]V) []ObjectIdentifier {
 	})
 }
 
-// Changes gives all changes, none twice.
+// Changes returns all changes, without duplicates.
 func (r ResultV2) Changes() []Change {
 	var changes []Change
 	for _, file := range slices.Sorted(maps.Keys(r.FileChanges)) {
@@ -91,7 +91,7 @@ func (r ResultV2) Changes() []Change {
 	return changes
 }
 
-// Objects gives the changes by object, over all files.
+// Objects returns the changes by object, over all files.
 func (r ResultV2) Objects() ObjectChanges {
 	joined := ObjectChanges{}
 	for _, file := range slices.Sorted(maps.Keys(r.FileChanges)) {
@@ -102,7 +102,7 @@ func (r ResultV2) Objects() ObjectChanges {
 	return joined
 }
 
-// Images gives all images, none twice.
+// Images returns all images, without duplicates.
 func (r Result) Images() []ImageRef {
 	var images []ImageRef
 	for _, file := range slices.Sorted(maps.Keys(r.Files)) {
@@ -114,7 +114,7 @@ func (r Result) Images() []ImageRef {
 	return images
 }
 
-// Objects gives the images by object: those of all files behind one another, so that an image that was set in two files
+// Objects returns the images by object: those of all files behind one another, so that an image that was set in two files
 // of an object stands there twice.
 func (r Result) Objects() map[ObjectIdentifier][]ImageRef {
 	joined := map[ObjectIdentifier][]ImageRef{}

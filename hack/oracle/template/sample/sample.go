@@ -19,7 +19,7 @@ type Named struct {
 	Size int `json:"size,omitempty"`
 }
 
-// String gives the name in brackets.
+// String returns the name in brackets.
 func (n Named) String() string { return "<" + n.Name + ">" }
 
 // Inner is embedded in Data.
@@ -29,7 +29,7 @@ type Inner struct {
 	Shared string
 }
 
-// Shout gives the label in capitals.
+// Shout returns the label in capitals.
 func (i Inner) Shout() string { return strings.ToUpper(i.Label) }
 
 // Data holds a field of each kind.
@@ -86,10 +86,10 @@ func (d Data) Sum(a, b int) int { return a + b }
 // Broken always fails.
 func (d Data) Broken() (string, error) { return "", errors.New("it is broken") }
 
-// Self gives the data again.
+// Self returns the data again.
 func (d Data) Self() Data { return d }
 
-// Sample gives the data.
+// Sample returns the data.
 func Sample() Data {
 	return Data{
 		Inner: Inner{Deep: "deep", Label: "label", Shared: "inner"}, Shared: "outer", Yes: true, Int: 42, Minus: -7,

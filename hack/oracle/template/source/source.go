@@ -7,7 +7,7 @@ import (
 	"tagboat/hack/oracle/template/yaml"
 )
 
-// TemplateData is what a commit message is rendered from.
+// TemplateData is the data of a commit message.
 type TemplateData struct {
 	AutomationObject types.NamespacedName
 	Updated          update.Result
@@ -22,7 +22,7 @@ func object(version, kind, namespace, name string) update.ObjectIdentifier {
 	}}
 }
 
-// Sample gives the data of an update of three objects in two files.
+// Sample returns the data of an update of three objects in two files.
 func Sample() TemplateData {
 	web := object("apps/v1", "Deployment", "prod", "web")
 	api := object("apps/v1", "Deployment", "prod", "api")

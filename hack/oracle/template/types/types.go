@@ -7,7 +7,7 @@ type NamespacedName struct {
 	Name      string
 }
 
-// String gives namespace and name with a slash between them.
+// String returns namespace and name with a slash between them.
 func (n NamespacedName) String() string {
 	return n.Namespace + "/" + n.Name
 }

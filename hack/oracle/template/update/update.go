@@ -23,7 +23,7 @@ type Change struct {
 // ObjectChanges are the changes by the objects in which they were made.
 type ObjectChanges map[ObjectIdentifier][]Change
 
-// ResultV2 says what an update changed.
+// ResultV2 has the changes of an update.
 type ResultV2 struct {
 	ImageResult Result
 	FileChanges map[string]ObjectChanges
@@ -71,7 +71,7 @@ func (i imageRef) Registry() string             { return i.registry }
 func (i imageRef) Name() string                 { return i.registry + "/" + i.repository + ":" + i.identifier }
 func (i imageRef) Policy() types.NamespacedName { return i.policy }
 
-// Changes gives all changes, none twice.
+// Changes returns all changes, without duplicates.
 func (r ResultV2) Changes() []Change {
 	changes := []Change{}
 	seen := map[Change]bool{}
@@ -88,7 +88,7 @@ func (r ResultV2) Changes() []Change {
 	return changes
 }
 
-// Objects gives the changes by object, over all files.
+// Objects returns the changes by object, over all files.
 func (r ResultV2) Objects() ObjectChanges {
 	objects := ObjectChanges{}
 	for _, file := range []string{"apps/api.yaml", "apps/web.yaml"} {
@@ -99,7 +99,7 @@ func (r ResultV2) Objects() ObjectChanges {
 	return objects
 }
 
-// Images gives all images, in the order of the files.
+// Images returns all images, in the order of the files.
 func (r Result) Images() []ImageRef {
 	images := []ImageRef{}
 	for _, file := range []string{"apps/api.yaml", "apps/web.yaml"} {
@@ -110,7 +110,7 @@ func (r Result) Images() []ImageRef {
 	return images
 }
 
-// Objects gives the images by object.
+// Objects returns the images by object.
 func (r Result) Objects() map[ObjectIdentifier][]ImageRef {
 	objects := map[ObjectIdentifier][]ImageRef{}
 	for _, file := range r.Files {

@@ -41,7 +41,7 @@ func setText(node *yaml.Node, value string) {
 	}
 }
 
-// markerTarget returns what the marker of a scalar names, such as "namespace:policy:tag", or nothing. A
+// markerTarget returns the target of the marker of a scalar, such as "namespace:policy:tag", or nothing. A
 // comment on the line decides; only where there is none does the one above.
 func markerTarget(node *yaml.Node) string {
 	comment := node.LineComment

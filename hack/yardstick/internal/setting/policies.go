@@ -36,7 +36,7 @@ func (r reference) String() string {
 	return r.Name + ":" + r.Tag + "@" + r.Digest
 }
 
-// ReadPolicies maps what a marker can name to the value it wants, for all policies of the namespace.
+// ReadPolicies maps each possible target of a marker to its value, for all policies of the namespace.
 func ReadPolicies(directory, namespace string) (map[string]string, error) {
 	paths, err := filepath.Glob(filepath.Join(directory, "*.yaml"))
 	if err != nil {

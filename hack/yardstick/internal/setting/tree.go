@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/kio"
 )
 
-// Result is what an update did.
+// Result is the result of an update.
 type Result struct {
 	Changed    int              `json:"changed"`
 	Set        int              `json:"set"`
@@ -22,7 +22,7 @@ type UnparsableFile struct {
 	Cause string `json:"cause"`
 }
 
-// markerKey is what the bytes of a file must contain for the file to be parsed.
+// markerKey is the text that a file must contain to be parsed.
 var markerKey = []byte(`"$imagepolicy"`)
 
 // UpdateTree updates the files under a directory in place.
