@@ -76,8 +76,8 @@ pub(super) fn run(arguments: &RenderArguments) -> Result<(), Failure> {
     };
     let text = template(&arguments.template)?;
     let template =
-        Template::compile(&text, arguments.language.into()).map_err(|error| Failure::new(error.fault()))?;
-    let message = template.render(&data).map_err(|error| Failure::new(error.fault()))?;
+        Template::compile(&text, arguments.language.into()).map_err(|error| Failure::new(error.detail()))?;
+    let message = template.render(&data).map_err(|error| Failure::new(error.detail()))?;
     if message.contains(&0) {
         return Err(Failure::new(CommitError::Message.to_string()));
     }

@@ -8,7 +8,7 @@ use tagboat_api::settings::{
     AutomationSettings, KindSettings, PREFIX, PolicySettings, RepositorySettings, SettingError, SettingErrors,
 };
 
-use super::finding::{Findings, Place, Rule, hint};
+use super::finding::{Findings, Location, Rule, hint};
 use super::object::Object;
 use super::source::is_filled_in_later;
 use crate::yaml::tree::Field;
@@ -35,14 +35,14 @@ pub(super) fn check(object: &Object<'_>, findings: &mut Findings<'_>) {
                 (format!("{PREFIX}{}", setting.name), Rule::InvalidAnnotation)
             }
         };
-        let place = annotations.field(&name).map_or_else(
-            || object.place(),
+        let location = annotations.field(&name).map_or_else(
+            || object.location(),
             |field| match rule {
-                Rule::InvalidAnnotation => Place::of(field.value),
-                _ => Place::of(field.key),
+                Rule::InvalidAnnotation => Location::of(field.value),
+                _ => Location::of(field.key),
             },
         );
-        findings.add(place, rule, error.to_string());
+        findings.add(location, rule, error.to_string());
     }
 }
 
@@ -53,7 +53,7 @@ fn check_prefix(field: &Field<'_>, findings: &mut Findings<'_>) {
     if nearest(prefix, [ours]).is_some() {
         let hint = hint(Some(&format!("{PREFIX}{name}")));
         findings.add(
-            Place::of(field.key),
+            Location::of(field.key),
             Rule::UnknownAnnotation,
             format!("annotation {} is nobody's{hint}", field.name),
         );

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use tagboat_api::Kind;
 use tagboat_api::{GitRepository, ImageUpdateAutomation};
 
-use super::finding::{Findings, Place, Rule};
+use super::finding::{Findings, Location, Rule};
 use super::object::Object;
 use super::source::is_filled_in_later;
 use crate::error::chain;
@@ -41,7 +41,7 @@ fn check_path(node: &Node, findings: &mut Findings<'_>) {
         Some(".git") => chain(&ScopeError::Link { path: text.to_owned(), cause: SkipCause::IntoGit }),
         _ => return,
     };
-    findings.add(Place::of(node), Rule::InvalidValue, format!("`spec.update.path`: {fault}"));
+    findings.add(Location::of(node), Rule::InvalidValue, format!("`spec.update.path`: {fault}"));
 }
 
 fn check_git(git: &Node, is_whole: bool, findings: &mut Findings<'_>) {
@@ -76,8 +76,8 @@ fn check_git(git: &Node, is_whole: bool, findings: &mut Findings<'_>) {
         SourceError::PushOption { .. } => &["push", "options"],
         _ => return,
     };
-    let place = Place::of(git.at(way).unwrap_or(git));
-    findings.add(place, Rule::InvalidValue, chain(&error));
+    let location = Location::of(git.at(way).unwrap_or(git));
+    findings.add(location, Rule::InvalidValue, chain(&error));
 }
 
 /// A valid repository.

@@ -11,7 +11,7 @@ use tagboat_api::settings::{PREFIX, PolicySettings};
 use tagboat_go_text::Regexp;
 
 use super::automation::{has_placeholder, texts};
-use super::finding::{Findings, Place, Rule};
+use super::finding::{Findings, Location, Rule};
 use super::object::Object;
 use super::source::is_filled_in_later;
 use crate::error::chain;
@@ -45,12 +45,13 @@ pub(super) fn check(object: &Object<'_>, findings: &mut Findings<'_>) {
     let policy = Policy::new(&whole, settings);
     match policy.and_then(|policy| policy.check_filter()) {
         Err(error @ PolicyError::Rule(RuleError::OrderWithoutText)) => {
-            let place = order().map_or_else(|| object.place(), Place::of);
-            findings.add(place, Rule::InvalidAnnotation, chain(&error));
+            let location = order().map_or_else(|| object.location(), Location::of);
+            findings.add(location, Rule::InvalidAnnotation, chain(&error));
         }
         Err(error @ PolicyError::Filter(FilterError::LongExtract { .. })) => {
-            let place = spec.at(&["filterTags", "extract"]).map_or_else(|| object.place(), Place::of);
-            findings.add(place, Rule::InvalidValue, chain(&error));
+            let location =
+                spec.at(&["filterTags", "extract"]).map_or_else(|| object.location(), Location::of);
+            findings.add(location, Rule::InvalidValue, chain(&error));
         }
         _ => {}
     }
@@ -66,15 +67,15 @@ fn check_groups(spec: &Node, findings: &mut Findings<'_>) {
     if is_filled_in_later(pattern) || extract.contains("{{") || extract.contains("<<") {
         return;
     }
-    let Ok(pattern) = Regexp::compile_within(pattern, LARGEST) else { return };
+    let Ok(pattern) = Regexp::compile_within(pattern, MAX_PATTERN) else { return };
     for name in pattern.unknown_groups(extract) {
         let sentence = format!(
             "`spec.filterTags.extract` is `{extract}`, and `spec.filterTags.pattern` has no group `{name}`, so nothing is \
              extracted there"
         );
-        findings.add(Place::of(node), Rule::InvalidValue, sentence);
+        findings.add(Location::of(node), Rule::InvalidValue, sentence);
     }
 }
 
 /// The maximum size of a compiled pattern in bytes.
-const LARGEST: usize = 10 << 20;
+const MAX_PATTERN: usize = 10 << 20;

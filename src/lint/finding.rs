@@ -85,14 +85,14 @@ impl Rule {
 
 /// A line and a column, both counted from 1; the column in characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Place {
+pub struct Location {
     /// The line.
     pub line: usize,
     /// The column.
     pub column: usize,
 }
 
-impl Place {
+impl Location {
     /// The start of a file.
     pub const START: Self = Self { line: 1, column: 1 };
 
@@ -108,7 +108,7 @@ pub struct Finding {
     /// The file, as named by the caller.
     pub file: String,
     /// The location in the file.
-    pub place: Place,
+    pub location: Location,
     /// The violated rule.
     pub rule: Rule,
     /// The error and its correction, as a sentence.
@@ -127,8 +127,8 @@ impl<'a> Findings<'a> {
         Self { file, found }
     }
 
-    pub(super) fn add(&mut self, place: Place, rule: Rule, message: impl Into<String>) {
-        self.found.push(Finding { file: self.file.to_owned(), place, rule, message: message.into() });
+    pub(super) fn add(&mut self, location: Location, rule: Rule, message: impl Into<String>) {
+        self.found.push(Finding { file: self.file.to_owned(), location, rule, message: message.into() });
     }
 }
 

@@ -42,7 +42,7 @@ impl Kustomizations {
         for node in flatten(&document.roots) {
             let group = node.text_at(&["apiVersion"]).and_then(|version| version.split_once('/'));
             let group = group.map_or("", |(group, _)| group);
-            let directory = beside(document.name, ".");
+            let directory = resolve(document.name, ".");
             if group == "kustomize.toolkit.fluxcd.io" {
                 // Its path is relative to the root of a repository, which may be any directory here.
                 let spec = node.at(&["spec"]).unwrap_or(node);
@@ -54,7 +54,7 @@ impl Kustomizations {
                 let lists =
                     ["resources", "bases", "components"].into_iter().filter_map(|list| node.at(&[list]));
                 let paths = lists.flat_map(Node::items).filter_map(|path| path.text());
-                let resources = Some(paths.map(|path| beside(document.name, path)).collect());
+                let resources = Some(paths.map(|path| resolve(document.name, path)).collect());
                 let renaming = Renaming::read(node, "namespace");
                 self.layers.push(Layer { directory, resources, renaming });
             }
@@ -76,7 +76,7 @@ impl Kustomizations {
     }
 
     fn read_patch_file(&mut self, kustomization: &str, path: Option<&str>) {
-        self.patches.extend(path.map(|path| beside(kustomization, path)));
+        self.patches.extend(path.map(|path| resolve(kustomization, path)));
     }
 
     fn read_patched(&mut self, is_patched: impl Fn(Kind) -> bool) {
@@ -85,7 +85,7 @@ impl Kustomizations {
 
     /// Returns true if a file is a patch.
     pub(super) fn is_patch(&self, file: &str) -> bool {
-        self.patches.contains(&tidy(file.split('/')))
+        self.patches.contains(&normalize(file.split('/')))
     }
 
     /// Returns true if a patch inside a kustomization may add fields to this kind.
@@ -125,7 +125,7 @@ impl Kustomizations {
 
     /// The possible changes to the names of objects in a file.
     pub(super) fn renaming_of(&self, file: &str) -> Renaming {
-        let file = tidy(file.split('/'));
+        let file = normalize(file.split('/'));
         let mut renaming = Renaming::default();
         for layer in &self.layers {
             let takes_in = |resources: &BTreeSet<String>| {
@@ -157,8 +157,8 @@ impl Renaming {
     }
 
     /// Returns true if an object may be put into a namespace.
-    pub(super) fn may_put_into(&self, namespace: &str) -> bool {
-        self.namespaces.iter().any(|target| fits(target, namespace))
+    pub(super) fn can_set_namespace(&self, namespace: &str) -> bool {
+        self.namespaces.iter().any(|target| can_become(target, namespace))
     }
 
     /// The possible names in the cluster of an object named `given`, starting with its own.
@@ -179,28 +179,28 @@ fn is_below(path: &str, directory: &str) -> bool {
 }
 
 /// Returns true if a text with parts to be filled in later can become `text`.
-pub(super) fn fits(pattern: &str, text: &str) -> bool {
+pub(super) fn can_become(pattern: &str, text: &str) -> bool {
     if !is_filled_in_later(pattern) {
         return pattern == text;
     }
     // The fixed texts around these parts must be there, in order.
-    let pieces = pieces(pattern);
-    let (Some((first, rest)), true) = (pieces.split_first(), pieces.len() > 1) else {
+    let literals = literals(pattern);
+    let (Some((first, rest)), true) = (literals.split_first(), literals.len() > 1) else {
         return pattern == text;
     };
-    let (last, middle) = rest.split_last().expect("there are two pieces at least");
+    let (last, middle) = rest.split_last().expect("there are two literals at least");
     let Some(text) = text.strip_prefix(first) else { return false };
     let Some(mut text) = text.strip_suffix(last) else { return false };
-    for piece in middle {
-        let Some(at) = text.find(piece) else { return false };
-        text = &text[at + piece.len()..];
+    for literal in middle {
+        let Some(at) = text.find(literal) else { return false };
+        text = &text[at + literal.len()..];
     }
     true
 }
 
 /// The fixed texts before, between and after the parts to be filled in later.
-fn pieces(pattern: &str) -> Vec<&str> {
-    let mut pieces = Vec::new();
+fn literals(pattern: &str) -> Vec<&str> {
+    let mut literals = Vec::new();
     let mut rest = pattern;
     loop {
         let opening = [("${", "}"), ("{{", "}}"), ("<<", ">>")]
@@ -208,40 +208,40 @@ fn pieces(pattern: &str) -> Vec<&str> {
             .filter_map(|(opening, closing)| rest.find(opening).map(|at| (at, closing)))
             .min();
         let Some((at, closing)) = opening else { break };
-        pieces.push(&rest[..at]);
+        literals.push(&rest[..at]);
         let inner = &rest[at + 2..];
         rest = inner.find(closing).map_or("", |end| &inner[end + closing.len()..]);
     }
-    pieces.push(rest);
-    pieces
+    literals.push(rest);
+    literals
 }
 
 /// Resolves a path relative to the directory of a file.
-fn beside(file: &str, path: &str) -> String {
+fn resolve(file: &str, path: &str) -> String {
     let directory = file.rsplit_once('/').map_or("", |(directory, _)| directory);
     let root = if directory.is_empty() && !file.starts_with('/') { "." } else { directory };
-    tidy(root.split('/').chain(path.split('/')))
+    normalize(root.split('/').chain(path.split('/')))
 }
 
 /// Normalizes a path: removes `.`, and `..` if possible.
-fn tidy<'p>(parts: impl Iterator<Item = &'p str>) -> String {
-    let mut tidied: Vec<&str> = Vec::new();
+fn normalize<'p>(parts: impl Iterator<Item = &'p str>) -> String {
+    let mut normalized: Vec<&str> = Vec::new();
     for (index, part) in parts.enumerate() {
         match part {
             "" if index > 0 => {}
             "." => {}
-            ".." if tidied.last().is_some_and(|last| *last != "..") => {
-                tidied.pop();
+            ".." if normalized.last().is_some_and(|last| *last != "..") => {
+                normalized.pop();
             }
-            part => tidied.push(part),
+            part => normalized.push(part),
         }
     }
-    tidied.join("/")
+    normalized.join("/")
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{beside, fits, tidy};
+    use super::{can_become, normalize, resolve};
 
     #[test]
     fn texts_are_filled_in() {
@@ -257,16 +257,16 @@ mod tests {
             ("web-${open", "web-1", true),
             ("aa${x}aa", "aaa", false),
         ] {
-            assert_eq!(fits(pattern, text), expected, "{pattern} {text}");
+            assert_eq!(can_become(pattern, text), expected, "{pattern} {text}");
         }
     }
 
     #[test]
     fn paths_are_seen_from_their_file() {
-        assert_eq!(beside("apps/kustomization.yaml", "../base/./p.yaml"), "base/p.yaml");
-        assert_eq!(beside("kustomization.yaml", "patches/p.yaml"), "patches/p.yaml");
-        assert_eq!(beside("/srv/k/kustomization.yaml", "p.yaml"), "/srv/k/p.yaml");
-        assert_eq!(beside("../k/kustomization.yaml", "../p.yaml"), "../p.yaml");
-        assert_eq!(tidy("./a//b/../c".split('/')), "a/c");
+        assert_eq!(resolve("apps/kustomization.yaml", "../base/./p.yaml"), "base/p.yaml");
+        assert_eq!(resolve("kustomization.yaml", "patches/p.yaml"), "patches/p.yaml");
+        assert_eq!(resolve("/srv/k/kustomization.yaml", "p.yaml"), "/srv/k/p.yaml");
+        assert_eq!(resolve("../k/kustomization.yaml", "../p.yaml"), "../p.yaml");
+        assert_eq!(normalize("./a//b/../c".split('/')), "a/c");
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::finding::{Findings, Place, Rule, hint};
+use super::finding::{Findings, Location, Rule, hint};
 use super::policy_names::PolicyNames;
 use super::source::{Document, NEAR_TOKENS};
 use crate::reference::ImageReference;
@@ -48,7 +48,7 @@ impl Markers {
         }
         // A trial update shows whether a value fits: every named policy has an image in it.
         let named = update_file(document.text.as_bytes(), &Setters::default(), limits)?;
-        let setters = trial(&named);
+        let setters = sample_setters(&named);
         let FileOutcome { markers, near_misses, .. } =
             update_file(document.text.as_bytes(), &setters, limits)?;
         let found = markers
@@ -77,26 +77,26 @@ impl Markers {
             let column = column(line_of(*line), |comment| {
                 marker::parse(comment).is_ok_and(|found| found.setter == marker.setter)
             });
-            let place = Place { line: *line, column };
-            if let Some(sentence) = policy_fault(marker, names) {
-                findings.add(place, Rule::UnknownPolicy, sentence);
+            let location = Location { line: *line, column };
+            if let Some(sentence) = policy_error(marker, names) {
+                findings.add(location, Rule::UnknownPolicy, sentence);
             }
             if marker.field == Field::Unknown {
-                findings.add(place, Rule::UnknownMarkerField, field_fault(marker));
+                findings.add(location, Rule::UnknownMarkerField, field_error(marker));
             }
             if !is_placed {
                 let complaint = MarkerOutcome::NotOnScalar.complaint().unwrap_or_default();
                 findings.add(
-                    place,
+                    location,
                     Rule::MisplacedMarker,
                     format!("marker `{}`: {complaint}", marker.setter),
                 );
             }
         }
         for (number, line) in lines.iter().enumerate() {
-            if let Some((column, token)) = misspelt(line) {
+            if let Some((column, token)) = misspelled(line) {
                 let sentence = format!("the comment is no marker: {token} must be \"{}\"", marker::TOKEN);
-                findings.add(Place { line: number + 1, column }, Rule::MalformedMarker, sentence);
+                findings.add(Location { line: number + 1, column }, Rule::MalformedMarker, sentence);
             }
         }
         for (line, cause) in &self.near_misses {
@@ -104,8 +104,8 @@ impl Markers {
                 continue;
             }
             let column = column(line_of(*line), |comment| comment.contains(marker::TOKEN));
-            let place = Place { line: *line, column };
-            findings.add(place, Rule::MalformedMarker, format!("the comment is no marker: {cause}"));
+            let location = Location { line: *line, column };
+            findings.add(location, Rule::MalformedMarker, format!("the comment is no marker: {cause}"));
         }
     }
 }
@@ -113,7 +113,7 @@ impl Markers {
 /// Finds a comment that would be a marker if its token were spelt correctly.
 ///
 /// Returns its column and the token. A line that is a comment as a whole may be an example.
-fn misspelt(line: &str) -> Option<(usize, &'static str)> {
+fn misspelled(line: &str) -> Option<(usize, &'static str)> {
     let token = NEAR_TOKENS.into_iter().find(|token| line.contains(token))?;
     let is_begun = |at: &usize| line[..*at].ends_with([' ', '\t']) && !line[..*at].trim().is_empty();
     let mut comments = line.match_indices('#').map(|(at, _)| at).filter(is_begun);
@@ -148,14 +148,14 @@ fn column(line: &str, is_it: impl Fn(&str) -> bool) -> usize {
     at.map_or(1, |at| line[..at].chars().filter(|c| *c != '\u{feff}').count() + 1)
 }
 
-fn trial(outcome: &FileOutcome) -> Setters {
+fn sample_setters(outcome: &FileOutcome) -> Setters {
     let image = ImageReference::parse(SAMPLE).expect("the sample is an image with tag and digest");
     let policy = |policy: &PolicyName| (policy.clone(), Policy::Image(image.clone()));
     let policies: BTreeMap<_, _> = outcome.markers.iter().map(|found| policy(&found.marker.policy)).collect();
     Setters::new(policies)
 }
 
-fn policy_fault(marker: &Marker, names: &PolicyNames) -> Option<String> {
+fn policy_error(marker: &Marker, names: &PolicyNames) -> Option<String> {
     let Marker { setter, policy, .. } = marker;
     if policy.name.is_empty() || policy.namespace.is_empty() {
         let hint = names.nearest(policy).map_or_else(
@@ -164,14 +164,14 @@ fn policy_fault(marker: &Marker, names: &PolicyNames) -> Option<String> {
         );
         return Some(format!("marker `{setter}` names no policy{hint}"));
     }
-    if names.knows(policy) {
+    if names.contains(policy) {
         return None;
     }
     let hint = hint(names.nearest(policy).as_deref());
     Some(format!("marker `{setter}`: there is no ImagePolicy {policy} among the files{hint}"))
 }
 
-fn field_fault(marker: &Marker) -> String {
+fn field_error(marker: &Marker) -> String {
     let field = marker.setter.splitn(3, ':').nth(2).unwrap_or_default();
     let near = tagboat_api::nearest::nearest(field, FIELDS)
         .or_else(|| FIELDS.into_iter().find(|known| known.eq_ignore_ascii_case(field)));
@@ -186,7 +186,7 @@ fn field_fault(marker: &Marker) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{column, is_commented_out, misspelt};
+    use super::{column, is_commented_out, misspelled};
 
     #[test]
     fn a_token_that_is_spelt_otherwise_is_seen_behind_values_only() {
@@ -201,7 +201,7 @@ mod tests {
             (r##"image: app#{"imagePolicy": "a:b"}"##, None),
             (r##"image: app # {"$imagepolicy": "a:b"}"##, None),
         ] {
-            assert_eq!(misspelt(line), expected, "{line}");
+            assert_eq!(misspelled(line), expected, "{line}");
         }
     }
 

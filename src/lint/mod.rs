@@ -26,14 +26,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tagboat_api::Kind;
 
-pub use finding::{Finding, Place, Rule};
+pub use finding::{Finding, Location, Rule};
 pub use source::{Role, Source};
 
 use finding::Findings;
 use kustomize::{Kustomizations, Renaming};
 use marker::Markers;
 use object::{Object, visit_nested};
-use policy_names::{GivenName, PolicyNames};
+use policy_names::{DeclaredName, PolicyNames};
 use schema::{Missing, Schemas};
 use source::{Charts, Document};
 
@@ -78,10 +78,10 @@ pub fn lint(sources: &[Source]) -> Report {
         let markers = match read {
             Ok(markers) => markers,
             Err(error) => {
-                if document.matters() {
-                    let place = Place { line: error.line, column: error.column };
+                if document.must_be_yaml() {
+                    let location = Location { line: error.line, column: error.column };
                     let sentence = format!("the file cannot be read as YAML: {}", chain(&error.cause));
-                    findings.add(place, Rule::UnreadableFile, sentence);
+                    findings.add(location, Rule::UnreadableFile, sentence);
                 }
                 named.extend(Markers::guess(document).into_iter().map(|marker| marker.policy));
                 continue;
@@ -90,10 +90,10 @@ pub fn lint(sources: &[Source]) -> Report {
         markers.check(document, &names, &mut findings);
         named.extend(markers.found.into_iter().map(|found| found.marker.policy));
     }
-    for Given { file, name, place, title } in policies {
+    for ExpectedPolicy { file, name, location, title } in policies {
         if !name.name.is_empty() && !is_named(&name, &named) {
             let sentence = format!("no marker names {title}");
-            Findings::new(file, &mut findings).add(place, Rule::UnmarkedPolicy, sentence);
+            Findings::new(file, &mut findings).add(location, Rule::UnmarkedPolicy, sentence);
         }
     }
     findings.sort();
@@ -102,16 +102,16 @@ pub fn lint(sources: &[Source]) -> Report {
 }
 
 /// Returns true if a marker may name this policy.
-fn is_named(policy: &GivenName, named: &BTreeSet<PolicyName>) -> bool {
-    let as_given = policy.as_given();
-    as_given.is_some_and(|name| named.contains(&name)) || named.iter().any(|named| policy.may_be(named))
+fn is_named(policy: &DeclaredName, named: &BTreeSet<PolicyName>) -> bool {
+    let complete_name = policy.complete_name();
+    complete_name.is_some_and(|name| named.contains(&name)) || named.iter().any(|named| policy.can_be(named))
 }
 
 /// A policy for which a marker is expected.
-struct Given<'a> {
+struct ExpectedPolicy<'a> {
     file: &'a str,
-    name: GivenName,
-    place: Place,
+    name: DeclaredName,
+    location: Location,
     title: String,
 }
 
@@ -129,10 +129,10 @@ fn unreadable(sources: &[Source], found: &mut Vec<Finding>) {
     for source in sources.iter().filter(|source| source.role != Role::Context) {
         let mut findings = Findings::new(&source.name, found);
         match &source.content {
-            Err(cause) => findings.add(Place::START, Rule::UnreadableFile, cause.as_str()),
+            Err(cause) => findings.add(Location::START, Rule::UnreadableFile, cause.as_str()),
             Ok(content) => {
-                if let Some(place) = source::not_text(content, source.role) {
-                    findings.add(place, Rule::UnreadableFile, "the file is not valid UTF-8 here");
+                if let Some(location) = source::not_text(content, source.role) {
+                    findings.add(location, Rule::UnreadableFile, "the file is not valid UTF-8 here");
                 }
             }
         }
@@ -144,7 +144,7 @@ fn check_objects<'a>(
     documents: &'a [Document<'a>],
     kustomizations: &Kustomizations,
     found: &mut Vec<Finding>,
-) -> Vec<Given<'a>> {
+) -> Vec<ExpectedPolicy<'a>> {
     let schemas = Schemas::new();
     let mut located: Vec<Located<'a>> = Vec::new();
     let charts = Charts::among(documents);
@@ -180,24 +180,24 @@ fn check_objects<'a>(
             // A field missing in one of two files may be in the other: a base and its overlay.
             if others.clone().all(|other| other.missing.contains(field)) {
                 let sentence = format!("{} lacks `{}`, which is required", object.title(), field.path);
-                findings.add(field.place, Rule::MissingField, sentence);
+                findings.add(field.location, Rule::MissingField, sentence);
             }
         }
     }
     let policies = located.iter().filter(|located| located.object.kind == Kind::Policy && !located.is_patch);
-    let given = |located: &Located<'a>| Given {
+    let given = |located: &Located<'a>| ExpectedPolicy {
         file: located.file,
-        name: given_name(located.object.node, kustomizations.renaming_of(located.file)),
-        place: located.object.place(),
+        name: declared_name(located.object.node, kustomizations.renaming_of(located.file)),
+        location: located.object.location(),
         title: located.object.title(),
     };
     policies.map(given).collect()
 }
 
-fn given_name(node: &Node, renaming: Renaming) -> GivenName {
+fn declared_name(node: &Node, renaming: Renaming) -> DeclaredName {
     let text = |field: &str| node.text_at(&["metadata", field]).unwrap_or_default().to_owned();
     let namespace = Some(text("namespace")).filter(|namespace| !namespace.is_empty());
-    GivenName { namespace, name: text("name"), renaming }
+    DeclaredName { namespace, name: text("name"), renaming }
 }
 
 /// The policies that a marker may name.
@@ -208,11 +208,11 @@ fn policy_names(documents: &[Document<'_>], kustomizations: &Kustomizations) -> 
     for document in documents {
         let renaming = || kustomizations.renaming_of(document.name);
         for root in &document.roots {
-            visit_nested(root, Kind::Policy, &mut |node| names.add(given_name(node, renaming())));
+            visit_nested(root, Kind::Policy, &mut |node| names.add(declared_name(node, renaming())));
         }
         if document.error.is_some() && document.text.contains(Kind::Policy.name()) {
             for name in document.values_of("name") {
-                names.add(GivenName { namespace: None, name: name.to_owned(), renaming: renaming() });
+                names.add(DeclaredName { namespace: None, name: name.to_owned(), renaming: renaming() });
             }
         }
     }

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use tagboat_api::nearest::nearest;
 use tagboat_api::{DEPRECATED_VERSION, IMAGE_GROUP, Kind, VERSION};
 
-use super::finding::{Findings, Place, Rule, hint};
+use super::finding::{Findings, Location, Rule, hint};
 use crate::yaml::Node;
 
 /// An object of a checked kind.
@@ -28,8 +28,8 @@ impl<'n> Object<'n> {
     }
 
     /// The location of the object's name, or of the object if it has none.
-    pub(super) fn place(&self) -> Place {
-        Place::of(self.node.at(&["metadata", "name"]).unwrap_or(self.node))
+    pub(super) fn location(&self) -> Location {
+        Location::of(self.node.at(&["metadata", "name"]).unwrap_or(self.node))
     }
 
     /// Kind, namespace and name, if given.
@@ -75,11 +75,12 @@ pub(super) fn objects<'n>(roots: &'n [Rc<Node>], findings: &mut Findings<'_>) ->
             continue;
         };
         let name = node.text_at(&["kind"]).unwrap_or_default();
-        let place = |field: &str| node.field(field).map_or(Place::START, |field| Place::of(field.value));
+        let location =
+            |field: &str| node.field(field).map_or(Location::START, |field| Location::of(field.value));
         let Some((group, version)) = api_version.split_once('/') else {
             if api_version == IMAGE_GROUP {
                 let sentence = format!("`apiVersion` has no version; write {IMAGE_GROUP}/{VERSION}");
-                findings.add(place("apiVersion"), Rule::UnknownKind, sentence);
+                findings.add(location("apiVersion"), Rule::UnknownKind, sentence);
             }
             continue;
         };
@@ -90,19 +91,19 @@ pub(super) fn objects<'n>(roots: &'n [Rc<Node>], findings: &mut Findings<'_>) ->
             // Only the versions of the source group that are read can be checked.
             Some(kind) if kind.group() == IMAGE_GROUP => {
                 let sentence = format!("{name} of {api_version} is not served; use {group}/{VERSION}");
-                findings.add(place("apiVersion"), Rule::UnknownKind, sentence);
+                findings.add(location("apiVersion"), Rule::UnknownKind, sentence);
             }
             None if group == IMAGE_GROUP && name.is_empty() => {
                 let names: Vec<&str> = names_of(group).collect();
                 let sentence =
                     format!("the object has no `kind`; of {IMAGE_GROUP} there are {}", names.join(", "));
-                let at = if node.field("kind").is_some() { place("kind") } else { place("apiVersion") };
+                let at = if node.field("kind").is_some() { location("kind") } else { location("apiVersion") };
                 findings.add(at, Rule::UnknownKind, sentence);
             }
             None if group == IMAGE_GROUP => {
                 let hint = hint(nearest(name, names_of(group)));
                 let sentence = format!("there is no kind {name:?} in {IMAGE_GROUP}{hint}");
-                let at = if node.field("kind").is_some() { place("kind") } else { place("apiVersion") };
+                let at = if node.field("kind").is_some() { location("kind") } else { location("apiVersion") };
                 findings.add(at, Rule::UnknownKind, sentence);
             }
             _ => {}
@@ -124,7 +125,7 @@ fn check_case(node: &Node, findings: &mut Findings<'_>) {
         && field.value.text().is_some_and(is_ours)
     {
         let sentence = format!("an object has no field `{}`{}", field.name, hint(Some("apiVersion")));
-        findings.add(Place::of(field.key), Rule::UnknownField, sentence);
+        findings.add(Location::of(field.key), Rule::UnknownField, sentence);
     }
 }
 

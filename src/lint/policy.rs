@@ -3,7 +3,7 @@
 use tagboat_api::Kind;
 use tagboat_go_text::Regexp;
 
-use super::finding::{Findings, Place, Rule};
+use super::finding::{Findings, Location, Rule};
 use super::object::Object;
 use super::source::is_filled_in_later;
 use crate::policy::Constraint;
@@ -46,13 +46,13 @@ pub(super) fn check(object: &Object<'_>, is_whole: bool, findings: &mut Findings
 }
 
 /// The maximum size of a compiled regular expression in bytes.
-const LARGEST_EXPRESSION: usize = 10 << 20;
+const MAX_EXPRESSION: usize = 10 << 20;
 
 fn check_expression(path: &str, node: &Node, findings: &mut Findings<'_>) {
     let Some(text) = node.text().filter(|text| !is_filled_in_later(text)) else { return };
-    if let Err(error) = Regexp::compile_within(text, LARGEST_EXPRESSION) {
+    if let Err(error) = Regexp::compile_within(text, MAX_EXPRESSION) {
         let sentence = format!("`{path}` is `{text}`, which is no regular expression: {error}");
-        findings.add(Place::of(node), Rule::InvalidValue, sentence);
+        findings.add(Location::of(node), Rule::InvalidValue, sentence);
     }
 }
 
@@ -64,7 +64,7 @@ fn check_image(spec: &Node, findings: &mut Findings<'_>) {
         return;
     }
     if let Err(error) = RepositoryAddress::parse(text, false) {
-        findings.add(Place::of(node), Rule::InvalidValue, format!("`spec.image`: {error}"));
+        findings.add(Location::of(node), Rule::InvalidValue, format!("`spec.image`: {error}"));
     }
 }
 
@@ -75,7 +75,7 @@ fn check_range(path: &str, range: Option<&Node>, findings: &mut Findings<'_>) {
     }
     if let (Some(node), Err(error)) = (range, Constraint::parse(text)) {
         let sentence = format!("`{path}` is `{text}`, which is no range of versions: {error}");
-        findings.add(Place::of(node), Rule::InvalidValue, sentence);
+        findings.add(Location::of(node), Rule::InvalidValue, sentence);
     }
 }
 
@@ -85,7 +85,7 @@ fn check_choice(spec: &Node, findings: &mut Findings<'_>) {
     let has = |name: &&str| choice.value.at(&[*name]).is_some_and(|node| !node.is_null());
     if choice.value.is_mapping() && !CHOICES.iter().any(has) {
         let sentence = format!("`spec.policy` says nothing to choose by; give one of {}", CHOICES.join(", "));
-        findings.add(Place::of(choice.key), Rule::MissingField, sentence);
+        findings.add(Location::of(choice.key), Rule::MissingField, sentence);
     }
 }
 
@@ -100,11 +100,11 @@ fn check_interval(spec: &Node, findings: &mut Findings<'_>) {
     match (given("interval"), reflection) {
         (Some(interval), _) if text != "Always" => {
             let sentence = "`spec.interval` is only accepted when `spec.digestReflectionPolicy` is `Always`";
-            findings.add(Place::of(interval.key), Rule::InvalidValue, sentence);
+            findings.add(Location::of(interval.key), Rule::InvalidValue, sentence);
         }
         (None, Some(reflection)) if text == "Always" => {
             let sentence = "`spec.interval` must be set when `spec.digestReflectionPolicy` is `Always`";
-            findings.add(Place::of(reflection.key), Rule::MissingField, sentence);
+            findings.add(Location::of(reflection.key), Rule::MissingField, sentence);
         }
         _ => {}
     }

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use tagboat_api::nearest::nearest;
 
-use super::kustomize::{Renaming, fits};
+use super::kustomize::{Renaming, can_become};
 use crate::update::PolicyName;
 
 /// The policies among the files.
@@ -13,14 +13,14 @@ use crate::update::PolicyName;
 /// of a name to a substitution. So a name counts as known if it may become that of a policy.
 #[derive(Debug, Default)]
 pub(super) struct PolicyNames {
-    known: Vec<GivenName>,
+    known: Vec<DeclaredName>,
     /// The completely given names, since most markers name one of them.
-    as_given: HashSet<PolicyName>,
+    complete_names: HashSet<PolicyName>,
 }
 
 /// A policy's name in its manifest, with possible changes to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct GivenName {
+pub(super) struct DeclaredName {
     /// The namespace, if given.
     pub(super) namespace: Option<String>,
     /// The name.
@@ -29,28 +29,28 @@ pub(super) struct GivenName {
     pub(super) renaming: Renaming,
 }
 
-impl GivenName {
+impl DeclaredName {
     /// The name as given, if complete.
-    pub(super) fn as_given(&self) -> Option<PolicyName> {
+    pub(super) fn complete_name(&self) -> Option<PolicyName> {
         let namespace = self.namespace.clone()?;
         Some(PolicyName { namespace, name: self.name.clone() })
     }
 
     /// Returns true if the policy may be the one named `wanted`.
-    pub(super) fn may_be(&self, wanted: &PolicyName) -> bool {
-        self.may_be_in(&wanted.namespace)
-            && self.renaming.names(&self.name).iter().any(|name| fits(name, &wanted.name))
+    pub(super) fn can_be(&self, wanted: &PolicyName) -> bool {
+        self.can_be_in(&wanted.namespace)
+            && self.renaming.names(&self.name).iter().any(|name| can_become(name, &wanted.name))
     }
 
-    fn may_be_in(&self, namespace: &str) -> bool {
-        let is_own = self.namespace.as_deref().is_none_or(|own| fits(own, namespace));
-        is_own || self.renaming.may_put_into(namespace)
+    fn can_be_in(&self, namespace: &str) -> bool {
+        let is_own = self.namespace.as_deref().is_none_or(|own| can_become(own, namespace));
+        is_own || self.renaming.can_set_namespace(namespace)
     }
 }
 
 impl PolicyNames {
-    pub(super) fn add(&mut self, name: GivenName) {
-        self.as_given.extend(name.as_given());
+    pub(super) fn add(&mut self, name: DeclaredName) {
+        self.complete_names.extend(name.complete_name());
         self.known.push(name);
     }
 
@@ -59,21 +59,21 @@ impl PolicyNames {
     }
 
     /// Returns true if a policy of this name may be among the files.
-    pub(super) fn knows(&self, wanted: &PolicyName) -> bool {
-        self.as_given.contains(wanted) || self.known.iter().any(|known| known.may_be(wanted))
+    pub(super) fn contains(&self, wanted: &PolicyName) -> bool {
+        self.complete_names.contains(wanted) || self.known.iter().any(|known| known.can_be(wanted))
     }
 
     /// Returns the policy that was probably meant, as a marker names it.
     ///
     /// It has the same name in another namespace, or a similar name in the same one.
     pub(super) fn nearest(&self, wanted: &PolicyName) -> Option<String> {
-        let setter = |known: &GivenName| {
+        let setter = |known: &DeclaredName| {
             let namespace = known.namespace.as_deref().unwrap_or(&wanted.namespace);
             format!("{namespace}:{}", known.name)
         };
         let namesake = self.known.iter().find(|known| known.name == wanted.name).map(setter);
         let near = || {
-            let neighbours = self.known.iter().filter(|known| known.may_be_in(&wanted.namespace));
+            let neighbours = self.known.iter().filter(|known| known.can_be_in(&wanted.namespace));
             let names: Vec<String> = neighbours.flat_map(|known| known.renaming.names(&known.name)).collect();
             let name = nearest(&wanted.name, names.iter().map(String::as_str))?;
             Some(format!("{}:{name}", wanted.namespace))
@@ -98,7 +98,7 @@ mod tests {
             [(Some("flux-system"), "podinfo"), (Some("apps"), "web"), (None, "worker"), (None, "${env}-api")]
         {
             let (namespace, name) = (namespace.map(str::to_owned), name.to_owned());
-            names.add(GivenName { namespace, name, renaming: Renaming::default() });
+            names.add(DeclaredName { namespace, name, renaming: Renaming::default() });
         }
         for (wanted, is_known, near) in [
             ("flux-system:podinfo", true, Some("flux-system:podinfo")),
@@ -112,7 +112,7 @@ mod tests {
         ] {
             let (namespace, name) = wanted.split_once(':').unwrap();
             let wanted = PolicyName { namespace: namespace.to_owned(), name: name.to_owned() };
-            assert_eq!(names.knows(&wanted), is_known, "{wanted}");
+            assert_eq!(names.contains(&wanted), is_known, "{wanted}");
             assert_eq!(names.nearest(&wanted).as_deref(), near, "{wanted}");
         }
     }

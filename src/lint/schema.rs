@@ -9,7 +9,7 @@ use tagboat_api::Kind;
 use tagboat_api::nearest::nearest;
 use tagboat_api::{GoDuration, crds, duration};
 
-use super::finding::{Findings, Place, Rule, hint};
+use super::finding::{Findings, Location, Rule, hint};
 use super::object::Object;
 use super::source::is_filled_in_later;
 use crate::yaml::tree::Content;
@@ -25,7 +25,7 @@ pub(super) struct Missing {
     /// The path of the field.
     pub(super) path: String,
     /// The location where it belongs.
-    pub(super) place: Place,
+    pub(super) location: Location,
 }
 
 /// Compares by path alone, not by location.
@@ -80,7 +80,7 @@ impl Schemas {
         let mut check = Check { findings, kind: object.kind, missing: Vec::new() };
         let sections = ["apiVersion", "kind", "metadata", "spec", "status"];
         for field in object.node.fields() {
-            let at = Place::of(field.key);
+            let at = Location::of(field.key);
             match field.name {
                 "spec" => {
                     let properties = schema.properties.as_ref();
@@ -98,11 +98,13 @@ impl Schemas {
         }
         check.duplicates(object.node, "");
         if object.name().is_empty() && object.node.text_at(&["metadata", "generateName"]).is_none() {
-            check.missing.push(Missing { path: "metadata.name".to_owned(), place: Place::of(object.node) });
+            check
+                .missing
+                .push(Missing { path: "metadata.name".to_owned(), location: Location::of(object.node) });
         }
         if object.node.at(&["spec"]).is_none_or(Node::is_null) {
             // The schema of some kinds does not require it, but without it no controller can do anything.
-            check.missing.push(Missing { path: "spec".to_owned(), place: object.place() });
+            check.missing.push(Missing { path: "spec".to_owned(), location: object.location() });
         }
         if let Some(spec) = object.node.field("spec")
             && object.kind == Kind::Automation
@@ -110,7 +112,7 @@ impl Schemas {
             && spec.value.at(&["git"]).is_none_or(Node::is_null)
         {
             // The controller requires it, the schema does not.
-            check.missing.push(Missing { path: "spec.git".to_owned(), place: Place::of(spec.key) });
+            check.missing.push(Missing { path: "spec.git".to_owned(), location: Location::of(spec.key) });
         }
         check.missing
     }
@@ -127,17 +129,17 @@ struct Check<'f, 'a> {
 }
 
 impl Check<'_, '_> {
-    fn invalid(&mut self, place: Place, path: &str, what: impl std::fmt::Display) {
-        self.findings.add(place, Rule::InvalidValue, format!("`{path}` {what}"));
+    fn invalid(&mut self, location: Location, path: &str, what: impl std::fmt::Display) {
+        self.findings.add(location, Rule::InvalidValue, format!("`{path}` {what}"));
     }
 
     /// Checks a value; `key` is the location of its name.
-    fn value(&mut self, path: &str, node: &Node, schema: &JSONSchemaProps, key: Place) {
+    fn value(&mut self, path: &str, node: &Node, schema: &JSONSchemaProps, key: Location) {
         if node.is_null() {
             // An API server drops it.
             return;
         }
-        let place = Place::of(node);
+        let location = Location::of(node);
         match (schema.type_.as_deref(), &node.content) {
             (Some("object"), Content::Mapping(_)) => self.mapping(path, node, schema, key),
             (Some("array"), Content::Sequence(items)) => {
@@ -145,33 +147,33 @@ impl Check<'_, '_> {
                     && items.len() > limit
                 {
                     self.invalid(
-                        place,
+                        location,
                         path,
                         format_args!("has {} entries; {limit} are allowed", items.len()),
                     );
                 }
                 if let Some(JSONSchemaPropsOrArray::Schema(schema)) = &schema.items {
                     for (index, item) in items.iter().enumerate() {
-                        self.value(&format!("{path}[{index}]"), item, schema, Place::of(item));
+                        self.value(&format!("{path}[{index}]"), item, schema, Location::of(item));
                     }
                 }
             }
             (Some(_), Content::Scalar { text, .. }) if is_filled_in_later(text) => {}
-            (Some("object"), _) => self.invalid(place, path, "must be a mapping"),
-            (Some("array"), _) => self.invalid(place, path, "must be a list"),
+            (Some("object"), _) => self.invalid(location, path, "must be a mapping"),
+            (Some("array"), _) => self.invalid(location, path, "must be a list"),
             (Some(kind), Content::Scalar { .. }) => self.scalar(path, node, kind, schema),
-            (Some(kind), _) => self.invalid(place, path, format_args!("must be {}", with_article(kind))),
+            (Some(kind), _) => self.invalid(location, path, format_args!("must be {}", with_article(kind))),
             (None, _) => {}
         }
     }
 
-    fn mapping(&mut self, path: &str, node: &Node, schema: &JSONSchemaProps, key: Place) {
+    fn mapping(&mut self, path: &str, node: &Node, schema: &JSONSchemaProps, key: Location) {
         let fields = node.fields();
         let present: HashSet<&str> = fields.iter().map(|field| field.name).collect();
         let named = schema.properties.as_ref();
         for field in &fields {
             let path = format!("{path}.{}", field.name);
-            let at = Place::of(field.key);
+            let at = Location::of(field.key);
             if let Some(schema) = named.and_then(|named| named.get(field.name)) {
                 self.value(&path, field.value, schema, at);
             } else if let Some(JSONSchemaPropsOrBool::Schema(schema)) = &schema.additional_properties {
@@ -196,25 +198,26 @@ impl Check<'_, '_> {
             let has_default =
                 named.and_then(|named| named.get(name)).is_some_and(|schema| schema.default.is_some());
             if !is_there && !has_default {
-                self.missing.push(Missing { path: format!("{path}.{name}"), place: key });
+                self.missing.push(Missing { path: format!("{path}.{name}"), location: key });
             }
         }
     }
 
     fn scalar(&mut self, path: &str, node: &Node, kind: &str, schema: &JSONSchemaProps) {
-        let place = Place::of(node);
+        let location = Location::of(node);
         let text = node.text().unwrap_or_default();
-        match (kind, reading(node)) {
-            ("string", Reading::Text | Reading::Either) | ("boolean", Reading::Bool | Reading::Either) => {}
-            ("integer" | "number", Reading::Number) => {}
-            ("string", Reading::Bool | Reading::Number) => {
+        match (kind, scalar_type(node)) {
+            ("string", ScalarType::Text | ScalarType::Either)
+            | ("boolean", ScalarType::Bool | ScalarType::Either) => {}
+            ("integer" | "number", ScalarType::Number) => {}
+            ("string", ScalarType::Bool | ScalarType::Number) => {
                 let sentence = format_args!("must be a string, and `{text}` is none; put it in quotes");
-                return self.invalid(place, path, sentence);
+                return self.invalid(location, path, sentence);
             }
             (kind, _) => {
                 let hint = if matches!(text, "true" | "false") { "; take the quotes away" } else { "" };
                 let sentence = format!("must be {}, and `{text}` is none{hint}", with_article(kind));
-                return self.invalid(place, path, sentence);
+                return self.invalid(location, path, sentence);
             }
         }
         let allowed: Vec<&str> = schema.enum_.iter().flatten().filter_map(|value| value.0.as_str()).collect();
@@ -224,15 +227,15 @@ impl Check<'_, '_> {
                     .or_else(|| allowed.iter().copied().find(|value| value.eq_ignore_ascii_case(text))),
             );
             let names = allowed.join(", ");
-            self.invalid(place, path, format_args!("is `{text}`; allowed: {names}{hint}"));
+            self.invalid(location, path, format_args!("is `{text}`; allowed: {names}{hint}"));
         }
         if let Some(limit) = schema.max_length.and_then(|limit| usize::try_from(limit).ok())
             && text.chars().count() > limit
         {
-            self.invalid(place, path, format_args!("has more than {limit} characters"));
+            self.invalid(location, path, format_args!("has more than {limit} characters"));
         }
         let duration = GoDuration::new(text);
-        let fault = match schema.pattern.as_deref() {
+        let error = match schema.pattern.as_deref() {
             Some(duration::PATTERN) => duration.to_duration().err(),
             Some(duration::PATTERN_WITHOUT_HOURS) => duration.to_duration_without_hours().err(),
             Some(_) if self.kind == Kind::GitRepository && path == "spec.url" => {
@@ -244,19 +247,19 @@ impl Check<'_, '_> {
                     } else {
                         "must begin with http://, https:// or ssh://"
                     };
-                    self.invalid(place, path, sentence);
+                    self.invalid(location, path, sentence);
                 }
                 None
             }
             _ => None,
         };
-        if let Some(fault) = fault {
-            self.findings.add(place, Rule::InvalidValue, format!("`{path}`: {fault}"));
+        if let Some(error) = error {
+            self.findings.add(location, Rule::InvalidValue, format!("`{path}`: {error}"));
         }
     }
 
     /// Checks metadata, which Kubernetes defines, for misspelt names and labels that are not text.
-    fn metadata(&mut self, node: &Node, key: Place) {
+    fn metadata(&mut self, node: &Node, key: Location) {
         if !node.is_mapping() {
             if !node.is_null() {
                 self.invalid(key, "metadata", "must be a mapping");
@@ -264,7 +267,7 @@ impl Check<'_, '_> {
             return;
         }
         for field in node.fields() {
-            let at = Place::of(field.key);
+            let at = Location::of(field.key);
             let path = format!("metadata.{}", field.name);
             match field.name {
                 "labels" | "annotations" if field.value.is_mapping() => {
@@ -288,7 +291,7 @@ impl Check<'_, '_> {
 
     fn text(&mut self, path: &str, node: &Node) {
         let schema = JSONSchemaProps { type_: Some("string".to_owned()), ..JSONSchemaProps::default() };
-        self.value(path, node, &schema, Place::of(node));
+        self.value(path, node, &schema, Location::of(node));
     }
 
     /// Checks for fields that are given twice: Kubernetes' tools reject the file, or use either.
@@ -301,7 +304,7 @@ impl Check<'_, '_> {
                 match first.get(name) {
                     Some(line) if name != "<<" => {
                         let sentence = format!("`{path}` is given twice, first on line {line}; keep one");
-                        self.findings.add(Place::of(key), Rule::DuplicateField, sentence);
+                        self.findings.add(Location::of(key), Rule::DuplicateField, sentence);
                     }
                     _ => {
                         first.insert(name, key.line);
@@ -327,7 +330,7 @@ fn with_article(kind: &str) -> String {
 
 /// The type of a scalar in Kubernetes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Reading {
+enum ScalarType {
     Text,
     Bool,
     Number,
@@ -335,22 +338,22 @@ enum Reading {
     Either,
 }
 
-fn reading(node: &Node) -> Reading {
-    let Content::Scalar { text, style, tag } = &node.content else { return Reading::Text };
+fn scalar_type(node: &Node) -> ScalarType {
+    let Content::Scalar { text, style, tag } = &node.content else { return ScalarType::Text };
     if *style != Style::Plain || tag.as_deref() == Some("tag:yaml.org,2002:str") {
-        return Reading::Text;
+        return ScalarType::Text;
     }
     if tag.is_some() {
-        return Reading::Either;
+        return ScalarType::Either;
     }
     match text.as_str() {
-        "true" | "True" | "TRUE" | "false" | "False" | "FALSE" => Reading::Bool,
+        "true" | "True" | "TRUE" | "false" | "False" | "FALSE" => ScalarType::Bool,
         text if text.parse::<f64>().is_ok()
             && text.starts_with(|c: char| "+-.".contains(c) || c.is_ascii_digit()) =>
         {
-            Reading::Number
+            ScalarType::Number
         }
-        text if plain::reads_as_other_type(text) => Reading::Either,
-        _ => Reading::Text,
+        text if plain::reads_as_other_type(text) => ScalarType::Either,
+        _ => ScalarType::Text,
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, LabelSelectorRequirement};
 use tagboat_api::Kind;
 
-use super::finding::{Findings, Place, Rule};
+use super::finding::{Findings, Location, Rule};
 use super::object::Object;
 use super::source::is_filled_in_later;
 use crate::reconcile::automation::selector;
@@ -22,7 +22,7 @@ pub(super) fn check(object: &Object<'_>, findings: &mut Findings<'_>) {
         let Some(value) = label.value.text() else { continue };
         let labels = BTreeMap::from([(label.name.to_owned(), value.to_owned())]);
         let selector = LabelSelector { match_labels: Some(labels), match_expressions: None };
-        check_part(&selector, &[label.name, value], Place::of(label.key), findings);
+        check_part(&selector, &[label.name, value], Location::of(label.key), findings);
     }
     for expression in node.at(&["matchExpressions"]).map(Node::items).unwrap_or_default() {
         let text = |field: &str| expression.text_at(&[field]).unwrap_or_default().to_owned();
@@ -40,15 +40,15 @@ pub(super) fn check(object: &Object<'_>, findings: &mut Findings<'_>) {
             values: Some(values.clone()),
         };
         let selector = LabelSelector { match_labels: None, match_expressions: Some(vec![requirement]) };
-        check_part(&selector, &texts, Place::of(expression), findings);
+        check_part(&selector, &texts, Location::of(expression), findings);
     }
 }
 
-fn check_part(selector: &LabelSelector, texts: &[&str], place: Place, findings: &mut Findings<'_>) {
+fn check_part(selector: &LabelSelector, texts: &[&str], location: Location, findings: &mut Findings<'_>) {
     if texts.iter().any(|text| is_filled_in_later(text)) {
         return;
     }
     if let Err(error) = selector::parse(selector) {
-        findings.add(place, Rule::InvalidValue, format!("`spec.policySelector`: {error}"));
+        findings.add(location, Rule::InvalidValue, format!("`spec.policySelector`: {error}"));
     }
 }

@@ -6,7 +6,7 @@ use memchr::memmem;
 use tagboat_api::settings::TemplateLanguage;
 use tagboat_api::{IMAGE_GROUP, SOURCE_GROUP};
 
-use super::finding::Place;
+use super::finding::Location;
 use crate::update::marker;
 use crate::yaml::{Limits, Node, YamlError, trees};
 
@@ -32,8 +32,8 @@ pub enum Role {
     Context,
 }
 
-/// The words of which a file with checked objects contains at least one.
-const WORDS: [&str; 4] =
+/// The API groups of which a file with checked objects mentions at least one.
+const API_GROUPS: [&str; 4] =
     [IMAGE_GROUP, SOURCE_GROUP, "kustomize.toolkit.fluxcd.io", "kustomize.config.k8s.io"];
 
 impl Source {
@@ -41,13 +41,13 @@ impl Source {
     ///
     /// The content of an irrelevant file is dropped, since most files of a repository are.
     pub fn new(name: String, role: Role, content: Result<Vec<u8>, String>) -> Self {
-        let is_looked_at = |content: &[u8]| {
+        let is_relevant = |content: &[u8]| {
             matches!(role, Role::Template(_))
                 || has_objects(&name, content)
                 || memmem::find(content, marker::TOKEN.as_bytes()).is_some()
                 || has_near_marker(content)
         };
-        let content = content.map(|content| if is_looked_at(&content) { content } else { Vec::new() });
+        let content = content.map(|content| if is_relevant(&content) { content } else { Vec::new() });
         Self { name, role, content }
     }
 }
@@ -70,7 +70,7 @@ fn has_near_marker(content: &[u8]) -> bool {
 
 /// Returns true if a file may have checked objects.
 fn has_objects(name: &str, content: &[u8]) -> bool {
-    is_kustomization(name) || WORDS.iter().any(|word| memmem::find(content, word.as_bytes()).is_some())
+    is_kustomization(name) || API_GROUPS.iter().any(|group| memmem::find(content, group.as_bytes()).is_some())
 }
 
 /// A parsed YAML file.
@@ -103,7 +103,7 @@ impl<'a> Document<'a> {
     /// Returns true if the file must be valid YAML.
     ///
     /// It mentions Flux's image objects or has a marker.
-    pub(super) fn matters(&self) -> bool {
+    pub(super) fn must_be_yaml(&self) -> bool {
         self.has_marker() || (self.text.contains(IMAGE_GROUP) && !self.is_templated())
     }
 
@@ -155,14 +155,14 @@ pub(super) fn is_filled_in_later(text: &str) -> bool {
 }
 
 /// The location at which a relevant file is not valid UTF-8.
-pub(super) fn not_text(content: &[u8], role: Role) -> Option<Place> {
+pub(super) fn not_text(content: &[u8], role: Role) -> Option<Location> {
     let valid = std::str::from_utf8(content).err()?.valid_up_to();
     let matters = matches!(role, Role::Template(_))
         || [marker::QUOTED_TOKEN, IMAGE_GROUP.as_bytes()]
             .iter()
-            .any(|word| memmem::find(content, word).is_some());
+            .any(|group| memmem::find(content, group).is_some());
     let before = String::from_utf8_lossy(&content[..valid]);
     let line = before.matches('\n').count() + 1;
     let column = before.chars().rev().take_while(|c| *c != '\n').count() + 1;
-    matters.then_some(Place { line, column })
+    matters.then_some(Location { line, column })
 }

@@ -7,7 +7,7 @@ use tagboat_api::nearest::nearest;
 use tagboat_api::settings::{PREFIX, TemplateLanguage};
 use tagboat_go_template as go;
 
-use super::finding::{Findings, Place, Rule};
+use super::finding::{Findings, Location, Rule};
 use super::object::Object;
 use crate::git::CommitError;
 use crate::message::{AutomationName, MessageData, RemovedField, Template, TemplateFault, presets};
@@ -43,9 +43,9 @@ pub(super) fn check_object(object: &Object<'_>, source: &str, findings: &mut Fin
         name: object.name().to_owned(),
     };
     let data = MessageData::sample().of_automation(&name).with_values(values);
-    let place = |line, column| place_in(node, source, line, column);
+    let location = |line, column| file_location(node, source, line, column);
     check(text, language, &data, &mut |rule, (line, column), sentence| {
-        findings.add(place(line, column), rule, sentence);
+        findings.add(location(line, column), rule, sentence);
     });
 }
 
@@ -61,7 +61,7 @@ pub(super) fn check_file(content: &[u8], language: TemplateLanguage, findings: &
     check(text, language, &data, &mut |rule, (line, column), sentence| {
         let before = text.lines().nth(line - 1).and_then(|line| line.get(..column?));
         let column = before.map_or(1, |before| before.chars().count() + 1);
-        findings.add(Place { line, column }, rule, sentence);
+        findings.add(Location { line, column }, rule, sentence);
     });
 }
 
@@ -85,13 +85,13 @@ fn named_values(text: &str, language: TemplateLanguage) -> Vec<String> {
 /// A position in a template: a line counted from 1, and a column if known.
 ///
 /// The column is in bytes, counted from 0.
-type Spot = (usize, Option<usize>);
+type Position = (usize, Option<usize>);
 
 fn check(
     text: &str,
     language: TemplateLanguage,
     data: &MessageData,
-    report: &mut dyn FnMut(Rule, Spot, String),
+    report: &mut dyn FnMut(Rule, Position, String),
 ) {
     match Template::compile(text, language) {
         Ok(template) => {
@@ -100,9 +100,9 @@ fn check(
                 // An error that the simplest changes cause too is one of the template; any other may depend on the
                 // values.
                 Err(error) if plain().is_err() => {
-                    let fault = error.fault();
-                    let sentence = format!("the template fails on sample data: {fault}");
-                    report(Rule::TemplateError, spot(&fault), sentence);
+                    let detail = error.detail();
+                    let sentence = format!("the template fails on sample data: {detail}");
+                    report(Rule::TemplateError, position(&detail), sentence);
                 }
                 Ok(message) if message.contains(&0) => {
                     let sentence = format!("the template fails on sample data: {}", CommitError::Message);
@@ -118,12 +118,12 @@ fn check(
             }
         }
         Err(error) => {
-            let fault = error.fault();
+            let detail = error.detail();
             let (rule, sentence) = match &error.cause {
-                TemplateFault::UnknownPreset { .. } => (Rule::UnknownPreset, fault.clone()),
-                _ => (Rule::TemplateError, format!("the text is no template: {fault}")),
+                TemplateFault::UnknownPreset { .. } => (Rule::UnknownPreset, detail.clone()),
+                _ => (Rule::TemplateError, format!("the text is no template: {detail}")),
             };
-            return report(rule, spot(&fault), sentence);
+            return report(rule, position(&detail), sentence);
         }
     }
     if language != TemplateLanguage::Go {
@@ -177,16 +177,16 @@ fn removed(asked: &go::AskedField) -> Option<RemovedField> {
 }
 
 /// The position in an error: `template: commit message:LINE:COLUMN: …`.
-fn spot(fault: &str) -> Spot {
-    let numbers = fault.split_once(&format!("{NAME}:")).map_or("", |(_, rest)| rest);
+fn position(detail: &str) -> Position {
+    let numbers = detail.split_once(&format!("{NAME}:")).map_or("", |(_, rest)| rest);
     let mut parts = numbers.splitn(3, ':');
     let line = parts.next().and_then(|line| line.parse().ok()).unwrap_or(1);
     (line, parts.next().and_then(|column| column.parse().ok()))
 }
 
 /// Maps a position in a template to the file that contains it, if possible.
-fn place_in(node: &Node, source: &str, line: usize, column: Option<usize>) -> Place {
-    let whole = Place::of(node);
+fn file_location(node: &Node, source: &str, line: usize, column: Option<usize>) -> Location {
+    let whole = Location::of(node);
     let Content::Scalar { text, style, .. } = &node.content else { return whole };
     let first = match style {
         Style::Literal => first_line(node, source),
@@ -208,7 +208,7 @@ fn place_in(node: &Node, source: &str, line: usize, column: Option<usize>) -> Pl
         }
         _ => return whole,
     };
-    Place { line: first + line - 1, column: of_file[..start].chars().count() + before.chars().count() + 1 }
+    Location { line: first + line - 1, column: of_file[..start].chars().count() + before.chars().count() + 1 }
 }
 
 /// The first line of a literal block's text; the span excludes blank lines before it.

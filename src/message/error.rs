@@ -116,14 +116,14 @@ impl RemovedField {
 
 impl TemplateError {
     /// The cause without the prefix, in the words of the template language.
-    pub fn fault(&self) -> String {
+    pub fn detail(&self) -> String {
         chain(&self.cause)
     }
 }
 
 impl MessageError {
     /// The cause without the prefix, in the words of the template language.
-    pub fn fault(&self) -> String {
+    pub fn detail(&self) -> String {
         chain(&self.cause)
     }
 }

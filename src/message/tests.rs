@@ -45,8 +45,8 @@ fn data(name: &str) -> MessageData {
 }
 
 fn render(data: &MessageData, text: &str, language: TemplateLanguage) -> Result<String, String> {
-    let template = Template::compile(text, language).map_err(|error| error.fault())?;
-    let message = template.render(data).map_err(|error| error.fault())?;
+    let template = Template::compile(text, language).map_err(|error| error.detail())?;
+    let message = template.render(data).map_err(|error| error.detail())?;
     Ok(String::from_utf8(message).unwrap())
 }
 
@@ -406,7 +406,7 @@ fn render_update(
     let template = Template::compile(text, language).unwrap();
     let text = |rendered: Result<Vec<u8>, MessageError>| match rendered {
         Ok(message) => Ok(String::from_utf8(message).unwrap()),
-        Err(error) => Err(error.fault()),
+        Err(error) => Err(error.detail()),
     };
     text(match with_all {
         true => template.render(&MessageData::new(&automation, values.clone(), &result, &images)),

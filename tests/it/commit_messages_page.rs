@@ -48,8 +48,8 @@ fn every_output_of_the_page_on_messages_is_true() {
     assert_eq!(examples.len(), 8);
     for Example { language, template, expected } in examples {
         let rendered = Template::compile(&template, language)
-            .map_err(|error| error.fault())
-            .and_then(|template| template.render(&MessageData::sample()).map_err(|error| error.fault()));
+            .map_err(|error| error.detail())
+            .and_then(|template| template.render(&MessageData::sample()).map_err(|error| error.detail()));
         let rendered = rendered.map(|message| String::from_utf8(message).unwrap());
         assert!(rendered == expected, "{template}\n{}", rendered.unwrap_or_else(|error| error));
     }

@@ -64,10 +64,10 @@ pub(super) fn run(arguments: &LintArguments) -> Result<(), Failure> {
 
 fn text(findings: &[Finding], palette: Palette) -> String {
     let mut text = String::new();
-    for Finding { file, place, rule, message } in findings {
-        let place = format!("{}:{}:{}", printable(file), place.line, place.column);
+    for Finding { file, location, rule, message } in findings {
+        let location = format!("{}:{}:{}", printable(file), location.line, location.column);
         let Palette { place: colour, reset, .. } = palette;
-        text.push_str(&format!("{colour}{place}{reset}: {}: {}\n", rule.name(), one_line(message)));
+        text.push_str(&format!("{colour}{location}{reset}: {}: {}\n", rule.name(), one_line(message)));
     }
     text
 }
@@ -84,8 +84,8 @@ fn json(findings: &[Finding]) -> String {
 fn entry(finding: &Finding) -> Entry<'_> {
     Entry {
         file: &finding.file,
-        line: finding.place.line,
-        column: finding.place.column,
+        line: finding.location.line,
+        column: finding.location.column,
         rule: finding.rule.name(),
         message: &finding.message,
     }
