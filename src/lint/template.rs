@@ -10,7 +10,7 @@ use tagboat_go_template as go;
 use super::finding::{Findings, Location, Rule};
 use super::object::Object;
 use crate::git::CommitError;
-use crate::message::{AutomationName, MessageData, RemovedField, Template, TemplateFault, presets};
+use crate::message::{AutomationName, MessageData, RemovedField, Template, TemplateErrorKind, presets};
 use crate::yaml::tree::Content;
 use crate::yaml::{Node, Style};
 
@@ -120,7 +120,7 @@ fn check(
         Err(error) => {
             let detail = error.detail();
             let (rule, sentence) = match &error.cause {
-                TemplateFault::UnknownPreset { .. } => (Rule::UnknownPreset, detail.clone()),
+                TemplateErrorKind::UnknownPreset { .. } => (Rule::UnknownPreset, detail.clone()),
                 _ => (Rule::TemplateError, format!("the text is no template: {detail}")),
             };
             return report(rule, position(&detail), sentence);

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 
-use super::clean::{clean, cleaned_length};
+use super::escape::{escape, escaped_length};
 use super::image::PolicyImage;
 use super::recorded;
 use crate::reference::ImageReference;
@@ -26,7 +26,7 @@ impl fmt::Display for AutomationName {
 
 /// The data of one message: the automation, its values, and the changes with their images.
 ///
-/// All foreign text is [cleaned](super::clean) here, once; the automation's values are unchanged.
+/// All foreign text is [escaped](super::escape) here, once; the automation's values are unchanged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MessageData {
     automation: AutomationName,
@@ -67,16 +67,16 @@ impl MessageData {
     ) -> Self {
         let mut files: BTreeMap<String, BTreeMap<ObjectIdentifier, ObjectUpdate>> = BTreeMap::new();
         for (file, objects) in &result.file_changes {
-            // Two names may become equal when cleaned; they share an entry then, and nothing is lost.
-            let file = files.entry(clean(file)).or_default();
+            // Two names may become equal when escaped; they share an entry then, and nothing is lost.
+            let file = files.entry(escape(file)).or_default();
             for (object, changes) in objects.iter() {
-                let update = file.entry(clean_object(object)).or_default();
+                let update = file.entry(escape_object(object)).or_default();
                 let mut seen = update.images.iter().skip(1).cloned().collect();
                 changes.iter().for_each(|change| update.add(change, images, &mut seen));
             }
         }
         let automation =
-            AutomationName { namespace: clean(&automation.namespace), name: clean(&automation.name) };
+            AutomationName { namespace: escape(&automation.namespace), name: escape(&automation.name) };
         Self { automation, values, files }
     }
 
@@ -111,7 +111,7 @@ impl MessageData {
     #[must_use]
     pub fn of_automation(self, automation: &AutomationName) -> Self {
         let automation =
-            AutomationName { namespace: clean(&automation.namespace), name: clean(&automation.name) };
+            AutomationName { namespace: escape(&automation.namespace), name: escape(&automation.name) };
         Self { automation, ..self }
     }
 
@@ -181,7 +181,7 @@ impl MessageData {
 /// The estimated size in bytes of the data with all files, including template values.
 ///
 /// Images and names are not counted.
-pub(super) fn least_size(result: &ResultV2) -> usize {
+pub(super) fn min_size(result: &ResultV2) -> usize {
     let changes = result.file_changes.values().flat_map(|objects| objects.values()).flatten();
     result.file_changes.len() * (SIZE_OF_FILE + SIZE_OF_OBJECT) + size_of_changes(changes)
 }
@@ -192,7 +192,7 @@ pub(super) fn least_size(result: &ResultV2) -> usize {
 pub(super) fn size_of_changes<'c>(changes: impl IntoIterator<Item = &'c Change>) -> usize {
     let size = |change: &Change| {
         let texts = [&change.old_value, &change.new_value, &change.setter];
-        SIZE_OF_CHANGE + COPIES_OF_TEXT * texts.map(|text| cleaned_length(text)).iter().sum::<usize>()
+        SIZE_OF_CHANGE + COPIES_OF_TEXT * texts.map(|text| escaped_length(text)).iter().sum::<usize>()
     };
     changes.into_iter().map(size).sum()
 }
@@ -229,7 +229,7 @@ impl ObjectUpdate {
     fn add(&mut self, change: &Change, images: &PolicyImages<'_>, seen: &mut HashSet<PolicyImage>) {
         let policy = Marker::of_setter(&change.setter).policy;
         if let Some(image) = images.get(&policy) {
-            let policy = PolicyName { namespace: clean(&policy.namespace), name: clean(&policy.name) };
+            let policy = PolicyName { namespace: escape(&policy.namespace), name: escape(&policy.name) };
             let image = PolicyImage { policy, image: (*image).clone() };
             // Most objects have one image, which needs no set.
             let is_new = match self.images.first() {
@@ -241,19 +241,19 @@ impl ObjectUpdate {
             }
         }
         self.changes.push(Change {
-            old_value: clean(&change.old_value),
-            new_value: clean(&change.new_value),
-            setter: clean(&change.setter),
+            old_value: escape(&change.old_value),
+            new_value: escape(&change.new_value),
+            setter: escape(&change.setter),
             line: change.line,
         });
     }
 }
 
-fn clean_object(object: &ObjectIdentifier) -> ObjectIdentifier {
+fn escape_object(object: &ObjectIdentifier) -> ObjectIdentifier {
     ObjectIdentifier {
-        api_version: clean(&object.api_version),
-        kind: clean(&object.kind),
-        name: clean(&object.name),
-        namespace: clean(&object.namespace),
+        api_version: escape(&object.api_version),
+        kind: escape(&object.kind),
+        name: escape(&object.name),
+        namespace: escape(&object.namespace),
     }
 }

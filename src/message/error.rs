@@ -11,20 +11,20 @@ use crate::error::{ReconcileError, chain};
 pub struct TemplateError {
     /// The cause, in the words of the template language.
     #[source]
-    pub cause: TemplateFault,
+    pub cause: TemplateErrorKind,
 }
 
 /// The cause of an invalid template.
 #[derive(Debug, thiserror::Error)]
-pub enum TemplateFault {
+pub enum TemplateErrorKind {
     /// The error of Go's template language.
     #[error(transparent)]
     Go(tagboat_go_template::TemplateError),
     /// The error of handlebars.
-    #[error("template: commit message:{}{cause}", .place.map(|(line, column)| format!("{line}:{column}: ")).unwrap_or_default())]
+    #[error("template: commit message:{}{cause}", .location.map(|(line, column)| format!("{line}:{column}: ")).unwrap_or_default())]
     Handlebars {
         /// The line and column, if known.
-        place: Option<(usize, usize)>,
+        location: Option<(usize, usize)>,
         /// The cause.
         cause: String,
     },
@@ -52,20 +52,20 @@ pub enum TemplateFault {
 pub struct MessageError {
     /// The cause, in the words of the template language.
     #[source]
-    pub cause: MessageFault,
+    pub cause: MessageErrorKind,
 }
 
 /// The cause of a failed rendering.
 #[derive(Debug, thiserror::Error)]
-pub enum MessageFault {
+pub enum MessageErrorKind {
     /// The error of Go's template language.
     #[error(transparent)]
     Go(tagboat_go_template::TemplateError),
     /// The error of handlebars.
-    #[error("template: commit message:{}{cause}", .place.map(|(line, column)| format!("{line}:{column}: ")).unwrap_or_default())]
+    #[error("template: commit message:{}{cause}", .location.map(|(line, column)| format!("{line}:{column}: ")).unwrap_or_default())]
     Handlebars {
         /// The line and column, if known.
-        place: Option<(usize, usize)>,
+        location: Option<(usize, usize)>,
         /// The cause.
         cause: String,
     },

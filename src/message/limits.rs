@@ -5,7 +5,7 @@
 use tagboat_api::settings::TemplateLanguage;
 use tagboat_go_template::Limits;
 
-use super::error::MessageFault;
+use super::error::MessageErrorKind;
 
 /// The limits of a rendering.
 pub(super) const LIMITS: Limits =
@@ -15,10 +15,10 @@ pub(super) const LIMITS: Limits =
 pub(super) const HANDLEBARS_STEPS: usize = 2_000_000;
 
 /// The maximum size in bytes of the data as template values.
-pub(super) const MOST_DATA: usize = 128 << 20;
+pub(super) const MAX_DATA: usize = 128 << 20;
 
 /// The memory in bytes that a template's own values may take with any data.
-const LEAST_MEMORY: usize = 4 << 20;
+const MIN_MEMORY: usize = 4 << 20;
 
 /// The maximum size of a template in bytes; its compiled form takes about a hundred times as much.
 pub(super) fn template_size(language: TemplateLanguage) -> usize {
@@ -43,15 +43,15 @@ pub(super) fn within(
     room: usize,
     (changes, size): (usize, usize),
     language: TemplateLanguage,
-) -> Result<Limits, MessageFault> {
+) -> Result<Limits, MessageErrorKind> {
     let bytes = match language {
         TemplateLanguage::Go => size,
         TemplateLanguage::Handlebars => COPIES_IN_HANDLEBARS * size,
     };
-    let most = room.min(MOST_DATA);
-    if bytes > most.max(LEAST_MEMORY) {
-        return Err(MessageFault::TooMuchData { changes, bytes, most });
+    let most = room.min(MAX_DATA);
+    if bytes > most.max(MIN_MEMORY) {
+        return Err(MessageErrorKind::TooMuchData { changes, bytes, most });
     }
-    let memory = LIMITS.memory.min(room.saturating_sub(bytes)).max(LEAST_MEMORY);
+    let memory = LIMITS.memory.min(room.saturating_sub(bytes)).max(MIN_MEMORY);
     Ok(Limits { memory, ..LIMITS })
 }

@@ -5,23 +5,23 @@
 //! of the [`presets()`], in Go's language ([`go`], with Flux's types) or in handlebars ([`handlebars`], with the limits
 //! that its crate lacks).
 
-mod clean;
 mod data;
 mod error;
+mod escape;
 mod go;
 mod handlebars;
 mod image;
-mod length;
 mod limits;
 mod preset;
 pub mod recorded;
 mod template;
 #[cfg(test)]
 mod tests;
+mod truncate;
 
 pub use data::{AutomationName, JoinedUpdate, MessageData, ObjectUpdate, PolicyImages};
-pub use error::{MessageError, MessageFault, RemovedField, TemplateError, TemplateFault};
+pub use error::{MessageError, MessageErrorKind, RemovedField, TemplateError, TemplateErrorKind};
 pub use image::PolicyImage;
-pub use length::shortened;
 pub use preset::{Preset, presets};
 pub use template::{DEFAULT_MESSAGE, Template, UpdateData};
+pub use truncate::truncated;

@@ -1,6 +1,6 @@
 //! The templates included in the program, by name.
 
-use super::error::TemplateFault;
+use super::error::TemplateErrorKind;
 
 /// The prefix of a template that names a preset.
 const PREFIX: &str = "preset:";
@@ -44,7 +44,7 @@ pub fn presets() -> &'static [Preset] {
 /// # Errors
 ///
 /// Returns an error if there is no preset of this name.
-pub(super) fn named_by(text: &str) -> Result<Option<&'static Preset>, TemplateFault> {
+pub(super) fn named_by(text: &str) -> Result<Option<&'static Preset>, TemplateErrorKind> {
     let Some(name) = text.trim().strip_prefix(PREFIX) else { return Ok(None) };
     if name.contains(char::is_whitespace) || name.contains("{{") {
         return Ok(None);
@@ -53,7 +53,7 @@ pub(super) fn named_by(text: &str) -> Result<Option<&'static Preset>, TemplateFa
         Some(preset) => Ok(Some(preset)),
         None => {
             let known = PRESETS.map(|preset| format!("preset:{}", preset.name)).join(", ");
-            Err(TemplateFault::UnknownPreset { name: name.to_owned(), known })
+            Err(TemplateErrorKind::UnknownPreset { name: name.to_owned(), known })
         }
     }
 }

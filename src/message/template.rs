@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use tagboat_api::settings::TemplateLanguage;
 
 use super::data::{self, AutomationName, MessageData, PolicyImages};
-use super::error::{MessageError, MessageFault, RemovedField, TemplateError, TemplateFault};
+use super::error::{MessageError, MessageErrorKind, RemovedField, TemplateError, TemplateErrorKind};
 use super::go::GoTemplate;
 use super::handlebars::HandlebarsTemplate;
 use super::{limits, preset};
@@ -52,10 +52,10 @@ impl Template {
         Ok(Self { engine })
     }
 
-    fn engine(text: &str, language: TemplateLanguage) -> Result<Engine, TemplateFault> {
+    fn engine(text: &str, language: TemplateLanguage) -> Result<Engine, TemplateErrorKind> {
         let most = limits::template_size(language);
         if text.len() > most {
-            return Err(TemplateFault::TooLarge { size: text.len(), most });
+            return Err(TemplateErrorKind::TooLarge { size: text.len(), most });
         }
         Ok(match (preset::named_by(text)?, language) {
             (Some(preset), _) => Engine::Go(GoTemplate::compile(preset.text)?),
@@ -72,7 +72,7 @@ impl Template {
     ///
     /// Returns an error if the template uses data that do not exist, or exceeds a limit.
     pub fn render(&self, data: &MessageData) -> Result<Vec<u8>, MessageError> {
-        self.render_within(limits::MOST_DATA, data, &|| false).map_err(|cause| MessageError { cause })
+        self.render_within(limits::MAX_DATA, data, &|| false).map_err(|cause| MessageError { cause })
     }
 
     /// Renders the message of an update with `room` bytes of memory.
@@ -82,7 +82,7 @@ impl Template {
     ///
     /// # Errors
     ///
-    /// Returns the errors of [`Template::render`], and [`MessageFault::Interrupted`] after an interrupt.
+    /// Returns the errors of [`Template::render`], and [`MessageErrorKind::Interrupted`] after an interrupt.
     pub fn render_update(
         &self,
         update: &UpdateData<'_>,
@@ -92,7 +92,7 @@ impl Template {
         let UpdateData { automation, values, result, images } = *update;
         // Texts may be long, so the memory for them is checked before they are copied.
         let data = if self.mentions_files() {
-            let size = (result.edits(), data::least_size(result));
+            let size = (result.edits(), data::min_size(result));
             limits::within(room, size, self.language())
                 .map(|_| MessageData::new(automation, values.clone(), result, images))
         } else {
@@ -125,7 +125,7 @@ impl Template {
         room: usize,
         data: &MessageData,
         is_interrupted: &dyn Fn() -> bool,
-    ) -> Result<Vec<u8>, MessageFault> {
+    ) -> Result<Vec<u8>, MessageErrorKind> {
         let limits = limits::within(room, (data.count(), data.size()), self.language())?;
         let message = match &self.engine {
             Engine::Go(template) => template.render(data, limits, is_interrupted),

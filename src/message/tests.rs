@@ -7,11 +7,11 @@ use std::sync::Arc;
 use serde::Deserialize;
 use tagboat_api::settings::TemplateLanguage;
 
-use super::data::{least_size, size_of_changes};
-use super::limits::MOST_DATA;
+use super::data::{min_size, size_of_changes};
+use super::limits::MAX_DATA;
 use super::recorded;
 use super::{
-    AutomationName, DEFAULT_MESSAGE, MessageData, MessageError, MessageFault, RemovedField, Template,
+    AutomationName, DEFAULT_MESSAGE, MessageData, MessageError, MessageErrorKind, RemovedField, Template,
     UpdateData, presets,
 };
 use crate::reference::ImageReference;
@@ -339,10 +339,10 @@ fn a_rendering_is_interrupted_whatever_the_language() {
         let template = Template::compile(text, language).unwrap();
         let polls = std::cell::Cell::new(0);
         let is_interrupted = || polls.replace(polls.get() + 1) == 3;
-        let error = template.render_within(MOST_DATA, &data, &is_interrupted).unwrap_err();
-        assert!(matches!(error, MessageFault::Interrupted), "{error:?}");
+        let error = template.render_within(MAX_DATA, &data, &is_interrupted).unwrap_err();
+        assert!(matches!(error, MessageErrorKind::Interrupted), "{error:?}");
         assert_eq!(polls.get(), 4, "{text}");
-        let error = template.render_within(MOST_DATA, &data, &|| true).unwrap_err();
+        let error = template.render_within(MAX_DATA, &data, &|| true).unwrap_err();
         assert_eq!(error.to_string(), "the rendering of the template was interrupted");
     }
 }
@@ -482,7 +482,7 @@ fn long_values_count_before_they_are_copied() {
         let data = MessageData::new(&automation, BTreeMap::new(), &result, &images);
         let copied: usize = data.changes().iter().map(|change| change.old_value.len()).sum();
         let changes = size_of_changes(result.changes());
-        for size in [least_size(&result), changes, data.size()] {
+        for size in [min_size(&result), changes, data.size()] {
             assert!((2 * copied..3 * copied).contains(&size), "{size} of {copied}");
         }
     }

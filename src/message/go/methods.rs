@@ -36,7 +36,7 @@ pub(super) fn images(value: &Value, _: &[Value]) -> Result<Value, String> {
     let files = entries(&field(value, "Files")).into_iter();
     let images =
         files.flat_map(|(_, file)| entries(&field(&file, "Objects"))).flat_map(|(_, images)| items(&images));
-    let images = once(images);
+    let images = deduplicated(images);
     Ok(if images.is_empty() { Slice::nil(&IMAGE_REF) } else { Slice::new(&IMAGE_REF, images) }.into())
 }
 
@@ -58,14 +58,14 @@ pub(super) fn image_objects(value: &Value, _: &[Value]) -> Result<Value, String>
 #[derive(Default)]
 struct Joined {
     objects: Vec<(Value, Vec<Value>)>,
-    places: std::collections::HashMap<[Text; 4], usize>,
+    positions: std::collections::HashMap<[Text; 4], usize>,
 }
 
 impl Joined {
     fn add(&mut self, object: Value, found: Vec<Value>) {
         let key = ["APIVersion", "Kind", "Name", "Namespace"].map(|name| text(&object, name));
-        let place = *self.places.entry(key).or_insert(self.objects.len());
-        match self.objects.get_mut(place) {
+        let position = *self.positions.entry(key).or_insert(self.objects.len());
+        match self.objects.get_mut(position) {
             Some((_, items)) => items.extend(found),
             None => self.objects.push((object, found)),
         }
@@ -73,7 +73,7 @@ impl Joined {
 }
 
 /// Images without repetitions; images are equal if their texts and policies are.
-fn once(images: impl Iterator<Item = Value>) -> Vec<Value> {
+fn deduplicated(images: impl Iterator<Item = Value>) -> Vec<Value> {
     let mut seen = HashSet::new();
     images
         .filter(|image| {

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use tagboat_go_template as engine;
 
 use super::data::MessageData;
-use super::error::{MessageFault, RemovedField, TemplateFault};
+use super::error::{MessageErrorKind, RemovedField, TemplateErrorKind};
 use super::limits::LIMITS;
 
 /// Flux's name of the template, which errors show.
@@ -41,8 +41,8 @@ pub(super) struct GoTemplate {
 }
 
 impl GoTemplate {
-    pub(super) fn compile(text: &str) -> Result<Self, TemplateFault> {
-        let template = engine::Template::parse(NAME, text).map_err(TemplateFault::Go)?;
+    pub(super) fn compile(text: &str) -> Result<Self, TemplateErrorKind> {
+        let template = engine::Template::parse(NAME, text).map_err(TemplateErrorKind::Go)?;
         Ok(Self { template })
     }
 
@@ -62,17 +62,17 @@ impl GoTemplate {
         data: &MessageData,
         limits: engine::Limits,
         is_interrupted: &dyn Fn() -> bool,
-    ) -> Result<Vec<u8>, MessageFault> {
+    ) -> Result<Vec<u8>, MessageErrorKind> {
         let value = value::template_data(data);
         self.template.render_until(&value, limits, is_interrupted).map_err(|error| match error {
-            engine::TemplateError::Interrupted => MessageFault::Interrupted,
-            other => MessageFault::Go(other),
+            engine::TemplateError::Interrupted => MessageErrorKind::Interrupted,
+            other => MessageErrorKind::Go(other),
         })
     }
 
     /// Renders with the data of current Flux, which has no removed fields.
     pub(super) fn removed_field(&self, data: &MessageData) -> Option<RemovedField> {
-        let value = value::template_data_of_today(data);
+        let value = value::current_template_data(data);
         let error = self.template.render_within(&value, LIMITS).err()?.to_string();
         if error.contains(NO_UPDATED) {
             Some(RemovedField::Updated)

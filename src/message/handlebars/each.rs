@@ -13,7 +13,7 @@ pub(super) struct Each {
 }
 
 /// One iteration of a loop.
-struct Round<'a> {
+struct Iteration<'a> {
     index: usize,
     is_last: bool,
     /// The key of an object's member.
@@ -62,9 +62,9 @@ impl HelperDef for Each {
             self.budget.take(steps)?;
             // An empty write, which lets the output interrupt the rendering.
             output.write("")?;
-            let round = Round { index, is_last: index + 1 == count, key, item };
+            let iteration = Iteration { index, is_last: index + 1 == count, key, item };
             if let Some(block) = rendering.block_mut() {
-                round.enter(block, list, helper)?;
+                iteration.enter(block, list, helper)?;
             }
             body.render(registry, context, rendering, output)?;
         }
@@ -73,7 +73,7 @@ impl HelperDef for Each {
     }
 }
 
-impl Round<'_> {
+impl Iteration<'_> {
     /// Makes the item the context of the block.
     fn enter<'rc>(
         &self,

@@ -24,7 +24,7 @@ impl Equal {
         Self { name: "ne", budget: budget.clone() }
     }
 
-    fn holds(&self, helper: &Helper<'_>) -> Result<bool, RenderError> {
+    fn evaluate(&self, helper: &Helper<'_>) -> Result<bool, RenderError> {
         let [left, right] = [0, 1].map(|index| {
             let given = helper.param(index).filter(|given| !given.is_value_missing());
             given.ok_or(RenderErrorReason::ParamNotFoundForIndex(self.name, index))
@@ -45,7 +45,7 @@ impl HelperDef for Equal {
         _: &'rc Context,
         _: &mut RenderContext<'reg, 'rc>,
     ) -> Result<ScopedJson<'rc>, RenderError> {
-        Ok(Json::from(self.holds(helper)?).into())
+        Ok(Json::from(self.evaluate(helper)?).into())
     }
 
     fn call<'reg: 'rc, 'rc>(
@@ -56,11 +56,11 @@ impl HelperDef for Equal {
         rendering: &mut RenderContext<'reg, 'rc>,
         output: &mut dyn Output,
     ) -> HelperResult {
-        let holds = self.holds(helper)?;
+        let result = self.evaluate(helper)?;
         if !helper.is_block() {
-            return Ok(output.write(&holds.to_string())?);
+            return Ok(output.write(&result.to_string())?);
         }
-        match if holds { helper.template() } else { helper.inverse() } {
+        match if result { helper.template() } else { helper.inverse() } {
             Some(body) => body.render(registry, context, rendering, output),
             None => Ok(()),
         }

@@ -20,10 +20,10 @@ impl HelperDef for Lookup {
     ) -> Result<ScopedJson<'rc>, RenderError> {
         let given =
             |index| helper.param(index).ok_or(RenderErrorReason::ParamNotFoundForIndex("lookup", index));
-        let (whole, place) = (given(0)?, given(1)?.value());
+        let (whole, key) = (given(0)?, given(1)?.value());
         let missing = || RenderError::strict_error(None);
         let Some(path) = whole.context_path() else {
-            return member(whole.value(), place).cloned().map(ScopedJson::Derived).ok_or_else(missing);
+            return member(whole.value(), key).cloned().map(ScopedJson::Derived).ok_or_else(missing);
         };
         let step = |value: &'rc Json, name: &String| match value {
             Json::Array(items) => items.get(name.parse::<usize>().ok()?),
@@ -31,8 +31,8 @@ impl HelperDef for Lookup {
             _ => None,
         };
         let whole = path.iter().try_fold(context.data(), step);
-        let found = whole.and_then(|whole| member(whole, place)).ok_or_else(missing)?;
-        let name = place.as_str().map_or_else(|| place.to_string(), str::to_owned);
+        let found = whole.and_then(|whole| member(whole, key)).ok_or_else(missing)?;
+        let name = key.as_str().map_or_else(|| key.to_string(), str::to_owned);
         Ok(ScopedJson::Context(found, [path.as_slice(), &[name]].concat()))
     }
 
@@ -49,10 +49,10 @@ impl HelperDef for Lookup {
     }
 }
 
-fn member<'v>(value: &'v Json, place: &Json) -> Option<&'v Json> {
+fn member<'v>(value: &'v Json, key: &Json) -> Option<&'v Json> {
     match value {
-        Json::Array(items) => items.get(usize::try_from(place.as_u64()?).ok()?),
-        Json::Object(members) => members.get(place.as_str()?),
+        Json::Array(items) => items.get(usize::try_from(key.as_u64()?).ok()?),
+        Json::Object(members) => members.get(key.as_str()?),
         _ => None,
     }
 }

@@ -31,7 +31,7 @@ use self::len::Len;
 use self::lookup::Lookup;
 use self::text::{SHOW, Show, show_names};
 use super::data::MessageData;
-use super::error::{MessageFault, TemplateFault};
+use super::error::{MessageErrorKind, TemplateErrorKind};
 use super::limits::{HANDLEBARS_STEPS, LIMITS};
 
 /// A template in handlebars.
@@ -47,21 +47,22 @@ impl fmt::Debug for HandlebarsTemplate {
 }
 
 impl HandlebarsTemplate {
-    pub(super) fn compile(text: &str) -> Result<Self, TemplateFault> {
-        let fault = |place, cause| TemplateFault::Handlebars { place, cause: without_middle(cause) };
-        nesting::check(text).map_err(|cause| fault(None, cause))?;
+    pub(super) fn compile(text: &str) -> Result<Self, TemplateErrorKind> {
+        let invalid =
+            |location, cause| TemplateErrorKind::Handlebars { location, cause: without_middle(cause) };
+        nesting::check(text).map_err(|cause| invalid(None, cause))?;
         let mut template = Template::compile(text).map_err(|error| {
             let cause = match error.reason() {
-                TemplateErrorReason::InvalidSyntax(words) => {
-                    format!("invalid syntax: {}", one_line(words).replace('_', " "))
+                TemplateErrorReason::InvalidSyntax(message) => {
+                    format!("invalid syntax: {}", one_line(message).replace('_', " "))
                 }
                 other => one_line(&other.to_string()),
             };
-            fault(error.pos(), cause)
+            invalid(error.pos(), cause)
         })?;
-        if let Some(place) = partial_with_content(&template) {
-            let words = "partials are not supported in commit messages".to_owned();
-            return Err(fault(Some(place), words));
+        if let Some(location) = partial_with_content(&template) {
+            let message = "partials are not supported in commit messages".to_owned();
+            return Err(invalid(Some(location), message));
         }
         show_names(&mut template, &|name| HELPERS.contains(&name));
         Ok(Self { template, mentions_files: mentions_files(text) })
@@ -76,16 +77,16 @@ impl HandlebarsTemplate {
         &self,
         data: &MessageData,
         is_interrupted: &dyn Fn() -> bool,
-    ) -> Result<Vec<u8>, MessageFault> {
+    ) -> Result<Vec<u8>, MessageErrorKind> {
         let registry = registry(&Budget::new(HANDLEBARS_STEPS));
         let context = Context::from(value::template_data(data));
         let mut message = Message { bytes: Vec::new(), writes: 0, is_interrupted, was_interrupted: false };
         let rendered = self.template.render(&registry, &context, &mut RenderContext::new(None), &mut message);
         match rendered {
-            _ if message.was_interrupted => Err(MessageFault::Interrupted),
+            _ if message.was_interrupted => Err(MessageErrorKind::Interrupted),
             Ok(()) => Ok(message.bytes),
-            Err(error) => Err(MessageFault::Handlebars {
-                place: error.line_no.zip(error.column_no),
+            Err(error) => Err(MessageErrorKind::Handlebars {
+                location: error.line_no.zip(error.column_no),
                 cause: without_middle(describe(&error, LIMITS.output)),
             }),
         }
@@ -134,8 +135,8 @@ fn registry(budget: &Budget) -> Handlebars<'static> {
 
 /// Finds a partial with content, which the crate would render, copying the data.
 fn partial_with_content(template: &Template) -> Option<(usize, usize)> {
-    template.elements.iter().zip(&template.mapping).find_map(|(element, place)| match element {
-        TemplateElement::PartialBlock(_) => Some((place.0, place.1)),
+    template.elements.iter().zip(&template.mapping).find_map(|(element, location)| match element {
+        TemplateElement::PartialBlock(_) => Some((location.0, location.1)),
         TemplateElement::HelperBlock(call) => {
             call.template.iter().chain(&call.inverse).find_map(partial_with_content)
         }

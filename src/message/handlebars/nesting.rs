@@ -3,15 +3,15 @@
 //! The crate's parser and renderer recurse into nested parts.
 
 /// The maximum nesting depth of blocks and subexpressions.
-const DEEPEST: usize = 100;
+const MAX_DEPTH: usize = 100;
 
 /// Rejects a template that is nested too deeply; each `else` counts as a block, as in the renderer.
 pub(super) fn check(text: &str) -> Result<(), String> {
-    let too_deep = || format!("blocks or expressions stand in one another deeper than {DEEPEST} levels");
+    let too_deep = || format!("blocks or expressions stand in one another deeper than {MAX_DEPTH} levels");
     let mut blocks: Vec<usize> = Vec::new();
     for tag in text.split("{{").skip(1) {
         let tag = tag.split("}}").next().unwrap_or(tag);
-        if brackets(tag) > DEEPEST {
+        if brackets(tag) > MAX_DEPTH {
             return Err(too_deep());
         }
         let tag = tag.trim_start_matches(['{', '~', ' ', '\t', '\r', '\n']);
@@ -24,7 +24,7 @@ pub(super) fn check(text: &str) -> Result<(), String> {
             _ if tag.starts_with("else") => begin_else(&mut blocks),
             _ => {}
         }
-        if blocks.iter().sum::<usize>() > DEEPEST {
+        if blocks.iter().sum::<usize>() > MAX_DEPTH {
             return Err(too_deep());
         }
     }
@@ -61,11 +61,11 @@ mod tests {
     fn only_what_is_too_deep_is_refused() {
         let blocks = |count: usize| "{{#if x}}".repeat(count) + &"{{/if}}".repeat(count);
         for (text, is_allowed) in [
-            (blocks(DEEPEST), true),
-            (blocks(DEEPEST + 1), false),
+            (blocks(MAX_DEPTH), true),
+            (blocks(MAX_DEPTH + 1), false),
             (blocks(60).repeat(100), true),
-            (format!("{{{{#if a}}}}{}{{{{/if}}}}", "{{else if b}}".repeat(DEEPEST)), false),
-            (format!("{{{{#if a}}}}{}{{{{/if}}}}", "{{~^if b}}".repeat(DEEPEST)), false),
+            (format!("{{{{#if a}}}}{}{{{{/if}}}}", "{{else if b}}".repeat(MAX_DEPTH)), false),
+            (format!("{{{{#if a}}}}{}{{{{/if}}}}", "{{~^if b}}".repeat(MAX_DEPTH)), false),
             ("{{#if a}}{{else}}{{/if}}".repeat(1000), true),
             (format!("{{{{len {}x{}}}}}", "(y ".repeat(101), ")".repeat(101)), false),
             (format!("{{{{len {}x{}}}}}", "(y ".repeat(100), ")".repeat(100)), true),

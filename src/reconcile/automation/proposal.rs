@@ -15,7 +15,7 @@ use super::transaction::{observed, stage_of};
 use crate::error::ReconcileError;
 use crate::git::{Author, CommitDraft, CommitTime, Freshness, Proposer, SigningKey};
 use crate::message::{
-    AutomationName, DEFAULT_MESSAGE, MessageError, Template, TemplateError, UpdateData, shortened,
+    AutomationName, DEFAULT_MESSAGE, MessageError, Template, TemplateError, UpdateData, truncated,
 };
 use crate::update::diff::{self, DiffError};
 use crate::update::{
@@ -109,7 +109,7 @@ impl MessageSource {
         let rendered = template.render_update(&update, plan.rest, &is_interrupted);
         match interrupt.get() {
             Some(interrupt) => Err(PlanError::Interrupted(interrupt).into()),
-            None => Ok(shortened(rendered?)),
+            None => Ok(truncated(rendered?)),
         }
     }
 }

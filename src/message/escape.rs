@@ -11,38 +11,38 @@ fn is_escaped(c: char) -> bool {
 }
 
 /// An upper bound of the length in bytes of the escaped text.
-pub(super) fn cleaned_length(text: &str) -> usize {
+pub(super) fn escaped_length(text: &str) -> usize {
     text.len() + 4 * text.chars().filter(|c| is_escaped(*c)).count()
 }
 
 /// Escapes such characters in the form of Go's `%q`; other text is unchanged.
-pub(super) fn clean(text: &str) -> String {
+pub(super) fn escape(text: &str) -> String {
     if !text.contains(is_escaped) {
         return text.to_owned();
     }
-    let mut cleaned = String::with_capacity(text.len() + 8);
+    let mut escaped = String::with_capacity(text.len() + 8);
     for c in text.chars() {
         match c {
-            '\u{7}' => cleaned.push_str("\\a"),
-            '\u{8}' => cleaned.push_str("\\b"),
-            '\u{c}' => cleaned.push_str("\\f"),
-            '\n' => cleaned.push_str("\\n"),
-            '\r' => cleaned.push_str("\\r"),
-            '\t' => cleaned.push_str("\\t"),
-            '\u{b}' => cleaned.push_str("\\v"),
-            c if !is_escaped(c) => cleaned.push(c),
+            '\u{7}' => escaped.push_str("\\a"),
+            '\u{8}' => escaped.push_str("\\b"),
+            '\u{c}' => escaped.push_str("\\f"),
+            '\n' => escaped.push_str("\\n"),
+            '\r' => escaped.push_str("\\r"),
+            '\t' => escaped.push_str("\\t"),
+            '\u{b}' => escaped.push_str("\\v"),
+            c if !is_escaped(c) => escaped.push(c),
             c => {
                 let number = u32::from(c);
                 let written = if c.is_ascii() {
-                    write!(cleaned, "\\x{number:02x}")
+                    write!(escaped, "\\x{number:02x}")
                 } else {
-                    write!(cleaned, "\\u{number:04x}")
+                    write!(escaped, "\\u{number:04x}")
                 };
                 written.expect("writing to a string cannot fail");
             }
         }
     }
-    cleaned
+    escaped
 }
 
 #[cfg(test)]
@@ -63,8 +63,8 @@ mod tests {
             ("a\u{2028}b\u{2029}c", r"a\u2028b\u2029c"),
             ("a\u{202e}b\u{2066}c", r"a\u202eb\u2066c"),
         ] {
-            assert_eq!(clean(text), expected);
-            assert!((expected.len()..=text.len() + 4 * 9).contains(&cleaned_length(text)));
+            assert_eq!(escape(text), expected);
+            assert!((expected.len()..=text.len() + 4 * 9).contains(&escaped_length(text)));
         }
     }
 }
