@@ -14,7 +14,7 @@ fn demo(directory: &Path) -> Command {
 }
 
 #[test]
-fn what_is_pushed_travels_into_commits_and_then_there_is_nothing_to_do() {
+fn pushed_images_are_committed_once() {
     let root = tempfile::tempdir().unwrap();
     let sample = root.path().join("new/sample");
     let ended = run(&mut demo(&sample)).with_status(0);

@@ -414,7 +414,7 @@ fn a_users_own_set_up_is_let_through() {
 }
 
 #[test]
-fn nobody_is_asked_for_a_password() {
+fn there_is_no_prompt_for_a_password() {
     const CHALLENGE: &str = "HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: Basic realm=\"x\"\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
     let home = tempfile::tempdir().unwrap();
     fs::write(home.path().join(".gitconfig"), "[core]\n\taskPass = /bin/echo\n").unwrap();

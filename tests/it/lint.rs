@@ -49,7 +49,7 @@ fn every_case_comes_out_as_it_is_written_down() {
 
 /// Correct files, for which there must be no finding.
 #[test]
-fn what_is_in_order_is_left_alone() {
+fn correct_files_have_no_finding() {
     let clean: Vec<PathBuf> =
         cases().into_iter().filter(|case| case.to_string_lossy().contains("/clean-")).collect();
     assert!(clean.len() > 5);
@@ -135,7 +135,7 @@ fn wrong_usage_is_no_finding() {
 }
 
 #[test]
-fn what_cannot_be_read_is_a_finding() {
+fn an_unreadable_file_is_a_finding() {
     let directory = tempfile::tempdir().unwrap();
     let huge = format!("# {}\nkind: x # image.toolkit.fluxcd.io\n", "x".repeat(17 * 1024 * 1024));
     fs::write(directory.path().join("huge.yaml"), &huge).unwrap();

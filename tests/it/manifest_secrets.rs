@@ -47,7 +47,7 @@ fn a_secret_is_found_by_namespace_and_name() {
 }
 
 #[test]
-fn what_is_wrong_with_a_secret_is_an_error_when_it_is_asked_for() {
+fn an_invalid_secret_is_an_error_when_it_is_used() {
     for (rest, words) in [
         (
             "data: {password: hunter2}",
@@ -75,7 +75,7 @@ fn what_is_wrong_with_a_secret_is_an_error_when_it_is_asked_for() {
 }
 
 #[test]
-fn secrets_are_in_nobodys_way() {
+fn unused_secrets_are_no_error() {
     let fleet = Fleet::small();
     let text = format!(
         "{}{}{}{}{}",

@@ -86,7 +86,7 @@ fn the_message_and_nothing_else_goes_to_standard_output() {
 }
 
 #[test]
-fn what_fails_is_one_sentence_and_no_output() {
+fn a_failure_is_one_error_and_no_output() {
     let place = place();
     fs::write(place.path().join("bad.tmpl"), "line\n{{ .Foo }}").unwrap();
     let unreadable = "is not what tagboat run or tagboat update printed with --output json: ";

@@ -106,7 +106,7 @@ fn logins_come_from_a_secret_or_from_the_user() {
 }
 
 #[test]
-fn a_cloud_is_logged_in_at_as_whom_the_environment_says() {
+fn the_identity_at_a_cloud_comes_from_the_environment() {
     let registry = Registry::start();
     let guarded = registry.guarded_by_password();
     let name = format!("{}/app/web", guarded.address());
@@ -132,7 +132,7 @@ fn an_authority_is_trusted_that_is_given() {
 }
 
 #[test]
-fn wrong_usage_and_failures_say_what_is_wrong() {
+fn usage_errors_and_failures_name_the_cause() {
     let registry = Registry::start();
     let nobody = format!("{}/nobody/home", registry.address());
     let empty = TempDir::new().unwrap();
@@ -175,7 +175,7 @@ fn explained(text: &str, arguments: &[&str]) -> Run {
 }
 
 #[test]
-fn a_policy_is_explained_on_what_its_registry_lists() {
+fn a_policy_is_explained_on_the_tags_of_its_registry() {
     let registry = Registry::start();
     registry.push("app/web", "1.0.0", MADE);
     registry.tag("app/web", "1.0.0", ["1.4.2", "2.0.0", "1.5.0.sig"].map(str::to_owned));

@@ -129,7 +129,7 @@ async fn tokens_of_azure_are_shared_and_those_of_registries_are_not() {
 }
 
 #[tokio::test]
-async fn many_who_ask_at_once_ask_the_cloud_once() {
+async fn concurrent_logins_are_one_request_to_the_cloud() {
     let recording = Recording::replay(&["google-machine"]);
     let known = clouds(&recording, &[]);
     let all = (0..20).map(|_| log_in(&known, GAR, after(0)));
@@ -140,7 +140,7 @@ async fn many_who_ask_at_once_ask_the_cloud_once() {
 }
 
 #[tokio::test]
-async fn who_goes_by_another_proxy_gets_another_token() {
+async fn another_proxy_gets_another_token() {
     let recording = Recording::replay(&["aws-token", "aws-token"]);
     let known = clouds(&recording, &KEYS);
     log_in(&known, ECR, after(0)).await.unwrap();

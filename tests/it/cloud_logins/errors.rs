@@ -20,7 +20,7 @@ async fn sentence(names: &[&str], variables: &[(&str, &str)], image: &str) -> St
 }
 
 #[tokio::test]
-async fn what_a_cloud_refuses_is_said_in_its_words() {
+async fn a_refusal_of_a_cloud_is_quoted() {
     let directory = tempfile::tempdir().unwrap();
     let token = directory.path().join("token").display().to_string();
     std::fs::write(&token, "jwt of the pod").unwrap();
@@ -105,7 +105,7 @@ async fn a_variable_that_leads_nowhere_is_named() {
 }
 
 #[tokio::test]
-async fn where_nobody_says_who_we_are_it_says_what_was_looked_for() {
+async fn without_an_identity_the_error_lists_the_sources() {
     let gone = Recording::replay(&[]);
     let mut options = options(&gone, &[]);
     drop(gone);
@@ -133,7 +133,7 @@ async fn where_nobody_says_who_we_are_it_says_what_was_looked_for() {
 }
 
 #[tokio::test]
-async fn a_registry_of_somebody_else_is_refused_in_the_words_of_flux() {
+async fn a_registry_of_another_namespace_is_refused_with_the_message_of_flux() {
     let recording = Recording::replay(&[]);
     let known = clouds(&recording, &KEYS);
     for (provider, cloud) in

@@ -23,9 +23,9 @@ const ACCOUNT: (&str, &str) = ("iam.gke.io/gcp-service-account", "puller@project
 
 /// A cluster that issues every token, and records the accounts.
 #[derive(Debug, Default)]
-struct Vouching(Mutex<Vec<String>>);
+struct RecordingIssuer(Mutex<Vec<String>>);
 
-impl Accounts for Vouching {
+impl Accounts for RecordingIssuer {
     fn annotations<'a>(
         &'a self,
         namespace: &'a str,
@@ -51,7 +51,7 @@ impl Accounts for Vouching {
     }
 }
 
-fn account(cluster: &Arc<Vouching>, name: &str, annotations: &[(&str, &str)]) -> CloudIdentity {
+fn account(cluster: &Arc<RecordingIssuer>, name: &str, annotations: &[(&str, &str)]) -> CloudIdentity {
     let annotations =
         annotations.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
     let (namespace, name) = name.split_once('/').unwrap();
@@ -65,7 +65,7 @@ fn account(cluster: &Arc<Vouching>, name: &str, annotations: &[(&str, &str)]) ->
 
 #[tokio::test]
 async fn an_account_logs_in_by_its_annotations_and_not_as_the_controller() {
-    let cluster = Arc::new(Vouching::default());
+    let cluster = Arc::new(RecordingIssuer::default());
     for (names, annotations, image, password) in [
         (&["aws-account", "aws-token-with-session"][..], &[AWS][..], ECR, "hunter2"),
         (&["azure-account", "azure-exchange"], &AZURE, ACR, "eyJhbGciOiJSUzI1NiJ9."),
@@ -98,8 +98,8 @@ async fn an_account_logs_in_by_its_annotations_and_not_as_the_controller() {
 }
 
 #[tokio::test]
-async fn no_account_gets_what_another_one_got() {
-    let cluster = Arc::new(Vouching::default());
+async fn no_account_gets_the_credentials_of_another() {
+    let cluster = Arc::new(RecordingIssuer::default());
     let refused = ["aws-account-refused"; 4];
     let names =
         [&["aws-account", "aws-token-with-session"][..], &refused, &["aws-token-at-any-time"]].concat();
@@ -133,8 +133,8 @@ async fn no_account_gets_what_another_one_got() {
 }
 
 #[tokio::test]
-async fn an_account_that_cannot_log_in_says_why() {
-    let cluster = Arc::new(Vouching::default());
+async fn an_account_that_cannot_log_in_reports_the_reason() {
+    let cluster = Arc::new(RecordingIssuer::default());
     let begin = |cloud: &str| {
         format!("cannot log in at {cloud} as the service account 'apps/puller': its annotation ")
     };

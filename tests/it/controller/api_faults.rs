@@ -6,7 +6,7 @@ use super::scene::{Kind, Scene, eventually};
 use crate::support::api_server::{Ending, Fault, Faults};
 
 /// Asserts that the one push is in the status, and was announced once.
-async fn assert_told_once(scene: &Scene) {
+async fn assert_reported_once(scene: &Scene) {
     let commits = scene.commits();
     assert_eq!(commits.len(), 1, "{commits:?}");
     let commit = commits[0].id.clone();
@@ -35,7 +35,7 @@ async fn a_status_that_cannot_be_written_is_written_later_and_nothing_is_pushed_
         faults.next(times, fault, |call| call.is("patch", "imageupdateautomations/status"));
         scene.choose("app", "2.0.0").await;
         scene.lands("app", "2.0.0").await;
-        assert_told_once(&scene).await;
+        assert_reported_once(&scene).await;
         controller.end().await;
     }
 }
@@ -56,7 +56,7 @@ async fn an_event_that_cannot_be_recorded_is_recorded_later_once() {
             events.iter().any(|event| event.starts_with("Normal Succeeded: pushed commit"))
         })
         .await;
-        assert_told_once(&scene).await;
+        assert_reported_once(&scene).await;
         controller.end().await;
     }
 }
@@ -72,7 +72,7 @@ async fn a_watch_that_ends_loses_nothing() {
     assert_eq!(faults.end_watches(Ending::Reset, |call| call.verb == "watch"), 3);
     scene.choose("app", "2.0.0").await;
     scene.lands("app", "2.0.0").await;
-    assert_told_once(&scene).await;
+    assert_reported_once(&scene).await;
     faults.next(1, Fault::Gone, |call| call.is("watch", "imagepolicies"));
     assert!(faults.end_watches(Ending::Clean, |call| call.is("watch", "imagepolicies")) > 0);
     scene.choose("app", "3.0.0").await;
@@ -108,7 +108,7 @@ async fn a_steady_state_writes_nothing_but_the_time_of_the_run() {
 
 /// Kills the controller between the push and each step of reporting it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_a_killed_controller_pushed_is_told_by_the_next_one_once() {
+async fn the_push_of_a_killed_controller_is_reported_once_by_the_next() {
     for (verb, resource, fault) in [
         ("create", "events", Fault::Silence),
         ("create", "events", Fault::LostAnswer),
@@ -132,7 +132,7 @@ async fn what_a_killed_controller_pushed_is_told_by_the_next_one_once() {
         controller.kill().await;
         assert_eq!(scene.status("app").await["lastPushCommit"], serde_json::Value::Null);
         let controller = scene.controller().start();
-        assert_told_once(&scene).await;
+        assert_reported_once(&scene).await;
         controller.end().await;
     }
 }

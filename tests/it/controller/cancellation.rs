@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::hung_servers::{be_patient, gone, pushing};
+use super::hung_servers::{gone, pushing, set_long_timeout};
 use super::scene::{Kind, Scene, eventually, eventually_within};
 use crate::support::api_server::{Call, Fault as ApiFault, Faults};
 use crate::support::bare_repository::BareRepository;
@@ -18,9 +18,9 @@ use crate::support::git_host::{Fault, Operation};
 const LONG: Duration = Duration::from_secs(300);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_automation_goes_at_once_though_the_rest_of_its_push_goes_on_hanging() {
+async fn an_automation_is_deleted_at_once_though_its_push_goes_on_hanging() {
     let scene = Scene::new(&["app", "other"]).await;
-    be_patient(&scene).await;
+    set_long_timeout(&scene).await;
     let controller = scene.controller().start();
     tokio::join!(scene.ready("app"), scene.ready("other"));
     scene.host.always(Operation::Push, Fault::Hang);
@@ -34,7 +34,7 @@ async fn an_automation_goes_at_once_though_the_rest_of_its_push_goes_on_hanging(
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_automation_goes_at_once_though_a_mate_of_its_batch_still_waits_for_its_secret() {
+async fn an_automation_is_deleted_at_once_though_another_of_its_batch_waits_for_its_secret() {
     let scene = Scene::new(&["app", "other"]).await;
     let key = json!({"type": "ssh", "secretRef": {"name": "key"}});
     scene.patch(Kind::Automation, "other", &json!({"spec": {"git": {"commit": {"signingKey": key}}}})).await;
@@ -53,7 +53,7 @@ async fn an_automation_goes_at_once_though_a_mate_of_its_batch_still_waits_for_i
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_automation_goes_at_once_though_the_run_of_a_mate_of_its_batch_does_not_begin() {
+async fn an_automation_is_deleted_at_once_though_another_of_its_batch_does_not_start() {
     let scene = Scene::new(&["app", "other"]).await;
     let faults = Faults::default();
     let begins =
@@ -82,9 +82,9 @@ fn suspend() -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_run_given_up_that_had_its_answer_already_fails_none_of_those_that_go_with_it() {
+async fn a_cancelled_reconcile_with_an_answer_fails_no_other_of_its_batch() {
     let scene = Scene::new(&["app", "other"]).await;
-    be_patient(&scene).await;
+    set_long_timeout(&scene).await;
     let_app_fail_with_others(&scene).await;
     let controller = scene.controller().start();
     tokio::join!(scene.ready("app"), scene.ready("other"));
@@ -109,9 +109,9 @@ async fn a_run_given_up_that_had_its_answer_already_fails_none_of_those_that_go_
 
 /// If a push arrived without an answer, and others pushed after it, the history is searched for its commit.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_search_for_an_earlier_push_that_is_broken_off_is_made_again() {
+async fn an_interrupted_search_for_an_earlier_push_is_repeated() {
     let scene = Scene::new(&["app", "other"]).await;
-    be_patient(&scene).await;
+    set_long_timeout(&scene).await;
     let controller = scene.controller().start();
     tokio::join!(scene.ready("app"), scene.ready("other"));
     let remote = || BareRepository::existing(scene.repository.path());

@@ -55,21 +55,21 @@ async fn shadow(scene: &Scene) -> Pod {
 }
 
 /// Sets an interval of one second.
-async fn hurry(scene: &Scene, name: &str) {
+async fn set_short_interval(scene: &Scene, name: &str) {
     scene.patch(Kind::Automation, name, &json!({"spec": {"interval": "1s"}})).await;
 }
 
-/// The log lines with this beginning.
-fn said(pod: &Pod, beginning: &str) -> Vec<Value> {
+/// The log lines with this builder.
+fn lines(pod: &Pod, beginning: &str) -> Vec<Value> {
     let mut lines = pod.lines();
     lines.retain(|line| line["msg"].as_str().unwrap().starts_with(beginning));
     lines
 }
 
 /// Waits for log lines with this beginning, and returns the last one.
-async fn says(pod: &Pod, beginning: &str, count: usize) -> Value {
-    eventually(beginning, async || said(pod, beginning).len() >= count).await;
-    said(pod, beginning).pop().unwrap()
+async fn wait_for_line(pod: &Pod, beginning: &str, count: usize) -> Value {
+    eventually(beginning, async || lines(pod, beginning).len() >= count).await;
+    lines(pod, beginning).pop().unwrap()
 }
 
 /// Pushes the file as another author.
@@ -93,11 +93,11 @@ async fn written(scene: &Scene) -> Vec<String> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_shadow_compares_and_writes_nothing() {
+async fn compare_mode_compares_and_writes_nothing() {
     const WOULD: &str = "would push a commit";
     const OTHER: &str = "another controller pushed";
     let scene = Scene::new(&["app"]).await;
-    hurry(&scene, "app").await;
+    set_short_interval(&scene, "app").await;
     // An image that Flux has observed is compared all the same.
     let theirs = json!({"observedPolicies": {"app": {"name": super::scene::IMAGE, "tag": "2.0.0"}}});
     scene.patch_status("app", "image-automation-controller", &theirs).await;
@@ -107,7 +107,7 @@ async fn a_shadow_compares_and_writes_nothing() {
     let namespace = scene.cluster.namespace().to_owned();
     let at = |tag: &str| line(&namespace, "app", tag);
 
-    let would = says(&pod, WOULD, 1).await;
+    let would = wait_for_line(&pod, WOULD, 1).await;
     assert_eq!(would["name"], "app", "{would}");
     let diff = would["diff"].as_str().unwrap();
     assert!(diff.contains(&format!("-{}+{}", at("1.0.0"), at("2.0.0"))), "{diff}");
@@ -116,7 +116,7 @@ async fn a_shadow_compares_and_writes_nothing() {
     // The same edit, beside an unrelated change by another author.
     let other_file = file("README", "more\n");
     scene.repository.commit("main", "Not ours", &[file("fleet.yaml", at("2.0.0")), other_file]);
-    let agreed = says(&pod, OTHER, 1).await;
+    let agreed = wait_for_line(&pod, OTHER, 1).await;
     assert_eq!(agreed["msg"], "another controller pushed the same");
     assert_eq!(
         (&agreed["agreed"], &agreed["differed"], &agreed["missed"]),
@@ -125,16 +125,16 @@ async fn a_shadow_compares_and_writes_nothing() {
 
     // A different edit: the value in other bytes.
     scene.choose("app", "3.0.0").await;
-    says(&pod, WOULD, 2).await;
+    wait_for_line(&pod, WOULD, 2).await;
     push(&scene, &format!("\n{}", at("3.0.0")));
-    let differed = says(&pod, OTHER, 2).await;
+    let differed = wait_for_line(&pod, OTHER, 2).await;
     assert_eq!(differed["level"], "warn");
     assert_eq!(differed["msg"], "another controller pushed the same values in other bytes: fleet.yaml");
     assert!(differed["diff"].as_str().unwrap().contains("\n-\n"), "{differed}");
 
     // An edit to a value that is up to date for us: we would set it back.
     push(&scene, &format!("\n{}", at("0.0.1")));
-    let missed = says(&pod, OTHER, 3).await;
+    let missed = wait_for_line(&pod, OTHER, 3).await;
     assert_eq!(
         missed["msg"],
         format!(
@@ -142,16 +142,16 @@ async fn a_shadow_compares_and_writes_nothing() {
              \"0.0.1\" where we have \"3.0.0\""
         )
     );
-    says(&pod, WOULD, 3).await;
+    wait_for_line(&pod, WOULD, 3).await;
     // Another value than ours.
     push(&scene, &format!("\n{}", at("0.0.2")));
-    let other = says(&pod, OTHER, 4).await;
+    let other = wait_for_line(&pod, OTHER, 4).await;
     assert!(other["msg"].as_str().unwrap().starts_with("another controller pushed other values: fleet.yaml"));
-    says(&pod, WOULD, 4).await;
+    wait_for_line(&pod, WOULD, 4).await;
 
     // Nothing is logged or counted again while nothing changes.
     tokio::time::sleep(Duration::from_secs(3)).await;
-    assert_eq!((said(&pod, WOULD).len(), said(&pod, OTHER).len()), (4, 4));
+    assert_eq!((lines(&pod, WOULD).len(), lines(&pod, OTHER).len()), (4, 4));
     let metrics = get(&pod.metrics, "metrics").await;
     for series in [
         "tagboat_shadow_commits_total 4",
@@ -163,7 +163,7 @@ async fn a_shadow_compares_and_writes_nothing() {
         assert!(metrics.lines().any(|line| line == series), "{series} is not in\n{metrics}");
     }
     assert_eq!(pod.terminate().0, Some(0), "{:#?}", pod.lines());
-    let end = says(&pod, "the comparison with the other controller ends", 1).await;
+    let end = wait_for_line(&pod, "the comparison with the other controller ends", 1).await;
     let counts = ["commits", "agreed", "differed", "missed"].map(|name| end[name].as_u64().unwrap());
     assert_eq!(counts, [4, 1, 2, 1]);
 
@@ -181,49 +181,49 @@ async fn a_shadow_compares_and_writes_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_shadow_agrees_with_a_controller_on_all_members() {
+async fn compare_mode_agrees_with_a_controller_on_all_members() {
     let members = ["one", "two", "three"];
     let scene = Scene::new(&members).await;
     for member in members {
-        hurry(&scene, member).await;
+        set_short_interval(&scene, member).await;
     }
     let mut pod = shadow(&scene).await;
-    says(&pod, "a dry run", 1).await;
+    wait_for_line(&pod, "a dry run", 1).await;
     for member in members {
         scene.choose(member, "2.0.0").await;
     }
-    says(&pod, "would push a commit", 3).await;
+    wait_for_line(&pod, "would push a commit", 3).await;
     // All lines are in one file, and each automation makes a commit of its own.
     let controller = scene.controller().start();
     for member in members {
         scene.lands(member, "2.0.0").await;
     }
-    says(&pod, "another controller pushed the same", 3).await;
+    wait_for_line(&pod, "another controller pushed the same", 3).await;
     controller.end().await;
     assert_eq!(pod.terminate().0, Some(0));
-    let end = says(&pod, "the comparison with the other controller ends", 1).await;
+    let end = wait_for_line(&pod, "the comparison with the other controller ends", 1).await;
     let counts = ["commits", "agreed", "differed", "missed"].map(|name| end[name].as_u64().unwrap());
     assert_eq!(counts, [3, 3, 0, 0], "{:#?}", pod.lines());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_shadow_looks_at_the_push_branch_as_soon_as_there_is_one() {
+async fn compare_mode_reads_the_push_branch_once_it_exists() {
     let scene = Scene::new(&["app"]).await;
-    hurry(&scene, "app").await;
+    set_short_interval(&scene, "app").await;
     scene.patch(Kind::Automation, "app", &json!({"spec": {"git": {"push": {"branch": "auto"}}}})).await;
     scene.choose("app", "2.0.0").await;
     let mut pod = shadow(&scene).await;
-    says(&pod, "would push a commit", 1).await;
+    wait_for_line(&pod, "would push a commit", 1).await;
     let line = line(scene.cluster.namespace(), "app", "2.0.0");
     scene.repository.move_branch("auto", &scene.repository.id("main").unwrap());
     scene.repository.commit("auto", "Not ours", &[file("fleet.yaml", line)]);
-    says(&pod, "another controller pushed the same", 1).await;
+    wait_for_line(&pod, "another controller pushed the same", 1).await;
     // A branch that was merged is not compared again.
     scene.repository.move_branch("main", &scene.repository.id("auto").unwrap());
     scene.repository.delete_branch("auto");
     tokio::time::sleep(Duration::from_secs(3)).await;
     assert_eq!(pod.terminate().0, Some(0));
-    let end = says(&pod, "the comparison with the other controller ends", 1).await;
+    let end = wait_for_line(&pod, "the comparison with the other controller ends", 1).await;
     let counts = ["commits", "agreed", "differed", "missed"].map(|name| end[name].as_u64().unwrap());
     assert_eq!(counts, [1, 1, 0, 0], "{:#?}", pod.lines());
 }

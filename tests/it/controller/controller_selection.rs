@@ -16,19 +16,19 @@ use crate::support::registry::Registry;
 const OWN: &str = "--watch-all-namespaces=false";
 
 /// The log messages of a program that contain a text.
-fn said(pod: &Pod, words: &str) -> Vec<String> {
+fn messages(pod: &Pod, words: &str) -> Vec<String> {
     let messages = pod.lines().into_iter().filter_map(|line| line["msg"].as_str().map(str::to_owned));
     messages.filter(|message| message.contains(words)).collect()
 }
 
 /// Waits until a program has logged a text, and asserts that no other message contains it.
-async fn says(pod: &Pod, words: &str) {
+async fn wait_for_message(pod: &Pod, words: &str) {
     let begin = Instant::now();
-    while said(pod, "left alone") != [words] {
+    while messages(pod, "left alone") != [words] {
         assert!(begin.elapsed() < Duration::from_secs(30), "{:#?}", pod.lines());
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
-    assert_eq!(said(pod, "disturbed"), [""; 0]);
+    assert_eq!(messages(pod, "disturbed"), [""; 0]);
 }
 
 /// A repository for the policy `app`, with this tag.
@@ -41,7 +41,7 @@ async fn repository(scene: &Scene, tag: &str) -> (Registry, String) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn one_program_serves_both_halves_under_both_leases() {
+async fn one_program_runs_both_controllers_under_both_leases() {
     let scene = Scene::new(&["app"]).await;
     let (_registry, image) = repository(&scene, "2.0.0").await;
     let mut pod = Pod::start(&scene, &["controller", OWN, "--enable-leader-election"]).await;
@@ -100,7 +100,7 @@ async fn without_its_kinds_the_half_that_scans_stays_off_with_one_line() {
     scene.lands("app", "2.0.0").await;
     let expected = "repositories and policies are left alone: the CustomResourceDefinition of ImageRepository is not \
                     installed";
-    says(&pod, expected).await;
+    wait_for_message(&pod, expected).await;
     assert_eq!(pod.terminate().0, Some(0));
 }
 
@@ -113,7 +113,7 @@ async fn without_its_kinds_the_half_that_commits_stays_off_with_one_line() {
     chosen(&scene, "app", &json!({"name": image, "tag": "2.0.0"})).await;
     let expected =
         "automations are left alone: the CustomResourceDefinition of ImageUpdateAutomation is not installed";
-    says(&pod, expected).await;
+    wait_for_message(&pod, expected).await;
     assert_eq!(pod.terminate().0, Some(0));
 }
 
@@ -150,6 +150,6 @@ async fn without_the_permission_a_half_stays_off_with_one_line() {
     let mut pod = Pod::start_with(&scene, &token, &["controller", OWN]);
     chosen(&scene, "app", &json!({"name": image, "tag": "2.0.0"})).await;
     let expected = "automations are left alone: the role of the controller does not allow it to list imageupdateautomations";
-    says(&pod, expected).await;
+    wait_for_message(&pod, expected).await;
     assert_eq!(pod.terminate().0, Some(0));
 }

@@ -21,9 +21,9 @@ fn reconciles(metrics: &Metrics, name: &str) -> u64 {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_object_is_reconciled_ten_times_in_a_row_and_then_once_a_second() {
     let scene = Scene::new(&["app", "other"]).await;
-    let beginning = scene.controller();
-    let metrics = beginning.metrics.clone();
-    let controller = beginning.start();
+    let builder = scene.controller();
+    let metrics = builder.metrics.clone();
+    let controller = builder.start();
     scene.ready("app").await;
     scene.ready("other").await;
     let begin = Instant::now();

@@ -93,7 +93,7 @@ fn is_noted(scene: &Scene, name: &str) -> bool {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_noted_of_an_automation_goes_with_it() {
+async fn journal_entries_of_an_automation_are_deleted_with_it() {
     let scene = Scene::new(&["app", "other"]).await;
     let controller = scene.controller().start();
     for member in ["app", "other"] {

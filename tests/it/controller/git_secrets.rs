@@ -24,7 +24,7 @@ async fn create_secret(scene: &Scene, namespace: &str, password: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_secret_is_read_where_its_repository_is_and_once_for_all_who_go_together() {
+async fn a_secret_is_read_in_its_namespace_once_for_a_batch() {
     let members = ["a", "b", "c", "d"];
     let settings = Settings { access: Access::basic("robot", PASSWORD), ..Settings::default() };
     let scene = Scene::with_host(settings, &members).await;
@@ -33,9 +33,9 @@ async fn a_secret_is_read_where_its_repository_is_and_once_for_all_who_go_togeth
     create_secret(&scene, &elsewhere, "another").await;
     scene.patch(Kind::Source, "fleet", &json!({"spec": {"secretRef": {"name": "login"}}})).await;
     let faults = Faults::default();
-    let mut beginning = scene.controller().through(scene.cluster.faulty_client(&faults));
-    beginning.options.scope.namespace = Some(scene.cluster.namespace().to_owned());
-    let controller = beginning.start();
+    let mut builder = scene.controller().through(scene.cluster.faulty_client(&faults));
+    builder.options.scope.namespace = Some(scene.cluster.namespace().to_owned());
+    let controller = builder.start();
     let status = scene.not_ready("a", "SourceManagerFailed").await;
     let message = status["conditions"][1]["message"].as_str().unwrap().to_owned();
     let namespace = scene.cluster.namespace();

@@ -40,13 +40,13 @@ impl Silent {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_git_host_that_hangs_holds_up_nobody_but_itself() {
+async fn a_hanging_git_host_delays_no_other_host() {
     let scene = Scene::new(&["app"]).await;
     let silent = Silent::start();
     silent.create_automations(&scene, &["one", "two", "three", "four"]).await;
-    let mut beginning = scene.controller();
-    beginning.options.concurrent = 2;
-    let controller = beginning.start();
+    let mut builder = scene.controller();
+    builder.options.concurrent = 2;
+    let controller = builder.start();
     silent.asked(2).await;
     scene.choose("app", "2.0.0").await;
     scene.lands("app", "2.0.0").await;
@@ -57,7 +57,7 @@ async fn a_git_host_that_hangs_holds_up_nobody_but_itself() {
 }
 
 /// Sets a timeout so long that no test waits for the end of a hanging reconcile.
-pub(super) async fn be_patient(scene: &Scene) {
+pub(super) async fn set_long_timeout(scene: &Scene) {
     scene.patch(Kind::Source, "fleet", &json!({"spec": {"timeout": "10m"}})).await;
 }
 
@@ -77,9 +77,9 @@ fn assert_mirrors_sound(scene: &Scene) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_automation_deleted_while_its_push_hangs_goes_at_once_and_others_of_the_push_land() {
+async fn an_automation_is_deleted_at_once_while_its_push_hangs_and_others_land() {
     let scene = Scene::new(&["app", "other"]).await;
-    be_patient(&scene).await;
+    set_long_timeout(&scene).await;
     let controller = scene.controller().start();
     tokio::join!(scene.ready("app"), scene.ready("other"));
     scene.host.once(Operation::Push, Fault::Hang);
@@ -99,9 +99,9 @@ async fn an_automation_deleted_while_its_push_hangs_goes_at_once_and_others_of_t
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_automation_deleted_while_it_waits_behind_one_that_hangs_goes_at_once() {
+async fn an_automation_waiting_behind_a_hanging_one_is_deleted_at_once() {
     let scene = Scene::new(&["app", "late"]).await;
-    be_patient(&scene).await;
+    set_long_timeout(&scene).await;
     let spec = json!({"spec": {"git": {"push": {"branch": "late"}}}});
     scene.patch(Kind::Automation, "late", &spec).await;
     let controller = scene.controller().start();
@@ -121,9 +121,9 @@ async fn an_automation_deleted_while_it_waits_behind_one_that_hangs_goes_at_once
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_automation_suspended_while_its_run_hangs_rests_at_once_as_before_the_run() {
+async fn an_automation_suspended_while_it_hangs_is_at_once_as_before_the_reconcile() {
     let scene = Scene::new(&["app"]).await;
-    be_patient(&scene).await;
+    set_long_timeout(&scene).await;
     let controller = scene.controller().start();
     let before = scene.ready("app").await;
     scene.host.always(Operation::ListForFetch, Fault::Hang);
@@ -146,7 +146,7 @@ async fn an_automation_suspended_while_its_run_hangs_rests_at_once_as_before_the
 
 /// More repositories wait for it than there are slots for work.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_registry_that_hangs_holds_up_no_other() {
+async fn a_hanging_registry_delays_no_other() {
     let (scene, registry) = (Scene::new(&["app"]).await, Registry::start());
     // Its connections are never accepted.
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();

@@ -54,7 +54,7 @@ async fn loosen(scene: &Scene, kind: Kind) {
 }
 
 /// Creates an object that cannot be decoded, as soon as the server accepts it.
-async fn create_senseless(scene: &Scene, kind: Kind, name: &str) {
+async fn create_invalid(scene: &Scene, kind: Kind, name: &str) {
     eventually("an object that makes no sense", async || {
         let spec = json!({"interval": 5, "sourceRef": "fleet", "image": 5});
         let mut object = DynamicObject::new(name, &kind.resource()).data(json!({"spec": spec}));
@@ -66,12 +66,12 @@ async fn create_senseless(scene: &Scene, kind: Kind, name: &str) {
 
 /// An object that cannot be decoded is named in the log, and other objects are reconciled as before.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_object_that_cannot_be_understood_stops_nobody() {
+async fn an_invalid_object_stops_no_other_object() {
     // A definition belongs to the whole server, so the test has one of its own.
     let server = std::sync::Arc::new(crate::support::api_server::ApiServer::start());
     let scene = Scene::on(server, &["app"]).await;
     loosen(&scene, Kind::Automation).await;
-    create_senseless(&scene, Kind::Automation, "bad").await;
+    create_invalid(&scene, Kind::Automation, "bad").await;
     // As long as another instance leads, that one reports the object.
     let leases: Api<Lease> = Api::namespaced(scene.cluster.client(), scene.cluster.namespace());
     let held = json!({"metadata": {"name": lease_name("image-automation-controller", None)}, "spec": {"holderIdentity": "flux", "leaseDurationSeconds": 3600}});
@@ -100,7 +100,7 @@ async fn an_object_that_cannot_be_understood_stops_nobody() {
 async fn of_a_repository_that_cannot_be_understood_the_leader_speaks_once() {
     let scene = Scene::on(Arc::new(ApiServer::start()), &["app"]).await;
     loosen(&scene, Kind::Repository).await;
-    create_senseless(&scene, Kind::Repository, "bad").await;
+    create_invalid(&scene, Kind::Repository, "bad").await;
     let first = Reflector::of(&scene).standing_as("first").start();
     let told = async |name: &str| {
         let events: Api<Event> = Api::default_namespaced(scene.cluster.client());
@@ -122,7 +122,7 @@ async fn of_a_repository_that_cannot_be_understood_the_leader_speaks_once() {
     eventually("the second watches", is_watching).await;
     let label = json!({"metadata": {"labels": {"a": "b"}}});
     scene.patch(Kind::Repository, "bad", &label).await;
-    create_senseless(&scene, Kind::Repository, "worse").await;
+    create_invalid(&scene, Kind::Repository, "worse").await;
     eventually("the other one is spoken of", async || told("worse").await == 1).await;
     assert!(faults.calls().iter().all(|call| !call.writes() || call.resource == "leases"));
     assert_eq!(told("bad").await, 1);
@@ -142,10 +142,10 @@ async fn of_a_repository_that_cannot_be_understood_the_leader_speaks_once() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn of_a_policy_that_cannot_be_understood_both_halves_make_one_event() {
+async fn both_controllers_make_one_event_of_an_invalid_policy() {
     let scene = Scene::on(Arc::new(ApiServer::start()), &["app"]).await;
     loosen(&scene, Kind::Policy).await;
-    create_senseless(&scene, Kind::Policy, "bad").await;
+    create_invalid(&scene, Kind::Policy, "bad").await;
     let faults = Faults::default();
     let client = || scene.cluster.faulty_client(&faults);
     let (controller, reflector) =

@@ -60,7 +60,7 @@ async fn assert_made_up_for(step: &str, scene: &Scene, pod: Pod, is_time: impl A
 
 /// Each row: the operation of git, its fault, and whether the branch has the commit when the process is killed.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_process_killed_while_git_is_at_work_is_made_up_for() {
+async fn the_next_process_recovers_from_a_kill_during_a_git_operation() {
     let second = Duration::from_secs(1);
     for (step, operation, fault, has_landed) in [
         ("while it lists", Operation::ListForFetch, git_host::Fault::Delay(second), false),
@@ -87,7 +87,7 @@ async fn a_process_killed_while_git_is_at_work_is_made_up_for() {
 
 /// Each row: the last request to the API server, and whether the server executes it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_process_killed_between_the_push_and_the_word_of_it_is_made_up_for() {
+async fn the_next_process_recovers_from_a_kill_between_push_and_report() {
     for (step, verb, resource, fault) in [
         ("between the push and the event", "create", "events", Fault::Silence),
         ("with the event made", "create", "events", Fault::LostAnswer),

@@ -43,7 +43,7 @@ async fn only_the_leader_writes_and_another_follows_when_it_ends() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn whoever_loses_the_lease_ends_its_pushes_at_once() {
+async fn a_controller_that_loses_the_lease_ends_its_pushes_at_once() {
     let scene = Scene::new(&["app"]).await;
     let controller = scene.controller().standing_as("first").start();
     scene.ready("app").await;
@@ -67,12 +67,12 @@ async fn whoever_loses_the_lease_ends_its_pushes_at_once() {
 
 /// The next leader reports the result.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn whoever_loses_the_lease_writes_no_status_any_more() {
+async fn a_controller_that_loses_the_lease_writes_no_status() {
     let scene = Scene::new(&["app"]).await;
     let faults = Faults::default();
-    let beginning = scene.controller().through(scene.cluster.faulty_client(&faults)).standing_as("first");
-    let metrics = beginning.metrics.clone();
-    let controller = beginning.start();
+    let builder = scene.controller().through(scene.cluster.faulty_client(&faults)).standing_as("first");
+    let metrics = builder.metrics.clone();
+    let controller = builder.start();
     let before = scene.ready("app").await;
     faults.forget_calls();
     faults.next(usize::MAX, Fault::Held, |call| call.is("patch", "imageupdateautomations/status"));
@@ -96,11 +96,11 @@ async fn whoever_loses_the_lease_writes_no_status_any_more() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn whoever_cannot_renew_the_lease_leads_no_longer() {
+async fn a_leader_that_cannot_renew_the_lease_stops_leading() {
     let scene = Scene::new(&["app"]).await;
     let faults = Faults::default();
-    let beginning = scene.controller().through(scene.cluster.faulty_client(&faults)).standing_as("first");
-    let controller = beginning.start();
+    let builder = scene.controller().through(scene.cluster.faulty_client(&faults)).standing_as("first");
+    let controller = builder.start();
     scene.ready("app").await;
     faults.next(usize::MAX, Fault::Silence, |call| call.resource == "leases");
     let begin = std::time::Instant::now();

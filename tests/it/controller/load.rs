@@ -16,7 +16,7 @@ use crate::support::content::file;
 use crate::support::git_host::Operation;
 
 /// Timeout for many automations: a build for tests is slow, and the machine may be busy.
-const PATIENCE: Duration = Duration::from_secs(300);
+const TIMEOUT: Duration = Duration::from_secs(300);
 
 fn names(count: usize) -> Vec<String> {
     (0..count).map(|number| format!("m{number:03}")).collect()
@@ -24,7 +24,7 @@ fn names(count: usize) -> Vec<String> {
 
 /// Waits until all automations are Ready. A request for each would keep the API server busy.
 async fn all_ready(scene: &Scene) {
-    eventually_within(PATIENCE, "all are ready", async || {
+    eventually_within(TIMEOUT, "all are ready", async || {
         tokio::time::sleep(Duration::from_millis(200)).await;
         let found = scene.api(Kind::Automation).list(&ListParams::default()).await.unwrap();
         found.items.iter().all(|object| kstatus(object) == "Current")
@@ -34,7 +34,7 @@ async fn all_ready(scene: &Scene) {
 
 /// Waits until the branches have this many commits of automations altogether.
 async fn all_landed(repositories: &[BareRepository], count: usize) {
-    eventually_within(PATIENCE, "all commits", async || {
+    eventually_within(TIMEOUT, "all commits", async || {
         tokio::time::sleep(Duration::from_millis(200)).await;
         repositories.iter().map(|repository| Scene::commits_of(repository).len()).sum::<usize>() >= count
     })

@@ -50,10 +50,10 @@ async fn objects_cannot_lead_to_this_machine_or_its_link() {
     let behind = json!({"url": "http://192.0.2.1/fleet.git", "proxySecretRef": {"name": "proxy"}});
     scene.create_with_source("proxied", &behind).await;
     scene.create_with_source("unknown", &json!({"url": "http://nowhere.invalid/fleet.git"})).await;
-    let mut beginning = scene.controller();
-    beginning.options.run.login.local_addresses = LocalAddresses::Refused;
-    beginning.options.backoff = Backoff { first: LONG, longest: LONG };
-    let controller = beginning.start();
+    let mut builder = scene.controller();
+    builder.options.run.login.local_addresses = LocalAddresses::Refused;
+    builder.options.backoff = Backoff { first: LONG, longest: LONG };
+    let controller = builder.start();
     for (number, url) in local.iter().enumerate() {
         let status = scene.not_ready(&format!("local-{number}"), "AccessDenied").await;
         let stalled = condition(&status, "Stalled").unwrap_or_else(|| panic!("{url}: {status:#}"));

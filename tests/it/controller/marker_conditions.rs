@@ -36,7 +36,7 @@ async fn run_once(scene: &Scene, token: &str) -> Value {
 const GOOD: &str = "every marker that concerns the automation is resolved";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_wrong_with_markers_is_a_condition_and_an_event_a_change() {
+async fn defects_of_markers_are_a_condition_and_an_event_per_change() {
     let scene = Scene::new(&["app"]).await;
     let namespace = scene.cluster.namespace();
     let marked = |setter: &str| format!("a: 1 # {{\"$imagepolicy\": \"{setter}\"}}\n");
@@ -68,9 +68,9 @@ async fn what_is_wrong_with_markers_is_a_condition_and_an_event_a_change() {
     // Neither another reconcile, nor a skipped one, nor another process reports it again.
     assert_eq!(markers(&run_once(&scene, "1").await), found);
     controller.end().await;
-    let mut beginning = scene.controller();
-    beginning.options.run.warns_of_markers = true;
-    let controller = beginning.start();
+    let mut builder = scene.controller();
+    builder.options.run.warns_of_markers = true;
+    let controller = builder.start();
     assert_eq!(markers(&run_once(&scene, "2").await), found);
     // A failure before the files are read leaves the condition as it is.
     scene.patch(Kind::Automation, "app", &json!({"spec": {"sourceRef": {"name": "nowhere"}}})).await;
@@ -99,7 +99,7 @@ async fn what_is_wrong_with_markers_is_a_condition_and_an_event_a_change() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_policy_without_an_image_that_can_be_used_is_worth_saying() {
+async fn a_policy_without_a_usable_image_is_a_warning() {
     let scene = Scene::new(&["app"]).await;
     let status = json!({"status": {"latestRef": {"name": "Not An Image", "tag": "1"}}});
     let patch = kube::api::Patch::Merge(status);
@@ -118,7 +118,7 @@ async fn a_policy_without_an_image_that_can_be_used_is_worth_saying() {
 /// While nothing changes, only the time of the reconcile is written. A marker without a policy is resolved once the
 /// policy exists.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_problem_that_stays_is_written_once_and_goes_with_its_cause() {
+async fn a_lasting_defect_is_reported_once_and_removed_with_its_cause() {
     let scene = Scene::new(&["app"]).await;
     let line = format!("a: 1.0.0 # {{\"$imagepolicy\": \"{}:late:tag\"}}\n", scene.cluster.namespace());
     scene.repository.commit("main", "Late", &[file("late.yaml", line)]);

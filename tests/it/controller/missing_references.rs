@@ -6,7 +6,7 @@ use super::pod::Pod;
 use super::scene::{Scene, condition, eventually};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_missing_branch_or_tag_is_told_in_the_words_of_flux() {
+async fn a_missing_branch_or_tag_has_the_message_of_flux() {
     let scene = Scene::new(&[]).await;
     let url = scene.host.url("fleet.git");
     scene.repository.tag("v1", "main");

@@ -79,10 +79,10 @@ async fn the_login_is_the_repositorys_and_the_signature_the_automations() {
         scene.patch(Kind::Automation, name, &label).await;
     }
     let client = scene.cluster.client_with(&scene.cluster.token_with_the_roles().await).await;
-    let mut beginning = scene.controller().through(client);
+    let mut builder = scene.controller().through(client);
     // The controller watches the other namespace, but not the automations of other tests.
-    beginning.options.scope = Scope { namespace: None, labels: Some(format!("tenant={own}")) };
-    let controller = beginning.start();
+    builder.options.scope = Scope { namespace: None, labels: Some(format!("tenant={own}")) };
+    let controller = builder.start();
     scene.lands("app", "2.0.0").await;
     scene.ready("app").await;
     for (name, way_out) in all.iter().zip(&ways_out) {

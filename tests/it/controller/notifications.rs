@@ -46,7 +46,7 @@ impl Receiver {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_worth_a_notification_is_posted_once() {
+async fn each_notification_is_posted_once() {
     let scene = Scene::new(&["app"]).await;
     let annotations =
         json!({"metadata": {"annotations": {"event.toolkit.fluxcd.io/team": "x", "other": "y"}}});
@@ -78,7 +78,7 @@ async fn what_is_worth_a_notification_is_posted_once() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_receiver_that_fails_is_asked_again_and_one_that_knows_it_is_not() {
+async fn a_failed_notification_is_retried_and_a_duplicate_is_not() {
     for (answers, expected) in [(&[500, 503][..], 3), (&[429], 1), (&[400], 1)] {
         let scene = Scene::new(&["app"]).await;
         let receiver = Receiver::start(answers).await;
@@ -156,7 +156,7 @@ async fn an_object_has_25_events_but_each_push_has_one() {
 
 /// A receiver that cannot be reached delays nothing.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn without_a_receiver_all_goes_on() {
+async fn an_unreachable_receiver_delays_nothing() {
     let scene = Scene::new(&["app"]).await;
     let controller = scene.controller().notifying("http://127.0.0.1:1/").start();
     scene.ready("app").await;

@@ -38,7 +38,7 @@ fn short(status: &Value) -> Vec<String> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_new_image_lands_as_a_commit_and_the_status_says_so() {
+async fn a_new_image_lands_as_a_commit_and_in_the_status() {
     let scene = Scene::new(&["app"]).await;
     let annotations =
         json!({"metadata": {"annotations": {"event.toolkit.fluxcd.io/team": "x", "other": "y"}}});
@@ -82,7 +82,7 @@ async fn a_new_image_lands_as_a_commit_and_the_status_says_so() {
 
 /// The state that tools compute of the object must be true at every moment.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn whoever_waits_for_the_object_is_never_misled() {
+async fn tools_that_wait_for_the_object_are_never_misled() {
     let scene = Scene::new(&["app"]).await;
     let seen: Arc<Mutex<Vec<(i64, &'static str)>>> = Arc::default();
     let api = scene.api(Kind::Automation);
@@ -134,7 +134,7 @@ async fn whoever_waits_for_the_object_is_never_misled() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_automation_that_fails_or_stalls_says_why_in_the_words_of_flux() {
+async fn a_failed_or_stalled_automation_has_the_message_of_flux() {
     let scene = Scene::new(&["app"]).await;
     scene.delete(Kind::Source, "fleet").await;
     let controller = scene.controller().start();
@@ -174,14 +174,14 @@ async fn an_automation_that_fails_or_stalls_says_why_in_the_words_of_flux() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_repository_of_another_namespace_is_refused_if_so_told() {
+async fn a_repository_of_another_namespace_is_refused_by_option() {
     let scene = Scene::new(&["app"]).await;
     let elsewhere = scene.cluster.another_namespace().await;
     let source = json!({"spec": {"sourceRef": {"namespace": elsewhere, "name": "theirs"}}});
     scene.patch(Kind::Automation, "app", &source).await;
-    let mut beginning = scene.controller();
-    beginning.options.run.cross_namespace = tagboat::reconcile::cross_namespace::CrossNamespace::Forbidden;
-    let controller = beginning.start();
+    let mut builder = scene.controller();
+    builder.options.run.cross_namespace = tagboat::reconcile::cross_namespace::CrossNamespace::Forbidden;
+    let controller = builder.start();
     let status = scene.not_ready("app", "AccessDenied").await;
     let words = format!(
         "can't access 'GitRepository/{elsewhere}/theirs', cross-namespace references have been blocked"
@@ -192,7 +192,7 @@ async fn a_repository_of_another_namespace_is_refused_if_so_told() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_suspended_automation_rests_with_no_word_in_its_status() {
+async fn a_suspended_automation_is_not_reconciled_and_its_status_stays() {
     let scene = Scene::new(&["app"]).await;
     scene.patch(Kind::Automation, "app", &json!({"spec": {"suspend": true}})).await;
     let controller = scene.controller().start();

@@ -35,13 +35,13 @@ use tokio::task::JoinHandle;
 use super::scene::{Kind, Scene, condition, kstatus};
 
 /// Timeout of any step; the machine may be busy.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Creation time of images whose age does not matter.
 pub(super) const CREATED: &str = "2026-01-02T03:04:05Z";
 
 /// Builder of a [`Reflector`], with a store in the scene's directory.
-pub(super) struct Beginning {
+pub(super) struct ReflectorBuilder {
     pub(super) client: Client,
     pub(super) options: ReflectorOptions,
     tags: std::path::PathBuf,
@@ -55,7 +55,7 @@ pub(super) struct Reflector {
     metrics: Metrics,
 }
 
-impl Beginning {
+impl ReflectorBuilder {
     pub(super) fn polling(mut self, polling: PollingInterval) -> Self {
         self.options.policies.polling = polling;
         self
@@ -129,7 +129,7 @@ impl Beginning {
 }
 
 impl Reflector {
-    pub(super) fn of(scene: &Scene) -> Beginning {
+    pub(super) fn of(scene: &Scene) -> ReflectorBuilder {
         let options = ReflectorOptions {
             scope: Scope { namespace: Some(scene.cluster.namespace().to_owned()), labels: None },
             backoff: Backoff { first: Duration::from_millis(750), longest: Duration::from_secs(900) },
@@ -149,7 +149,7 @@ impl Reflector {
             instance: "tests".to_owned(),
             process_id: "0b5f60e2-93d5-4d7c-8a52-3f1de25a70cd".to_owned(),
         };
-        Beginning {
+        ReflectorBuilder {
             client: scene.cluster.client(),
             options,
             tags: scene.root().join("tags"),
@@ -202,7 +202,7 @@ pub(super) async fn until(
         if is(&object) {
             return object.data["status"].clone();
         }
-        assert!(begin.elapsed() < PATIENCE, "{name} is not as it should be: {:#}", object.data["status"]);
+        assert!(begin.elapsed() < TIMEOUT, "{name} is not as it should be: {:#}", object.data["status"]);
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }

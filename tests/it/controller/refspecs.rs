@@ -28,9 +28,9 @@ async fn a_refspec_whose_history_is_too_large_for_the_mirror_fails_alone() {
     scene.repository.move_branch("copy", &copied);
     let refspec = json!({"spec": {"git": {"push": {"refspec": "HEAD:refs/heads/copy"}}}});
     scene.patch(Kind::Automation, "copying", &refspec).await;
-    let mut beginning = scene.controller();
-    beginning.options.run.login.mirror_size = 2 << 20;
-    let controller = beginning.start();
+    let mut builder = scene.controller();
+    builder.options.run.login.mirror_size = 2 << 20;
+    let controller = builder.start();
     tokio::join!(scene.ready("app"), scene.ready("copying"));
     tokio::join!(scene.choose("app", "2.0.0"), scene.choose("copying", "2.0.0"));
     scene.lands("app", "2.0.0").await;

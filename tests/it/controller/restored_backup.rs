@@ -60,7 +60,7 @@ async fn lists_are_read_in_pages_of_fifty() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn lists_go_on_after_an_outage_with_what_has_gone_meanwhile() {
+async fn lists_after_an_outage_lack_the_objects_that_were_deleted_meanwhile() {
     let server = Arc::new(tokio::task::spawn_blocking(ApiServer::start).await.unwrap());
     let scene = Scene::on(Arc::clone(&server), &["app"]).await;
     let faults = Faults::default();

@@ -88,7 +88,7 @@ async fn a_policy_whose_tags_were_evicted_has_its_repository_scanned() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_cannot_be_done_is_said_in_the_words_of_flux() {
+async fn errors_have_the_messages_of_flux() {
     let scene = Scene::new(&["app"]).await;
     let registry = Registry::start();
     let reflector = Reflector::of(&scene).start();

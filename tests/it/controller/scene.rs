@@ -39,7 +39,7 @@ use crate::support::content::file;
 use crate::support::git_host::{GitHost, Settings};
 
 /// Timeout of any step; the machine may be busy.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The image of every policy.
 pub(super) const IMAGE: &str = "ghcr.io/org/app";
@@ -128,8 +128,8 @@ impl Scene {
     }
 
     /// Builder of a [`Controller`].
-    pub(super) fn controller(&self) -> Beginning {
-        Beginning::new(self)
+    pub(super) fn controller(&self) -> ControllerBuilder {
+        ControllerBuilder::new(self)
     }
 
     pub(super) fn api(&self, kind: Kind) -> Api<DynamicObject> {
@@ -216,7 +216,7 @@ impl Scene {
             if is(&object) {
                 return object.data["status"].clone();
             }
-            assert!(begin.elapsed() < PATIENCE, "{name} is not {what}: {:#}", object.data["status"]);
+            assert!(begin.elapsed() < TIMEOUT, "{name} is not {what}: {:#}", object.data["status"]);
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     }
@@ -300,7 +300,7 @@ pub(crate) fn kstatus(object: &DynamicObject) -> &'static str {
 
 /// Waits until a condition holds.
 pub(super) async fn eventually(what: &str, holds: impl AsyncFn() -> bool) {
-    eventually_within(PATIENCE, what, holds).await;
+    eventually_within(TIMEOUT, what, holds).await;
 }
 
 /// Waits until a condition holds, with a timeout of the caller's.
@@ -313,7 +313,7 @@ pub(super) async fn eventually_within(patience: Duration, what: &str, holds: imp
 }
 
 /// Builder of a [`Controller`].
-pub(super) struct Beginning {
+pub(super) struct ControllerBuilder {
     pub(super) client: Client,
     pub(super) options: ControllerOptions,
     pub(super) metrics: Metrics,
@@ -325,7 +325,7 @@ pub(super) struct Controller {
     task: JoinHandle<Result<(), ControllerError>>,
 }
 
-impl Beginning {
+impl ControllerBuilder {
     fn new(scene: &Scene) -> Self {
         let namespace = scene.cluster.namespace().to_owned();
         let capacity = Capacity::default();
@@ -416,7 +416,7 @@ impl Controller {
 
     /// Waits until it ends by itself, and returns the error.
     pub(super) async fn ended(self) -> ControllerError {
-        let ended = tokio::time::timeout(PATIENCE, self.task).await.expect("it ends in time").unwrap();
+        let ended = tokio::time::timeout(TIMEOUT, self.task).await.expect("it ends in time").unwrap();
         drop(self.end);
         ended.unwrap_err()
     }

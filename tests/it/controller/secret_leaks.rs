@@ -46,7 +46,7 @@ const PLANTED: [&str; 20] = [
 ];
 
 /// Everything that is served, logged, written and sent, with its source.
-struct Said {
+struct Output {
     place: String,
     bytes: Vec<u8>,
 }
@@ -62,10 +62,10 @@ fn forms(secret: &str) -> Vec<Vec<u8>> {
     vec![secret.as_bytes().to_vec(), encoded(""), encoded("x"), encoded("xx")]
 }
 
-fn assert_hidden(secrets: &[String], said: &[Said]) {
+fn assert_hidden(secrets: &[String], outputs: &[Output]) {
     for secret in secrets {
         for form in forms(secret) {
-            for Said { place, bytes } in said {
+            for Output { place, bytes } in outputs {
                 if let Some(at) = memmem::find(bytes, &form) {
                     let around = &bytes[at.saturating_sub(200)..(at + 200).min(bytes.len())];
                     panic!("{secret:?} shows in {place}: {}", String::from_utf8_lossy(around));
@@ -75,19 +75,19 @@ fn assert_hidden(secrets: &[String], said: &[Said]) {
     }
 }
 
-fn files_below(directory: &Path, said: &mut Vec<Said>) {
+fn files_below(directory: &Path, outputs: &mut Vec<Output>) {
     for item in fs::read_dir(directory).unwrap() {
         let path = item.unwrap().path();
         if path.is_dir() {
-            files_below(&path, said);
+            files_below(&path, outputs);
         } else {
-            said.push(Said { place: path.display().to_string(), bytes: fs::read(&path).unwrap() });
+            outputs.push(Output { place: path.display().to_string(), bytes: fs::read(&path).unwrap() });
         }
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn no_secret_shows_in_anything_that_the_controller_says() {
+async fn no_secret_is_in_any_output_of_the_controller() {
     let scene = Scene::new(&[]).await;
     let own = scene.cluster.namespace().to_owned();
     let served = scene.root().join("served");
@@ -196,7 +196,7 @@ async fn no_secret_shows_in_anything_that_the_controller_says() {
     let arguments = ["--watch-all-namespaces=false", "--log-level=trace", "--min-retry-delay=200ms", &events];
     scene.create_policy("right", "2.0.0").await;
     let mut pod = Pod::start(&scene, &arguments).await;
-    let mut said = Vec::new();
+    let mut outputs = Vec::new();
     for (name, _, reason) in &cases {
         let status = scene.not_ready(name, reason).await;
         let message = condition(&status, "Ready").unwrap()["message"].as_str().unwrap().to_owned();
@@ -217,22 +217,22 @@ async fn no_secret_shows_in_anything_that_the_controller_says() {
 
     for name in cases.iter().map(|(name, ..)| *name).chain(["right"]) {
         let object = serde_json::to_vec(&scene.get(name).await.unwrap()).unwrap();
-        said.push(Said { place: format!("the automation {name}"), bytes: object });
+        outputs.push(Output { place: format!("the automation {name}"), bytes: object });
     }
     let api: Api<Event> = Api::namespaced(scene.cluster.client(), &own);
     let recorded = api.list(&ListParams::default()).await.unwrap().items;
     assert!(recorded.len() > cases.len());
-    said.push(Said { place: "events".to_owned(), bytes: serde_json::to_vec(&recorded).unwrap() });
+    outputs.push(Output { place: "events".to_owned(), bytes: serde_json::to_vec(&recorded).unwrap() });
     let posts: Vec<Value> = receiver.taken.lock().unwrap().clone();
-    said.push(Said { place: "posts".to_owned(), bytes: serde_json::to_vec(&posts).unwrap() });
-    said.push(Said { place: "metrics".to_owned(), bytes: metrics.into_bytes() });
+    outputs.push(Output { place: "posts".to_owned(), bytes: serde_json::to_vec(&posts).unwrap() });
+    outputs.push(Output { place: "metrics".to_owned(), bytes: metrics.into_bytes() });
     for line in lines {
-        said.push(Said { place: "the log".to_owned(), bytes: line.to_string().into_bytes() });
+        outputs.push(Output { place: "the log".to_owned(), bytes: line.to_string().into_bytes() });
     }
     assert_eq!(left_behind(&scene), ["mirrors"]);
-    files_below(&scene.root().join("temporary"), &mut said);
+    files_below(&scene.root().join("temporary"), &mut outputs);
     for commit in scene.repository.log("main") {
-        said.push(Said { place: "a commit".to_owned(), bytes: format!("{commit:?}").into_bytes() });
+        outputs.push(Output { place: "a commit".to_owned(), bytes: format!("{commit:?}").into_bytes() });
     }
     let mut secrets: Vec<String> = PLANTED.map(str::to_owned).into();
     // Each line of the keys, and the controller's own credentials of the cluster.
@@ -243,5 +243,5 @@ async fn no_secret_shows_in_anything_that_the_controller_says() {
     }
     // The beginning of every service account's token.
     secrets.push("eyJhbGciOiJSUzI1NiIs".to_owned());
-    assert_hidden(&secrets, &said);
+    assert_hidden(&secrets, &outputs);
 }

@@ -93,7 +93,7 @@ async fn a_push_that_hangs_is_ended_and_made_by_the_next() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn whoever_loses_the_lease_says_so_and_ends_with_a_failure() {
+async fn a_controller_that_loses_the_lease_reports_it_and_fails() {
     let scene = Scene::new(&["app"]).await;
     let mut pod =
         Pod::start(&scene, &[&OF_FLUX[..], &["--leader-election-retry-period=200ms"]].concat()).await;
@@ -144,7 +144,7 @@ async fn a_label_selector_in_the_syntax_of_kubectl_selects_automations() {
 }
 
 #[test]
-fn a_pod_without_a_cluster_says_so_in_its_log() {
+fn a_pod_without_a_cluster_logs_the_error() {
     let mut command = tagboat();
     command.args(["controller", "--health-addr=0", "--metrics-addr=0"]);
     command.env("KUBECONFIG", "/nonexistent/kubeconfig").env_remove("KUBERNETES_SERVICE_HOST");
@@ -159,10 +159,10 @@ async fn nothing_is_measured_of_an_automation_that_became_anothers_during_its_ru
     let scene = Scene::new(&["app"]).await;
     let label = |value: Value| json!({"metadata": {"labels": {"shard": value}}});
     scene.patch(Kind::Automation, "app", &label(json!("a"))).await;
-    let mut beginning = scene.controller();
-    beginning.options.scope.labels = Some("shard=a".to_owned());
-    let metrics = beginning.metrics.clone();
-    let controller = beginning.start();
+    let mut builder = scene.controller();
+    builder.options.scope.labels = Some("shard=a".to_owned());
+    let metrics = builder.metrics.clone();
+    let controller = builder.start();
     scene.ready("app").await;
     assert!(metrics.to_text().contains(r#"name="app""#));
     scene.host.always(Operation::Push, Fault::Hang);

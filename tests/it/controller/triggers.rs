@@ -32,7 +32,7 @@ async fn a_request_looks_at_the_files_again_and_is_answered() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_somebody_changed_is_looked_at_even_if_nothing_else_is_new() {
+async fn a_changed_object_is_reconciled_even_if_nothing_else_is_new() {
     let scene = Scene::new(&["app"]).await;
     let other = super::scene::line(scene.cluster.namespace(), "app", "1.0.0");
     scene.repository.commit("main", "More", &[file("sub/fleet.yaml", other)]);
@@ -58,7 +58,7 @@ async fn what_somebody_changed_is_looked_at_even_if_nothing_else_is_new() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_policy_wakes_those_who_follow_it_and_nobody_else() {
+async fn a_policy_enqueues_only_the_automations_that_follow_it() {
     let scene = Scene::new(&["one", "two"]).await;
     let controller = scene.controller().start();
     for name in ["one", "two"] {
@@ -87,7 +87,7 @@ async fn a_policy_wakes_those_who_follow_it_and_nobody_else() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_changed_repository_wakes_those_who_use_it() {
+async fn a_changed_repository_enqueues_its_automations() {
     let scene = Scene::new(&["app"]).await;
     let controller = scene.controller().start();
     scene.ready("app").await;
@@ -103,7 +103,7 @@ async fn a_changed_repository_wakes_those_who_use_it() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn those_who_rest_share_one_listing_an_interval() {
+async fn idle_automations_share_one_listing_per_interval() {
     let members = ["a", "b", "c", "d"];
     let scene = Scene::new(&members).await;
     for member in members {

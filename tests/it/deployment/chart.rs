@@ -55,7 +55,7 @@ async fn it_is_installed_changed_and_removed() {
 }
 
 #[tokio::test]
-async fn by_default_it_makes_what_the_kustomization_makes() {
+async fn by_default_it_renders_the_objects_of_the_kustomization() {
     let cluster = Cluster::new().await;
     let objects = render("tagboat", cluster.namespace(), &json!({}));
     let kinds: Vec<&str> = objects.keys().map(String::as_str).collect();

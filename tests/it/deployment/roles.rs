@@ -99,7 +99,7 @@ fn allows(permissions: &[Permission], verb: &str, (group, resource): (&str, &str
 }
 
 #[tokio::test]
-async fn the_server_allows_what_the_table_says_and_no_more() {
+async fn the_server_allows_exactly_the_permissions_of_the_table() {
     let cluster = Cluster::new().await;
     let elsewhere = cluster.another_namespace().await;
     let client = cluster.client_with(&cluster.token_with_the_roles().await).await;

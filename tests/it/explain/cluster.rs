@@ -180,7 +180,7 @@ async fn a_name_must_be_unique_in_all_namespaces() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_may_not_list_all_namespaces_gets_that_of_the_kubeconfig() {
+async fn without_permission_for_all_namespaces_that_of_the_kubeconfig_is_used() {
     let registry = registry();
     let scene = Scene::new(&format!("{}/app/web", registry.address()), &json!({})).await;
     let namespace = scene.cluster.namespace();
@@ -256,7 +256,7 @@ async fn a_repository_of_another_namespace_admits_by_the_labels_of_the_policys()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_the_controller_announced_stays_while_the_winner_cannot_be_pulled() {
+async fn the_announced_image_stays_while_the_winner_cannot_be_pulled() {
     let registry = registry();
     let front = Front::before(registry.port(), |request| {
         if request.path.ends_with("manifests/1.4.2") { Reply::status(404) } else { Reply::Forward }
@@ -275,7 +275,7 @@ async fn what_the_controller_announced_stays_while_the_winner_cannot_be_pulled()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_waits_in_the_status_is_said_beside_the_winner() {
+async fn a_held_downgrade_of_the_status_is_reported_beside_the_winner() {
     let registry = registry();
     let image = format!("{}/app/web", registry.address());
     let scene = Scene::new(&image, &json!({})).await;
@@ -292,7 +292,7 @@ async fn what_waits_in_the_status_is_said_beside_the_winner() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_cluster_that_cannot_be_asked_is_named() {
+async fn a_cluster_that_cannot_be_reached_is_named() {
     let cluster = Cluster::new().await;
     let kubeconfig = cluster.kubeconfig(ADMIN);
     let kubeconfig = kubeconfig.to_str().unwrap();

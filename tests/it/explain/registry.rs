@@ -86,7 +86,7 @@ fn a_repository_that_does_not_admit_the_policy_is_the_error_of_its_condition() {
 }
 
 #[test]
-fn an_invalid_policy_is_an_error_before_any_registry_is_asked() {
+fn an_invalid_policy_is_an_error_before_any_request() {
     let front = Front::alone(|_| Reply::status(500));
     let image = format!("{}/app/web", front.address());
     let invalid = policy("apps", "", "").replace("1.x", "\"*-*\"");
@@ -137,7 +137,7 @@ fn a_registry_that_cannot_be_read_is_the_error_of_a_document() {
 }
 
 #[test]
-fn what_to_do_about_a_refused_login_is_told_beside_the_condition() {
+fn advice_about_a_refused_login_is_printed_beside_the_condition() {
     let registry = Registry::start();
     registry.push("app/web", "1.0.0", MADE);
     let guarded = registry.guarded_by_password();
@@ -188,7 +188,7 @@ fn a_repository_that_cannot_be_read_is_the_error_of_a_document() {
 }
 
 #[test]
-fn an_exclusion_of_every_tag_is_told_beside_the_condition() {
+fn an_exclusion_of_every_tag_is_reported_beside_the_condition() {
     let registry = Registry::start();
     registry.push("app/web", "1.0.0", MADE);
     registry.tag("app/web", "1.0.0", ["1.1.0".to_owned()]);
@@ -264,7 +264,7 @@ fn a_winner_that_cannot_be_pulled_yet_leaves_the_one_before() {
 }
 
 #[test]
-fn any_other_answer_lets_a_winner_through() {
+fn any_other_answer_accepts_a_winner() {
     let registry = Registry::start();
     for answer in [|| Reply::status(403), || Reply::status(500), || Reply::Gone] {
         let front = not_yet_there(&registry, answer);
@@ -282,7 +282,7 @@ fn any_other_answer_lets_a_winner_through() {
 }
 
 #[test]
-fn images_are_asked_for_their_age_from_the_best_to_the_first_that_is_old_enough() {
+fn ages_are_requested_from_the_best_tag_to_the_first_that_is_old_enough() {
     let registry = Registry::start();
     registry.push("app/web", "1.5.0", &ago(1));
     registry.push("app/web", "1.4.0", &ago(50));
@@ -345,7 +345,7 @@ fn images_are_asked_for_their_age_from_the_best_to_the_first_that_is_old_enough(
 }
 
 #[test]
-fn no_registry_is_asked_for_the_ages_of_all_its_tags() {
+fn the_ages_of_all_tags_are_never_requested() {
     let registry = Registry::start();
     registry.push("app/web", "1.0.0", &ago(1));
     registry.tag("app/web", "1.0.0", (1..500).map(|patch| format!("1.0.{patch}")));

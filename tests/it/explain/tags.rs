@@ -105,7 +105,7 @@ fn every_tag_appears_with_its_outcome() {
 }
 
 #[test]
-fn an_error_is_what_the_condition_would_say() {
+fn an_error_is_the_message_of_the_condition() {
     let nothing = json!([]);
     for (annotations, spec, tags, error, judged) in [
         ("", "policy: {semver: {range: '*-*'}}", "1.0.0", "invalid policy: improper constraint: \"*-*\"", 0),
@@ -170,7 +170,7 @@ fn among_two(arguments: &[&str]) -> Run {
 }
 
 #[test]
-fn wrong_usage_says_what_to_give() {
+fn usage_errors_name_the_missing_argument() {
     for (arguments, status, words) in [
         (
             &["web", "--policies", "a.yaml", "more", "--tags", "tags"][..],
@@ -258,7 +258,7 @@ fn a_tag_of_any_length_has_a_line() {
 
 /// If a list contains other things than tags, that is reported beside the message of the condition.
 #[test]
-fn a_file_that_is_no_list_of_tags_is_told() {
+fn a_file_that_is_no_list_of_tags_is_reported() {
     for (tags, note) in [
         ("\n", "note: there is no tag in standard input"),
         (
@@ -279,7 +279,7 @@ fn a_file_that_is_no_list_of_tags_is_told() {
 }
 
 #[test]
-fn what_is_given_in_vain_is_told() {
+fn an_unused_option_is_reported() {
     let directory = TempDir::new().unwrap();
     let manifests = directory.path().join("policies.yaml");
     fs::write(&manifests, policy("apps", "web", "", RANGE)).unwrap();
@@ -363,7 +363,7 @@ fn a_policy_that_cannot_be_read_has_a_document_too() {
 
 /// Once any invalid object among the files was an error of every explanation.
 #[test]
-fn what_is_wrong_with_other_objects_is_a_warning() {
+fn errors_of_other_objects_are_warnings() {
     let repository = "apiVersion: image.toolkit.fluxcd.io/v1\nkind: ImageRepository\n\
                       metadata: {name: app, namespace: apps}\nspec: {image: r.io/app, interval: 1m, provider: amazon}\n";
     let good = ("a.yaml", policy("apps", "web", "", RANGE));
@@ -388,7 +388,7 @@ fn what_is_wrong_with_other_objects_is_a_warning() {
 }
 
 #[test]
-fn an_excluded_tag_that_is_not_there_is_told() {
+fn an_excluded_tag_that_does_not_exist_is_reported() {
     for (names, note) in [
         (
             "v1.2.0",

@@ -72,7 +72,7 @@ chmod +x "$1/registry"
 "#;
 
 #[test]
-fn what_is_built_stays_until_the_recipe_changes() {
+fn a_build_is_kept_until_the_recipe_changes() {
     let checkout = Checkout::new(GOOD);
     for _ in 0..3 {
         checkout.build().with_status(0);
@@ -94,7 +94,7 @@ fn what_is_built_stays_until_the_recipe_changes() {
 }
 
 #[test]
-fn what_is_there_needs_no_go() {
+fn existing_programs_need_no_go() {
     let checkout = Checkout::new(GOOD);
     checkout.build().with_status(0);
     fs::remove_file(checkout.path("bin/go")).unwrap();
@@ -116,7 +116,7 @@ fn two_at_once_build_once() {
 }
 
 #[test]
-fn what_fails_leaves_nothing_that_counts() {
+fn a_failed_build_leaves_no_program() {
     let half = format!("{GOOD}[ -e \"$HOME/whole\" ] || {{ touch \"$1/half\"; exit 7; }}\n");
     let checkout = Checkout::new(&half);
     let failed = checkout.build();
@@ -139,7 +139,7 @@ fn a_program_that_does_not_start_is_none() {
 }
 
 #[test]
-fn what_the_environment_names_is_not_built() {
+fn programs_that_the_environment_names_are_not_built() {
     let checkout = Checkout::new(GOOD);
     run(checkout.command().env("TEST_ASSET_REGISTRY", "/bin/true")).with_status(0);
     checkout.program("bin/registry", "exit 0");

@@ -17,11 +17,11 @@ use tagboat::reconcile::automation::transaction::Prepared;
 use tokio::sync::{Notify, oneshot};
 use tokio::time::timeout;
 
-use super::local_remote::{Place, proposer};
+use super::local_remote::{LocalRemote, proposer};
 use crate::support::content::file;
 use crate::support::fleet::tag_line;
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A job that prepares a request of the test, and sends its conclusion to the test.
 struct TestJob<'t> {
@@ -48,8 +48,8 @@ impl Job for TestJob<'_> {
     }
 }
 
-fn place() -> Place {
-    Place::new(&[file("app.yaml", tag_line("1.0.0"))])
+fn local() -> LocalRemote {
+    LocalRemote::new(&[file("app.yaml", tag_line("1.0.0"))])
 }
 
 fn is_pushed(conclusion: &Conclusion) -> bool {
@@ -58,11 +58,11 @@ fn is_pushed(conclusion: &Conclusion) -> bool {
 
 #[tokio::test]
 async fn a_cancelled_job_waits_for_no_mate_that_is_still_being_prepared() {
-    let place = place();
-    let writer = place.writer(false);
+    let local = local();
+    let writer = local.writer(false);
     let (is_ready, mate_goes_on) = (Notify::new(), Notify::new());
     let cancellation = Cancellation::default();
-    let request = |name| place.request(name, proposer("2.0.0"), PATIENCE);
+    let request = |name| local.request(name, proposer("2.0.0"), TIMEOUT);
     let (mut ready, ready_concluded) = TestJob::new(|| {
         Box::pin(async {
             let mut request = request("default/ready");
@@ -82,7 +82,7 @@ async fn a_cancelled_job_waits_for_no_mate_that_is_still_being_prepared() {
     let cancelled = async {
         is_ready.notified().await;
         cancellation.cancel();
-        timeout(PATIENCE, ready_concluded).await.expect("it is concluded at once").unwrap()
+        timeout(TIMEOUT, ready_concluded).await.expect("it is concluded at once").unwrap()
     };
     tokio::select! {
         () = &mut batch => panic!("the mate is not prepared yet"),
@@ -117,8 +117,8 @@ fn with_hook(
 /// it go on.
 #[tokio::test]
 async fn an_overtaken_job_that_is_cancelled_waits_for_no_answer_of_a_mate() {
-    let place = &place();
-    let writer = place.writer(false);
+    let local = &local();
+    let writer = local.writer(false);
     let rounds = Arc::new(Notify::new());
     let (go_on, may_go_on) = mpsc::channel::<()>();
     let may_go_on = Arc::new(Mutex::new(may_go_on));
@@ -128,8 +128,8 @@ async fn an_overtaken_job_that_is_cancelled_waits_for_no_answer_of_a_mate() {
         if !std::mem::take(&mut is_first) {
             rounds.notify_one();
         }
-        let remote = crate::support::bare_repository::BareRepository::existing(place.remote.path());
-        let request = place.request("default/overtaken", proposer("2.0.0"), PATIENCE);
+        let remote = crate::support::bare_repository::BareRepository::existing(local.remote.path());
+        let request = local.request("default/overtaken", proposer("2.0.0"), TIMEOUT);
         let mut request = with_hook(request, move || {
             remote.commit_beside_others("main", "Another", &[file("other.yaml", "a: 1\n")]);
         });
@@ -138,7 +138,7 @@ async fn an_overtaken_job_that_is_cancelled_waits_for_no_answer_of_a_mate() {
     });
     let (mut slow, slow_concluded) = TestJob::new(|| {
         let may_go_on = Arc::clone(&may_go_on);
-        let request = place.request("default/slow", proposer("2.0.0"), PATIENCE);
+        let request = local.request("default/slow", proposer("2.0.0"), TIMEOUT);
         let mut request = with_hook(request, move || {
             // An error means that the test has ended.
             let _ = may_go_on.lock().unwrap().recv();
@@ -149,9 +149,9 @@ async fn an_overtaken_job_that_is_cancelled_waits_for_no_answer_of_a_mate() {
     let stop = StopToken::default();
     let mut batch = Box::pin(batch::carry_out(vec![&mut overtaken, &mut slow], &writer, &stop));
     let cancelled = async {
-        timeout(PATIENCE, rounds.notified()).await.expect("it is overtaken");
+        timeout(TIMEOUT, rounds.notified()).await.expect("it is overtaken");
         cancellation.cancel();
-        timeout(PATIENCE, overtaken_concluded).await.expect("it is concluded at once").unwrap()
+        timeout(TIMEOUT, overtaken_concluded).await.expect("it is concluded at once").unwrap()
     };
     tokio::select! {
         () = &mut batch => panic!("the mate has no answer yet"),

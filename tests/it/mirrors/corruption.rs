@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use tagboat::git::outcome::Outcome;
 
-use super::local_remote::{Place, files_below};
+use super::local_remote::{LocalRemote, files_below};
 use crate::support::bare_repository::BareRepository;
 use crate::support::content::{Change, Content, file};
 use crate::support::fleet::tag_line;
@@ -27,22 +27,22 @@ fn fleet() -> Vec<Change> {
 }
 
 /// A mirror that has had two runs, and holds two packs.
-fn place() -> Place {
-    let place = Place::new(&fleet());
-    assert!(matches!(place.update(OLD).unwrap(), Outcome::NothingToCommit { .. }));
-    place.remote.commit("main", "Change", &[file("d000/b.yaml", "b: 1\n")]);
-    assert!(matches!(place.update(OLD).unwrap(), Outcome::NothingToCommit { .. }));
-    assert_eq!(packs(&place, "pack").len(), 2);
-    place
+fn local() -> LocalRemote {
+    let local = LocalRemote::new(&fleet());
+    assert!(matches!(local.update(OLD).unwrap(), Outcome::NothingToCommit { .. }));
+    local.remote.commit("main", "Change", &[file("d000/b.yaml", "b: 1\n")]);
+    assert!(matches!(local.update(OLD).unwrap(), Outcome::NothingToCommit { .. }));
+    assert_eq!(packs(&local, "pack").len(), 2);
+    local
 }
 
-fn packs(place: &Place, extension: &str) -> Vec<PathBuf> {
-    let files = files_below(&place.mirror().join("objects/pack")).into_iter();
+fn packs(local: &LocalRemote, extension: &str) -> Vec<PathBuf> {
+    let files = files_below(&local.mirror().join("objects/pack")).into_iter();
     files.map(|(path, _)| path).filter(|path| path.extension().is_some_and(|is| is == extension)).collect()
 }
 
-fn references(place: &Place) -> Vec<PathBuf> {
-    files_below(&place.mirror().join("refs")).into_iter().map(|(path, _)| path).collect()
+fn references(local: &LocalRemote) -> Vec<PathBuf> {
+    files_below(&local.mirror().join("refs")).into_iter().map(|(path, _)| path).collect()
 }
 
 fn write(path: &Path, content: &[u8]) {
@@ -58,14 +58,14 @@ fn write(path: &Path, content: &[u8]) {
 
 /// Asserts that a run makes exactly the right commit, and that the next one works on the same mirror.
 #[track_caller]
-fn assert_next_run_is_right(place: &Place, what: &str) {
-    let before = place.remote.id("main").unwrap();
-    let mut wanted = place.remote.tree("main");
-    let outcome = place.update("2.0.0").unwrap_or_else(|error| {
+fn assert_next_run_is_right(local: &LocalRemote, what: &str) {
+    let before = local.remote.id("main").unwrap();
+    let mut wanted = local.remote.tree("main");
+    let outcome = local.update("2.0.0").unwrap_or_else(|error| {
         panic!("{what}: {}", tagboat::error::chain(error.as_ref()));
     });
     let Outcome::Pushed(push) = outcome else { panic!("{what}: {outcome:?}") };
-    let log = place.remote.log("main");
+    let log = local.remote.log("main");
     assert_eq!(
         (log[0].id.clone(), log[0].parents.clone()),
         (push.commit.to_string(), vec![before]),
@@ -74,10 +74,10 @@ fn assert_next_run_is_right(place: &Place, what: &str) {
     for (path, text) in [("app.yaml", tag_line("2.0.0")), ("twin/app.yaml", twin("2.0.0"))] {
         *wanted.get_mut(path.as_bytes()).unwrap() = Content::File(text.into_bytes());
     }
-    assert_eq!(place.remote.tree("main"), wanted, "{what}");
-    place.remote.assert_sound();
-    place.remote.commit("main", "More", &[file("d001/c.yaml", "c: 1\n")]);
-    assert!(matches!(place.update("2.0.0").unwrap(), Outcome::NothingToCommit { .. }), "{what}");
+    assert_eq!(local.remote.tree("main"), wanted, "{what}");
+    local.remote.assert_sound();
+    local.remote.commit("main", "More", &[file("d001/c.yaml", "c: 1\n")]);
+    assert!(matches!(local.update("2.0.0").unwrap(), Outcome::NothingToCommit { .. }), "{what}");
 }
 
 #[test]
@@ -99,29 +99,29 @@ fn left_over_locks_and_unfinished_files_are_removed() {
         "objects/tmp_objdir-incoming-a1b2c3/17/0000",
         "../tmp_a1b2c3",
     ];
-    let place = place();
-    let mirror = place.mirror();
-    let inode = |place: &Place| {
+    let local = local();
+    let mirror = local.mirror();
+    let inode = |local: &LocalRemote| {
         use std::os::unix::fs::MetadataExt;
-        fs::metadata(place.mirror()).unwrap().ino()
+        fs::metadata(local.mirror()).unwrap().ino()
     };
-    let before = (inode(&place), packs(&place, "pack"));
+    let before = (inode(&local), packs(&local, "pack"));
     for name in left_overs {
         write(&mirror.join(name), b"left over");
     }
-    assert_next_run_is_right(&place, "left-overs");
+    assert_next_run_is_right(&local, "left-overs");
     for name in left_overs {
         assert!(!mirror.join(name).exists(), "{name}");
     }
-    assert_eq!(before.0, inode(&place), "the mirror was begun anew, though nothing was the matter with it");
+    assert_eq!(before.0, inode(&local), "the mirror was begun anew, though nothing was the matter with it");
     assert!(before.1.iter().all(|pack| pack.exists()));
 }
 
 /// Unpacks all packs, as a person might, and damages each loose object.
-fn loosen(place: &Place, damage: fn(&Path)) {
-    let mirror = BareRepository::existing(&place.mirror());
-    for path in packs(place, "pack") {
-        let outside = place.root().join("outside.pack");
+fn loosen(local: &LocalRemote, damage: fn(&Path)) {
+    let mirror = BareRepository::existing(&local.mirror());
+    for path in packs(local, "pack") {
+        let outside = local.root().join("outside.pack");
         fs::rename(&path, &outside).unwrap();
         fs::remove_file(path.with_extension("idx")).unwrap();
         output(git(mirror.path()).args(["unpack-objects", "-q"]), &fs::read(outside).unwrap());
@@ -133,12 +133,12 @@ fn loosen(place: &Place, damage: fn(&Path)) {
 
 /// Exchanges the contents of two files, by exchanging two offsets in the index of a pack: every part of the pack is
 /// sound, and so is every checksum that is verified.
-fn exchange(place: &Place, paths: [&str; 2]) {
+fn exchange(local: &LocalRemote, paths: [&str; 2]) {
     let ids = paths.map(|path| {
-        let id = place.remote.id(&format!("main:{path}")).unwrap();
+        let id = local.remote.id(&format!("main:{path}")).unwrap();
         git2::Oid::from_str(&id).unwrap()
     });
-    for index in packs(place, "idx") {
+    for index in packs(local, "idx") {
         let mut bytes = fs::read(&index).unwrap();
         let count = u32::from_be_bytes(bytes[1028..1032].try_into().unwrap()) as usize;
         let names = &bytes[1032..1032 + 20 * count];
@@ -163,7 +163,7 @@ fn exchange(place: &Place, paths: [&str; 2]) {
 }
 
 /// A kind of damage to a mirror, with its name.
-type Damage = (&'static str, fn(&Place));
+type Damage = (&'static str, fn(&LocalRemote));
 
 fn damages() -> Vec<Damage> {
     fn each(paths: &[PathBuf], damage: impl Fn(&Path)) {
@@ -181,64 +181,64 @@ fn damages() -> Vec<Damage> {
         write(path, &content);
     }
     vec![
-        ("truncated objects", |place| loosen(place, cut)),
-        ("empty objects", |place| loosen(place, |path| write(path, b""))),
-        ("objects of other bytes", |place| loosen(place, flip)),
-        ("deleted packs", |place| each(&packs(place, "pack"), |path| fs::remove_file(path).unwrap())),
-        ("truncated packs", |place| each(&packs(place, "pack"), cut)),
-        ("packs of other bytes", |place| each(&packs(place, "pack"), flip)),
-        ("garbage packs", |place| each(&packs(place, "pack"), |path| write(path, b"garbage"))),
-        ("deleted indexes", |place| each(&packs(place, "idx"), |path| fs::remove_file(path).unwrap())),
-        ("garbage indexes", |place| each(&packs(place, "idx"), |path| write(path, b"garbage"))),
-        ("empty indexes", |place| each(&packs(place, "idx"), |path| write(path, b""))),
-        ("indexes of other bytes", |place| each(&packs(place, "idx"), flip)),
-        ("files in each other's place", |place| exchange(place, ["app.yaml", "twin/app.yaml"])),
-        ("garbage HEAD", |place| write(&place.mirror().join("HEAD"), b"\xff\0garbage")),
-        ("no HEAD", |place| fs::remove_file(place.mirror().join("HEAD")).unwrap()),
-        ("garbage config", |place| write(&place.mirror().join("config"), b"[[[garbage")),
-        ("no config", |place| fs::remove_file(place.mirror().join("config")).unwrap()),
-        ("a config of the future", |place| {
-            write(&place.mirror().join("config"), b"[core]\n\trepositoryformatversion = 7\n\tbare = true\n");
+        ("truncated objects", |local| loosen(local, cut)),
+        ("empty objects", |local| loosen(local, |path| write(path, b""))),
+        ("objects of other bytes", |local| loosen(local, flip)),
+        ("deleted packs", |local| each(&packs(local, "pack"), |path| fs::remove_file(path).unwrap())),
+        ("truncated packs", |local| each(&packs(local, "pack"), cut)),
+        ("packs of other bytes", |local| each(&packs(local, "pack"), flip)),
+        ("garbage packs", |local| each(&packs(local, "pack"), |path| write(path, b"garbage"))),
+        ("deleted indexes", |local| each(&packs(local, "idx"), |path| fs::remove_file(path).unwrap())),
+        ("garbage indexes", |local| each(&packs(local, "idx"), |path| write(path, b"garbage"))),
+        ("empty indexes", |local| each(&packs(local, "idx"), |path| write(path, b""))),
+        ("indexes of other bytes", |local| each(&packs(local, "idx"), flip)),
+        ("files in each other's local", |local| exchange(local, ["app.yaml", "twin/app.yaml"])),
+        ("garbage HEAD", |local| write(&local.mirror().join("HEAD"), b"\xff\0garbage")),
+        ("no HEAD", |local| fs::remove_file(local.mirror().join("HEAD")).unwrap()),
+        ("garbage config", |local| write(&local.mirror().join("config"), b"[[[garbage")),
+        ("no config", |local| fs::remove_file(local.mirror().join("config")).unwrap()),
+        ("a config of the future", |local| {
+            write(&local.mirror().join("config"), b"[core]\n\trepositoryformatversion = 7\n\tbare = true\n");
         }),
-        ("no refs", |place| fs::remove_dir_all(place.mirror().join("refs")).unwrap()),
-        ("no objects", |place| fs::remove_dir_all(place.mirror().join("objects")).unwrap()),
-        ("garbage refs", |place| {
-            each(&references(place), |path| {
+        ("no refs", |local| fs::remove_dir_all(local.mirror().join("refs")).unwrap()),
+        ("no objects", |local| fs::remove_dir_all(local.mirror().join("objects")).unwrap()),
+        ("garbage refs", |local| {
+            each(&references(local), |path| {
                 write(path, b"garbage");
             });
         }),
-        ("empty refs", |place| {
-            each(&references(place), |path| {
+        ("empty refs", |local| {
+            each(&references(local), |path| {
                 write(path, b"");
             });
         }),
-        ("refs to nothing", |place| {
-            each(&references(place), |path| {
+        ("refs to nothing", |local| {
+            each(&references(local), |path| {
                 write(path, b"1234567890123456789012345678901234567890\n");
             });
         }),
-        ("garbage packed-refs", |place| write(&place.mirror().join("packed-refs"), b"garbage\n")),
-        ("garbage shallow", |place| write(&place.mirror().join("shallow"), b"garbage\n")),
-        ("empty shallow", |place| write(&place.mirror().join("shallow"), b"")),
-        ("no shallow", |place| fs::remove_file(place.mirror().join("shallow")).unwrap()),
-        ("shallow of others", |place| {
-            write(&place.mirror().join("shallow"), b"1234567890123456789012345678901234567890\n");
+        ("garbage packed-refs", |local| write(&local.mirror().join("packed-refs"), b"garbage\n")),
+        ("garbage shallow", |local| write(&local.mirror().join("shallow"), b"garbage\n")),
+        ("empty shallow", |local| write(&local.mirror().join("shallow"), b"")),
+        ("no shallow", |local| fs::remove_file(local.mirror().join("shallow")).unwrap()),
+        ("shallow of others", |local| {
+            write(&local.mirror().join("shallow"), b"1234567890123456789012345678901234567890\n");
         }),
-        ("shallow of nothing but zeros", |place| write(&place.mirror().join("shallow"), &[0; 20])),
-        ("the configuration of others", |place| {
+        ("shallow of nothing but zeros", |local| write(&local.mirror().join("shallow"), &[0; 20])),
+        ("the configuration of others", |local| {
             let other =
                 b"[core]\n\tbare = true\n[url \"/nonexistent/\"]\n\tinsteadOf = /\n\tinsteadOf = http\n";
-            write(&place.mirror().join("config"), other);
+            write(&local.mirror().join("config"), other);
         }),
-        ("a file in its place", |place| {
-            let mirror = place.mirror();
+        ("a file in its local", |local| {
+            let mirror = local.mirror();
             fs::remove_dir_all(&mirror).unwrap();
             write(&mirror, b"garbage");
         }),
-        ("nothing in its place", |place| fs::remove_dir_all(place.mirror()).unwrap()),
-        ("a garbage index and ledger", |place| {
+        ("nothing in its local", |local| fs::remove_dir_all(local.mirror()).unwrap()),
+        ("a garbage index and ledger", |local| {
             for name in ["index", "ledger.json"] {
-                let path = place.mirror().join("..").join(name);
+                let path = local.mirror().join("..").join(name);
                 assert!(path.exists());
                 write(&path, b"{\"garbage\": ");
             }
@@ -246,41 +246,41 @@ fn damages() -> Vec<Damage> {
     ]
 }
 
-fn assert_all_are_mended(is_upstream_ahead: bool) {
+fn assert_all_are_repaired(is_upstream_ahead: bool) {
     for (what, damage) in damages() {
-        let place = place();
-        damage(&place);
+        let local = local();
+        damage(&local);
         if is_upstream_ahead {
-            place.remote.commit("main", "Ahead", &[file("d000/a.yaml", "a: ahead\n")]);
+            local.remote.commit("main", "Ahead", &[file("d000/a.yaml", "a: ahead\n")]);
         }
-        assert_next_run_is_right(&place, what);
+        assert_next_run_is_right(&local, what);
     }
 }
 
 #[test]
-fn a_damaged_mirror_is_mended_where_nothing_is_to_be_fetched() {
-    assert_all_are_mended(false);
+fn a_corrupt_mirror_is_repaired_without_new_commits() {
+    assert_all_are_repaired(false);
 }
 
 #[test]
-fn a_damaged_mirror_is_mended_where_something_is_to_be_fetched() {
-    assert_all_are_mended(true);
+fn a_corrupt_mirror_is_repaired_with_new_commits() {
+    assert_all_are_repaired(true);
 }
 
 /// Damage to objects that no run reads is found when the mirror is packed.
 #[test]
 fn a_mirror_that_cannot_be_packed_is_begun_anew() {
-    let place = place();
+    let local = local();
     for number in 0..64 {
-        place.remote.commit("main", "Change", &[file("d000/b.yaml", format!("b: {number}\n"))]);
-        place.update(OLD).unwrap();
+        local.remote.commit("main", "Change", &[file("d000/b.yaml", format!("b: {number}\n"))]);
+        local.update(OLD).unwrap();
     }
-    for path in packs(&place, "pack").into_iter().chain(packs(&place, "idx")) {
+    for path in packs(&local, "pack").into_iter().chain(packs(&local, "idx")) {
         write(&path, b"garbage");
     }
     for number in 0..3 {
-        place.remote.commit("main", "Change", &[file("d000/b.yaml", format!("b: again {number}\n"))]);
-        place.update(OLD).unwrap();
+        local.remote.commit("main", "Change", &[file("d000/b.yaml", format!("b: again {number}\n"))]);
+        local.update(OLD).unwrap();
     }
-    assert_next_run_is_right(&place, "packed");
+    assert_next_run_is_right(&local, "packed");
 }

@@ -9,18 +9,18 @@ use tagboat::git::{CommitDraft, Failure, Proposer, SyncError};
 use tagboat::reconcile::automation::proposal::{ProposalError, UpdateProposal};
 use tagboat::update::{Checkpoint, FileTree, MarkerIndex, Progress};
 
-use super::local_remote::{Place, proposer};
+use super::local_remote::{LocalRemote, proposer};
 use crate::support::content::file;
 use crate::support::fleet::tag_line;
 
 /// A proposer that plans an update, and then goes on without end.
-struct Endless {
+struct EndlessProposer {
     update: UpdateProposal,
     is_endless: bool,
     begun: Sender<()>,
 }
 
-impl Proposer for Endless {
+impl Proposer for EndlessProposer {
     type Error = ProposalError;
 
     fn memory(&self) -> u64 {
@@ -45,21 +45,24 @@ impl Proposer for Endless {
     }
 }
 
-fn place() -> Place {
-    Place::new(&[file("app.yaml", tag_line("1.0.0")), file("broken.yaml", format!("a: [ {}", tag_line("1")))])
+fn local() -> LocalRemote {
+    LocalRemote::new(&[
+        file("app.yaml", tag_line("1.0.0")),
+        file("broken.yaml", format!("a: [ {}", tag_line("1"))),
+    ])
 }
 
 #[test]
 fn a_plan_that_takes_too_long_fails_alone_and_names_the_timeout() {
-    let place = place();
+    let local = local();
     let (begun, _receiver) = channel();
     let timeout = Duration::from_secs(10);
     let request = |name: &str, is_endless| {
-        let proposer = Endless { update: proposer("2.0.0"), is_endless, begun: begun.clone() };
-        place.request(name, proposer, timeout)
+        let proposer = EndlessProposer { update: proposer("2.0.0"), is_endless, begun: begun.clone() };
+        local.request(name, proposer, timeout)
     };
     let answers =
-        place.carry_out(vec![request("default/endless", true), request("default/quick", false)], false);
+        local.transact(vec![request("default/endless", true), request("default/quick", false)], false);
     let [Err(Failure::Proposer(error)), Ok(Outcome::Pushed(_))] =
         answers.each_ref().map(|answer| &answer.result)
     else {
@@ -74,17 +77,17 @@ fn a_plan_that_takes_too_long_fails_alone_and_names_the_timeout() {
 
 #[test]
 fn a_plan_is_cancelled_between_two_files_and_its_index_is_kept() {
-    let place = place();
+    let local = local();
     let (begun, receiver) = channel();
-    let proposer = Endless { update: proposer("2.0.0"), is_endless: true, begun };
-    let request = place.request("default/endless", proposer, Duration::from_secs(600));
+    let proposer = EndlessProposer { update: proposer("2.0.0"), is_endless: true, begun };
+    let request = local.request("default/endless", proposer, Duration::from_secs(600));
     let cancellation = request.proposal.cancellation.clone();
     let cancelling = std::thread::spawn(move || {
         receiver.recv().unwrap();
         cancellation.cancel();
     });
     let begin = Instant::now();
-    let [answer] = place.carry_out(vec![request], false);
+    let [answer] = local.transact(vec![request], false);
     cancelling.join().unwrap();
     assert!(
         matches!(&answer.result, Err(Failure::Sync(error)) if matches!(**error, SyncError::Cancelled)),
@@ -92,7 +95,7 @@ fn a_plan_is_cancelled_between_two_files_and_its_index_is_kept() {
         answer.result
     );
     assert!(begin.elapsed() < Duration::from_secs(300), "it was ended by its deadline");
-    let index = std::fs::read(place.mirror().with_file_name("index")).unwrap();
+    let index = std::fs::read(local.mirror().with_file_name("index")).unwrap();
     let text = String::from_utf8_lossy(&index);
     // Both files are in the index, also the one that is no YAML.
     assert!(text.contains("default:podinfo:tag") && text.contains("failure"), "{text}");

@@ -11,7 +11,7 @@ use tagboat::git::{Failure, GitTree};
 use tagboat::update::{FileTree, MarkerIndex, TreeError, TreePath, UpdateRequest, plan};
 use tempfile::TempDir;
 
-use super::local_remote::Place;
+use super::local_remote::LocalRemote;
 use crate::support::bare_repository::BareRepository;
 use crate::support::content::{Content, change, file};
 use crate::support::fleet::tag_line;
@@ -72,12 +72,12 @@ fn a_tree_nested_six_thousand_deep_is_refused() {
     for (depth, is_refused) in [(199, false), (200, true)] {
         let id = commit(&repository, nested(&objects, depth));
         let committed = GitTree::of(&objects, id.parse().unwrap()).unwrap();
-        let place = root.path().join(depth.to_string());
+        let local = root.path().join(depth.to_string());
         let parts = vec!["d"; depth].join("/");
-        fs::create_dir_all(place.join(&parts)).unwrap();
-        fs::write(place.join(&parts).join("a.yaml"), tag_line("1.0.0")).unwrap();
+        fs::create_dir_all(local.join(&parts)).unwrap();
+        fs::write(local.join(&parts).join("a.yaml"), tag_line("1.0.0")).unwrap();
         let file = TreePath::from_bytes(format!("{parts}/a.yaml"));
-        for tree in [&committed as &dyn FileTree, &Directory::open(&place).unwrap()] {
+        for tree in [&committed as &dyn FileTree, &Directory::open(&local).unwrap()] {
             let (listing, kind) = (tree.entries(&TreePath::root()), tree.kind(&file));
             if is_refused {
                 assert!(matches!(listing, Err(TreeError::TooDeep { .. })), "{listing:?}");
@@ -102,13 +102,13 @@ fn a_few_objects_that_stand_for_a_tree_without_end_are_refused() {
 
 #[test]
 fn a_mirror_of_a_tree_that_is_too_deep_is_kept_and_the_tree_reported() {
-    let place = Place::new(&[file("app.yaml", tag_line("1.0.0"))]);
-    place.update("1.0.0").unwrap();
-    let inode = || fs::metadata(place.mirror()).unwrap().ino();
+    let local = LocalRemote::new(&[file("app.yaml", tag_line("1.0.0"))]);
+    local.update("1.0.0").unwrap();
+    let inode = || fs::metadata(local.mirror()).unwrap().ino();
     let before = inode();
-    let objects = Repository::open_bare(place.remote.path()).unwrap();
-    commit(&place.remote, nested(&objects, 300));
-    let Err(Failure::Proposer(error)) = place.rehearse("2.0.0").result else { panic!("it was taken") };
+    let objects = Repository::open_bare(local.remote.path()).unwrap();
+    commit(&local.remote, nested(&objects, 300));
+    let Err(Failure::Proposer(error)) = local.dry_run("2.0.0").result else { panic!("it was taken") };
     assert!(
         chain(&error).starts_with("a path has more than 200 parts, the limit: d/d/d/"),
         "{}",
@@ -119,8 +119,8 @@ fn a_mirror_of_a_tree_that_is_too_deep_is_kept_and_the_tree_reported() {
 
 #[test]
 fn a_commit_is_made_beside_names_that_git_refuses() {
-    let place = Place::new(&[file("app.yaml", tag_line("1.0.0"))]);
-    let objects = Repository::open_bare(place.remote.path()).unwrap();
+    let local = LocalRemote::new(&[file("app.yaml", tag_line("1.0.0"))]);
+    let objects = Repository::open_bare(local.remote.path()).unwrap();
     let marked = objects.blob(tag_line("1.0.0").as_bytes()).unwrap();
     let target = objects.blob(b".GIT/a.yaml").unwrap();
     let inner = tree(&objects, &[(FILE, "a.yaml", marked)]);
@@ -137,11 +137,11 @@ fn a_commit_is_made_beside_names_that_git_refuses() {
             (FILE, "x/y.yaml", marked),
         ],
     );
-    commit(&place.remote, root);
-    let Outcome::Pushed(push) = place.update("2.0.0").unwrap() else { panic!("nothing was pushed") };
-    let changed = place.remote.git(["diff", "--name-only", "main~", &push.commit.to_string()]);
+    commit(&local.remote, root);
+    let Outcome::Pushed(push) = local.update("2.0.0").unwrap() else { panic!("nothing was pushed") };
+    let changed = local.remote.git(["diff", "--name-only", "main~", &push.commit.to_string()]);
     assert_eq!(String::from_utf8(changed).unwrap(), "app.yaml\n");
-    assert!(matches!(place.update("2.0.0").unwrap(), Outcome::NothingToCommit { .. }));
+    assert!(matches!(local.update("2.0.0").unwrap(), Outcome::NothingToCommit { .. }));
 }
 
 #[test]

@@ -31,7 +31,7 @@ use crate::support::fleet::IMAGE;
 const ROOMY: u64 = 2 << 30;
 
 /// A remote with a branch `main`, and a directory of mirrors.
-pub(super) struct Place {
+pub(super) struct LocalRemote {
     root: TempDir,
     pub(super) remote: BareRepository,
     limit: u64,
@@ -41,7 +41,7 @@ pub(super) struct Place {
     pushed: Mutex<Option<String>>,
 }
 
-impl Place {
+impl LocalRemote {
     pub(super) fn new(files: &[Change]) -> Self {
         Self::at(tempfile::tempdir().unwrap(), files)
     }
@@ -89,13 +89,13 @@ impl Place {
     }
 
     /// Plans the same update without a push.
-    pub(super) fn rehearse(&self, tag: &str) -> Answer<UpdateProposal> {
+    pub(super) fn dry_run(&self, tag: &str) -> Answer<UpdateProposal> {
         self.answer(tag, true)
     }
 
     fn answer(&self, tag: &str, is_rehearsal: bool) -> Answer<UpdateProposal> {
         let request = self.request("default/fleet", proposer(tag), Duration::from_secs(120));
-        let [answer] = self.carry_out(vec![request], is_rehearsal);
+        let [answer] = self.transact(vec![request], is_rehearsal);
         if let Ok(Outcome::Pushed(push)) = &answer.result {
             *self.pushed.lock().unwrap() = Some(push.commit.to_string());
         }
@@ -149,7 +149,7 @@ impl Place {
     }
 
     /// Answers requests together.
-    pub(super) fn carry_out<P: Proposer, const N: usize>(
+    pub(super) fn transact<P: Proposer, const N: usize>(
         &self,
         requests: Vec<Request<P>>,
         is_rehearsal: bool,

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use tagboat::git::outcome::Outcome;
 
-use super::local_remote::{Place, size_of};
+use super::local_remote::{LocalRemote, size_of};
 use crate::support::content::{Change, file};
 use crate::support::fleet::tag_line;
 
@@ -22,8 +22,8 @@ struct Age {
 }
 
 impl Age {
-    fn of(place: &Place) -> Self {
-        let mirror = place.mirror();
+    fn of(local: &LocalRemote) -> Self {
+        let mirror = local.mirror();
         let shallow = fs::read_to_string(mirror.join("shallow")).unwrap_or_default();
         Self {
             size: size_of(&mirror),
@@ -53,14 +53,14 @@ fn fleet() -> Vec<Change> {
     (0..100).map(app).collect()
 }
 
-fn place() -> Place {
-    Place::in_memory(&fleet())
+fn local() -> LocalRemote {
+    LocalRemote::in_memory(&fleet())
 }
 
 /// Calls `run` with each number; returns the greatest extent of the mirror and the mean time of a run, for the first
 /// and
 /// for the last `window` runs.
-fn live(place: &Place, runs: usize, window: usize, mut run: impl FnMut(usize)) -> [(Age, Duration); 2] {
+fn live(local: &LocalRemote, runs: usize, window: usize, mut run: impl FnMut(usize)) -> [(Age, Duration); 2] {
     let mut ends = [(Age::default(), Duration::ZERO); 2];
     for number in 0..runs {
         let begin = Instant::now();
@@ -68,7 +68,7 @@ fn live(place: &Place, runs: usize, window: usize, mut run: impl FnMut(usize)) -
         let took = begin.elapsed();
         let first_and_last = [number < window, number >= runs - window];
         for (end, _) in ends.iter_mut().zip(first_and_last).filter(|(_, is_in)| *is_in) {
-            *end = (end.0.or_larger(Age::of(place)), end.1 + took / u32::try_from(window).unwrap());
+            *end = (end.0.or_larger(Age::of(local)), end.1 + took / u32::try_from(window).unwrap());
         }
     }
     for (when, (age, mean)) in ["first", "last"].iter().zip(&ends) {
@@ -87,21 +87,21 @@ fn assert_flat([(first, _), (last, _)]: [(Age, Duration); 2]) {
 #[test]
 fn two_thousand_commits_of_others_leave_a_mirror_as_it_was() {
     const COMMITS: usize = 2_000;
-    let place = place();
+    let local = local();
     let changes: Vec<[Change; 1]> = (0..COMMITS)
         .map(|number| {
             let path = format!("apps/team-{:02}/other/values.yaml", number % 10);
             [file(path, format!("number: {number}\n"))]
         })
         .collect();
-    place.remote.commits("main", changes.iter().map(|changes| ("Change", changes.as_slice())));
-    let commits = place.remote.git(["rev-list", "--reverse", "main"]);
+    local.remote.commits("main", changes.iter().map(|changes| ("Change", changes.as_slice())));
+    let commits = local.remote.git(["rev-list", "--reverse", "main"]);
     let commits = String::from_utf8(commits).unwrap();
     let commits: Vec<&str> = commits.lines().skip(1).collect();
-    let head = place.remote.path().join("refs/heads/main");
-    let ends = live(&place, COMMITS, 200, |number| {
+    let head = local.remote.path().join("refs/heads/main");
+    let ends = live(&local, COMMITS, 200, |number| {
         fs::write(&head, format!("{}\n", commits[number])).unwrap();
-        match place.update("1.0.0").unwrap() {
+        match local.update("1.0.0").unwrap() {
             Outcome::NothingToCommit { source } => {
                 assert_eq!(source.commit.to_string(), commits[number]);
             }
@@ -114,30 +114,30 @@ fn two_thousand_commits_of_others_leave_a_mirror_as_it_was() {
 #[test]
 fn three_hundred_commits_of_our_own_leave_a_mirror_as_it_was() {
     const COMMITS: usize = 300;
-    let place = place();
-    let ends = live(&place, COMMITS, 100, |number| {
-        let outcome = place.update(&format!("1.0.{}", number + 1)).unwrap();
+    let local = local();
+    let ends = live(&local, COMMITS, 100, |number| {
+        let outcome = local.update(&format!("1.0.{}", number + 1)).unwrap();
         assert!(matches!(outcome, Outcome::Pushed(_)), "{outcome:?}");
     });
     assert_flat(ends);
-    assert_eq!(place.remote.log("main").len(), COMMITS + 1);
+    assert_eq!(local.remote.log("main").len(), COMMITS + 1);
     assert_eq!(
-        place.remote.file("main", "apps/team-03/app.yaml"),
+        local.remote.file("main", "apps/team-03/app.yaml"),
         format!("name: 30\n{}", tag_line("1.0.300")).into_bytes()
     );
-    place.remote.assert_sound();
+    local.remote.assert_sound();
 }
 
 #[test]
 fn runs_that_come_to_nothing_do_not_let_a_mirror_grow_either() {
-    let place = place();
-    place.remote.hook("pre-receive", "echo no; exit 1");
-    let ends = live(&place, 150, 70, |number| {
-        place.remote.commit("main", "Change", &[file("other.yaml", number.to_string())]);
+    let local = local();
+    local.remote.hook("pre-receive", "echo no; exit 1");
+    let ends = live(&local, 150, 70, |number| {
+        local.remote.commit("main", "Change", &[file("other.yaml", number.to_string())]);
         if number % 2 == 0 {
-            place.update("2.0.0").unwrap_err();
+            local.update("2.0.0").unwrap_err();
         } else {
-            place.rehearse("2.0.0").result.unwrap();
+            local.dry_run("2.0.0").result.unwrap();
         }
     });
     assert_flat(ends);

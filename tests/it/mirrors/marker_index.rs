@@ -300,7 +300,7 @@ proptest! {
 }
 
 #[test]
-fn a_second_plan_reads_only_what_has_to_change() {
+fn a_second_plan_reads_only_files_that_need_a_change() {
     let current = format!("a: 1.0 {}\n", marker("default:p:tag"));
     let other = format!("a: 1.0 {}\n", marker("default:q:tag"));
     let files = [("a.yaml", current), ("b.yaml", other), ("c.yaml", "a: 1\n".to_owned())];

@@ -78,7 +78,7 @@ fn two_processes_on_one_state_wait_for_each_other() {
 }
 
 #[test]
-fn a_run_that_is_killed_while_it_fetches_is_made_good_by_the_next() {
+fn the_next_run_recovers_from_a_kill_during_the_fetch() {
     // The first request of this kind is the listing, the second is the fetch.
     for requests in [1, 2] {
         let setting = Setting::new();

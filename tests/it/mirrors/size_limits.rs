@@ -10,7 +10,7 @@ use serde_json::json;
 use tagboat::error::chain;
 use tagboat::git::outcome::Outcome;
 
-use super::local_remote::{Place, size_of};
+use super::local_remote::{LocalRemote, size_of};
 use crate::support::content::{Change, file};
 use crate::support::fleet::tag_line;
 
@@ -33,18 +33,18 @@ fn noise(number: u64, length: usize) -> Change {
 fn a_repository_beyond_the_limit_is_refused_while_it_is_fetched() {
     const FILE: usize = 32 * MEBIBYTE;
     let limit = 2 * MEBIBYTE as u64;
-    let place = Place::new(&[file("app.yaml", tag_line("1.0.0")), noise(1, FILE)]).within(limit);
+    let local = LocalRemote::new(&[file("app.yaml", tag_line("1.0.0")), noise(1, FILE)]).within(limit);
     let is_over = AtomicBool::new(false);
     let (result, peak) = thread::scope(|scope| {
         let watch = scope.spawn(|| {
             let mut peak = 0;
             while !is_over.load(Ordering::Relaxed) {
-                peak = peak.max(size_of(&place.mirrors()));
+                peak = peak.max(size_of(&local.mirrors()));
                 thread::sleep(Duration::from_millis(2));
             }
             peak
         });
-        let result = place.update("2.0.0");
+        let result = local.update("2.0.0");
         is_over.store(true, Ordering::Relaxed);
         (result, watch.join().unwrap())
     });
@@ -52,69 +52,69 @@ fn a_repository_beyond_the_limit_is_refused_while_it_is_fetched() {
     assert!(error.contains(&format!("larger than {limit} bytes; raise --mirror-max-size")), "{error}");
     println!("a limit of {limit} bytes, a file of {FILE}: at most {peak} on the disk");
     assert!(peak < FILE as u64 / 2, "{peak} bytes were fetched before git was ended");
-    let left = size_of(&place.mirrors());
+    let left = size_of(&local.mirrors());
     assert!(left < 100_000, "{left} bytes are left");
-    assert!(matches!(place.within(2 << 30).update("2.0.0").unwrap(), Outcome::Pushed(_)));
+    assert!(matches!(local.within(2 << 30).update("2.0.0").unwrap(), Outcome::Pushed(_)));
 }
 
 /// A listing first reserves little memory, because it is held while a silent server is awaited.
 #[test]
 fn a_listing_that_needs_more_memory_is_made_again_with_more() {
-    let place = Place::new(&[file("app.yaml", tag_line("1.0.0"))]);
-    let tip = place.remote.id("main").unwrap();
+    let local = LocalRemote::new(&[file("app.yaml", tag_line("1.0.0"))]);
+    let tip = local.remote.id("main").unwrap();
     let branches: String =
         (0..300_000).map(|number| format!("{tip} refs/heads/branch-{number:06}\n")).collect();
     let packed = format!("# pack-refs with: peeled fully-peeled sorted \n{branches}");
-    fs::write(place.remote.path().join("packed-refs"), packed).unwrap();
-    assert!(matches!(place.update("2.0.0").unwrap(), Outcome::Pushed(_)));
+    fs::write(local.remote.path().join("packed-refs"), packed).unwrap();
+    assert!(matches!(local.update("2.0.0").unwrap(), Outcome::Pushed(_)));
 }
 
 /// Each mirror alone is within its limit; without a limit on all of them they would fill the node's disk.
 #[test]
 fn mirrors_that_are_too_large_together_displace_the_least_recently_used() {
-    let place = Place::new(&[file("app.yaml", tag_line("1.0.0")), noise(1, MEBIBYTE)]);
-    place.update("1.0.1").unwrap();
-    let own = place.mirror().parent().unwrap().to_owned();
-    let idle = place.mirrors().join("default.idle.0123456789abcdef");
+    let local = LocalRemote::new(&[file("app.yaml", tag_line("1.0.0")), noise(1, MEBIBYTE)]);
+    local.update("1.0.1").unwrap();
+    let own = local.mirror().parent().unwrap().to_owned();
+    let idle = local.mirrors().join("default.idle.0123456789abcdef");
     fs::create_dir(&idle).unwrap();
     let key = json!({"namespace": "default", "name": "idle", "url": "https://h/idle"});
     fs::write(idle.join("key.json"), key.to_string()).unwrap();
     fs::write(idle.join("lock"), "").unwrap();
     fs::write(idle.join("pack"), vec![0; MEBIBYTE]).unwrap();
-    let place = place.within_total(3 * MEBIBYTE as u64);
-    place.remote.commit("main", "More", &[noise(2, MEBIBYTE / 4)]);
-    assert!(matches!(place.update("1.0.2").unwrap(), Outcome::Pushed(_)));
+    let local = local.within_total(3 * MEBIBYTE as u64);
+    local.remote.commit("main", "More", &[noise(2, MEBIBYTE / 4)]);
+    assert!(matches!(local.update("1.0.2").unwrap(), Outcome::Pushed(_)));
     assert!(idle.exists() && own.exists(), "there was room for both");
-    place.remote.commit("main", "More", &[noise(3, MEBIBYTE)]);
-    assert!(matches!(place.update("1.0.3").unwrap(), Outcome::Pushed(_)));
+    local.remote.commit("main", "More", &[noise(3, MEBIBYTE)]);
+    assert!(matches!(local.update("1.0.3").unwrap(), Outcome::Pushed(_)));
     assert!(!idle.exists() && own.exists());
     // A mirror that does not fit at all is removed again.
     let limit = 4 * MEBIBYTE;
-    let place = place.within_total(limit as u64);
-    place.remote.commit("main", "More", &[noise(4, 2 * limit)]);
-    let error = chain(place.update("1.0.4").unwrap_err().as_ref());
+    let local = local.within_total(limit as u64);
+    local.remote.commit("main", "More", &[noise(4, 2 * limit)]);
+    let error = chain(local.update("1.0.4").unwrap_err().as_ref());
     let sentence = format!("all mirrors together would be larger than {limit} bytes");
     assert!(error.contains(&sentence) && error.contains("raise --mirrors-max-size"), "{error}");
-    assert!(size_of(&place.mirrors()) < 100_000);
+    assert!(size_of(&local.mirrors()) < 100_000);
 }
 
 #[test]
 fn a_mirror_that_age_has_made_too_large_is_begun_anew() {
     let limit = 3 * MEBIBYTE as u64;
     let file = |number| noise(number, MEBIBYTE);
-    let place = Place::new(&[self::file("app.yaml", tag_line("1.0.0")), file(0)]).within(limit);
+    let local = LocalRemote::new(&[self::file("app.yaml", tag_line("1.0.0")), file(0)]).within(limit);
     for number in 1..10 {
-        place.update("1.0.0").unwrap();
-        assert!(size_of(&place.mirror()) <= limit, "in run {number}");
-        place.remote.commit("main", "Change", &[file(number)]);
+        local.update("1.0.0").unwrap();
+        assert!(size_of(&local.mirror()) <= limit, "in run {number}");
+        local.remote.commit("main", "Change", &[file(number)]);
     }
-    assert!(matches!(place.update("2.0.0").unwrap(), Outcome::Pushed(_)));
-    place.remote.assert_sound();
+    assert!(matches!(local.update("2.0.0").unwrap(), Outcome::Pushed(_)));
+    local.remote.assert_sound();
 }
 
 /// The packs of a mirror.
-fn packs(place: &Place) -> Vec<PathBuf> {
-    let items = fs::read_dir(place.mirror().join("objects/pack")).unwrap().map(|item| item.unwrap().path());
+fn packs(local: &LocalRemote) -> Vec<PathBuf> {
+    let items = fs::read_dir(local.mirror().join("objects/pack")).unwrap().map(|item| item.unwrap().path());
     let mut packs: Vec<PathBuf> =
         items.filter(|path| path.extension().is_some_and(|it| it == "pack")).collect();
     packs.sort();
@@ -124,20 +124,20 @@ fn packs(place: &Place) -> Vec<PathBuf> {
 /// Each rejected push, and each dry run with large files, left its objects for ever.
 #[test]
 fn objects_of_commits_that_are_not_pushed_do_not_stay_in_the_mirror() {
-    let place = Place::new(&[file("app.yaml", tag_line("1.0.0"))]);
-    place.update("1.0.1").unwrap();
-    let before = packs(&place);
-    let rehearsed = place.rehearse("1.0.2").result;
+    let local = LocalRemote::new(&[file("app.yaml", tag_line("1.0.0"))]);
+    local.update("1.0.1").unwrap();
+    let before = packs(&local);
+    let rehearsed = local.dry_run("1.0.2").result;
     assert!(matches!(rehearsed, Ok(Outcome::Rehearsed { .. })), "{rehearsed:?}");
-    assert_eq!(packs(&place), before);
-    place.remote.hook("pre-receive", "echo 'Not on Fridays.' >&2; exit 1");
+    assert_eq!(packs(&local), before);
+    local.remote.hook("pre-receive", "echo 'Not on Fridays.' >&2; exit 1");
     for tag in ["1.0.2", "1.0.3"] {
-        let error = chain(place.update(tag).unwrap_err().as_ref());
+        let error = chain(local.update(tag).unwrap_err().as_ref());
         assert!(error.contains("Not on Fridays."), "{error}");
-        assert_eq!(packs(&place), before, "{tag}");
+        assert_eq!(packs(&local), before, "{tag}");
     }
-    place.remote.hook("pre-receive", "exit 0");
-    assert!(matches!(place.update("1.0.3").unwrap(), Outcome::Pushed(_)));
-    assert_eq!(packs(&place).len(), before.len() + 1);
-    place.remote.assert_sound();
+    local.remote.hook("pre-receive", "exit 0");
+    assert!(matches!(local.update("1.0.3").unwrap(), Outcome::Pushed(_)));
+    assert_eq!(packs(&local).len(), before.len() + 1);
+    local.remote.assert_sound();
 }

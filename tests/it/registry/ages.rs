@@ -82,7 +82,7 @@ impl Cooldown {
         self.shelf.keep(&object, scan).unwrap();
     }
 
-    async fn scan_words(&self, hour: i64, tags: &str) {
+    async fn scan_tags(&self, hour: i64, tags: &str) {
         self.scan(hour, tags.split_whitespace().map(str::to_owned)).await;
     }
 
@@ -158,7 +158,7 @@ async fn images_tell_their_age_until_our_own_clock_knows_it() {
     let registry = Registry::start();
     push(&registry, &[("1.3.0", 1), ("1.2.0", 50), ("1.1.0", 100), ("1.0.0", 1000)]);
     let mut cooldown = Cooldown::new(&registry, forward);
-    cooldown.scan_words(0, "1.0.0 1.1.0 1.2.0 1.3.0").await;
+    cooldown.scan_tags(0, "1.0.0 1.1.0 1.2.0 1.3.0").await;
     let (first, next) = cooldown.run(0, Cause::Tags, &ImagePolicyStatus::default()).await;
     assert_eq!(tag(&first), "1.1.0");
     // 1.2.0 is the next. One manifest is requested, then two at a time.
@@ -176,7 +176,7 @@ async fn images_tell_their_age_until_our_own_clock_knows_it() {
 
     // The age of a tag that appears between two scans is counted from the later one, even if its image is old.
     push(&registry, &[("2.0.0", 1000)]);
-    cooldown.scan_words(10, "1.0.0 1.1.0 1.2.0 1.3.0 2.0.0").await;
+    cooldown.scan_tags(10, "1.0.0 1.1.0 1.2.0 1.3.0 2.0.0").await;
     let (second, _) = cooldown.run(10, Cause::Tags, &first).await;
     assert_eq!((tag(&second), cooldown.asked()), ("1.1.0", vec![]));
     // The others become old enough by time alone; one request verifies that they are still the same.
@@ -191,14 +191,14 @@ async fn images_tell_their_age_until_our_own_clock_knows_it() {
 
 /// Policies that waited for a slow registry each held a list of up to 32 MiB, and all its tags once more.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn no_tags_are_held_while_the_registry_is_asked() {
+async fn no_tags_are_held_during_requests_to_the_registry() {
     let registry = Registry::start();
     push(&registry, &[("1.0.0", 1000)]);
     let cooldown = Cooldown::new(&registry, |path| match path.contains("/manifests/") {
         true => Reply::Late(Duration::from_secs(2)),
         false => Reply::Forward,
     });
-    cooldown.scan_words(0, "1.0.0").await;
+    cooldown.scan_tags(0, "1.0.0").await;
     let watched = async {
         while cooldown.asked().is_empty() {
             tokio::time::sleep(Duration::from_millis(5)).await;
@@ -217,14 +217,14 @@ async fn a_tag_that_a_listing_left_out_for_once_does_not_lose_its_place() {
     let registry = Registry::start();
     push(&registry, &[("1.1.0", 100), ("1.0.0", 1000)]);
     let cooldown = Cooldown::new(&registry, forward);
-    cooldown.scan_words(0, "1.0.0 1.1.0").await;
+    cooldown.scan_tags(0, "1.0.0 1.1.0").await;
     let (first, _) = cooldown.run(0, Cause::Tags, &ImagePolicyStatus::default()).await;
     assert_eq!(tag(&first), "1.1.0");
-    cooldown.scan_words(1, "1.0.0").await;
+    cooldown.scan_tags(1, "1.0.0").await;
     let (second, _) = cooldown.run(1, Cause::Tags, &first).await;
     assert!(condition(&second, "RegressionHeld").is_some());
     // It is new to us now, but it is the current image, and no lower tag is held any more.
-    cooldown.scan_words(2, "1.0.0 1.1.0").await;
+    cooldown.scan_tags(2, "1.0.0 1.1.0").await;
     for hour in [2, 3, 4] {
         let (status, _) = cooldown.run(hour, Cause::Tags, &second).await;
         assert_eq!((tag(&status), condition(&status, "RegressionHeld")), ("1.1.0", None));
@@ -236,7 +236,7 @@ async fn an_image_that_was_made_anew_is_young_again() {
     let registry = Registry::start();
     push(&registry, &[("1.1.0", 60), ("1.0.0", 1000)]);
     let cooldown = Cooldown::new(&registry, forward);
-    cooldown.scan_words(0, "1.0.0 1.1.0").await;
+    cooldown.scan_tags(0, "1.0.0 1.1.0").await;
     let (first, _) = cooldown.run(0, Cause::Tags, &ImagePolicyStatus::default()).await;
     assert_eq!(tag(&first), "1.0.0");
     registry.push("app", "1.1.0", &at(12).to_string());
@@ -253,7 +253,7 @@ async fn an_image_without_a_time_waits_for_our_own_clock_or_is_let_in() {
     let registry = Registry::start();
     registry.push("app", "1.0.0", "1970-01-01T00:00:00Z");
     let mut cooldown = Cooldown::new(&registry, forward);
-    cooldown.scan_words(0, "1.0.0").await;
+    cooldown.scan_tags(0, "1.0.0").await;
     let (first, next) = cooldown.run(0, Cause::Tags, &ImagePolicyStatus::default()).await;
     let words = "version list argument cannot be empty: 1 tag is too new";
     assert_eq!((tag(&first), condition(&first, "Ready")), ("none", Some(words)));
@@ -272,13 +272,13 @@ async fn an_image_without_a_time_waits_for_our_own_clock_or_is_let_in() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_registry_that_tells_no_ages_takes_nothing_away() {
+async fn a_registry_without_ages_removes_nothing() {
     let registry = Registry::start();
     push(&registry, &[("1.1.0", 100), ("1.0.0", 1000)]);
     let cooldown = Cooldown::new(&registry, |path| {
         if path.contains("/manifests/") { Reply::status(403) } else { Reply::Forward }
     });
-    cooldown.scan_words(0, "1.0.0 1.1.0").await;
+    cooldown.scan_tags(0, "1.0.0 1.1.0").await;
     let latest = json!({"latestRef": {"name": cooldown.image(), "tag": "1.1.0"}});
     let before: ImagePolicyStatus = serde_json::from_value(latest).unwrap();
     // The age of the current image is not requested, unless by a user.
@@ -297,13 +297,13 @@ async fn a_registry_that_tells_no_ages_takes_nothing_away() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_waits_behind_a_higher_winner_waits_on_while_ages_are_missing() {
+async fn a_held_downgrade_behind_a_higher_winner_stays_while_ages_are_missing() {
     let registry = Registry::start();
     push(&registry, &[("1.1.0", 100), ("1.0.0", 1000)]);
     let cooldown = Cooldown::new(&registry, |path| {
         if path.contains("/manifests/1.1.0") { Reply::status(403) } else { Reply::Forward }
     });
-    cooldown.scan_words(0, "1.0.0 1.1.0").await;
+    cooldown.scan_tags(0, "1.0.0 1.1.0").await;
     let message = "1.0.0 is lower than 1.2.0 and waits: 2 of 3 complete scans in a row have shown a lower winner, from \
                    2026-10-31T00:00:00Z to 2026-10-31T00:10:00Z, and it counts at 2026-10-31T00:15:00Z at the earliest; set \
                    the annotation reconcile.fluxcd.io/requestedAt of the policy anew to let it count at once";
@@ -350,7 +350,7 @@ async fn a_number_that_is_none_spoils_nothing_before_it_is_old_enough() {
     push(&registry, &[("x", 1), ("7", 100), ("8", 2)]);
     let mut cooldown = Cooldown::new(&registry, forward);
     cooldown.policy["spec"]["policy"] = json!({"numerical": {}});
-    cooldown.scan_words(0, "x 7 8").await;
+    cooldown.scan_tags(0, "x 7 8").await;
     let (first, _) = cooldown.run(0, Cause::Tags, &ImagePolicyStatus::default()).await;
     assert_eq!(tag(&first), "7");
     let (second, _) = cooldown.run(72, Cause::Tags, &first).await;

@@ -16,12 +16,12 @@ const LIST: &str = "/v2/app/web/tags/list";
 const MANIFEST: &str = "/v2/app/web/manifests/1.0.0";
 
 /// A registry that holds back all answers but those to `GET /v2/`, until the test lets a number of them through.
-struct Door {
+struct HeldRegistry {
     front: Front,
     open: Arc<AtomicUsize>,
 }
 
-impl Door {
+impl HeldRegistry {
     fn new(answer: impl Fn(&Request) -> Reply + Send + Sync + 'static) -> Self {
         let open = Arc::new(AtomicUsize::new(0));
         let (count, shared) = (AtomicUsize::new(0), open.clone());
@@ -92,58 +92,58 @@ fn page() -> Reply {
 
 #[tokio::test]
 async fn objects_with_different_timeouts_share_a_listing_and_each_waits_for_its_own_time() {
-    let door = Door::new(|_| page());
+    let registry = HeldRegistry::new(|_| page());
     let registries = registries();
-    let under_way = list(&registries, door.access(60), None);
-    door.asked(LIST, 1).await;
-    let hasty = list(&registries, door.access(1), None);
-    let patient = list(&registries, door.access(90), None);
-    let other = list(&registries, door.access(30), None);
-    door.let_through(1).await;
+    let under_way = list(&registries, registry.access(60), None);
+    registry.asked(LIST, 1).await;
+    let hasty = list(&registries, registry.access(1), None);
+    let patient = list(&registries, registry.access(90), None);
+    let other = list(&registries, registry.access(30), None);
+    registry.let_through(1).await;
     assert_eq!(count(&under_way.await.unwrap()), 2);
     let error = hasty.await.unwrap().unwrap_err();
-    let canonical = door.access(1).address.canonical();
+    let canonical = registry.access(1).address.canonical();
     let wanted = format!("the tags of {canonical}: there was no complete answer within 1s");
     assert!(error.to_string().starts_with(&wanted), "{error}");
     assert!(!patient.is_finished() && !other.is_finished(), "the others wait for as long as they want");
-    door.let_through(1).await;
+    registry.let_through(1).await;
     for one in [patient, other] {
         assert_eq!(count(&one.await.unwrap()), 2);
     }
-    assert_eq!(door.front.requests_for(LIST).len(), 2);
+    assert_eq!(registry.front.requests_for(LIST).len(), 2);
 }
 
 /// The caller that started a listing is only the first of those that wait for it.
 #[tokio::test]
-async fn a_listing_goes_on_without_the_one_who_began_it() {
-    let door = Door::new(|_| page());
+async fn a_listing_goes_on_without_the_caller_that_started_it() {
+    let registry = HeldRegistry::new(|_| page());
     let registries = registries();
-    let first = list(&registries, door.access(1), None);
-    let second = list(&registries, door.access(60), None);
-    door.asked(LIST, 1).await;
+    let first = list(&registries, registry.access(1), None);
+    let second = list(&registries, registry.access(60), None);
+    registry.asked(LIST, 1).await;
     assert!(first.await.unwrap().is_err());
-    door.let_through(1).await;
+    registry.let_through(1).await;
     assert_eq!(count(&second.await.unwrap()), 2);
-    assert_eq!(door.front.requests_for(LIST).len(), 1, "it was not begun anew");
+    assert_eq!(registry.front.requests_for(LIST).len(), 1, "it was not begun anew");
 }
 
 #[tokio::test]
-async fn unchanged_is_said_only_to_those_who_know_that_state() {
-    let door = Door::new(|request| match request.header("if-none-match") {
+async fn unchanged_is_answered_only_for_the_same_known_list() {
+    let registry = HeldRegistry::new(|request| match request.header("if-none-match") {
         Some("\"new\"") => Reply::status(304).with("ETag", "\"new\""),
         _ => page().with("ETag", "\"new\""),
     });
     let registries = registries();
-    door.let_through(1).await;
-    let first = list(&registries, door.access(60), None);
+    registry.let_through(1).await;
+    let first = list(&registries, registry.access(60), None);
     assert_eq!(count(&first.await.unwrap()), 2);
 
-    let mut waiting = vec![list(&registries, door.access(60), Some("\"new\""))];
-    door.asked(LIST, 2).await;
+    let mut waiting = vec![list(&registries, registry.access(60), Some("\"new\""))];
+    registry.asked(LIST, 2).await;
     for (known, seconds) in [(Some("\"new\""), 60), (Some("\"old\""), 30), (None, 60)] {
-        waiting.push(list(&registries, door.access(seconds), known));
+        waiting.push(list(&registries, registry.access(seconds), known));
     }
-    door.let_through(2).await;
+    registry.let_through(2).await;
     let mut ended = Vec::new();
     for one in waiting {
         ended.push(one.await.unwrap());
@@ -153,19 +153,19 @@ async fn unchanged_is_said_only_to_those_who_know_that_state() {
     assert!(ended[1..].iter().all(|listed| count(listed) == 2));
 
     // Callers with the same last known list share one conditional request.
-    let under_way = list(&registries, door.access(60), None);
-    door.asked(LIST, 4).await;
+    let under_way = list(&registries, registry.access(60), None);
+    registry.asked(LIST, 4).await;
     let mut waiting = Vec::new();
     for seconds in [20, 30, 40] {
-        waiting.push(list(&registries, door.access(seconds), Some("\"new\"")));
+        waiting.push(list(&registries, registry.access(seconds), Some("\"new\"")));
     }
-    door.let_through(2).await;
+    registry.let_through(2).await;
     assert_eq!(count(&under_way.await.unwrap()), 2);
     for one in waiting {
         let ended = one.await.unwrap();
         assert!(matches!(ended, Ok(Listed::Unchanged)), "{ended:?}");
     }
-    let conditions: Vec<_> = door
+    let conditions: Vec<_> = registry
         .front
         .requests_for(LIST)
         .iter()
@@ -177,44 +177,44 @@ async fn unchanged_is_said_only_to_those_who_know_that_state() {
 
 #[tokio::test]
 async fn nothing_is_shared_between_namespaces_or_secrets() {
-    let door = Door::new(|_| page());
+    let registry = HeldRegistry::new(|_| page());
     let registries = registries();
-    let own = door.access(60);
+    let own = registry.access(60);
     let strangers = [
         Access { namespace: "other".to_owned(), ..own.clone() },
         Access { secrets: vec!["login/a".to_owned()], ..own.clone() },
         Access { secrets: vec!["login/b".to_owned()], ..own.clone() },
-        Access { login: super::user(&door.front.address(), "app/web").login, ..own.clone() },
+        Access { login: super::user(&registry.front.address(), "app/web").login, ..own.clone() },
     ];
     let mut waiting = vec![list(&registries, own, None)];
     for access in strangers {
         waiting.push(list(&registries, access, None));
     }
     // All are in flight at the same time, each with a request of its own.
-    door.asked(LIST, 5).await;
-    door.let_through(5).await;
+    registry.asked(LIST, 5).await;
+    registry.let_through(5).await;
     for one in waiting {
         assert_eq!(count(&one.await.unwrap()), 2);
     }
-    assert_eq!(door.front.requests_for(LIST).len(), 5);
+    assert_eq!(registry.front.requests_for(LIST).len(), 5);
 }
 
 #[tokio::test]
 async fn looks_at_a_tag_are_shared_likewise() {
     let digest_of_all = format!("sha256:{}", "1".repeat(64));
     let shown = digest_of_all.clone();
-    let door = Door::new(move |_| Reply::status(200).with("Docker-Content-Digest", &shown));
+    let registry = HeldRegistry::new(move |_| Reply::status(200).with("Docker-Content-Digest", &shown));
     let registries = registries();
     let mut waiting = Vec::new();
     for seconds in [1, 60, 90] {
-        waiting.push(digest(&registries, door.access(seconds)));
+        waiting.push(digest(&registries, registry.access(seconds)));
     }
-    door.asked(MANIFEST, 1).await;
+    registry.asked(MANIFEST, 1).await;
     let error = waiting.remove(0).await.unwrap().unwrap_err();
     assert!(error.to_string().contains("/app/web:1.0.0: there was no complete answer within 1s"), "{error}");
-    door.let_through(1).await;
+    registry.let_through(1).await;
     for one in waiting {
         assert_eq!(one.await.unwrap().unwrap().as_str(), digest_of_all);
     }
-    assert_eq!(door.front.requests_for(MANIFEST).len(), 1);
+    assert_eq!(registry.front.requests_for(MANIFEST).len(), 1);
 }

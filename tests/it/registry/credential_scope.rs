@@ -67,7 +67,7 @@ async fn nor_does_one_that_leads_back_again() {
 
 /// The target of a redirect demands a token of its own token server.
 #[tokio::test]
-async fn another_server_does_not_say_where_they_go() {
+async fn another_server_does_not_choose_the_token_server() {
     for path in ["/v2/", "/v2/app/web/tags/list"] {
         let thief = Front::alone(|_| Reply::body(200, r#"{"token": "good"}"#));
         let realm = thief.url("/token");
@@ -295,7 +295,7 @@ fn echo(authorization: &str) -> Reply {
 }
 
 #[tokio::test]
-async fn a_server_that_repeats_what_it_was_shown_is_not_quoted_with_it() {
+async fn a_server_that_repeats_credentials_is_not_quoted_with_them() {
     let registry = Front::alone(|request| match request.authorization() {
         None => Reply::status(401).with("WWW-Authenticate", "Basic realm=\"x\""),
         Some(value) => echo(value),
@@ -326,7 +326,7 @@ async fn a_server_that_repeats_what_it_was_shown_is_not_quoted_with_it() {
 
 /// An object can name any server of the cluster's network, whose answers must not be in its status.
 #[tokio::test]
-async fn what_a_server_says_beside_an_error_document_is_not_quoted() {
+async fn text_of_a_server_outside_an_error_document_is_not_quoted() {
     let internal = Front::alone(|request| match request.path.as_str() {
         "/json" => Reply::body(500, r#"{"error": "hunter2", "errors": [{"detail": "hunter2"}]}"#),
         "/list" => Reply::body(200, r#"{"tags": "hunter2"}"#),

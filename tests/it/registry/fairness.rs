@@ -14,7 +14,7 @@ use super::{anonymous, registries, tags_by, user};
 use crate::support::http_front::{Front, Reply};
 
 /// Long enough for any machine, and far less than the attackers hold their slots.
-const SOON: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 fn of(namespace: &str, access: Access) -> Access {
     Access { namespace: namespace.to_owned(), timeout: Duration::from_secs(90), ..access }
@@ -60,7 +60,7 @@ async fn slots_that_are_held_by_own_proxies_are_none_of_the_direct_way() {
     let begin = Instant::now();
     let victim = tags_by(&registries, of("victim", anonymous(&registry.address(), "app/web"))).await;
     assert_eq!(victim.unwrap(), ["1.0.0"]);
-    assert!(begin.elapsed() < SOON, "{:?}", begin.elapsed());
+    assert!(begin.elapsed() < TIMEOUT, "{:?}", begin.elapsed());
     assert!(hanging.iter().all(|one| !one.is_finished()));
     hanging.iter().for_each(JoinHandle::abort);
 }
@@ -86,7 +86,7 @@ async fn a_namespace_without_a_slot_gets_one_though_all_are_held() {
         let begin = Instant::now();
         let victim = tags_by(&registries, of("victim", anonymous(&registry.address(), "app/web"))).await;
         assert_eq!(victim.unwrap(), ["1.0.0"]);
-        assert!(begin.elapsed() < SOON, "{:?}", begin.elapsed());
+        assert!(begin.elapsed() < TIMEOUT, "{:?}", begin.elapsed());
         let evil = registry.requests()[before..].iter().filter(|one| one.path.contains("/evil/")).count();
         assert_eq!(evil, concurrency, "one that holds slots gets none beyond the limit");
         hanging.iter().for_each(JoinHandle::abort);
@@ -95,7 +95,7 @@ async fn a_namespace_without_a_slot_gets_one_though_all_are_held() {
 
 /// Registries throttle accounts and paths, and a tenant may have a path of its own.
 #[tokio::test]
-async fn a_pause_that_one_namespace_or_login_is_told_of_is_no_others() {
+async fn a_retry_after_of_one_namespace_or_login_concerns_no_other() {
     let is_over = Arc::new(AtomicBool::new(false));
     let evil_is_over = Arc::clone(&is_over);
     let registry = Front::alone(move |request| match (request.path.as_str(), request.authorization()) {

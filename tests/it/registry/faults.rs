@@ -8,7 +8,7 @@ use tagboat::net::Proxy;
 use tagboat::registry::{Access, BudgetOptions, ProxyChoice, Registries, RegistryError, RegistryOptions};
 use tagboat::secrets::{Secret, SecretData};
 
-use super::{anonymous, impatient, registries, tags, tags_by};
+use super::{anonymous, registries, tags, tags_by, with_short_timeouts};
 use crate::support::http_front::{Front, Reply};
 use crate::support::registry::Registry;
 
@@ -16,15 +16,11 @@ const LIST: &str = "/v2/app/web/tags/list";
 const MADE: &str = "2026-01-02T03:04:05Z";
 
 /// The real registry behind a front, with a fault for the first listings.
-fn troubled(
-    registry: &Registry,
-    number: usize,
-    trouble: impl Fn() -> Reply + Send + Sync + 'static,
-) -> Front {
+fn faulty(registry: &Registry, number: usize, fault: impl Fn() -> Reply + Send + Sync + 'static) -> Front {
     let count = AtomicUsize::new(0);
     Front::before(registry.port(), move |request| {
         if request.path == LIST && count.fetch_add(1, Ordering::SeqCst) < number {
-            trouble()
+            fault()
         } else {
             Reply::Forward
         }
@@ -38,38 +34,38 @@ fn registry() -> Registry {
 }
 
 #[tokio::test]
-async fn what_passes_is_tried_again() {
+async fn a_transient_error_is_retried() {
     let registry = registry();
-    for trouble in [
+    for fault in [
         || Reply::status(503),
         || Reply::status(500),
         || Reply::Gone,
         || Reply::Truncated,
         || Reply::status(429).with("Retry-After", "1"),
     ] {
-        let front = troubled(&registry, 1, trouble);
+        let front = faulty(&registry, 1, fault);
         assert_eq!(tags(anonymous(&front.address(), "app/web")).await.unwrap(), ["1.0.0"]);
         assert_eq!(front.requests_for(LIST).len(), 2);
     }
 }
 
 #[tokio::test]
-async fn what_does_not_pass_is_tried_three_times_at_most() {
+async fn a_lasting_error_is_tried_three_times_at_most() {
     let registry = registry();
-    let front = troubled(&registry, 99, || Reply::body(502, "<html>bad</html>"));
+    let front = faulty(&registry, 99, || Reply::body(502, "<html>bad</html>"));
     let error = tags(anonymous(&front.address(), "app/web")).await.unwrap_err();
     assert!(error.to_string().ends_with(": unexpected status code 502 Bad Gateway"), "{error}");
     assert_eq!(front.requests_for(LIST).len(), 3);
-    let front = troubled(&registry, 99, || Reply::status(403));
+    let front = faulty(&registry, 99, || Reply::status(403));
     assert!(tags(anonymous(&front.address(), "app/web")).await.is_err());
     assert_eq!(front.requests_for(LIST).len(), 1);
 }
 
 #[tokio::test]
-async fn a_server_that_wants_a_rest_gets_it_from_all() {
+async fn a_retry_after_of_a_server_holds_for_all_requests() {
     let registry = registry();
     registry.push("app/api", "2.0.0", MADE);
-    let front = troubled(&registry, 1, || Reply::status(429).with("Retry-After", "2"));
+    let front = faulty(&registry, 1, || Reply::status(429).with("Retry-After", "2"));
     let registries = registries();
     let begin = Instant::now();
     let first = {
@@ -87,9 +83,9 @@ async fn a_server_that_wants_a_rest_gets_it_from_all() {
 }
 
 #[tokio::test]
-async fn a_rest_that_is_longer_than_the_time_there_is_ends_the_call_at_once() {
+async fn a_retry_after_beyond_the_deadline_ends_the_call_at_once() {
     let registry = registry();
-    let front = troubled(&registry, 99, || Reply::status(429).with("Retry-After", "120"));
+    let front = faulty(&registry, 99, || Reply::status(429).with("Retry-After", "120"));
     let registries = registries();
     let begin = Instant::now();
     let error = tags_by(&registries, anonymous(&front.address(), "app/web")).await.unwrap_err();
@@ -107,14 +103,14 @@ async fn a_rest_that_is_longer_than_the_time_there_is_ends_the_call_at_once() {
 async fn every_wait_has_an_end() {
     let registry = registry();
     let begin = Instant::now();
-    let front = troubled(&registry, 99, || Reply::Silence);
-    let error = tags_by(&impatient(), anonymous(&front.address(), "app/web")).await.unwrap_err();
+    let front = faulty(&registry, 99, || Reply::Silence);
+    let error = tags_by(&with_short_timeouts(), anonymous(&front.address(), "app/web")).await.unwrap_err();
     assert!(error.to_string().contains("the server did not begin to answer within 500ms"), "{error}");
     // The bytes arrive slowly, and never all of them.
-    let front = troubled(&registry, 99, || Reply::Drip);
+    let front = faulty(&registry, 99, || Reply::Drip);
     let mut access = anonymous(&front.address(), "app/web");
     access.timeout = Duration::from_secs(1);
-    let error = tags_by(&impatient(), access).await.unwrap_err();
+    let error = tags_by(&with_short_timeouts(), access).await.unwrap_err();
     assert!(error.to_string().contains("there was no complete answer within 1s"), "{error}");
     assert!(begin.elapsed() < Duration::from_secs(60));
 }
@@ -122,8 +118,11 @@ async fn every_wait_has_an_end() {
 #[tokio::test]
 async fn a_slow_answer_is_an_answer() {
     let registry = registry();
-    let front = troubled(&registry, 1, || Reply::Late(Duration::from_millis(300)));
-    assert_eq!(tags_by(&impatient(), anonymous(&front.address(), "app/web")).await.unwrap(), ["1.0.0"]);
+    let front = faulty(&registry, 1, || Reply::Late(Duration::from_millis(300)));
+    assert_eq!(
+        tags_by(&with_short_timeouts(), anonymous(&front.address(), "app/web")).await.unwrap(),
+        ["1.0.0"]
+    );
 }
 
 #[tokio::test]
@@ -137,7 +136,7 @@ async fn an_endless_answer_is_cut_off() {
 }
 
 #[tokio::test]
-async fn nobody_at_the_address_is_said_in_one_sentence() {
+async fn a_closed_port_is_one_error() {
     let front = Front::alone(|_| Reply::status(200));
     let address = front.address();
     drop(front);
@@ -162,7 +161,7 @@ async fn no_more_requests_are_under_way_at_one_server_than_its_budget_allows() {
         NOW.fetch_sub(1, Ordering::SeqCst);
         Reply::body(200, r#"{"tags": ["1"]}"#)
     });
-    let registries = impatient();
+    let registries = with_short_timeouts();
     let mut asked = Vec::new();
     for number in 0..8 {
         let (registries, access) =
@@ -215,7 +214,7 @@ async fn a_list_of_tags_with_errors_in_it_is_none() {
 }
 
 #[tokio::test]
-async fn a_registry_without_tls_comes_with_what_to_do() {
+async fn a_registry_without_tls_is_reported_with_advice() {
     use std::io::{Read, Write};
     // Plain HTTP is used for this one address of the machine only.
     let listener = std::net::TcpListener::bind("127.0.0.2:0").unwrap();
@@ -258,7 +257,7 @@ fn by(proxy: &Front, mut access: Access) -> Access {
 
 /// An object's own proxy may answer anything in the registry's name.
 #[tokio::test]
-async fn a_rest_that_an_own_proxy_tells_of_is_nobody_elses() {
+async fn a_retry_after_from_an_own_proxy_concerns_no_other_object() {
     let registry = registry();
     let proxy = Front::alone(|_| Reply::status(429).with("Retry-After", "120"));
     let registries = registries();
@@ -273,7 +272,7 @@ async fn a_rest_that_an_own_proxy_tells_of_is_nobody_elses() {
 }
 
 #[tokio::test]
-async fn who_waits_for_the_end_of_such_a_rest_takes_nobodys_place() {
+async fn waiting_for_such_a_retry_after_takes_no_slot() {
     let registry = registry();
     let proxy = Front::alone(|request| match request.path.as_str() {
         path if path.ends_with("/tags/list") => Reply::status(429).with("Retry-After", "30"),

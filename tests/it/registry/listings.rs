@@ -55,7 +55,7 @@ async fn the_real_registry_gives_all_its_pages() {
 }
 
 #[tokio::test]
-async fn an_unknown_repository_is_said_to_be_unknown() {
+async fn an_unknown_repository_is_reported() {
     let registry = Registry::start();
     let error = tags(anonymous(&registry.address(), "nobody/home")).await.unwrap_err();
     assert!(error.is_not_found());
@@ -64,12 +64,12 @@ async fn an_unknown_repository_is_said_to_be_unknown() {
         registry.address()
     );
     assert_eq!(error.to_string(), wanted);
-    let front = registry_without_words();
+    let front = registry_without_error_document();
     let error = tags(anonymous(&front.address(), "app/web")).await.unwrap_err();
     assert!(error.to_string().ends_with(": unexpected status code 404 Not Found"), "{error}");
 }
 
-fn registry_without_words() -> Front {
+fn registry_without_error_document() -> Front {
     registry(|_| Reply::body(404, "404 page not found\n"))
 }
 
@@ -140,7 +140,7 @@ async fn a_full_page_without_a_link_is_followed_by_the_next() {
 }
 
 #[tokio::test]
-async fn a_registry_that_does_not_know_last_is_asked_once_more_and_no_further() {
+async fn a_registry_without_support_for_last_gets_one_more_request() {
     for (size, requests) in [(1000, 2), (1001, 1), (999, 1), (0, 1)] {
         let front = registry(move |_| page(named(0..size)));
         assert_eq!(tags(anonymous(&front.address(), "app/web")).await.unwrap().len(), size);
@@ -152,7 +152,7 @@ async fn a_registry_that_does_not_know_last_is_asked_once_more_and_no_further() 
 }
 
 #[tokio::test]
-async fn smaller_pages_are_asked_for_where_large_ones_are_refused_and_that_is_remembered() {
+async fn smaller_pages_are_requested_where_large_ones_are_refused_and_the_size_is_kept() {
     let quay = r#"{"errors":[{"code":"TOO_MANY_TAGS_REQUESTED","message":"Too many tags requested"}]}"#;
     let front = registry(move |query| {
         if number(query, "n").is_none_or(|n| n > 100) {
@@ -204,7 +204,7 @@ async fn a_list_that_is_as_it_was_is_not_sent_again() {
 }
 
 #[tokio::test]
-async fn of_a_list_with_several_pages_nobody_knows_whether_it_has_changed() {
+async fn a_list_of_several_pages_is_never_unchanged() {
     let front = registry(|query| match number(query, "last") {
         None => page(named(0..3)).with("ETag", "\"first page\"").with("Link", "<?last=t00002>"),
         _ => page(named(3..4)).with("ETag", "\"second page\""),
@@ -215,7 +215,7 @@ async fn of_a_list_with_several_pages_nobody_knows_whether_it_has_changed() {
 }
 
 #[tokio::test]
-async fn what_is_no_list_is_an_error() {
+async fn an_answer_that_is_no_list_is_an_error() {
     for body in ["", "<html>", r#"{"tags": [1]}"#, "[]", r#"{"tags": "x"}"#] {
         let front = registry(move |_| Reply::body(200, body));
         let error = tags(anonymous(&front.address(), "app/web")).await.unwrap_err();
@@ -228,7 +228,7 @@ async fn what_is_no_list_is_an_error() {
 }
 
 #[tokio::test]
-async fn one_listing_serves_all_who_ask_at_the_same_time() {
+async fn one_listing_serves_all_concurrent_callers() {
     let is_open = Arc::new(AtomicBool::new(false));
     let may_answer = is_open.clone();
     let front = Front::alone(move |request| {

@@ -21,7 +21,7 @@ fn open() -> Front {
 }
 
 #[tokio::test]
-async fn a_registry_there_is_not_asked() {
+async fn a_registry_there_gets_no_request() {
     let front = open();
     let port = front.address().rsplit_once(':').unwrap().1.to_owned();
     for host in ["127.0.0.1", "localhost", "127.1", "0x7f000001", "2130706433", "[::1]", "[::ffff:7f00:1]"] {

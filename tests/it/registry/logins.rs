@@ -61,7 +61,7 @@ async fn a_token_is_not_used_after_the_time_that_it_is_said_to_hold() {
     let (registry, tokens) = (Registry::start(), TokenServer::start());
     registry.push("app/web", "1.0.0", MADE);
     let guarded = registry.guarded_by(&tokens);
-    tokens.say(1);
+    tokens.state_seconds(1);
     let registries = registries();
     for _ in 0..2 {
         tags_by(&registries, user(&guarded.address(), "app/web")).await.unwrap();
@@ -139,7 +139,7 @@ async fn an_answer_without_a_token_is_an_error_that_shows_none() {
 }
 
 #[tokio::test]
-async fn a_registry_that_wants_another_kind_of_login_is_told_with_it() {
+async fn a_registry_that_wants_another_kind_of_login_is_reported_with_it() {
     let registry = Front::alone(|_| Reply::status(401).with("WWW-Authenticate", "Negotiate"));
     let error = tags(user(&registry.address(), "app/web")).await.unwrap_err().to_string();
     assert!(error.ends_with("it wants a login by Negotiate, and only Basic and Bearer are known"), "{error}");

@@ -98,7 +98,7 @@ fn sha256(bytes: &[u8]) -> String {
 }
 
 #[tokio::test]
-async fn all_kinds_of_manifests_are_asked_for() {
+async fn all_kinds_of_manifests_are_requested() {
     let registry = Registry::start();
     registry.push("app/web", "1.0.0", MADE);
     let front = Front::before(registry.port(), |_| Reply::Forward);
@@ -112,7 +112,7 @@ async fn all_kinds_of_manifests_are_asked_for() {
 }
 
 #[tokio::test]
-async fn what_is_not_what_was_asked_for_is_damaged() {
+async fn an_answer_with_another_digest_is_corrupt() {
     let registry = Registry::start();
     registry.push("app/web", "1.0.0", MADE);
     let front = Front::before(registry.port(), |request| {
@@ -140,7 +140,7 @@ fn without_head(body: impl Fn() -> Reply + Send + Sync + 'static) -> Front {
 }
 
 #[tokio::test]
-async fn the_digest_of_what_is_no_manifest_is_none() {
+async fn an_answer_that_is_no_manifest_has_no_digest() {
     let cases: [Case; 5] = [
         (
             || Reply::body(200, r#"{"errors":[{"code":"DENIED","message":"no"}]}"#),

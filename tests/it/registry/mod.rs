@@ -47,7 +47,7 @@ fn registries() -> Registries {
 }
 
 /// Registries with short timeouts and a low rate limit.
-fn impatient() -> Registries {
+fn with_short_timeouts() -> Registries {
     let limit = Duration::from_millis(500);
     Registries::new(RegistryOptions {
         budget: BudgetOptions { concurrency: 2, per_second: 100, burst: 20 },

@@ -188,7 +188,7 @@ fn clients_for_http_are_made_in_one_place() {
 }
 
 #[test]
-fn the_reading_of_imports_sees_what_it_should() {
+fn all_forms_of_imports_are_found() {
     let code =
         "use crate::{cli::x, update::{plan, tree}};\nlet a = crate::yaml::b;\nuse super::super::git::Git;";
     let mut rooms = named_rooms(code, 1);

@@ -443,7 +443,7 @@ impl Drop for Agent {
 }
 
 #[test]
-fn nobody_else_can_read_what_is_kept() {
+fn no_other_user_can_read_the_kept_files() {
     let scene = Scene::new();
     let host = scene.serve(Settings::default());
     scene.source(json!({"url": host.url("fleet.git").replace("http://", "http://bot:hunter2@")}));

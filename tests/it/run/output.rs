@@ -87,7 +87,7 @@ fn the_json_has_a_result_for_each_automation_also_when_some_failed() {
 }
 
 #[test]
-fn the_text_says_what_became_of_each_automation() {
+fn the_text_has_the_outcome_of_each_automation() {
     let scene = several();
     let run = scene.run(NONE).with_status(1);
     let tip = &scene.repository.log("main")[0].id[..7];
@@ -213,7 +213,7 @@ fn a_dry_run_without_changes_prints_no_patch() {
 
 /// A dry run is not recorded as a run.
 #[test]
-fn a_dry_run_after_a_run_still_shows_what_a_run_would_do() {
+fn a_dry_run_after_a_run_still_shows_the_changes() {
     let scene = Scene::new();
     let _host = scene.serve(Settings::default());
     scene.run_with_state(NONE).with_status(0);
@@ -256,7 +256,7 @@ fn manifests_can_come_by_standard_input() {
 }
 
 #[test]
-fn what_is_worth_saying_is_said() {
+fn warnings_are_printed() {
     let marker = crate::support::manifests::marker("default:nobody:tag");
     let scene = Scene::with_files(&[
         file("app.yaml", tag_line("4.0.6")),
@@ -346,7 +346,7 @@ fn an_author_without_name_and_address_is_taken_with_one_warning() {
 }
 
 #[test]
-fn a_number_in_a_status_is_passed_over_with_what_to_do() {
+fn a_number_in_a_status_is_ignored_with_advice() {
     let scene = Scene::new().local();
     let policy = fs::read_to_string(scene.root().join("manifests/policy.yaml")).unwrap();
     let policy = policy.replace("tag: \"5.0.3\"", "tag: 2");

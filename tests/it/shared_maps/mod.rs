@@ -70,7 +70,7 @@ fn every_shared_map_has_a_key_and_a_bound() {
 }
 
 #[test]
-fn every_row_says_what_it_is_keyed_by_and_what_bounds_it() {
+fn every_row_has_a_key_and_a_bound() {
     for row in INVENTORY {
         assert!(row.key.len() > 3 && row.bound.len() > 10, "{} {}", row.file, row.place);
     }

@@ -362,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_shared_map_is_left_alone() {
+    fn other_types_are_left_alone() {
         for text in [
             "struct A { b: HashMap<u8, u8> }",
             "struct A { b: Mutex<u8>, c: HashMap<u8, u8> }",
@@ -382,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_field_with_the_lock_is_named_and_not_what_holds_it() {
+    fn only_the_field_with_the_lock_is_named_and_not_its_owner() {
         let text = "struct A { b: Mutex<HashMap<u8, u8>> } struct C { d: A, e: Arc<A>, f: Mutex<Vec<u8>> }";
         assert_eq!(found(&[("f.rs", text)]), ["f.rs A.b"]);
     }

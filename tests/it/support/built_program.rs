@@ -12,42 +12,42 @@ pub(crate) struct BuiltProgram {
     /// The module of `hack/testbin` that makes it.
     pub(crate) module: &'static str,
     /// The duration of the first build, for the message.
-    pub(crate) patience: &'static str,
+    pub(crate) build_time: &'static str,
 }
 
 pub(crate) const KUBE_APISERVER: BuiltProgram = BuiltProgram {
     name: "kube-apiserver",
     variable: "TEST_ASSET_KUBE_APISERVER",
     module: "kubernetes",
-    patience: "about 5 minutes",
+    build_time: "about 5 minutes",
 };
 
 pub(crate) const ETCD: BuiltProgram = BuiltProgram {
     name: "etcd",
     variable: "TEST_ASSET_ETCD",
     module: "kubernetes",
-    patience: "about 5 minutes",
+    build_time: "about 5 minutes",
 };
 
 pub(crate) const REGISTRY: BuiltProgram = BuiltProgram {
     name: "registry",
     variable: "TEST_ASSET_REGISTRY",
     module: "registry",
-    patience: "about 2 minutes",
+    build_time: "about 2 minutes",
 };
 
 pub(crate) const HELM: BuiltProgram = BuiltProgram {
     name: "helm",
     variable: "TEST_ASSET_HELM",
     module: "packaging",
-    patience: "about 3 minutes",
+    build_time: "about 3 minutes",
 };
 
 pub(crate) const KUSTOMIZE: BuiltProgram = BuiltProgram {
     name: "kustomize",
     variable: "TEST_ASSET_KUSTOMIZE",
     module: "packaging",
-    patience: "about 3 minutes",
+    build_time: "about 3 minutes",
 };
 
 impl BuiltProgram {
@@ -63,7 +63,7 @@ impl BuiltProgram {
         variable: impl Fn(&str) -> Option<OsString>,
         checkout: &Path,
     ) -> Result<PathBuf, String> {
-        let Self { name, variable: own, module, patience } = self;
+        let Self { name, variable: own, module, build_time } = self;
         let set = |name: &str| variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
         if let Some(file) = set(own) {
             return if file.is_file() {
@@ -75,7 +75,7 @@ impl BuiltProgram {
         let assets = set("KUBEBUILDER_ASSETS").map(|assets| assets.join(name));
         let built = checkout.join("target/testbin").join(name);
         assets.into_iter().chain([built]).find(|file| file.is_file()).ok_or_else(|| {
-            format!("{name} not found: run `hack/testbin/build {module}` ({patience} the first time), or set {own}")
+            format!("{name} not found: run `hack/testbin/build {module}` ({build_time} the first time), or set {own}")
         })
     }
 }

@@ -19,12 +19,12 @@ kill -9 "$server"; wait "$server"
 [ -z "$directory" ] || rm -rf "$directory" || { sleep 1; rm -rf "$directory"; }"#;
 
 /// A running server, with the shell that kills it.
-pub(crate) struct Leash {
+pub(crate) struct ProcessReaper {
     shell: Child,
-    words: File,
+    output: File,
 }
 
-impl Leash {
+impl ProcessReaper {
     /// Starts `command`; only its program, arguments, environment and directory are used.
     pub(crate) fn start(command: &Command) -> io::Result<Self> {
         Self::start_with(command, "".as_ref())
@@ -32,16 +32,16 @@ impl Leash {
 
     /// Starts `command`, and removes `directory` when it has ended.
     pub(crate) fn start_with(command: &Command, directory: &Path) -> io::Result<Self> {
-        let words = tempfile::tempfile()?;
+        let output = tempfile::tempfile()?;
         let mut shell = Self::shell(command, directory);
-        shell.stdin(Stdio::piped()).stdout(words.try_clone()?).stderr(words.try_clone()?);
-        Ok(Self { shell: shell.spawn()?, words })
+        shell.stdin(Stdio::piped()).stdout(output.try_clone()?).stderr(output.try_clone()?);
+        Ok(Self { shell: shell.spawn()?, output })
     }
 
     /// The shell that runs a server until the end of its own input.
     pub(crate) fn shell(command: &Command, directory: &Path) -> Command {
         let mut shell = Command::new("sh");
-        shell.args(["-c", SCRIPT, "leash"]).arg(directory);
+        shell.args(["-c", SCRIPT, "reaper"]).arg(directory);
         shell.arg(command.get_program()).args(command.get_args()).env_clear();
         shell.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
         if let Some(directory) = command.get_current_dir() {
@@ -69,15 +69,15 @@ impl Leash {
     }
 
     /// The output of the server so far.
-    pub(crate) fn words(&self) -> String {
+    pub(crate) fn output(&self) -> String {
         let mut bytes = Vec::new();
-        let mut words = &self.words;
-        words.rewind().and_then(|()| words.read_to_end(&mut bytes)).expect("a file of ours can be read");
+        let mut output = &self.output;
+        output.rewind().and_then(|()| output.read_to_end(&mut bytes)).expect("a file of ours can be read");
         String::from_utf8_lossy(&bytes).into_owned()
     }
 }
 
-impl Drop for Leash {
+impl Drop for ProcessReaper {
     fn drop(&mut self) {
         drop(self.shell.stdin.take());
         let _ended = self.shell.wait();

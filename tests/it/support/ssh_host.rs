@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 use super::git_program::harden;
-use super::process_reaper::Leash;
+use super::process_reaper::ProcessReaper;
 use super::program::run;
 use super::ssh_key::SshKey;
 
@@ -29,7 +29,7 @@ pub(crate) struct SshHost {
     port: u16,
     keys: [SshKey; 2],
     host_keys: [SshKey; 2],
-    leash: Leash,
+    reaper: ProcessReaper,
     directory: TempDir,
 }
 
@@ -49,10 +49,10 @@ impl SshHost {
             // Only root's sshd needs this directory, which a system service would make.
             fs::create_dir_all("/run/sshd").unwrap();
         }
-        let (leash, port) = (0..3)
+        let (reaper, port) = (0..3)
             .find_map(|_| start(&program, directory.path()))
             .expect("of three free ports one stays free until sshd takes it");
-        Self { user, port, keys, host_keys, leash, directory }
+        Self { user, port, keys, host_keys, reaper, directory }
     }
 
     /// The URL of a repository, by its absolute path.
@@ -83,8 +83,8 @@ impl SshHost {
     }
 
     /// The log of the server.
-    pub(crate) fn words(&self) -> String {
-        self.leash.words()
+    pub(crate) fn log(&self) -> String {
+        self.reaper.output()
     }
 
     /// The SSH command for git with a key and the lines of a `known_hosts` file.
@@ -105,7 +105,7 @@ impl SshHost {
 impl Drop for SshHost {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            eprintln!("sshd on port {} said: {}", self.port, self.words());
+            eprintln!("sshd on port {} said: {}", self.port, self.log());
         }
     }
 }
@@ -120,23 +120,23 @@ fn find() -> Option<PathBuf> {
 }
 
 /// Starts sshd on some port; `None` if another program took the port first.
-fn start(program: &Path, directory: &Path) -> Option<(Leash, u16)> {
+fn start(program: &Path, directory: &Path) -> Option<(ProcessReaper, u16)> {
     let port = TcpListener::bind(("127.0.0.1", 0)).and_then(|socket| socket.local_addr()).unwrap().port();
     let file = directory.join("sshd_config");
     fs::write(&file, configuration(directory, port)).unwrap();
     let mut command = Command::new(program);
     harden(&mut command).args(["-D", "-e", "-f"]).arg(&file);
-    let leash = Leash::start(&command).unwrap();
+    let reaper = ProcessReaper::start(&command).unwrap();
     let begin = Instant::now();
     loop {
-        let words = leash.words();
-        if words.contains("Server listening on") {
-            return Some((leash, port));
+        let output = reaper.output();
+        if output.contains("Server listening on") {
+            return Some((reaper, port));
         }
-        if words.contains("Address already in use") {
+        if output.contains("Address already in use") {
             return None;
         }
-        assert!(begin.elapsed() < Duration::from_secs(30), "sshd does not start: {words}");
+        assert!(begin.elapsed() < Duration::from_secs(30), "sshd does not start: {output}");
         std::thread::sleep(Duration::from_millis(10));
     }
 }

@@ -26,10 +26,10 @@ async fn a_victim_is_reconciled_beside_a_silent_registry() {
             scene.victim_is_reconciled().await;
         })
         .await;
-    let sentence = attacker.sentence_of(Kind::Repository, "silent").await;
+    let sentence = attacker.ready_message(Kind::Repository, "silent").await;
     assert!(sentence.contains("no complete answer within 5s"), "{sentence}");
     assert!(!silent.requests().is_empty());
-    let evil = attacker.sentence_of(Kind::Automation, "evil").await;
+    let evil = attacker.ready_message(Kind::Automation, "evil").await;
     assert_eq!(evil, "repository up-to-date");
     scene.delete_and_wait(Kind::Automation, "evil").await;
     assert!(scene.memory().peak() > 1 << 20, "the sampler sees the process");
@@ -60,7 +60,7 @@ async fn a_controller_that_starts_again_reads_changed_secrets_and_slow_lists() {
     let image = format!("{}/app", slow.address());
     let spec = json!({"image": image, "interval": "1h", "secretRef": {"name": "login"}});
     scene.attacker.create(Kind::Repository, "slow", &spec).await;
-    let refused = scene.attacker.sentence_of(Kind::Repository, "slow").await;
+    let refused = scene.attacker.ready_message(Kind::Repository, "slow").await;
     assert!(refused.starts_with("scan failed: "), "{refused}");
     scene.attacker.change_secret("login", &login("right")).await;
     scene.restart().await;

@@ -25,7 +25,7 @@ async fn requests_without_end_are_answered_once_a_second_and_displace_nothing() 
     attacker.repository("evil", &[file("empty.yaml", "a: 1\n")]);
     attacker.create_source("evil", &json!({})).await;
     attacker.create_automation("evil", &json!({})).await;
-    attacker.sentence_of(Kind::Automation, "evil").await;
+    attacker.ready_message(Kind::Automation, "evil").await;
     let flood = async {
         for number in 0..100 {
             for kind in [Kind::Automation, Kind::Repository, Kind::Policy] {

@@ -12,7 +12,7 @@ use git2::{ObjectType, Repository};
 use kube::api::DynamicObject;
 use serde_json::json;
 
-use super::measures::PATIENCE;
+use super::measures::TIMEOUT;
 use super::scene::Scene;
 use crate::controller::scene::{Kind, condition};
 use crate::support::bare_repository::BareRepository;
@@ -54,13 +54,13 @@ async fn an_oversized_commit_and_odd_addresses_end_with_a_sentence_of_their_own(
             scene.victim_is_reconciled().await;
         })
         .await;
-    let sentence = attacker.sentence_of(Kind::Automation, "evil").await;
+    let sentence = attacker.ready_message(Kind::Automation, "evil").await;
     assert!(
         sentence.contains("has an object larger than the 96 MiB that git may hold in memory"),
         "{sentence}"
     );
     for (number, url) in odd.iter().enumerate() {
-        let sentence = attacker.sentence_of(Kind::Automation, &format!("odd-{number}")).await;
+        let sentence = attacker.ready_message(Kind::Automation, &format!("odd-{number}")).await;
         assert!(sentence.contains("the repository URL '"), "{url}: {sentence}");
         assert!(
             sentence.contains("where ssh or git may look") || sentence.contains("has '@[' in its path"),
@@ -76,7 +76,7 @@ async fn servers_that_list_slowly_take_no_more_memory_than_is_reserved() {
     let scene = Scene::start().await;
     let attacker = &scene.attacker;
     // Git keeps a partial list in memory until the rest arrives. Each server has slots of its own.
-    let reply = || Reply::Paced { body: vec![b'x'; 20 * MEBIBYTE], piece: 18 * MEBIBYTE, pause: PATIENCE };
+    let reply = || Reply::Paced { body: vec![b'x'; 20 * MEBIBYTE], piece: 18 * MEBIBYTE, pause: TIMEOUT };
     let servers: Vec<Front> = (0..8).map(|_| Front::alone(move |_| reply())).collect();
     for (number, server) in servers.iter().enumerate() {
         let name = format!("slow-{number}");
@@ -88,7 +88,7 @@ async fn servers_that_list_slowly_take_no_more_memory_than_is_reserved() {
     tokio::time::sleep(Duration::from_secs(15)).await;
     let begin = Instant::now();
     while servers.iter().filter(|server| !server.requests().is_empty()).count() < 4 {
-        assert!(begin.elapsed() < PATIENCE, "four servers are asked");
+        assert!(begin.elapsed() < TIMEOUT, "four servers are asked");
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
     scene.assert_memory_below(128 << 20);
@@ -121,7 +121,7 @@ async fn logins_that_wait_have_no_files_and_equal_certificates_share_one() {
     // The first ones wait for their server, the others for a slot.
     let begin = Instant::now();
     while silent.requests().is_empty() {
-        assert!(begin.elapsed() < PATIENCE, "no automation gets to its server");
+        assert!(begin.elapsed() < TIMEOUT, "no automation gets to its server");
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     scene.victim_is_reconciled().await;

@@ -10,7 +10,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// Timeout of any step of a test; no limit that the program promises.
-pub(super) const PATIENCE: Duration = Duration::from_secs(60);
+pub(super) const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Allowance for a slow and busy machine, added to every limit except that of `/healthz`.
 pub(super) const NOISE: Duration = Duration::from_secs(5);
@@ -75,7 +75,7 @@ impl HealthProbe {
                 record.longest = record.longest.max(begin.elapsed());
                 if !is_answered {
                     // A failure counts as too late, even if the connection failed quickly.
-                    record.longest = record.longest.max(PATIENCE);
+                    record.longest = record.longest.max(TIMEOUT);
                 }
                 record.answers += 1;
                 std::thread::sleep(PROBE_INTERVAL);
@@ -94,7 +94,7 @@ impl HealthProbe {
 pub(super) fn is_healthy(address: &str) -> bool {
     let ask = || -> std::io::Result<String> {
         let mut connection = TcpStream::connect(address)?;
-        connection.set_read_timeout(Some(PATIENCE))?;
+        connection.set_read_timeout(Some(TIMEOUT))?;
         connection.write_all(b"GET /healthz HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n")?;
         let mut answer = String::new();
         connection.read_to_string(&mut answer)?;

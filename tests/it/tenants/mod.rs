@@ -11,7 +11,7 @@
 //!         scene.victim_is_reconciled().await;           // a new image is pushed: at most 5 s, and NOISE
 //!     })
 //!     .await;                                           // every answer of /healthz within 1 s
-//! let sentence = attacker.sentence_of(Kind::Repository, "silent").await;  // the message of Ready, once it has ended
+//! let sentence = attacker.ready_message(Kind::Repository, "silent").await;  // the message of Ready, once it has ended
 //! scene.delete_and_wait(Kind::Automation, "evil").await;  // at most 3 s, and NOISE, for the finalizer
 //! scene.assert_memory_below(512 << 20);                 // the peak of RssAnon, the children included
 //! assert!(scene.threads() < 100);

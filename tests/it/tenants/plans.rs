@@ -199,11 +199,11 @@ async fn huge_plans_end_on_their_own_objects_beside_a_victim() {
             scene.victim_is_reconciled().await;
         })
         .await;
-    let sentence = attacker.sentence_of(Kind::Automation, "message").await;
+    let sentence = attacker.ready_message(Kind::Automation, "message").await;
     assert!(sentence.contains("more than the limit of 1048576"), "{sentence}");
-    let sentence = attacker.sentence_of(Kind::Automation, "broken").await;
+    let sentence = attacker.ready_message(Kind::Automation, "broken").await;
     assert_eq!(sentence, "repository up-to-date");
-    let sentence = attacker.sentence_of(Kind::Automation, "markers").await;
+    let sentence = attacker.ready_message(Kind::Automation, "markers").await;
     assert!(sentence.contains("memory, the limit of one plan"), "{sentence}");
     scene.assert_memory_below(MEMORY);
 }

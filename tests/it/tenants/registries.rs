@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use super::measures::PATIENCE;
+use super::measures::TIMEOUT;
 use super::scene::Scene;
 use crate::controller::scene::Kind;
 use crate::support::http_front::{Front, Reply};
@@ -26,7 +26,7 @@ async fn hanging_proxies_on_the_way_to_the_victims_registry_take_none_of_its_slo
     }
     let begin = Instant::now();
     while silent.requests().is_empty() {
-        assert!(begin.elapsed() < PATIENCE, "no request reached the proxy");
+        assert!(begin.elapsed() < TIMEOUT, "no request reached the proxy");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     scene.assert_healthy_while(scene.victim_is_reconciled()).await;
@@ -51,7 +51,7 @@ async fn answers_as_large_as_are_read_end_with_a_sentence_on_their_own_object() 
         })
         .await;
     for number in 0..3 {
-        let sentence = attacker.sentence_of(Kind::Repository, &format!("evil{number}")).await;
+        let sentence = attacker.ready_message(Kind::Repository, &format!("evil{number}")).await;
         assert!(sentence.ends_with(": unexpected status code 200 OK"), "{sentence}");
     }
     scene.assert_memory_below(512 << 20);

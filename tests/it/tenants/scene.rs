@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 use super::measures::{
-    DELETED_WITHIN, HEALTHY_WITHIN, HealthProbe, MemorySampler, NOISE, PATIENCE, RECONCILED_WITHIN,
+    DELETED_WITHIN, HEALTHY_WITHIN, HealthProbe, MemorySampler, NOISE, RECONCILED_WITHIN, TIMEOUT,
     is_healthy, threads,
 };
 use super::server_pool::{OwnServer, remove_all_objects};
@@ -70,7 +70,7 @@ impl Scene {
         self.memory = MemorySampler::start(self.pod.id());
         let begin = Instant::now();
         while !is_healthy(&self.pod.health) {
-            assert!(begin.elapsed() < PATIENCE, "the program does not start: {:#?}", self.pod.lines());
+            assert!(begin.elapsed() < TIMEOUT, "the program does not start: {:#?}", self.pod.lines());
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     }

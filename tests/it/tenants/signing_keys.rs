@@ -35,12 +35,12 @@ async fn keys_of_many_rounds_hold_up_no_other_namespace() {
                 attacker.create_automation(name, &signing(name)).await;
             }
             scene.victim_is_reconciled().await;
-            let sentence = attacker.sentence_of(Kind::Automation, "slow-1").await;
+            let sentence = attacker.ready_message(Kind::Automation, "slow-1").await;
             let end = "the passphrase in 'password' is not that of the key in 'identity'";
             assert!(sentence.ends_with(end), "{sentence}");
         })
         .await;
-    let sentence = attacker.sentence_of(Kind::Automation, "refused").await;
+    let sentence = attacker.ready_message(Kind::Automation, "refused").await;
     assert!(sentence.contains("takes 257 rounds to unlock, and 256 are allowed"), "{sentence}");
     scene.delete_and_wait(Kind::Automation, "slow-2").await;
 }

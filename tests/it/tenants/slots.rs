@@ -55,7 +55,7 @@ async fn transactions_that_wait_for_a_slot_have_no_thread() {
 async fn wait_until(what: &str, is: impl Fn() -> bool) {
     let begin = std::time::Instant::now();
     while !is() {
-        assert!(begin.elapsed() < super::measures::PATIENCE, "{what} never came");
+        assert!(begin.elapsed() < super::measures::TIMEOUT, "{what} never came");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }

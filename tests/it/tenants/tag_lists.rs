@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use serde_json::json;
 
-use super::measures::PATIENCE;
+use super::measures::TIMEOUT;
 use super::scene::Scene;
 use super::tenant::Tenant;
 use crate::controller::scene::Kind;
@@ -55,7 +55,7 @@ async fn lists_whose_policies_wait_for_a_silent_registry_are_not_held_in_memory(
     let all = tenants.len() * REPOSITORIES;
     let begin = Instant::now();
     while looks.load(Ordering::Relaxed) < all {
-        assert!(begin.elapsed() < PATIENCE, "{} of {all} policies ask", looks.load(Ordering::Relaxed));
+        assert!(begin.elapsed() < TIMEOUT, "{} of {all} policies ask", looks.load(Ordering::Relaxed));
         tokio::time::sleep(std::time::Duration::from_millis(50)).await;
     }
     for tenant in tenants {

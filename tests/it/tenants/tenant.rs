@@ -9,7 +9,7 @@ use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube::core::DynamicObject;
 use serde_json::{Value, json};
 
-use super::measures::PATIENCE;
+use super::measures::TIMEOUT;
 use crate::controller::scene::{Kind, condition};
 use crate::support::bare_repository::BareRepository;
 use crate::support::content::Change;
@@ -125,7 +125,7 @@ impl Tenant {
         let api = self.api(kind);
         api.delete(name, &DeleteParams::default()).await.unwrap();
         while api.get_metadata_opt(name).await.unwrap().is_some() {
-            assert!(begin.elapsed() < PATIENCE, "{name} is not gone after {PATIENCE:?}");
+            assert!(begin.elapsed() < TIMEOUT, "{name} is not gone after {TIMEOUT:?}");
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
         begin.elapsed()
@@ -149,13 +149,13 @@ impl Tenant {
             if is(&object) {
                 return object.data["status"].clone();
             }
-            assert!(begin.elapsed() < PATIENCE, "{name} is not {what}: {:#}", object.data["status"]);
+            assert!(begin.elapsed() < TIMEOUT, "{name} is not {what}: {:#}", object.data["status"]);
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     }
 
     /// Waits until the first reconcile of an object has ended, and returns the message of its condition Ready.
-    pub(super) async fn sentence_of(&self, kind: Kind, name: &str) -> String {
+    pub(super) async fn ready_message(&self, kind: Kind, name: &str) -> String {
         let has_ended = |object: &DynamicObject| {
             condition(&object.data["status"], "Ready").is_some_and(|ready| ready["status"] != "Unknown")
         };

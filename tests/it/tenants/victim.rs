@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use super::measures::PATIENCE;
+use super::measures::TIMEOUT;
 use super::tenant::Tenant;
 use crate::controller::scene::{Kind, kstatus, line};
 use crate::support::bare_repository::BareRepository;
@@ -72,12 +72,12 @@ impl Victim {
                 }
                 seen = tip;
             }
-            if begin.elapsed() > PATIENCE {
+            if begin.elapsed() > TIMEOUT {
                 let mut statuses = Vec::new();
                 for kind in [Kind::Repository, Kind::Policy, Kind::Automation] {
                     statuses.push(self.tenant.status(kind, NAME).await);
                 }
-                panic!("the victim does not get {tag} within {PATIENCE:?}: {statuses:#?}");
+                panic!("the victim does not get {tag} within {TIMEOUT:?}: {statuses:#?}");
             }
             tokio::time::sleep(Duration::from_millis(20)).await;
         }

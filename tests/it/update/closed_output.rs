@@ -36,7 +36,7 @@ fn update_of(directory: &Path, manifests: &Path, more: &[&str]) -> Command {
 }
 
 #[test]
-fn nobody_reading_the_output_is_no_failure() {
+fn a_closed_output_is_no_failure() {
     for output in ["text", "json"] {
         let fleet = Fleet::small();
         let mut command = update_of(&fleet.directory(), &fleet.manifests(), &["--output", output]);
@@ -47,7 +47,7 @@ fn nobody_reading_the_output_is_no_failure() {
 }
 
 #[test]
-fn nobody_reading_a_dry_run_is_no_failure() {
+fn a_closed_output_of_a_dry_run_is_no_failure() {
     let fleet = Fleet::small();
     let mut command = update_of(&fleet.directory(), &fleet.manifests(), &["--dry-run"]);
     assert_eq!(run_into(pipe_without_reader(), &mut command).with_status(0).errors, "");
@@ -91,7 +91,7 @@ fn fails_alike(command: &dyn Fn(&str) -> Command, status: i32, words: &str) {
 }
 
 #[test]
-fn a_strict_run_fails_alike_when_nobody_reads() {
+fn a_strict_run_fails_alike_with_a_closed_output() {
     for manifests in [podinfo(), format!("{}{}", podinfo(), automation("default", "fleet", ""))] {
         let text = format!("a: 1 {}\n", marker("default:nope"));
         let fleet = Fleet::new([("app.yaml", &text)], &manifests);
@@ -102,21 +102,21 @@ fn a_strict_run_fails_alike_when_nobody_reads() {
 }
 
 #[test]
-fn a_missing_directory_fails_alike_when_nobody_reads() {
+fn a_missing_directory_fails_alike_with_a_closed_output() {
     let fleet = Fleet::small();
     let missing = fleet.root().join("nowhere");
     fails_alike(&|form| update_of(&missing, &fleet.manifests(), &["--output", form]), 1, "nowhere");
 }
 
 #[test]
-fn a_missing_manifest_fails_alike_when_nobody_reads() {
+fn a_missing_manifest_fails_alike_with_a_closed_output() {
     let fleet = Fleet::small();
     let missing = fleet.root().join("nowhere.yaml");
     fails_alike(&|form| update_of(&fleet.directory(), &missing, &["--output", form]), 1, "nowhere.yaml");
 }
 
 #[test]
-fn wrong_usage_fails_alike_when_nobody_reads() {
+fn usage_errors_fail_alike_with_a_closed_output() {
     let fleet = Fleet::small();
     let command = |form: &str| {
         update_of(&fleet.directory(), &fleet.manifests(), &["--automation", "nope", "--output", form])
@@ -125,7 +125,7 @@ fn wrong_usage_fails_alike_when_nobody_reads() {
 }
 
 #[test]
-fn an_unwritable_file_fails_alike_when_nobody_reads() {
+fn an_unwritable_file_fails_alike_with_a_closed_output() {
     let files = [("a.yaml", tag_line("4.0.6")), ("b.yaml", tag_line("4.0.6"))];
     let files = files.each_ref().map(|(name, text)| (*name, text.as_str()));
     let fleet = Fleet::new(files, &podinfo());

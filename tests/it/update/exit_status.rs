@@ -41,7 +41,7 @@ fn a_directory_that_is_none_is_named_with_the_cause() {
 
 /// The advice was to write `-- -1`, which makes it a path.
 #[test]
-fn negative_values_are_refused_by_what_they_mean() {
+fn negative_values_are_refused_by_their_meaning() {
     const LENGTH: &str = "a length of time cannot be negative: write one such as 1m30s, or 0s";
     const NUMBER: &str = "write a whole number without a sign, such as 4";
     const SIZE: &str = "it is not a size such as 2GiB, 500MB or 1048576";
@@ -125,7 +125,7 @@ fn a_wrong_setting_is_named() {
 }
 
 #[test]
-fn manifests_without_a_policy_are_said_to_have_none() {
+fn manifests_without_a_policy_are_an_error() {
     let fleet = Fleet::new([("app.yaml", &tag_line("4.0.6"))], &automation("default", "fleet", ""));
     let ended = fleet.update([""; 0]).with_status(0);
     assert_eq!(ended.only_error(), "warning: there is no ImagePolicy among the manifests");
@@ -134,7 +134,7 @@ fn manifests_without_a_policy_are_said_to_have_none() {
 }
 
 #[test]
-fn an_empty_directory_of_manifests_is_said_to_have_none() {
+fn an_empty_directory_of_manifests_is_an_error() {
     let fleet = Fleet::small();
     let empty = fleet.root().join("empty");
     std::fs::create_dir(&empty).unwrap();

@@ -34,7 +34,7 @@ fn update(case: &Path, directory: &Path, more: &[&str]) -> Run {
 }
 
 /// Runs a case twice in a fresh copy of its tree; the second run must not change anything.
-fn carry_out(case: &Path) -> (Tree, Run, Tree) {
+fn run_case(case: &Path) -> (Tree, Run, Tree) {
     let copy = tempfile::tempdir().unwrap();
     trees::write(copy.path(), &trees::read(&case.join("in")));
     let run = update(case, copy.path(), &[]);
@@ -60,7 +60,7 @@ fn regenerate(case: &Path, tree: &Tree, run: &Run) {
 fn every_case_comes_out_as_it_is_written_down() {
     let mut wrong = Vec::new();
     for case in cases() {
-        let (tree, run, tree_of_second_run) = carry_out(&case);
+        let (tree, run, tree_of_second_run) = run_case(&case);
         if std::env::var_os("TAGBOAT_REGENERATE").is_some() {
             regenerate(&case, &tree, &run);
         }

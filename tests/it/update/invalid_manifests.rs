@@ -93,7 +93,7 @@ fn a_field_of_the_wrong_type_is_an_error() {
 }
 
 #[test]
-fn a_foreign_kind_is_passed_over_with_a_word() {
+fn a_foreign_kind_is_skipped_with_a_warning() {
     let foreign = "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\n";
     let fleet = Fleet::new([("app.yaml", &tag_line("4.0.6"))], &format!("{}{foreign}", podinfo()));
     let run = fleet.update([""; 0]).with_status(0);

@@ -61,7 +61,7 @@ fn selected_policies_without_an_image_are_listed() {
 }
 
 /// A marker for each kind of warning, a near miss, a broken file and a dangling link.
-fn troubled(manifests: &str) -> Fleet {
+fn fleet_with_warnings(manifests: &str) -> Fleet {
     let lines = [
         tag_line("4.0.6"),
         format!("a: 1 {}\n", marker("default:nope")),
@@ -76,8 +76,8 @@ fn troubled(manifests: &str) -> Fleet {
 }
 
 #[test]
-fn everything_worth_saying_is_said_with_its_place() {
-    let run = troubled(&podinfo()).update([""; 0]).with_status(0);
+fn each_warning_is_printed_with_its_location() {
+    let run = fleet_with_warnings(&podinfo()).update([""; 0]).with_status(0);
     let (_, said) = run.output.split_once("\nWorth saying:\n").unwrap();
     let places: Vec<&str> = said.lines().take_while(|line| !line.is_empty()).collect();
     assert_eq!(places.len(), 6, "{said}");
@@ -95,9 +95,9 @@ fn everything_worth_saying_is_said_with_its_place() {
 }
 
 #[test]
-fn strict_turns_what_is_worth_saying_into_a_failure() {
+fn strict_turns_warnings_into_a_failure() {
     for manifests in [podinfo(), format!("{}{}", podinfo(), automation("default", "fleet", ""))] {
-        let fleet = troubled(&manifests);
+        let fleet = fleet_with_warnings(&manifests);
         let run = fleet.update(["--strict"]).with_status(1);
         let prefix = if manifests.contains("ImageUpdateAutomation") { "default/fleet: " } else { "error: " };
         assert!(run.only_error().starts_with(prefix), "{run:?}");
@@ -129,7 +129,7 @@ fn an_unreadable_file_alone_fails_a_strict_run() {
 
 #[test]
 fn there_are_no_escape_codes_in_a_pipe() {
-    let fleet = troubled(&podinfo());
+    let fleet = fleet_with_warnings(&podinfo());
     for arguments in [vec!["--dry-run"], vec!["--dry-run", "--output", "json"], vec!["--dry-run", "--strict"]]
     {
         let run = fleet.update(arguments);
@@ -158,7 +158,7 @@ fn on_a_terminal(fleet: &Fleet, no_color: Option<&str>) -> Run {
 
 #[test]
 fn there_is_colour_on_a_terminal_unless_it_is_unwanted() {
-    let fleet = troubled(&podinfo());
+    let fleet = fleet_with_warnings(&podinfo());
     assert!(on_a_terminal(&fleet, None).output.contains("\u{1b}[32m+tag: 5.0.3"));
     assert!(on_a_terminal(&fleet, Some("")).output.contains('\u{1b}'));
     assert!(!on_a_terminal(&fleet, Some("1")).output.contains('\u{1b}'));

@@ -33,13 +33,13 @@ pub(super) const TICK: Duration = Duration::from_millis(500);
 type Plan = Box<dyn Fn(&Request) -> Reply + Send>;
 
 /// A front of a registry, which answers as a test wants and records when digests were looked up.
-pub(in crate::controller) struct Way {
+pub(in crate::controller) struct RegistryFront {
     front: Front,
     plan: Arc<Mutex<Plan>>,
-    looks: Arc<Mutex<Vec<Instant>>>,
+    lookups: Arc<Mutex<Vec<Instant>>>,
 }
 
-impl Way {
+impl RegistryFront {
     pub(in crate::controller) fn before(port: u16) -> Self {
         Self::start(|plan| Front::before(port, plan))
     }
@@ -51,16 +51,16 @@ impl Way {
 
     fn start(front: impl FnOnce(Box<dyn Fn(&Request) -> Reply + Send + Sync>) -> Front) -> Self {
         let plan: Arc<Mutex<Plan>> = Arc::new(Mutex::new(Box::new(|_| Reply::Forward)));
-        let looks = Arc::<Mutex<Vec<Instant>>>::default();
-        let (shared, seen) = (plan.clone(), looks.clone());
+        let lookups = Arc::<Mutex<Vec<Instant>>>::default();
+        let (shared, seen) = (plan.clone(), lookups.clone());
         let front = front(Box::new(move |request| {
-            if is_look(request) {
+            if is_lookup(request) {
                 seen.lock().unwrap().push(Instant::now());
             }
             let plan = shared.lock().unwrap();
             plan(request)
         }));
-        Self { front, plan, looks }
+        Self { front, plan, lookups }
     }
 
     /// Sets the answers from now on.
@@ -74,8 +74,8 @@ impl Way {
     }
 
     /// The times of the lookups of digests so far.
-    pub(in crate::controller) fn looks(&self) -> Vec<Instant> {
-        self.looks.lock().unwrap().clone()
+    pub(in crate::controller) fn lookups(&self) -> Vec<Instant> {
+        self.lookups.lock().unwrap().clone()
     }
 
     pub(in crate::controller) fn requests(&self) -> Vec<Request> {
@@ -87,15 +87,15 @@ impl Way {
     }
 
     /// Waits for this many further lookups, and returns the time that they took.
-    pub(in crate::controller) async fn more_looks(&self, count: usize) -> Duration {
-        let (begin, before) = (Instant::now(), self.looks().len());
-        eventually("the digest is looked up", async || self.looks().len() >= before + count).await;
+    pub(in crate::controller) async fn more_lookups(&self, count: usize) -> Duration {
+        let (begin, before) = (Instant::now(), self.lookups().len());
+        eventually("the digest is looked up", async || self.lookups().len() >= before + count).await;
         begin.elapsed()
     }
 }
 
 /// True if a request asks for the digest of a manifest only.
-pub(super) fn is_look(request: &Request) -> bool {
+pub(super) fn is_lookup(request: &Request) -> bool {
     request.method == "HEAD" && request.path.contains("/manifests/")
 }
 
@@ -103,14 +103,14 @@ pub(super) fn is_look(request: &Request) -> bool {
 pub(super) struct Fleet {
     pub(super) scene: Scene,
     pub(super) registry: Registry,
-    pub(super) way: Way,
+    pub(super) front: RegistryFront,
 }
 
 impl Fleet {
     pub(super) async fn new() -> Self {
         let (scene, registry) = (Scene::new(&[]).await, Registry::start());
-        let way = Way::before(registry.port());
-        Self { scene, registry, way }
+        let front = RegistryFront::before(registry.port());
+        Self { scene, registry, front }
     }
 
     /// Pushes an image that differs from every other one, and returns its digest.
@@ -123,7 +123,7 @@ impl Fleet {
 
     /// An image as its repository names it.
     pub(super) fn image(&self, repository: &str) -> String {
-        format!("{}/{repository}", self.way.address())
+        format!("{}/{repository}", self.front.address())
     }
 
     /// A comment that marks the value before it for a policy: `web`, `web:digest` and so on.

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use super::fleet::{Fleet, TAG, TICK, is_look};
+use super::fleet::{Fleet, TAG, TICK, is_lookup};
 use crate::controller::reflector::{Reflector, requested};
 use crate::controller::scene::{Kind, eventually};
 
@@ -40,13 +40,13 @@ async fn test_02_a_tag_that_does_not_move_costs_one_head_a_tick() {
     let (controller, reflector) = (fleet.scene.controller().start(), Reflector::of(&fleet.scene).start());
     fleet.has("web", &digest).await;
     fleet.lands(&digest).await;
-    fleet.way.more_looks(1).await;
+    fleet.front.more_lookups(1).await;
     let (version, requests) =
-        (fleet.policy("web").await.metadata.resource_version, fleet.way.requests().len());
-    let passed = fleet.way.more_looks(5).await;
-    assert!(passed >= ticks(4, TICK), "five looks within {passed:?}");
-    let requests = fleet.way.requests().split_off(requests);
-    assert!(requests.iter().all(is_look), "{requests:?}");
+        (fleet.policy("web").await.metadata.resource_version, fleet.front.requests().len());
+    let passed = fleet.front.more_lookups(5).await;
+    assert!(passed >= ticks(4, TICK), "five lookups within {passed:?}");
+    let requests = fleet.front.requests().split_off(requests);
+    assert!(requests.iter().all(is_lookup), "{requests:?}");
     assert_eq!(fleet.policy("web").await.metadata.resource_version, version);
     assert_eq!(fleet.commits().len(), 1);
     reflector.end().await;
@@ -64,12 +64,12 @@ async fn test_03_a_tag_that_moves_is_in_git_a_moment_after_the_tick() {
     fleet.lands(&first).await;
     fleet.scene.ready("all").await;
 
-    let looks = fleet.way.looks().len();
+    let lookups = fleet.front.lookups().len();
     let second = fleet.push("web", TAG);
     fleet.lands(&second).await;
     let landed = Instant::now();
     // The first lookup after the push may have been in flight before it, but the second was not.
-    let tick = fleet.way.looks()[looks];
+    let tick = fleet.front.lookups()[lookups];
     println!("from the tick to the commit: {:?}", landed - tick);
     assert!(landed - tick < Duration::from_secs(10), "a second is promised, and the machine may be busy");
     let status = fleet.has("web", &second).await;
@@ -103,9 +103,9 @@ async fn test_08_ten_policies_on_one_tag_share_one_head_a_tick() {
         }
     };
     all_have(&digest).await;
-    fleet.way.more_looks(1).await;
-    let passed = fleet.way.more_looks(5).await;
-    assert!(passed >= ticks(4, Duration::from_secs(1)), "five looks within {passed:?}");
+    fleet.front.more_lookups(1).await;
+    let passed = fleet.front.more_lookups(5).await;
+    assert!(passed >= ticks(4, Duration::from_secs(1)), "five lookups within {passed:?}");
     // All policies get the digest that one lookup finds.
     let moved = fleet.push("web", TAG);
     all_have(&moved).await;
@@ -124,10 +124,10 @@ async fn test_15_a_burst_of_moves_between_two_ticks_is_one_commit() {
     fleet.lands(&current).await;
     // On a busy machine a poll may happen between the two; then the comparison is repeated.
     let (passed_over, last) = loop {
-        fleet.way.more_looks(1).await;
-        let looks = fleet.way.looks().len();
+        fleet.front.more_lookups(1).await;
+        let lookups = fleet.front.lookups().len();
         let burst = (fleet.push("web", TAG), fleet.push("web", TAG));
-        if fleet.way.looks().len() == looks {
+        if fleet.front.lookups().len() == lookups {
             break burst;
         }
         fleet.lands(&burst.1).await;
@@ -156,6 +156,6 @@ async fn a_request_looks_at_once() {
     fleet.scene.patch(Kind::Policy, "web", &requested("now")).await;
     fleet.has("web", &second).await;
     let far = async || reflector.next_poll("web").is_some_and(|wait| wait > Duration::from_secs(3000));
-    eventually("the next look is an hour away", far).await;
+    eventually("the next lookup is an hour away", far).await;
     reflector.end().await;
 }

@@ -14,11 +14,11 @@ fn without_gateway(request: &Request) -> Reply {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn test_07_a_group_changes_together_in_one_commit_or_not_at_all() {
+async fn a_group_changes_together_in_one_commit_or_not_at_all() {
     let fleet = Fleet::new().await;
     let first = [fleet.push("online", TAG), fleet.push("gateway", TAG)];
     fleet.write_images(&["online", "gateway"]);
-    fleet.way.answer(without_gateway);
+    fleet.front.answer(without_gateway);
     for name in ["online", "gateway"] {
         fleet.scan(name).await;
         let group = json!({"tagboat.dev/poll-interval": "1s", "tagboat.dev/poll-group": "hawtio"});
@@ -37,12 +37,12 @@ async fn test_07_a_group_changes_together_in_one_commit_or_not_at_all() {
     };
     eventually("the policy says for whom it waits", waits_for_gateway).await;
     fleet.stale("gateway", "TagNotFound").await;
-    fleet.way.more_looks(4).await;
+    fleet.front.more_lookups(4).await;
     for name in ["online", "gateway"] {
         assert_eq!(latest(name).await, Value::Null, "{name}");
     }
     assert_eq!(fleet.commits().len(), 0);
-    fleet.way.heal();
+    fleet.front.heal();
     for (name, digest) in ["online", "gateway"].into_iter().zip(&first) {
         fleet.has(name, digest).await;
         fleet.lands(digest).await;
@@ -52,15 +52,15 @@ async fn test_07_a_group_changes_together_in_one_commit_or_not_at_all() {
     assert_eq!(fleet.diff(&fleet.commits()[0]).len(), 4);
 
     // The same if both had a digest before.
-    fleet.way.answer(without_gateway);
+    fleet.front.answer(without_gateway);
     let second = [fleet.push("online", TAG), fleet.push("gateway", TAG)];
     fleet.stale("online", "GroupIncomplete").await;
-    fleet.way.more_looks(4).await;
+    fleet.front.more_lookups(4).await;
     for (name, digest) in ["online", "gateway"].into_iter().zip(&first) {
         assert_eq!(latest(name).await["digest"], json!(digest), "{name}");
     }
     assert_eq!(fleet.commits().len(), 1);
-    fleet.way.heal();
+    fleet.front.heal();
     for (name, digest) in ["online", "gateway"].into_iter().zip(&second) {
         fleet.has(name, digest).await;
         fleet.lands(digest).await;

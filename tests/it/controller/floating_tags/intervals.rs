@@ -23,7 +23,7 @@ fn logs(pod: &Pod, words: &str) -> bool {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn test_06_the_variable_says_how_often_and_nought_is_never() {
+async fn the_variable_sets_the_interval_and_zero_turns_polling_off() {
     let fleet = Fleet::new().await;
     fleet.push("web", TAG);
     fleet.scan("web").await;
@@ -41,7 +41,7 @@ async fn test_06_the_variable_says_how_often_and_nought_is_never() {
     assert_eq!(status["latestRef"]["digest"], Value::Null);
     assert!(logs(&pod, "polling is disabled"), "{:?}", pod.lines());
     assert_eq!(next_poll(&get(&pod.metrics, "metrics").await, "web"), None);
-    assert_eq!(fleet.way.looks().len(), 0);
+    assert_eq!(fleet.front.lookups().len(), 0);
     pod.terminate();
 
     for (value, hours, complaint) in [
@@ -62,7 +62,7 @@ async fn test_06_the_variable_says_how_often_and_nought_is_never() {
             let found = next_poll(&get(&pod.metrics, "metrics").await, "web");
             found.is_some_and(|wait| (least..most).contains(&wait))
         };
-        eventually(&format!("the next look is {hours} hours away with {value:?}"), is_known).await;
+        eventually(&format!("the next lookup is {hours} hours away with {value:?}"), is_known).await;
         assert!(complaint.is_empty() || logs(&pod, complaint), "{value:?}: {:?}", pod.lines());
         pod.terminate();
     }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::fleet::{Fleet, TAG, TICK, Way, is_look};
+use super::fleet::{Fleet, RegistryFront, TAG, TICK, is_lookup};
 use crate::controller::reflector::{Reflector, chosen, ready};
 use crate::controller::scene::{Kind, condition, eventually};
 use crate::support::http_front::Reply;
@@ -30,7 +30,7 @@ async fn test_04_a_registry_that_is_down_from_the_beginning_is_noticed_when_it_c
     assert_eq!(fleet.commits().len(), 0);
 
     let begin = Instant::now();
-    fleet.way = Way::at(&address, fleet.registry.port());
+    fleet.front = RegistryFront::at(&address, fleet.registry.port());
     let status = fleet.has("web", &digest).await;
     assert!(begin.elapsed() < HOUR, "that is long before the interval is over");
     assert_eq!(condition(&status, "Stale"), None);
@@ -45,19 +45,19 @@ async fn test_04_a_registry_that_is_down_from_the_beginning_is_noticed_when_it_c
 async fn a_digest_that_cannot_be_looked_up_at_first_is_tried_again_soon() {
     let fleet = Fleet::new().await;
     let digest = fleet.push("web", TAG);
-    fleet.way.answer(|request| if is_look(request) { Reply::Gone } else { Reply::Forward });
+    fleet.front.answer(|request| if is_lookup(request) { Reply::Gone } else { Reply::Forward });
     fleet.follow("web", 12 * HOUR).await;
     let reflector = Reflector::of(&fleet.scene).start();
     let status = fleet.stale("web", "RegistryUnavailable").await;
     assert_eq!((status["latestRef"].clone(), ready(&status).0.as_str()), (Value::Null, "Failed"));
-    fleet.way.heal();
+    fleet.front.heal();
     let status = fleet.has("web", &digest).await;
     assert_eq!(condition(&status, "Stale"), None);
     reflector.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn test_05_a_registry_that_has_gone_takes_no_pin_away_not_even_over_a_restart() {
+async fn an_unreachable_registry_removes_no_pin_not_even_after_a_restart() {
     let fleet = Fleet::new().await;
     let digest = fleet.push("web", TAG);
     fleet.write_images(&["web"]);
@@ -71,17 +71,17 @@ async fn test_05_a_registry_that_has_gone_takes_no_pin_away_not_even_over_a_rest
     reflector.end().await;
     controller.end().await;
 
-    let Fleet { scene, registry, way } = fleet;
+    let Fleet { scene, registry, front } = fleet;
     // Connections are refused from now on.
-    drop((registry, way));
+    drop((registry, front));
     let pinned = json!({"name": image, "tag": TAG, "digest": digest});
     let is_pinned = async || {
         let policy = scene.api(Kind::Policy).get("web").await.unwrap();
         let file = String::from_utf8(scene.repository.file("main", "web.yaml")).unwrap();
         policy.data["status"]["latestRef"] == pinned && file.contains(&digest)
     };
-    for beginning in [Reflector::of(&scene), Reflector::of(&scene).with_an_empty_store()] {
-        let (controller, reflector) = (scene.controller().start(), beginning.start());
+    for builder in [Reflector::of(&scene), Reflector::of(&scene).with_an_empty_store()] {
+        let (controller, reflector) = (scene.controller().start(), builder.start());
         // A controller that starts polls at once, for the changes of the meantime.
         let stale = async || {
             let policy = scene.api(Kind::Policy).get("web").await.unwrap();
@@ -100,9 +100,9 @@ async fn test_05_a_registry_that_has_gone_takes_no_pin_away_not_even_over_a_rest
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn test_13_a_registry_that_hangs_or_wants_a_rest_holds_up_nobody_else() {
+async fn a_registry_that_hangs_or_throttles_delays_no_other() {
     let fleet = Fleet::new().await;
-    let others = Way::before(fleet.registry.port());
+    let others = RegistryFront::before(fleet.registry.port());
     let digest = fleet.push("web", TAG);
     fleet.push("other", TAG);
     fleet.follow("web", TICK).await;
@@ -111,32 +111,32 @@ async fn test_13_a_registry_that_hangs_or_wants_a_rest_holds_up_nobody_else() {
     fleet.follow_as("other", "other", &json!({"tagboat.dev/poll-interval": "500ms"})).await;
     let reflector = Reflector::of(&fleet.scene).start();
     fleet.has("web", &digest).await;
-    others.more_looks(1).await;
+    others.more_lookups(1).await;
 
     // A registry that accepts connections and never answers.
-    let looks = fleet.way.looks().len();
-    fleet.way.answer(|request| if is_look(request) { Reply::Silence } else { Reply::Forward });
-    eventually("a look begins", async || fleet.way.looks().len() > looks).await;
+    let lookups = fleet.front.lookups().len();
+    fleet.front.answer(|request| if is_lookup(request) { Reply::Silence } else { Reply::Forward });
+    eventually("a lookup begins", async || fleet.front.lookups().len() > lookups).await;
     let begin = Instant::now();
-    others.more_looks(4).await;
+    others.more_lookups(4).await;
     let status = fleet.stale("web", "RegistryUnavailable").await;
     println!("the look was given up after {:?}", begin.elapsed());
     assert!(begin.elapsed() >= Duration::from_secs(4), "a registry has five seconds: {:?}", begin.elapsed());
     assert_eq!((&status["latestRef"]["digest"], ready(&status).0.as_str()), (&json!(digest), "Succeeded"));
-    fleet.way.heal();
+    fleet.front.heal();
     let fresh = fleet.push("web", TAG);
     assert_eq!(condition(&fleet.has("web", &fresh).await, "Stale"), None);
 
     // A registry that throttles (`Retry-After`).
-    fleet.way.answer(|request| {
-        if is_look(request) { Reply::status(429).with("Retry-After", "60") } else { Reply::Forward }
+    fleet.front.answer(|request| {
+        if is_lookup(request) { Reply::status(429).with("Retry-After", "60") } else { Reply::Forward }
     });
     fleet.stale("web", "RegistryUnavailable").await;
-    let looks = fleet.way.looks().len();
+    let lookups = fleet.front.lookups().len();
     let rests = async || reflector.next_poll("web").is_some_and(|wait| wait > Duration::from_secs(30));
-    eventually("the next look is a minute away", rests).await;
-    others.more_looks(4).await;
-    assert_eq!(fleet.way.looks().len(), looks);
+    eventually("the next lookup is a minute away", rests).await;
+    others.more_lookups(4).await;
+    assert_eq!(fleet.front.lookups().len(), lookups);
     reflector.end().await;
 }
 
@@ -171,9 +171,9 @@ async fn a_slow_registry_is_not_called_silent_because_many_tags_are_due() {
 
     // All lookups together take many times the limit of one.
     let pause = Duration::from_secs(2);
-    fleet.way.answer(move |request| if is_look(request) { Reply::Late(pause) } else { Reply::Forward });
+    fleet.front.answer(move |request| if is_lookup(request) { Reply::Late(pause) } else { Reply::Forward });
     let reflector = Reflector::of(&fleet.scene).start();
-    fleet.way.more_looks(MANY).await;
+    fleet.front.more_lookups(MANY).await;
     tokio::time::sleep(pause + Duration::from_secs(1)).await;
     let stale: Vec<Value> = policies()
         .await
@@ -186,10 +186,10 @@ async fn a_slow_registry_is_not_called_silent_because_many_tags_are_due() {
 
 /// A failure of the registry counts for all of its tags.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_registry_in_trouble_is_tried_with_one_tag_at_a_time() {
+async fn a_failing_registry_is_probed_with_one_tag_at_a_time() {
     const MANY: usize = 20;
     let fleet = Fleet::new().await;
-    let others = Way::before(fleet.registry.port());
+    let others = RegistryFront::before(fleet.registry.port());
     let digest = fleet.push("web", TAG);
     fleet.push("other", TAG);
     let tags: Vec<String> = (0..MANY).map(|number| format!("t-{number:02}")).collect();
@@ -215,20 +215,20 @@ async fn a_registry_in_trouble_is_tried_with_one_tag_at_a_time() {
         chosen(&fleet.scene, tag, &image).await;
     }
     // A status for which the request is not retried at once.
-    fleet.way.answer(|request| if is_look(request) { Reply::status(507) } else { Reply::Forward });
-    let looks = fleet.way.looks().len();
-    fleet.way.more_looks(1).await;
-    let (begin, before) = (Instant::now(), others.looks().len());
-    others.more_looks(10).await;
-    let (tried, went_on) = (fleet.way.looks().len() - looks, others.looks().len() - before);
-    println!("{tried} looks at a registry in trouble, {went_on} at another one, in {:?}", begin.elapsed());
-    assert!(tried <= MANY + 3 * went_on, "{tried} looks for {MANY} tags, while another one had {went_on}");
+    fleet.front.answer(|request| if is_lookup(request) { Reply::status(507) } else { Reply::Forward });
+    let lookups = fleet.front.lookups().len();
+    fleet.front.more_lookups(1).await;
+    let (begin, before) = (Instant::now(), others.lookups().len());
+    others.more_lookups(10).await;
+    let (tried, went_on) = (fleet.front.lookups().len() - lookups, others.lookups().len() - before);
+    println!("{tried} lookups at a registry in trouble, {went_on} at another one, in {:?}", begin.elapsed());
+    assert!(tried <= MANY + 3 * went_on, "{tried} lookups for {MANY} tags, while another one had {went_on}");
 
     // A missing manifest concerns its tag only: the others are polled all the time.
     let missing = format!("/v2/web/manifests/{}", tags[0]);
     let path = missing.clone();
-    fleet.way.answer(move |request| if request.path == path { Reply::status(404) } else { Reply::Forward });
+    fleet.front.answer(move |request| if request.path == path { Reply::status(404) } else { Reply::Forward });
     fleet.stale(&tags[0], "TagNotFound").await;
-    fleet.way.more_looks(5 * MANY).await;
+    fleet.front.more_lookups(5 * MANY).await;
     reflector.end().await;
 }

@@ -6,7 +6,7 @@ use k8s_openapi::api::core::v1::Secret;
 use kube::api::{Api, Patch, PatchParams};
 use serde_json::{Value, json};
 
-use super::fleet::{Fleet, TAG, TICK, is_look};
+use super::fleet::{Fleet, TAG, TICK, is_lookup};
 use crate::controller::reflector::{Reflector, chosen, requested};
 use crate::controller::scene::{Kind, condition};
 use crate::support::http_front::Reply;
@@ -27,7 +27,7 @@ async fn log_in(fleet: &Fleet, name: &str, host: &str, password: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn test_10_logins_count_for_their_registry_alone() {
+async fn logins_are_used_for_their_registry_only() {
     let fleet = Fleet::new().await;
     let tokens = TokenServer::start();
     let (basic, bearer, strict) = (
@@ -83,16 +83,16 @@ async fn test_10_logins_count_for_their_registry_alone() {
 async fn test_11_without_the_header_the_manifest_itself_has_the_digest() {
     let fleet = Fleet::new().await;
     let digest = fleet.push("web", TAG);
-    fleet.way.answer(|request| {
+    fleet.front.answer(|request| {
         let kind = "application/vnd.oci.image.manifest.v1+json";
-        if is_look(request) { Reply::status(200).with("Content-Type", kind) } else { Reply::Forward }
+        if is_lookup(request) { Reply::status(200).with("Content-Type", kind) } else { Reply::Forward }
     });
     fleet.follow("web", TICK).await;
     let reflector = Reflector::of(&fleet.scene).start();
     fleet.has("web", &digest).await;
     let moved = fleet.push("web", TAG);
     fleet.has("web", &moved).await;
-    let requests = fleet.way.requests();
+    let requests = fleet.front.requests();
     assert!(requests.iter().any(|request| request.method == "GET" && request.path.contains("/manifests/")));
     reflector.end().await;
 }
@@ -157,7 +157,7 @@ async fn test_09_if_not_present_waits_for_another_tag_and_never_does_not_look() 
     let with = |tag: &str, digest: &str| json!({"name": image, "tag": tag, "digest": digest});
     chosen(&fleet.scene, "if-not-present", &with("1.0.0", &first)).await;
     chosen(&fleet.scene, "never", &json!({"name": image, "tag": "1.0.0"})).await;
-    assert_eq!(fleet.way.looks().len(), 1, "one for the policy that wants a digest");
+    assert_eq!(fleet.front.lookups().len(), 1, "one for the policy that wants a digest");
 
     // The tag moves, and a reconcile of every object is requested.
     let version = async |name: &str| fleet.policy(name).await.data["status"]["latestRef"].clone();
@@ -179,7 +179,7 @@ async fn test_09_if_not_present_waits_for_another_tag_and_never_does_not_look() 
     scans().await;
     assert_eq!(version("if-not-present").await, with("1.0.0", &first));
     assert_eq!(version("never").await, json!({"name": image, "tag": "1.0.0"}));
-    assert_eq!(fleet.way.looks().len(), 1, "nobody looked at a tag that is known");
+    assert_eq!(fleet.front.lookups().len(), 1, "nobody looked at a tag that is known");
 
     // Another tag has a digest of its own.
     let other = fleet.push("web", "1.1.0");

@@ -22,7 +22,7 @@ async fn a_user_without_a_role_may_do_nothing() {
 }
 
 #[tokio::test]
-async fn a_service_account_may_do_what_its_role_says() {
+async fn a_service_account_has_the_permissions_of_its_role() {
     let cluster = Cluster::new().await;
     let metadata = || ObjectMeta { name: Some("reader".to_owned()), ..ObjectMeta::default() };
     let rule = PolicyRule {
@@ -78,7 +78,7 @@ async fn a_kubeconfig_leads_to_the_namespace() {
 }
 
 #[tokio::test]
-async fn the_server_says_who_asked_for_what() {
+async fn the_audit_log_has_users_and_requests() {
     let cluster = Cluster::new().await;
     let client = cluster.client_with(&cluster.token_with_the_roles().await).await;
     config_maps(client.clone()).create(&PostParams::default(), &config_map("wish")).await.unwrap_err();

@@ -25,7 +25,7 @@ async fn is_there(cluster: &Cluster) -> bool {
 }
 
 #[tokio::test]
-async fn refusals_come_as_the_server_words_them() {
+async fn refusals_look_like_those_of_the_server() {
     let cluster = Cluster::new().await;
     for (fault, code, reason) in [
         (Fault::Conflict, 409, "Conflict"),
@@ -42,7 +42,7 @@ async fn refusals_come_as_the_server_words_them() {
 }
 
 #[tokio::test]
-async fn a_busy_server_is_asked_again_when_it_said() {
+async fn a_busy_server_is_retried_after_the_time_that_it_names() {
     let cluster = Cluster::new().await;
     let faults = Faults::default();
     let begin = Instant::now();
@@ -53,7 +53,7 @@ async fn a_busy_server_is_asked_again_when_it_said() {
 }
 
 #[tokio::test]
-async fn what_is_lost_before_the_server_is_not_done() {
+async fn a_request_lost_before_the_server_is_not_executed() {
     let cluster = Cluster::new().await;
     let error = create(&cluster, &Faults::default(), Fault::Unreachable).await.unwrap_err();
     assert!(matches!(error, kube::Error::Service(_)), "{error:?}");
@@ -61,7 +61,7 @@ async fn what_is_lost_before_the_server_is_not_done() {
 }
 
 #[tokio::test]
-async fn what_is_lost_after_the_server_is_done() {
+async fn an_answer_lost_after_the_server_executed_the_request() {
     let cluster = Cluster::new().await;
     let error = create(&cluster, &Faults::default(), Fault::LostAnswer).await.unwrap_err();
     assert!(matches!(error, kube::Error::Service(_)), "{error:?}");
@@ -88,7 +88,7 @@ async fn a_late_answer_is_an_answer() {
 }
 
 #[tokio::test]
-async fn faults_hit_what_they_are_meant_for_and_are_used_up() {
+async fn faults_apply_to_their_requests_and_are_used_up() {
     let cluster = Cluster::new().await;
     let faults = Faults::default();
     let api = config_maps(cluster.faulty_client(&faults));

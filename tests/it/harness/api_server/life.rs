@@ -9,7 +9,7 @@ use kube::api::PostParams;
 
 use super::{config_map, config_maps};
 use crate::support::api_server::{ApiServer, Cluster};
-use crate::support::process_reaper::Leash;
+use crate::support::process_reaper::ProcessReaper;
 
 #[tokio::test]
 async fn an_outage_keeps_the_data() {
@@ -38,7 +38,7 @@ fn soon(what: &str, mut happens: impl FnMut() -> bool) {
 }
 
 #[test]
-fn a_server_ends_with_whoever_holds_it() {
+fn a_server_ends_with_its_last_owner() {
     let root = tempfile::tempdir().unwrap();
     let directory = root.path().join("data");
     std::fs::create_dir(&directory).unwrap();
@@ -47,7 +47,8 @@ fn a_server_ends_with_whoever_holds_it() {
     let mut server = Command::new("sh");
     server.args(["-c", "echo $$ >pid.new; mv pid.new pid; exec sleep 600"]).current_dir(root.path());
     let pipe = Stdio::from(holder.stdout.take().unwrap());
-    let mut shell = Leash::shell(&server, &directory).stdin(pipe).stderr(Stdio::null()).spawn().unwrap();
+    let mut shell =
+        ProcessReaper::shell(&server, &directory).stdin(pipe).stderr(Stdio::null()).spawn().unwrap();
     soon("the server starts", || root.path().join("pid").exists());
     let number = std::fs::read_to_string(root.path().join("pid")).unwrap();
     let process = Path::new("/proc").join(number.trim());

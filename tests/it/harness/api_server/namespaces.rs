@@ -90,7 +90,7 @@ async fn every_kind_of_ours_is_served_in_both_its_versions() {
 }
 
 #[tokio::test]
-async fn the_server_refuses_what_the_schema_does_not_allow() {
+async fn the_server_refuses_objects_outside_the_schema() {
     let cluster = Cluster::new().await;
     let resource = ApiResource::erase::<ImageUpdateAutomation>(&());
     let api: Api<DynamicObject> = Api::default_namespaced_with(cluster.client(), &resource);

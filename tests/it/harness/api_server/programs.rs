@@ -35,7 +35,7 @@ fn the_first_place_that_has_it_wins() {
 }
 
 #[test]
-fn what_is_missing_is_said_with_what_to_do() {
+fn a_missing_program_is_reported_with_advice() {
     let root = tempfile::tempdir().unwrap();
     assert_eq!(
         ETCD.find(|_| None, root.path()).unwrap_err(),

@@ -88,7 +88,7 @@ fn a_status_comes_once_or_always_until_healed() {
 }
 
 #[test]
-fn a_redirect_leads_to_another_host_which_records_what_comes() {
+fn a_redirect_leads_to_another_host_which_records_the_requests() {
     for status in [301, 302, 307] {
         // A client that follows no redirect: all operations for one status, and one for each of the others.
         let operations = if status == 302 { &OPERATIONS[..] } else { &OPERATIONS[3..] };
@@ -137,7 +137,7 @@ fn a_hung_host_does_nothing_and_never_answers() {
 }
 
 #[test]
-fn a_push_may_be_carried_out_and_never_answered() {
+fn a_push_may_be_executed_and_never_answered() {
     let scene = Scene::new();
     scene.host.once(Operation::Push, Fault::HangAfterwards);
     let run = scene.run(&impatient(&scene.person), Operation::Push);
@@ -168,7 +168,7 @@ fn a_connection_is_reset_before_or_after_the_work() {
 
 /// The timing decides on which side the race is lost.
 #[test]
-fn somebody_else_pushes_meanwhile() {
+fn another_person_pushes_meanwhile() {
     for (operation, words) in [
         (Operation::ListForPush, "[rejected] (fetch first)"),
         (Operation::Push, "[remote rejected] (failed to update ref)"),

@@ -130,7 +130,7 @@ fn compressed_bodies_and_both_protocols_are_passed_on() {
 }
 
 #[test]
-fn hosts_keep_apart_what_reaches_them() {
+fn hosts_record_their_own_requests() {
     let fleet = Fleet::new();
     let hosts = [(); 4].map(|()| GitHost::start(fleet.root.path(), settings(Access::bearer("secret"))));
     std::thread::scope(|scope| {

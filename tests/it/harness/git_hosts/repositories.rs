@@ -78,7 +78,7 @@ fn empty_repositories_of_both_formats_take_a_first_push() {
 }
 
 #[test]
-fn hooks_refuse_in_their_own_words() {
+fn hooks_refuse_with_their_own_message() {
     let root = tempfile::tempdir().unwrap();
     let host = GitHost::start(root.path(), Settings::default());
     let person = Person::anonymous();

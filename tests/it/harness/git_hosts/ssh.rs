@@ -57,7 +57,7 @@ fn strangers_and_unknown_hosts_and_other_commands_are_refused() {
     let shell = format!("{command} -p {} {} id", port(&url), address.trim_start_matches("ssh://"));
     let run = run(Command::new("sh").args(["-c", &shell]));
     assert!(run.status != Some(0) && run.errors.contains("unrecognized command 'id'"), "{run:?}");
-    assert!(host.words().contains("Accepted publickey"), "{}", host.words());
+    assert!(host.log().contains("Accepted publickey"), "{}", host.log());
 }
 
 fn port(url: &str) -> String {

@@ -97,7 +97,7 @@ fn a_commit_has_the_message_that_the_template_renders_and_the_preview_shows() {
 }
 
 #[test]
-fn a_template_that_fails_is_tried_again_in_the_words_of_flux_and_nothing_is_pushed() {
+fn a_failing_template_has_the_message_of_flux_and_nothing_is_pushed() {
     const PARSE: &str = "failed to update source: unable to create commit message template from spec: ";
     const EXECUTE: &str = "failed to update source: failed to run template from spec: ";
     for (template, language, prefix, fault) in [
@@ -144,7 +144,7 @@ fn a_template_that_fails_is_tried_again_in_the_words_of_flux_and_nothing_is_push
 
 /// As in Flux, the template is used only if there is something to commit.
 #[test]
-fn nobody_looks_at_a_template_where_nothing_changes() {
+fn a_template_is_not_rendered_without_changes() {
     let scene = Scene::with_files(&[file("app.yaml", tag_line("5.0.3"))]).local();
     scene.automation_with(commit("{{ .Foo"));
     scene.run(NONE).with_status(0);
@@ -174,7 +174,7 @@ fn one_bad_template_does_not_fail_the_others_of_its_batch() {
 }
 
 #[test]
-fn what_stands_in_the_repository_cannot_begin_a_line_of_the_message() {
+fn text_of_the_repository_cannot_begin_a_line_of_the_message() {
     let line = format!("tag: \"old\\nSigned-off-by: mallory\\u2028\" {}\n", marker("default:podinfo:tag"));
     let scene = Scene::with_files(&[file("a\tb.yaml", line)]).local();
     scene.automation_with(commit("preset:detailed"));

@@ -9,7 +9,7 @@ use crate::run::scene::Scene;
 const NONE: [&str; 0] = [];
 
 #[test]
-fn author_and_committer_are_as_configured_without_what_would_end_a_field() {
+fn author_and_committer_are_as_configured_without_characters_that_end_a_field() {
     for (author, wanted) in [
         (json!({"name": "Flux", "email": "flux@example.com"}), "Flux <flux@example.com>"),
         (json!({"name": null, "email": "flux@example.com"}), " <flux@example.com>"),

@@ -121,7 +121,7 @@ fn a_remembered_redirect_that_no_longer_leads_anywhere_is_forgotten() {
 }
 
 #[test]
-fn nothing_is_pushed_to_where_a_repository_was_once_its_old_address_is_another_ones() {
+fn nothing_is_pushed_to_the_old_address_of_a_repository_once_it_has_another_owner() {
     let fleet = moved_fleet();
     fleet.run().with_status(0);
     let before = fleet.tip();

@@ -92,7 +92,7 @@ fn nothing_new_after_nothing_to_do_costs_one_listing_too() {
 }
 
 #[test]
-fn a_push_by_somebody_else_is_noticed_wherever_it_goes() {
+fn a_push_by_another_author_to_any_branch_is_noticed() {
     for (name, git) in targets() {
         let is_tag =
             git["checkout"]["ref"]["tag"].is_string() || git["checkout"]["ref"]["semver"].is_string();
@@ -223,7 +223,7 @@ fn without_state_every_run_looks() {
 
 /// The status of an automation in a manifest is that of a cluster, and is ignored here.
 #[test]
-fn a_status_among_the_manifests_does_not_count() {
+fn a_status_among_the_manifests_is_ignored() {
     let (scene, _host) = scene();
     let tip = scene.repository.id("main").unwrap();
     scene.automation_with(json!({"status": {
@@ -237,7 +237,7 @@ fn a_status_among_the_manifests_does_not_count() {
 
 /// A failure leaves the observed and pushed revisions of the status as they were.
 #[test]
-fn a_failure_leaves_what_was_observed_and_is_ready_no_more() {
+fn a_failure_keeps_the_observed_revision_and_ends_ready() {
     let (scene, host) = scene();
     assert_eq!(outcome(&scene, &[]), "pushed");
     let before = scene.status();

@@ -37,7 +37,7 @@ fn skipped(run: &Run) -> Vec<String> {
 }
 
 #[test]
-fn an_empty_repository_is_told_to_be_empty() {
+fn an_empty_repository_is_reported() {
     let scene = Scene::empty();
     let host = scene.serve(Settings::default());
     let url = host.url("fleet.git");
@@ -143,7 +143,7 @@ fn a_submodule_stays_and_is_not_entered() {
 }
 
 #[test]
-fn the_update_path_bounds_what_is_looked_at() {
+fn only_files_below_the_update_path_are_read() {
     for (path, inside) in [
         ("apps", true),
         ("./apps", true),
@@ -225,7 +225,7 @@ fn any_bytes_may_be_in_names_and_files() {
 }
 
 #[test]
-fn a_repository_of_sha_256_is_told() {
+fn a_repository_of_sha_256_is_an_error() {
     let scene = Scene::of(BareRepository::empty_sha256);
     scene.repository.commit("main", "Begin", &[file("app.yaml", tag_line("4.0.6"))]);
     let tip = scene.repository.id("main");
@@ -305,7 +305,7 @@ fn the_callers_configuration_and_variables_have_no_effect() {
 }
 
 #[test]
-fn a_huge_file_with_a_marker_is_said_to_be_too_large() {
+fn a_huge_file_with_a_marker_is_reported_as_too_large() {
     let mut huge = tag_line("4.0.6").into_bytes();
     huge.resize(40 * 1024 * 1024, b'#');
     let scene = Scene::with_files(&[file("app.yaml", tag_line("4.0.6")), file("huge.yaml", huge)]).local();

@@ -111,7 +111,7 @@ fn holders(base: &Path, password: &[u8]) -> Vec<String> {
 }
 
 #[test]
-fn a_run_killed_at_a_known_moment_is_made_up_for_by_the_next() {
+fn the_next_run_recovers_from_a_kill_at_a_known_step() {
     let second = Duration::from_secs(1);
     for victims in VICTIMS {
         for (operation, fault, words) in [
@@ -136,7 +136,7 @@ fn a_run_killed_at_a_known_moment_is_made_up_for_by_the_next() {
 }
 
 #[test]
-fn a_run_killed_at_any_moment_is_made_up_for_by_the_next() {
+fn the_next_run_recovers_from_a_kill_at_any_time() {
     let scene = Scene::slow();
     let begin = Instant::now();
     scene.fleet.run().with_status(0);

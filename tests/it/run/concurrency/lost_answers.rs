@@ -33,7 +33,7 @@ fn hang_after_push(fleet: &RemoteFleet) {
 }
 
 #[test]
-fn the_next_listing_tells_what_became_of_a_push_without_an_answer() {
+fn the_next_listing_shows_the_result_of_a_push_without_an_answer() {
     for fault in [Fault::HangAfterwards, Fault::ResetAfterwards, Fault::Status(504)] {
         let fleet = impatient_fleet();
         if let Fault::Status(_) = fault {
@@ -53,7 +53,7 @@ fn the_next_listing_tells_what_became_of_a_push_without_an_answer() {
 
 /// If the connection breaks off, git retries the push by itself, and the retry is rejected because of the first one.
 #[test]
-fn a_push_that_git_made_twice_is_told_though_others_pushed_on_top_of_it() {
+fn a_push_that_git_made_twice_is_reported_though_others_pushed_on_top() {
     for commits_on_top in [1, 3] {
         let fleet = RemoteFleet::small();
         let (repository, before, is_first) = (fleet.repository.clone(), fleet.tip(), AtomicBool::new(true));
@@ -74,7 +74,7 @@ fn a_push_that_git_made_twice_is_told_though_others_pushed_on_top_of_it() {
 }
 
 #[test]
-fn a_push_that_nobody_could_tell_of_is_reported_by_the_next_run() {
+fn an_unreported_push_is_reported_by_the_next_run() {
     for commits_on_top in [0, 1, 5] {
         let fleet = impatient_fleet();
         hang_after_push(&fleet);
@@ -99,7 +99,7 @@ fn a_push_that_nobody_could_tell_of_is_reported_by_the_next_run() {
 }
 
 #[test]
-fn each_automation_of_a_push_that_nobody_could_tell_of_finds_its_own_commit() {
+fn each_automation_of_an_unreported_push_finds_its_own_commit() {
     let members = Member::several(3);
     let fleet = shared_branch::fleet(&members);
     let manifests: String = members.iter().map(Member::manifests).collect();
@@ -123,7 +123,7 @@ fn each_automation_of_a_push_that_nobody_could_tell_of_finds_its_own_commit() {
 
 /// The listing after the push does not show the commit, which arrives later.
 #[test]
-fn a_push_that_arrives_after_the_run_has_given_up_is_still_made_once() {
+fn a_push_that_arrives_after_the_end_of_the_run_is_made_once() {
     for wait in [Duration::ZERO, Duration::from_secs(4)] {
         let fleet = impatient_fleet();
         fleet.host.once(Operation::Push, Fault::Delay(Duration::from_secs(5)));

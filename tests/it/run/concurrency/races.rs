@@ -79,7 +79,7 @@ fn a_branch_that_another_makes_meanwhile_is_built_upon() {
 }
 
 #[test]
-fn a_race_that_is_lost_every_time_ends_in_one_sentence_and_the_next_run_makes_up_for_it() {
+fn a_race_that_is_lost_every_time_is_one_error_and_the_next_run_recovers() {
     let fleet = RemoteFleet::small();
     be_overtaken(&fleet, Operation::ListForPush, usize::MAX, elsewhere);
     let run = fleet.run().with_status(1);

@@ -47,7 +47,7 @@ fn assert_one_pushed(words: &[String]) {
 }
 
 #[test]
-fn of_runs_at_once_only_the_one_that_pushed_says_so() {
+fn of_concurrent_runs_only_the_one_that_pushed_reports_it() {
     let fleet = RemoteFleet::small();
     for operation in [Operation::ListForFetch, Operation::Push] {
         fleet.host.always(operation, Fault::Delay(Duration::from_millis(300)));
@@ -58,7 +58,7 @@ fn of_runs_at_once_only_the_one_that_pushed_says_so() {
 }
 
 #[test]
-fn the_push_of_a_killed_run_is_reported_by_one_of_those_that_come_next() {
+fn the_push_of_a_killed_run_is_reported_by_one_of_the_next() {
     let fleet = RemoteFleet::small();
     // The children of the killed run hold the mirror for this time.
     fleet.write_small_manifests("branch: main", "timeout: 5s");
@@ -105,7 +105,7 @@ fn errors(fleet: &RemoteFleet) -> String {
 }
 
 /// Waits until a run has printed something on standard error.
-fn until_it_speaks(fleet: &RemoteFleet) {
+fn until_it_prints(fleet: &RemoteFleet) {
     let begin = Instant::now();
     while !errors(fleet).ends_with('\n') {
         assert!(begin.elapsed() < Duration::from_secs(60), "the run says nothing");
@@ -142,11 +142,11 @@ fn a_run_that_may_not_wait_names_the_state_that_another_one_uses() {
 }
 
 #[test]
-fn a_run_that_waits_reads_what_holds_when_the_other_is_done() {
+fn a_run_that_waits_reads_the_manifests_after_the_wait() {
     let fleet = RemoteFleet::small();
     let held = hold(&fleet);
     let child = start(&fleet, &mut fleet.command());
-    until_it_speaks(&fleet);
+    until_it_prints(&fleet);
     // The manifests are read after the wait.
     fleet.write_small_manifests("branch: other", "");
     drop(held);
@@ -162,7 +162,7 @@ fn a_signal_ends_a_run_that_waits_for_the_state() {
     let _held = hold(&fleet);
     for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
         let mut child = start(&fleet, &mut fleet.command());
-        until_it_speaks(&fleet);
+        until_it_prints(&fleet);
         kill_process(Pid::from_child(&child), signal).unwrap();
         assert_eq!(child.wait().unwrap().code(), Some(1), "{signal:?}");
         let text = errors(&fleet);
@@ -186,7 +186,7 @@ fn a_signal_ends_a_run_that_has_waited_and_reads_manifests_from_a_silent_standar
         let held = hold(&fleet);
         let mut child = start(&fleet, fleet.command().arg("-").stdin(Stdio::piped()));
         let silent = child.stdin.take();
-        until_it_speaks(&fleet);
+        until_it_prints(&fleet);
         drop(held);
         until_the_state_is_held(&fleet);
         kill_process(Pid::from_child(&child), signal).unwrap();

@@ -32,7 +32,7 @@ fn end(
 }
 
 #[test]
-fn a_run_that_is_told_to_stop_ends_git_and_leaves_nothing_behind() {
+fn a_signal_ends_git_and_leaves_nothing_behind() {
     for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
         for operation in [Operation::ListForFetch, Operation::Fetch, Operation::Push] {
             let fleet = RemoteFleet::small();

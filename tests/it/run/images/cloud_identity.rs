@@ -13,7 +13,7 @@ use crate::support::proxy_host::ProxyHost;
 const ECR: &str = "012345678901.dkr.ecr.eu-west-1.amazonaws.com";
 
 #[test]
-fn the_environment_says_who_a_run_is_at_a_cloud() {
+fn the_cloud_identity_of_a_run_comes_from_the_environment() {
     let scene = Scene::new();
     let authority = Authority::new();
     let registry = Front::secured(None, authority.server_named(ECR, false), |_| {

@@ -12,18 +12,18 @@ use super::scene::{MADE, Scene};
 use crate::support::http_front::{Front, Reply};
 
 /// Timeout of any step; the machine may be busy.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 fn until(what: &str, mut holds: impl FnMut() -> bool) {
     let begin = Instant::now();
     while !holds() {
-        assert!(begin.elapsed() < PATIENCE, "it never came to this: {what}");
+        assert!(begin.elapsed() < TIMEOUT, "it never came to this: {what}");
         std::thread::sleep(Duration::from_millis(5));
     }
 }
 
 #[test]
-fn a_run_that_began_earlier_never_takes_back_what_a_later_one_chose() {
+fn an_earlier_run_never_reverts_the_selection_of_a_later_one() {
     let scene = Scene::new();
     let is_answered = Arc::new(AtomicBool::new(false));
     let may_go_on = Arc::clone(&is_answered);
@@ -65,5 +65,5 @@ fn a_run_that_began_earlier_never_takes_back_what_a_later_one_chose() {
     let text = String::from_utf8(scene.fleet.repository.file("main", "app.yaml")).unwrap();
     assert!(text.contains(&format!("{image}:1.1.0@sha256:")), "{text}");
     assert_eq!(scene.commits().len(), 2, "one commit to 1.0.0, one to 1.1.0");
-    assert_eq!(scene.kept("ImagePolicy", "web")["status"]["latestRef"]["tag"], "1.1.0");
+    assert_eq!(scene.state_of("ImagePolicy", "web")["status"]["latestRef"]["tag"], "1.1.0");
 }

@@ -9,14 +9,14 @@ use crate::support::remote_fleet::only_outcome;
 fn without_the_latest() -> Scene {
     let scene = Scene::new();
     scene.registry.push("app/web", "1.1.0", MADE);
-    assert_eq!(scene.word(&[]), "pushed");
+    assert_eq!(scene.outcome_name(&[]), "pushed");
     assert_eq!(scene.value("app"), "app/web:1.1.0");
     scene.registry.remove("app/web", "1.1.0");
     scene
 }
 
 fn scans(scene: &Scene) -> Value {
-    let conditions = scene.kept("ImagePolicy", "web")["status"]["conditions"].clone();
+    let conditions = scene.state_of("ImagePolicy", "web")["status"]["conditions"].clone();
     let held = conditions.as_array().unwrap().iter().find(|condition| condition["type"] == "RegressionHeld");
     held.map_or(Value::Null, |held| held["message"].clone())
 }
@@ -49,7 +49,7 @@ fn a_deleted_tag_is_held_until_scans_and_time_have_passed() {
     scene.outcome(&[]);
     assert!(scans(&scene).as_str().unwrap().contains(" waits: 3 of 3 "), "the time has not passed");
     assert_eq!(scene.value("app"), "app/web:1.1.0");
-    assert_eq!(scene.word(&["--regression-time", "1s"]), "pushed");
+    assert_eq!(scene.outcome_name(&["--regression-time", "1s"]), "pushed");
     assert_eq!(scene.value("app"), "app/web:1.0.0");
     assert_eq!(scans(&scene), Value::Null);
 }
@@ -72,7 +72,7 @@ fn without_a_state_no_time_is_promised_for_a_lower_image() {
 
 /// If nothing can be selected, a held downgrade is not reported, because its tag may be gone.
 #[test]
-fn what_waited_before_a_choice_that_fails_is_not_said_to_wait() {
+fn a_held_downgrade_is_not_reported_after_a_failed_selection() {
     let scene = without_the_latest();
     scene.outcome(&[]);
     scene.policy("web", json!({"spec": {"policy": {"semver": {"range": ">=7.0.0"}}}}));
@@ -85,12 +85,12 @@ fn a_tag_that_comes_back_ends_the_wait() {
     let scene = without_the_latest();
     scene.outcome(&[]);
     scene.registry.tag("app/web", "1.0.0", ["1.1.0".to_owned()]);
-    assert_eq!(scene.word(&[]), "skipped");
+    assert_eq!(scene.outcome_name(&[]), "skipped");
     assert_eq!(scans(&scene), Value::Null);
 }
 
 #[test]
-fn what_a_person_wants_counts_at_once() {
+fn user_intent_applies_at_once() {
     let changes: [&dyn Fn(&Scene); 4] = [
         &|scene| {
             scene.policy(
@@ -107,19 +107,19 @@ fn what_a_person_wants_counts_at_once() {
     for (number, change) in changes.into_iter().enumerate() {
         let scene = without_the_latest();
         change(&scene);
-        assert_eq!(scene.word(&[]), "pushed", "{number}");
+        assert_eq!(scene.outcome_name(&[]), "pushed", "{number}");
         assert_eq!(scene.value("app"), "app/web:1.0.0", "{number}");
     }
 }
 
 /// A truncated state is reported, and a fragment of the user's intent in it is no intent.
 #[test]
-fn a_damaged_state_is_no_will() {
+fn a_corrupt_state_is_no_intent() {
     let scene = without_the_latest();
     let place = |kind: &str| scene.fleet.state().join(format!("objects/{kind}/default/web.json"));
     for fragment in ["", "0123", "\0\0\0\0"] {
         std::fs::write(place("wishes"), fragment).unwrap();
-        assert_eq!(scene.word(&[]), "skipped", "{fragment:?}");
+        assert_eq!(scene.outcome_name(&[]), "skipped", "{fragment:?}");
     }
     assert_eq!(scene.value("app"), "app/web:1.1.0");
     std::fs::write(place("ImageRepository"), "{").unwrap();
@@ -134,9 +134,9 @@ fn a_damaged_state_is_no_will() {
 
 /// A corrupt state of an automation is written anew, and that is reported.
 #[test]
-fn the_damaged_state_of_an_automation_is_told() {
+fn the_corrupt_state_of_an_automation_is_reported() {
     let scene = Scene::new();
-    assert_eq!(scene.word(&[]), "pushed");
+    assert_eq!(scene.outcome_name(&[]), "pushed");
     let place = scene.fleet.state().join("objects/ImageUpdateAutomation/default/fleet.json");
     std::fs::write(&place, "{").unwrap();
     let ended = scene.run(&[]).with_status(0);
@@ -149,7 +149,7 @@ fn the_damaged_state_of_an_automation_is_told() {
 
 /// A policy with a corrupt state could be downgraded unnoticed by any selection.
 #[test]
-fn a_policy_whose_state_is_damaged_is_left_alone_until_a_person_has_seen_to_it() {
+fn a_policy_with_a_corrupt_state_is_not_reconciled_until_a_person_repairs_it() {
     let scene = without_the_latest();
     let place = scene.fleet.state().join("objects/ImagePolicy/default/web.json");
     let whole = std::fs::read(&place).unwrap();
@@ -183,13 +183,13 @@ fn a_policy_whose_state_is_damaged_is_left_alone_until_a_person_has_seen_to_it()
     assert_eq!(scene.outcome(&[])["policies"]["web"]["tag"], "1.1.0");
     assert_eq!(scene.value("app"), "app/web:1.1.0");
     std::fs::remove_file(&place).unwrap();
-    assert_eq!(scene.word(&[]), "pushed");
+    assert_eq!(scene.outcome_name(&[]), "pushed");
     assert_eq!(scene.value("app"), "app/web:1.0.0");
 }
 
 /// Suspending a policy or changing its interval is no intent to downgrade.
 #[test]
-fn an_edit_that_bears_on_no_choice_is_no_will() {
+fn an_edit_without_effect_on_the_selection_is_no_intent() {
     let scene = without_the_latest();
     let edits = [
         json!({"spec": {"suspend": true}}),
@@ -199,7 +199,7 @@ fn an_edit_that_bears_on_no_choice_is_no_will() {
     ];
     for edit in edits {
         scene.policy("web", edit.clone());
-        assert_eq!(scene.word(&[]), "skipped", "{edit}");
+        assert_eq!(scene.outcome_name(&[]), "skipped", "{edit}");
     }
     let edits = [
         json!({"spec": {"suspend": true}}),
@@ -208,22 +208,22 @@ fn an_edit_that_bears_on_no_choice_is_no_will() {
     ];
     for edit in edits {
         scene.repository("web", edit.clone());
-        assert_eq!(scene.word(&[]), "skipped", "{edit}");
+        assert_eq!(scene.outcome_name(&[]), "skipped", "{edit}");
     }
     assert_eq!(scene.value("app"), "app/web:1.1.0");
 }
 
 #[test]
-fn a_note_in_the_metadata_is_no_will() {
+fn a_change_of_metadata_is_no_intent() {
     let scene = without_the_latest();
     scene.policy("web", json!({"metadata": {"annotations": {"example.com/note": "x"}}}));
     scene.repository("web", json!({"metadata": {"annotations": {"example.com/note": "x"}}}));
-    assert_eq!(scene.word(&[]), "skipped");
+    assert_eq!(scene.outcome_name(&[]), "skipped");
 }
 
 /// The image in a manifest's status is the one that the fleet has run so far.
 #[test]
-fn an_image_that_the_manifest_knows_is_not_undercut() {
+fn an_image_of_the_manifest_is_not_downgraded() {
     let scene = Scene::new();
     let latest = json!({"name": scene.image("app/web"), "tag": "1.5.0"});
     scene.policy("web", json!({"status": {"latestRef": latest}}));
@@ -231,6 +231,6 @@ fn an_image_that_the_manifest_knows_is_not_undercut() {
     assert!(ended.only_error().contains("1.0.0 is lower than 1.5.0 and waits"), "{ended:?}");
     assert_eq!(scene.value("app"), "app/web:1.5.0");
     scene.registry.push("app/web", "1.6.0", MADE);
-    assert_eq!(scene.word(&[]), "pushed");
+    assert_eq!(scene.outcome_name(&[]), "pushed");
     assert_eq!(scene.value("app"), "app/web:1.6.0");
 }

@@ -18,12 +18,12 @@ fn a_pushed_tag_arrives_in_one_commit_and_a_second_run_does_nothing() {
     assert_eq!((&outcome["choices"], &outcome["errors"]), (&choice, &json!([])));
     assert_eq!(outcome["policies"]["web"]["tag"], "1.0.0");
     assert_eq!(scene.value("app"), "app/web:1.0.0");
-    assert_eq!(scene.word(&[]), "skipped");
+    assert_eq!(scene.outcome_name(&[]), "skipped");
     assert_eq!(scene.commits().len(), 1);
     scene.registry.push("app/web", "1.1.0", MADE);
-    assert_eq!(scene.word(&[]), "pushed", "an interval of 10 minutes keeps no run from scanning");
+    assert_eq!(scene.outcome_name(&[]), "pushed", "an interval of 10 minutes keeps no run from scanning");
     assert_eq!(scene.value("app"), "app/web:1.1.0");
-    assert_eq!(scene.word(&[]), "skipped");
+    assert_eq!(scene.outcome_name(&[]), "skipped");
     assert_eq!(scene.commits().len(), 2);
     scene.fleet.assert_sound();
 }
@@ -52,12 +52,12 @@ fn a_floating_tag_is_followed_by_its_digest() {
         let mut changes = json!({});
         changes["spec"] = spec;
         scene.policy("web", changes);
-        assert_eq!(scene.word(&[]), "pushed");
+        assert_eq!(scene.outcome_name(&[]), "pushed");
         assert_eq!(scene.value("app"), format!("app/web:stable@{first}"));
-        assert_eq!(scene.word(&[]), "skipped");
+        assert_eq!(scene.outcome_name(&[]), "skipped");
         let second = scene.registry.push("app/web", "stable", "2021-01-02T03:04:05Z");
         assert_ne!(first, second);
-        assert_eq!(scene.word(&[]), if is_followed { "pushed" } else { "skipped" });
+        assert_eq!(scene.outcome_name(&[]), if is_followed { "pushed" } else { "skipped" });
         let shown = if is_followed { second } else { first };
         assert_eq!(scene.value("app"), format!("app/web:stable@{shown}"));
     }
@@ -81,14 +81,14 @@ fn a_group_moves_when_all_of_it_can() {
     assert!(ended.errors.contains("ImageRepository default/api: scan failed: "), "{ended:?}");
     assert_eq!((scene.value("app"), scene.commits().len()), ("app/web:0.9.0".to_owned(), 0));
     let other = scene.registry.push("app/api", "stable", MADE);
-    assert_eq!(scene.word(&[]), "pushed");
+    assert_eq!(scene.outcome_name(&[]), "pushed");
     assert_eq!(scene.value("app"), format!("app/web:stable@{first}"));
     assert_eq!(scene.value("api"), format!("app/api:stable@{other}"));
     assert_eq!(scene.commits().len(), 1);
 }
 
 #[test]
-fn each_namespace_has_what_is_its_own() {
+fn each_namespace_has_its_own_objects() {
     let scene = Scene::new();
     scene.registry.push("app/web", "2.0.0", MADE);
     scene.policy("web", json!({"spec": {"policy": {"semver": {"range": "1.x"}}}}));
@@ -159,7 +159,7 @@ fn a_repository_is_listed_once_a_run_and_by_condition() {
     }
     scene.outcome(&[]);
     assert_eq!(front.requests_for("/v2/app/web/tags/list").len(), 1);
-    assert_eq!(scene.word(&[]), "skipped");
+    assert_eq!(scene.outcome_name(&[]), "skipped");
     assert_eq!(front.requests_for("/v2/app/web/tags/list").len(), 2);
-    assert_eq!(scene.kept("ImageRepository", "web")["status"]["lastScanResult"]["tagCount"], 1);
+    assert_eq!(scene.state_of("ImageRepository", "web")["status"]["lastScanResult"]["tagCount"], 1);
 }

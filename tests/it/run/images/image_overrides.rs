@@ -10,7 +10,7 @@ fn without_the_latest() -> Scene {
     for tag in ["1.1.5", "1.2.0"] {
         scene.registry.push("app/web", tag, MADE);
     }
-    assert_eq!(scene.word(&[]), "pushed");
+    assert_eq!(scene.outcome_name(&[]), "pushed");
     scene.registry.remove("app/web", "1.2.0");
     let ended = scene.run(&[]).with_status(0);
     assert!(ended.only_error().contains("1.1.5 is lower than 1.2.0 and waits"), "{ended:?}");
@@ -18,16 +18,16 @@ fn without_the_latest() -> Scene {
 }
 
 fn status(scene: &Scene) -> Value {
-    scene.kept("ImagePolicy", "web")["status"].clone()
+    scene.state_of("ImagePolicy", "web")["status"].clone()
 }
 
 #[test]
 fn a_lower_image_that_is_given_counts_in_the_runs_after() {
     let scene = without_the_latest();
     let given = format!("web={}", scene.image("app/web:1.1.5"));
-    assert_eq!(scene.word(&["--latest", &given, "--dry-run"]), "dry-run");
+    assert_eq!(scene.outcome_name(&["--latest", &given, "--dry-run"]), "dry-run");
     assert_eq!(status(&scene)["latestRef"]["tag"], "1.2.0", "a rehearsal keeps nothing");
-    assert_eq!(scene.word(&["--latest", &given]), "pushed");
+    assert_eq!(scene.outcome_name(&["--latest", &given]), "pushed");
     assert_eq!(scene.value("app"), "app/web:1.1.5");
     let kept = status(&scene);
     assert_eq!(
@@ -39,8 +39,8 @@ fn a_lower_image_that_is_given_counts_in_the_runs_after() {
     assert_eq!((ended.errors.as_str(), scene.value("app").as_str()), ("", "app/web:1.1.5"));
     // A lower tag is held again, and a higher tag that is listed wins.
     let lower = format!("web={}", scene.image("app/web:1.0.0"));
-    assert_eq!(scene.word(&["--latest", &lower]), "pushed");
-    assert_eq!(scene.word(&[]), "pushed");
+    assert_eq!(scene.outcome_name(&["--latest", &lower]), "pushed");
+    assert_eq!(scene.outcome_name(&[]), "pushed");
     assert_eq!(scene.value("app"), "app/web:1.1.5");
 }
 
@@ -50,7 +50,7 @@ fn an_image_is_given_to_policies_that_do_not_choose() {
     let scene = without_the_latest();
     let given = format!("web={}", scene.image("app/web:1.1.5"));
     scene.policy("web", json!({"spec": {"suspend": true}}));
-    assert_eq!(scene.word(&["--latest", &given, "--no-scan"]), "pushed");
+    assert_eq!(scene.outcome_name(&["--latest", &given, "--no-scan"]), "pushed");
     assert_eq!(scene.outcome(&[])["policies"]["web"]["tag"], "1.1.5");
     assert_eq!(scene.value("app"), "app/web:1.1.5");
 
@@ -58,7 +58,7 @@ fn an_image_is_given_to_policies_that_do_not_choose() {
     std::fs::remove_file(scene.manifests().join("ImageRepository-default-web.yaml")).unwrap();
     scene.policy("web", json!({"status": {"latestRef": {"name": scene.image("app/web"), "tag": "1.0.0"}}}));
     let given = format!("web={}", scene.image("app/web:1.4.0"));
-    assert_eq!(scene.word(&["--latest", &given]), "pushed");
+    assert_eq!(scene.outcome_name(&["--latest", &given]), "pushed");
     assert_eq!(scene.value("app"), "app/web:1.4.0");
     assert!(!scene.fleet.state().join("objects/ImagePolicy").exists());
     assert_eq!(scene.outcome(&[])["policies"]["web"]["tag"], "1.0.0");
@@ -71,7 +71,7 @@ fn an_image_that_is_named_when_a_minimum_age_is_set_stays() {
         let scene = Scene::new();
         scene.outcome(&[]);
         scene.registry.push("app/web", "1.1.0", MADE);
-        assert_eq!(scene.word(&[]), "pushed");
+        assert_eq!(scene.outcome_name(&[]), "pushed");
         scene.policy("web", json!({"metadata": {"annotations": {"tagboat.dev/minimum-age": "3d"}}}));
         let given = format!("web={}", scene.image("app/web:1.1.0"));
         if is_named {
@@ -83,7 +83,7 @@ fn an_image_that_is_named_when_a_minimum_age_is_set_stays() {
 }
 
 #[test]
-fn how_long_a_lower_image_waits_takes_a_state_to_count() {
+fn the_wait_of_a_downgrade_needs_a_state() {
     let scene = Scene::new();
     let words = "no effect without --state: nothing is counted from run to run, so a lower image waits until --latest or \
                  another status.latestRef lets it count\n";

@@ -17,7 +17,7 @@ use crate::support::remote_fleet::only_outcome;
 #[test]
 fn a_registry_that_is_down_changes_nothing() {
     let scene = Scene::new();
-    assert_eq!(scene.word(&[]), "pushed");
+    assert_eq!(scene.outcome_name(&[]), "pushed");
     let (address, tip) = (scene.registry.address(), scene.fleet.tip());
     let Scene { registry, fleet } = scene;
     drop(registry);
@@ -62,7 +62,7 @@ fn other_policies_go_on() {
 
 /// A silent registry costs its own policies no more than its timeout.
 #[test]
-fn a_registry_that_is_silent_is_waited_for_as_long_as_its_object_says() {
+fn a_silent_registry_costs_the_timeout_of_its_object() {
     let scene = Scene::new();
     let front = Front::alone(|_| Reply::Silence);
     scene.another("api");
@@ -75,7 +75,7 @@ fn a_registry_that_is_silent_is_waited_for_as_long_as_its_object_says() {
 }
 
 #[test]
-fn automations_that_share_a_repository_are_told_the_same_once() {
+fn the_warning_about_a_shared_repository_is_printed_once() {
     let scene = Scene::new();
     let nowhere = scene.image("nobody/home");
     scene.repository(
@@ -98,7 +98,7 @@ fn automations_that_share_a_repository_are_told_the_same_once() {
 }
 
 #[test]
-fn a_run_that_is_told_to_stop_while_it_scans_ends_at_once() {
+fn a_signal_during_a_scan_ends_the_run_at_once() {
     let scene = Scene::new();
     let front = Front::alone(|_| Reply::Silence);
     scene.repository("web", json!({"spec": {"image": format!("{}/app/web", front.address())}}));
@@ -125,7 +125,7 @@ fn a_run_that_is_told_to_stop_while_it_scans_ends_at_once() {
 }
 
 #[test]
-fn a_wrong_login_is_told_and_a_right_one_lets_in() {
+fn a_wrong_login_is_reported_and_a_right_one_is_admitted() {
     let scene = Scene::new();
     let guarded = scene.registry.guarded_by_password();
     let image = format!("{}/app/web", guarded.address());
@@ -160,7 +160,7 @@ fn a_wrong_login_is_told_and_a_right_one_lets_in() {
     assert!(wrong.only_error().contains("UNAUTHORIZED") && !wrong.errors.contains("hunter3"), "{wrong:?}");
     // The registry answers a missing login in the same way, and the condition has the same message.
     let condition = |scene: &Scene| {
-        let status = scene.kept("ImageRepository", "web")["status"].clone();
+        let status = scene.state_of("ImageRepository", "web")["status"].clone();
         let conditions = status["conditions"].as_array().unwrap().clone();
         let ready = conditions.iter().find(|condition| condition["type"] == "Ready").unwrap();
         ready["message"].as_str().unwrap().to_owned()
@@ -180,7 +180,7 @@ fn a_wrong_login_is_told_and_a_right_one_lets_in() {
     scene.repository("web", json!({"spec": {"image": image, "secretRef": {"name": "login"}}}));
     assert_eq!(scene.commits().len(), 0);
     secret(PASSWORD);
-    assert_eq!(scene.word(&[]), "pushed");
+    assert_eq!(scene.outcome_name(&[]), "pushed");
     assert_eq!(scene.value("app"), format!("{image}:1.0.0"));
 
     // A Secret directory has precedence, and the caller's own login is used in place of both.
@@ -191,7 +191,7 @@ fn a_wrong_login_is_told_and_a_right_one_lets_in() {
         fs::write(directory.join(name), config(PASSWORD)).unwrap();
     }
     scene.registry.push("app/web", "1.1.0", MADE);
-    assert_eq!(scene.word(&["--secret", &format!("login={}", directory.display())]), "pushed");
+    assert_eq!(scene.outcome_name(&["--secret", &format!("login={}", directory.display())]), "pushed");
     scene.registry.push("app/web", "1.2.0", MADE);
     let own = run(scene.command().args(["--registry-login", "user"]).env("DOCKER_CONFIG", &directory));
     assert_eq!(only_outcome(&own.with_status(0))["outcome"], "pushed");
@@ -222,9 +222,9 @@ fn a_service_account_logs_in_at_no_cloud_where_there_is_no_cluster() {
 }
 
 #[test]
-fn a_policy_that_wants_nothing_of_what_is_there_says_so() {
+fn a_policy_without_a_matching_tag_reports_it() {
     let scene = Scene::new();
-    assert_eq!(scene.word(&[]), "pushed");
+    assert_eq!(scene.outcome_name(&[]), "pushed");
     scene.policy("web", json!({"spec": {"policy": {"semver": {"range": ">=7.0.0"}}}}));
     let ended = scene.run(&[]).with_status(1);
     assert!(ended.only_error().starts_with("ImagePolicy default/web: "), "{ended:?}");
@@ -246,7 +246,7 @@ fn without_manifests(scene: &Scene, is_down: &Arc<AtomicBool>) -> (Front, String
 }
 
 #[test]
-fn a_choice_that_fails_for_want_of_ages_says_why_they_are_not_known() {
+fn a_selection_that_fails_for_lack_of_ages_reports_the_reason() {
     let scene = Scene::new();
     let (_front, image) = without_manifests(&scene, &Arc::new(AtomicBool::new(true)));
     scene.policy("web", json!({"metadata": {"annotations": {"tagboat.dev/minimum-age": "3d"}}}));
@@ -262,7 +262,7 @@ fn a_digest_that_cannot_be_looked_up_fails_each_run() {
     let is_down = Arc::new(AtomicBool::new(false));
     let (_front, image) = without_manifests(&scene, &is_down);
     scene.policy("web", json!({"spec": {"digestReflectionPolicy": "Always", "interval": "10m"}}));
-    assert_eq!(scene.word(&[]), "pushed");
+    assert_eq!(scene.outcome_name(&[]), "pushed");
     let value = scene.value("app");
     assert!(value.starts_with(&format!("{image}:1.0.0@sha256:")), "{value}");
     is_down.store(true, Ordering::SeqCst);
@@ -275,7 +275,7 @@ fn a_digest_that_cannot_be_looked_up_fails_each_run() {
 }
 
 #[test]
-fn a_wrong_setting_is_said_once_where_it_counts() {
+fn a_wrong_setting_is_one_warning() {
     let scene = Scene::new();
     let wrong = json!({"metadata": {"annotations": {"tagboat.dev/poll-interval": "soon"}}});
     scene.policy("web", wrong.clone());

@@ -134,7 +134,7 @@ impl Scene {
 
     /// The outcome of a run that succeeds, in a word.
     #[track_caller]
-    pub(super) fn word(&self, more: &[&str]) -> String {
+    pub(super) fn outcome_name(&self, more: &[&str]) -> String {
         self.outcome(more)["outcome"].as_str().unwrap().to_owned()
     }
 
@@ -151,7 +151,7 @@ impl Scene {
     }
 
     /// The state of an object.
-    pub(super) fn kept(&self, kind: &str, name: &str) -> Value {
+    pub(super) fn state_of(&self, kind: &str, name: &str) -> Value {
         let place = self.fleet.state().join(format!("objects/{kind}/default/{name}.json"));
         serde_json::from_slice(&fs::read(place).unwrap()).unwrap()
     }

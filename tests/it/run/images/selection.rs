@@ -48,13 +48,13 @@ fn an_image_of_the_command_line_counts_more_and_nothing_is_scanned_for_it() {
 }
 
 #[test]
-fn who_rests_is_left_alone() {
+fn suspended_objects_are_skipped() {
     let scene = Scene::new();
-    assert_eq!(scene.word(&[]), "pushed");
+    assert_eq!(scene.outcome_name(&[]), "pushed");
     scene.registry.push("app/web", "1.1.0", MADE);
     // A suspended repository is not scanned, and its policies select from the stored tags.
     scene.repository("web", json!({"spec": {"suspend": true}}));
-    assert_eq!(scene.word(&[]), "skipped");
+    assert_eq!(scene.outcome_name(&[]), "skipped");
     fs::remove_dir_all(scene.fleet.state()).unwrap();
     let ended = scene.run(&[]).with_status(1);
     assert_eq!(
@@ -69,18 +69,18 @@ fn who_rests_is_left_alone() {
     let outcome = scene.outcome(&[]);
     assert_eq!((&outcome["outcome"], outcome.get("choices")), (&json!("unchanged"), None));
     scene.policy("web", json!({}));
-    assert_eq!(scene.word(&[]), "pushed");
+    assert_eq!(scene.outcome_name(&[]), "pushed");
     scene.registry.push("app/web", "1.2.0", MADE);
     scene.policy("web", json!({"spec": {"suspend": true}}));
     assert_eq!(scene.outcome(&[])["policies"]["web"]["tag"], "1.1.0");
     scene.policy("web", json!({}));
     scene.automation("default", json!({"suspend": true}));
-    assert_eq!(scene.word(&[]), "skipped");
+    assert_eq!(scene.outcome_name(&[]), "skipped");
     assert_eq!(scene.value("app"), "app/web:1.1.0");
 }
 
 #[test]
-fn what_no_automation_selects_is_not_scanned() {
+fn a_policy_without_an_automation_is_not_scanned() {
     let scene = Scene::new();
     let front = Front::alone(|_| Reply::status(500));
     scene.repository("other", json!({"spec": {"image": format!("{}/app/other", front.address())}}));
@@ -113,19 +113,19 @@ fn a_tag_waits_until_it_is_old_enough() {
         |age: &str| json!({"tagboat.dev/minimum-age": age, "tagboat.dev/unknown-age": "accept"});
     let policy = |age: &str| scene.policy("web", json!({"metadata": {"annotations": annotations(age)}}));
     policy("1h");
-    assert_eq!(scene.word(&[]), "pushed");
+    assert_eq!(scene.outcome_name(&[]), "pushed");
     scene.registry.push("app/web", "1.1.0", MADE);
-    assert_eq!(scene.word(&[]), "skipped");
+    assert_eq!(scene.outcome_name(&[]), "skipped");
     assert_eq!(scene.value("app"), "app/web:1.0.0");
     std::thread::sleep(std::time::Duration::from_millis(1_100));
     policy("1s");
-    assert_eq!(scene.word(&[]), "pushed");
+    assert_eq!(scene.outcome_name(&[]), "pushed");
     assert_eq!(scene.value("app"), "app/web:1.1.0");
     // An excluded tag is as good as absent, by the user's intent.
     let mut exclude = annotations("1s");
     exclude["tagboat.dev/exclude"] = json!("[1.1.0]");
     scene.policy("web", json!({"metadata": {"annotations": exclude}}));
-    assert_eq!(scene.word(&[]), "pushed");
+    assert_eq!(scene.outcome_name(&[]), "pushed");
     assert_eq!(scene.value("app"), "app/web:1.0.0");
 }
 
@@ -138,6 +138,6 @@ fn exclusions_and_filters_count() {
     }
     scene.repository("web", json!({"spec": {"exclusionList": ["^2\\."]}}));
     scene.policy("web", json!({"spec": {"filterTags": {"pattern": "^1\\.[01]\\."}}}));
-    assert_eq!(scene.word(&[]), "pushed");
+    assert_eq!(scene.outcome_name(&[]), "pushed");
     assert_eq!(scene.value("app"), "app/web:1.1.0");
 }

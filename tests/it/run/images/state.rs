@@ -25,7 +25,7 @@ fn an_outage_does_not_take_the_fleet_back_to_the_status_of_a_manifest() {
         assert_eq!(scene.value("app"), "app/web:0.9.0");
     }
     scene.repository("web", json!({}));
-    assert_eq!(scene.word(&[]), "pushed");
+    assert_eq!(scene.outcome_name(&[]), "pushed");
     assert_eq!(scene.value("app"), "app/web:1.0.0");
 }
 
@@ -46,9 +46,9 @@ fn a_choice_that_fails_does_not_take_the_fleet_back_to_the_status_of_a_manifest(
 }
 
 #[test]
-fn without_a_scan_what_the_state_has_chosen_counts_before_the_status_of_a_manifest() {
+fn without_a_scan_the_state_has_precedence_over_the_status_of_a_manifest() {
     let scene = Scene::new();
-    assert_eq!(scene.word(&[]), "pushed");
+    assert_eq!(scene.outcome_name(&[]), "pushed");
     let older = json!({"status": {"latestRef": {"name": scene.image("app/web"), "tag": "0.5.0"}}});
     scene.policy("web", older.clone());
     assert_eq!(scene.outcome(&["--no-scan"])["policies"]["web"]["tag"], "1.0.0");
@@ -61,7 +61,7 @@ fn without_a_scan_what_the_state_has_chosen_counts_before_the_status_of_a_manife
     assert_eq!(scene.value("app"), "app/web:1.0.0");
     // Without a state the manifest's status is used, and without a status there is no image.
     fs::remove_dir_all(scene.fleet.state()).unwrap();
-    assert_eq!(scene.word(&["--no-scan", "--dry-run"]), "dry-run");
+    assert_eq!(scene.outcome_name(&["--no-scan", "--dry-run"]), "dry-run");
     scene.policy("web", json!({}));
     let ended = scene.run(&["--no-scan"]).with_status(0);
     assert_eq!(
@@ -73,9 +73,9 @@ fn without_a_scan_what_the_state_has_chosen_counts_before_the_status_of_a_manife
 
 /// Two sets of manifests with the same names would be mistaken for each other.
 #[test]
-fn a_state_that_was_used_for_another_branch_is_told() {
+fn a_state_of_another_branch_is_reported() {
     let scene = Scene::new();
-    assert_eq!(scene.word(&[]), "pushed");
+    assert_eq!(scene.outcome_name(&[]), "pushed");
     let tip = scene.fleet.repository.id("main").unwrap();
     scene.fleet.repository.move_branch("staging", &tip);
     let url = scene.fleet.host.url("fleet.git");

@@ -15,7 +15,7 @@ fn tags(scene: &Scene) -> PathBuf {
 #[test]
 fn a_file_that_cannot_be_read_is_written_anew() {
     let scene = Scene::new();
-    assert_eq!(scene.word(&[]), "pushed");
+    assert_eq!(scene.outcome_name(&[]), "pushed");
     let file = tags(&scene).join("default/web.tags");
     fs::remove_file(&file).unwrap();
     symlink("web.tags", &file).unwrap();
@@ -29,9 +29,9 @@ fn a_file_that_cannot_be_read_is_written_anew() {
 }
 
 #[test]
-fn what_cannot_be_written_is_said_once_and_no_failure() {
+fn a_failed_write_is_one_warning_and_no_failure() {
     let scene = Scene::new();
-    assert_eq!(scene.word(&[]), "pushed");
+    assert_eq!(scene.outcome_name(&[]), "pushed");
     fs::remove_dir_all(tags(&scene)).unwrap();
     fs::write(tags(&scene), "").unwrap();
     scene.registry.push("app/web", "1.1.0", MADE);
@@ -52,7 +52,7 @@ fn what_cannot_be_written_is_said_once_and_no_failure() {
 #[test]
 fn old_files_of_repositories_that_are_gone_are_removed() {
     let scene = Scene::new();
-    assert_eq!(scene.word(&[]), "pushed");
+    assert_eq!(scene.outcome_name(&[]), "pushed");
     let directory = tags(&scene).join("default");
     let make = |name: &str, days: u64| {
         fs::copy(directory.join("web.tags"), directory.join(name)).unwrap();

@@ -49,13 +49,13 @@ fn a_winner_that_cannot_be_pulled_yet_is_not_written() {
     assert_eq!(looks(&front), 3);
     // Once it can be pulled it is written, and an image of the state is not checked again.
     status.store(200, Ordering::SeqCst);
-    assert_eq!(scene.word(&[]), "pushed");
+    assert_eq!(scene.outcome_name(&[]), "pushed");
     assert_eq!(scene.value("app"), image);
-    assert_eq!((scene.word(&[]), looks(&front)), ("skipped".to_owned(), 4));
+    assert_eq!((scene.outcome_name(&[]), looks(&front)), ("skipped".to_owned(), 4));
 }
 
 #[test]
-fn any_other_answer_lets_a_winner_through() {
+fn any_other_answer_accepts_a_winner() {
     let (scene, front, status) = scene();
     status.store(403, Ordering::SeqCst);
     let ended = scene.run_without_state(&[]).with_status(0);
@@ -75,7 +75,7 @@ fn policies_with_the_same_winner_share_a_look() {
     for number in 0..5 {
         scene.policy(&format!("more-{number}"), json!({"spec": {"imageRepositoryRef": {"name": "web"}}}));
     }
-    assert_eq!(scene.word(&[]), "pushed");
+    assert_eq!(scene.outcome_name(&[]), "pushed");
     assert!((1..=2).contains(&looks(&front)), "{}", looks(&front));
 }
 
@@ -85,7 +85,7 @@ fn a_lower_winner_that_a_person_wants_counts_as_soon_as_it_can_be_pulled() {
     let (scene, front, status) = scene();
     scene.registry.push("app/web", "1.1.0", MADE);
     let image = |tag: &str| format!("{}/app/web:{tag}", front.address());
-    assert_eq!(scene.word(&[]), "pushed");
+    assert_eq!(scene.outcome_name(&[]), "pushed");
     assert_eq!(scene.value("app"), image("1.1.0"));
     let without = json!({"metadata": {"annotations": {"tagboat.dev/exclude": "[1.1.0]"}}});
     scene.policy("web", without);
@@ -95,6 +95,6 @@ fn a_lower_winner_that_a_person_wants_counts_as_soon_as_it_can_be_pulled() {
         assert_eq!(scene.value("app"), image("1.1.0"));
     }
     status.store(200, Ordering::SeqCst);
-    assert_eq!(scene.word(&[]), "pushed");
+    assert_eq!(scene.outcome_name(&[]), "pushed");
     assert_eq!(scene.value("app"), image("1.0.0"));
 }

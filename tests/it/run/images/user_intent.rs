@@ -12,13 +12,13 @@ use crate::support::manifests::marker;
 use crate::support::remote_fleet::only_outcome;
 
 /// A fleet that runs 1.2.0, from a registry that can be shut down.
-struct Shop {
+struct Outage {
     scene: Scene,
     is_shut: Arc<AtomicBool>,
     front: Front,
 }
 
-impl Shop {
+impl Outage {
     fn new() -> Self {
         let (scene, is_shut) = (Scene::new(), Arc::new(AtomicBool::new(false)));
         for tag in ["1.1.0", "1.2.0"] {
@@ -29,11 +29,11 @@ impl Shop {
             true => Reply::status(403),
             false => Reply::Forward,
         });
-        let shop = Self { scene, is_shut, front };
-        shop.repository(json!({}));
-        assert_eq!(shop.scene.word(&[]), "pushed");
-        assert_eq!(shop.value(), shop.image("1.2.0"));
-        shop
+        let outage = Self { scene, is_shut, front };
+        outage.repository(json!({}));
+        assert_eq!(outage.scene.outcome_name(&[]), "pushed");
+        assert_eq!(outage.value(), outage.image("1.2.0"));
+        outage
     }
 
     fn image(&self, tag: &str) -> String {
@@ -64,26 +64,26 @@ impl Shop {
         self.scene.value("app")
     }
 
-    fn kept(&self, member: &str) -> Value {
-        self.scene.kept("ImagePolicy", "web")["status"][member]["tag"].clone()
+    fn state_of(&self, member: &str) -> Value {
+        self.scene.state_of("ImagePolicy", "web")["status"][member]["tag"].clone()
     }
 }
 
 #[test]
-fn what_a_person_forbids_while_the_registry_is_silent_is_not_pushed_again() {
-    let changes: [&dyn Fn(&Shop); 2] = [&|shop| shop.exclude("1.2.0"), &|shop| {
-        shop.scene.policy("web", json!({"spec": {"policy": {"semver": {"range": "<1.2.0"}}}}));
+fn an_image_forbidden_during_an_outage_is_not_pushed_again() {
+    let changes: [&dyn Fn(&Outage); 2] = [&|outage| outage.exclude("1.2.0"), &|outage| {
+        outage.scene.policy("web", json!({"spec": {"policy": {"semver": {"range": "<1.2.0"}}}}));
     }];
     for change in changes {
-        let shop = Shop::new();
-        change(&shop);
-        shop.shut_and_roll_back_to("1.0.0");
-        let ended = shop.scene.run(&["--dry-run"]).with_status(1);
-        assert_eq!(only_outcome(&ended)["choices"][0]["latest"], shop.image("1.1.0"));
-        assert_eq!(shop.kept("latestRef"), "1.2.0", "a rehearsal keeps nothing");
-        let ended = shop.scene.run(&[]).with_status(1);
+        let outage = Outage::new();
+        change(&outage);
+        outage.shut_and_roll_back_to("1.0.0");
+        let ended = outage.scene.run(&["--dry-run"]).with_status(1);
+        assert_eq!(only_outcome(&ended)["choices"][0]["latest"], outage.image("1.1.0"));
+        assert_eq!(outage.state_of("latestRef"), "1.2.0", "a rehearsal keeps nothing");
+        let ended = outage.scene.run(&[]).with_status(1);
         let outcome = only_outcome(&ended);
-        assert_eq!((shop.value(), &outcome["outcome"]), (shop.image("1.1.0"), &json!("pushed")));
+        assert_eq!((outage.value(), &outcome["outcome"]), (outage.image("1.1.0"), &json!("pushed")));
         let choice = &outcome["choices"][0];
         assert_eq!(
             choice["stale"],
@@ -105,26 +105,26 @@ fn what_a_person_forbids_while_the_registry_is_silent_is_not_pushed_again() {
             "{ended:?}"
         );
         assert_eq!(
-            (shop.kept("latestRef"), shop.kept("observedPreviousRef")),
+            (outage.state_of("latestRef"), outage.state_of("observedPreviousRef")),
             (json!("1.1.0"), json!("1.2.0"))
         );
         // The intent is fulfilled: from now on the policy keeps its image.
-        let ended = shop.scene.run(&[]).with_status(1);
+        let ended = outage.scene.run(&[]).with_status(1);
         assert!(ended.only_error().ends_with("; its policies keep the images that they have"), "{ended:?}");
-        shop.open();
-        assert_eq!(shop.scene.word(&[]), "skipped");
-        assert_eq!(shop.value(), shop.image("1.1.0"));
+        outage.open();
+        assert_eq!(outage.scene.outcome_name(&[]), "skipped");
+        assert_eq!(outage.value(), outage.image("1.1.0"));
     }
 }
 
 #[test]
 fn without_tags_to_choose_from_the_markers_of_a_policy_that_was_changed_are_left_alone() {
-    let shop = Shop::new();
-    std::fs::remove_dir_all(shop.scene.fleet.state().join("tags")).unwrap();
-    shop.exclude("1.2.0");
-    shop.shut_and_roll_back_to("1.0.0");
+    let outage = Outage::new();
+    std::fs::remove_dir_all(outage.scene.fleet.state().join("tags")).unwrap();
+    outage.exclude("1.2.0");
+    outage.shut_and_roll_back_to("1.0.0");
     for _ in 0..2 {
-        let ended = shop.scene.run(&[]).with_status(1);
+        let ended = outage.scene.run(&[]).with_status(1);
         assert!(
             ended.only_error().ends_with(
                 "; its policies were changed or asked for since they last chose, but the state has no tags to choose from, \
@@ -133,65 +133,65 @@ fn without_tags_to_choose_from_the_markers_of_a_policy_that_was_changed_are_left
             "{ended:?}"
         );
         assert_eq!(only_outcome(&ended)["choices"][0].get("latest"), None);
-        assert_eq!(shop.value(), shop.image("1.0.0"));
+        assert_eq!(outage.value(), outage.image("1.0.0"));
     }
     // It is not used without a scan either.
-    let ended = shop.scene.run(&["--no-scan"]).with_status(0);
+    let ended = outage.scene.run(&["--no-scan"]).with_status(0);
     assert_eq!(
         ended.only_error(),
         format!(
             "warning: ImagePolicy default/web: nothing could be chosen in the place of {}, which it had before and does not \
              allow as it stands, so its markers are left alone",
-            shop.image("1.2.0")
+            outage.image("1.2.0")
         )
     );
-    assert_eq!(shop.value(), shop.image("1.0.0"));
+    assert_eq!(outage.value(), outage.image("1.0.0"));
     // The user's intent still applies when the registry is back.
-    shop.open();
-    assert_eq!(shop.scene.word(&[]), "pushed");
-    assert_eq!(shop.value(), shop.image("1.1.0"));
+    outage.open();
+    assert_eq!(outage.scene.outcome_name(&[]), "pushed");
+    assert_eq!(outage.value(), outage.image("1.1.0"));
 }
 
 /// With and without the registry: no tags are left to select from, or the selected one cannot be pulled.
 #[test]
-fn where_nothing_takes_the_place_of_a_forbidden_image_the_markers_are_left_alone() {
-    let changes: [&dyn Fn(&Shop); 3] = [
-        &|shop| shop.exclude("[1.0.0, 1.1.0, 1.2.0]"),
-        &|shop| shop.exclude("[1.0.0, 1.1.0, 1.2.0"),
-        &|shop| shop.repository(json!({"exclusionList": ["^1\\.2\\.0$"]})),
+fn without_a_replacement_of_a_forbidden_image_the_markers_are_left_alone() {
+    let changes: [&dyn Fn(&Outage); 3] = [
+        &|outage| outage.exclude("[1.0.0, 1.1.0, 1.2.0]"),
+        &|outage| outage.exclude("[1.0.0, 1.1.0, 1.2.0"),
+        &|outage| outage.repository(json!({"exclusionList": ["^1\\.2\\.0$"]})),
     ];
     for (number, change) in changes.into_iter().enumerate() {
-        let shop = Shop::new();
-        change(&shop);
-        shop.shut_and_roll_back_to("1.0.0");
-        let ended = shop.scene.run(&[]).with_status(1);
+        let outage = Outage::new();
+        change(&outage);
+        outage.shut_and_roll_back_to("1.0.0");
+        let ended = outage.scene.run(&[]).with_status(1);
         let words = format!(
             "nothing could be chosen in the place of {}, which it had before and does not allow as it stands, so its markers \
              are left alone",
-            shop.image("1.2.0")
+            outage.image("1.2.0")
         );
         assert!(ended.only_error().contains(&words), "{number} {ended:?}");
         assert_eq!(only_outcome(&ended)["errors"].as_array().unwrap().len(), 1);
-        assert_eq!(shop.value(), shop.image("1.0.0"), "{number}");
-        shop.open();
-        let ended = shop.scene.run(&[]);
+        assert_eq!(outage.value(), outage.image("1.0.0"), "{number}");
+        outage.open();
+        let ended = outage.scene.run(&[]);
         match number {
-            2 => assert_eq!(shop.value(), shop.image("1.1.0")),
-            _ => assert_eq!(shop.value(), shop.image("1.0.0"), "{number} {ended:?}"),
+            2 => assert_eq!(outage.value(), outage.image("1.1.0")),
+            _ => assert_eq!(outage.value(), outage.image("1.0.0"), "{number} {ended:?}"),
         }
     }
 }
 
 #[test]
-fn policies_that_nobody_changed_keep_their_images_beside_one_that_was() {
-    let shop = Shop::new();
-    shop.scene.policy("other", json!({"spec": {"imageRepositoryRef": {"name": "web"}}}));
-    shop.scene.run(&[]).with_status(0);
-    shop.exclude("1.2.0");
-    shop.shut_and_roll_back_to("1.0.0");
-    let outcome = only_outcome(&shop.scene.run(&[]).with_status(1));
+fn unchanged_policies_keep_their_images_beside_a_changed_one() {
+    let outage = Outage::new();
+    outage.scene.policy("other", json!({"spec": {"imageRepositoryRef": {"name": "web"}}}));
+    outage.scene.run(&[]).with_status(0);
+    outage.exclude("1.2.0");
+    outage.shut_and_roll_back_to("1.0.0");
+    let outcome = only_outcome(&outage.scene.run(&[]).with_status(1));
     let latest = |index: usize| outcome["choices"][index]["latest"].clone();
-    assert_eq!((latest(0), latest(1)), (json!(shop.image("1.2.0")), json!(shop.image("1.1.0"))));
+    assert_eq!((latest(0), latest(1)), (json!(outage.image("1.2.0")), json!(outage.image("1.1.0"))));
     let error = outcome["errors"][0].as_str().unwrap();
     assert!(
         error.contains("its policies keep the images that they have: default/other; its policies"),
@@ -212,7 +212,7 @@ fn a_forbidden_image_does_not_stand_in_for_a_winner_that_is_not_there() {
         });
     let image = format!("{}/app/web", front.address());
     scene.repository("web", json!({"spec": {"image": image}}));
-    assert_eq!(scene.word(&[]), "pushed");
+    assert_eq!(scene.outcome_name(&[]), "pushed");
     scene.policy("web", json!({"metadata": {"annotations": {"tagboat.dev/exclude": "1.2.0"}}}));
     let line = format!("image: {image}:0.9.0 {}\n", marker("default:web"));
     scene.fleet.repository.commit("main", "Back by hand", &[file("app.yaml", line)]);

@@ -16,7 +16,7 @@ use crate::support::ssh_host::{PASSPHRASE, SshHost};
 use crate::support::ssh_key::SshKey;
 
 #[test]
-fn what_ssh_does_not_like() {
+fn handshakes_that_ssh_refuses() {
     let (host, other) = (SshHost::start(), SshHost::start());
     let scene = Scene::new();
     let url = host.url(scene.repository.path());
@@ -128,7 +128,7 @@ fn many_rounds(folder: &Path) -> String {
 }
 
 #[test]
-fn what_tls_does_not_like() {
+fn handshakes_that_tls_refuses() {
     let (scene, authority, other) = (Scene::new(), Authority::new(), Authority::new());
     let host = scene.serve(Settings { access: Access::Anonymous, tls: Some(authority.server(false)) });
     let certificate = |authority: &Authority| fs::read_to_string(authority.certificate_file()).unwrap();

@@ -64,7 +64,7 @@ fn paths_of_this_machine_are_taken() {
 }
 
 #[test]
-fn objects_that_do_not_say_what_to_do() {
+fn objects_with_missing_fields() {
     let scene = Scene::new();
     refused(
         &scene,
@@ -138,7 +138,7 @@ fn objects_that_do_not_say_what_to_do() {
 }
 
 #[test]
-fn a_service_account_has_flux_s_words_and_a_warning_that_says_what_to_do() {
+fn a_service_account_has_the_message_of_flux_and_a_warning_with_advice() {
     let scene = Scene::new();
     let host = scene.serve(Settings::default());
     for provider in ["azure", "generic"] {

@@ -54,7 +54,7 @@ fn a_secret_that_is_missing() {
 }
 
 #[test]
-fn a_secret_of_the_command_line_that_nobody_asks_for_or_that_is_no_directory() {
+fn an_unused_or_invalid_secret_of_the_command_line() {
     let (scene, host) = guarded(&json!({"username": "bot", "password": "hunter2"}));
     let idle = |text: &str| {
         format!(

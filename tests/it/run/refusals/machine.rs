@@ -101,7 +101,7 @@ fn a_directory_in_place_of_a_status_is_named_before_anything_is_pushed() {
 }
 
 #[test]
-fn a_state_that_cannot_be_kept_is_said_once_for_all_automations() {
+fn a_state_that_cannot_be_written_is_one_error_for_all_automations() {
     let scene = Scene::new();
     let _host = scene.serve(Settings::default());
     let automation = fs::read_to_string(scene.root().join("manifests/automation.yaml")).unwrap();

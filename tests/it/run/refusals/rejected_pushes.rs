@@ -7,7 +7,7 @@ use crate::support::git_host::Operation;
 use crate::support::remote_fleet::{RemoteFleet, outcome_and_commit, ready};
 
 #[test]
-fn a_refusal_is_passed_on_in_the_servers_words_and_the_next_run_tries_again() {
+fn a_rejection_is_quoted_and_the_next_run_retries() {
     for hook in ["pre-receive", "update"] {
         let fleet = RemoteFleet::small();
         let before = fleet.tip();

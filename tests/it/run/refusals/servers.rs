@@ -132,7 +132,7 @@ fn a_listing_that_never_ends_is_an_error_and_never_used_in_part() {
 
 /// An HTML page of a login or a captive portal, which git reads as the listing of an empty repository.
 #[test]
-fn a_page_for_people_is_not_taken_for_an_empty_repository() {
+fn an_html_page_is_not_read_as_an_empty_repository() {
     let scene = Scene::new();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/fleet.git", listener.local_addr().unwrap());

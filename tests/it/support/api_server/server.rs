@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use crate::support::built_program::{ETCD, KUBE_APISERVER};
 use crate::support::certificates::Authority;
-use crate::support::process_reaper::Leash;
+use crate::support::process_reaper::ProcessReaper;
 
 use super::access::{ADMIN_TOKEN, Access};
 use super::audit::Audited;
@@ -21,10 +21,10 @@ pub(crate) struct ApiServer {
     access: Access,
     directory: PathBuf,
     command: Command,
-    server: Mutex<Option<Leash>>,
+    server: Mutex<Option<ProcessReaper>>,
     etcd_command: Command,
     /// The running etcd, after those that a restore has killed.
-    etcds: Mutex<Vec<Leash>>,
+    etcds: Mutex<Vec<ProcessReaper>>,
 }
 
 impl ApiServer {
@@ -66,15 +66,15 @@ impl ApiServer {
         command.arg(format!("--secure-port={port}"));
         let access = Access::new(port, fs::read(authority.certificate_file()).unwrap());
         // kube-apiserver waits for etcd, and does not use the directory any more once it runs.
-        let leash_of_etcd = Leash::start_with(&etcd, directory).unwrap();
-        let leash = Leash::start(&command).unwrap();
+        let etcd_reaper = ProcessReaper::start_with(&etcd, directory).unwrap();
+        let reaper = ProcessReaper::start(&command).unwrap();
         let server = Self {
             access,
             directory: directory.to_owned(),
             command,
-            server: Mutex::new(Some(leash)),
+            server: Mutex::new(Some(reaper)),
             etcd_command: etcd,
-            etcds: Mutex::new(vec![leash_of_etcd]),
+            etcds: Mutex::new(vec![etcd_reaper]),
         };
         server.wait().then_some(server)
     }
@@ -104,8 +104,8 @@ impl ApiServer {
 
     /// Ends an outage: the same port, the same data.
     pub(crate) fn resume(&self) {
-        *self.server.lock().unwrap() = Some(Leash::start(&self.command).unwrap());
-        assert!(self.wait(), "the port stays free during an outage: {}", self.words());
+        *self.server.lock().unwrap() = Some(ProcessReaper::start(&self.command).unwrap());
+        assert!(self.wait(), "the port stays free during an outage: {}", self.output());
     }
 
     /// Makes a backup of all data. Only for a server of a test's own.
@@ -127,22 +127,22 @@ impl ApiServer {
         let mut etcds = self.etcds.lock().unwrap();
         etcds.last().unwrap().kill_server();
         work(&self.directory.join("etcd"), &self.directory.join("backup"));
-        etcds.push(Leash::start(&self.etcd_command).unwrap());
+        etcds.push(ProcessReaper::start(&self.etcd_command).unwrap());
         drop(etcds);
         self.resume();
     }
 
     /// The output of both processes.
-    pub(crate) fn words(&self) -> String {
-        let server = self.server.lock().unwrap().as_ref().map(Leash::words).unwrap_or_default();
-        let last = |words: &str| -> String {
-            let lines: Vec<&str> = words.lines().collect();
+    pub(crate) fn output(&self) -> String {
+        let server = self.server.lock().unwrap().as_ref().map(ProcessReaper::output).unwrap_or_default();
+        let last = |output: &str| -> String {
+            let lines: Vec<&str> = output.lines().collect();
             lines[lines.len().saturating_sub(30)..].join("\n")
         };
         format!(
             "kube-apiserver:\n{}\netcd:\n{}",
             last(&server),
-            last(&self.etcds.lock().unwrap().last().map(Leash::words).unwrap_or_default())
+            last(&self.etcds.lock().unwrap().last().map(ProcessReaper::output).unwrap_or_default())
         )
     }
 
@@ -153,11 +153,11 @@ impl ApiServer {
             if self.access.is_ready() {
                 return true;
             }
-            let words = self.words();
-            if words.contains("address already in use") {
+            let output = self.output();
+            if output.contains("address already in use") {
                 return false;
             }
-            assert!(begin.elapsed() < Duration::from_secs(120), "the API server does not start: {words}");
+            assert!(begin.elapsed() < Duration::from_secs(120), "the API server does not start: {output}");
             std::thread::sleep(Duration::from_millis(50));
         }
     }

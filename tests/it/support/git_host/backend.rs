@@ -15,7 +15,7 @@ pub(super) struct Backend {
     program: PathBuf,
     root: PathBuf,
     /// The program's standard error.
-    words: File,
+    errors: File,
 }
 
 impl Backend {
@@ -28,15 +28,15 @@ impl Backend {
             "git http-backend is not installed at {}; install all of git",
             program.display()
         );
-        let words = tempfile::tempfile().expect("a file without a name can be made");
-        Self { program, root: root.to_owned(), words }
+        let errors = tempfile::tempfile().expect("a file without a name can be made");
+        Self { program, root: root.to_owned(), errors }
     }
 
     /// The program's standard error so far.
-    pub(super) fn words(&self) -> String {
+    pub(super) fn standard_error(&self) -> String {
         let mut text = String::new();
-        let mut words = &self.words;
-        let _only_for_people = words.rewind().and_then(|()| words.read_to_string(&mut text));
+        let mut errors = &self.errors;
+        let _only_for_people = errors.rewind().and_then(|()| errors.read_to_string(&mut text));
         text
     }
 
@@ -73,7 +73,7 @@ impl Backend {
         command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            .stderr(self.words.try_clone().expect("a file can be shared"));
+            .stderr(self.errors.try_clone().expect("a file can be shared"));
         let mut child = life.spawn(&mut command)?;
         let (mut input, mut output) =
             (child.stdin.take().expect("a pipe"), child.stdout.take().expect("a pipe"));

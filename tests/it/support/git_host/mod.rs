@@ -124,7 +124,11 @@ impl Drop for GitHost {
         let _refused = TcpStream::connect(self.address);
         let ended = self.accepting.take().map(JoinHandle::join);
         if thread::panicking() {
-            eprintln!("the git backend at {} said: {}", self.address, self.host.backend.words());
+            eprintln!(
+                "standard error of the git backend at {}: {}",
+                self.address,
+                self.host.backend.standard_error()
+            );
         } else {
             assert!(!matches!(ended, Some(Err(_))), "a connection of the host panicked, see above");
         }

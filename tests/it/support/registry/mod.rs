@@ -21,7 +21,7 @@ use sha2::{Digest, Sha256};
 use tempfile::TempDir;
 
 use super::built_program::REGISTRY;
-use super::process_reaper::Leash;
+use super::process_reaper::ProcessReaper;
 pub(crate) use token_server::TokenServer;
 
 /// The user who may pull from a registry with a login.
@@ -40,7 +40,7 @@ pub(crate) struct Registry {
 /// The process of a registry; several of them may serve the same data.
 pub(crate) struct Server {
     port: u16,
-    _leash: Leash,
+    _reaper: ProcessReaper,
     _directory: TempDir,
 }
 
@@ -76,17 +76,17 @@ impl Server {
         command.env_clear().env("OTEL_TRACES_EXPORTER", "none").env("HOME", directory.path());
         command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
         command.args(["serve", "config.yml"]).current_dir(directory.path());
-        let leash = Leash::start(&command).unwrap();
+        let reaper = ProcessReaper::start(&command).unwrap();
         let begin = Instant::now();
         while !is_registry(port) {
-            let words = leash.words();
-            if words.contains("address already in use") {
+            let output = reaper.output();
+            if output.contains("address already in use") {
                 return None;
             }
-            assert!(begin.elapsed() < Duration::from_secs(60), "the registry does not start: {words}");
+            assert!(begin.elapsed() < Duration::from_secs(60), "the registry does not start: {output}");
             std::thread::sleep(Duration::from_millis(10));
         }
-        Some(Self { port, _leash: leash, _directory: directory })
+        Some(Self { port, _reaper: reaper, _directory: directory })
     }
 }
 

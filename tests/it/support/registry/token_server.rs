@@ -22,14 +22,14 @@ pub(crate) struct TokenServer {
     front: Front,
     /// The certificate of the signing key, for the registry.
     pub(super) certificate: String,
-    life: Arc<Mutex<Life>>,
+    lifetime: Arc<Mutex<Lifetime>>,
 }
 
 /// Lifetime of tokens.
 #[derive(Clone, Copy)]
-struct Life {
+struct Lifetime {
     /// The lifetime in the response, in seconds.
-    said: u64,
+    stated_seconds: u64,
     /// True if the tokens have expired for the registry.
     is_over: bool,
 }
@@ -43,10 +43,10 @@ impl TokenServer {
         let lines: Vec<&str> =
             (0..text.len()).step_by(64).map(|at| &text[at..text.len().min(at + 64)]).collect();
         let pem = format!("-----BEGIN CERTIFICATE-----\n{}\n-----END CERTIFICATE-----\n", lines.join("\n"));
-        let life = Arc::new(Mutex::new(Life { said: 300, is_over: false }));
-        let (key, shared) = (key.serialize_der(), Arc::clone(&life));
+        let lifetime = Arc::new(Mutex::new(Lifetime { stated_seconds: 300, is_over: false }));
+        let (key, shared) = (key.serialize_der(), Arc::clone(&lifetime));
         let front = Front::alone(move |request| answer(request, &key, &text, *shared.lock().unwrap()));
-        Self { front, certificate: pem, life }
+        Self { front, certificate: pem, lifetime }
     }
 
     pub(crate) fn realm(&self) -> String {
@@ -55,12 +55,12 @@ impl TokenServer {
 
     /// Issues expired tokens from now on, though the response has another lifetime.
     pub(crate) fn expire(&self, is_over: bool) {
-        self.life.lock().unwrap().is_over = is_over;
+        self.lifetime.lock().unwrap().is_over = is_over;
     }
 
     /// Sets the lifetime in the response, in seconds.
-    pub(crate) fn say(&self, seconds: u64) {
-        self.life.lock().unwrap().said = seconds;
+    pub(crate) fn state_seconds(&self, seconds: u64) {
+        self.lifetime.lock().unwrap().stated_seconds = seconds;
     }
 
     pub(crate) fn requests(&self) -> Vec<Request> {
@@ -68,7 +68,7 @@ impl TokenServer {
     }
 }
 
-fn answer(request: &Request, key: &[u8], certificate: &str, life: Life) -> Reply {
+fn answer(request: &Request, key: &[u8], certificate: &str, lifetime: Lifetime) -> Reply {
     let pairs: Vec<(String, String)> =
         url::form_urlencoded::parse(request.query.as_bytes()).into_owned().collect();
     let login = format!("Basic {}", STANDARD.encode(format!("{USER}:{PASSWORD}")));
@@ -86,7 +86,7 @@ fn answer(request: &Request, key: &[u8], certificate: &str, life: Life) -> Reply
         })
         .collect();
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
-    let begin = if life.is_over { now - Duration::from_secs(1000) } else { now };
+    let begin = if lifetime.is_over { now - Duration::from_secs(1000) } else { now };
     let header = json!({"alg": "ES256", "typ": "JWT", "x5c": [certificate]});
     let claims = json!({
         "iss": ISSUER, "sub": USER, "aud": SERVICE, "exp": begin.as_secs() + 300, "nbf": begin.as_secs(),
@@ -95,7 +95,7 @@ fn answer(request: &Request, key: &[u8], certificate: &str, life: Life) -> Reply
     let part = |value: &serde_json::Value| URL_SAFE_NO_PAD.encode(value.to_string());
     let message = format!("{}.{}", part(&header), part(&claims));
     let token = format!("{message}.{}", URL_SAFE_NO_PAD.encode(signature(key, message.as_bytes())));
-    Reply::body(200, json!({"token": token, "expires_in": life.said}).to_string())
+    Reply::body(200, json!({"token": token, "expires_in": lifetime.stated_seconds}).to_string())
 }
 
 /// A signature in the form of tokens: two numbers of 32 bytes.
