@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::path::Path;
-use std::time::Duration;
 
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::Event;
@@ -14,6 +13,7 @@ use super::pod::{Pod, get};
 use super::scene::{Kind, Scene, eventually, line};
 use crate::support::api_server::{apply, documents};
 use crate::support::content::file;
+use crate::support::git_host::Operation;
 
 /// The arguments of `deploy`, and the one for compare mode.
 const ARGUMENTS: [&str; 5] = [
@@ -70,6 +70,13 @@ fn lines(pod: &Pod, beginning: &str) -> Vec<Value> {
 async fn wait_for_line(pod: &Pod, beginning: &str, count: usize) -> Value {
     eventually(beginning, async || lines(pod, beginning).len() >= count).await;
     lines(pod, beginning).pop().unwrap()
+}
+
+/// Waits until two further reconciles have ended. Each has one listing, so the third listing comes after both.
+async fn reconciled_again(scene: &Scene) {
+    let count = || scene.host.requests_for(Operation::ListForFetch).len();
+    let before = count();
+    eventually("two further reconciles", async || count() >= before + 3).await;
 }
 
 /// Pushes the file as another author.
@@ -150,7 +157,7 @@ async fn compare_mode_compares_and_writes_nothing() {
     wait_for_line(&pod, WOULD, 4).await;
 
     // Nothing is logged or counted again while nothing changes.
-    tokio::time::sleep(Duration::from_secs(3)).await;
+    reconciled_again(&scene).await;
     assert_eq!((lines(&pod, WOULD).len(), lines(&pod, OTHER).len()), (4, 4));
     let metrics = get(&pod.metrics, "metrics").await;
     for series in [
@@ -221,7 +228,7 @@ async fn compare_mode_reads_the_push_branch_once_it_exists() {
     // A branch that was merged is not compared again.
     scene.repository.move_branch("main", &scene.repository.id("auto").unwrap());
     scene.repository.delete_branch("auto");
-    tokio::time::sleep(Duration::from_secs(3)).await;
+    reconciled_again(&scene).await;
     assert_eq!(pod.terminate().0, Some(0));
     let end = wait_for_line(&pod, "the comparison with the other controller ends", 1).await;
     let counts = ["commits", "agreed", "differed", "missed"].map(|name| end[name].as_u64().unwrap());

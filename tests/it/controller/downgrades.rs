@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::floating_tags::fleet::RegistryFront;
 use super::reflector::{CREATED, Reflector, chosen, requested, until};
 use super::scene::{Kind, Scene, condition, eventually};
+use crate::support::clock::until_next_second;
 use crate::support::http_front::Reply;
 use crate::support::registry::Registry;
 
@@ -41,7 +42,7 @@ impl PolicyScene {
         let is = |object: &DynamicObject| object.data["status"]["lastHandledReconcileAt"] == token;
         let status = until(&self.scene, Kind::Repository, "app", is).await;
         // Scans are distinguished by the second.
-        tokio::time::sleep(Duration::from_millis(1100)).await;
+        tokio::time::sleep(until_next_second()).await;
         status
     }
 

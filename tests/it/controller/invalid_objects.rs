@@ -1,7 +1,6 @@
 //! Objects that cannot be decoded.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::Event;
@@ -76,8 +75,13 @@ async fn an_invalid_object_stops_no_other_object() {
     let leases: Api<Lease> = Api::namespaced(scene.cluster.client(), scene.cluster.namespace());
     let held = json!({"metadata": {"name": lease_name("image-automation-controller", None)}, "spec": {"holderIdentity": "flux", "leaseDurationSeconds": 3600}});
     leases.create(&PostParams::default(), &serde_json::from_value(held).unwrap()).await.unwrap();
-    let controller = scene.controller().standing_as("tagboat").start();
-    tokio::time::sleep(Duration::from_secs(2)).await;
+    let faults = Faults::default();
+    let client = scene.cluster.faulty_client(&faults);
+    let controller = scene.controller().through(client).standing_as("tagboat").start();
+    let calls =
+        |verb: &str, resource: &str| faults.calls().iter().filter(|call| call.is(verb, resource)).count();
+    let has_found_it = async || calls("watch", "imageupdateautomations") > 0 && calls("get", "leases") >= 5;
+    eventually("the controller watches, and does not lead", has_found_it).await;
     assert!(scene.events("bad").await.is_empty());
     let free = Patch::Merge(json!({"spec": {"holderIdentity": ""}}));
     leases

@@ -30,7 +30,8 @@ async fn only_the_leader_writes_and_another_follows_when_it_ends() {
     let faults = Faults::default();
     let second =
         scene.controller().through(scene.cluster.faulty_client(&faults)).standing_as("second").start();
-    tokio::time::sleep(Duration::from_secs(1)).await;
+    let reads = || faults.calls().iter().filter(|call| call.resource == "leases").count();
+    eventually("the second reads the Lease again and again", async || reads() >= 5).await;
     assert!(faults.calls().iter().all(|call| !call.writes()), "{:?}", faults.calls());
     first.end().await;
     // The Lease was released, so the next leader does not wait until it expires.
@@ -119,7 +120,7 @@ async fn the_lease_is_kept_while_the_cluster_takes_its_time_to_list_its_objects(
     eventually("the slow one leads", async || holder(&scene).await == "slow").await;
     let other = scene.controller().standing_as("other").start();
     // Longer than the Lease is valid.
-    tokio::time::sleep(Duration::from_secs(5)).await;
+    tokio::time::sleep(Duration::from_secs(4)).await;
     assert_eq!(holder(&scene).await, "slow");
     // A controller that is shut down while it waits releases the Lease all the same.
     slow.end().await;

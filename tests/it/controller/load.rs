@@ -143,8 +143,8 @@ async fn fifty_automations_of_one_branch_land_beside_a_person_who_pushes_all_the
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn two_hundred_automations_on_twenty_repositories_land_once_each() {
-    let (names, scene) = (names(200), Scene::new(&[]).await);
+async fn a_hundred_automations_on_ten_repositories_land_once_each() {
+    let (names, scene) = (names(100), Scene::new(&[]).await);
     let members: Vec<&str> = names.iter().map(String::as_str).collect();
     let mut repositories = Vec::new();
     for (number, own) in members.chunks(10).enumerate() {

@@ -6,6 +6,7 @@ use axum::Router;
 use axum::body::Bytes;
 use axum::http::StatusCode;
 use axum::routing::post;
+use futures::future::join_all;
 use kube::core::DynamicObject;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
@@ -79,7 +80,8 @@ async fn each_notification_is_posted_once() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_failed_notification_is_retried_and_a_duplicate_is_not() {
-    for (answers, expected) in [(&[500, 503][..], 3), (&[429], 1), (&[400], 1)] {
+    let cases = [(&[500, 503][..], 3), (&[429], 1), (&[400], 1)];
+    join_all(cases.map(|(answers, expected)| async move {
         let scene = Scene::new(&["app"]).await;
         let receiver = Receiver::start(answers).await;
         let controller = scene.controller().notifying(&receiver.address).start();
@@ -88,7 +90,8 @@ async fn a_failed_notification_is_retried_and_a_duplicate_is_not() {
         tokio::time::sleep(std::time::Duration::from_millis(1500)).await;
         assert_eq!(receiver.messages(), vec!["repository up-to-date"; expected], "{answers:?}");
         controller.end().await;
-    }
+    }))
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -7,6 +7,7 @@ use serde_json::json;
 use tagboat::polling::PollingInterval;
 use tagboat::registry::store::StoreLimits;
 
+use super::floating_tags::fleet::RegistryFront;
 use super::reflector::{CREATED, Reflector, chosen, ready, requested, until};
 use super::scene::{Kind, Scene, condition, eventually, kstatus};
 use crate::support::registry::Registry;
@@ -135,8 +136,9 @@ async fn errors_have_the_messages_of_flux() {
 async fn a_floating_tag_is_followed_by_its_digest() {
     let scene = Scene::new(&["app"]).await;
     let registry = Registry::start();
+    let front = RegistryFront::before(registry.port());
     let first = registry.push("web", "2.4", CREATED);
-    let image = format!("{}/web", registry.address());
+    let image = format!("{}/web", front.address());
     let spec = json!({
         "policy": {"semver": null, "alphabetical": {}},
         "digestReflectionPolicy": "Always",
@@ -150,7 +152,7 @@ async fn a_floating_tag_is_followed_by_its_digest() {
     // Nothing is written while the tag does not move.
     let version = async || scene.api(Kind::Policy).get("app").await.unwrap().metadata.resource_version;
     let before = version().await;
-    tokio::time::sleep(Duration::from_secs(3)).await;
+    front.more_lookups(3).await;
     assert_eq!(version().await, before);
 
     let second = registry.push("web", "2.4", "2026-02-02T00:00:00Z");
@@ -160,7 +162,7 @@ async fn a_floating_tag_is_followed_by_its_digest() {
     assert_eq!(status["observedPreviousRef"]["digest"], json!(first));
 
     // A registry that cannot be reached removes nothing, not even after a restart.
-    drop(registry);
+    drop((registry, front));
     let stale = |object: &DynamicObject| condition(&object.data["status"], "Stale").is_some();
     let status = until(&scene, Kind::Policy, "app", stale).await;
     assert_eq!(condition(&status, "Stale").unwrap()["reason"], "RegistryUnavailable");

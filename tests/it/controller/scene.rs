@@ -368,7 +368,7 @@ impl ControllerBuilder {
         Self { client, ..self }
     }
 
-    /// Turns leader election on, with this identity; the Lease expires after two seconds.
+    /// Turns leader election on, with this identity; the Lease expires after three seconds.
     pub(super) fn standing_as(mut self, identity: &str) -> Self {
         self.options.election = Some(Election {
             namespace: self.options.scope.namespace.clone().unwrap(),

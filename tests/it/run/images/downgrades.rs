@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::scene::{MADE, Scene};
+use crate::support::clock::until_next_second;
 use crate::support::remote_fleet::only_outcome;
 
 /// A scene whose fleet runs 1.1.0, a tag that is then deleted from the registry.
@@ -23,7 +24,7 @@ fn scans(scene: &Scene) -> Value {
 
 /// Scans are counted by the second, so the next run must start in another second.
 fn another_second() {
-    std::thread::sleep(std::time::Duration::from_millis(1_050));
+    std::thread::sleep(until_next_second());
 }
 
 #[test]

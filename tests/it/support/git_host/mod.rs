@@ -28,6 +28,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::sync::{Arc, MutexGuard};
 use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
 
 use rustls::ServerConfig;
 
@@ -103,6 +104,16 @@ impl GitHost {
     /// Every request so far, in order.
     pub(crate) fn requests(&self) -> Vec<Record> {
         self.host.records.lock().expect("records are whole").clone()
+    }
+
+    /// Waits until every request of one operation so far has its answer, also one whose client has gone.
+    #[track_caller]
+    pub(crate) fn wait_for_answers(&self, operation: Operation) {
+        let begin = Instant::now();
+        while self.requests_for(operation).iter().any(|request| request.answer.is_none()) {
+            assert!(begin.elapsed() < Duration::from_secs(60), "{:?}", self.requests());
+            thread::sleep(Duration::from_millis(10));
+        }
     }
 
     /// Every admitted request of one operation so far.
