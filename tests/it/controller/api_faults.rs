@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use futures::future::join_all;
+
 use super::scene::{Kind, Scene, eventually};
 use crate::support::api_server::{Ending, Fault, Faults};
 
@@ -109,11 +111,12 @@ async fn a_steady_state_writes_nothing_but_the_time_of_the_run() {
 /// Kills the controller between the push and each step of reporting it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_push_of_a_killed_controller_is_reported_once_by_the_next() {
-    for (verb, resource, fault) in [
+    let cases = [
         ("create", "events", Fault::Silence),
         ("create", "events", Fault::LostAnswer),
         ("patch", "imageupdateautomations/status", Fault::Silence),
-    ] {
+    ];
+    join_all(cases.map(|(verb, resource, fault)| async move {
         let scene = Scene::new(&["app"]).await;
         let faults = Faults::default();
         let controller = scene.controller().through(scene.cluster.faulty_client(&faults)).start();
@@ -134,5 +137,6 @@ async fn the_push_of_a_killed_controller_is_reported_once_by_the_next() {
         let controller = scene.controller().start();
         assert_reported_once(&scene).await;
         controller.end().await;
-    }
+    }))
+    .await;
 }

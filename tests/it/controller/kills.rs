@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use futures::future::join_all;
 use k8s_openapi::api::core::v1::Event;
 use kube::api::{Api, ListParams};
 use serde_json::json;
@@ -22,9 +23,8 @@ const STATUS: &str = "imageupdateautomations/status";
 const PUSHED: &str = "pushed commit";
 
 /// Kills a process during a step that lasts, lets the next one go on, and asserts that the result is the same as
-/// without
-/// the kill: one commit, reported once.
-async fn assert_made_up_for(step: &str, scene: &Scene, pod: Pod, is_time: impl AsyncFn() -> bool) {
+/// without the kill: one commit, reported once.
+async fn assert_recovered(step: &str, scene: &Scene, pod: Pod, is_time: impl AsyncFn() -> bool) {
     scene.choose("app", "2.0.0").await;
     eventually(step, is_time).await;
     pod.kill();
@@ -62,13 +62,14 @@ async fn assert_made_up_for(step: &str, scene: &Scene, pod: Pod, is_time: impl A
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_next_process_recovers_from_a_kill_during_a_git_operation() {
     let second = Duration::from_secs(1);
-    for (step, operation, fault, has_landed) in [
+    let cases = [
         ("while it lists", Operation::ListForFetch, git_host::Fault::Delay(second), false),
         ("before the push", Operation::ListForPush, git_host::Fault::Delay(second), false),
         ("while it pushes, in vain", Operation::Push, git_host::Fault::Hang, false),
         ("while it pushes", Operation::Push, git_host::Fault::Delay(second), false),
         ("after the push", Operation::Push, git_host::Fault::HangAfterwards, true),
-    ] {
+    ];
+    join_all(cases.map(|(step, operation, fault, has_landed)| async move {
         let scene = Scene::new(&["app"]).await;
         // A child of a killed process goes on until its timeout, and holds the mirror.
         scene.patch(Kind::Source, "fleet", &json!({"spec": {"timeout": "5s"}})).await;
@@ -81,19 +82,21 @@ async fn the_next_process_recovers_from_a_kill_during_a_git_operation() {
             let has_come = scene.host.requests_for(operation).len() > asked;
             has_come && (!has_landed || scene.repository.id("main") != tip)
         };
-        assert_made_up_for(step, &scene, pod, is_time).await;
-    }
+        assert_recovered(step, &scene, pod, is_time).await;
+    }))
+    .await;
 }
 
 /// Each row: the last request to the API server, and whether the server executes it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_next_process_recovers_from_a_kill_between_push_and_report() {
-    for (step, verb, resource, fault) in [
+    let cases = [
         ("between the push and the event", "create", "events", Fault::Silence),
         ("with the event made", "create", "events", Fault::LostAnswer),
         ("between the event and the status", "patch", STATUS, Fault::Silence),
         ("with the status written", "patch", STATUS, Fault::LostAnswer),
-    ] {
+    ];
+    join_all(cases.map(|(step, verb, resource, fault)| async move {
         let scene = Scene::new(&["app"]).await;
         let faults = Faults::default();
         let kubeconfig = scene.cluster.faulty_kubeconfig(&faults).await;
@@ -115,6 +118,7 @@ async fn the_next_process_recovers_from_a_kill_between_push_and_report() {
             (Fault::LostAnswer, _) => scene.events("app").await.iter().any(|event| event.contains(PUSHED)),
             _ => is_reached.load(Ordering::Relaxed),
         };
-        assert_made_up_for(step, &scene, pod, is_time).await;
-    }
+        assert_recovered(step, &scene, pod, is_time).await;
+    }))
+    .await;
 }

@@ -3,6 +3,7 @@
 pub(crate) mod api_server;
 pub(crate) mod bare_repository;
 pub(crate) mod built_program;
+pub(crate) mod cases;
 pub(crate) mod certificates;
 pub(crate) mod clock;
 pub(crate) mod content;

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::Fleet;
 use crate::support::bare_repository::BareRepository;
+use crate::support::cases::at_once;
 use crate::support::content::file;
 use crate::support::git_host::{Access, Fault, GitHost, Operation, Settings};
 use crate::support::git_program::Person;
@@ -51,16 +52,6 @@ impl Scene {
 /// A person whose git gives up after a second without data.
 fn impatient(person: &Person) -> Person {
     person.clone().setting("http.lowSpeedLimit", "1").setting("http.lowSpeedTime", "1")
-}
-
-/// Tries all operations at the same time, because a test mostly waits.
-fn for_each_operation(attempt: impl Fn(Operation) + Sync) {
-    std::thread::scope(|scope| {
-        for operation in OPERATIONS {
-            let attempt = &attempt;
-            scope.spawn(move || attempt(operation));
-        }
-    });
 }
 
 #[test]
@@ -115,7 +106,7 @@ fn a_redirect_leads_to_another_host_which_records_the_requests() {
 
 #[test]
 fn a_delay_only_delays() {
-    for_each_operation(|operation| {
+    at_once(OPERATIONS, |operation| {
         let scene = Scene::new();
         scene.host.once(operation, Fault::Delay(Duration::from_millis(300)));
         let begin = Instant::now();
@@ -126,7 +117,7 @@ fn a_delay_only_delays() {
 
 #[test]
 fn a_hung_host_does_nothing_and_never_answers() {
-    for_each_operation(|operation| {
+    at_once(OPERATIONS, |operation| {
         let scene = Scene::new();
         scene.host.always(operation, Fault::Hang);
         let run = scene.run(&impatient(&scene.person), operation);

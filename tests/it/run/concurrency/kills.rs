@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
+use crate::support::cases::at_once;
 use crate::support::content::file;
 use crate::support::fleet::{podinfo, tag_line};
 use crate::support::git_host::{Access, Fault, Operation, Settings};
@@ -114,14 +115,15 @@ fn holders(base: &Path, password: &[u8]) -> Vec<String> {
 fn the_next_run_recovers_from_a_kill_at_a_known_step() {
     let second = Duration::from_secs(1);
     for victims in VICTIMS {
-        for (operation, fault, words) in [
+        let cases = [
             (Operation::ListForFetch, Fault::Delay(second), "while it lists"),
             (Operation::Fetch, Fault::Delay(second), "while it fetches"),
             (Operation::ListForPush, Fault::Delay(second), "before it pushes"),
             (Operation::Push, Fault::Hang, "while it pushes, in vain"),
             (Operation::Push, Fault::Delay(second), "while it pushes"),
             (Operation::Push, Fault::HangAfterwards, "after it pushed"),
-        ] {
+        ];
+        at_once(cases, |(operation, fault, words)| {
             let scene = Scene::new();
             scene.fleet.host.once(operation, fault);
             let tip = scene.fleet.tip();
@@ -131,7 +133,7 @@ fn the_next_run_recovers_from_a_kill_at_a_known_step() {
             };
             assert!(scene.run_until(victims, is_time), "{words}: it was too late");
             scene.recover(&format!("{victims:?} {words}"));
-        }
+        });
     }
 }
 

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use crate::run::shared_branch::{self, Member};
+use crate::support::cases::at_once;
 use crate::support::content::file;
 use crate::support::git_host::{Fault, Operation};
 use crate::support::remote_fleet::{RemoteFleet, git_repository, outcome_and_commit, ready};
@@ -34,7 +35,7 @@ fn hang_after_push(fleet: &RemoteFleet) {
 
 #[test]
 fn the_next_listing_shows_the_result_of_a_push_without_an_answer() {
-    for fault in [Fault::HangAfterwards, Fault::ResetAfterwards, Fault::Status(504)] {
+    at_once([Fault::HangAfterwards, Fault::ResetAfterwards, Fault::Status(504)], |fault| {
         let fleet = impatient_fleet();
         if let Fault::Status(_) = fault {
             // As with a proxy that timed out while the server went on.
@@ -48,7 +49,7 @@ fn the_next_listing_shows_the_result_of_a_push_without_an_answer() {
         assert_eq!(outcome_and_commit(&run), ("pushed".to_owned(), Some(fleet.tip())), "{fault:?}");
         fleet.assert_pushed_once();
         fleet.assert_no_processes();
-    }
+    });
 }
 
 /// If the connection breaks off, git retries the push by itself, and the retry is rejected because of the first one.
@@ -75,7 +76,7 @@ fn a_push_that_git_made_twice_is_reported_though_others_pushed_on_top() {
 
 #[test]
 fn an_unreported_push_is_reported_by_the_next_run() {
-    for commits_on_top in [0, 1, 5] {
+    at_once([0, 1, 5], |commits_on_top| {
         let fleet = impatient_fleet();
         hang_after_push(&fleet);
         let run = fleet.run().with_status(1);
@@ -95,7 +96,7 @@ fn an_unreported_push_is_reported_by_the_next_run() {
         assert_eq!(fleet.host.requests_for(Operation::Push).len(), pushes);
         fleet.assert_pushed_once();
         assert_eq!(outcome_and_commit(&fleet.run()).0, "skipped");
-    }
+    });
 }
 
 #[test]
@@ -124,7 +125,7 @@ fn each_automation_of_an_unreported_push_finds_its_own_commit() {
 /// The listing after the push does not show the commit, which arrives later.
 #[test]
 fn a_push_that_arrives_after_the_end_of_the_run_is_made_once() {
-    for has_arrived in [false, true] {
+    at_once([false, true], |has_arrived| {
         let fleet = impatient_fleet();
         fleet.host.once(Operation::Push, Fault::Delay(Duration::from_secs(5)));
         let run = fleet.run().with_status(1);
@@ -136,7 +137,7 @@ fn a_push_that_arrives_after_the_end_of_the_run_is_made_once() {
         assert_eq!(outcome_and_commit(&fleet.run().with_status(0)), ("pushed".to_owned(), Some(fleet.tip())));
         fleet.host.wait_for_answers(Operation::Push);
         fleet.assert_pushed_once();
-    }
+    });
 }
 
 /// The image of the lost push is no longer selected at the time of the next run.

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use crate::support::cases::at_once;
 use crate::support::git_host::{Fault, Operation};
 use crate::support::remote_fleet::{RemoteFleet, outcome_and_commit};
 
@@ -29,11 +30,11 @@ fn fail_with(fault: &Fault, operation: Operation) -> (String, Duration) {
 
 #[test]
 fn a_hung_server_costs_its_timeout_and_little_more() {
-    for operation in OPERATIONS {
+    at_once(OPERATIONS, |operation| {
         let (sentence, time) = fail_with(&Fault::Hang, operation);
         assert!(sentence.contains("ended after 2 s"), "{operation:?}: {sentence}");
         assert!(time >= Duration::from_secs(1) && time < Duration::from_secs(6), "{operation:?}: {time:?}");
-    }
+    });
 }
 
 #[test]
