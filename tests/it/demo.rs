@@ -38,9 +38,9 @@ fn pushed_images_are_committed_once() {
     assert!(ended.output.lines().count() < 60, "no longer one screen: {}", ended.output);
     let remote = BareRepository::existing(&sample.join("fleet.git"));
     let log = remote.log("main");
-    let said: Vec<_> = log.iter().map(|commit| commit.message.trim_end()).collect();
+    let messages: Vec<_> = log.iter().map(|commit| commit.message.trim_end()).collect();
     let update = "Update from image update automation";
-    assert_eq!(said, [update, update, "A sample fleet"]);
+    assert_eq!(messages, [update, update, "A sample fleet"]);
     remote.assert_sound();
     let text = |path: &str| String::from_utf8(remote.file("main", path)).unwrap();
     let windows = text("apps/api/kustomization.yaml");

@@ -12,7 +12,11 @@ async fn assert_reported_once(scene: &Scene) {
     let commits = scene.commits();
     assert_eq!(commits.len(), 1, "{commits:?}");
     let commit = commits[0].id.clone();
-    scene.until("app", "told of the push", |object| object.data["status"]["lastPushCommit"] == commit).await;
+    scene
+        .until("app", "with the push in its status", |object| {
+            object.data["status"]["lastPushCommit"] == commit
+        })
+        .await;
     scene.ready("app").await;
     let events = scene.events("app").await;
     let pushes = events.iter().filter(|event| event.starts_with("Normal Succeeded: pushed commit")).count();

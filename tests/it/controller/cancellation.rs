@@ -95,15 +95,15 @@ async fn a_cancelled_reconcile_with_an_answer_fails_no_other_of_its_batch() {
     scene.lands("other", "2.0.0").await;
     let commits = scene.commits();
     assert_eq!(commits.len(), 1);
-    let told = format!("Normal Succeeded: pushed commit '{}' to branch 'main'", &commits[0].id[..7]);
+    let report = format!("Normal Succeeded: pushed commit '{}' to branch 'main'", &commits[0].id[..7]);
     scene
-        .until("other", "told of its push", |object| {
+        .until("other", "with its push in the status", |object| {
             object.data["status"]["lastPushCommit"] == commits[0].id.as_str()
         })
         .await;
     let events = scene.events("other").await;
     assert_eq!((events.len(), &*events[0]), (2, "Normal Succeeded: repository up-to-date"), "{events:?}");
-    assert!(events[1].starts_with(&told), "{events:?}");
+    assert!(events[1].starts_with(&report), "{events:?}");
     controller.end().await;
 }
 
@@ -145,8 +145,8 @@ async fn an_interrupted_search_for_an_earlier_push_is_repeated() {
     tokio::join!(scene.choose("app", "2.0.0"), scene.choose("other", "2.0.0"));
     eventually("history is searched", async || is_searching.load(Ordering::SeqCst)).await;
     scene.patch(Kind::Automation, "app", &suspend()).await;
-    let rests = |object: &kube::core::DynamicObject| object.data["status"]["observedGeneration"] == 2;
-    scene.until("app", "at rest", rests).await;
+    let is_observed = |object: &kube::core::DynamicObject| object.data["status"]["observedGeneration"] == 2;
+    scene.until("app", "suspended", is_observed).await;
     is_over.store(true, Ordering::SeqCst);
     tokio::join!(scene.lands("app", "2.0.0"), scene.lands("other", "2.0.0"));
     // A suspended automation has its push reported as soon as it is resumed.
@@ -156,7 +156,7 @@ async fn an_interrupted_search_for_an_earlier_push_is_repeated() {
         let author = format!("{name} <bot@example.com>");
         let own = commits.iter().find(|commit| commit.author == author).unwrap();
         scene
-            .until(name, "told of its push", |object| {
+            .until(name, "with its push in the status", |object| {
                 object.data["status"]["lastPushCommit"] == own.id.as_str()
             })
             .await;

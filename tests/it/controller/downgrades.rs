@@ -231,11 +231,11 @@ async fn names_that_are_no_tags_are_reported_in_one_event() {
         policy.scan(token).await;
     }
     let words = "Warning NamesLeftOut: 2 names that are no tags were left out";
-    let told = async || {
+    let reports = async || {
         let events = policy.scene.events("app").await;
         events.iter().filter(|event| event.starts_with(words)).count()
     };
-    eventually("an event tells of it", async || told().await == 1).await;
+    eventually("an event reports it", async || reports().await == 1).await;
     reflector.end().await;
-    assert_eq!(told().await, 1);
+    assert_eq!(reports().await, 1);
 }

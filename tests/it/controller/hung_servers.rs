@@ -62,7 +62,7 @@ pub(super) async fn set_long_timeout(scene: &Scene) {
 }
 
 pub(super) async fn pushing(scene: &Scene) {
-    eventually("a push is under way", async || !scene.host.requests_for(Operation::Push).is_empty()).await;
+    eventually("a push is in flight", async || !scene.host.requests_for(Operation::Push).is_empty()).await;
 }
 
 pub(super) async fn gone(scene: &Scene, name: &str) {
@@ -157,7 +157,7 @@ async fn a_hanging_registry_delays_no_other() {
     }
     let reflector = Reflector::of(&scene).start();
     // A reconcile that takes long sets the condition `Reconciling`.
-    eventually("all others are under way", async || {
+    eventually("all others are in progress", async || {
         let found = scene.api(Kind::Repository).list(&ListParams::default()).await.unwrap();
         found.items.iter().all(|object| condition(&object.data["status"], "Reconciling").is_some())
     })

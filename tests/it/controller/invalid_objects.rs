@@ -101,12 +101,12 @@ async fn an_invalid_object_stops_no_other_object() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn of_a_repository_that_cannot_be_understood_the_leader_speaks_once() {
+async fn of_an_invalid_repository_the_leader_makes_one_report() {
     let scene = Scene::on(Arc::new(ApiServer::start()), &["app"]).await;
     loosen(&scene, Kind::Repository).await;
     create_invalid(&scene, Kind::Repository, "bad").await;
     let first = Reflector::of(&scene).standing_as("first").start();
-    let told = async |name: &str| {
+    let reports = async |name: &str| {
         let events: Api<Event> = Api::default_namespaced(scene.cluster.client());
         let found = events.list(&ListParams::default()).await.unwrap().items;
         let own = found.into_iter().filter(|event| {
@@ -115,7 +115,7 @@ async fn of_a_repository_that_cannot_be_understood_the_leader_speaks_once() {
         });
         own.map(|event| event.count.unwrap_or_default()).sum::<i32>()
     };
-    eventually("it is said", async || told("bad").await == 1).await;
+    eventually("it is reported", async || reports("bad").await == 1).await;
 
     // An instance that does not lead reports nothing, and a change of another part of the object is not reported
     // again.
@@ -127,9 +127,9 @@ async fn of_a_repository_that_cannot_be_understood_the_leader_speaks_once() {
     let label = json!({"metadata": {"labels": {"a": "b"}}});
     scene.patch(Kind::Repository, "bad", &label).await;
     create_invalid(&scene, Kind::Repository, "worse").await;
-    eventually("the other one is spoken of", async || told("worse").await == 1).await;
+    eventually("the other one is reported", async || reports("worse").await == 1).await;
     assert!(faults.calls().iter().all(|call| !call.writes() || call.resource == "leases"));
-    assert_eq!(told("bad").await, 1);
+    assert_eq!(reports("bad").await, 1);
     first.end().await;
     let is_second = async || {
         let leases: Api<Lease> = Api::namespaced(scene.cluster.client(), scene.cluster.namespace());
@@ -142,7 +142,7 @@ async fn of_a_repository_that_cannot_be_understood_the_leader_speaks_once() {
     eventually("its end", async || scene.api(Kind::Repository).get_opt("bad").await.unwrap().is_none()).await;
     second.end().await;
     // A report of the first instance is not repeated.
-    assert_eq!((told("bad").await, told("worse").await), (1, 1));
+    assert_eq!((reports("bad").await, reports("worse").await), (1, 1));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -155,7 +155,7 @@ async fn both_controllers_make_one_event_of_an_invalid_policy() {
     let (controller, reflector) =
         (scene.controller().through(client()).start(), Reflector::of(&scene).through(client()).start());
     let attempts = || faults.calls().iter().filter(|call| call.is("create", "events")).count();
-    eventually("both have said it", async || attempts() >= 2).await;
+    eventually("both have reported it", async || attempts() >= 2).await;
     controller.end().await;
     reflector.end().await;
     let events = scene.events("bad").await;

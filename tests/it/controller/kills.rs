@@ -33,28 +33,28 @@ async fn assert_recovered(step: &str, scene: &Scene, pod: Pod, is_time: impl Asy
     let mut pod = Pod::start(scene, &ARGUMENTS).await;
     scene.lands("app", "2.0.0").await;
     let has_push = |object: &kube::core::DynamicObject| object.data["status"]["lastPushCommit"].is_string();
-    scene.until("app", "told of the push", has_push).await;
+    scene.until("app", "with the push in its status", has_push).await;
     let status = scene.ready("app").await;
     let commits = scene.commits();
     assert_eq!(commits.len(), 1, "{step}: {commits:?}");
     assert_eq!(status["lastPushCommit"], commits[0].id.as_str(), "{step}");
     assert!(status["lastPushTime"].is_string(), "{step}: {status:#}");
     if before["lastPushTime"].is_string() {
-        assert_eq!(status["lastPushTime"], before["lastPushTime"], "{step}: it was told already");
+        assert_eq!(status["lastPushTime"], before["lastPushTime"], "{step}: it was reported already");
     }
     assert_eq!(status["observedPolicies"]["app"]["tag"], "2.0.0", "{step}");
     let events: Api<Event> = Api::namespaced(scene.cluster.client(), scene.cluster.namespace());
-    let told = async || {
-        let mut told = events.list(&ListParams::default()).await.unwrap().items;
-        told.retain(|event| event.message.as_ref().is_some_and(|message| message.starts_with(PUSHED)));
-        told
+    let reports = async || {
+        let mut reports = events.list(&ListParams::default()).await.unwrap().items;
+        reports.retain(|event| event.message.as_ref().is_some_and(|message| message.starts_with(PUSHED)));
+        reports
     };
     // An event that the API server was too busy for is sent later.
-    eventually(step, async || !told().await.is_empty()).await;
+    eventually(step, async || !reports().await.is_empty()).await;
     assert_eq!(pod.terminate().0, Some(0), "{step}");
-    let told = told().await;
-    let counts: Vec<Option<i32>> = told.iter().map(|event| event.count).collect();
-    assert_eq!(counts, [Some(1)], "{step}: {told:#?}");
+    let reports = reports().await;
+    let counts: Vec<Option<i32>> = reports.iter().map(|event| event.count).collect();
+    assert_eq!(counts, [Some(1)], "{step}: {reports:#?}");
     scene.repository.assert_sound();
 }
 

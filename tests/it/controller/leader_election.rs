@@ -50,7 +50,7 @@ async fn a_controller_that_loses_the_lease_ends_its_pushes_at_once() {
     scene.ready("app").await;
     scene.host.always(Operation::Push, git_host::Fault::Hang);
     scene.choose("app", "2.0.0").await;
-    eventually("a push is under way", async || !scene.host.requests_for(Operation::Push).is_empty()).await;
+    eventually("a push is in flight", async || !scene.host.requests_for(Operation::Push).is_empty()).await;
     let spec = json!({"spec": {"holderIdentity": "flux", "leaseDurationSeconds": 3600}});
     leases(&scene)
         .patch(&lease_name(FIELD_MANAGER, None), &PatchParams::default(), &Patch::Merge(spec))

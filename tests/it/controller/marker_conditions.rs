@@ -11,10 +11,10 @@ fn markers(status: &Value) -> Value {
 }
 
 /// Waits until the condition's message has this beginning, and returns the status.
-async fn said(scene: &Scene, message: &str) -> Value {
+async fn until_message(scene: &Scene, message: &str) -> Value {
     let is = |object: &DynamicObject| {
-        let said = &markers(&object.data["status"])["message"];
-        kstatus(object) == "Current" && said.as_str().is_some_and(|said| said.starts_with(message))
+        let found = &markers(&object.data["status"])["message"];
+        kstatus(object) == "Current" && found.as_str().is_some_and(|found| found.starts_with(message))
     };
     scene.until("app", message, is).await
 }
@@ -48,7 +48,7 @@ async fn defects_of_markers_are_a_condition_and_an_event_per_change() {
     ];
     scene.repository.commit("main", "Apps", &apps);
     let controller = scene.controller().start();
-    let status = said(&scene, "4 problems: ").await;
+    let status = until_message(&scene, "4 problems: ").await;
     let found = markers(&status);
     assert_eq!((&found["status"], &found["reason"]), (&json!("False"), &json!("MarkersUnresolved")));
     assert_eq!(found["observedGeneration"], 1);
@@ -105,12 +105,12 @@ async fn a_policy_without_a_usable_image_is_a_warning() {
     let patch = kube::api::Patch::Merge(status);
     scene.api(Kind::Policy).patch_status("app", &Default::default(), &patch).await.unwrap();
     let controller = scene.controller().start();
-    let status = said(&scene, "2 problems: ImagePolicy ").await;
+    let status = until_message(&scene, "2 problems: ImagePolicy ").await;
     let message = markers(&status)["message"].as_str().unwrap().to_owned();
     assert!(message.contains("Not An Image") && message.contains("; fleet.yaml:1: "), "{message}");
     scene.choose("app", "2.0.0").await;
     scene.lands("app", "2.0.0").await;
-    said(&scene, GOOD).await;
+    until_message(&scene, GOOD).await;
     assert_eq!(events(&scene).await.len(), 2);
     controller.end().await;
 }
@@ -125,7 +125,7 @@ async fn a_lasting_defect_is_reported_once_and_removed_with_its_cause() {
     let spec = json!({"spec": {"interval": "1s", "policySelector": null}});
     scene.patch(Kind::Automation, "app", &spec).await;
     let controller = scene.controller().start();
-    let before = said(&scene, "1 problem: late.yaml:1: ").await;
+    let before = until_message(&scene, "1 problem: late.yaml:1: ").await;
     let time = &before["lastAutomationRunTime"];
     let mut after = scene
         .until("app", "run again", |object| object.data["status"]["lastAutomationRunTime"] != *time)
@@ -133,7 +133,7 @@ async fn a_lasting_defect_is_reported_once_and_removed_with_its_cause() {
     after["lastAutomationRunTime"] = time.clone();
     assert_eq!(after, before);
     scene.create_policy("late", "1.0.0").await;
-    said(&scene, GOOD).await;
+    until_message(&scene, GOOD).await;
     controller.end().await;
     let events = events(&scene).await;
     assert!(events.len() == 2 || events.len() == 3, "{events:?}");

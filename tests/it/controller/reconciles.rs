@@ -61,7 +61,9 @@ async fn a_new_image_lands_as_a_commit_and_in_the_status() {
     assert_eq!(commits.len(), 1);
     let commit = commits[0].id.clone();
     let status = scene
-        .until("app", "told of the push", |object| object.data["status"]["lastPushCommit"] == commit)
+        .until("app", "with the push in its status", |object| {
+            object.data["status"]["lastPushCommit"] == commit
+        })
         .await;
     assert_eq!(status["observedSourceRevision"], format!("main@sha1:{commit}"));
     assert_eq!(status["observedPolicies"]["app"]["tag"], "2.0.0");
@@ -248,12 +250,16 @@ async fn a_spec_that_changes_during_a_run_is_neither_overwritten_nor_taken_for_o
     scene.ready("app").await;
     scene.host.always(Operation::Push, Fault::Delay(Duration::from_secs(1)));
     scene.choose("app", "2.0.0").await;
-    eventually("a push is under way", async || !scene.host.requests_for(Operation::Push).is_empty()).await;
+    eventually("a push is in flight", async || !scene.host.requests_for(Operation::Push).is_empty()).await;
     let theirs = json!({"spec": {"interval": "7m", "git": {"commit": {"messageTemplate": "Theirs"}}}});
     scene.patch(Kind::Automation, "app", &theirs).await;
     scene.lands("app", "2.0.0").await;
     let commit = scene.commits()[0].id.clone();
-    scene.until("app", "told of the push", |object| object.data["status"]["lastPushCommit"] == commit).await;
+    scene
+        .until("app", "with the push in its status", |object| {
+            object.data["status"]["lastPushCommit"] == commit
+        })
+        .await;
     let status = scene.ready("app").await;
     assert_eq!((&status["observedGeneration"], &status["lastPushCommit"]), (&json!(2), &json!(commit)));
     let spec = scene.get("app").await.unwrap().data["spec"].clone();

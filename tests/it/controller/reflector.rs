@@ -117,10 +117,10 @@ impl ReflectorBuilder {
         };
         let capacity = options.policies.capacity.clone();
         let sources = Sources { registry, shelf: Shelf::new(TagStore::limited(tags, limits), capacity) };
-        let (end, told) = oneshot::channel();
+        let (end, ended) = oneshot::channel();
         let end_of_test = async move {
             // A test that drops its reflector ends it, too.
-            let _ = told.await;
+            let _ = ended.await;
         };
         let metrics = Metrics::default();
         let task = tokio::spawn(reflector::run(client, options, sources, metrics.clone(), end_of_test));

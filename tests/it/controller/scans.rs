@@ -183,7 +183,7 @@ async fn a_scan_that_gets_no_answer_is_measured_while_it_goes_on() {
     let image = format!("{}/app", silent.local_addr().unwrap());
     scene.create(Kind::Repository, "app", &json!({"image": image, "interval": "10m", "timeout": "1m"})).await;
     let reflector = Reflector::of(&scene).start();
-    eventually("the look takes its time", async || reflector.longest_look("imagerepository") > 0.5).await;
+    eventually("the lookup takes long", async || reflector.longest_look("imagerepository") > 0.5).await;
     assert_eq!(reflector.longest_look("imagepolicy"), 0.0);
     reflector.end().await;
 }

@@ -390,11 +390,11 @@ impl ControllerBuilder {
     }
 
     pub(super) fn start(self) -> Controller {
-        let (end, told) = oneshot::channel();
+        let (end, ended) = oneshot::channel();
         let Self { client, options, metrics } = self;
         let end_of_test = async move {
             // A test that drops its controller ends it, too.
-            let _ = told.await;
+            let _ = ended.await;
         };
         let task = tokio::spawn(controller::run(client, options, metrics, end_of_test));
         Controller { end, task }

@@ -115,9 +115,9 @@ async fn objects_of_one_repository_share_listings_whatever_their_timeouts() {
     }
     let reflector = Reflector::of(&scene).start();
     // A reconcile that takes long sets the condition `Reconciling`.
-    let is_under_way = |object: &DynamicObject| condition(&object.data["status"], "Reconciling").is_some();
+    let is_in_progress = |object: &DynamicObject| condition(&object.data["status"], "Reconciling").is_some();
     for name in &names {
-        until(&scene, Kind::Repository, name, is_under_way).await;
+        until(&scene, Kind::Repository, name, is_in_progress).await;
     }
     is_open.store(true, Ordering::SeqCst);
     for name in &names {

@@ -78,7 +78,7 @@ async fn a_push_that_hangs_is_ended_and_made_by_the_next() {
     scene.ready("app").await;
     scene.host.always(Operation::Push, Fault::Hang);
     scene.choose("app", "2.0.0").await;
-    eventually("a push is under way", async || !scene.host.requests_for(Operation::Push).is_empty()).await;
+    eventually("a push is in flight", async || !scene.host.requests_for(Operation::Push).is_empty()).await;
     let (status, time) = pod.terminate();
     assert_eq!(status, Some(0), "{:#?}", pod.lines());
     assert!(time < Duration::from_secs(10), "{time:?}");
@@ -167,7 +167,7 @@ async fn nothing_is_measured_of_an_automation_that_became_anothers_during_its_ru
     assert!(metrics.to_text().contains(r#"name="app""#));
     scene.host.always(Operation::Push, Fault::Hang);
     scene.choose("app", "2.0.0").await;
-    eventually("a push is under way", async || !scene.host.requests_for(Operation::Push).is_empty()).await;
+    eventually("a push is in flight", async || !scene.host.requests_for(Operation::Push).is_empty()).await;
     // The other controller pushes now.
     scene.patch(Kind::Automation, "app", &label(json!("b"))).await;
     eventually("nothing is measured of it", async || !metrics.to_text().contains(r#"name="app""#)).await;

@@ -68,7 +68,7 @@ async fn a_policy_enqueues_only_the_automations_that_follow_it() {
     let policies = |object: &DynamicObject| object.data["status"]["observedPolicies"].clone();
     // Times in a status have whole seconds.
     tokio::time::sleep(until_next_second()).await;
-    let rested = last_run(&scene, "two").await;
+    let before = last_run(&scene, "two").await;
     // Its label is taken away, and given back; it goes, and comes back.
     let label = |value: Value| json!({"metadata": {"labels": {"app": value}}});
     scene.patch(Kind::Policy, "one", &label(json!("other"))).await;
@@ -79,7 +79,7 @@ async fn a_policy_enqueues_only_the_automations_that_follow_it() {
     scene.until("one", "without its policy", |object| policies(object).is_null()).await;
     scene.create_policy("one", "1.5.0").await;
     scene.lands("one", "1.5.0").await;
-    assert_eq!(last_run(&scene, "two").await, rested, "nothing concerned it");
+    assert_eq!(last_run(&scene, "two").await, before, "nothing concerned it");
     // A selection that changes is a changed spec.
     let selector = json!({"spec": {"policySelector": {"matchLabels": {"app": "two"}}}});
     scene.patch(Kind::Automation, "one", &selector).await;

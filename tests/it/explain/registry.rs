@@ -147,8 +147,8 @@ fn advice_about_a_refused_login_is_printed_beside_the_condition() {
         let ended = explained(&manifests, &["--output", "json"]).with_status(1);
         let error = ended.json()["error"].as_str().unwrap().to_owned();
         let last = ended.errors.lines().last().unwrap_or_default();
-        let said = last.strip_prefix(&format!("error: ImageRepository apps/web: {error}; "));
-        (said.unwrap_or_else(|| panic!("{ended:?}")).to_owned(), error)
+        let message = last.strip_prefix(&format!("error: ImageRepository apps/web: {error}; "));
+        (message.unwrap_or_else(|| panic!("{ended:?}")).to_owned(), error)
     };
     let config = json!({"auths": {guarded.address(): {"username": "u", "password": "wrong"}}});
     let secret = format!(

@@ -94,13 +94,13 @@ fn page() -> Reply {
 async fn objects_with_different_timeouts_share_a_listing_and_each_waits_for_its_own_time() {
     let registry = HeldRegistry::new(|_| page());
     let registries = registries();
-    let under_way = list(&registries, registry.access(60), None);
+    let in_flight = list(&registries, registry.access(60), None);
     registry.asked(LIST, 1).await;
     let hasty = list(&registries, registry.access(1), None);
     let patient = list(&registries, registry.access(90), None);
     let other = list(&registries, registry.access(30), None);
     registry.let_through(1).await;
-    assert_eq!(count(&under_way.await.unwrap()), 2);
+    assert_eq!(count(&in_flight.await.unwrap()), 2);
     let error = hasty.await.unwrap().unwrap_err();
     let canonical = registry.access(1).address.canonical();
     let wanted = format!("the tags of {canonical}: there was no complete answer within 1s");
@@ -153,14 +153,14 @@ async fn unchanged_is_answered_only_for_the_same_known_list() {
     assert!(ended[1..].iter().all(|listed| count(listed) == 2));
 
     // Callers with the same last known list share one conditional request.
-    let under_way = list(&registries, registry.access(60), None);
+    let in_flight = list(&registries, registry.access(60), None);
     registry.asked(LIST, 4).await;
     let mut waiting = Vec::new();
     for seconds in [20, 30, 40] {
         waiting.push(list(&registries, registry.access(seconds), Some("\"new\"")));
     }
     registry.let_through(2).await;
-    assert_eq!(count(&under_way.await.unwrap()), 2);
+    assert_eq!(count(&in_flight.await.unwrap()), 2);
     for one in waiting {
         let ended = one.await.unwrap();
         assert!(matches!(ended, Ok(Listed::Unchanged)), "{ended:?}");

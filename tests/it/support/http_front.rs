@@ -102,7 +102,7 @@ impl Front {
         port: u16,
         plan: impl Fn(&Request) -> Reply + Send + Sync + 'static,
     ) -> Self {
-        let listener = TcpListener::bind(address).expect("nobody has taken the address meanwhile");
+        let listener = TcpListener::bind(address).expect("the address is still free");
         Self::serve(listener, Some(port), None, Arc::new(plan))
     }
 

@@ -37,8 +37,8 @@ struct Measuring<T> {
 impl<T: Send + 'static> Measuring<T> {
     fn start(measure: impl FnOnce(&AtomicBool) -> T + Send + 'static) -> Self {
         let is_over = Arc::new(AtomicBool::new(false));
-        let told = Arc::clone(&is_over);
-        Self { is_over, thread: Some(std::thread::spawn(move || measure(&told))) }
+        let shared = Arc::clone(&is_over);
+        Self { is_over, thread: Some(std::thread::spawn(move || measure(&shared))) }
     }
 
     fn stop(mut self) -> T {

@@ -85,8 +85,8 @@ fn fails_alike(command: &dyn Fn(&str) -> Command, status: i32, words: &str) {
         let unread = run_into(pipe_without_reader(), &mut command(form)).with_status(status);
         assert_eq!(unread.errors, wanted.errors, "{form}");
         let full = run_into(full_device(), &mut command(form)).with_status(status);
-        let told = full.errors.strip_suffix(&wanted.errors).expect("what failed is said");
-        assert!(told.is_empty() || told.starts_with("error: cannot write to standard output: "), "{full:?}");
+        let more = full.errors.strip_suffix(&wanted.errors).expect("the error is reported");
+        assert!(more.is_empty() || more.starts_with("error: cannot write to standard output: "), "{full:?}");
     }
 }
 

@@ -35,7 +35,7 @@ async fn a_group_changes_together_in_one_commit_or_not_at_all() {
         let message = stale["message"].as_str().unwrap_or_default().to_owned();
         stale["reason"] == "GroupIncomplete" && message.ends_with("/gateway of the group hawtio is not known")
     };
-    eventually("the policy says for whom it waits", waits_for_gateway).await;
+    eventually("the policy reports the missing member", waits_for_gateway).await;
     fleet.stale("gateway", "TagNotFound").await;
     fleet.front.more_lookups(4).await;
     for name in ["online", "gateway"] {

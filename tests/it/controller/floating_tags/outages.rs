@@ -221,7 +221,7 @@ async fn a_failing_registry_is_probed_with_one_tag_at_a_time() {
     let (begin, before) = (Instant::now(), others.lookups().len());
     others.more_lookups(10).await;
     let (tried, went_on) = (fleet.front.lookups().len() - lookups, others.lookups().len() - before);
-    println!("{tried} lookups at a registry in trouble, {went_on} at another one, in {:?}", begin.elapsed());
+    println!("{tried} lookups at a failing registry, {went_on} at another one, in {:?}", begin.elapsed());
     assert!(tried <= MANY + 3 * went_on, "{tried} lookups for {MANY} tags, while another one had {went_on}");
 
     // A missing manifest concerns its tag only: the others are polled all the time.

@@ -57,7 +57,7 @@ async fn a_service_account_has_the_permissions_of_its_role() {
             assert!(begin.elapsed().as_secs() < 60, "{error}");
             tokio::time::sleep(std::time::Duration::from_millis(20)).await;
         }
-        let made = config_maps(client).create(&PostParams::default(), &config_map("wish")).await;
+        let made = config_maps(client).create(&PostParams::default(), &config_map("attempt")).await;
         assert_eq!(code(made.unwrap_err()), 403);
     }
 }
@@ -81,12 +81,12 @@ async fn a_kubeconfig_leads_to_the_namespace() {
 async fn the_audit_log_has_users_and_requests() {
     let cluster = Cluster::new().await;
     let client = cluster.client_with(&cluster.token_with_the_roles().await).await;
-    config_maps(client.clone()).create(&PostParams::default(), &config_map("wish")).await.unwrap_err();
+    config_maps(client.clone()).create(&PostParams::default(), &config_map("attempt")).await.unwrap_err();
     let secrets: Api<k8s_openapi::api::core::v1::Secret> = Api::default_namespaced(client);
     secrets.get("none").await.unwrap_err();
     let seen = cluster.audit("tagboat");
     // The requests before these waited for the role to be in force.
-    let [.., wish, none] = seen.as_slice() else { panic!("{seen:?}") };
+    let [.., attempt, none] = seen.as_slice() else { panic!("{seen:?}") };
     let expected = |verb: &str, resource: &str, name: &str, code| Audited {
         user: format!("system:serviceaccount:{}:tagboat", cluster.namespace()),
         verb: verb.to_owned(),
@@ -96,8 +96,8 @@ async fn the_audit_log_has_users_and_requests() {
         code,
     };
     // The name of a new object is in the body, which is not in the log.
-    assert_eq!(wish, &expected("create", "configmaps", &wish.name, 403));
+    assert_eq!(attempt, &expected("create", "configmaps", &attempt.name, 403));
     assert_eq!(none, &expected("get", "secrets", "none", 404));
-    assert!(wish.writes() && !none.writes());
+    assert!(attempt.writes() && !none.writes());
     assert_eq!(cluster.audit("bot"), []);
 }

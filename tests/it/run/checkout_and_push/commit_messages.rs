@@ -127,12 +127,12 @@ fn a_failing_template_has_the_message_of_flux_and_nothing_is_pushed() {
         let run = scene.run_with_state(["--output", "json"]).with_status(1);
         assert_eq!(scene.repository.id("main"), before, "{template}");
         let outcome = run.json()["automations"][0].take();
-        let said = outcome["message"].as_str().unwrap();
-        assert!(said.starts_with(&format!("{prefix}{fault}")), "{said}");
+        let message = outcome["message"].as_str().unwrap();
+        assert!(message.starts_with(&format!("{prefix}{fault}")), "{message}");
         assert_eq!(outcome["changes"].as_object().unwrap().len(), 2, "what would change is still told");
         let conditions = scene.status()["conditions"].take();
         let ready = conditions.as_array().unwrap().iter().find(|one| one["type"] == "Ready").unwrap();
-        assert_eq!((&ready["reason"], &ready["message"]), (&json!("GitOperationFailed"), &json!(said)));
+        assert_eq!((&ready["reason"], &ready["message"]), (&json!("GitOperationFailed"), &json!(message)));
         let reconciling = conditions.as_array().unwrap().iter().find(|one| one["type"] == "Reconciling");
         assert_eq!(reconciling.unwrap()["reason"], "ProgressingWithRetry", "it is tried again");
         // The preview prints the same without a repository.

@@ -35,12 +35,12 @@ where
 fn refused_by(scene: &Scene, command: &mut Command, sentence: &str) {
     let before = scene.repository.git(["for-each-ref"]);
     let run = run_in_time(command).with_status(1);
-    let said = run.only_error().strip_prefix("default/fleet: ").unwrap_or_else(|| panic!("{run:?}"));
+    let message = run.only_error().strip_prefix("default/fleet: ").unwrap_or_else(|| panic!("{run:?}"));
     match sentence.strip_suffix('…') {
-        Some(begin) => assert!(said.starts_with(begin), "\nwanted: {begin}\nfound:  {said}"),
-        None => assert_eq!(said, sentence, "{run:?}"),
+        Some(begin) => assert!(message.starts_with(begin), "\nwanted: {begin}\nfound:  {message}"),
+        None => assert_eq!(message, sentence, "{run:?}"),
     }
-    assert!(!said.contains("hunter2") && !run.output.contains("hunter2"), "{run:?}");
+    assert!(!message.contains("hunter2") && !run.output.contains("hunter2"), "{run:?}");
     assert_eq!(scene.repository.git(["for-each-ref"]), before);
     scene.repository.assert_sound();
 }
