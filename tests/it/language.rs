@@ -1,8 +1,7 @@
 //! The language of comments, by two measures that may only fall.
 //!
-//! A doc comment says what an item is or does, with the standard term first. A beginning with a question word leaves
-//! that
-//! to the reader, and pronouns for persons describe no program.
+//! A doc comment says what an item is or does, with the standard term first. A beginning with a question word
+//! leaves that to the reader, and pronouns for persons describe no program.
 
 use std::fs;
 use std::path::Path;

@@ -1,6 +1,5 @@
-//! `tagboat lint` on the cases in `testdata/lint`: `in` is linted as a directory, `arguments` (one per line) replaces
-//! that
-//! path, `out` is the expected output.
+//! `tagboat lint` on the cases in `testdata/lint`: `in` is linted as a directory, `arguments` (one per line)
+//! replaces that path, `out` is the expected output.
 //!
 //! `TAGBOAT_REGENERATE=1` writes `out`.
 

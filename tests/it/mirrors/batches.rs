@@ -112,9 +112,8 @@ fn with_hook(
     request
 }
 
-/// Others push to `main` before each push of the first job; the second job, on another branch, plans until the test
-/// lets
-/// it go on.
+/// Others push to `main` before each push of the first job; the second job, on another branch, plans until the
+/// test lets it go on.
 #[tokio::test]
 async fn an_overtaken_job_that_is_cancelled_waits_for_no_answer_of_a_mate() {
     let local = &local();

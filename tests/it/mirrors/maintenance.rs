@@ -1,8 +1,7 @@
 //! Maintenance: after thousands of commits a mirror is as small and fast as a new one.
 //!
-//! The remote is a path, because a server would only add its own time to each run. All files are in memory if the
-//! machine
-//! has such a file system, because a disk would add time, too.
+//! The remote is a path, because a server would only add its own time to each run. All files are in memory if
+//! the machine has such a file system, because a disk would add time, too.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -57,9 +56,8 @@ fn local() -> LocalRemote {
     LocalRemote::in_memory(&fleet())
 }
 
-/// Calls `run` with each number; returns the greatest extent of the mirror and the mean time of a run, for the first
-/// and
-/// for the last `window` runs.
+/// Calls `run` with each number; returns the greatest extent of the mirror and the mean time of a run, for the
+/// first and for the last `window` runs.
 fn live(local: &LocalRemote, runs: usize, window: usize, mut run: impl FnMut(usize)) -> [(Age, Duration); 2] {
     let mut ends = [(Age::default(), Duration::ZERO); 2];
     for number in 0..runs {

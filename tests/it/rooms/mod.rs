@@ -1,6 +1,5 @@
-//! The import rules: the folders of `src/` are rooms in an order, no room uses one below it, there are no circles,
-//! and the
-//! pure rooms use no file system, clock, process, network or async runtime.
+//! The import rules: the folders of `src/` are rooms in an order, no room uses one below it, there are no
+//! circles, and the pure rooms use no file system, clock, process, network or async runtime.
 //!
 //! The rule is read from the sources as text: every `crate::ROOM`, and every `super::` that climbs out of a room.
 

@@ -1,11 +1,9 @@
-//! Every map, set or cache that several tasks share has a key and a bound, so that a tenant can neither fill it for
-//! others
-//! nor read entries of others.
+//! Every map, set or cache that several tasks share has a key and a bound, so that a tenant can neither fill it
+//! for others nor read entries of others.
 //!
-//! `scan.rs` reads the sources of all crates and finds the fields and statics whose type holds a map, set or cache behind a
-//! lock. `inventory.rs` has a row for each: its key, its bound, and its eviction. A field without a row fails the
-//! test, and
-//! so does a row without a field.
+//! `scan.rs` reads the sources of all crates and finds the fields and statics whose type holds a map, set or
+//! cache behind a lock. `inventory.rs` has a row for each: its key, its bound, and its eviction. A field
+//! without a row fails the test, and so does a row without a field.
 
 mod inventory;
 mod scan;

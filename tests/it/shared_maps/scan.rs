@@ -227,9 +227,8 @@ struct Search<'s> {
 }
 
 impl<'s> Search<'s> {
-    /// Returns whether a lock with a map inside is part of a type, with aliases resolved. A struct with such a field
-    /// is no
-    /// such place itself: its field is.
+    /// Returns whether a lock with a map inside is part of a type, with aliases resolved. A struct with such a
+    /// field is no such place itself: its field is.
     fn is_shared_map(&self, of: &syn::Type, seen: &mut BTreeSet<String>) -> bool {
         paths(of).iter().any(|path| {
             let segment = path.segments.last().expect("a path has a segment");

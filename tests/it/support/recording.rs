@@ -1,9 +1,8 @@
 //! Recorded exchanges with a cloud: a server on loopback replays the answers, and compares each request with the
 //! record.
 //!
-//! `testdata/clouds/NAME.yaml` is an ordered list of exchanges. A value in `headers` or `form` that ends with `*` is
-//! a
-//! prefix.
+//! `testdata/clouds/NAME.yaml` is an ordered list of exchanges. A value in `headers` or `form` that ends with
+//! `*` is a prefix.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -22,10 +22,9 @@
 //! so two scenes cannot share an API server: there are `SCENES_AT_ONCE` of these, each for one scene at a time, and a
 //! scene removes the objects that the one before it left.
 //!
-//! All tests together may take four minutes on a machine with two CPUs, so one test may take about five seconds.
-//! Hostile
-//! inputs are as small as the defect allows, and a test waits for a state, never for a time. The time limits are in
-//! `measures.rs` and nowhere else; a test that needs a limit of its own compares counts.
+//! All tests together may take four minutes on a machine with two CPUs, so one test may take about five
+//! seconds. Hostile inputs are as small as the defect allows, and a test waits for a state, never for a time.
+//! The time limits are in `measures.rs` and nowhere else; a test that needs a limit of its own compares counts.
 
 mod beside_a_victim;
 mod expressions;

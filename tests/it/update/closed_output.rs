@@ -74,9 +74,8 @@ fn output_that_cannot_be_written_is_a_failure() {
     assert_eq!(fleet.text("app.yaml"), tag_line("5.0.3"), "the work was done before");
 }
 
-/// Runs an update that fails, with an output that is read, a closed one and a full one: the exit status and standard
-/// error
-/// are the same, but a full one is reported in addition.
+/// Runs an update that fails, with an output that is read, a closed one and a full one: the exit status and
+/// standard error are the same, but a full one is reported in addition.
 #[track_caller]
 fn fails_alike(command: &dyn Fn(&str) -> Command, status: i32, words: &str) {
     for form in ["text", "json"] {

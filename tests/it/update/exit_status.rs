@@ -7,8 +7,7 @@ use crate::support::manifests::{automation, policy};
 use crate::support::program::{run, tagboat, update};
 
 /// Runs `tagboat update` in the fleet's root with these arguments, and asserts one error message that contains
-/// `words`,
-/// and no written file.
+/// `words`, and no written file.
 #[track_caller]
 fn refused(manifests: &str, arguments: &[&str], status: i32, words: &[&str]) {
     let fleet = Fleet::new([("app.yaml", &tag_line("4.0.6"))], manifests);

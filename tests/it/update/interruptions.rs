@@ -33,9 +33,8 @@ fn many_files(count: usize, value: &str) -> Tree {
         .collect()
 }
 
-/// Asserts that every file is as in `old` or as in `new`, beside temporary files only; returns the number of new
-/// files and
-/// the temporary ones.
+/// Asserts that every file is as in `old` or as in `new`, beside temporary files only; returns the number of
+/// new files and the temporary ones.
 #[track_caller]
 fn assert_whole(old: &Tree, new: &Tree, found: &Tree) -> (usize, Vec<PathBuf>) {
     let mut count = 0;

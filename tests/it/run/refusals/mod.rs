@@ -19,9 +19,8 @@ use serde_json::{Value, json};
 use crate::run::scene::{Scene, run_in_time};
 use crate::support::git_host::{Access, GitHost, Settings};
 
-/// Runs, and asserts one error message for the automation and an unchanged repository. After `…` at the end, the
-/// message
-/// may continue with the text of a library.
+/// Runs, and asserts one error message for the automation and an unchanged repository. After `…` at the end,
+/// the message may continue with the text of a library.
 #[track_caller]
 fn refused<I>(scene: &Scene, more: I, sentence: &str)
 where

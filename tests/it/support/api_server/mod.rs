@@ -18,10 +18,10 @@
 //! cluster.audit("tagboat");                                 // the answered requests of a service account
 //! ```
 //!
-//! The kinds of `deploy/crds` are installed. No controller runs, so there is no garbage collection, and a deleted
-//! namespace
-//! is not removed; tests leave theirs. The server is shared; a test that must stop a server starts its own, with
-//! `Cluster::on(&ApiServer::start())`. Clients belong to the async runtime in which they are made.
+//! The kinds of `deploy/crds` are installed. No controller runs, so there is no garbage collection, and a
+//! deleted namespace is not removed; tests leave theirs. The server is shared; a test that must stop a server
+//! starts its own, with `Cluster::on(&ApiServer::start())`. Clients belong to the async runtime in which they
+//! are made.
 
 mod access;
 mod audit;

@@ -15,9 +15,8 @@ pub(crate) enum Operation {
     Fetch,
     /// `GET …/info/refs?service=git-receive-pack`.
     ListForPush,
-    /// `POST …/git-receive-pack` with commands in it, without the empty request by which git finds out whether it may
-    /// send a
-    /// large body.
+    /// `POST …/git-receive-pack` with commands in it, without the empty request by which git finds out whether
+    /// it may send a large body.
     Push,
 }
 

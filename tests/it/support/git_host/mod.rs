@@ -11,9 +11,8 @@
 //! ```
 //!
 //! `Settings` choose the login and TLS. Faults are switched on and off while the host runs; they apply only to
-//! requests
-//! that were admitted, so that a client has sent its credentials by then. A second host records the requests that a
-//! redirect brings there. A host ends when it is dropped, with all of its child processes.
+//! requests that were admitted, so that a client has sent its credentials by then. A second host records the
+//! requests that a redirect brings there. A host ends when it is dropped, with all of its child processes.
 
 mod access;
 mod backend;
@@ -87,11 +86,9 @@ impl GitHost {
         self.plan().moved(format!("/{from}"), self.url(to));
     }
 
-    /// Runs `meanwhile`, such as a push of another person, just before each request of this operation is forwarded or
-    /// fails.
-    /// It must not use this host, or it would wait for itself. Before `ListForPush` the client loses the race, before
-    /// `Push`
-    /// the server does.
+    /// Runs `meanwhile`, such as a push of another person, just before each request of this operation is
+    /// forwarded or fails. It must not use this host, or it would wait for itself. Before `ListForPush` the
+    /// client loses the race, before `Push` the server does.
     pub(crate) fn meanwhile(&self, operation: Operation, meanwhile: impl Fn() + Send + Sync + 'static) {
         self.plan().meanwhile(operation, Arc::new(meanwhile));
     }
