@@ -36,17 +36,17 @@ fn rules() -> Value {
 }
 
 /// Starts a controller in compare mode with just the permissions of the manual, in the test's namespace.
-async fn shadow(scene: &Scene) -> Pod {
-    let token = scene.cluster.token("shadow").await;
+async fn start(scene: &Scene) -> Pod {
+    let token = scene.cluster.token("compare").await;
     let group = "rbac.authorization.k8s.io";
-    let metadata = json!({"name": "shadow", "namespace": scene.cluster.namespace()});
+    let metadata = json!({"name": "compare", "namespace": scene.cluster.namespace()});
     let role = json!({
         "apiVersion": format!("{group}/v1"), "kind": "Role", "metadata": metadata, "rules": rules(),
     });
     let binding = json!({
         "apiVersion": format!("{group}/v1"), "kind": "RoleBinding", "metadata": metadata,
-        "roleRef": {"apiGroup": group, "kind": "Role", "name": "shadow"},
-        "subjects": [{"kind": "ServiceAccount", "name": "shadow", "namespace": scene.cluster.namespace()}],
+        "roleRef": {"apiGroup": group, "kind": "Role", "name": "compare"},
+        "subjects": [{"kind": "ServiceAccount", "name": "compare", "namespace": scene.cluster.namespace()}],
     });
     for object in [role, binding] {
         apply(&scene.cluster.client(), &object, false).await.unwrap();
@@ -110,7 +110,7 @@ async fn compare_mode_compares_and_writes_nothing() {
     scene.patch_status("app", "image-automation-controller", &theirs).await;
     scene.choose("app", "2.0.0").await;
     let before = written(&scene).await;
-    let mut pod = shadow(&scene).await;
+    let mut pod = start(&scene).await;
     let namespace = scene.cluster.namespace().to_owned();
     let at = |tag: &str| line(&namespace, "app", tag);
 
@@ -176,7 +176,7 @@ async fn compare_mode_compares_and_writes_nothing() {
 
     // And nothing was written.
     assert_eq!(written(&scene).await, before);
-    let audit = scene.cluster.audit("shadow");
+    let audit = scene.cluster.audit("compare");
     assert!(audit.iter().any(|request| request.verb == "watch" && request.code == 200), "{audit:?}");
     let writes: Vec<_> = audit.iter().filter(|request| request.writes()).collect();
     assert!(writes.is_empty(), "{writes:?}");
@@ -194,7 +194,7 @@ async fn compare_mode_agrees_with_a_controller_on_all_members() {
     for member in members {
         set_short_interval(&scene, member).await;
     }
-    let mut pod = shadow(&scene).await;
+    let mut pod = start(&scene).await;
     wait_for_line(&pod, "a dry run", 1).await;
     for member in members {
         scene.choose(member, "2.0.0").await;
@@ -219,7 +219,7 @@ async fn compare_mode_reads_the_push_branch_once_it_exists() {
     set_short_interval(&scene, "app").await;
     scene.patch(Kind::Automation, "app", &json!({"spec": {"git": {"push": {"branch": "auto"}}}})).await;
     scene.choose("app", "2.0.0").await;
-    let mut pod = shadow(&scene).await;
+    let mut pod = start(&scene).await;
     wait_for_line(&pod, "would push a commit", 1).await;
     let line = line(scene.cluster.namespace(), "app", "2.0.0");
     scene.repository.move_branch("auto", &scene.repository.id("main").unwrap());
