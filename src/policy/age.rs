@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 /// The known facts about a tag's age.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Birth {
+pub struct TagAge {
     /// The time of the first scan that saw the tag.
     ///
     /// `None` if the repository's first scan already saw it, since it may have any age then.
@@ -16,7 +16,7 @@ pub struct Birth {
     /// The creation time according to the image.
     pub created: Option<Timestamp>,
     /// True if a better tag is old enough: this tag's age was not looked up and does not matter.
-    pub is_outdone: bool,
+    pub is_irrelevant: bool,
 }
 
 /// The result of comparing a tag's age with the minimum age.
@@ -38,10 +38,10 @@ pub enum Maturity {
     },
 }
 
-impl Birth {
+impl TagAge {
     /// A tag that satisfies any minimum age.
-    pub const LONG_AGO: Self =
-        Self { first_seen: None, listed_since: Some(Timestamp::MIN), created: None, is_outdone: false };
+    pub const ALWAYS_OLD_ENOUGH: Self =
+        Self { first_seen: None, listed_since: Some(Timestamp::MIN), created: None, is_irrelevant: false };
 
     /// Compares the age at `now` with the minimum age `wanted`.
     ///
@@ -57,7 +57,7 @@ impl Birth {
         match (age, least) {
             (_, Some(least)) if least >= wanted => Maturity::Mature,
             (Some(age), _) => Maturity::Young { age, left: left.unwrap_or(wanted) },
-            (None, _) if self.is_outdone => Maturity::Mature,
+            (None, _) if self.is_irrelevant => Maturity::Mature,
             (None, _) => Maturity::Unknown { left },
         }
     }
@@ -69,13 +69,13 @@ pub struct Ages<'a> {
     /// The current time.
     pub now: Timestamp,
     /// Returns the known facts about a tag's age.
-    pub birth: &'a dyn Fn(&str) -> Birth,
+    pub age_of: &'a dyn Fn(&str) -> TagAge,
 }
 
 impl Ages<'_> {
     /// Compares a tag's age with the minimum age `wanted`.
     pub(super) fn maturity(&self, tag: &str, wanted: Duration) -> Maturity {
-        (self.birth)(tag).maturity(self.now, wanted)
+        (self.age_of)(tag).maturity(self.now, wanted)
     }
 }
 
@@ -117,15 +117,15 @@ mod tests {
             (none, 2, 1, Young { age: hours(1), left: hours(70) }),
             (none, 2, none, Unknown { left: Some(hours(70)) }),
         ] {
-            let birth = Birth {
+            let age = TagAge {
                 first_seen: ago(first_seen),
                 listed_since: ago(listed_since),
                 created: ago(created),
-                is_outdone: false,
+                is_irrelevant: false,
             };
-            let found = birth.maturity(now, hours(72));
+            let found = age.maturity(now, hours(72));
             assert_eq!(found, expected, "{first_seen} {listed_since} {created}");
-            let outdone = Birth { is_outdone: true, ..birth }.maturity(now, hours(72));
+            let outdone = TagAge { is_irrelevant: true, ..age }.maturity(now, hours(72));
             let unasked = if matches!(found, Unknown { .. }) { Mature } else { found };
             assert_eq!(outdone, unasked);
         }

@@ -106,19 +106,23 @@ impl Policy {
     /// # Errors
     ///
     /// Returns an error if the filter's values are too large, or if `check`, which is called between two tags, fails.
-    pub fn contenders<'t>(&self, tags: &'t TagList, check: Check<'_>) -> Result<Vec<&'t str>, PolicyError> {
+    pub fn age_candidates<'t>(
+        &self,
+        tags: &'t TagList,
+        check: Check<'_>,
+    ) -> Result<Vec<&'t str>, PolicyError> {
         if self.minimum_age().is_zero() || self.check_filter().is_err() {
             return Ok(Vec::new());
         }
-        selection::contenders(self, tags, check)
+        selection::age_candidates(self, tags, check)
     }
 
     /// The maximum size in bytes of the filter's values of `tags` tags.
-    pub fn most_value_bytes(&self, tags: usize) -> usize {
+    pub fn max_value_bytes(&self, tags: usize) -> usize {
         self.filter
             .as_ref()
             .and_then(|filter| filter.as_ref().ok())
-            .map_or(0, |filter| filter.most_value_bytes(tags))
+            .map_or(0, |filter| filter.max_value_bytes(tags))
     }
 
     /// The minimum age of a tag that can be selected.
@@ -146,7 +150,7 @@ impl Policy {
             Some(Ok(filter)) => filter.value(tag)?,
             Some(Err(_)) => return None,
         };
-        let rank = self.rule.judge(&value).ok()?;
+        let rank = self.rule.evaluate(&value).ok()?;
         Some((value, rank))
     }
 }

@@ -7,16 +7,16 @@ use tagboat_api::policy::TagFilter;
 use tagboat_go_text::{Regexp, RegexpError};
 
 /// The maximum size of a compiled pattern in bytes.
-const LARGEST: usize = 10 << 20;
+const MAX_PATTERN_SIZE: usize = 10 << 20;
 
 /// The maximum length of `extract` in bytes: the value of each tag grows with it.
-const LONGEST_EXTRACT: usize = 512;
+const MAX_EXTRACT_LENGTH: usize = 512;
 
 /// The maximum length of a tag in characters, as in OCI.
-const LONGEST_TAG: usize = 128;
+const MAX_TAG_LENGTH: usize = 128;
 
 /// The maximum size of all extracted values together, in bytes.
-pub(super) const MOST_VALUE_BYTES: usize = 32 << 20;
+pub(super) const MAX_VALUE_BYTES: usize = 32 << 20;
 
 /// A filter of tags.
 #[derive(Debug, Clone)]
@@ -30,11 +30,11 @@ impl Filter {
     /// Parses a filter.
     pub(super) fn new(filter: &TagFilter) -> Result<Self, FilterError> {
         let pattern = filter.pattern.as_deref().unwrap_or_default();
-        let compiled = Regexp::compile_within(pattern, LARGEST)
+        let compiled = Regexp::compile_within(pattern, MAX_PATTERN_SIZE)
             .map_err(|cause| FilterError::Pattern { pattern: pattern.to_owned(), cause })?;
         let extract = filter.extract.clone().filter(|extract| !extract.is_empty());
         let length = extract.as_ref().map_or(0, String::len);
-        if length > LONGEST_EXTRACT {
+        if length > MAX_EXTRACT_LENGTH {
             return Err(FilterError::LongExtract { length });
         }
         Ok(Self { pattern: compiled, extract })
@@ -56,10 +56,10 @@ impl Filter {
     /// The maximum size in bytes of the values of `tags` tags.
     ///
     /// Tags are taken to have at most 128 characters.
-    pub(super) fn most_value_bytes(&self, tags: usize) -> usize {
+    pub(super) fn max_value_bytes(&self, tags: usize) -> usize {
         // A reference in `extract` has at least two characters.
         let references = self.extract.as_ref().map_or(0, |extract| extract.len() / 2);
-        (references * LONGEST_TAG).saturating_mul(tags).min(MOST_VALUE_BYTES)
+        (references * MAX_TAG_LENGTH).saturating_mul(tags).min(MAX_VALUE_BYTES)
     }
 
     /// Returns true if values may differ from tags.
@@ -81,13 +81,13 @@ pub enum FilterError {
         cause: RegexpError,
     },
     /// `extract` is too long.
-    #[error("filterTags.extract has {length} bytes; at most {LONGEST_EXTRACT} are allowed")]
+    #[error("filterTags.extract has {length} bytes; at most {MAX_EXTRACT_LENGTH} are allowed")]
     LongExtract {
         /// Its length in bytes.
         length: usize,
     },
     /// The extracted values are too large.
-    #[error("filterTags.extract makes more than {} MiB of all tags together: extract less of each", MOST_VALUE_BYTES >> 20)]
+    #[error("filterTags.extract makes more than {} MiB of all tags together: extract less of each", MAX_VALUE_BYTES >> 20)]
     LargeValues,
 }
 

@@ -24,7 +24,7 @@ const MILESTONE: usize = 3;
 
 /// A token of a tag, in ascending order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Piece<'t> {
+enum Token<'t> {
     /// A pre-release stage, by its index in [`STAGES`].
     Stage(usize),
     /// The end of the tag.
@@ -80,64 +80,64 @@ impl Eq for Word<'_> {}
 
 /// Compares two texts in natural order.
 pub fn compare(left: &str, right: &str) -> Ordering {
-    let (mut left, mut right) = (Pieces::of(left), Pieces::of(right));
+    let (mut left, mut right) = (Tokens::of(left), Tokens::of(right));
     loop {
         let (one, other) = (left.next(), right.next());
         match one.cmp(&other) {
-            Ordering::Equal if one == Piece::End => return Ordering::Equal,
+            Ordering::Equal if one == Token::End => return Ordering::Equal,
             Ordering::Equal => {}
             unequal => return unequal,
         }
     }
 }
 
-struct Pieces<'t> {
+struct Tokens<'t> {
     rest: &'t str,
-    is_behind_digit: bool,
+    follows_digit: bool,
 }
 
-impl<'t> Pieces<'t> {
+impl<'t> Tokens<'t> {
     fn of(text: &'t str) -> Self {
-        Self { rest: text, is_behind_digit: false }
+        Self { rest: text, follows_digit: false }
     }
 
-    fn next(&mut self) -> Piece<'t> {
+    fn next(&mut self) -> Token<'t> {
         let is_mark = |c: char| !c.is_alphanumeric();
         let begin = self.rest.find(|c| !is_mark(c)).unwrap_or(self.rest.len());
         let (marks, rest) = self.rest.split_at(begin);
         self.rest = rest;
-        let Some(first) = rest.chars().next() else { return Piece::End };
+        let Some(first) = rest.chars().next() else { return Token::End };
         if first.is_ascii_digit() {
             let digits = self.take(|c| c.is_ascii_digit());
-            self.is_behind_digit = true;
+            self.follows_digit = true;
             let number = Number(digits.trim_start_matches('0'));
             let is_build = marks.contains(|c| c != '.');
-            return if is_build { Piece::Build(number) } else { Piece::Part(number) };
+            return if is_build { Token::Build(number) } else { Token::Part(number) };
         }
-        let is_behind_digit = self.is_behind_digit && marks.is_empty();
+        let follows_digit = self.follows_digit && marks.is_empty();
         let word = self.take(|c| c.is_alphanumeric() && !c.is_ascii_digit());
-        self.is_behind_digit = false;
-        let is_before_digit = self.rest.starts_with(|c: char| c.is_ascii_digit());
+        self.follows_digit = false;
+        let precedes_digit = self.rest.starts_with(|c: char| c.is_ascii_digit());
         // The `v` of a version has no meaning.
-        if is_before_digit && !is_behind_digit && word.eq_ignore_ascii_case("v") {
-            return self.number_behind(marks);
+        if precedes_digit && !follows_digit && word.eq_ignore_ascii_case("v") {
+            return self.number_after(marks);
         }
         let letter = LETTERS.iter().find(|(letter, _)| word.eq_ignore_ascii_case(letter));
-        if let Some((_, stage)) = letter.filter(|_| is_behind_digit && is_before_digit) {
-            return Piece::Stage(*stage);
+        if let Some((_, stage)) = letter.filter(|_| follows_digit && precedes_digit) {
+            return Token::Stage(*stage);
         }
-        if is_before_digit && word.eq_ignore_ascii_case("m") {
-            return Piece::Stage(MILESTONE);
+        if precedes_digit && word.eq_ignore_ascii_case("m") {
+            return Token::Stage(MILESTONE);
         }
         let stage =
             STAGES.iter().position(|words| words.iter().any(|known| word.eq_ignore_ascii_case(known)));
-        stage.map_or(Piece::Word(Word(word)), Piece::Stage)
+        stage.map_or(Token::Word(Word(word)), Token::Stage)
     }
 
     /// Reads the number that follows, as if these marks were directly before it.
-    fn number_behind(&mut self, marks: &str) -> Piece<'t> {
+    fn number_after(&mut self, marks: &str) -> Token<'t> {
         match self.next() {
-            Piece::Part(number) if marks.contains(|c| c != '.') => Piece::Build(number),
+            Token::Part(number) if marks.contains(|c| c != '.') => Token::Build(number),
             piece => piece,
         }
     }

@@ -38,7 +38,7 @@ pub(super) enum Rank {
 
 /// The reason for which a value is no candidate.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Unfit {
+pub(super) enum Rejection {
     NotAVersion(VersionError),
     OutOfRange,
     NotANumber(NumberError),
@@ -59,14 +59,14 @@ impl Rule {
     }
 
     /// Accepts or rejects a value as a candidate.
-    pub(super) fn judge(&self, value: &str) -> Result<Rank, Unfit> {
+    pub(super) fn evaluate(&self, value: &str) -> Result<Rank, Rejection> {
         match self {
             Self::SemVer(range) => {
-                let version = Version::parse_tag(value).map_err(Unfit::NotAVersion)?;
-                if range.matches(&version) { Ok(Rank::Version(version)) } else { Err(Unfit::OutOfRange) }
+                let version = Version::parse_tag(value).map_err(Rejection::NotAVersion)?;
+                if range.matches(&version) { Ok(Rank::Version(version)) } else { Err(Rejection::OutOfRange) }
             }
             Self::Text(..) => Ok(Rank::Text),
-            Self::Number(_) => parse_float(value).map(Rank::Number).map_err(Unfit::NotANumber),
+            Self::Number(_) => parse_float(value).map(Rank::Number).map_err(Rejection::NotANumber),
         }
     }
 

@@ -1,7 +1,7 @@
 //! Policies from any text: one line each for repository, filter, extract, range and tags.
 
 use serde_json::{Value, json};
-use tagboat::policy::{Ages, Birth, Outcome, Policy, Verdict};
+use tagboat::policy::{Ages, Outcome, Policy, TagAge, Verdict};
 use tagboat::reference::{RepositoryAddress, TagList};
 use tagboat_api::settings::PolicySettings;
 
@@ -45,7 +45,7 @@ fn check_selection(rule: &Value, filter: &Value, tags: &TagList) {
     let spec = json!({"imageRepositoryRef": {"name": "app"}, "policy": rule, "filterTags": filter});
     let spec = serde_json::from_value(spec).expect("the spec has the form of one");
     let Ok(policy) = Policy::new(&spec, PolicySettings::default()) else { return };
-    let ages = Ages { now: jiff::Timestamp::UNIX_EPOCH, birth: &|_| Birth::default() };
+    let ages = Ages { now: jiff::Timestamp::UNIX_EPOCH, age_of: &|_| TagAge::default() };
     let Ok(selection) = policy.select(tags, ages) else { return };
     let mut judged: Vec<&str> = selection.verdicts().iter().map(|verdict| verdict.tag).collect();
     judged.sort_unstable_by(|left, right| right.cmp(left));

@@ -15,7 +15,7 @@ use crate::cli::size::ByteSize;
 use crate::git::SshAlgorithms;
 use crate::metrics::Metrics;
 use crate::net::LocalAddresses;
-use crate::policy::Regression;
+use crate::policy::DowngradeProtection;
 use crate::polling::{self, PollingInterval};
 use crate::reconcile::cross_namespace::CrossNamespace;
 use crate::reconcile::policy::digest::FirstImage;
@@ -218,7 +218,7 @@ impl ControllerArguments {
                 cross_namespace,
                 identity,
                 requeue_dependency: self.duration("requeue-dependency")?,
-                regression: Regression {
+                downgrade_protection: DowngradeProtection {
                     scans: self.number("regression-scans")?,
                     time: self.duration("regression-time")?,
                 },

@@ -18,8 +18,8 @@ use crate::cli::registry_login::RegistryLogin;
 use crate::cli::terminal::count;
 use crate::error::chain;
 use crate::objects::{ObjectName, Objects};
-use crate::policy::regression::Cause;
-use crate::policy::{Ages, Birth, Policy, Selection, SelectionError};
+use crate::policy::downgrade::Trigger;
+use crate::policy::{Ages, Policy, Selection, SelectionError, TagAge};
 use crate::reconcile::conditions::{self, ConditionType};
 use crate::reconcile::course::Ending;
 use crate::reconcile::lookup::{LookFailure, LookFailureKind};
@@ -111,7 +111,7 @@ impl<O: Objects> Explainer<'_, O> {
                 let list = tags.read()?;
                 explanation.notes.extend(tags.note(&list));
                 // How old the tags of a file are is not known.
-                return explanation.judge(policy, &list, &|_| Birth::default());
+                return explanation.judge(policy, &list, &|_| TagAge::default());
             }
             (Neighbour::Found(repository), None) => repository,
             (Neighbour::NotGiven | Neighbour::NotNeeded, None) => {
@@ -150,19 +150,19 @@ impl<O: Objects> Explainer<'_, O> {
         let status = self.subject.policy.status.as_ref();
         let latest =
             status.and_then(|status| status.latest_ref.as_ref()).filter(|latest| latest.name == image);
-        let contenders = policy.contenders(&tags, &|| Ok(()));
-        let contenders = contenders.map_err(|error| Obstacle::Condition(chain(&error)))?;
+        let candidates = policy.age_candidates(&tags, &|| Ok(()));
+        let candidates = candidates.map_err(|error| Obstacle::Condition(chain(&error)))?;
         let inquiry = Inquiry {
             policy: Arc::clone(policy),
             current: latest.map(|latest| latest.tag.clone()),
             is_wanted: false,
             now: Timestamp::now(),
         };
-        let shortlist = inquiry.shortlist(&contenders, None, &|| Ok(()));
+        let shortlist = inquiry.shortlist(&candidates, None, &|| Ok(()));
         let shortlist = shortlist.map_err(|error| Obstacle::Condition(chain(&error)))?;
         let answers = inquiry.clone().answers(shortlist, &registry, &place).await;
         explanation.note_gap(policy, &answers);
-        explanation.judge(policy, &tags, &|tag| inquiry.birth(tag, None, &answers))?;
+        explanation.judge(policy, &tags, &|tag| inquiry.age(tag, None, &answers))?;
         self.announce(&request, &registry, &place, explanation).await
     }
 
@@ -181,7 +181,7 @@ impl<O: Objects> Explainer<'_, O> {
             image: &image,
             tag: &winner,
             digests: &request.digests,
-            cause: Cause::Tags,
+            trigger: Trigger::TagList,
             polled: None,
             following: Following::Alone,
             first: FirstImage::Counts,
@@ -219,9 +219,9 @@ impl Explanation {
         &mut self,
         policy: &Policy,
         tags: &TagList,
-        birth: &dyn Fn(&str) -> Birth,
+        age_of: &dyn Fn(&str) -> TagAge,
     ) -> Result<(), Obstacle> {
-        let ages = Ages { now: Timestamp::now(), birth };
+        let ages = Ages { now: Timestamp::now(), age_of };
         let selection = policy.select(tags, ages).map_err(|error| Obstacle::Condition(chain(&error)))?;
         self.latest = selection.latest().map(str::to_owned);
         self.has_values = selection.has_values();

@@ -21,7 +21,7 @@ use crate::net::LocalAddresses;
 use crate::objects::manifests::{
     Destination, ManifestStore, Manifests, SecretDirectory, StateDirectory, StateError,
 };
-use crate::policy::Regression;
+use crate::policy::DowngradeProtection;
 use crate::reconcile::automation::batch_logins::BatchLogins;
 use crate::reconcile::automation::login::LoginOptions;
 use crate::reconcile::automation::proposal::Detail;
@@ -152,15 +152,15 @@ impl Inputs {
         };
         let store = ManifestStore { manifests: manifests.into(), secrets, state };
         let started = Timestamp::now();
-        let default = Regression::default();
-        let regression = Regression {
+        let default = DowngradeProtection::default();
+        let downgrade_protection = DowngradeProtection {
             scans: arguments.regression_scans.unwrap_or(default.scans),
             time: arguments.regression_time.unwrap_or(default.time),
         };
         if arguments.state.is_none() {
-            warn_of_idle_regression(arguments, regression);
+            warn_of_idle_downgrade_protection(arguments, downgrade_protection);
         }
-        let choice = ChoiceOptions { regression, is_rehearsal: arguments.dry_run, capacity };
+        let choice = ChoiceOptions { downgrade_protection, is_rehearsal: arguments.dry_run, capacity };
         let mirrors_size = arguments.mirrors_max_size.0;
         Ok(Self {
             store,
@@ -178,11 +178,11 @@ impl Inputs {
 }
 
 /// Says so where nothing is remembered that could be counted. That a lower image need not be seen twice takes no memory.
-fn warn_of_idle_regression(arguments: &RunArguments, regression: Regression) {
+fn warn_of_idle_downgrade_protection(arguments: &RunArguments, downgrade_protection: DowngradeProtection) {
     let scans = arguments.regression_scans.map(|_| "--regression-scans");
     let time = arguments.regression_time.map(|_| "--regression-time");
     let names: Vec<&str> = scans.into_iter().chain(time).collect();
-    if names.is_empty() || regression.scans <= 1 && regression.time.is_zero() {
+    if names.is_empty() || downgrade_protection.scans <= 1 && downgrade_protection.time.is_zero() {
         return;
     }
     let verb = if names.len() > 1 { "have" } else { "has" };

@@ -10,8 +10,8 @@ use tagboat_api::{ImagePolicy, ImageRepository, RECONCILE_REQUEST_ANNOTATION};
 
 use super::shared::Kind;
 use crate::objects::ObjectName;
-use crate::policy::regression::Cause;
-use crate::policy::{PolicyWishes, RepositoryWishes};
+use crate::policy::downgrade::Trigger;
+use crate::policy::{PolicyIntent, RepositoryIntent};
 use crate::reconcile::lookup::Staleness;
 use crate::reconcile::policy::run::Run;
 use crate::reconcile::repository::report::Conclusion;
@@ -24,10 +24,10 @@ const UNCHANGED: Duration = Duration::from_secs(300);
 ///
 /// Of the repository that is what its tags were found with: a changed spec counts once it has been scanned with.
 #[derive(Clone, Debug)]
-pub(super) struct Wishes {
+pub(super) struct UserIntent {
     uid: Option<String>,
     request: Option<String>,
-    policy: PolicyWishes,
+    policy: PolicyIntent,
     repository: Option<Scanned>,
 }
 
@@ -36,20 +36,20 @@ pub(super) struct Wishes {
 struct Scanned {
     uid: Option<String>,
     /// What was wanted of it; `None` while it has not been scanned with that.
-    wishes: Option<RepositoryWishes>,
+    intent: Option<RepositoryIntent>,
 }
 
-impl Wishes {
+impl UserIntent {
     pub(super) fn of(policy: &ImagePolicy, repository: Option<&ImageRepository>) -> Self {
         let scanned = |repository: &ImageRepository| {
             let observed = repository.status.as_ref().and_then(|status| status.observed_generation);
             let is_observed = observed == repository.metadata.generation;
-            Scanned { uid: repository.uid(), wishes: is_observed.then(|| RepositoryWishes::of(repository)) }
+            Scanned { uid: repository.uid(), intent: is_observed.then(|| RepositoryIntent::of(repository)) }
         };
         Self {
             uid: policy.uid(),
             request: policy.annotations().get(RECONCILE_REQUEST_ANNOTATION).cloned(),
-            policy: PolicyWishes::of(policy),
+            policy: PolicyIntent::of(policy),
             repository: repository.map(scanned),
         }
     }
@@ -67,9 +67,9 @@ impl Wishes {
     /// The same with what was known before of a repository that is yet to be scanned with what is wanted now.
     fn after(mut self, before: Option<Self>) -> Self {
         if let Some(now) = &mut self.repository
-            && now.wishes.is_none()
+            && now.intent.is_none()
         {
-            now.wishes = before.and_then(|before| before.repository?.wishes);
+            now.intent = before.and_then(|before| before.repository?.intent);
         }
         self
     }
@@ -77,7 +77,7 @@ impl Wishes {
 
 impl Scanned {
     fn differs_from(&self, before: &Self) -> bool {
-        let is_other = match (&self.wishes, &before.wishes) {
+        let is_other = match (&self.intent, &before.intent) {
             (Some(now), Some(before)) => now != before,
             _ => false,
         };
@@ -94,7 +94,7 @@ pub(super) fn settings(object: &impl ResourceExt) -> BTreeMap<String, String> {
 /// What is remembered. It is lost with the process; then only what the objects themselves say counts as a wish.
 #[derive(Debug, Default)]
 pub(super) struct Memory {
-    policies: Mutex<HashMap<ObjectName, Wishes>>,
+    policies: Mutex<HashMap<ObjectName, UserIntent>>,
     /// The policies of which a person wants what could not be announced yet.
     unmet: Mutex<HashSet<ObjectName>>,
     /// The repositories that this process has carried out.
@@ -108,15 +108,15 @@ pub(super) struct Memory {
 }
 
 impl Memory {
-    /// Who is behind a run: a person, if other wishes were met last. Where nothing is known of that, the status decides,
+    /// Who is behind a run: a person, if other intent was met last. Where nothing is known of that, the status decides,
     /// which knows no more than that the object has changed.
-    pub(super) fn cause(&self, name: &ObjectName, wishes: &Wishes, run: &Run) -> Cause {
+    pub(super) fn trigger(&self, name: &ObjectName, intent: &UserIntent, run: &Run) -> Trigger {
         let entries = self.policies.lock();
         let is_wanted = match entries.get(name) {
-            Some(before) => run.is_requested() || wishes.differ_from(before),
+            Some(before) => run.is_requested() || intent.differ_from(before),
             None => run.is_wanted() || self.unmet.lock().contains(name),
         };
-        if is_wanted { Cause::Person } else { Cause::Tags }
+        if is_wanted { Trigger::User } else { Trigger::TagList }
     }
 
     /// Takes note that what a person wants cannot be announced yet, though the status has answered to it.
@@ -125,11 +125,11 @@ impl Memory {
     }
 
     /// Takes note that an image was chosen.
-    pub(super) fn met(&self, name: &ObjectName, wishes: Wishes) {
+    pub(super) fn met(&self, name: &ObjectName, intent: UserIntent) {
         self.unmet.lock().remove(name);
         let mut entries = self.policies.lock();
         let before = entries.remove(name);
-        entries.insert(name.clone(), wishes.after(before));
+        entries.insert(name.clone(), intent.after(before));
     }
 
     /// Takes note that a repository has been carried out, and says whether that is new.

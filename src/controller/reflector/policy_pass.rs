@@ -11,12 +11,12 @@ use tagboat_api::policy::ImagePolicyStatus;
 use tagboat_api::{FINALIZER, ImagePolicy, ImageRepository};
 use tracing::Instrument;
 
-use super::memory::Wishes;
+use super::memory::UserIntent;
 use super::shared::{Done, Kind, Shared, StatusMaker, saying_so, span, verdict};
 use crate::controller::queue::Verdict;
 use crate::objects::cluster::ClusterError;
 use crate::objects::{ObjectName, ObjectsError};
-use crate::policy::regression::Cause;
+use crate::policy::downgrade::Trigger;
 use crate::reconcile::conditions::is_ready;
 use crate::reconcile::course::{Next, reported_on};
 use crate::reconcile::policy::access::needs_labels;
@@ -76,16 +76,16 @@ async fn pass<R: Registry>(shared: &Arc<Shared<R>>, done: &mut Done) -> Result<b
     let begin = |current: &ImagePolicy| run.begin(&current.status.clone().unwrap_or_default()).status;
     let begin = run.begin(&previous).is_to_be_written.then_some(&begin as StatusMaker<'_, _, _>);
     let repository = run.repository().and_then(|name| shared.repositories.get(name));
-    let wishes = Wishes::of(&policy, repository.as_deref());
+    let intent = UserIntent::of(&policy, repository.as_deref());
     let is_unseen =
         repository.is_some() && run.repository().is_some_and(|name| !shared.memory.has_seen(name));
     let name = done.name.clone();
-    let cause = shared.memory.cause(&name, &wishes, &run);
+    let trigger = shared.memory.trigger(&name, &intent, &run);
     let scene = Scene {
         labels: Box::pin(labels(shared, &name.namespace, repository.as_deref())).await,
         scan_trouble: run.repository().and_then(|name| shared.memory.scan_trouble(name)),
         repository,
-        cause,
+        trigger,
         polled: &|followed| shared.poller.known(&name, followed),
     };
     if run.is_untouched(&shared.options, &scene) {
@@ -130,8 +130,8 @@ async fn pass<R: Registry>(shared: &Arc<Shared<R>>, done: &mut Done) -> Result<b
     let written = written?;
     written.iter().for_each(|written| observe(shared, written));
     match ended.conclusion {
-        Conclusion::Resolved(_) if !ended.is_provisional => shared.memory.met(&done.name, wishes),
-        Conclusion::Resolved(_) if cause == Cause::Person => shared.memory.put_off(&done.name),
+        Conclusion::Resolved(_) if !ended.is_provisional => shared.memory.met(&done.name, intent),
+        Conclusion::Resolved(_) if trigger == Trigger::User => shared.memory.put_off(&done.name),
         _ => {}
     }
     let latest = written.and_then(|written| written.status).and_then(|status| status.latest_ref);

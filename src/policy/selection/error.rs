@@ -16,16 +16,16 @@ pub enum SelectionError {
     #[error("no tags in database")]
     NoTags,
     /// No tag is left to choose from.
-    #[error("version list argument cannot be empty{refused}")]
+    #[error("version list argument cannot be empty{rejected}")]
     NoneLeft {
         /// The tags rejected by our own settings.
-        refused: Refused,
+        rejected: Rejected,
     },
     /// No tag is a version in the range.
-    #[error("unable to determine latest version from provided list{refused}")]
+    #[error("unable to determine latest version from provided list{rejected}")]
     NoVersion {
         /// The tags rejected by our own settings.
-        refused: Refused,
+        rejected: Rejected,
     },
     /// A value is not a number.
     #[error("failed to parse invalid numeric value '{value}'")]
@@ -37,14 +37,14 @@ pub enum SelectionError {
 
 /// The number of tags rejected by our own settings.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Refused {
+pub struct Rejected {
     /// Tags excluded by the annotation `exclude`.
     pub excluded: usize,
     /// Tags rejected by the annotation `minimum-age`.
     pub too_new: usize,
 }
 
-impl fmt::Display for Refused {
+impl fmt::Display for Rejected {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut mark = ": ";
         for (number, what) in [(self.excluded, "excluded"), (self.too_new, "too new")] {
@@ -60,13 +60,13 @@ impl fmt::Display for Refused {
 
 impl SelectionError {
     pub(super) fn of(verdicts: &[Verdict<'_>], candidates: usize) -> Option<Self> {
-        let mut refused = Refused::default();
+        let mut rejected = Rejected::default();
         let mut left = 0;
         let mut bad_number = None;
         for verdict in verdicts {
             match verdict.outcome {
-                Outcome::Excluded => refused.excluded += 1,
-                Outcome::TooNew { .. } => refused.too_new += 1,
+                Outcome::Excluded => rejected.excluded += 1,
+                Outcome::TooNew { .. } => rejected.too_new += 1,
                 Outcome::Filtered => {}
                 Outcome::NotANumber(_) => {
                     left += 1;
@@ -79,8 +79,8 @@ impl SelectionError {
             (Some(value), _) => Some(Self::NotANumber { value: value.to_owned() }),
             (None, 1..) => None,
             (None, 0) if verdicts.is_empty() => Some(Self::NoTags),
-            (None, 0) if left == 0 => Some(Self::NoneLeft { refused }),
-            (None, 0) => Some(Self::NoVersion { refused }),
+            (None, 0) if left == 0 => Some(Self::NoneLeft { rejected }),
+            (None, 0) => Some(Self::NoVersion { rejected }),
         }
     }
 }

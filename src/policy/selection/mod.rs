@@ -13,13 +13,13 @@ use tagboat_api::settings::{TextOrder, UnknownAge};
 use tagboat_versions::Version;
 
 use super::age::{Ages, Maturity};
-use super::contest::{self, Entrant};
 use super::definition::{Check, Policy, PolicyError};
-use super::filter::{FilterError, MOST_VALUE_BYTES};
-use super::rule::{Direction, Rank, Rule, Unfit};
+use super::filter::{FilterError, MAX_VALUE_BYTES};
+use super::ranking::{self, Candidate};
+use super::rule::{Direction, Rank, Rejection, Rule};
 use crate::reference::TagList;
 
-pub use error::{Refused, SelectionError};
+pub use error::{Rejected, SelectionError};
 pub use verdict::{Outcome, Verdict};
 
 /// The verdicts on all tags of a list.
@@ -28,7 +28,7 @@ pub struct Selection<'p, 't> {
     policy: &'p Policy,
     verdicts: Vec<Verdict<'t>>,
     /// The number of candidates, whose verdicts come first.
-    candidates: usize,
+    candidate_count: usize,
     error: Option<SelectionError>,
 }
 
@@ -40,32 +40,32 @@ impl<'p, 't> Selection<'p, 't> {
         check: Check<'_>,
     ) -> Result<Self, PolicyError> {
         let mut verdicts: Vec<Verdict<'t>> = Vec::with_capacity(tags.len());
-        let mut entrants: Vec<(usize, Rank)> = Vec::new();
+        let mut ranks: Vec<(usize, Rank)> = Vec::new();
         let mut values = ValueBytes::default();
         for tag in tags.iter() {
             check()?;
-            let (value, judged) = judge(policy, tag);
+            let (value, evaluated) = evaluate(policy, tag);
             values.add(value.as_ref())?;
-            let outcome = match judged {
+            let outcome = match evaluated {
                 // An invalid number makes the whole selection fail, but a too new tag does not count yet.
                 Err(outcome @ Outcome::NotANumber(_)) => too_new(policy, tag, ages).unwrap_or(outcome),
                 Err(outcome) => outcome,
                 Ok(rank) => too_new(policy, tag, ages).unwrap_or_else(|| {
-                    entrants.push((verdicts.len(), rank));
+                    ranks.push((verdicts.len(), rank));
                     Outcome::Candidate
                 }),
             };
             verdicts.push(Verdict { tag, value, outcome });
         }
-        let shadowed = shadows(policy, &verdicts, &entrants);
-        entrants.retain(|(place, _)| !shadowed.contains_key(place));
+        let shadowed = shadows(policy, &verdicts, &ranks);
+        ranks.retain(|(place, _)| !shadowed.contains_key(place));
         let ranked: Vec<usize> = {
             let value = |place: usize| verdicts[place].value.as_deref().unwrap_or_default();
-            let entrants = entrants.into_iter();
-            let mut entrants: Vec<Entrant<'_>> =
-                entrants.map(|(place, rank)| Entrant { place, value: value(place), rank }).collect();
-            contest::order(&policy.rule, &mut entrants);
-            entrants.into_iter().map(|entrant| entrant.place).collect()
+            let ranks = ranks.into_iter();
+            let mut candidates: Vec<Candidate<'_>> =
+                ranks.map(|(place, rank)| Candidate { place, value: value(place), rank }).collect();
+            ranking::sort(&policy.rule, &mut candidates);
+            candidates.into_iter().map(|candidate| candidate.place).collect()
         };
         for (place, by) in shadowed {
             verdicts[place].outcome = Outcome::Shadowed { by };
@@ -74,7 +74,7 @@ impl<'p, 't> Selection<'p, 't> {
         if let Some(&winner) = ranked.first().filter(|_| error.is_none()) {
             verdicts[winner].outcome = Outcome::Latest;
         }
-        Ok(Self { policy, candidates: ranked.len(), verdicts: best_first(verdicts, &ranked), error })
+        Ok(Self { policy, candidate_count: ranked.len(), verdicts: best_first(verdicts, &ranked), error })
     }
 
     /// The winning tag.
@@ -112,10 +112,10 @@ impl<'p, 't> Selection<'p, 't> {
     pub fn reason(&self, verdict: &Verdict<'_>) -> String {
         let value = verdict.value.as_deref().unwrap_or_default();
         match &verdict.outcome {
-            Outcome::Latest if self.candidates == 1 => "the only candidate".to_owned(),
+            Outcome::Latest if self.candidate_count == 1 => "the only candidate".to_owned(),
             Outcome::Latest => {
                 let (which, order) = superlative(&self.policy.rule);
-                format!("the {which} of {} candidates{order}", self.candidates)
+                format!("the {which} of {} candidates{order}", self.candidate_count)
             }
             Outcome::Candidate => self.reason_of_loss(verdict.tag, value),
             Outcome::Shadowed { by } => format!("{by} has the same value {value:?} and counts in its place"),
@@ -175,12 +175,12 @@ impl ValueBytes {
         if let Some(Cow::Owned(value)) = value {
             self.0 += value.len();
         }
-        if self.0 > MOST_VALUE_BYTES { Err(PolicyError::Filter(FilterError::LargeValues)) } else { Ok(()) }
+        if self.0 > MAX_VALUE_BYTES { Err(PolicyError::Filter(FilterError::LargeValues)) } else { Ok(()) }
     }
 }
 
 /// Filters a tag, and decides whether its value is a candidate, ignoring its age.
-fn judge<'t>(policy: &Policy, tag: &'t str) -> (Option<Cow<'t, str>>, Result<Rank, Outcome<'t>>) {
+fn evaluate<'t>(policy: &Policy, tag: &'t str) -> (Option<Cow<'t, str>>, Result<Rank, Outcome<'t>>) {
     let value = match &policy.filter {
         Some(Ok(filter)) => filter.value(tag),
         _ => Some(Cow::Borrowed(tag)),
@@ -189,12 +189,12 @@ fn judge<'t>(policy: &Policy, tag: &'t str) -> (Option<Cow<'t, str>>, Result<Ran
         return (value, Err(Outcome::Excluded));
     }
     let Some(value) = value else { return (None, Err(Outcome::Filtered)) };
-    let judged = policy.rule.judge(&value).map_err(|unfit| match unfit {
-        Unfit::NotAVersion(error) => Outcome::NotAVersion(error),
-        Unfit::OutOfRange => Outcome::OutOfRange,
-        Unfit::NotANumber(error) => Outcome::NotANumber(error),
+    let evaluated = policy.rule.evaluate(&value).map_err(|rejection| match rejection {
+        Rejection::NotAVersion(error) => Outcome::NotAVersion(error),
+        Rejection::OutOfRange => Outcome::OutOfRange,
+        Rejection::NotANumber(error) => Outcome::NotANumber(error),
     });
-    (Some(value), judged)
+    (Some(value), evaluated)
 }
 
 fn too_new<'t>(policy: &Policy, tag: &str, ages: Ages<'_>) -> Option<Outcome<'t>> {
@@ -214,42 +214,44 @@ fn too_new<'t>(policy: &Policy, tag: &str, ages: Ages<'_>) -> Option<Outcome<'t>
 ///
 /// Tags whose values are invalid numbers come first, then the candidates, the best first. Shadowed tags are included,
 /// since one of them counts if the tag that shadows it is too new.
-pub(super) fn contenders<'t>(
+pub(super) fn age_candidates<'t>(
     policy: &Policy,
     tags: &'t TagList,
     check: Check<'_>,
 ) -> Result<Vec<&'t str>, PolicyError> {
-    let mut judged = Vec::with_capacity(tags.len());
+    let mut evaluated = Vec::with_capacity(tags.len());
     let mut values = ValueBytes::default();
     for tag in tags.iter() {
         check()?;
-        let (value, outcome) = judge(policy, tag);
+        let (value, outcome) = evaluate(policy, tag);
         values.add(value.as_ref())?;
-        judged.push((tag, (value, outcome)));
+        evaluated.push((tag, (value, outcome)));
     }
-    let is_spoiler = |judged: &Result<Rank, Outcome<'_>>| matches!(judged, Err(Outcome::NotANumber(_)));
-    let spoilers = judged.iter().filter(|(_, (_, judged))| is_spoiler(judged)).map(|(tag, _)| *tag);
-    let entrants = judged.iter().enumerate().filter_map(|(place, (_, (value, judged)))| {
-        let rank = judged.as_ref().ok()?.clone();
-        Some(Entrant { place, value: value.as_deref().unwrap_or_default(), rank })
+    let is_invalid_number =
+        |evaluated: &Result<Rank, Outcome<'_>>| matches!(evaluated, Err(Outcome::NotANumber(_)));
+    let invalid_numbers =
+        evaluated.iter().filter(|(_, (_, evaluated))| is_invalid_number(evaluated)).map(|(tag, _)| *tag);
+    let candidates = evaluated.iter().enumerate().filter_map(|(place, (_, (value, evaluated)))| {
+        let rank = evaluated.as_ref().ok()?.clone();
+        Some(Candidate { place, value: value.as_deref().unwrap_or_default(), rank })
     });
-    let mut entrants: Vec<Entrant<'_>> = entrants.collect();
-    contest::order(&policy.rule, &mut entrants);
-    Ok(spoilers.chain(entrants.iter().map(|entrant| judged[entrant.place].0)).collect())
+    let mut candidates: Vec<Candidate<'_>> = candidates.collect();
+    ranking::sort(&policy.rule, &mut candidates);
+    Ok(invalid_numbers.chain(candidates.iter().map(|candidate| evaluated[candidate.place].0)).collect())
 }
 
 /// Finds tags whose value a later tag of the list has too, with that tag: the last one counts, as in Flux.
 fn shadows<'t>(
     policy: &Policy,
     verdicts: &[Verdict<'t>],
-    entrants: &[(usize, Rank)],
+    ranks: &[(usize, Rank)],
 ) -> HashMap<usize, &'t str> {
     let mut shadowed = HashMap::new();
     if !matches!(&policy.filter, Some(Ok(filter)) if filter.extracts()) {
         return shadowed;
     }
     let mut last: HashMap<&str, &'t str> = HashMap::new();
-    for (place, _) in entrants.iter().rev() {
+    for (place, _) in ranks.iter().rev() {
         let verdict = &verdicts[*place];
         let value = verdict.value.as_deref().unwrap_or_default();
         let by = *last.entry(value).or_insert(verdict.tag);

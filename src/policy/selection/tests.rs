@@ -9,7 +9,7 @@ use tagboat_api::settings::PolicySettings;
 
 use super::*;
 use crate::error::chain;
-use crate::policy::{Birth, PolicyError};
+use crate::policy::{PolicyError, TagAge};
 
 fn policy_with(rule: &Value, filter: &Value, settings: &[(&str, &str)]) -> Result<Policy, PolicyError> {
     let spec = json!({"imageRepositoryRef": {"name": "app"}, "policy": rule, "filterTags": filter});
@@ -21,11 +21,11 @@ fn policy_with(rule: &Value, filter: &Value, settings: &[(&str, &str)]) -> Resul
     )
 }
 
-fn no_birth(_: &str) -> Birth {
-    Birth::default()
+fn no_age(_: &str) -> TagAge {
+    TagAge::default()
 }
 
-const UNKNOWN: Ages<'_> = Ages { now: Timestamp::UNIX_EPOCH, birth: &no_birth };
+const UNKNOWN: Ages<'_> = Ages { now: Timestamp::UNIX_EPOCH, age_of: &no_age };
 
 /// The winner, or the error as in the condition's message.
 fn latest(tags: &str, rule: &Value, filter: &Value) -> Result<String, String> {
@@ -252,14 +252,14 @@ fn a_tag_waits_until_it_is_old_enough() {
     let now = Timestamp::from_second(1_000_000).unwrap();
     let ago = |hours: i64| Timestamp::from_second(1_000_000 - hours * 3600).ok();
     // Our own clock takes precedence over the image's time.
-    let birth = |tag: &str| match tag {
-        "1.4.0" => Birth { first_seen: ago(2), created: ago(200), ..Birth::default() },
-        "1.3.0" => Birth { created: ago(71), ..Birth::default() },
-        "1.2.0" => Birth::default(),
-        "1.1.0" => Birth { first_seen: ago(72), created: ago(-5), ..Birth::default() },
-        _ => Birth { first_seen: ago(-1), ..Birth::default() },
+    let age_of = |tag: &str| match tag {
+        "1.4.0" => TagAge { first_seen: ago(2), created: ago(200), ..TagAge::default() },
+        "1.3.0" => TagAge { created: ago(71), ..TagAge::default() },
+        "1.2.0" => TagAge::default(),
+        "1.1.0" => TagAge { first_seen: ago(72), created: ago(-5), ..TagAge::default() },
+        _ => TagAge { first_seen: ago(-1), ..TagAge::default() },
     };
-    let ages = Ages { now, birth: &birth };
+    let ages = Ages { now, age_of: &age_of };
     let tags = "1.5.0 1.4.0 1.3.0 1.2.0 1.1.0 x";
     let policy = policy_with(&semver("*"), &Value::Null, &[("minimum-age", "3d")]).unwrap();
     assert_eq!(
@@ -285,10 +285,10 @@ fn a_tag_waits_until_it_is_old_enough() {
     // An invalid number that is too new does not count yet.
     let numbers = policy_with(&number("asc"), &Value::Null, &[("minimum-age", "1h")]).unwrap();
     assert!(verdicts(&numbers, "1.1.0 1.5.0", ages).len() == 2);
-    let birth =
-        |tag: &str| Birth { first_seen: if tag == "x" { Some(now) } else { ago(9) }, ..Birth::default() };
+    let age_of =
+        |tag: &str| TagAge { first_seen: if tag == "x" { Some(now) } else { ago(9) }, ..TagAge::default() };
     assert_eq!(
-        verdicts(&numbers, "7 x", Ages { now, birth: &birth }),
+        verdicts(&numbers, "7 x", Ages { now, age_of: &age_of }),
         ["7 latest: the only candidate", "x too-new: it is 0s old, and tagboat.dev/minimum-age asks for 1h"]
     );
 }
@@ -310,7 +310,7 @@ fn the_age_of_a_tag_decides_only_where_it_could_win() {
     ] {
         let policy = policy_with(&rule, filter, settings).unwrap();
         let tags: TagList = tags.split_whitespace().collect();
-        assert_eq!(policy.contenders(&tags, &|| Ok(())).unwrap().join(" "), expected, "{rule}");
+        assert_eq!(policy.age_candidates(&tags, &|| Ok(())).unwrap().join(" "), expected, "{rule}");
     }
 }
 
@@ -318,18 +318,18 @@ fn the_age_of_a_tag_decides_only_where_it_could_win() {
 fn the_next_that_is_old_enough_can_be_waited_for() {
     let now = Timestamp::from_second(1_000_000).unwrap();
     let ago = |hours: i64| Timestamp::from_second(1_000_000 - hours * 3600).ok();
-    let birth = |tag: &str| match tag {
-        "1.4.0" => Birth { first_seen: ago(2), ..Birth::default() },
-        "1.3.0" => Birth { listed_since: ago(60), ..Birth::default() },
-        "1.2.0" => Birth { listed_since: ago(60), created: ago(70), ..Birth::default() },
-        _ => Birth::default(),
+    let age_of = |tag: &str| match tag {
+        "1.4.0" => TagAge { first_seen: ago(2), ..TagAge::default() },
+        "1.3.0" => TagAge { listed_since: ago(60), ..TagAge::default() },
+        "1.2.0" => TagAge { listed_since: ago(60), created: ago(70), ..TagAge::default() },
+        _ => TagAge::default(),
     };
     let policy = policy_with(&semver("*"), &Value::Null, &[("minimum-age", "3d")]).unwrap();
     for (tags, hours) in
         [("1.4.0", Some(70)), ("1.4.0 1.3.0", Some(12)), ("1.4.0 1.3.0 1.2.0", Some(2)), ("1.0.0", None)]
     {
         let tags: TagList = tags.split_whitespace().collect();
-        let selection = policy.select(&tags, Ages { now, birth: &birth }).unwrap();
+        let selection = policy.select(&tags, Ages { now, age_of: &age_of }).unwrap();
         assert_eq!(selection.matures_in(), hours.map(|hours| Duration::from_secs(hours * 3600)));
     }
 }
@@ -365,9 +365,9 @@ proptest! {
         let policy = policy_with(&rule, &filter, &[]).unwrap();
         let tags: TagList = tags.into_iter().collect();
         let selection = policy.select(&tags, UNKNOWN).unwrap();
-        let mut judged: Vec<&str> = selection.verdicts().iter().map(|verdict| verdict.tag).collect();
-        judged.sort_unstable_by(|left, right| right.cmp(left));
-        prop_assert_eq!(judged, tags.iter().collect::<Vec<_>>());
+        let mut evaluated: Vec<&str> = selection.verdicts().iter().map(|verdict| verdict.tag).collect();
+        evaluated.sort_unstable_by(|left, right| right.cmp(left));
+        prop_assert_eq!(evaluated, tags.iter().collect::<Vec<_>>());
         for verdict in selection.verdicts() {
             prop_assert!(!selection.reason(verdict).is_empty());
         }

@@ -11,7 +11,7 @@ use futures::future::join_all;
 use jiff::Timestamp;
 use tagboat_api::settings::UnknownAge;
 
-use crate::policy::{Birth, Maturity, Policy};
+use crate::policy::{Maturity, Policy, TagAge};
 use crate::reconcile::lookup::{LookFailure, LookFailureKind, Staleness};
 use crate::reconcile::tags::{Place, Registry};
 use crate::registry::ImageFacts;
@@ -49,7 +49,7 @@ pub struct Shortlist(Vec<Candidate>);
 #[derive(Debug)]
 struct Candidate {
     tag: String,
-    birth: Birth,
+    age: TagAge,
     /// The question to the registry about the tag.
     ask: Option<Ask>,
 }
@@ -58,7 +58,7 @@ struct Candidate {
 #[derive(Debug, Default)]
 pub struct Answers {
     /// The ages by tags of the shortlist.
-    births: HashMap<String, Birth>,
+    ages: HashMap<String, TagAge>,
     /// Set if a tag is old enough, so that the ages of lower tags do not matter.
     has_mature: bool,
     /// The images that were looked up, by their tags.
@@ -92,38 +92,38 @@ impl Gap {
 }
 
 impl Inquiry {
-    /// Returns the tags whose age decides, the best first ([`Policy::contenders`]).
+    /// Returns the tags whose age decides, the best first ([`Policy::age_candidates`]).
     ///
     /// # Errors
     ///
     /// If `check` fails, which is called between two tags.
     pub fn shortlist(
         &self,
-        contenders: &[&str],
+        candidates: &[&str],
         known: Option<&StoredTags>,
         check: &dyn Fn() -> Result<(), Interrupted>,
     ) -> Result<Shortlist, Interrupted> {
         let (mut listed, mut asks) = (Vec::new(), 0);
         let mut best: Option<&str> = None;
-        for tag in contenders {
+        for tag in candidates {
             check()?;
             // A better tag that is eligible settles it. Of equal tags each may win.
             let is_settled = best.is_some_and(|best| self.policy.compare(tag, best) != Some(Ordering::Equal));
             if is_settled || asks > MOST {
                 break;
             }
-            let birth = self.known(tag, known);
-            let ask = self.ask(birth, known.and_then(|known| known.image(tag)));
-            if ask.is_none() && self.takes_part(birth) {
+            let age = self.known(tag, known);
+            let ask = self.ask(age, known.and_then(|known| known.image(tag)));
+            if ask.is_none() && self.takes_part(age) {
                 if best.is_some() {
                     continue;
                 }
                 best = Some(tag);
-            } else if matches!(self.maturity(birth), Maturity::Young { .. }) && ask.is_none() {
+            } else if matches!(self.maturity(age), Maturity::Young { .. }) && ask.is_none() {
                 continue;
             }
             asks += usize::from(ask.is_some());
-            listed.push(Candidate { tag: (*tag).to_owned(), birth, ask });
+            listed.push(Candidate { tag: (*tag).to_owned(), age, ask });
         }
         Ok(Shortlist(listed))
     }
@@ -160,48 +160,48 @@ impl Inquiry {
 
     /// Returns the age of a tag after the registry was asked. `known` may be newer than the tags in the questions: tags
     /// that were found since are young.
-    pub fn birth(&self, tag: &str, known: Option<&StoredTags>, answers: &Answers) -> Birth {
-        let found = answers.births.get(tag).copied();
-        found.unwrap_or_else(|| Birth { is_outdone: answers.has_mature, ..self.known(tag, known) })
+    pub fn age(&self, tag: &str, known: Option<&StoredTags>, answers: &Answers) -> TagAge {
+        let found = answers.ages.get(tag).copied();
+        found.unwrap_or_else(|| TagAge { is_irrelevant: answers.has_mature, ..self.known(tag, known) })
     }
 
     /// Returns the age of a tag before the registry is asked.
-    fn known(&self, tag: &str, known: Option<&StoredTags>) -> Birth {
+    fn known(&self, tag: &str, known: Option<&StoredTags>) -> TagAge {
         // Otherwise a tag that a lagging mirror once left out would be new when it is back, and the tag below it would
         // win.
         if self.current.as_deref() == Some(tag) && !self.is_wanted {
-            return Birth::LONG_AGO;
+            return TagAge::ALWAYS_OLD_ENOUGH;
         }
-        let Some(known) = known else { return Birth::default() };
-        Birth {
+        let Some(known) = known else { return TagAge::default() };
+        TagAge {
             first_seen: known.first_seen(tag),
             listed_since: known.listed_since(tag),
             created: known.image(tag).and_then(|image| image.created),
-            is_outdone: false,
+            is_irrelevant: false,
         }
     }
 
     /// Returns the question about a tag. A tag that was too young when it was looked up is no older with another image.
-    fn ask(&self, birth: Birth, image: Option<&KnownImage>) -> Option<Ask> {
-        let is_mature = |birth: Birth| self.maturity(birth) == Maturity::Mature;
-        if birth.first_seen.is_some() || is_mature(Birth { created: None, ..birth }) {
+    fn ask(&self, age: TagAge, image: Option<&KnownImage>) -> Option<Ask> {
+        let is_mature = |age: TagAge| self.maturity(age) == Maturity::Mature;
+        if age.first_seen.is_some() || is_mature(TagAge { created: None, ..age }) {
             return None;
         }
         let Some(image) = image else { return Some(Ask::Age) };
-        match self.maturity(birth) {
+        match self.maturity(age) {
             Maturity::Young { .. } => None,
             Maturity::Unknown { .. } => self.is_wanted.then_some(Ask::Age),
             Maturity::Mature => Some(Ask::IsStill(image.clone())),
         }
     }
 
-    fn maturity(&self, birth: Birth) -> Maturity {
-        birth.maturity(self.now, self.policy.minimum_age())
+    fn maturity(&self, age: TagAge) -> Maturity {
+        age.maturity(self.now, self.policy.minimum_age())
     }
 
     /// Returns whether a tag with this known age is eligible.
-    fn takes_part(&self, birth: Birth) -> bool {
-        match self.maturity(birth) {
+    fn takes_part(&self, age: TagAge) -> bool {
+        match self.maturity(age) {
             Maturity::Mature => true,
             Maturity::Young { .. } => false,
             Maturity::Unknown { .. } => self.policy.unknown_age() == UnknownAge::Accept,
@@ -257,8 +257,8 @@ impl Walk {
     fn batch(&mut self, width: usize) -> Vec<Question> {
         let mut batch = Vec::new();
         while batch.len() < width && !self.is_settled() {
-            let Some(Candidate { tag, birth, ask }) = self.candidates.get(self.next) else { break };
-            let (place, tag, birth) = (self.next, tag.clone(), *birth);
+            let Some(Candidate { tag, age, ask }) = self.candidates.get(self.next) else { break };
+            let (place, tag, age) = (self.next, tag.clone(), *age);
             match ask {
                 Some(_) if self.failures >= FAILURES => break,
                 Some(_) if self.asked == MOST => {
@@ -268,9 +268,9 @@ impl Walk {
                 Some(ask) => {
                     self.asked += 1;
                     batch.push(Question { place, tag: tag.clone(), ask: ask.clone() });
-                    self.answers.births.insert(tag, birth);
+                    self.answers.ages.insert(tag, age);
                 }
-                None => self.note(place, &tag, birth),
+                None => self.note(place, &tag, age),
             }
             self.next += 1;
         }
@@ -287,11 +287,11 @@ impl Walk {
 
     fn take(&mut self, question: &Question, answer: Result<Option<ImageFacts>, LookFailure>) {
         let Question { place, tag, .. } = question;
-        let mut birth = self.candidates[*place].birth;
+        let mut age = self.candidates[*place].age;
         match answer {
             Ok(None) => {}
             Ok(Some(facts)) => {
-                birth.created = facts.created;
+                age.created = facts.created;
                 self.answers.learned.push((tag.clone(), facts));
             }
             // It is listed before it can be pulled, so its age is unknown.
@@ -301,12 +301,12 @@ impl Walk {
                 self.answers.gap.get_or_insert(Gap::Failed { tag: tag.clone(), failure });
             }
         }
-        self.note(*place, tag, birth);
+        self.note(*place, tag, age);
     }
 
-    fn note(&mut self, place: usize, tag: &str, birth: Birth) {
-        self.answers.births.insert(tag.to_owned(), birth);
-        if self.inquiry.takes_part(birth) {
+    fn note(&mut self, place: usize, tag: &str, age: TagAge) {
+        self.answers.ages.insert(tag.to_owned(), age);
+        if self.inquiry.takes_part(age) {
             self.best = Some(self.best.map_or(place, |best| best.min(place)));
             self.answers.has_mature = true;
         }

@@ -8,8 +8,8 @@ use tagboat_api::policy::ImagePolicyStatus;
 use tagboat_api::{Condition, ImageRef, Reason};
 
 use crate::error::ReconcileError;
-use crate::policy::regression::{Cause, Evidence, Ruling};
-use crate::policy::{Ages, Check, Pending, Policy, PolicyError, Regression, SelectionError};
+use crate::policy::downgrade::{Decision, DowngradeInputs, Trigger};
+use crate::policy::{Ages, Check, DowngradeProtection, HeldDowngrade, Policy, PolicyError, SelectionError};
 use crate::reconcile::conditions::{self, ConditionType};
 use crate::reference::TagList;
 
@@ -24,10 +24,10 @@ pub struct Offer<'a> {
     pub ages: Ages<'a>,
     /// The time of the last complete scan.
     pub scanned: Option<Timestamp>,
-    /// The cause of the run.
-    pub cause: Cause,
+    /// The trigger of the run.
+    pub trigger: Trigger,
     /// The time for which a downgrade must hold.
-    pub regression: Regression,
+    pub downgrade_protection: DowngradeProtection,
     /// True if ages are missing that matter, so that no lower tag than the current one can win.
     pub is_provisional: bool,
 }
@@ -47,7 +47,7 @@ pub struct Choice {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Held {
     /// The lower winner that is held, if there is one.
-    pub pending: Option<Pending>,
+    pub pending: Option<HeldDowngrade>,
     /// The message of the condition.
     pub message: String,
     /// The time at which it applies, if it waits for time alone.
@@ -65,7 +65,7 @@ pub enum ChoiceError {
     /// No tag matches the policy.
     #[error("{error}")]
     Selection {
-        /// The cause.
+        /// The trigger.
         error: SelectionError,
         /// The time until a tag is old enough.
         matures_in: Option<Duration>,
@@ -112,27 +112,26 @@ pub fn choose(
     // Tags of another image tell nothing about this one's.
     let current = previous.latest_ref.as_ref().filter(|latest| latest.name == offer.image);
     let current = current.map(|latest| latest.tag.as_str());
-    let (winner, matures_in) =
-        match policy.winner_at_a_glance(offer.tags, check).map_err(PolicyError::from)? {
-            Some(winner) => (Some(winner), None),
-            None => {
-                let selection = policy.select_within(offer.tags, offer.ages, check)?;
-                let matures_in = selection.matures_in();
-                if let Some(error) = selection.error()
-                    && (current.is_none() || !offer.is_provisional)
-                {
-                    return Err(ChoiceError::Selection { error: error.clone(), matures_in });
-                }
-                (selection.latest(), matures_in)
+    let (winner, matures_in) = match policy.select_fast(offer.tags, check).map_err(PolicyError::from)? {
+        Some(winner) => (Some(winner), None),
+        None => {
+            let selection = policy.select_within(offer.tags, offer.ages, check)?;
+            let matures_in = selection.matures_in();
+            if let Some(error) = selection.error()
+                && (current.is_none() || !offer.is_provisional)
+            {
+                return Err(ChoiceError::Selection { error: error.clone(), matures_in });
             }
-        };
+            (selection.latest(), matures_in)
+        }
+    };
     let pending = pending(&previous.conditions);
-    let (cause, complete_scan) =
-        if offer.is_provisional { (Cause::Tags, None) } else { (offer.cause, offer.scanned) };
-    let evidence = Evidence { policy, current, winner, cause, complete_scan, now: offer.ages.now };
-    match (offer.regression.rule(pending.as_ref(), &evidence), current) {
-        (Ruling::Hold(pending), Some(current)) => {
-            let held = pending.map(|pending| Held::of(pending, current, &offer.regression));
+    let (trigger, complete_scan) =
+        if offer.is_provisional { (Trigger::TagList, None) } else { (offer.trigger, offer.scanned) };
+    let inputs = DowngradeInputs { policy, current, winner, trigger, complete_scan, now: offer.ages.now };
+    match (offer.downgrade_protection.decide(pending.as_ref(), &inputs), current) {
+        (Decision::Hold(pending), Some(current)) => {
+            let held = pending.map(|pending| Held::of(pending, current, &offer.downgrade_protection));
             Ok(Choice { tag: current.to_owned(), held, matures_in })
         }
         _ => {
@@ -145,10 +144,10 @@ pub fn choose(
 }
 
 impl Held {
-    fn of(pending: Pending, current: &str, regression: &Regression) -> Self {
-        let message = regression.message(current, &pending);
-        let end = pending.since.checked_add(regression.time).unwrap_or(Timestamp::MAX);
-        let until = (pending.scans >= regression.scans).then_some(end);
+    fn of(pending: HeldDowngrade, current: &str, downgrade_protection: &DowngradeProtection) -> Self {
+        let message = downgrade_protection.message(current, &pending);
+        let end = pending.since.checked_add(downgrade_protection.time).unwrap_or(Timestamp::MAX);
+        let until = (pending.scans >= downgrade_protection.scans).then_some(end);
         Self { pending: Some(pending), message, until, reason: Reason::LowerWinner }
     }
 
@@ -158,12 +157,12 @@ impl Held {
         image: &str,
         current: &str,
         previous: &ImagePolicyStatus,
-        regression: &Regression,
+        downgrade_protection: &DowngradeProtection,
     ) -> Self {
         let pending = pending(&previous.conditions);
         let message = match &pending {
             Some(pending) => {
-                let waits = regression.message(current, pending);
+                let waits = downgrade_protection.message(current, pending);
                 format!("{waits}; at the moment the tag list of {image} is empty")
             }
             None => format!(
@@ -176,8 +175,8 @@ impl Held {
 }
 
 /// Returns the held downgrade that the conditions of a status contain.
-fn pending(conditions: &[Condition]) -> Option<Pending> {
-    Pending::from_message(&conditions::find(conditions, ConditionType::RegressionHeld)?.message)
+fn pending(conditions: &[Condition]) -> Option<HeldDowngrade> {
+    HeldDowngrade::from_message(&conditions::find(conditions, ConditionType::RegressionHeld)?.message)
 }
 
 /// Returns whether a policy holds a downgrade, so that each scan makes it due.
@@ -198,7 +197,7 @@ mod tests {
     use super::super::request::tests::policy;
     use super::*;
     use crate::error::chain;
-    use crate::policy::Birth;
+    use crate::policy::TagAge;
     use crate::reconcile::conditions::{ConditionStatus, Draft};
 
     fn at(minute: i64) -> Timestamp {
@@ -223,7 +222,7 @@ mod tests {
     fn choose_at(
         minute: i64,
         tags: &str,
-        cause: Cause,
+        trigger: Trigger,
         previous: &ImagePolicyStatus,
     ) -> Result<Choice, ChoiceError> {
         let request = Request::of(&policy(&json!({}), &json!({}))).unwrap();
@@ -231,10 +230,10 @@ mod tests {
         let offer = Offer {
             image: "img",
             tags: &tags,
-            ages: Ages { now: at(minute), birth: &|_| Birth::default() },
+            ages: Ages { now: at(minute), age_of: &|_| TagAge::default() },
             scanned: Some(at(minute)),
-            cause,
-            regression: Regression::default(),
+            trigger,
+            downgrade_protection: DowngradeProtection::default(),
             is_provisional: false,
         };
         choose(&request.policy.compile().unwrap(), &offer, previous, &|| Ok(()))
@@ -244,7 +243,7 @@ mod tests {
     fn a_lower_winner_waits_through_the_status_alone() {
         let mut previous = status("1.4.0", None);
         for (minute, scans, until) in [(0, 1, None), (5, 2, None), (10, 3, Some(at(15)))] {
-            let choice = choose_at(minute, "1.3.0 1.2.0", Cause::Tags, &previous).unwrap();
+            let choice = choose_at(minute, "1.3.0 1.2.0", Trigger::TagList, &previous).unwrap();
             assert_eq!(choice.tag, "1.4.0");
             let held = choice.held.unwrap();
             let pending = held.pending.as_ref().unwrap();
@@ -253,15 +252,15 @@ mod tests {
             previous = status("1.4.0", Some(&held));
             assert!(is_waiting(&previous));
             // The same scan counts once, however often it is looked at.
-            assert_eq!(choose_at(minute, "1.3.0", Cause::Tags, &previous).unwrap().held, Some(held));
+            assert_eq!(choose_at(minute, "1.3.0", Trigger::TagList, &previous).unwrap().held, Some(held));
         }
         assert_eq!(
-            choose_at(15, "1.3.0", Cause::Tags, &previous).unwrap(),
+            choose_at(15, "1.3.0", Trigger::TagList, &previous).unwrap(),
             Choice { tag: "1.3.0".to_owned(), held: None, matures_in: None }
         );
         // What comes back ends the wait.
         assert_eq!(
-            choose_at(15, "1.4.0", Cause::Tags, &previous).unwrap(),
+            choose_at(15, "1.4.0", Trigger::TagList, &previous).unwrap(),
             Choice { tag: "1.4.0".to_owned(), held: None, matures_in: None }
         );
         assert!(!is_waiting(&status("1.4.0", None)));
@@ -270,19 +269,19 @@ mod tests {
     #[test]
     fn a_person_is_followed_at_once() {
         let chosen =
-            |cause, previous: &ImagePolicyStatus| choose_at(0, "1.3.0", cause, previous).unwrap().tag;
-        assert_eq!(chosen(Cause::Person, &status("1.4.0", None)), "1.3.0");
-        assert_eq!(chosen(Cause::Tags, &status("", None)), "1.3.0");
+            |trigger, previous: &ImagePolicyStatus| choose_at(0, "1.3.0", trigger, previous).unwrap().tag;
+        assert_eq!(chosen(Trigger::User, &status("1.4.0", None)), "1.3.0");
+        assert_eq!(chosen(Trigger::TagList, &status("", None)), "1.3.0");
         let mut of_another = status("1.4.0", None);
         of_another.latest_ref.as_mut().unwrap().name = "other".to_owned();
-        assert_eq!(chosen(Cause::Tags, &of_another), "1.3.0");
+        assert_eq!(chosen(Trigger::TagList, &of_another), "1.3.0");
     }
 
     /// It once was Not Ready, and the wait began anew when the tags came back.
     #[test]
     fn an_empty_list_keeps_what_counts_and_what_waits() {
-        let regression = Regression::default();
-        let held = Held::by_empty_list("img", "1.4.0", &status("1.4.0", None), &regression);
+        let downgrade_protection = DowngradeProtection::default();
+        let held = Held::by_empty_list("img", "1.4.0", &status("1.4.0", None), &downgrade_protection);
         assert_eq!(
             (held.reason, held.message.as_str()),
             (
@@ -291,12 +290,13 @@ mod tests {
                  ImageRepository does not leave out"
             )
         );
-        let waiting = choose_at(0, "1.3.0", Cause::Tags, &status("1.4.0", None)).unwrap().held.unwrap();
-        let held = Held::by_empty_list("img", "1.4.0", &status("1.4.0", Some(&waiting)), &regression);
+        let waiting = choose_at(0, "1.3.0", Trigger::TagList, &status("1.4.0", None)).unwrap().held.unwrap();
+        let held =
+            Held::by_empty_list("img", "1.4.0", &status("1.4.0", Some(&waiting)), &downgrade_protection);
         assert_eq!((held.until, held.reason), (None, Reason::EmptyTagList));
         assert!(held.message.ends_with("; at the moment the tag list of img is empty"), "{}", held.message);
         let previous = status("1.4.0", Some(&held));
-        let again = choose_at(5, "1.3.0", Cause::Tags, &previous).unwrap().held.unwrap();
+        let again = choose_at(5, "1.3.0", Trigger::TagList, &previous).unwrap().held.unwrap();
         assert_eq!(again.pending.map(|pending| (pending.scans, pending.since)), Some((2, at(0))));
     }
 
@@ -306,7 +306,7 @@ mod tests {
             ("", Reason::DependencyNotReady, "no tags in database"),
             ("latest", Reason::Failure, "unable to determine latest version from provided list"),
         ] {
-            let error = choose_at(0, tags, Cause::Person, &status("1.4.0", None)).unwrap_err();
+            let error = choose_at(0, tags, Trigger::User, &status("1.4.0", None)).unwrap_err();
             assert_eq!((error.reason(), chain(&error).as_str()), (reason, words));
             assert!(error.is_retryable());
         }
@@ -316,10 +316,10 @@ mod tests {
         let offer = Offer {
             image: "img",
             tags: &tags,
-            ages: Ages { now: at(0), birth: &|_| Birth::default() },
+            ages: Ages { now: at(0), age_of: &|_| TagAge::default() },
             scanned: None,
-            cause: Cause::Tags,
-            regression: Regression::default(),
+            trigger: Trigger::TagList,
+            downgrade_protection: DowngradeProtection::default(),
             is_provisional: false,
         };
         let error =

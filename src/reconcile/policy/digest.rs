@@ -8,7 +8,7 @@ use tagboat_api::policy::{DigestReflectionPolicy, ImagePolicyStatus};
 use tagboat_api::{ImageRef, Reason};
 
 use super::choice::is_same_tag;
-use crate::policy::regression::Cause;
+use crate::policy::downgrade::Trigger;
 use crate::reconcile::course::Ending;
 use crate::reconcile::lookup::{LookFailure, LookFailureKind, Staleness};
 
@@ -22,7 +22,7 @@ pub struct Question<'a> {
     /// Whether the digest is reported.
     pub digests: &'a DigestReflectionPolicy,
     /// What brought about this run.
-    pub cause: Cause,
+    pub trigger: Trigger,
     /// What the poller knows of just this tag, where it follows it.
     pub polled: Option<&'a Polled>,
     /// Whether and how the tag is followed.
@@ -110,7 +110,7 @@ impl Question<'_> {
                 }
             }
             DigestReflectionPolicy::Always => match (known, polled) {
-                (Some(_), _) if self.cause == Cause::Person => Need::Look { wants_digest: true },
+                (Some(_), _) if self.trigger == Trigger::User => Need::Look { wants_digest: true },
                 (_, Some(polled)) => Need::Settled(Some(polled)),
                 (Some(known), None) => Need::Settled(Some(known)),
                 (None, None) => Need::Look { wants_digest: true },
@@ -228,11 +228,11 @@ mod tests {
 
     fn question<'a>(
         digests: &'a DigestReflectionPolicy,
-        cause: Cause,
+        trigger: Trigger,
         polled: Option<&'a Polled>,
     ) -> Question<'a> {
         let (following, first) = (Following::Alone, FirstImage::Counts);
-        Question { image: "img", tag: "1", digests, cause, polled, following, first }
+        Question { image: "img", tag: "1", digests, trigger, polled, following, first }
     }
 
     fn settled(digest: &str) -> Need {
@@ -245,27 +245,27 @@ mod tests {
 
     #[test]
     fn the_registry_is_asked_only_for_what_is_not_known() {
-        use Cause::{Person, Tags};
+        use Trigger::{TagList, User};
         let polled = Polled { digest: Some("d2".to_owned()), staleness: None };
-        for (digests, latest, cause, polled, expected) in [
-            (Never, "1", Tags, None, settled("")),
-            (Never, "1@d1", Person, None, settled("")),
-            (Never, "0", Tags, None, CHECK),
-            (Never, "", Tags, None, settled("")),
-            (IfNotPresent, "1@d1", Person, None, settled("d1")),
-            (IfNotPresent, "1", Tags, None, LOOK),
-            (IfNotPresent, "0@d1", Tags, None, LOOK),
-            (IfNotPresent, "", Tags, None, LOOK),
-            (Always, "1@d1", Tags, None, settled("d1")),
-            (Always, "1@d1", Tags, Some(&polled), settled("d2")),
-            (Always, "1@d1", Person, Some(&polled), LOOK),
-            (Always, "1", Tags, None, LOOK),
-            (Always, "0@d1", Tags, None, LOOK),
-            (Always, "0@d1", Tags, Some(&polled), settled("d2")),
-            (Always, "", Tags, None, LOOK),
+        for (digests, latest, trigger, polled, expected) in [
+            (Never, "1", TagList, None, settled("")),
+            (Never, "1@d1", User, None, settled("")),
+            (Never, "0", TagList, None, CHECK),
+            (Never, "", TagList, None, settled("")),
+            (IfNotPresent, "1@d1", User, None, settled("d1")),
+            (IfNotPresent, "1", TagList, None, LOOK),
+            (IfNotPresent, "0@d1", TagList, None, LOOK),
+            (IfNotPresent, "", TagList, None, LOOK),
+            (Always, "1@d1", TagList, None, settled("d1")),
+            (Always, "1@d1", TagList, Some(&polled), settled("d2")),
+            (Always, "1@d1", User, Some(&polled), LOOK),
+            (Always, "1", TagList, None, LOOK),
+            (Always, "0@d1", TagList, None, LOOK),
+            (Always, "0@d1", TagList, Some(&polled), settled("d2")),
+            (Always, "", TagList, None, LOOK),
         ] {
-            let need = question(&digests, cause, polled).need(&status(latest));
-            assert_eq!(need, expected, "{digests:?} {latest} {cause:?}");
+            let need = question(&digests, trigger, polled).need(&status(latest));
+            assert_eq!(need, expected, "{digests:?} {latest} {trigger:?}");
         }
         for (digests, latest, expected) in [
             (Never, "", CHECK),
@@ -274,7 +274,7 @@ mod tests {
             (IfNotPresent, "", LOOK),
             (Always, "", LOOK),
         ] {
-            let question = Question { first: FirstImage::LookedAt, ..question(&digests, Tags, None) };
+            let question = Question { first: FirstImage::LookedAt, ..question(&digests, TagList, None) };
             assert_eq!(question.need(&status(latest)), expected, "{digests:?} {latest}");
         }
         for (following, latest, polled, expected) in [
@@ -286,14 +286,14 @@ mod tests {
             (Following::InGroup, "0@d1", None, Need::AwaitGroup),
             (Following::InGroup, "0@d1", Some(&polled), settled("d2")),
         ] {
-            let question = Question { following, ..question(&Always, Person, polled) };
+            let question = Question { following, ..question(&Always, User, polled) };
             assert_eq!(question.need(&status(latest)), expected, "{following:?} {latest}");
         }
     }
 
     #[test]
     fn what_the_registry_says_is_reported_where_it_is_wanted() {
-        let question = question(&Never, Cause::Tags, None);
+        let question = question(&Never, Trigger::TagList, None);
         for (wants_digest, digest) in [(true, Some("d2".to_owned())), (false, None)] {
             let found = question.looked(wants_digest, Ok("d2".to_owned()), &status("0@d1")).unwrap();
             assert_eq!(found.latest, ImageRef { name: "img".to_owned(), tag: "1".to_owned(), digest });
@@ -304,7 +304,7 @@ mod tests {
     #[test]
     fn a_winner_without_a_manifest_keeps_the_one_before() {
         let missing = || Err(failure(LookFailureKind::Missing));
-        let question = question(&Never, Cause::Tags, None);
+        let question = question(&Never, Trigger::TagList, None);
         for wants_digest in [true, false] {
             let kept = question.looked(wants_digest, missing(), &status("0@d1")).unwrap();
             assert_eq!(kept.latest.to_string(), "img:0@d1");
@@ -327,7 +327,7 @@ mod tests {
 
     #[test]
     fn a_registry_that_does_not_answer_takes_nothing_away() {
-        let question = question(&Always, Cause::Person, None);
+        let question = question(&Always, Trigger::User, None);
         for (kind, reason) in [
             (LookFailureKind::Denied, Reason::AuthenticationFailed),
             (LookFailureKind::Unavailable, Reason::RegistryUnavailable),
@@ -352,7 +352,8 @@ mod tests {
 
     #[test]
     fn a_group_counts_when_it_is_complete() {
-        let question = Question { following: Following::InGroup, ..question(&Always, Cause::Tags, None) };
+        let question =
+            Question { following: Following::InGroup, ..question(&Always, Trigger::TagList, None) };
         let kept = question.awaiting(&status("0@d1")).unwrap();
         assert_eq!(kept.latest.to_string(), "img:0@d1");
         assert_eq!(kept.staleness.unwrap().reason, Reason::GroupIncomplete);

@@ -206,7 +206,7 @@ fn ready_message(status: &ImagePolicyStatus) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::policy::{Pending, Regression};
+    use crate::policy::{DowngradeProtection, HeldDowngrade};
     use crate::reconcile::conditions::ConditionStatus::{False, True};
     use crate::reconcile::conditions::ConditionType::{Ready, Reconciling, Stalled};
     use crate::reconcile::course::tests::{course, list, short};
@@ -374,8 +374,8 @@ mod tests {
 
     #[test]
     fn what_waits_is_said_beside_ready_and_announced_once() {
-        let pending = Pending { tag: "0.9".to_owned(), since: now(), scans: 3, last_scan: now() };
-        let message = Regression::default().message("1", &pending);
+        let pending = HeldDowngrade { tag: "0.9".to_owned(), since: now(), scans: 3, last_scan: now() };
+        let message = DowngradeProtection::default().message("1", &pending);
         let until = now() + Duration::from_secs(900);
         let held = Held {
             pending: Some(pending),

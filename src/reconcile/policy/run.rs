@@ -18,8 +18,8 @@ use super::report::{Conclusion, LOOK_ON, Report, Resolved, Stop, report};
 use super::request::{Request, RequestError};
 use crate::error::ReconcileError;
 use crate::objects::{ObjectName, ObjectsError};
-use crate::policy::regression::Cause;
-use crate::policy::{Ages, Policy, PolicyError, Regression};
+use crate::policy::downgrade::Trigger;
+use crate::policy::{Ages, DowngradeProtection, Policy, PolicyError};
 use crate::polling::PollingInterval;
 use crate::reconcile::conditions;
 use crate::reconcile::course::{Beginning, Course, Ending};
@@ -48,7 +48,7 @@ pub struct PolicyOptions {
     /// When to look again for tags that are not there.
     pub requeue_dependency: Duration,
     /// How long a lower winner must hold.
-    pub regression: Regression,
+    pub downgrade_protection: DowngradeProtection,
     /// How often digests are looked up where nobody says otherwise.
     pub polling: PollingInterval,
     /// What becomes of a winner that takes no other's place.
@@ -75,7 +75,7 @@ pub struct Scene<'a> {
     /// Why the registry of that repository cannot be asked, if the last scan failed at that.
     pub scan_trouble: Option<Staleness>,
     /// What brought about this run.
-    pub cause: Cause,
+    pub trigger: Trigger,
     /// What the poller knows of a tag, if it follows that for this policy.
     pub polled: &'a (dyn Fn(&Followed) -> Option<Polled> + Sync),
 }
@@ -195,7 +195,7 @@ impl Run {
             image: &image,
             tag: &choice.tag,
             digests: &digests,
-            cause: scene.cause,
+            trigger: scene.trigger,
             polled: polled.as_ref(),
             following,
             first: options.first_image,
@@ -268,7 +268,7 @@ impl Run {
         let ChoiceInputs { namespace, request, policy, place } = inputs;
         let verdicts = |tags: u64| {
             let tags = usize::try_from(tags).unwrap_or(usize::MAX);
-            let bytes = tags.saturating_mul(BYTES_OF_VERDICT).saturating_add(policy.most_value_bytes(tags));
+            let bytes = tags.saturating_mul(BYTES_OF_VERDICT).saturating_add(policy.max_value_bytes(tags));
             u64::try_from(bytes).unwrap_or(u64::MAX)
         };
         let canonical = place.address.canonical();
@@ -294,7 +294,7 @@ impl Run {
     fn kept_by_empty_list(&self, options: &PolicyOptions, address: &RepositoryAddress) -> Option<Resolved> {
         let image = address.to_string();
         let latest = self.previous.latest_ref.clone().filter(|latest| latest.name == image)?;
-        let held = Held::by_empty_list(&image, &latest.tag, &self.previous, &options.regression);
+        let held = Held::by_empty_list(&image, &latest.tag, &self.previous, &options.downgrade_protection);
         let resolution = Resolution { latest, staleness: None, is_retried: false };
         Some(Resolved { resolution, held: Some(held), matures_in: None })
     }
@@ -313,7 +313,7 @@ impl Run {
         let inquiry = Inquiry {
             policy: inputs.policy.clone(),
             current: latest.filter(|latest| latest.name == image).map(|latest| latest.tag.clone()),
-            is_wanted: scene.cause == Cause::Person,
+            is_wanted: scene.trigger == Trigger::User,
             now: self.course.started,
         };
         if inputs.policy.minimum_age().is_zero() {
@@ -323,8 +323,8 @@ impl Run {
         let (asked, count) = (inquiry.clone(), open.stored.tags.len());
         let shortlist = inputs.run(&options.capacity, move |checkpoint| {
             let stored = &open.stored;
-            let contenders = asked.policy.contenders(&stored.tags, &|| checkpoint.check())?;
-            Ok(asked.shortlist(&contenders, Some(stored), &|| checkpoint.check())?)
+            let candidates = asked.policy.age_candidates(&stored.tags, &|| checkpoint.check())?;
+            Ok(asked.shortlist(&candidates, Some(stored), &|| checkpoint.check())?)
         });
         let shortlist = shortlist.await.map_err(|error: PolicyError| inputs.stop(&error.into(), count))?;
         let answers = inquiry.clone().answers(shortlist, registry, &inputs.place).await;
@@ -345,7 +345,8 @@ impl Run {
         let image = place.address.to_string();
         let gap = ages.gap.clone().filter(|_| is_wanting(&ages, policy));
         let scanned = last.and_then(|last| last.scan_time.as_ref()).map(|time| time.0);
-        let (now, cause, regression) = (self.course.started, scene.cause, options.regression);
+        let (now, trigger, downgrade_protection) =
+            (self.course.started, scene.trigger, options.downgrade_protection);
         let open = self.open(options, scene, inputs, shelf).await?;
         let (policy, previous, count) = (policy.clone(), self.previous.clone(), open.stored.tags.len());
         let (offered, is_provisional) = (image.clone(), gap.is_some());
@@ -354,10 +355,10 @@ impl Run {
             let offer = Offer {
                 image: &offered,
                 tags: &stored.tags,
-                ages: Ages { now, birth: &|tag| inquiry.birth(tag, Some(stored), &ages) },
+                ages: Ages { now, age_of: &|tag| inquiry.age(tag, Some(stored), &ages) },
                 scanned,
-                cause,
-                regression,
+                trigger,
+                downgrade_protection,
                 is_provisional,
             };
             choice::choose(&policy, &offer, &previous, &|| checkpoint.check())

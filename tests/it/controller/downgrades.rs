@@ -69,7 +69,7 @@ impl PolicyScene {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_deleted_tag_counts_after_three_complete_scans_and_the_time() {
     let policy = PolicyScene::new().await;
-    let begin = || Reflector::of(&policy.scene).regression(3, Duration::from_secs(6));
+    let begin = || Reflector::of(&policy.scene).downgrade_protection(3, Duration::from_secs(6));
     let reflector = begin().start();
     policy.at("1.1.0").await;
     policy.registry.remove("web", "1.1.0");

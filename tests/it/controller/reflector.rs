@@ -16,7 +16,7 @@ use tagboat::controller::reflector::{self, ReflectorOptions, Sources};
 use tagboat::controller::{ControllerError, Election, lease_name};
 use tagboat::metrics::Metrics;
 use tagboat::objects::cluster::{ClusterObjects, Gate, REFLECTOR, Scope};
-use tagboat::policy::Regression;
+use tagboat::policy::DowngradeProtection;
 use tagboat::polling::PollingInterval;
 use tagboat::reconcile::cross_namespace::CrossNamespace;
 use tagboat::reconcile::policy::digest::FirstImage;
@@ -61,8 +61,8 @@ impl ReflectorBuilder {
         self
     }
 
-    pub(super) fn regression(mut self, scans: u32, time: Duration) -> Self {
-        self.options.policies.regression = Regression { scans, time };
+    pub(super) fn downgrade_protection(mut self, scans: u32, time: Duration) -> Self {
+        self.options.policies.downgrade_protection = DowngradeProtection { scans, time };
         self
     }
 
@@ -137,7 +137,7 @@ impl Reflector {
                 cross_namespace: CrossNamespace::Allowed,
                 identity: ObjectIdentity::Off,
                 requeue_dependency: Duration::from_secs(30),
-                regression: Regression::default(),
+                downgrade_protection: DowngradeProtection::default(),
                 polling: PollingInterval::default(),
                 first_image: FirstImage::Counts,
                 times: TimeBounds::default(),

@@ -9,8 +9,8 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 use tagboat::objects::ObjectName;
 use tagboat::objects::manifests::{ManifestStore, Manifests};
-use tagboat::policy::Regression;
-use tagboat::policy::regression::Cause;
+use tagboat::policy::DowngradeProtection;
+use tagboat::policy::downgrade::Trigger;
 use tagboat::polling::PollingInterval;
 use tagboat::reconcile::course::Next;
 use tagboat::reconcile::cross_namespace::CrossNamespace;
@@ -96,7 +96,12 @@ impl Cooldown {
     }
 
     /// Reconciles in that hour, from the previous status: the new status, and the time of the next reconcile.
-    async fn run(&self, hour: i64, cause: Cause, previous: &ImagePolicyStatus) -> (ImagePolicyStatus, Next) {
+    async fn run(
+        &self,
+        hour: i64,
+        trigger: Trigger,
+        previous: &ImagePolicyStatus,
+    ) -> (ImagePolicyStatus, Next) {
         let mut policy: ImagePolicy = serde_json::from_value(self.policy.clone()).unwrap();
         policy.status = Some(previous.clone());
         let run = Run::of(Arc::new(policy), at(hour));
@@ -104,7 +109,7 @@ impl Cooldown {
             cross_namespace: CrossNamespace::Allowed,
             identity: ObjectIdentity::Off,
             requeue_dependency: Duration::from_secs(30),
-            regression: Regression::default(),
+            downgrade_protection: DowngradeProtection::default(),
             polling: PollingInterval::Disabled,
             first_image: FirstImage::Counts,
             times: TimeBounds::default(),
@@ -113,7 +118,7 @@ impl Cooldown {
         let scene = Scene {
             repository: Some(Arc::new(self.repository(hour))),
             labels: Ok(BTreeMap::new()),
-            cause,
+            trigger,
             polled: &|_| None,
             scan_trouble: None,
         };
@@ -159,7 +164,7 @@ async fn images_tell_their_age_until_our_own_clock_knows_it() {
     push(&registry, &[("1.3.0", 1), ("1.2.0", 50), ("1.1.0", 100), ("1.0.0", 1000)]);
     let mut cooldown = Cooldown::new(&registry, forward);
     cooldown.scan_tags(0, "1.0.0 1.1.0 1.2.0 1.3.0").await;
-    let (first, next) = cooldown.run(0, Cause::Tags, &ImagePolicyStatus::default()).await;
+    let (first, next) = cooldown.run(0, Trigger::TagList, &ImagePolicyStatus::default()).await;
     assert_eq!(tag(&first), "1.1.0");
     // 1.2.0 is the next. One manifest is requested, then two at a time.
     assert_eq!(next, Next::After(Duration::from_secs(22 * 3600)));
@@ -169,7 +174,7 @@ async fn images_tell_their_age_until_our_own_clock_knows_it() {
 
     // A known age is not requested again, not even after a restart.
     for _ in 0..2 {
-        let (again, _) = cooldown.run(1, Cause::Tags, &first).await;
+        let (again, _) = cooldown.run(1, Trigger::TagList, &first).await;
         assert_eq!((tag(&again), cooldown.asked()), ("1.1.0", vec![]));
         cooldown.restart();
     }
@@ -177,15 +182,15 @@ async fn images_tell_their_age_until_our_own_clock_knows_it() {
     // The age of a tag that appears between two scans is counted from the later one, even if its image is old.
     push(&registry, &[("2.0.0", 1000)]);
     cooldown.scan_tags(10, "1.0.0 1.1.0 1.2.0 1.3.0 2.0.0").await;
-    let (second, _) = cooldown.run(10, Cause::Tags, &first).await;
+    let (second, _) = cooldown.run(10, Trigger::TagList, &first).await;
     assert_eq!((tag(&second), cooldown.asked()), ("1.1.0", vec![]));
     // The others become old enough by time alone; one request verifies that they are still the same.
-    let (third, _) = cooldown.run(23, Cause::Tags, &second).await;
+    let (third, _) = cooldown.run(23, Trigger::TagList, &second).await;
     assert_eq!(
         (tag(&third), cooldown.asked()),
         ("1.2.0", vec!["HEAD 1.2.0".to_owned(), "HEAD 1.2.0".to_owned()])
     );
-    let (last, _) = cooldown.run(82, Cause::Tags, &third).await;
+    let (last, _) = cooldown.run(82, Trigger::TagList, &third).await;
     assert_eq!((tag(&last), cooldown.asked()), ("2.0.0", vec!["HEAD 2.0.0".to_owned()]));
 }
 
@@ -208,7 +213,7 @@ async fn no_tags_are_held_during_requests_to_the_registry() {
         Arc::strong_count(&open.stored)
     };
     let previous = ImagePolicyStatus::default();
-    let ((status, _), holders) = tokio::join!(cooldown.run(0, Cause::Tags, &previous), watched);
+    let ((status, _), holders) = tokio::join!(cooldown.run(0, Trigger::TagList, &previous), watched);
     assert_eq!((tag(&status), holders), ("1.0.0", 2), "the store and the test");
 }
 
@@ -218,15 +223,15 @@ async fn a_tag_that_a_listing_left_out_for_once_does_not_lose_its_place() {
     push(&registry, &[("1.1.0", 100), ("1.0.0", 1000)]);
     let cooldown = Cooldown::new(&registry, forward);
     cooldown.scan_tags(0, "1.0.0 1.1.0").await;
-    let (first, _) = cooldown.run(0, Cause::Tags, &ImagePolicyStatus::default()).await;
+    let (first, _) = cooldown.run(0, Trigger::TagList, &ImagePolicyStatus::default()).await;
     assert_eq!(tag(&first), "1.1.0");
     cooldown.scan_tags(1, "1.0.0").await;
-    let (second, _) = cooldown.run(1, Cause::Tags, &first).await;
+    let (second, _) = cooldown.run(1, Trigger::TagList, &first).await;
     assert!(condition(&second, "RegressionHeld").is_some());
     // It is new to us now, but it is the current image, and no lower tag is held any more.
     cooldown.scan_tags(2, "1.0.0 1.1.0").await;
     for hour in [2, 3, 4] {
-        let (status, _) = cooldown.run(hour, Cause::Tags, &second).await;
+        let (status, _) = cooldown.run(hour, Trigger::TagList, &second).await;
         assert_eq!((tag(&status), condition(&status, "RegressionHeld")), ("1.1.0", None));
     }
 }
@@ -237,14 +242,14 @@ async fn an_image_that_was_made_anew_is_young_again() {
     push(&registry, &[("1.1.0", 60), ("1.0.0", 1000)]);
     let cooldown = Cooldown::new(&registry, forward);
     cooldown.scan_tags(0, "1.0.0 1.1.0").await;
-    let (first, _) = cooldown.run(0, Cause::Tags, &ImagePolicyStatus::default()).await;
+    let (first, _) = cooldown.run(0, Trigger::TagList, &ImagePolicyStatus::default()).await;
     assert_eq!(tag(&first), "1.0.0");
     registry.push("app", "1.1.0", &at(12).to_string());
-    let (second, next) = cooldown.run(13, Cause::Tags, &first).await;
+    let (second, next) = cooldown.run(13, Trigger::TagList, &first).await;
     assert_eq!(tag(&second), "1.0.0");
     // Until the tag has been known for three days, which is earlier than its image has that age.
     assert_eq!(next, Next::After(Duration::from_secs((72 - 13) * 3600)));
-    let (third, _) = cooldown.run(72, Cause::Tags, &second).await;
+    let (third, _) = cooldown.run(72, Trigger::TagList, &second).await;
     assert_eq!(tag(&third), "1.1.0");
 }
 
@@ -254,20 +259,20 @@ async fn an_image_without_a_time_waits_for_our_own_clock_or_is_let_in() {
     registry.push("app", "1.0.0", "1970-01-01T00:00:00Z");
     let mut cooldown = Cooldown::new(&registry, forward);
     cooldown.scan_tags(0, "1.0.0").await;
-    let (first, next) = cooldown.run(0, Cause::Tags, &ImagePolicyStatus::default()).await;
+    let (first, next) = cooldown.run(0, Trigger::TagList, &ImagePolicyStatus::default()).await;
     let words = "version list argument cannot be empty: 1 tag is too new";
     assert_eq!((tag(&first), condition(&first, "Ready")), ("none", Some(words)));
     assert_eq!(next, Next::After(Duration::from_secs(72 * 3600)));
     cooldown.asked();
-    let (second, _) = cooldown.run(1, Cause::Tags, &first).await;
+    let (second, _) = cooldown.run(1, Trigger::TagList, &first).await;
     assert_eq!((tag(&second), cooldown.asked()), ("none", vec![]));
     // A user may know more than we do.
-    cooldown.run(1, Cause::Person, &first).await;
+    cooldown.run(1, Trigger::User, &first).await;
     assert_eq!(cooldown.asked(), ["GET 1.0.0"]);
-    let (third, _) = cooldown.run(72, Cause::Tags, &second).await;
+    let (third, _) = cooldown.run(72, Trigger::TagList, &second).await;
     assert_eq!(tag(&third), "1.0.0");
     cooldown.policy["metadata"]["annotations"]["tagboat.dev/unknown-age"] = json!("accept");
-    let (open, _) = cooldown.run(1, Cause::Person, &first).await;
+    let (open, _) = cooldown.run(1, Trigger::User, &first).await;
     assert_eq!(tag(&open), "1.0.0");
 }
 
@@ -282,9 +287,9 @@ async fn a_registry_without_ages_removes_nothing() {
     let latest = json!({"latestRef": {"name": cooldown.image(), "tag": "1.1.0"}});
     let before: ImagePolicyStatus = serde_json::from_value(latest).unwrap();
     // The age of the current image is not requested, unless by a user.
-    let (status, next) = cooldown.run(0, Cause::Tags, &before).await;
+    let (status, next) = cooldown.run(0, Trigger::TagList, &before).await;
     assert_eq!((tag(&status), next, cooldown.asked()), ("1.1.0", Next::Wait, vec![]));
-    let (status, next) = cooldown.run(0, Cause::Person, &before).await;
+    let (status, next) = cooldown.run(0, Trigger::User, &before).await;
     assert_eq!((tag(&status), next), ("1.1.0", Next::Retry));
     assert_eq!(condition(&status, "RegressionHeld"), None);
     let stale = condition(&status, "Stale").unwrap();
@@ -292,7 +297,7 @@ async fn a_registry_without_ages_removes_nothing() {
     assert!(stale.starts_with(&words), "{stale}");
     assert!(condition(&status, "Ready").unwrap().contains("resolved to 1.1.0"));
     // Without a current image there is none to keep.
-    let (status, _) = cooldown.run(0, Cause::Tags, &ImagePolicyStatus::default()).await;
+    let (status, _) = cooldown.run(0, Trigger::TagList, &ImagePolicyStatus::default()).await;
     assert!(condition(&status, "Ready").unwrap().ends_with("2 tags are too new"), "{status:?}");
 }
 
@@ -315,7 +320,7 @@ async fn a_held_downgrade_behind_a_higher_winner_stays_while_ages_are_missing() 
         }],
     }))
     .unwrap();
-    let (status, _) = cooldown.run(0, Cause::Tags, &before).await;
+    let (status, _) = cooldown.run(0, Trigger::TagList, &before).await;
     assert_eq!((tag(&status), condition(&status, "RegressionHeld")), ("1.2.0", Some(message)));
 }
 
@@ -326,11 +331,11 @@ async fn of_very_many_young_images_some_are_looked_at_at_a_time() {
     registry.tag("app", "1.0.50", (1..50).map(|patch| format!("1.0.{patch}")));
     let cooldown = Cooldown::new(&registry, forward);
     cooldown.scan(0, (0..=50).map(|patch| format!("1.0.{patch}"))).await;
-    let (first, next) = cooldown.run(0, Cause::Tags, &ImagePolicyStatus::default()).await;
+    let (first, next) = cooldown.run(0, Trigger::TagList, &ImagePolicyStatus::default()).await;
     let words = "the ages of the best images are still being looked up, for many of them are too new";
     assert_eq!((tag(&first), condition(&first, "Ready")), ("none", Some(words)));
     assert_eq!((cooldown.asked().len(), next), (32, Next::After(Duration::from_secs(300))));
-    let (second, _) = cooldown.run(0, Cause::Tags, &first).await;
+    let (second, _) = cooldown.run(0, Trigger::TagList, &first).await;
     assert_eq!(tag(&second), "1.0.0");
     let asked = cooldown.asked();
     assert_eq!(asked.len(), 19, "{asked:?}");
@@ -340,7 +345,7 @@ async fn of_very_many_young_images_some_are_looked_at_at_a_time() {
     other.scan(0, (0..=50).map(|patch| format!("1.0.{patch}"))).await;
     let latest = json!({"latestRef": {"name": other.image(), "tag": "1.0.20"}});
     let before: ImagePolicyStatus = serde_json::from_value(latest).unwrap();
-    let (status, next) = other.run(0, Cause::Person, &before).await;
+    let (status, next) = other.run(0, Trigger::User, &before).await;
     assert_eq!((tag(&status), next), ("1.0.20", Next::After(Duration::from_secs(300))));
 }
 
@@ -351,8 +356,8 @@ async fn a_number_that_is_none_spoils_nothing_before_it_is_old_enough() {
     let mut cooldown = Cooldown::new(&registry, forward);
     cooldown.policy["spec"]["policy"] = json!({"numerical": {}});
     cooldown.scan_tags(0, "x 7 8").await;
-    let (first, _) = cooldown.run(0, Cause::Tags, &ImagePolicyStatus::default()).await;
+    let (first, _) = cooldown.run(0, Trigger::TagList, &ImagePolicyStatus::default()).await;
     assert_eq!(tag(&first), "7");
-    let (second, _) = cooldown.run(72, Cause::Tags, &first).await;
+    let (second, _) = cooldown.run(72, Trigger::TagList, &first).await;
     assert_eq!(condition(&second, "Ready"), Some("failed to parse invalid numeric value 'x'"));
 }

@@ -22,7 +22,7 @@ use crate::cli::terminal::say;
 use crate::error::chain;
 use crate::objects::ObjectName;
 use crate::objects::manifests::{NAME_LABEL, StateError};
-use crate::policy::regression::{self, Cause};
+use crate::policy::downgrade::{self, Trigger};
 use crate::reconcile::conditions::{ConditionType, find};
 use crate::reconcile::policy::digest::{Polled, Resolution};
 use crate::reconcile::policy::report::{Conclusion, Resolved};
@@ -40,7 +40,7 @@ struct Chooser<'s> {
     origin: Origin,
     scanned: &'s Scanned,
     run: Run,
-    cause: Cause,
+    trigger: Trigger,
     /// Whether it chooses from the tags of an earlier scan, for there are none of this run.
     is_blocked: bool,
 }
@@ -73,7 +73,7 @@ impl Sources {
             };
             let fate = match image {
                 None => Fate::HasNothing,
-                Some(image) if chooser.cause == Cause::Tags => Fate::Keeps(image),
+                Some(image) if chooser.trigger == Trigger::TagList => Fate::Keeps(image),
                 Some(_) if self.has_tags(&repository, scanned).await => Fate::Chooses,
                 Some(_) => Fate::IsStranded,
             };
@@ -147,7 +147,7 @@ impl Sources {
             let previous = policy.status.clone().unwrap_or_default();
             let report = Run::of(policy.clone(), now).report(&previous, &conclusion, now);
             self.memory.keep_policy(&policy, &report.status).map_err(failed)?;
-            self.memory.keep_wishes(&policy, repository).map_err(failed)?;
+            self.memory.save_intent(&policy, repository).map_err(failed)?;
         }
         Ok(())
     }
@@ -190,11 +190,11 @@ impl Sources {
         let latest = policy.status.as_ref().and_then(|status| status.latest_ref.as_ref());
         // Whoever forbids what counts now wants something else, also where that could not be had before.
         let is_wanted = run.is_wanted()
-            || self.memory.has_other_wishes(&policy, &scanned.manifest)?
+            || self.memory.intent_changed(&policy, &scanned.manifest)?
             || latest.is_some_and(|latest| !permits(&policy, Some(&scanned.manifest), latest));
-        let cause = if is_wanted { Cause::Person } else { Cause::Tags };
+        let trigger = if is_wanted { Trigger::User } else { Trigger::TagList };
         let name = name.clone();
-        Ok(Chooser { name, repository, policy, origin, scanned, run, cause, is_blocked: false })
+        Ok(Chooser { name, repository, policy, origin, scanned, run, trigger, is_blocked: false })
     }
 
     /// Lets them choose, then looks at what floats, and lets those choose again who follow that.
@@ -228,7 +228,7 @@ impl Sources {
         };
         match &held.pending {
             Some(pending) if !self.memory.is_lasting() => {
-                Some(regression::message_without_memory(&resolution.latest.tag, pending))
+                Some(downgrade::message_without_state(&resolution.latest.tag, pending))
             }
             _ => Some(held.message.clone()),
         }
@@ -260,7 +260,7 @@ impl Sources {
             self.memory.keep_policy(&chooser.policy, &status)?;
         }
         if is_resolved && !ended.is_provisional && forbidden.is_none() {
-            self.memory.keep_wishes(&chooser.policy, &chooser.scanned.manifest)?;
+            self.memory.save_intent(&chooser.policy, &chooser.scanned.manifest)?;
         }
         let words = |type_| find(&status.conditions, type_).map(|found| found.message.clone());
         let failure = words(ConditionType::Ready).filter(|_| !is_resolved);
@@ -305,7 +305,7 @@ impl Chooser<'_> {
             labels: Ok(labels),
             // Whose registry cannot be read is not carried out.
             scan_trouble: None,
-            cause: self.cause,
+            trigger: self.trigger,
             polled,
         };
         self.run.carry_out(&sources.policies, scene, &sources.shelf, &sources.registry).await

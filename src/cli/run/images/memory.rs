@@ -83,12 +83,12 @@ impl Memory {
     }
 
     /// Whether a person changed the repository of a policy since it last chose.
-    pub(super) fn has_other_wishes(
+    pub(super) fn intent_changed(
         &self,
         policy: &ImagePolicy,
         repository: &ImageRepository,
     ) -> Result<bool, StateError> {
-        self.state.as_ref().map_or(Ok(false), |state| state.has_other_wishes(policy, repository))
+        self.state.as_ref().map_or(Ok(false), |state| state.intent_changed(policy, repository))
     }
 
     /// Keeps what became of a repository.
@@ -112,13 +112,13 @@ impl Memory {
     }
 
     /// Keeps in mind with which repository a policy chose.
-    pub(super) fn keep_wishes(
+    pub(super) fn save_intent(
         &self,
         policy: &ImagePolicy,
         repository: &ImageRepository,
     ) -> Result<(), StateError> {
         let Some(state) = self.kept() else { return Ok(()) };
-        state.keep_wishes(policy, repository)
+        state.save_intent(policy, repository)
     }
 
     /// Whether something is remembered from run to run.
@@ -209,8 +209,8 @@ mod tests {
         };
         let policy = policy(&json!({}), &json!(null));
         let known = repository("i", "other");
-        assert!(!memory.has_other_wishes(&policy, &known).unwrap());
-        memory.keep_wishes(&policy, &known).unwrap();
+        assert!(!memory.intent_changed(&policy, &known).unwrap());
+        memory.save_intent(&policy, &known).unwrap();
         for (image, annotation, expected) in [
             ("i", "other", false),
             ("i", "another", false),
@@ -218,7 +218,7 @@ mod tests {
             ("i", "tagboat.dev/x", true),
         ] {
             let now = repository(image, annotation);
-            assert_eq!(memory.has_other_wishes(&policy, &now).unwrap(), expected, "{image} {annotation}");
+            assert_eq!(memory.intent_changed(&policy, &now).unwrap(), expected, "{image} {annotation}");
         }
         memory.keep_repository(&known, &ImageRepositoryStatus::default()).unwrap();
         let generation = |image, annotation| {

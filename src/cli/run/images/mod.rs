@@ -26,7 +26,7 @@ use crate::cli::run::signals;
 use crate::cli::terminal::say;
 use crate::objects::ObjectName;
 use crate::objects::manifests::ManifestStore;
-use crate::policy::Regression;
+use crate::policy::DowngradeProtection;
 use crate::polling::PollingInterval;
 use crate::reconcile::automation::request::GivenImages;
 use crate::reconcile::cross_namespace::CrossNamespace;
@@ -86,7 +86,7 @@ impl Images {
 #[derive(Debug)]
 pub(super) struct ChoiceOptions {
     /// How long a lower winner must hold.
-    pub(super) regression: Regression,
+    pub(super) downgrade_protection: DowngradeProtection,
     /// Whether nothing is to be kept.
     pub(super) is_rehearsal: bool,
     /// The threads and the memory that all tenants share.
@@ -122,7 +122,7 @@ pub(super) async fn choose(
             cross_namespace: CrossNamespace::Allowed,
             identity: ObjectIdentity::On,
             requeue_dependency: Duration::from_secs(30),
-            regression: options.regression,
+            downgrade_protection: options.downgrade_protection,
             polling: PollingInterval::default(),
             first_image: FirstImage::LookedAt,
             times: TimeBounds::default(),

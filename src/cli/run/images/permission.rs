@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use tagboat_api::{ImagePolicy, ImageRef, ImageRepository};
 
-use crate::policy::{Ages, Birth};
+use crate::policy::{Ages, TagAge};
 use crate::reconcile::policy::request::Request;
 use crate::reconcile::repository::exclusion::Exclusion;
 use crate::reference::{RepositoryAddress, TagList};
@@ -13,7 +13,7 @@ use crate::reference::{RepositoryAddress, TagList};
 pub(super) fn permits(policy: &ImagePolicy, repository: Option<&ImageRepository>, image: &ImageRef) -> bool {
     let Ok(Ok(policy)) = Request::of(policy).map(|request| request.policy.compile()) else { return false };
     let tags: TagList = [image.tag.as_str()].into_iter().collect();
-    let ages = Ages { now: Timestamp::UNIX_EPOCH, birth: &|_| Birth::LONG_AGO };
+    let ages = Ages { now: Timestamp::UNIX_EPOCH, age_of: &|_| TagAge::ALWAYS_OLD_ENOUGH };
     let is_chosen = policy.select(&tags, ages).is_ok_and(|selection| selection.latest().is_some());
     is_chosen && repository.is_none_or(|repository| has(repository, image, &tags))
 }

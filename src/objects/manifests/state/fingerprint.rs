@@ -7,7 +7,7 @@ use serde::Serialize;
 use tagboat_api::settings::PREFIX;
 use tagboat_api::{GitRepository, ImageRepository, ImageUpdateAutomation};
 
-use crate::policy::RepositoryWishes;
+use crate::policy::RepositoryIntent;
 
 /// Returns the fingerprint of an automation and its source.
 pub(super) fn fingerprint(automation: &ImageUpdateAutomation, source: &GitRepository) -> io::Result<Vec<u8>> {
@@ -16,8 +16,8 @@ pub(super) fn fingerprint(automation: &ImageUpdateAutomation, source: &GitReposi
 }
 
 /// Returns the fingerprint of the user-set fields of an image repository.
-pub(super) fn wishes(repository: &ImageRepository) -> io::Result<Vec<u8>> {
-    hash(&(repository.namespace(), repository.name_any(), RepositoryWishes::of(repository)))
+pub(super) fn intent(repository: &ImageRepository) -> io::Result<Vec<u8>> {
+    hash(&(repository.namespace(), repository.name_any(), RepositoryIntent::of(repository)))
 }
 
 /// Returns the annotations of an object that are our settings.

@@ -19,9 +19,9 @@ use tagboat_api::repository::ImageRepositoryStatus;
 use tagboat_api::{GitRepository, ImagePolicy, ImageRepository, ImageUpdateAutomation};
 
 use crate::directory;
-use crate::policy::PolicyWishes;
+use crate::policy::PolicyIntent;
 use file::Kept;
-use fingerprint::{fingerprint, settings, wishes};
+use fingerprint::{fingerprint, intent, settings};
 
 pub use destination::Destination;
 pub use error::StateError;
@@ -92,7 +92,7 @@ impl StateDirectory {
     ///
     /// If the file cannot be read.
     pub fn recall_policy(&self, policy: &mut ImagePolicy) -> Result<Recollection, StateError> {
-        self.recall_object(policy, |known, now| PolicyWishes::of(known) == PolicyWishes::of(now))
+        self.recall_object(policy, |known, now| PolicyIntent::of(known) == PolicyIntent::of(now))
     }
 
     /// Saves an automation with a new status.
@@ -130,26 +130,26 @@ impl StateDirectory {
         self.keep_object(&ImagePolicy { status: Some(status.clone()), ..policy.clone() })
     }
 
-    /// Returns whether the user changed a policy's repository since [`StateDirectory::keep_wishes`].
+    /// Returns whether the user changed a policy's repository since [`StateDirectory::save_intent`].
     ///
     /// Returns false if nothing is stored.
     ///
     /// # Errors
     ///
     /// If the file cannot be read.
-    pub fn has_other_wishes(
+    pub fn intent_changed(
         &self,
         policy: &ImagePolicy,
         repository: &ImageRepository,
     ) -> Result<bool, StateError> {
-        let place = self.place(WISHES, policy);
+        let place = self.place(INTENT, policy);
         let failed = |cause| self.failed("read", &place, cause);
         match directory::read(&place) {
             Ok(known) => {
-                let wishes = wishes(repository).map_err(failed)?;
+                let intent = intent(repository).map_err(failed)?;
                 // A truncated file does not show a change.
-                let is_whole = known.len() == wishes.len() && known.iter().all(u8::is_ascii_hexdigit);
-                Ok(is_whole && known != wishes)
+                let is_whole = known.len() == intent.len() && known.iter().all(u8::is_ascii_hexdigit);
+                Ok(is_whole && known != intent)
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
             Err(error) => Err(failed(error)),
@@ -161,9 +161,9 @@ impl StateDirectory {
     /// # Errors
     ///
     /// If it cannot be written.
-    pub fn keep_wishes(&self, policy: &ImagePolicy, repository: &ImageRepository) -> Result<(), StateError> {
-        let place = self.place(WISHES, policy);
-        let content = wishes(repository).map_err(|cause| self.failed("keep", &place, cause))?;
+    pub fn save_intent(&self, policy: &ImagePolicy, repository: &ImageRepository) -> Result<(), StateError> {
+        let place = self.place(INTENT, policy);
+        let content = intent(repository).map_err(|cause| self.failed("keep", &place, cause))?;
         self.write(&place, &content)
     }
 
@@ -249,7 +249,7 @@ impl StateDirectory {
 const SUCCESSES: &str = "successes";
 
 /// The directory of fingerprints of repositories with which policies chose.
-const WISHES: &str = "wishes";
+const INTENT: &str = "intent";
 
 /// Logs that a stored object is damaged; it can be rebuilt.
 fn warn_of_damage(recollection: &Recollection) {

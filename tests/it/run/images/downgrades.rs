@@ -119,7 +119,7 @@ fn a_corrupt_state_is_no_intent() {
     let scene = without_the_latest();
     let place = |kind: &str| scene.fleet.state().join(format!("objects/{kind}/default/web.json"));
     for fragment in ["", "0123", "\0\0\0\0"] {
-        std::fs::write(place("wishes"), fragment).unwrap();
+        std::fs::write(place("intent"), fragment).unwrap();
         assert_eq!(scene.outcome_name(&[]), "skipped", "{fragment:?}");
     }
     assert_eq!(scene.value("app"), "app/web:1.1.0");

@@ -19,20 +19,20 @@ const ABOUT_POLLING: [&str; 2] = ["poll-interval", "poll-group"];
 
 /// The user's intent in a policy.
 #[derive(Clone, Debug, PartialEq)]
-pub struct PolicyWishes {
+pub struct PolicyIntent {
     spec: ImagePolicySpec,
     settings: BTreeMap<String, String>,
 }
 
 /// The user's intent in a repository: the tags to select from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct RepositoryWishes {
+pub struct RepositoryIntent {
     image: String,
     exclusions: Vec<String>,
     settings: BTreeMap<String, String>,
 }
 
-impl PolicyWishes {
+impl PolicyIntent {
     /// Extracts the intent of a policy: its spec without suspension and interval.
     pub fn of(policy: &ImagePolicy) -> Self {
         let spec = ImagePolicySpec { suspend: false, interval: None::<GoDuration>, ..policy.spec.clone() };
@@ -40,7 +40,7 @@ impl PolicyWishes {
     }
 }
 
-impl RepositoryWishes {
+impl RepositoryIntent {
     /// Extracts the intent of a repository: its image and excluded tags.
     pub fn of(repository: &ImageRepository) -> Self {
         let ImageRepositorySpec { image, .. } = &repository.spec;
@@ -79,7 +79,7 @@ mod tests {
             "metadata": {"namespace": "n", "name": "p", "annotations": {}},
             "spec": {"imageRepositoryRef": {"name": "r"}, "policy": {"semver": {"range": "1.x"}}},
         });
-        let known = PolicyWishes::of(&serde_json::from_value(whole.clone()).unwrap());
+        let known = PolicyIntent::of(&serde_json::from_value(whole.clone()).unwrap());
         for (pointer, value, is_wish) in [
             ("/spec/suspend", json!(true), false),
             ("/spec/interval", json!("5m"), false),
@@ -96,7 +96,7 @@ mod tests {
             ("/metadata/annotations/tagboat.dev~1minimum-age", json!("3d"), true),
             ("/metadata/annotations/tagboat.dev~1unknown-age", json!("accept"), true),
         ] {
-            let now = PolicyWishes::of(&changed(whole.clone(), pointer, value));
+            let now = PolicyIntent::of(&changed(whole.clone(), pointer, value));
             assert_eq!(now != known, is_wish, "{pointer}");
         }
     }
@@ -107,7 +107,7 @@ mod tests {
             "metadata": {"namespace": "n", "name": "r", "annotations": {}},
             "spec": {"image": "r.io/app", "interval": "1m"},
         });
-        let known = RepositoryWishes::of(&serde_json::from_value(whole.clone()).unwrap());
+        let known = RepositoryIntent::of(&serde_json::from_value(whole.clone()).unwrap());
         for (pointer, value, is_wish) in [
             ("/spec/suspend", json!(true), false),
             ("/spec/interval", json!("5m"), false),
@@ -122,7 +122,7 @@ mod tests {
             ("/spec/image", json!("r.io/other"), true),
             ("/spec/exclusionList", json!(["^9"]), true),
         ] {
-            let now = RepositoryWishes::of(&changed(whole.clone(), pointer, value));
+            let now = RepositoryIntent::of(&changed(whole.clone(), pointer, value));
             assert_eq!(now != known, is_wish, "{pointer}");
         }
     }

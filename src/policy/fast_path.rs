@@ -15,7 +15,7 @@ impl Policy {
     /// # Errors
     ///
     /// Returns an error if `check`, which is called between two tags, fails.
-    pub fn winner_at_a_glance<'t>(
+    pub fn select_fast<'t>(
         &self,
         tags: &'t TagList,
         check: Check<'_>,
@@ -27,20 +27,20 @@ impl Policy {
             (Some(Err(_)), _) => Ok(None),
             (Some(Ok(filter)), _) if filter.extracts() => Ok(None),
             (_, Rule::SemVer(_)) => {
-                find(tags.by_version(), check, |tag| self.takes_part(tag) && self.rule.judge(tag).is_ok())
+                find(tags.by_version(), check, |tag| self.is_accepted(tag) && self.rule.evaluate(tag).is_ok())
             }
             (_, Rule::Text(TextOrder::Bytes, Direction::Ascending)) => {
-                find(tags.iter(), check, |tag| self.takes_part(tag))
+                find(tags.iter(), check, |tag| self.is_accepted(tag))
             }
             (_, Rule::Text(TextOrder::Bytes, Direction::Descending)) => {
-                find(tags.iter().rev(), check, |tag| self.takes_part(tag))
+                find(tags.iter().rev(), check, |tag| self.is_accepted(tag))
             }
             (_, Rule::Text(TextOrder::Natural, _) | Rule::Number(_)) => Ok(None),
         }
     }
 
     /// Returns true if neither the annotation nor the filter rejects a tag.
-    fn takes_part(&self, tag: &str) -> bool {
+    fn is_accepted(&self, tag: &str) -> bool {
         !self.settings.exclude.contains(tag)
             && self
                 .filter
@@ -72,7 +72,7 @@ mod tests {
     use tagboat_api::settings::PolicySettings;
 
     use super::*;
-    use crate::policy::{Ages, Birth};
+    use crate::policy::{Ages, TagAge};
 
     fn policy(rule: &Value, filter: &Value, annotations: &Value) -> Policy {
         let mut spec = json!({"imageRepositoryRef": {"name": "r"}, "policy": rule});
@@ -124,11 +124,11 @@ mod tests {
                 let policy = policy(rule, filter, annotation);
                 for list in lists {
                     let tags: TagList = list.split_whitespace().collect();
-                    let Some(winner) = policy.winner_at_a_glance(&tags, &|| Ok(())).unwrap() else {
+                    let Some(winner) = policy.select_fast(&tags, &|| Ok(())).unwrap() else {
                         continue;
                     };
-                    let birth = |_: &str| Birth::default();
-                    let ages = Ages { now: Timestamp::UNIX_EPOCH, birth: &birth };
+                    let age_of = |_: &str| TagAge::default();
+                    let ages = Ages { now: Timestamp::UNIX_EPOCH, age_of: &age_of };
                     let selection = policy.select(&tags, ages).unwrap();
                     let found = (selection.latest(), selection.matures_in());
                     assert_eq!((Some(winner), None), found, "{rule} {filter} {annotation} {list}");
@@ -150,7 +150,7 @@ mod tests {
             (json!({"alphabetical": {"order": "desc"}}), Some("1.0.0")),
         ] {
             let policy = policy(&rule, &Value::Null, &json!({}));
-            assert_eq!(policy.winner_at_a_glance(&tags, &|| Ok(())), Ok(winner), "{rule}");
+            assert_eq!(policy.select_fast(&tags, &|| Ok(())), Ok(winner), "{rule}");
         }
     }
 }

@@ -16,14 +16,14 @@ use super::Policy;
 
 /// The conditions under which a lower winner is accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Regression {
+pub struct DowngradeProtection {
     /// The number of consecutive complete scans that must show a lower winner.
     pub scans: u32,
     /// The time since the first of them.
     pub time: Duration,
 }
 
-impl Default for Regression {
+impl Default for DowngradeProtection {
     fn default() -> Self {
         Self { scans: 3, time: Duration::from_secs(15 * 60) }
     }
@@ -32,7 +32,7 @@ impl Default for Regression {
 /// A held downgrade: a lower winner that is not accepted yet, as stored between reconciles.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Pending {
+pub struct HeldDowngrade {
     /// The held tag.
     pub tag: String,
     /// The time of the first complete scan that showed a lower winner.
@@ -47,7 +47,7 @@ pub struct Pending {
 
 /// The inputs of a decision about a policy's new winner.
 #[derive(Debug, Clone, Copy)]
-pub struct Evidence<'a> {
+pub struct DowngradeInputs<'a> {
     /// The policy, which defines the order of tags.
     pub policy: &'a Policy,
     /// The accepted winner, if any.
@@ -55,7 +55,7 @@ pub struct Evidence<'a> {
     /// The winner of the stored tags, if any.
     pub winner: Option<&'a str>,
     /// The trigger of the new winner.
-    pub cause: Cause,
+    pub trigger: Trigger,
     /// The time of the last scan, if it saw all tags.
     pub complete_scan: Option<Timestamp>,
     /// The current time; later times of scans count as this time.
@@ -64,22 +64,22 @@ pub struct Evidence<'a> {
 
 /// The trigger of a new winner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Cause {
+pub enum Trigger {
     /// The user changed an input, or requested a reconcile of the policy.
     ///
     /// Inputs are the spec and Tagboat's annotations of the policy and its repository.
-    Person,
+    User,
     /// Only the list of tags changed.
-    Tags,
+    TagList,
 }
 
 /// The decision about a new winner.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Ruling {
+pub enum Decision {
     /// It is accepted, and nothing is held any more.
     Accept,
     /// The current winner stays, with the held downgrade to store, if any.
-    Hold(Option<Pending>),
+    Hold(Option<HeldDowngrade>),
 }
 
 // The texts between the parts of the message, from which a new process parses the held downgrade.
@@ -90,7 +90,7 @@ const ROW: &str = " complete scans in a row have shown a lower winner, from ";
 const TO: &str = " to ";
 const UNTIL: &str = ", and it counts at ";
 
-impl Pending {
+impl HeldDowngrade {
     /// Limits all times to `now`.
     fn not_after(&self, now: Timestamp) -> Self {
         Self { since: self.since.min(now), last_scan: self.last_scan.min(now), ..self.clone() }
@@ -115,35 +115,35 @@ impl Pending {
     }
 }
 
-impl Regression {
+impl DowngradeProtection {
     /// Decides whether a new winner is accepted.
     ///
     /// No winner at all changes nothing, and neither does a scan that did not see all tags: a held downgrade stays
     /// held, neither nearer to its end nor further from it.
-    pub fn rule(&self, pending: Option<&Pending>, evidence: &Evidence<'_>) -> Ruling {
-        let Some(winner) = evidence.winner else { return Ruling::Hold(pending.cloned()) };
-        let is_lower = |than: &str| evidence.policy.compare(winner, than).is_some_and(Ordering::is_lt);
-        if evidence.cause == Cause::Person || !evidence.current.is_some_and(is_lower) {
-            return Ruling::Accept;
+    pub fn decide(&self, pending: Option<&HeldDowngrade>, inputs: &DowngradeInputs<'_>) -> Decision {
+        let Some(winner) = inputs.winner else { return Decision::Hold(pending.cloned()) };
+        let is_lower = |than: &str| inputs.policy.compare(winner, than).is_some_and(Ordering::is_lt);
+        if inputs.trigger == Trigger::User || !inputs.current.is_some_and(is_lower) {
+            return Decision::Accept;
         }
-        let Some(scan) = evidence.complete_scan else { return Ruling::Hold(pending.cloned()) };
+        let Some(scan) = inputs.complete_scan else { return Decision::Hold(pending.cloned()) };
         // A clock that was ahead for a while must not hold a winner until that time.
-        let scan = scan.min(evidence.now);
-        let pending = pending.map(|pending| pending.not_after(evidence.now));
+        let scan = scan.min(inputs.now);
+        let pending = pending.map(|pending| pending.not_after(inputs.now));
         let pending = pending.as_ref();
         // A winner that falls further restarts the wait. A rising one does not, or a stream of builds under a new
         // scheme would be held for ever.
         let pending = after_scan(pending.filter(|pending| !is_lower(&pending.tag)), winner, scan);
-        let waited = Duration::try_from(evidence.now.duration_since(pending.since)).unwrap_or_default();
+        let waited = Duration::try_from(inputs.now.duration_since(pending.since)).unwrap_or_default();
         if pending.scans >= self.scans && waited >= self.time {
-            Ruling::Accept
+            Decision::Accept
         } else {
-            Ruling::Hold(Some(pending))
+            Decision::Hold(Some(pending))
         }
     }
 
     /// The message of the condition `RegressionHeld`: the held tag, the current one, and the end of the wait.
-    pub fn message(&self, current: &str, pending: &Pending) -> String {
+    pub fn message(&self, current: &str, pending: &HeldDowngrade) -> String {
         let until = pending.since.checked_add(self.time).unwrap_or(Timestamp::MAX);
         format!(
             "{}{LOWER}{current}{WAITS}{}{OF}{}{ROW}{}{TO}{}{UNTIL}{} at the earliest; set the annotation {} of the policy anew \
@@ -163,7 +163,7 @@ impl Regression {
 /// The message for a lower winner without stored state.
 ///
 /// Scans and time are not counted then.
-pub fn message_without_memory(current: &str, pending: &Pending) -> String {
+pub fn message_without_state(current: &str, pending: &HeldDowngrade) -> String {
     format!(
         "{}{LOWER}{current}{WAITS}how often in a row and for how long a lower winner is shown takes --state to count; \
          without it, --latest or a status.latestRef that is no higher lets it count",
@@ -172,14 +172,14 @@ pub fn message_without_memory(current: &str, pending: &Pending) -> String {
 }
 
 /// Updates the held downgrade after a complete scan; a scan counts once, however often it is seen.
-fn after_scan(pending: Option<&Pending>, winner: &str, scan: Timestamp) -> Pending {
+fn after_scan(pending: Option<&HeldDowngrade>, winner: &str, scan: Timestamp) -> HeldDowngrade {
     let tag = winner.to_owned();
     match pending {
-        None => Pending { tag, since: scan, scans: 1, last_scan: scan },
+        None => HeldDowngrade { tag, since: scan, scans: 1, last_scan: scan },
         Some(known) if scan > known.last_scan => {
-            Pending { tag, since: known.since, scans: known.scans.saturating_add(1), last_scan: scan }
+            HeldDowngrade { tag, since: known.since, scans: known.scans.saturating_add(1), last_scan: scan }
         }
-        Some(known) => Pending { tag, ..known.clone() },
+        Some(known) => HeldDowngrade { tag, ..known.clone() },
     }
 }
 

@@ -19,11 +19,11 @@ struct Step {
     minute: i64,
     scan: Option<i64>,
     winner: Option<&'static str>,
-    cause: Cause,
+    trigger: Trigger,
 }
 
 const fn step(minute: i64, scan: i64, winner: &'static str) -> Step {
-    Step { minute, scan: Some(scan), winner: Some(winner), cause: Cause::Tags }
+    Step { minute, scan: Some(scan), winner: Some(winner), trigger: Trigger::TagList }
 }
 
 /// Returns the accepted tag after each step, and the scans of the held one.
@@ -32,20 +32,20 @@ const fn step(minute: i64, scan: i64, winner: &'static str) -> Step {
 fn chain(steps: &[Step]) -> Vec<(String, u32)> {
     let policy = policy();
     let mut current = "1.4.0".to_owned();
-    let mut pending: Option<Pending> = None;
+    let mut pending: Option<HeldDowngrade> = None;
     let mut found = Vec::new();
     for step in steps {
-        let evidence = Evidence {
+        let inputs = DowngradeInputs {
             policy: &policy,
             current: Some(&current),
             winner: step.winner,
-            cause: step.cause,
+            trigger: step.trigger,
             complete_scan: step.scan.map(at),
             now: at(step.minute),
         };
-        match Regression::default().rule(pending.as_ref(), &evidence) {
-            Ruling::Accept => (current, pending) = (step.winner.unwrap().to_owned(), None),
-            Ruling::Hold(kept) => {
+        match DowngradeProtection::default().decide(pending.as_ref(), &inputs) {
+            Decision::Accept => (current, pending) = (step.winner.unwrap().to_owned(), None),
+            Decision::Hold(kept) => {
                 // The held downgrade passes through the status, as text.
                 let text = serde_json::to_string(&kept).unwrap();
                 pending = serde_json::from_str(&text).unwrap();
@@ -78,21 +78,21 @@ fn a_scan_of_the_future_counts_as_one_of_now() {
         &[("1.4.0", 1), ("1.4.0", 2), ("1.4.0", 3), ("1.4.0", 4), ("1.3.0", 0)],
     );
     let policy = policy();
-    let pending = Pending { tag: "1.3.0".to_owned(), since: at(week), scans: 3, last_scan: at(week) };
-    let evidence = Evidence {
+    let pending = HeldDowngrade { tag: "1.3.0".to_owned(), since: at(week), scans: 3, last_scan: at(week) };
+    let inputs = DowngradeInputs {
         policy: &policy,
         current: Some("1.4.0"),
         winner: Some("1.3.0"),
-        cause: Cause::Tags,
+        trigger: Trigger::TagList,
         complete_scan: Some(at(0)),
         now: at(1),
     };
-    let Ruling::Hold(Some(held)) = Regression::default().rule(Some(&pending), &evidence) else {
+    let Decision::Hold(Some(held)) = DowngradeProtection::default().decide(Some(&pending), &inputs) else {
         panic!("it has waited for no time yet")
     };
     assert_eq!((held.since, held.last_scan), (at(1), at(1)));
-    let evidence = Evidence { complete_scan: Some(at(16)), now: at(16), ..evidence };
-    assert_eq!(Regression::default().rule(Some(&held), &evidence), Ruling::Accept);
+    let inputs = DowngradeInputs { complete_scan: Some(at(16)), now: at(16), ..inputs };
+    assert_eq!(DowngradeProtection::default().decide(Some(&held), &inputs), Decision::Accept);
 }
 
 #[test]
@@ -150,11 +150,11 @@ fn a_winner_that_falls_further_waits_anew_and_one_that_rises_does_not() {
 
 #[test]
 fn a_person_is_obeyed_at_once() {
-    let person = Step { cause: Cause::Person, ..step(1, 0, "1.3.0") };
+    let person = Step { trigger: Trigger::User, ..step(1, 0, "1.3.0") };
     check(&[step(0, 0, "1.3.0"), person], &[("1.4.0", 1), ("1.3.0", 0)]);
-    let without_scan = Step { scan: None, cause: Cause::Person, ..step(1, 0, "1.3.0") };
+    let without_scan = Step { scan: None, trigger: Trigger::User, ..step(1, 0, "1.3.0") };
     check(&[without_scan], &[("1.3.0", 0)]);
-    let nothing = Step { winner: None, cause: Cause::Person, ..step(1, 0, "") };
+    let nothing = Step { winner: None, trigger: Trigger::User, ..step(1, 0, "") };
     check(&[nothing], &[("1.4.0", 0)]);
 }
 
@@ -162,40 +162,40 @@ fn a_person_is_obeyed_at_once() {
 fn the_first_winner_and_one_that_cannot_be_compared_count_at_once() {
     let policy = policy();
     for current in [None, Some("latest")] {
-        let evidence = Evidence {
+        let inputs = DowngradeInputs {
             policy: &policy,
             current,
             winner: Some("0.1.0"),
-            cause: Cause::Tags,
+            trigger: Trigger::TagList,
             complete_scan: None,
             now: at(0),
         };
-        assert_eq!(Regression::default().rule(None, &evidence), Ruling::Accept, "{current:?}");
+        assert_eq!(DowngradeProtection::default().decide(None, &inputs), Decision::Accept, "{current:?}");
     }
 }
 
 #[test]
 fn no_more_scans_are_said_to_have_counted_than_are_wanted() {
     for (scans, wanted, said) in [(4, 3, "3 of 3"), (3, 3, "3 of 3"), (2, 3, "2 of 3"), (1, 0, "1 of 1")] {
-        let pending = Pending { tag: "1.3.9".to_owned(), since: at(0), scans, last_scan: at(5) };
-        let regression = Regression { scans: wanted, ..Regression::default() };
-        let message = regression.message("1.4.0", &pending);
+        let pending = HeldDowngrade { tag: "1.3.9".to_owned(), since: at(0), scans, last_scan: at(5) };
+        let downgrade_protection = DowngradeProtection { scans: wanted, ..DowngradeProtection::default() };
+        let message = downgrade_protection.message("1.4.0", &pending);
         assert!(message.contains(&format!(" waits: {said} complete scans in a row ")), "{message}");
     }
 }
 
 #[test]
 fn the_message_says_what_waits_and_until_when_and_can_be_read_again() {
-    let pending = Pending { tag: "1.3.9".to_owned(), since: at(0), scans: 1, last_scan: at(5) };
-    let message = Regression::default().message("1.4.0", &pending);
+    let pending = HeldDowngrade { tag: "1.3.9".to_owned(), since: at(0), scans: 1, last_scan: at(5) };
+    let message = DowngradeProtection::default().message("1.4.0", &pending);
     assert_eq!(
         message,
         "1.3.9 is lower than 1.4.0 and waits: 1 of 3 complete scans in a row have shown a lower winner, from \
          2026-11-18T11:06:40Z to 2026-11-18T11:11:40Z, and it counts at 2026-11-18T11:21:40Z at the earliest; set the \
          annotation reconcile.fluxcd.io/requestedAt of the policy anew to let it count at once"
     );
-    assert_eq!(Pending::from_message(&message), Some(pending));
+    assert_eq!(HeldDowngrade::from_message(&message), Some(pending));
     for other in ["", "something else", " is lower than 1 and waits: x of 3"] {
-        assert_eq!(Pending::from_message(other), None, "{other}");
+        assert_eq!(HeldDowngrade::from_message(other), None, "{other}");
     }
 }
